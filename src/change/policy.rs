@@ -1,6 +1,8 @@
 //! Retrieval policies: a new version is trained and stored for review, and one version is put to use. Older versions
 //! stay.
 
+use std::ops::ControlFlow;
+
 use serde_json::{Value, json};
 
 use super::batch::{self, NewRow};
@@ -10,12 +12,12 @@ use super::operation::PairsFile;
 use super::plan::{ChangeDanger, Plan};
 use super::reward::trail;
 use super::{ChangeError, new_id, number_after};
-use crate::lab::training::{self, TrainingPairs};
+use crate::lab::training::{self, BankVersions, TrainingPairs};
 use crate::lab::{LabError, silent};
 use crate::memory::agreeing;
 use crate::memory::{Entity, Row};
 use crate::recall::learn::assess::{TrainedPolicy, train_and_hold_out};
-use crate::recall::learn::version::Version;
+use crate::recall::policy::Policy;
 use crate::store::Store;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column};
 use crate::store::fetched::FetchedValue;
@@ -41,7 +43,11 @@ pub(super) async fn tell_trained(draft: &mut Draft<'_>, profiles: &[&str], whose
     let mut policies = 0;
     for profiles in profiles.chunks(TOGETHER) {
         let columns = ["id", "profile_id", Entity::Policy.time_column()];
-        policies += draft.store.related_columns(Entity::Policy, "profile_id", profiles, Some(&columns)).await?.len();
+        let count = |_, _| {
+            policies += 1;
+            ControlFlow::Continue(())
+        };
+        draft.store.each_related(Entity::Policy, "profile_id", profiles, &columns, count).await?;
     }
     if policies > 0 {
         let words = "{was trained|were trained} before this change";
@@ -51,7 +57,7 @@ pub(super) async fn tell_trained(draft: &mut Draft<'_>, profiles: &[&str], whose
 }
 
 /// The versions of a bank, all of them remembered: a version that somebody else adds meanwhile is a conflict.
-async fn watched_versions(draft: &mut Draft<'_>, profile: &str) -> Result<Vec<Version>, ChangeError> {
+async fn watched_versions(draft: &mut Draft<'_>, profile: &str) -> Result<BankVersions, ChangeError> {
     let store = draft.store;
     for source in store.sources_of(Entity::Policy)? {
         writable(source)?;
@@ -62,11 +68,7 @@ async fn watched_versions(draft: &mut Draft<'_>, profile: &str) -> Result<Vec<Ve
             draft.watch(StoredRows::with(&table, name, FetchedValue::Text(profile.to_owned()))).await?;
         }
     }
-    Ok(training::versions(store, Some(profile), &silent).await?.list)
-}
-
-fn highest(versions: &[Version]) -> i64 {
-    versions.iter().filter_map(|v| v.row.get("version").as_i64()).max().unwrap_or(0)
+    Ok(BankVersions::read(store, profile).await?)
 }
 
 /// Plans a new version of a bank's policy, trained on a file of pairs, else on what the bank's own cases recalled.
@@ -92,10 +94,9 @@ pub async fn train(store: &Store, profile: &str, pairs: &TrainingPairs, seed: u6
     let mut draft = Draft::new(store, "policy.train", ChangeDanger::Safe).await?;
     let bank = draft.locate(Entity::Profile, profile).await?.row;
     let versions = watched_versions(&mut draft, profile).await?;
-    let spelling = training::spelling(store, &versions);
-    let trained = train_and_hold_out(&pairs.examples, spelling, seed)
+    let trained = train_and_hold_out(&pairs.examples, versions.spelling, seed)
         .map_err(|why| ChangeError::Refused(format!("nothing is trained from {}: {why}", pairs.source)))?;
-    let version = number_after(highest(&versions), "version")?;
+    let version = number_after(versions.highest, "version")?;
     let id = new_id();
     let row = NewRow::new(
         Entity::Policy,
@@ -181,36 +182,34 @@ pub async fn activate(store: &Store, id: &str) -> Result<Plan, ChangeError> {
         return Err(ChangeError::Refused(format!("the policy {id} belongs to no bank: nothing would use it")));
     };
     let versions = watched_versions(&mut draft, &profile).await?;
-    let found = versions.iter().find(|v| v.row.id() == id);
-    if let Some(Err(why)) = found.map(|v| &v.policy) {
+    if let Err(why) = Policy::parse(chosen.get("weights")) {
         return Err(ChangeError::Refused(format!("the policy {id} cannot be used: {why}")));
     }
-    let used = versions.iter().find(|v| v.in_use).map(|v| v.row.clone());
-    if used.as_ref().is_some_and(|u| u.id() == id) {
+    let used = versions.in_use.map(|(version, id)| (id, version.unwrap_or_default()));
+    if used.as_ref().is_some_and(|(used, _)| used == id) {
         draft.effects.push("it is in use already".to_owned());
         return Ok(draft.seal());
     }
     warn(&mut draft, &chosen);
-    let of = |row: &Row| row.get("version").as_i64().unwrap_or_default();
+    let number = chosen.get("version").as_i64().unwrap_or_default();
     draft.effects.push(match &used {
-        Some(used) => format!("version {} is not used any more; it stays as it is", of(used)),
+        Some((_, used)) => format!("version {used} is not used any more; it stays as it is"),
         None => "no version was in use before".to_owned(),
     });
     let bank = store.row(Entity::Profile, &profile).await?.unwrap_or_else(|| Row::empty(Entity::Profile));
-    let version = if used.as_ref().is_none_or(|u| of(u) < of(&chosen)) {
+    let version = if used.as_ref().is_none_or(|(_, used)| *used < number) {
         let shape = store.shapes().shape(&located.table()).await?;
         let values = [("status", GivenValue::from("active"))];
         draft.push(located.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
         let mut shown = chosen.clone();
         shown.set("status", Value::from("active"));
         draft.alters(&chosen, &shown);
-        of(&chosen)
+        number
     } else {
-        let newest = number_after(highest(&versions), "version")?;
+        let newest = number_after(versions.highest, "version")?;
         draft.effects.push(format!(
-            "version {} is older than the one in use: it is copied as version {newest}, because readers take the highest \
-             active version",
-            of(&chosen)
+            "version {number} is older than the one in use: it is copied as version {newest}, because readers take the highest \
+             active version"
         ));
         copy(&mut draft, &located, newest);
         newest
@@ -219,9 +218,8 @@ pub async fn activate(store: &Store, id: &str) -> Result<Plan, ChangeError> {
         draft.facts.insert(name.to_owned(), value);
     }
     let payload = json!({"profileId": profile, "policyId": id, "newVersion": version, "status": "active"});
-    let before = used.as_ref().map(|used| (used.id().to_owned(), of(used)));
-    let undone = json!({"profileId": profile, "policyId": before.as_ref().map(|(id, _)| id),
-        "newVersion": before.as_ref().map(|(_, version)| version), "withdrawn": version, "status": "active", "cause": "undo"});
+    let undone = json!({"profileId": profile, "policyId": used.as_ref().map(|(id, _)| id),
+        "newVersion": used.as_ref().map(|(_, version)| version), "withdrawn": version, "status": "active", "cause": "undo"});
     draft.trail = trail(store, "policy.activate", &bank, &payload).await?;
     draft.undo_trail = trail(store, "policy.activate", &bank, &undone).await?;
     Ok(draft.seal())

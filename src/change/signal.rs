@@ -1,5 +1,7 @@
 //! Utility signals and their retraction: the whole history is replayed, never a delta added.
 
+use std::ops::ControlFlow;
+
 use serde_json::Value;
 
 use super::draft::Draft;
@@ -8,7 +10,7 @@ use super::plan::{ChangeDanger, Plan};
 use super::remove::CHANGING;
 use super::{ChangeError, new_id, now, uses};
 use crate::layout::BoundSource;
-use crate::memory::utility::{self, Signal, UtilityStep};
+use crate::memory::utility::{self, Signal, StoredSignal, UtilityStep};
 use crate::memory::{Entity, Row, text_check, thousands, time};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
@@ -32,8 +34,7 @@ pub async fn add(
     let found = draft.locate(Entity::Episode, episode).await?;
     let history = history(&mut draft, source, &found).await?;
     let start = start(&history, &found.row);
-    let replay =
-        utility::replay(start, history.iter().map(|e| e.text("signal").unwrap_or_default()).chain([signal.word()]));
+    let replay = utility::replay_signals(start, history.iter().map(|stored| stored.signal).chain([Some(signal)]));
     let Some(step) = replay.steps.last() else { return Ok(draft.seal()) };
     let mut row = Row::empty(Entity::UtilityEvent);
     row.set("id", Value::from(new_id()));
@@ -80,11 +81,11 @@ pub async fn retract(store: &Store, id: &str) -> Result<Plan, ChangeError> {
         draft.disclosures.push(format!("the episode {episode} is not there: only the signal itself goes"));
         return Ok(draft.seal());
     };
-    let history = history(&mut draft, gone.source, &found).await?;
+    let mut history = history(&mut draft, gone.source, &found).await?;
     let start = start(&history, &found.row);
-    let kept: Vec<Row> = history.into_iter().filter(|e| e.id() != id).collect();
-    let replay = utility::replay(start, kept.iter().map(|e| e.text("signal").unwrap_or_default()));
-    settle(&mut draft, gone.source, &found, &kept, &replay).await?;
+    history.retain(|stored| &*stored.id != id);
+    let replay = utility::replay_signals(start, history.iter().map(|stored| stored.signal));
+    settle(&mut draft, gone.source, &found, &history, &replay).await?;
     Ok(draft.seal())
 }
 
@@ -103,28 +104,35 @@ async fn history(
     draft: &mut Draft<'_>,
     source: &BoundSource,
     episode: &LocatedRow<'_>,
-) -> Result<Vec<Row>, ChangeError> {
+) -> Result<Vec<StoredSignal>, ChangeError> {
     if let Some((column, _)) = plain_column(source, "episode_id") {
         draft
             .watch(StoredRows::with(&table_of(source), column, FetchedValue::Text(episode.row.id().to_owned())))
             .await?;
     }
     let id = [episode.row.id().to_owned()];
-    Ok(draft.store.related_columns(Entity::UtilityEvent, "episode_id", &id, Some(REPLAYED)).await?)
+    let mut history = Vec::new();
+    let take = |event: Row, _| {
+        history.push(StoredSignal::of(&event));
+        ControlFlow::Continue(())
+    };
+    draft.store.each_related(Entity::UtilityEvent, "episode_id", &id, REPLAYED, take).await?;
+    utility::put_in_order(&mut history);
+    Ok(history)
 }
 
 /// Utility before the first signal: as the first one says, else as the episode has it, else the usual start.
-fn start(history: &[Row], episode: &Row) -> f64 {
+fn start(history: &[StoredSignal], episode: &Row) -> f64 {
     let said = match history.first() {
-        Some(first) => first.number("before"),
+        Some(first) => first.before,
         None => episode.number("utility"),
     };
     said.unwrap_or(utility::START)
 }
 
 /// The time of a new signal: now, or just after the latest one where a clock ran ahead, so that it comes last.
-fn moment_after(history: &[Row]) -> GivenValue {
-    let latest = history.iter().filter_map(|e| e.text("created_at")).max();
+fn moment_after(history: &[StoredSignal]) -> GivenValue {
+    let latest = history.iter().filter_map(StoredSignal::at).max();
     match latest.filter(|latest| *latest >= now().as_str()).and_then(time::epoch_micros) {
         Some(micros) => match time::from_epoch(micros + 1, time::EpochUnit::Microseconds) {
             Some(moment) => GivenValue::from(moment),
@@ -138,11 +146,11 @@ fn moment_after(history: &[Row]) -> GivenValue {
 async fn replayed(
     draft: &mut Draft<'_>,
     source: &BoundSource,
-    moved: &[(&Row, &UtilityStep)],
+    moved: &[(&StoredSignal, &UtilityStep)],
 ) -> Result<(), ChangeError> {
     let store = draft.store;
     let shape = store.shapes().shape(&table_of(source)).await?;
-    let ids: Vec<String> = moved.iter().map(|(event, _)| event.id().to_owned()).collect();
+    let ids: Vec<String> = moved.iter().map(|(stored, _)| stored.id.to_string()).collect();
     let found = draft.locate_all(Entity::UtilityEvent, &ids).await?;
     for (found, (_, step)) in found.iter().zip(moved) {
         let values = [("before", GivenValue::from(step.before)), ("after", GivenValue::from(step.after))];
@@ -161,14 +169,14 @@ async fn settle(
     draft: &mut Draft<'_>,
     source: &BoundSource,
     episode: &LocatedRow<'_>,
-    history: &[Row],
+    history: &[StoredSignal],
     replay: &utility::UtilityReplay,
 ) -> Result<(), ChangeError> {
     let store = draft.store;
-    let differs = |(event, step): &(&Row, &UtilityStep)| {
-        event.number("before") != Some(step.before) || event.number("after") != Some(step.after)
+    let differs = |(stored, step): &(&StoredSignal, &UtilityStep)| {
+        stored.before != Some(step.before) || stored.after != Some(step.after)
     };
-    let moved: Vec<(&Row, &UtilityStep)> = history.iter().zip(&replay.steps).filter(differs).collect();
+    let moved: Vec<(&StoredSignal, &UtilityStep)> = history.iter().zip(&replay.steps).filter(differs).collect();
     if moved.len() > CHANGING {
         return Err(ChangeError::Refused(format!(
             "{} signals of the episode have another before and after when replayed, and one change holds {} at most: set these \

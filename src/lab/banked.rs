@@ -119,12 +119,12 @@ async fn highest_active(store: &Store, bank: &str) -> Result<Option<String>, Lab
 }
 
 /// Whether readers may use a version.
-fn is_active(policy: &Row) -> bool {
+pub(super) fn is_active(policy: &Row) -> bool {
     policy.text("status") == Some("active")
 }
 
 /// The standing of a version: readers use the active one of their bank with the highest.
-fn standing(policy: &Row) -> (Option<i64>, Reverse<String>) {
+pub(super) fn standing(policy: &Row) -> (Option<i64>, Reverse<String>) {
     (policy.get("version").as_i64(), Reverse(policy.id().to_owned()))
 }
 

@@ -6,7 +6,8 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{LabError, Told, each, equal};
+use super::banked::{is_active, standing};
+use super::{LabError, Told, each, equal, silent};
 use crate::memory::agreeing;
 use crate::memory::digest::digest;
 use crate::memory::first_of::FirstOf;
@@ -383,15 +384,51 @@ fn purged(policy: &Row, there: Option<&IdTable<1>>) -> PurgedCases {
     PurgedCases { cases: Some(marks.len()), gone: Some(gone), share: Some(share), reason: None }
 }
 
-/// The spelling in which the database's readers expect weights: that of the newest policy that can be read, else the
-/// layout's own.
-#[must_use]
-pub fn spelling(store: &Store, versions: &[Version]) -> WeightSpelling {
-    let newest = versions.iter().filter(|v| v.policy.is_ok()).max_by_key(|v| v.row.text("trained_at"));
-    match newest.map(|v| &v.policy) {
-        Some(Ok(policy)) => policy.spelling,
-        _ if store.recognised().layouts.iter().any(|l| l.name == "ennube") => WeightSpelling::Camel,
-        _ => WeightSpelling::Snake,
+/// What a further version of a bank's policy goes by. A bank may have very many: none of them is held.
+#[derive(Debug)]
+pub struct BankVersions {
+    /// Greatest number of a version; 0 where none has one.
+    pub highest: i64,
+    /// Number and id of the version that readers use.
+    pub in_use: Option<(Option<i64>, String)>,
+    /// The spelling in which the database's readers expect weights: that of the newest version that can be read, else the
+    /// layout's own.
+    pub spelling: WeightSpelling,
+}
+
+impl BankVersions {
+    /// Reads the versions of a bank.
+    ///
+    /// # Errors
+    /// A database without policies, or the engine's refusal.
+    pub async fn read(store: &Store, bank: &str) -> Result<Self, LabError> {
+        store.sources_of(Entity::Policy)?;
+        let mut query = Query::new(Entity::Policy);
+        query.columns = Some(vec!["profile_id", "version", "status", "weights", "trained_at"]);
+        query.filters.push(equal("profile_id", bank));
+        let (mut highest, mut in_use, mut newest) = (None, None, None);
+        each(store, &query, &silent, |row| {
+            let (version, id) = standing(&row);
+            highest = highest.max(version);
+            if let Ok(policy) = Policy::parse(row.get("weights")) {
+                // Of those of one time the last in a list of versions.
+                let place = (row.text("trained_at").map(str::to_owned), Reverse(version), id.0.clone());
+                if newest.as_ref().is_none_or(|(known, _)| place > *known) {
+                    newest = Some((place, policy.spelling));
+                }
+            }
+            if is_active(&row) {
+                in_use = in_use.take().max(Some((version, id)));
+            }
+        })
+        .await?;
+        let is_camel = || store.recognised().layouts.iter().any(|layout| layout.name == "ennube");
+        let usual = || if is_camel() { WeightSpelling::Camel } else { WeightSpelling::Snake };
+        Ok(BankVersions {
+            highest: highest.unwrap_or(0),
+            in_use: in_use.map(|(version, Reverse(id))| (version, id)),
+            spelling: newest.map_or_else(usual, |(_, spelling)| spelling),
+        })
     }
 }
 

@@ -1,6 +1,9 @@
 //! Utility of an episode: a score in 0..1 that signals move, always found by replaying its whole history.
 
+use std::cmp::Ordering;
 use std::fmt;
+
+use super::row::Row;
 
 /// Utility before any signal, unless the data says otherwise.
 pub const START: f64 = 0.5;
@@ -122,18 +125,65 @@ pub fn moved(utility: f64, signal: Option<Signal>) -> f64 {
     signal.map_or(utility, |signal| (utility + signal.delta()).clamp(0.0, 1.0))
 }
 
-/// Replays signal words, oldest first, from `start` (see [`begun`]).
+/// A stored signal as a replay needs it, in the order of time, those without one last. An episode may have very many.
+#[derive(Debug, Clone, PartialEq, PartialOrd)]
+pub struct StoredSignal {
+    is_undated: bool,
+    at: Box<str>,
+    /// Id.
+    pub id: Box<str>,
+    /// The signal; `None` when its word is unknown.
+    pub signal: Option<Signal>,
+    /// Utility before it, as it is stored.
+    pub before: Option<f64>,
+    /// Utility after it, as it is stored.
+    pub after: Option<f64>,
+}
+
+impl StoredSignal {
+    /// The signal of a utility event.
+    #[must_use]
+    pub fn of(event: &Row) -> Self {
+        StoredSignal {
+            is_undated: event.text("created_at").is_none(),
+            at: event.text("created_at").unwrap_or_default().into(),
+            id: event.id().into(),
+            signal: event.text("signal").and_then(Signal::parse),
+            before: event.number("before"),
+            after: event.number("after"),
+        }
+    }
+
+    /// Time of it, in the canonical spelling.
+    #[must_use]
+    pub fn at(&self) -> Option<&str> {
+        (!self.is_undated).then_some(&*self.at)
+    }
+}
+
+/// Puts signals in the order of time.
+pub fn put_in_order(signals: &mut [StoredSignal]) {
+    signals.sort_unstable_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
+}
+
+/// Replays signal words, oldest first, as [`replay_signals`] does.
+#[must_use]
+pub fn replay<'a>(start: f64, words: impl IntoIterator<Item = &'a str>) -> UtilityReplay {
+    replay_signals(start, words.into_iter().map(Signal::parse))
+}
+
+/// Replays signals, oldest first, from `start` (see [`begun`]).
 ///
 /// Every step is clamped to 0..1, so order matters: a signal is taken back or changed by replaying the history
 /// without it or with the new one, never by adding the opposite delta.
 #[must_use]
-pub fn replay<'a>(start: f64, words: impl IntoIterator<Item = &'a str>) -> UtilityReplay {
+pub fn replay_signals(start: f64, signals: impl IntoIterator<Item = Option<Signal>>) -> UtilityReplay {
     let start = begun(start);
     let mut utility = start;
-    let steps = words
+    let steps = signals
         .into_iter()
-        .map(|word| {
-            let (signal, before) = (Signal::parse(word), utility);
+        .map(|signal| {
+            let before = utility;
             utility = moved(before, signal);
             UtilityStep { signal, before, after: utility }
         })

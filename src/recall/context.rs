@@ -5,8 +5,11 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::features::{all_text, asked_text};
+use crate::memory::digest::{Digest, digest};
+use crate::memory::json::{JsonPart, members, read};
 use crate::memory::{Entity, Row};
 
 /// Characters of a token: the usual rough count.
@@ -182,32 +185,35 @@ impl ContextWriter {
     /// Begins the text of so many rows.
     #[must_use]
     pub fn new(rows: usize, budget: Budget, lessons: bool) -> Self {
-        let heading = if lessons { "Lessons from past similar situations:" } else { "Relevant past experience:" };
-        let text = if rows > 0 { cut(heading, budget.room()).0 } else { String::new() };
+        let text =
+            if rows > 0 { cut(&Begun::of(heading(lessons), usize::MAX), budget.room()).0 } else { String::new() };
         let made = RecallContext { text, tokens: 0, rows: vec![], parts: vec![], cut: vec![], omitted: vec![] };
         ContextWriter { budget, lessons, rows: (rows, 0), made }
     }
 
     /// Takes the next row.
     pub fn add(&mut self, told: &ContextRow<'_>) {
-        let (row, made, (rows, before)) = (told.row, &mut self.made, self.rows);
+        self.add_text(&ContextText::of(told, self.lessons, self.budget.room()));
+    }
+
+    /// Takes the text of the next row, made with the room of the budget.
+    pub fn add_text(&mut self, told: &ContextText) {
+        let (made, (rows, before)) = (&mut self.made, self.rows);
         self.rows.1 += 1;
         let left = self.budget.room().saturating_sub(made.text.chars().count());
         let share = match self.budget.per_row {
             Some(tokens) => tokens.saturating_mul(CHARACTERS_A_TOKEN),
             None => left / rows.saturating_sub(before).max(1),
         };
-        let whole = if self.lessons { lesson(before + 1, row) } else { snippet(before + 1, row) };
-        let indent = if self.lessons { "   " } else { "" };
-        let (part, was_cut) = fitted(&format!("\n\n{whole}"), &around(told, indent), share.min(left));
+        let (part, was_cut) = fitted(&told.behind(before + 1, self.lessons), &told.lines, share.min(left));
         if part.trim().chars().count() < 8 {
-            made.omitted.push(row.id().to_owned());
+            made.omitted.push(told.id.clone());
             return;
         }
         if was_cut {
-            made.cut.push(row.id().to_owned());
+            made.cut.push(told.id.clone());
         }
-        made.rows.push(row.id().to_owned());
+        made.rows.push(told.id.clone());
         made.text.push_str(&part);
         made.parts.push(part.trim_start().to_owned());
     }
@@ -219,25 +225,117 @@ impl ContextWriter {
     }
 }
 
-/// The first `room` characters, the last one an ellipsis where something was cut.
-fn cut(text: &str, room: usize) -> (String, bool) {
-    if text.chars().count() <= room {
-        return (text.to_owned(), false);
+/// The first line of a text of recalled rows.
+#[must_use]
+pub fn heading(lessons: bool) -> &'static str {
+    if lessons { "Lessons from past similar situations:" } else { "Relevant past experience:" }
+}
+
+/// The beginning of a text, with the number of characters of all of it.
+#[derive(Debug, Clone)]
+struct Begun {
+    text: String,
+    characters: usize,
+}
+
+impl Begun {
+    /// Keeps so many characters.
+    fn of(text: &str, room: usize) -> Self {
+        let end = text.char_indices().nth(room).map_or(text.len(), |(end, _)| end);
+        Begun { text: text[..end].to_owned(), characters: text.chars().count() }
     }
-    let kept: String = text.chars().take(room.saturating_sub(1)).collect();
+}
+
+/// The text of a recalled row, of which no more is kept than a budget has room for.
+#[derive(Debug, Clone)]
+pub struct ContextText {
+    id: String,
+    /// What stands behind its number.
+    text: Begun,
+    /// Lines about its canvas and feedback.
+    lines: Begun,
+}
+
+impl ContextText {
+    /// The text of a row, for a budget with room for so many characters.
+    #[must_use]
+    pub fn of(told: &ContextRow<'_>, lessons: bool, room: usize) -> Self {
+        let text = if lessons { lesson(told.row) } else { snippet(told.row) };
+        let lines = Begun::of(&around(told, indent(lessons)), room);
+        ContextText { id: told.row.id().to_owned(), text: Begun::of(&text, room), lines }
+    }
+
+    /// The text with its number.
+    fn behind(&self, number: usize, lessons: bool) -> Begun {
+        let head = if lessons { format!("\n\n{number}") } else { format!("\n\nCase {number}") };
+        Begun { characters: head.chars().count() + self.text.characters, text: head + &self.text.text }
+    }
+
+    /// Characters of the whole text with its number, without the lines about canvas and feedback.
+    #[must_use]
+    pub fn characters(&self, number: usize, lessons: bool) -> usize {
+        self.behind(number, lessons).characters
+    }
+}
+
+/// Measures the whole line about the canvas of an episode, or about its feedback, of which no row is held.
+#[derive(Debug, Default)]
+pub struct LineLength {
+    /// Number and characters of corrections.
+    corrections: (usize, usize),
+    /// Characters of the words that are told once, and how often they occur.
+    words: HashMap<Digest, (usize, usize)>,
+}
+
+impl LineLength {
+    /// Takes a row.
+    pub fn add(&mut self, row: &Row) {
+        let row = told_of(row, usize::MAX);
+        if let Some(words) = correction(&row) {
+            self.corrections.0 += 1;
+            self.corrections.1 += corrected(words).chars().count();
+        }
+        if let Some(words) = counted_words(&row) {
+            self.words.entry(digest(&words)).or_insert_with(|| (words.chars().count(), 0)).1 += 1;
+        }
+    }
+
+    fn characters(&self) -> usize {
+        let told = self.words.values().map(|(characters, times)| characters + times_of(*times).len());
+        let (parts, characters) = (self.corrections.0 + self.words.len(), self.corrections.1 + told.sum::<usize>());
+        if parts == 0 { NONE_RECORDED.len() } else { characters + SEPARATOR.len() * (parts - 1) }
+    }
+
+    /// Characters of the lines about feedback and canvas of an episode.
+    #[must_use]
+    pub fn lines(feedback: &LineLength, canvas: &LineLength, lessons: bool) -> usize {
+        around_lines("", "", indent(lessons)).chars().count() + feedback.characters() + canvas.characters()
+    }
+}
+
+/// The first `room` characters, the last one an ellipsis where something was cut.
+fn cut(begun: &Begun, room: usize) -> (String, bool) {
+    if begun.characters <= room {
+        return (begun.text.clone(), false);
+    }
+    let kept: String = begun.text.chars().take(room.saturating_sub(1)).collect();
     (if room == 0 { kept } else { kept + "…" }, true)
 }
 
 /// A row's text with the lines about its canvas and feedback behind it. Where it is too long, those lines keep up to half
 /// of the room: what people corrected tells more than the end of a long text.
-fn fitted(text: &str, lines: &str, room: usize) -> (String, bool) {
-    let (long, behind) = (text.chars().count(), lines.chars().count());
+fn fitted(text: &Begun, lines: &Begun, room: usize) -> (String, bool) {
+    let (long, behind) = (text.characters, lines.characters);
     if long + behind <= room {
-        return (format!("{text}{lines}"), false);
+        return (format!("{}{}", text.text, lines.text), false);
     }
     let (lines, _) = cut(lines, behind.min((room / 2).max(room.saturating_sub(long))));
     let (text, _) = cut(text, room - lines.chars().count());
     (text + &lines, true)
+}
+
+fn indent(lessons: bool) -> &'static str {
+    if lessons { "   " } else { "" }
 }
 
 /// The lines about an episode's canvas and feedback; nothing for other rows.
@@ -245,7 +343,10 @@ fn around(told: &ContextRow<'_>, indent: &str) -> String {
     if told.row.entity != Entity::Episode {
         return String::new();
     }
-    let (feedback, canvas) = (feedback_line(told.feedback), canvas_line(told.canvas));
+    around_lines(&feedback_line(told.feedback), &canvas_line(told.canvas), indent)
+}
+
+fn around_lines(feedback: &str, canvas: &str, indent: &str) -> String {
     format!("\n{indent}Feedback: {feedback}\n{indent}Canvas: {canvas}")
 }
 
@@ -253,15 +354,18 @@ fn around(told: &ContextRow<'_>, indent: &str) -> String {
 #[must_use]
 pub fn feedback_line(feedback: &ToldRows) -> String {
     let corrections = feedback.rows.iter().filter_map(|(row, _)| correction(row));
-    let corrections = corrections.map(|words| format!("corrected: \"{words}\""));
-    listed(&corrections.chain(counted(feedback)).collect::<Vec<_>>(), "none recorded")
+    listed(&corrections.map(corrected).chain(counted(feedback)).collect::<Vec<_>>())
+}
+
+fn corrected(words: &str) -> String {
+    format!("corrected: \"{words}\"")
 }
 
 /// Sums up in one line what was done on an episode's canvas: each kind of event once, in order, with its number of
 /// occurrences.
 #[must_use]
 pub fn canvas_line(canvas: &ToldRows) -> String {
-    listed(&counted(canvas), "none recorded")
+    listed(&counted(canvas))
 }
 
 /// The words of a correction.
@@ -294,19 +398,27 @@ fn counted(rows: &ToldRows) -> Vec<String> {
         }
         seen[at].1 += times;
     }
-    seen.into_iter().map(|(text, times)| if times > 1 { format!("{text} x{times}") } else { text }).collect()
+    seen.into_iter().map(|(text, times)| text + &times_of(times)).collect()
 }
 
-fn listed(parts: &[String], nothing: &str) -> String {
-    if parts.is_empty() { nothing.to_owned() } else { parts.join("; ") }
+/// Says how often something occurs where that is more than once.
+fn times_of(times: usize) -> String {
+    if times > 1 { format!(" x{times}") } else { String::new() }
 }
 
-/// Context / Actions / Outcome / Reward of a case, an episode or a memory.
-fn snippet(number: usize, row: &Row) -> String {
+const NONE_RECORDED: &str = "none recorded";
+const SEPARATOR: &str = "; ";
+
+fn listed(parts: &[String]) -> String {
+    if parts.is_empty() { NONE_RECORDED.to_owned() } else { parts.join(SEPARATOR) }
+}
+
+/// Context / Actions / Outcome / Reward of a case, an episode or a memory, behind its number.
+fn snippet(row: &Row) -> String {
     let (context, actions, outcome, reward) = match row.entity {
         Entity::Case => {
             let reward = row.number("reward").map_or("unknown".to_owned(), |r| format!("{r:.2}"));
-            (asked_text(row.json("prompt")), steps(row.get("plan")), row.text("outcome").map(str::to_owned), reward)
+            (asked_text(row.json("prompt")), steps(row.json("plan")), row.text("outcome").map(str::to_owned), reward)
         }
         Entity::Memory => {
             let place = row.text("title").unwrap_or_default();
@@ -318,28 +430,29 @@ fn snippet(number: usize, row: &Row) -> String {
             let feedback = row.number("feedback_score").map_or("unknown".to_owned(), |f| format!("feedback {f:+.2}"));
             let title = row.text("title").unwrap_or_default();
             let outcome = row.text("outcome").map(str::to_owned);
-            (format!("{title}\n{told}"), names(row.get("actions")), outcome, feedback)
+            (format!("{title}\n{told}"), names(row.json("actions")), outcome, feedback)
         }
     };
     let actions = if actions.is_empty() { "none recorded".to_owned() } else { actions.join("; ") };
     format!(
-        "Case {number}\nContext: {}\nActions: {actions}\nOutcome: {}\nReward: {reward}",
+        "\nContext: {}\nActions: {actions}\nOutcome: {}\nReward: {reward}",
         context.trim(),
         outcome.as_deref().unwrap_or("unknown")
     )
 }
 
-/// A lesson: when, observation, actions, result, insight. What is not recorded says so; nothing is made up.
-fn lesson(number: usize, row: &Row) -> String {
-    let text = |column: &str| match row.get(column) {
-        Value::Null => None,
-        Value::String(text) => Some(text.clone()),
+/// A lesson, behind its number: when, observation, actions, result, insight. What is not recorded says so; nothing is made
+/// up.
+fn lesson(row: &Row) -> String {
+    let text = |column: &str| match row.json(column) {
+        JsonPart::Value(Value::Null) => None,
+        JsonPart::Value(Value::String(text)) => Some(text.clone()),
         other => Some(other.to_string()),
     };
     let observation = ["observation", "summary", "title"].iter().find_map(|c| text(c));
-    let actions = names(row.get("actions"));
+    let actions = names(row.json("actions"));
     format!(
-        "{number}. Episode from {}\n   Observation: {}\n   Actions: {}\n   Result: {}\n   Key insight: {}",
+        ". Episode from {}\n   Observation: {}\n   Actions: {}\n   Result: {}\n   Key insight: {}",
         row.text("started_at").unwrap_or("an unknown time"),
         observation.as_deref().unwrap_or("none recorded"),
         if actions.is_empty() { "none recorded".to_owned() } else { actions.join(", ") },
@@ -349,28 +462,52 @@ fn lesson(number: usize, row: &Row) -> String {
 }
 
 /// The steps of a plan: their descriptions in order.
-fn steps(plan: &Value) -> Vec<String> {
-    let found = ["steps", "plan"].iter().find_map(|key| plan.get(*key)).unwrap_or(plan);
+fn steps(plan: JsonPart<'_>) -> Vec<String> {
+    let told = |steps: &mut dyn Iterator<Item = String>| steps.filter(|text| !text.is_empty()).collect();
+    let found = match plan {
+        JsonPart::Value(plan) => ["steps", "plan"].iter().find_map(|key| plan.get(*key)).unwrap_or(plan),
+        JsonPart::Document(text) => {
+            let members = members(text).unwrap_or_default();
+            let member = |key: &&str| members.iter().rev().find(|(name, _)| name == key);
+            let found = ["steps", "plan"].iter().find_map(member).map_or(text, |(_, member)| member.get());
+            match items(found) {
+                Some(steps) => return told(&mut steps.iter().map(|step| step_of(&read(step.get()).value))),
+                None => &read(found).value,
+            }
+        }
+    };
     match found {
-        Value::Array(steps) => steps
-            .iter()
-            .map(|step| match step.get("description").or_else(|| step.get("tool")) {
-                Some(Value::String(text)) => text.clone(),
-                _ => all_text(step.into()),
-            })
-            .filter(|text| !text.is_empty())
-            .collect(),
+        Value::Array(steps) => told(&mut steps.iter().map(step_of)),
         Value::Null => Vec::new(),
         other => vec![all_text(other.into())],
     }
 }
 
-fn names(actions: &Value) -> Vec<String> {
+fn step_of(step: &Value) -> String {
+    match step.get("description").or_else(|| step.get("tool")) {
+        Some(Value::String(text)) => text.clone(),
+        _ => all_text(step.into()),
+    }
+}
+
+/// The items of a list of JSON, each as its text; none when the text is no list.
+fn items(text: &str) -> Option<Vec<&RawValue>> {
+    serde_json::from_str(text).ok()
+}
+
+/// The names of actions in order. A run may have very many: of a long document one is looked at after the other.
+fn names(actions: JsonPart<'_>) -> Vec<String> {
     let name = |action: &Value| match action {
         Value::String(text) => text.clone(),
         _ => action.get("step_name").and_then(Value::as_str).map_or_else(|| all_text(action.into()), str::to_owned),
     };
-    actions.as_array().map(|items| items.iter().map(name).filter(|n| !n.is_empty()).collect()).unwrap_or_default()
+    let names: Vec<String> = match actions {
+        JsonPart::Value(actions) => actions.as_array().into_iter().flatten().map(name).collect(),
+        JsonPart::Document(text) => {
+            items(text).into_iter().flatten().map(|action| name(&read(action.get()).value)).collect()
+        }
+    };
+    names.into_iter().filter(|name| !name.is_empty()).collect()
 }
 
 #[cfg(test)]

@@ -12,10 +12,14 @@ const VALUES: usize = 10_000;
 /// Rows in one statement of PostgreSQL, which gets them as one array a column.
 const ROWS: usize = 5_000;
 
-/// The statements that make the change, each with its values.
-#[must_use]
-pub fn statements(engine: Engine, shape: &TableShape, revise: &RowRevisions, now: &str) -> Vec<(String, Vec<Param>)> {
-    let statement = |rows: &[Revision]| {
+/// The statements that make the change, each with its values, made one after the other.
+pub fn statements(
+    engine: Engine,
+    shape: &TableShape,
+    revise: &RowRevisions,
+    now: &str,
+) -> impl Iterator<Item = (String, Vec<Param>)> {
+    let statement = move |rows: &[Revision]| {
         let mut params = Vec::new();
         let values = values(engine, revise, rows, &mut params);
         let mut sets: Vec<String> = (0..revise.columns.len())
@@ -41,7 +45,7 @@ pub fn statements(engine: Engine, shape: &TableShape, revise: &RowRevisions, now
         };
         (sql, params)
     };
-    chunks(engine, revise).map(statement).collect()
+    chunks(engine, revise).map(statement)
 }
 
 fn chunks(engine: Engine, revise: &RowRevisions) -> std::slice::Chunks<'_, Revision> {

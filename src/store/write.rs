@@ -313,6 +313,12 @@ fn parts(rows: &[Vec<Cell>]) -> impl Iterator<Item = &[Vec<Cell>]> {
     })
 }
 
+/// Keys of rows that go in parts, each of which one statement deletes: a list of values may be long, conditions of several
+/// columns nest.
+fn delete_parts(rows: &StoredRows) -> std::slice::Chunks<'_, Vec<FetchedValue>> {
+    rows.keys.chunks(if rows.by.len() == 1 { 10_000 } else { 400 })
+}
+
 impl WriteTransaction<'_> {
     /// The connection, for one statement.
     fn link(&mut self) -> Result<&mut WriteConnection, WriteError> {
@@ -407,28 +413,33 @@ impl WriteTransaction<'_> {
         let table = mutation.table().clone();
         let shape = self.shape(&table).await?;
         let mut hit = 0;
-        let statements = match mutation {
+        match mutation {
             Mutation::Insert { columns, rows, .. } => {
                 for rows in parts(rows) {
                     let (sql, params) = self.insert(&shape, &table, columns, rows);
                     hit += self.link()?.execute(&sql, params).await?;
                 }
-                Vec::new()
             }
             Mutation::Update { key, set, .. } => {
                 let mut params = Vec::new();
-                vec![(self.update(&shape, &table, key, set, &mut params), params)]
+                let sql = self.update(&shape, &table, key, set, &mut params);
+                hit += self.link()?.execute(&sql, params).await?;
             }
-            Mutation::Delete(rows) => self.deletes(&shape, rows),
-            Mutation::Revise(revise) => revise::statements(self.engine(), &shape, revise, &self.now),
-        };
-        if let Mutation::Revise(revise) = mutation
-            && let Some(settings) = self.store.by_index(revise)
-        {
-            self.link()?.script(settings).await?;
-        }
-        for (sql, params) in statements {
-            hit += self.link()?.execute(&sql, params).await?;
+            Mutation::Delete(rows) => {
+                for keys in delete_parts(rows) {
+                    let (sql, params) = self.delete(&shape, rows, keys);
+                    hit += self.link()?.execute(&sql, params).await?;
+                }
+            }
+            Mutation::Revise(revise) => {
+                if let Some(settings) = self.store.by_index(revise) {
+                    self.link()?.script(settings).await?;
+                }
+                let now = self.now.clone();
+                for (sql, params) in revise::statements(self.engine(), &shape, revise, &now) {
+                    hit += self.link()?.execute(&sql, params).await?;
+                }
+            }
         }
         let expected = mutation.count().1;
         if hit == expected as u64 { Ok(()) } else { Err(WriteError::Missed { table: table.title(), expected, hit }) }
@@ -496,14 +507,10 @@ impl WriteTransaction<'_> {
         Ok(())
     }
 
-    fn deletes(&self, shape: &TableShape, rows: &StoredRows) -> Vec<(String, Vec<Param>)> {
-        let statement = |keys: &[Vec<FetchedValue>]| {
-            let mut params = Vec::new();
-            let condition = shape::key_condition(self.engine(), shape, &rows.by, keys, &mut params);
-            (format!("DELETE FROM {} WHERE {condition}", shape::qualified(&rows.table)), params)
-        };
-        // A list of values may be long; conditions of several columns nest.
-        rows.keys.chunks(if rows.by.len() == 1 { 10_000 } else { 400 }).map(statement).collect()
+    fn delete(&self, shape: &TableShape, rows: &StoredRows, keys: &[Vec<FetchedValue>]) -> (String, Vec<Param>) {
+        let mut params = Vec::new();
+        let condition = shape::key_condition(self.engine(), shape, &rows.by, keys, &mut params);
+        (format!("DELETE FROM {} WHERE {condition}", shape::qualified(&rows.table)), params)
     }
 
     /// Deletes rows of one or more tables at once: PostgreSQL looks at foreign keys at the end of a statement, and rows that

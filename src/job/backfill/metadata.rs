@@ -2,6 +2,7 @@
 //! text.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use serde_json::{Map, Value, json};
 
@@ -56,8 +57,7 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     };
     let without_tools = |found: &&WalkedRow| open(found) && found.row.list("tools_used").is_empty();
     let ids: Vec<String> = bench.found.iter().filter(without_tools).map(|f| f.row.id().to_owned()).collect();
-    let columns = ["id", "episode_id", "created_at", "sequence", "kind", "source_id"];
-    let mut tools = tools(bench.store.related_columns(Entity::Segment, "episode_id", &ids, Some(&columns)).await?);
+    let mut tools = tools(bench.store, &ids).await?;
     let verdict = |found: &WalkedRow| {
         if !open(&found) {
             return RowVerdict::Keep;
@@ -67,21 +67,36 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     Ok(bench.found.iter().map(verdict).collect())
 }
 
-/// The sources of the segments of kind tool, in order and each once, by episode.
-fn tools(mut segments: Vec<Row>) -> HashMap<String, Vec<String>> {
-    segments.sort_by_key(|row| row.get("sequence").as_i64());
-    let mut all: HashMap<String, Vec<String>> = HashMap::new();
-    for row in &segments {
-        let is_tool = row.text("kind").is_some_and(|kind| kind.to_ascii_lowercase().contains("tool"));
-        let source = row.text("source_id").map(str::trim).filter(|source| is_tool && is_name(source));
-        if let (Some(episode), Some(source)) = (row.text("episode_id"), source) {
-            let known = all.entry(episode.to_owned()).or_default();
-            if !known.iter().any(|tool| tool == source) {
-                known.push(source.to_owned());
+/// Place of a segment in its episode: by number, then by time, those without one last, then by id.
+type SegmentPlace = (Option<i64>, bool, String, String);
+
+/// The sources of the segments of kind tool of some episodes, in order and each once, by episode. An episode may have very
+/// many segments: only the first of each tool is kept.
+async fn tools(store: &Store, episodes: &[String]) -> Result<HashMap<String, Vec<String>>, ChangeError> {
+    let mut first: HashMap<String, HashMap<String, SegmentPlace>> = HashMap::new();
+    let take = |segment: Row, _| {
+        let text = |column: &str| segment.text(column).unwrap_or_default().to_owned();
+        let is_tool = text("kind").to_ascii_lowercase().contains("tool");
+        let source = segment.text("source_id").map(str::trim).filter(|source| is_tool && is_name(source));
+        if let (Some(episode), Some(source)) = (segment.text("episode_id"), source) {
+            let (number, is_undated) = (segment.get("sequence").as_i64(), segment.get("created_at").is_null());
+            let place = (number, is_undated, text("created_at"), text("id"));
+            let tools = first.entry(episode.to_owned()).or_default();
+            if tools.get(source).is_none_or(|known| place < *known) {
+                tools.insert(source.to_owned(), place);
             }
         }
-    }
-    all
+        ControlFlow::Continue(())
+    };
+    let columns = ["id", "episode_id", "created_at", "sequence", "kind", "source_id"];
+    store.each_related(Entity::Segment, "episode_id", episodes, &columns, take).await?;
+    Ok(first.into_iter().map(|(episode, tools)| (episode, in_order(tools))).collect())
+}
+
+fn in_order(tools: HashMap<String, SegmentPlace>) -> Vec<String> {
+    let mut tools: Vec<(String, SegmentPlace)> = tools.into_iter().collect();
+    tools.sort_unstable_by(|(_, a), (_, b)| a.cmp(b));
+    tools.into_iter().map(|(tool, _)| tool).collect()
 }
 
 /// Whether a source is a tool's name, and not the id of a call.

@@ -1,7 +1,6 @@
 //! Computes utilities again by replaying the signals of each episode in order; where asked, signals are first derived from
 //! feedback for episodes that have none.
 
-use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -17,7 +16,7 @@ use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft};
 use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
-use crate::memory::utility::{self, Signal};
+use crate::memory::utility::{self, Signal, StoredSignal};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, plain_column, table_of};
@@ -85,29 +84,6 @@ const REPLAYED_TOGETHER: usize = 100;
 /// Episodes whose feedback is read together: its corrections may be long.
 const JUDGED_TOGETHER: usize = 20;
 
-/// A stored signal: what a replay needs of it, in the order of time, those without one last.
-#[derive(Debug, PartialEq, PartialOrd)]
-struct StoredSignal {
-    is_undated: bool,
-    at: String,
-    id: String,
-    before: Option<f64>,
-    word: String,
-}
-
-impl StoredSignal {
-    fn of(event: &Row) -> StoredSignal {
-        let text = |column: &str| event.text(column).unwrap_or_default().to_owned();
-        StoredSignal {
-            is_undated: event.text("created_at").is_none(),
-            at: text("created_at"),
-            id: text("id"),
-            before: event.number("before"),
-            word: text("signal"),
-        }
-    }
-}
-
 /// The utilities that stored signals come to, by episode; an episode without signals has none.
 async fn replayed(store: &Store, found: &[WalkedRow]) -> Result<HashMap<String, f64>, ChangeError> {
     let columns = ["id", "episode_id", "signal", "before", "created_at"];
@@ -123,9 +99,9 @@ async fn replayed(store: &Store, found: &[WalkedRow]) -> Result<HashMap<String, 
         };
         store.each_related(Entity::UtilityEvent, "episode_id", &ids, &columns, take).await?;
         for (episode, mut history) in histories {
-            history.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
+            utility::put_in_order(&mut history);
             let start = history.first().and_then(|signal| signal.before).unwrap_or(utility::START);
-            let replay = utility::replay(start, history.iter().map(|signal| signal.word.as_str()));
+            let replay = utility::replay_signals(start, history.iter().map(|signal| signal.signal));
             utilities.insert(episode, replay.utility());
         }
     }

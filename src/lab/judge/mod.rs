@@ -7,13 +7,13 @@ mod trials;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::{LabError, Told, each};
+use super::{LabError, Told, each, recall};
 use crate::memory::digest::{Digest, digest};
 use crate::memory::first_of::FirstOf;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, thousands, time};
 use crate::recall::answer::{NO_POLICY, PolicyChoice, choice};
-use crate::recall::context::{self, Budget, ToldRows, tokens};
+use crate::recall::context::{self, Budget, ContextRow, ContextText, ContextWriter, LineLength};
 use crate::recall::judge::file;
 use crate::recall::judge::latency::{AccessTally, TimedAccess};
 use crate::recall::judge::ranked::{GradedRanking, estimate, quality};
@@ -31,6 +31,9 @@ const RECALLS: usize = 10_000;
 
 /// Recalls whose text is made to count its tokens.
 const TEXTS: usize = 50;
+
+/// Rows that are read together for that.
+const TOGETHER: usize = 8;
 
 /// Parameters of an evaluation.
 #[derive(Debug, Clone, PartialEq)]
@@ -164,6 +167,23 @@ async fn read_trail(
     }))
 }
 
+/// The text of a row as far as a budget has room for it, and the characters of all lines about its canvas and feedback.
+async fn text_of(store: &Store, row: &Row, lessons: bool, room: usize) -> Result<(ContextText, usize), LabError> {
+    let (mut told, mut lengths) = (Vec::new(), [LineLength::default(), LineLength::default()]);
+    if row.entity == Entity::Episode {
+        let contexts = store.contexts();
+        for (kind, length) in [Entity::CanvasEvent, Entity::Feedback].into_iter().zip(&mut lengths) {
+            for rows in contexts.linked(&[row], &contexts.episode_links(), kind, None).await? {
+                told.push(recall::told(store, rows, room, |row| length.add(row)).await?);
+            }
+        }
+    }
+    let [canvas, feedback] = [0, 1].map(|at| told.get(at).cloned().unwrap_or_default());
+    let text = ContextText::of(&ContextRow { row, canvas: &canvas, feedback: &feedback }, lessons, room);
+    let lines = if told.is_empty() { 0 } else { LineLength::lines(&lengths[1], &lengths[0], lessons) };
+    Ok((text, lines))
+}
+
 /// Counts the tokens in the text of these recalls: cut to the usual budget, and whole.
 async fn count_tokens(
     store: &Store,
@@ -175,26 +195,27 @@ async fn count_tokens(
     let mut ids: Vec<String> = made.iter().flat_map(|r| &r.rows).map(|row| row.id.clone()).collect();
     ids.sort_unstable();
     ids.dedup();
-    let mut rows: BTreeMap<String, (Row, ToldRows, ToldRows)> = BTreeMap::new();
+    let budget = Budget { tokens: context::TOKENS, per_row: None };
+    let mut texts: BTreeMap<String, (ContextText, usize)> = BTreeMap::new();
     for kind in kinds.iter().filter(|kind| store.sources_of(**kind).is_ok()) {
-        let found = store.related(*kind, "id", &ids).await?;
-        let (mut canvas, mut feedback) = (vec![Vec::new(); found.len()], vec![Vec::new(); found.len()]);
-        if *kind == Entity::Episode {
-            let (links, episodes) = (store.contexts().episode_links(), found.iter().collect::<Vec<_>>());
-            canvas = store.linked(&episodes, &links, Entity::CanvasEvent).await?;
-            feedback = store.linked(&episodes, &links, Entity::Feedback).await?;
+        for ids in ids.chunks(TOGETHER) {
+            for row in store.related(*kind, "id", ids).await? {
+                let made = text_of(store, &row, lessons, budget.room()).await?;
+                texts.insert(row.id().to_owned(), made);
+            }
         }
-        let told = |rows: Vec<Vec<Row>>| rows.into_iter().map(|rows| ToldRows::of(&rows, usize::MAX));
-        let told = found.into_iter().zip(told(canvas)).zip(told(feedback));
-        rows.extend(told.map(|((row, canvas), feedback)| (row.id().to_owned(), (row, canvas, feedback))));
     }
     let (mut cut, mut whole, mut over) = (0, 0, 0);
     for recall in &made {
-        let told = recall.rows.iter().filter_map(|row| rows.get(&row.id));
-        let told: Vec<context::ContextRow<'_>> =
-            told.map(|(row, canvas, feedback)| context::ContextRow { row, canvas, feedback }).collect();
-        let all = tokens(&context::context(&told, Budget { tokens: usize::MAX / 8, per_row: None }, lessons).text);
-        cut += context::context(&told, Budget { tokens: context::TOKENS, per_row: None }, lessons).tokens;
+        let told: Vec<&(ContextText, usize)> = recall.rows.iter().filter_map(|row| texts.get(&row.id)).collect();
+        let mut writer = ContextWriter::new(told.len(), budget, lessons);
+        let mut all = if told.is_empty() { 0 } else { context::heading(lessons).chars().count() };
+        for (number, (text, lines)) in (1..).zip(told) {
+            all += text.characters(number, lessons) + lines;
+            writer.add_text(text);
+        }
+        let all = all.div_ceil(context::CHARACTERS_A_TOKEN);
+        cut += writer.close().tokens;
         over += usize::from(all > context::TOKENS);
         whole += all;
     }
