@@ -60,6 +60,22 @@ impl From<&Row> for ChangeSide {
     }
 }
 
+/// The same, without a copy of the values.
+impl From<Row> for ChangeSide {
+    fn from(mut row: Row) -> Self {
+        let mut side = ChangeSide { fields: Value::Object(Map::new()), documents: Vec::new() };
+        for column in row.entity.columns() {
+            let document = row.take_text(column.name);
+            side.documents.extend(document.is_some().then(|| column.name.to_owned()));
+            side[column.name] = document.map_or_else(|| row.take(column.name), Value::from);
+        }
+        if !row.problems.is_empty() {
+            side["problems"] = json!(row.problems);
+        }
+        side
+    }
+}
+
 impl From<Value> for ChangeSide {
     fn from(fields: Value) -> Self {
         ChangeSide { fields, documents: Vec::new() }

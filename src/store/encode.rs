@@ -557,7 +557,7 @@ fn document(engine: Engine, declared: &str, text: &str) -> Result<FetchedValue, 
             return Err("cannot hold a NUL character".to_owned());
         }
     }
-    Ok(FetchedValue::Text(JsonPart::Document(text).to_string()))
+    JsonPart::Document(text).written().map(FetchedValue::Text).map_err(|error| error.to_string())
 }
 
 /// Whether a text within a value holds NUL, which JSON spells in letters.

@@ -111,14 +111,25 @@ impl RowWalks<'_> {
     /// # Errors
     /// As [`RowWalks::walk`].
     pub async fn walk_each(self, walk: &RowWalk<'_>, mut each: impl FnMut(WalkedRow)) -> Result<(), StoreError> {
+        let each = |found| {
+            each(found);
+            ControlFlow::Continue(())
+        };
+        self.walk_until(walk, each).await
+    }
+
+    /// As [`RowWalks::walk_each`], until `each` breaks off.
+    ///
+    /// # Errors
+    /// As [`RowWalks::walk`].
+    pub async fn walk_until(
+        self,
+        walk: &RowWalk<'_>,
+        mut each: impl FnMut(WalkedRow) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
         let (id, _) = key_of(walk.source)?;
         let (statement, projection) = self.walking(walk, id);
-        self.store
-            .scan(&statement, |raw| {
-                each(found(walk, &projection, raw));
-                ControlFlow::Continue(())
-            })
-            .await
+        self.store.scan(&statement, |raw| each(found(walk, &projection, raw))).await
     }
 
     /// Counts the rows that meet the conditions.

@@ -2,12 +2,14 @@
 //! the back-link. A list that holds anything is never touched, and no event goes to two episodes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
 use futures::future::BoxFuture;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use super::sources::{ERASED, RevisedRows, SourcePlace, note, spare, with_owner, writable};
+use super::sources::{ERASED, RevisedRows, SourcePlace, note, spare, unusual, usual_or, with_owner, writable};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft};
 use crate::job::{BatchAsk, Job, JobBatch};
@@ -28,7 +30,13 @@ const LISTED: [&str; 2] = ["canvas_ids", "canvas_action_count"];
 #[derive(Default)]
 struct CanvasLinks(Mutex<Kept>);
 
-/// Sessions with several episodes that the last batch read. The next one meets most of them again, and a session may have
+/// Events of several sessions that are held together at most.
+const EVENTS: usize = 50_000;
+
+/// Events that a batch lets point back to their episodes at most.
+const LINKED: usize = 20_000;
+
+/// Sessions that the last batch read and that are not done. The next one meets most of them again, and a session may have
 /// more events than many batches have episodes.
 #[derive(Default)]
 struct Kept {
@@ -47,28 +55,49 @@ struct EventSession {
     given: HashMap<String, Vec<Event>>,
 }
 
-/// A canvas event of a session.
+/// A canvas event of a session, which may have very many.
 struct Event {
     /// Position of its source.
-    source: usize,
-    id: Value,
-    at: Option<String>,
-    names: Option<String>,
+    source: u32,
     /// True when the event is about an erased person.
     is_erased: bool,
-    key: FetchedValue,
-    stored: Vec<FetchedValue>,
+    id: Box<str>,
+    at: Option<Box<str>>,
+    names: Option<Box<str>>,
+    /// Its key and what is stored for the episode, where these are not the id and nothing.
+    stored: Option<Box<(FetchedValue, Vec<FetchedValue>)>>,
 }
 
 impl Event {
     fn new(source: usize, found: WalkedRow, is_erased: bool) -> Self {
-        let text = |column: &str| found.row.text(column).map(str::to_owned);
-        let (id, at, names) = (found.row.get("id").clone(), text("created_at"), text("episode_id"));
-        Event { source, id, at, names, is_erased, key: found.key, stored: found.stored }
+        let text = |column: &str| found.row.text(column).map(Box::from);
+        let (id, at, names) = (found.row.id().into(), text("created_at"), text("episode_id"));
+        Event { source: source as u32, is_erased, id, at, names, stored: unusual(found) }
     }
 
-    fn id(&self) -> &str {
-        self.id.as_str().unwrap_or_default()
+    /// Its place in the order of time.
+    fn place(&self) -> (Option<&str>, &str, u32) {
+        (self.at.as_deref(), &self.id, self.source)
+    }
+}
+
+/// The last event of an episode that points back to it already: of very many, several batches link a part each.
+#[derive(Serialize, Deserialize)]
+struct LinkedUpTo {
+    episode: String,
+    at: Option<String>,
+    event: String,
+    source: u32,
+}
+
+impl LinkedUpTo {
+    fn new(episode: &str, event: &Event) -> Self {
+        let (at, event, source) = event.place();
+        LinkedUpTo { episode: episode.to_owned(), at: at.map(str::to_owned), event: event.to_owned(), source }
+    }
+
+    fn place(&self) -> (Option<&str>, &str, u32) {
+        (self.at.as_deref(), &self.event, self.source)
     }
 }
 
@@ -152,34 +181,52 @@ impl CanvasLinks {
         let erased = Erased::of(store).await?;
         let columns = with_owner(&EPISODE, erased.as_ref());
         let wanted = RowWalk { columns: &columns, ..candidates(source, &lists.stored) };
-        let WalkedPart { rows: found, is_full } = store.walks().walk(&wanted, place.after.as_ref(), ask.size).await?;
-        let next = place.behind(found.last().map(|f| &f.key), is_full, sources.len());
-        let seen = found.len();
-        let owned = |row: &Row| erased.as_ref().is_some_and(|erased| erased.owns(row));
-        let (spared, mut open): (Vec<WalkedRow>, Vec<WalkedRow>) =
-            found.into_iter().filter(|f| is_open(&f.row)).partition(|f| owned(&f.row));
-        let mut spared = spared.len();
-        open.sort_unstable_by(|a, b| a.row.id().cmp(b.row.id()));
+        let WalkedPart { rows: mut found, mut is_full } =
+            store.walks().walk(&wanted, place.after.as_ref(), ask.size).await?;
         let of_events: Vec<(&BoundSource, &[String])> = backs.iter().map(|(s, b)| (*s, &b.stored[..])).collect();
         let reading = Reading { store, source, events: &of_events, erased: erased.as_ref() };
-        let mut sessions = reading.sessions(self.kept(ask.place), &open).await?;
-        for episode in &open {
+        let up_to: Option<LinkedUpTo> = serde_json::from_value(ask.place["linked"].clone()).ok();
+        let mut sessions = self.kept(ask.place);
+        while let Some(most) = reading.too_many(&mut sessions, &found, up_to.as_ref()).await? {
+            found.truncate(most);
+            is_full = true;
+        }
+        let mut next = place.behind(found.last().map(|f| &f.key), is_full, sources.len());
+        let mut spared = found.iter().filter(|f| is_open(&f.row) && reading.is_erased(&f.row)).count();
+        let mut open = reading.open(&found);
+        open.sort_unstable_by(|a, b| a.row.id().cmp(b.row.id()));
+        let mut seen = found.len();
+        for episode in open {
+            let id = episode.row.id();
             let session = episode.row.text("session_id").and_then(|session| sessions.get_mut(session));
-            let Some(mut given) = session.and_then(|session| session.given.remove(episode.row.id())) else { continue };
-            let all = given.len();
-            given.retain(|event| !event.is_erased);
-            spared += all - given.len();
-            given.sort_by(|a, b| (&a.at, a.id()).cmp(&(&b.at, b.id())));
+            let Some(session) = session else { continue };
+            let Some(given) = session.given.get_mut(id) else { continue };
+            given.sort_unstable_by(|a, b| a.place().cmp(&b.place()));
             let link = vec![("episode_id", episode.row.get("id").clone())];
-            for event in given.iter().filter(|event| event.names.is_none()) {
-                let (_, backs) = &mut backs[event.source];
-                if backs.row(&event.key, &event.stored, link.clone()).map_err(ChangeError::Refused)? {
+            let loose = session.loose(id, up_to.as_ref());
+            for event in loose.iter().take(LINKED) {
+                let (_, backs) = &mut backs[event.source as usize];
+                let (key, stored) = usual_or(&event.id, event.stored.as_deref());
+                if backs.row(&key, &stored, link.clone()).map_err(ChangeError::Refused)? {
                     let mut before = Row::empty(Entity::CanvasEvent);
-                    before.set("id", event.id.clone());
+                    before.set("id", Value::from(&*event.id));
                     note(&mut draft, &before, &link);
                 }
             }
-            let ids: Vec<Value> = given.into_iter().map(|event| event.id).collect();
+            // It is alone: its list comes when all events point back.
+            if let Some(last) = loose.get(LINKED).and(loose.get(LINKED - 1)) {
+                let linked = LinkedUpTo::new(id, last);
+                next = Some(json!({ "source": place.source, "after": place.after, "linked": linked }));
+                (seen, spared) = (0, 0);
+                break;
+            }
+            drop(loose);
+            let mut given = session.given.remove(id).unwrap_or_default();
+            let all = given.len();
+            given.retain(|event| !event.is_erased);
+            spared += all - given.len();
+            let ids: Vec<Value> = given.iter().map(|event| Value::from(&*event.id)).collect();
+            drop(given);
             if ids.is_empty() {
                 continue;
             }
@@ -202,7 +249,7 @@ impl CanvasLinks {
     }
 
     fn keep(&self, next: Option<Value>, mut sessions: BTreeMap<String, EventSession>) {
-        sessions.retain(|_, session| session.episodes > 1);
+        sessions.retain(|_, session| session.episodes > 1 || !session.given.is_empty());
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Kept { next, sessions };
     }
 }
@@ -217,24 +264,57 @@ struct Reading<'r> {
 }
 
 impl Reading<'_> {
-    /// The sessions of some open episodes: as they were kept while nothing came or went in them, else as they are now.
+    fn is_erased(&self, row: &Row) -> bool {
+        self.erased.is_some_and(|erased| erased.owns(row))
+    }
+
+    /// The episodes among some that are to be linked.
+    fn open<'f>(&self, found: &'f [WalkedRow]) -> Vec<&'f WalkedRow> {
+        found.iter().filter(|f| is_open(&f.row) && !self.is_erased(&f.row)).collect()
+    }
+
+    /// Reads the sessions of some episodes. Where these have more events than a batch takes, gives how many episodes are to
+    /// be tried instead; one alone never has too many.
+    async fn too_many(
+        &self,
+        sessions: &mut BTreeMap<String, EventSession>,
+        found: &[WalkedRow],
+        up_to: Option<&LinkedUpTo>,
+    ) -> Result<Option<usize>, ChangeError> {
+        let open = self.open(found);
+        if self.sessions(sessions, &open).await? {
+            let of = |f: &&WalkedRow| Some((f.row.id().to_owned(), sessions.get(f.row.text("session_id")?)?));
+            let links = open.iter().filter_map(of).map(|(id, session)| session.loose(&id, up_to).len());
+            if open.len() < 2 || links.sum::<usize>() <= LINKED {
+                return Ok(None);
+            }
+        }
+        let first = open.get(open.len().div_ceil(4));
+        Ok(first.and_then(|first| found.iter().position(|f| std::ptr::eq(f, *first))))
+    }
+
+    /// Reads the sessions of some open episodes: as they were kept while nothing came or went in them, else as they are now.
+    /// False where several have too many events to be held together.
     async fn sessions(
         &self,
-        mut kept: BTreeMap<String, EventSession>,
-        open: &[WalkedRow],
-    ) -> Result<BTreeMap<String, EventSession>, ChangeError> {
+        kept: &mut BTreeMap<String, EventSession>,
+        open: &[&WalkedRow],
+    ) -> Result<bool, ChangeError> {
         let named: HashSet<&str> = open.iter().filter_map(|f| f.row.text("session_id")).collect();
         kept.retain(|session, _| named.contains(session.as_str()));
-        if !self.still(&kept).await? {
+        if !self.still(kept).await? {
             kept.clear();
         }
         let missing = named.into_iter().filter(|session| !kept.contains_key(*session));
         let mut missing: Vec<String> = missing.map(str::to_owned).collect();
         missing.sort_unstable();
-        if !missing.is_empty() {
-            kept.extend(self.read(&missing, open).await?);
+        if missing.is_empty() {
+            return Ok(true);
         }
-        Ok(kept)
+        let read = self.read(&missing, open).await?;
+        let is_read = read.is_some();
+        kept.extend(read.into_iter().flatten());
+        Ok(is_read)
     }
 
     fn walk<'w>(&'w self, sessions: &'w [String]) -> RowWalk<'w> {
@@ -257,25 +337,31 @@ impl Reading<'_> {
     }
 
     /// Reads sessions: all events, and then all episodes of those that have several, linked or not. Of the lists of
-    /// episodes, which may be long, only those events are looked for.
+    /// episodes, which may be long, only those events are looked for. None where several have too many events.
     async fn read(
         &self,
         sessions: &[String],
-        open: &[WalkedRow],
-    ) -> Result<BTreeMap<String, EventSession>, ChangeError> {
+        open: &[&WalkedRow],
+    ) -> Result<Option<BTreeMap<String, EventSession>>, ChangeError> {
         let mut events: HashMap<String, Vec<Event>> = HashMap::new();
+        let mut held = 0;
         let columns = with_owner(&EVENT, self.erased);
         for (position, (source, stored)) in self.events.iter().enumerate() {
             let walk = RowWalk { source, columns: &columns, stored, ..self.walk(sessions) };
             self.store
                 .walks()
-                .walk_each(&walk, |found| {
-                    let is_erased = self.erased.is_some_and(|erased| erased.owns(&found.row));
+                .walk_until(&walk, |found| {
+                    let is_erased = self.is_erased(&found.row);
                     if let Some(session) = found.row.text("session_id").map(str::to_owned) {
                         events.entry(session).or_default().push(Event::new(position, found, is_erased));
+                        held += 1;
                     }
+                    if held > EVENTS && events.len() > 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 })
                 .await?;
+            if held > EVENTS && events.len() > 1 {
+                return Ok(None);
+            }
         }
         let several = self.store.walks().walk_shared(&self.walk(sessions), "session_id").await?;
         let mut episodes: BTreeMap<&str, SessionEpisodes> =
@@ -294,7 +380,7 @@ impl Reading<'_> {
         let shared_out = |(name, episodes): (&str, SessionEpisodes)| {
             (name.to_owned(), EventSession::new(&episodes, events.remove(name).unwrap_or_default()))
         };
-        Ok(episodes.into_iter().map(shared_out).collect())
+        Ok(Some(episodes.into_iter().map(shared_out).collect()))
     }
 }
 
@@ -307,7 +393,7 @@ struct SessionEpisodes {
 impl SessionEpisodes {
     /// No episode yet.
     fn with(events: Option<&Vec<Event>>) -> Self {
-        let unlisted = events.into_iter().flatten().map(|event| wide_digest(event.id())).collect();
+        let unlisted = events.into_iter().flatten().map(|event| wide_digest(&event.id)).collect();
         SessionEpisodes { episodes: Vec::new(), unlisted }
     }
 
@@ -328,11 +414,22 @@ impl EventSession {
         let (all, mut given) = (events.len() as u64, HashMap::<String, Vec<Event>>::new());
         for event in events {
             let moment = CanvasEventTime { at: event.at.as_deref(), names: event.names.as_deref() };
-            let owner = spans.owner(moment).filter(|_| unlisted.contains(&wide_digest(event.id())));
-            if let Some(episode) = owner.map(|position| episodes[position].id.clone()) {
-                given.entry(episode).or_default().push(event);
+            let owner = spans.owner(moment).filter(|_| unlisted.contains(&wide_digest(&event.id)));
+            if let Some(episode) = owner.map(|position| &episodes[position].id) {
+                match given.get_mut(episode) {
+                    Some(known) => known.push(event),
+                    None => drop(given.insert(episode.clone(), vec![event])),
+                }
             }
         }
         EventSession { episodes: episodes.len() as u64, events: all, given }
+    }
+
+    /// The events that are to point back to an episode and do not yet, those behind one of them where it says so.
+    fn loose(&self, episode: &str, up_to: Option<&LinkedUpTo>) -> Vec<&Event> {
+        let up_to = up_to.filter(|up_to| up_to.episode == episode);
+        let is_behind = |event: &Event| up_to.is_none_or(|up_to| up_to.place() < event.place());
+        let is_loose = |event: &&Event| event.names.is_none() && !event.is_erased && is_behind(event);
+        self.given.get(episode).into_iter().flatten().filter(is_loose).collect()
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::sources::{ERASED, RevisedRows, SourcePlace, note, spare, with_owner, writable};
+use super::sources::{ERASED, RevisedRows, SourcePlace, note, spare, unusual, usual_or, with_owner, writable};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft};
 use crate::job::{BatchAsk, Job, JobBatch};
@@ -108,40 +108,39 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let executions: HashSet<&str> = open.values().flat_map(|f| f.row.list("execution_ids")).collect();
     let mut executions: Vec<String> = executions.into_iter().map(str::to_owned).collect();
     executions.sort_unstable();
-    let mut linked: BTreeMap<String, Vec<LinkedFeedback>> = BTreeMap::new();
+    let mut linked: BTreeMap<&str, Vec<LinkedFeedback>> = BTreeMap::new();
     for of_said in given(store)? {
         let mut backs = RevisedRows::new(store, of_said, &["episode_id"]).await?;
         let columns = with_owner(&SAID, erased.as_ref());
         let said = said(store, of_said, &columns, &executions, &backs.stored, &owned).await?;
-        let runs = Runs::read(store, source, &said).await?;
-        for said in said.chunk_by(|a, b| a.execution == b.execution) {
-            let run = runs.of(&said[0].execution);
-            for said in said {
-                let Some(episode) = run.owner(said).filter(|id| open.contains_key(id)) else { continue };
-                if said.is_erased {
-                    spared += 1;
-                    continue;
-                }
-                let link = vec![("episode_id", Value::from(episode))];
-                if backs.writes("episode_id")
-                    && said.names.is_none()
-                    && backs.row(&said.key, &said.stored, link.clone()).map_err(ChangeError::Refused)?
-                {
-                    let mut before = Row::empty(Entity::Feedback);
-                    before.set("id", said.id.clone());
-                    note(&mut draft, &before, &link);
-                }
-                linked.entry(episode.to_owned()).or_default().push(said.linked());
+        let owners = owners(store, source, &executions, &said, &open).await?;
+        for (said, owner) in said.into_iter().zip(owners) {
+            let Some(episode) = owner else { continue };
+            if said.is_erased {
+                spared += 1;
+                continue;
             }
+            let link = vec![("episode_id", Value::from(episode))];
+            let (key, stored) = usual_or(&said.id, said.stored.as_deref());
+            if backs.writes("episode_id")
+                && said.names.is_none()
+                && backs.row(&key, &stored, link.clone()).map_err(ChangeError::Refused)?
+            {
+                let mut before = Row::empty(Entity::Feedback);
+                before.set("id", Value::from(&*said.id));
+                note(&mut draft, &before, &link);
+            }
+            let Said { id, at, score, .. } = said;
+            linked.entry(episode).or_default().push(LinkedFeedback { id, at, score });
         }
         backs.push(&mut draft);
     }
     for (id, mut rows) in linked {
-        let Some(episode) = open.get(id.as_str()) else { continue };
-        rows.sort_by(|a, b| (&a.at, a.id.as_str()).cmp(&(&b.at, b.id.as_str())));
+        let Some(episode) = open.get(id) else { continue };
+        rows.sort_by(|a, b| (&a.at, &a.id).cmp(&(&b.at, &b.id)));
         rows.dedup_by(|a, b| a.id == b.id);
         let score = feedback::aggregate(rows.iter().filter_map(|row| row.score));
-        let ids: Vec<Value> = rows.into_iter().map(|row| row.id).collect();
+        let ids: Vec<Value> = rows.into_iter().map(|row| Value::from(&*row.id)).collect();
         let values = vec![("feedback_ids", Value::from(ids)), ("feedback_score", json!(score))];
         if lists.row(&episode.key, &episode.stored, values.clone()).map_err(ChangeError::Refused)? {
             note(&mut draft, &episode.row, &values);
@@ -154,39 +153,32 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
 
 /// Feedback on an execution, without its texts: one execution may have very much of it.
 struct Said {
-    execution: String,
-    id: Value,
-    at: Option<String>,
-    names: Option<String>,
+    /// Place of the execution among those that were asked for.
+    execution: usize,
+    id: Box<str>,
+    at: Option<Box<str>>,
+    names: Option<Box<str>>,
     /// The score, if it counts.
     score: Option<f64>,
     /// True when it is about an erased person.
     is_erased: bool,
-    key: FetchedValue,
-    stored: Vec<FetchedValue>,
+    /// Its key and what is stored for the episode, where these are not the id and nothing.
+    stored: Option<Box<(FetchedValue, Vec<FetchedValue>)>>,
 }
 
 /// Feedback as the list and the score of an episode are made of it.
 struct LinkedFeedback {
-    id: Value,
-    at: Option<String>,
+    id: Box<str>,
+    at: Option<Box<str>>,
     score: Option<f64>,
 }
 
 impl Said {
-    fn new(found: WalkedRow, execution: String, is_erased: bool) -> Self {
-        let text = |column: &str| found.row.text(column).map(str::to_owned);
-        let (id, at, names) = (found.row.get("id").clone(), text("created_at"), text("episode_id"));
+    fn new(found: WalkedRow, execution: usize, is_erased: bool) -> Self {
+        let text = |column: &str| found.row.text(column).map(Box::from);
+        let (id, at, names) = (found.row.id().into(), text("created_at"), text("episode_id"));
         let score = found.row.number("score").filter(|_| found.row.get("counts") == &Value::Bool(true));
-        Said { execution, id, at, names, score, is_erased, key: found.key, stored: found.stored }
-    }
-
-    fn id(&self) -> &str {
-        self.id.as_str().unwrap_or_default()
-    }
-
-    fn linked(&self) -> LinkedFeedback {
-        LinkedFeedback { id: self.id.clone(), at: self.at.clone(), score: self.score }
+        Said { execution, id, at, names, score, is_erased, stored: unusual(found) }
     }
 }
 
@@ -203,18 +195,36 @@ async fn said(
         return Ok(Vec::new());
     }
     let narrow = vec![NarrowCondition::OneOf("execution_id", executions)];
-    let wanted: HashSet<&str> = executions.iter().map(String::as_str).collect();
     let mut all: Vec<Said> = Vec::new();
     let take = |found: WalkedRow| {
-        let execution = found.row.text("execution_id").filter(|e| wanted.contains(e)).map(str::to_owned);
-        if let Some(execution) = execution.filter(|_| found.key != FetchedValue::Null) {
+        let execution = found.row.text("execution_id");
+        let place = execution.and_then(|named| executions.binary_search_by(|e| e.as_str().cmp(named)).ok());
+        if let Some(execution) = place.filter(|_| found.key != FetchedValue::Null) {
             let is_erased = owned(&found.row);
             all.push(Said::new(found, execution, is_erased));
         }
     };
     store.walks().walk_each(&RowWalk { source, columns, stored, narrow }, take).await?;
-    all.sort_by(|a, b| a.execution.cmp(&b.execution));
+    all.sort_by_key(|said| said.execution);
     Ok(all)
+}
+
+/// The open episode that each feedback goes to, if any.
+async fn owners<'f>(
+    store: &Store,
+    source: &BoundSource,
+    executions: &[String],
+    said: &[Said],
+    open: &HashMap<&'f str, &WalkedRow>,
+) -> Result<Vec<Option<&'f str>>, ChangeError> {
+    let runs = Runs::read(store, source, executions, said).await?;
+    let mut owners = Vec::with_capacity(said.len());
+    for said in said.chunk_by(|a, b| a.execution == b.execution) {
+        let run = runs.of(&executions[said[0].execution]);
+        let open = |id: &str| open.get_key_value(id).map(|(id, _)| *id);
+        owners.extend(said.iter().map(|said| run.owner(said).and_then(open)));
+    }
+    Ok(owners)
 }
 
 /// The episodes that name some executions, linked or not, and which of them list the feedback that is to be linked. An
@@ -228,15 +238,21 @@ struct Runs<'s> {
 }
 
 impl<'s> Runs<'s> {
-    async fn read(store: &Store, source: &BoundSource, said: &'s [Said]) -> Result<Runs<'s>, ChangeError> {
+    async fn read(
+        store: &Store,
+        source: &BoundSource,
+        executions: &'s [String],
+        said: &'s [Said],
+    ) -> Result<Runs<'s>, ChangeError> {
         let mut runs = Runs { episodes: Vec::new(), of: HashMap::new(), listing: HashMap::new() };
         if said.is_empty() {
             return Ok(runs);
         }
-        let ids: HashSet<&'s str> = said.iter().map(Said::id).collect();
-        let mut named: Vec<String> = said.iter().map(|said| said.execution.clone()).collect();
-        named.dedup();
-        let executions: HashSet<&'s str> = said.iter().map(|said| &*said.execution).collect();
+        let ids: HashSet<&'s str> = said.iter().map(|said| &*said.id).collect();
+        let groups = said.chunk_by(|a, b| a.execution == b.execution);
+        let named: Vec<String> = groups.map(|said| executions[said[0].execution].clone()).collect();
+        let asked = named.iter().filter_map(|name| executions.binary_search(name).ok());
+        let executions: HashSet<&'s str> = asked.map(|at| executions[at].as_str()).collect();
         let narrow = vec![NarrowCondition::Names("execution_ids", &named)];
         let take = |found: WalkedRow| {
             let (row, place) = (found.row, runs.episodes.len());
@@ -273,7 +289,7 @@ impl<'r> ExecutionRun<'r> {
     /// The episode that feedback belongs to; none when one of its execution lists it already. What episodes of other
     /// executions list is no matter: who reads them would not find it here, and another batch would not see them.
     fn owner(&self, said: &Said) -> Option<&'r str> {
-        let listing = self.runs.listing.get(said.id());
+        let listing = self.runs.listing.get(&*said.id);
         // Places are in order.
         if listing.into_iter().flatten().any(|place| self.places.binary_search(place).is_ok()) {
             return None;

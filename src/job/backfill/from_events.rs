@@ -199,7 +199,8 @@ impl MadeRows {
             for (column, value) in columns.iter().zip(values.into_iter().flatten()) {
                 value.put(&mut row, column);
             }
-            draft.adds(&row);
+            let id = row.id().to_owned();
+            draft.note(row.entity, &id, Value::Null, row);
         } else {
             draft.count(1);
         }
@@ -249,6 +250,9 @@ async fn to_log(
     Ok(())
 }
 
+/// Usual bytes of a member of an event.
+const MEMBER: usize = 64;
+
 /// The data of an `episode_created` event, as pyworkflow's plan of episodic memory has it: an episode is its run, of the
 /// time when that began. A value, or the text of a long JSON document.
 fn stored_back(episode: &Row, log: RunLog) -> (Value, bool) {
@@ -272,7 +276,9 @@ fn stored_back(episode: &Row, log: RunLog) -> (Value, bool) {
         ("duration_seconds", episode.json("duration_seconds")),
     ];
     // Written at once: each part may be long.
-    let mut text = Vec::new();
+    let text_of = |part: &JsonPart<'_>| if let JsonPart::Document(text) = part { text.len() } else { MEMBER };
+    let bytes = members.iter().map(|(_, part)| text_of(part)).sum();
+    let mut text = Vec::with_capacity(bytes);
     let written = serde_json::Serializer::new(&mut text).collect_map(members);
     if let Some(text) = String::from_utf8(text).ok().filter(|text| written.is_ok() && is_kept_as_text(text)) {
         return (Value::from(text), true);

@@ -10,7 +10,7 @@ use crate::store::encode::{GivenValue, encode, plain_column, touched};
 use crate::store::fetched::FetchedValue;
 use crate::store::shape::TableShape;
 use crate::store::stored::{Cell, Mutation, Revision, RowRevisions};
-use crate::store::walk::keyed;
+use crate::store::walk::{WalkedRow, keyed};
 use crate::store::{Store, StoreError};
 
 /// A place in the sources of an entity: which one, and the stored id after which to go on.
@@ -194,6 +194,20 @@ impl<'s> RevisedRows<'s> {
             draft.push(Mutation::Revise(self.revise));
         }
     }
+}
+
+/// The key of a row and what is stored in its one column, where these are not its id and nothing: of very many rows, the usual
+/// ones need not be kept.
+#[must_use]
+pub fn unusual(found: WalkedRow) -> Option<Box<(FetchedValue, Vec<FetchedValue>)>> {
+    let is_id = matches!(&found.key, FetchedValue::Text(key) if key == found.row.id());
+    (!is_id || found.stored != [FetchedValue::Null]).then(|| Box::new((found.key, found.stored)))
+}
+
+/// The key of a row and what is stored in it, as [`unusual`] kept them.
+#[must_use]
+pub fn usual_or(id: &str, kept: Option<&(FetchedValue, Vec<FetchedValue>)>) -> (FetchedValue, Vec<FetchedValue>) {
+    kept.map_or_else(|| (FetchedValue::Text(id.to_owned()), vec![FetchedValue::Null]), Clone::clone)
 }
 
 /// Notes the change of a row: in full while there is room, else by its number.

@@ -57,6 +57,19 @@ impl JsonPart<'_> {
     }
 }
 
+impl JsonPart<'_> {
+    /// The part as JSON on one line, in one piece of memory.
+    ///
+    /// # Errors
+    /// A document that is no JSON.
+    pub fn written(self) -> serde_json::Result<String> {
+        let JsonPart::Document(document) = self else { return serde_json::to_string(&self) };
+        let mut text = Vec::with_capacity(document.len());
+        self.serialize(&mut serde_json::Serializer::new(&mut text))?;
+        Ok(String::from_utf8(text).unwrap_or_default())
+    }
+}
+
 impl<'a> From<&'a Value> for JsonPart<'a> {
     fn from(value: &'a Value) -> Self {
         JsonPart::Value(value)
@@ -68,7 +81,7 @@ impl fmt::Display for JsonPart<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             JsonPart::Value(value) => value.fmt(f),
-            JsonPart::Document(_) => f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?),
+            JsonPart::Document(_) => f.write_str(&self.written().map_err(|_| fmt::Error)?),
         }
     }
 }
