@@ -584,7 +584,45 @@ mod tests {
         assert!(made.text.contains("Actions: check\n   Result: none recorded\n   Key insight: none recorded"));
     }
 
+    #[test]
+    fn a_long_document_tells_the_same_as_its_value() {
+        let actions = json!([{"step_name": "check", "result": 1}, "sent", {"said": "well"}, {"step_name": ""}, 7]);
+        let steps_in = [
+            json!({"plan": "x", "steps": [{"description": "look"}, {"tool": "send"}, {"note": ["a", "b"]}]}),
+            json!({"plan": [{"tool": "send"}]}),
+            json!({"steps": {"steps": ["a"]}, "other": 1}),
+            json!({"steps": null}),
+            json!([{"description": "look"}]),
+            json!({"note": "only this"}),
+        ];
+        let text = actions.to_string();
+        assert_eq!(names(JsonPart::Document(&text)), names((&actions).into()));
+        assert_eq!(names((&actions).into()), ["check", "sent", "well"]);
+        for plan in &steps_in {
+            let text = plan.to_string();
+            assert_eq!(steps(JsonPart::Document(&text)), steps(plan.into()), "{text}");
+        }
+        assert_eq!(steps((&steps_in[0]).into()), ["look", "send", "a\nb"]);
+    }
+
     proptest! {
+        #[test]
+        fn a_text_of_which_only_the_room_is_kept_is_the_same(
+            texts in prop::collection::vec(".{0,90}", 1..4), room in 0_usize..40, each in prop::option::of(0_usize..40), lessons: bool
+        ) {
+            let rows: Vec<Row> = texts.iter().enumerate().map(|(i, t)| case(&i.to_string(), t)).collect();
+            let budget = Budget { tokens: room, per_row: each };
+            let mut writer = ContextWriter::new(rows.len(), budget, lessons);
+            for row in &rows {
+                writer.add_text(&ContextText::of(&bare(row), lessons, usize::MAX));
+            }
+            let rows: Vec<ContextRow<'_>> = rows.iter().map(bare).collect();
+            prop_assert_eq!(context(&rows, budget, lessons), writer.close());
+            let whole = context(&rows, Budget { tokens: usize::MAX / 8, per_row: None }, lessons);
+            let told = rows.iter().zip(1..).map(|(row, number)| ContextText::of(row, lessons, 0).characters(number, lessons));
+            prop_assert_eq!(heading(lessons).chars().count() + told.sum::<usize>(), whole.text.chars().count());
+        }
+
         #[test]
         fn what_begins_beyond_the_room_is_not_kept_and_the_line_begins_the_same(
             said in prop::collection::vec((0_usize..4, prop::option::of("[a-c ]{0,9}"), 0_usize..3), 0..30), room in 0_usize..60
@@ -606,6 +644,9 @@ mod tests {
                 let (all, few) = (ToldRows::of(&rows, usize::MAX), ToldRows::of(&rows, room));
                 let begins = |told: &ToldRows| line(told).chars().take(room).collect::<String>();
                 prop_assert_eq!(begins(&all), begins(&few));
+                let mut length = LineLength::default();
+                rows.iter().for_each(|row| length.add(row));
+                prop_assert_eq!(length.characters(), line(&all).chars().count());
                 prop_assert!(few.count == rows.len() && few.rows.len() <= room * 2 + 4);
             }
         }

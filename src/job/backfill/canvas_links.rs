@@ -225,14 +225,14 @@ impl CanvasLinks {
             let all = given.len();
             given.retain(|event| !event.is_erased);
             spared += all - given.len();
-            let ids: Vec<Value> = given.iter().map(|event| Value::from(&*event.id)).collect();
-            drop(given);
+            let ids: Vec<Value> = given.into_iter().map(|event| Value::from(String::from(event.id))).collect();
             if ids.is_empty() {
                 continue;
             }
             let values = vec![("canvas_action_count", Value::from(ids.len())), ("canvas_ids", Value::from(ids))];
-            if lists.row(&episode.key, &episode.stored, values.clone()).map_err(ChangeError::Refused)? {
-                note(&mut draft, &episode.row, &values);
+            let shown = if draft.wants_more() { values.clone() } else { Vec::new() };
+            if lists.row(&episode.key, &episode.stored, values).map_err(ChangeError::Refused)? {
+                note(&mut draft, &episode.row, &shown);
             }
         }
         backs.into_iter().for_each(|(_, backs)| backs.push(&mut draft));
@@ -282,7 +282,11 @@ impl Reading<'_> {
         up_to: Option<&LinkedUpTo>,
     ) -> Result<Option<usize>, ChangeError> {
         let open = self.open(found);
-        if self.sessions(sessions, &open).await? {
+        let is_amid = |up_to: &LinkedUpTo| {
+            sessions.values().any(|session| session.loose(&up_to.episode, Some(up_to)).len() > LINKED)
+        };
+        let is_amid = up_to.is_some_and(is_amid);
+        if self.sessions(sessions, &open, is_amid).await? {
             let of = |f: &&WalkedRow| Some((f.row.id().to_owned(), sessions.get(f.row.text("session_id")?)?));
             let links = open.iter().filter_map(of).map(|(id, session)| session.loose(&id, up_to).len());
             if open.len() < 2 || links.sum::<usize>() <= LINKED {
@@ -294,15 +298,17 @@ impl Reading<'_> {
     }
 
     /// Reads the sessions of some open episodes: as they were kept while nothing came or went in them, else as they are now.
-    /// False where several have too many events to be held together.
+    /// False where several have too many events to be held together. Amid the events of one, it is not looked what came
+    /// or went: the last batch of them does.
     async fn sessions(
         &self,
         kept: &mut BTreeMap<String, EventSession>,
         open: &[&WalkedRow],
+        is_amid: bool,
     ) -> Result<bool, ChangeError> {
         let named: HashSet<&str> = open.iter().filter_map(|f| f.row.text("session_id")).collect();
         kept.retain(|session, _| named.contains(session.as_str()));
-        if !self.still(kept).await? {
+        if !is_amid && !self.still(kept).await? {
             kept.clear();
         }
         let missing = named.into_iter().filter(|session| !kept.contains_key(*session));
@@ -409,13 +415,20 @@ impl SessionEpisodes {
 
 impl EventSession {
     /// Assigns each event to its episode. Events that an episode already lists stay with it.
-    fn new(SessionEpisodes { episodes, unlisted }: &SessionEpisodes, events: Vec<Event>) -> Self {
+    fn new(SessionEpisodes { episodes, unlisted }: &SessionEpisodes, mut events: Vec<Event>) -> Self {
         let spans = SessionSpans::new(&episodes.iter().map(SpannedEpisode::span).collect::<Vec<_>>());
-        let (all, mut given) = (events.len() as u64, HashMap::<String, Vec<Event>>::new());
-        for event in events {
+        let owner = |event: &Event| {
             let moment = CanvasEventTime { at: event.at.as_deref(), names: event.names.as_deref() };
             let owner = spans.owner(moment).filter(|_| unlisted.contains(&wide_digest(&event.id)));
-            if let Some(episode) = owner.map(|position| &episodes[position].id) {
+            owner.map(|position| &episodes[position].id)
+        };
+        let (all, mut given) = (events.len() as u64, HashMap::<String, Vec<Event>>::new());
+        if let [only] = &episodes[..] {
+            events.retain(|event| owner(event).is_some());
+            given.insert(only.id.clone(), std::mem::take(&mut events));
+        }
+        for event in events {
+            if let Some(episode) = owner(&event) {
                 match given.get_mut(episode) {
                     Some(known) => known.push(event),
                     None => drop(given.insert(episode.clone(), vec![event])),

@@ -140,10 +140,11 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
         rows.sort_by(|a, b| (&a.at, &a.id).cmp(&(&b.at, &b.id)));
         rows.dedup_by(|a, b| a.id == b.id);
         let score = feedback::aggregate(rows.iter().filter_map(|row| row.score));
-        let ids: Vec<Value> = rows.into_iter().map(|row| Value::from(&*row.id)).collect();
+        let ids: Vec<Value> = rows.into_iter().map(|row| Value::from(String::from(row.id))).collect();
         let values = vec![("feedback_ids", Value::from(ids)), ("feedback_score", json!(score))];
-        if lists.row(&episode.key, &episode.stored, values.clone()).map_err(ChangeError::Refused)? {
-            note(&mut draft, &episode.row, &values);
+        let shown = if draft.wants_more() { values.clone() } else { Vec::new() };
+        if lists.row(&episode.key, &episode.stored, values).map_err(ChangeError::Refused)? {
+            note(&mut draft, &episode.row, &shown);
         }
     }
     lists.push(&mut draft);
