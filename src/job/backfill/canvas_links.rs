@@ -48,6 +48,8 @@ struct Kept {
 /// A session as it was read.
 #[derive(Default)]
 struct EventSession {
+    /// A batch before read it.
+    is_kept: bool,
     /// Number of its episodes, followed by that of its events in all sources.
     episodes: u64,
     events: u64,
@@ -99,6 +101,13 @@ impl LinkedUpTo {
     fn place(&self) -> (Option<&str>, &str, u32) {
         (self.at.as_deref(), &self.event, self.source)
     }
+}
+
+/// What is known of the links that the batches before made for an episode.
+struct LinkedPart {
+    up_to: Option<LinkedUpTo>,
+    /// Nothing is written: events do not tell whether they were linked.
+    is_dry: bool,
 }
 
 /// The backfill, where the database has a place for the links.
@@ -185,9 +194,10 @@ impl CanvasLinks {
             store.walks().walk(&wanted, place.after.as_ref(), ask.size).await?;
         let of_events: Vec<(&BoundSource, &[String])> = backs.iter().map(|(s, b)| (*s, &b.stored[..])).collect();
         let reading = Reading { store, source, events: &of_events, erased: erased.as_ref() };
-        let up_to: Option<LinkedUpTo> = serde_json::from_value(ask.place["linked"].clone()).ok();
+        let up_to = serde_json::from_value(ask.place["linked"].clone()).ok();
+        let part = LinkedPart { up_to, is_dry: ask.dry };
         let mut sessions = self.kept(ask.place);
-        while let Some(most) = reading.too_many(&mut sessions, &found, up_to.as_ref()).await? {
+        while let Some(most) = reading.too_many(&mut sessions, &found, &part).await? {
             found.truncate(most);
             is_full = true;
         }
@@ -203,7 +213,7 @@ impl CanvasLinks {
             let Some(given) = session.given.get_mut(id) else { continue };
             given.sort_unstable_by(|a, b| a.place().cmp(&b.place()));
             let link = vec![("episode_id", episode.row.get("id").clone())];
-            let loose = session.loose(id, up_to.as_ref());
+            let loose = session.loose(id, &part);
             for event in loose.iter().take(LINKED) {
                 let (_, backs) = &mut backs[event.source as usize];
                 let (key, stored) = usual_or(&event.id, event.stored.as_deref());
@@ -250,6 +260,7 @@ impl CanvasLinks {
 
     fn keep(&self, next: Option<Value>, mut sessions: BTreeMap<String, EventSession>) {
         sessions.retain(|_, session| session.episodes > 1 || !session.given.is_empty());
+        sessions.values_mut().for_each(|session| session.is_kept = true);
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Kept { next, sessions };
     }
 }
@@ -279,16 +290,15 @@ impl Reading<'_> {
         &self,
         sessions: &mut BTreeMap<String, EventSession>,
         found: &[WalkedRow],
-        up_to: Option<&LinkedUpTo>,
+        part: &LinkedPart,
     ) -> Result<Option<usize>, ChangeError> {
         let open = self.open(found);
-        let is_amid = |up_to: &LinkedUpTo| {
-            sessions.values().any(|session| session.loose(&up_to.episode, Some(up_to)).len() > LINKED)
-        };
-        let is_amid = up_to.is_some_and(is_amid);
+        let is_amid =
+            |up_to: &LinkedUpTo| sessions.values().any(|session| session.loose(&up_to.episode, part).len() > LINKED);
+        let is_amid = part.up_to.as_ref().is_some_and(is_amid);
         if self.sessions(sessions, &open, is_amid).await? {
             let of = |f: &&WalkedRow| Some((f.row.id().to_owned(), sessions.get(f.row.text("session_id")?)?));
-            let links = open.iter().filter_map(of).map(|(id, session)| session.loose(&id, up_to).len());
+            let links = open.iter().filter_map(of).map(|(id, session)| session.loose(&id, part).len());
             if open.len() < 2 || links.sum::<usize>() <= LINKED {
                 return Ok(None);
             }
@@ -435,12 +445,13 @@ impl EventSession {
                 }
             }
         }
-        EventSession { episodes: episodes.len() as u64, events: all, given }
+        EventSession { is_kept: false, episodes: episodes.len() as u64, events: all, given }
     }
 
-    /// The events that are to point back to an episode and do not yet, those behind one of them where it says so.
-    fn loose(&self, episode: &str, up_to: Option<&LinkedUpTo>) -> Vec<&Event> {
-        let up_to = up_to.filter(|up_to| up_to.episode == episode);
+    /// The events that are to point back to an episode and do not yet. Those that the batches before linked say so once they
+    /// are read again.
+    fn loose(&self, episode: &str, part: &LinkedPart) -> Vec<&Event> {
+        let up_to = part.up_to.as_ref().filter(|up_to| up_to.episode == episode && (self.is_kept || part.is_dry));
         let is_behind = |event: &Event| up_to.is_none_or(|up_to| up_to.place() < event.place());
         let is_loose = |event: &&Event| event.names.is_none() && !event.is_erased && is_behind(event);
         self.given.get(episode).into_iter().flatten().filter(is_loose).collect()

@@ -1,5 +1,6 @@
 //! Linking by session: which episodes get which events.
 
+use mnemoscope::change::plan::Counts;
 use mnemoscope::change::{self, undo};
 use mnemoscope::job::plan::{JobBeat, JobWish};
 use mnemoscope::job::{backfill::BackfillKind, look};
@@ -86,6 +87,50 @@ fn what_comes_into_a_long_session_between_two_batches_is_linked_too() {
             assert_eq!(line("lo-4 "), "lo-4 [\"ev-4\"] 1");
             assert_eq!(line("lo-5 "), "lo-5 [\"ev-5\",\"late\"] 2");
             assert_eq!(line("late "), "late lo-5");
+        }
+    });
+}
+
+/// More events of one episode than a batch links.
+const WIDE_SESSION: &str = "INSERT INTO episodes (id, agent_id, user_id, session_id, started_at) VALUES \
+     ('wide', 'a', 'u', 'wide', '2026-01-01T01:00:00Z'), ('wife', 'a', 'u', 'other', '2026-01-01T01:00:00Z'); \
+     WITH RECURSIVE c(n) AS (SELECT 10001 UNION ALL SELECT n + 1 FROM c WHERE n < 30005) \
+     INSERT INTO canvas_audit (id, session_id, canvas_id, canvas_type, action, created_at) \
+     SELECT 'ev-' || n, 'wide', 'c', 'form', 'present', '2026-01-01T02:00:00Z' FROM c";
+
+#[test]
+fn very_many_events_of_an_episode_are_linked_by_several_batches_and_listed_by_the_last() {
+    block_on(async {
+        for world in on_both(0).await {
+            world.execute(WIDE_SESSION).await;
+            let job = BackfillKind::named("canvas-links").unwrap().job(&world.store).unwrap();
+            let plan = look(&world.store, &*job).await.expect("a plan");
+            // What comes late is before all that were linked by then.
+            let mut late = Some(
+                "INSERT INTO canvas_audit (id, session_id, canvas_id, canvas_type, action, created_at) \
+                 VALUES ('late', 'wide', 'c', 'form', 'present', '2026-01-01T01:30:00Z')",
+            );
+            let mut each = |beat: JobBeat| {
+                if let JobBeat::Progress(progress) = beat
+                    && progress.batches > 0
+                    && let Some(sql) = late.take()
+                {
+                    block_on(world.execute(sql));
+                }
+            };
+            let (_wish, heard) = watch::channel(JobWish::GoOn);
+            let outcome = world.backfill_while("canvas-links", 9, heard, &mut each).await.expect("it ends");
+            assert!(outcome.is_complete(), "{:?}", outcome.checks);
+            let (first, last) = outcome.entries.expect("entries");
+            assert!(last > first, "several batches");
+            let of = |counts: &Counts, table: &str| counts[table]["update"];
+            let planned = (of(&plan.counts, "canvas_audit"), of(&plan.counts, "episodes"));
+            let done = (of(&outcome.counts, "canvas_audit"), of(&outcome.counts, "episodes"));
+            assert_eq!((planned.0 + 1, planned.1), done, "and what came late");
+            let links = world.links().await;
+            let list = links.iter().find(|line| line.starts_with("wide ")).unwrap().replace(", ", ",");
+            assert!(list.starts_with("wide [\"late\",\"ev-10001\",\"ev-10002\"") && list.ends_with(" 20006"));
+            assert_eq!(links.iter().filter(|line| line.ends_with(" wide")).count(), 20_006);
         }
     });
 }
