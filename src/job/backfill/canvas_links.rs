@@ -30,11 +30,11 @@ const LISTED: [&str; 2] = ["canvas_ids", "canvas_action_count"];
 #[derive(Default)]
 struct CanvasLinks(Mutex<Kept>);
 
-/// Events of several sessions that are held together at most.
+/// Events of several sessions that are held together at most, and that a batch lets point back to several episodes.
 const EVENTS: usize = 50_000;
 
-/// Events that a batch lets point back to their episodes at most.
-const LINKED: usize = 20_000;
+/// Events that a batch lets point back to one episode that has more.
+const LINKED: usize = 10_000;
 
 /// Sessions that the last batch read and that are not done. The next one meets most of them again, and a session may have
 /// more events than many batches have episodes.
@@ -206,6 +206,7 @@ impl CanvasLinks {
         let mut open = reading.open(&found);
         open.sort_unstable_by(|a, b| a.row.id().cmp(b.row.id()));
         let mut seen = found.len();
+        let most = if open.len() > 1 { EVENTS } else { LINKED };
         for episode in open {
             let id = episode.row.id();
             let session = episode.row.text("session_id").and_then(|session| sessions.get_mut(session));
@@ -214,7 +215,7 @@ impl CanvasLinks {
             given.sort_unstable_by(|a, b| a.place().cmp(&b.place()));
             let link = vec![("episode_id", episode.row.get("id").clone())];
             let loose = session.loose(id, &part);
-            for event in loose.iter().take(LINKED) {
+            for event in loose.iter().take(most) {
                 let (_, backs) = &mut backs[event.source as usize];
                 let (key, stored) = usual_or(&event.id, event.stored.as_deref());
                 if backs.row(&key, &stored, link.clone()).map_err(ChangeError::Refused)? {
@@ -224,7 +225,7 @@ impl CanvasLinks {
                 }
             }
             // It is alone: its list comes when all events point back.
-            if let Some(last) = loose.get(LINKED).and(loose.get(LINKED - 1)) {
+            if let Some(last) = loose.get(most).and(loose.get(most - 1)) {
                 let linked = LinkedUpTo::new(id, last);
                 next = Some(json!({ "source": place.source, "after": place.after, "linked": linked }));
                 (seen, spared) = (0, 0);
@@ -299,7 +300,7 @@ impl Reading<'_> {
         if self.sessions(sessions, &open, is_amid).await? {
             let of = |f: &&WalkedRow| Some((f.row.id().to_owned(), sessions.get(f.row.text("session_id")?)?));
             let links = open.iter().filter_map(of).map(|(id, session)| session.loose(&id, part).len());
-            if open.len() < 2 || links.sum::<usize>() <= LINKED {
+            if open.len() < 2 || links.sum::<usize>() <= EVENTS {
                 return Ok(None);
             }
         }
