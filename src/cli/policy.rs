@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::columns::{cell, zone_of};
 use super::context::Session;
+use super::document::RowsDocument;
 use super::doing::{Doing, PLAN_BYTES, carry_out};
 use super::failure::CommandFailure;
 use super::input::read_input;
@@ -18,7 +19,7 @@ use crate::change::Operation;
 use crate::change::operation::PairsFile;
 use crate::lab::assess;
 use crate::lab::silent;
-use crate::lab::training::{self, Versions};
+use crate::lab::training::{self, VersionReader};
 use crate::memory::{Entity, ValueKind, agreeing};
 use crate::recall::learn::measured::MeasuredAssessment;
 use crate::recall::learn::version::Version;
@@ -107,45 +108,75 @@ fn read_pairs(file: &Path) -> Result<PairsFile, CommandFailure> {
 
 async fn list(session: &Session<'_>, bank: Option<&str>) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let Versions { list: versions, left } = training::versions(&store, bank, &silent).await?;
-    if let Some(bank) = bank.filter(|_| versions.is_empty())
+    let mut reader = VersionReader::open(&store, bank, &silent).await?;
+    let mut some = reader.next().await?;
+    if let Some(bank) = bank.filter(|_| some.is_none())
         && store.row(Entity::Profile, bank).await?.is_none()
     {
         return Err(CommandFailure::not_found(format!("there is no profile `{bank}` in {}", store.location())));
     }
-    if left > 0 {
+    if reader.left > 0 {
         let words = "{#} more {version is|versions are} not listed: `policy list BANK` lists those of one bank";
-        output::tell(&agreeing(left as usize, words));
+        output::tell(&agreeing(reader.left as usize, words));
     }
-    let rows: Vec<Value> = versions.iter().map(as_json).collect();
     match session.format() {
-        Format::Table => output::piped(|out| {
-            let rows: Vec<Vec<SafeText>> = versions.iter().map(as_cells).collect();
-            let trained = versions.iter().filter_map(|version| version.row.text("trained_at"));
-            let zone = zone_of(trained);
-            let columns = [
-                PrintedColumn::new("Policy", CellShape::Word, 0),
-                PrintedColumn::new("Bank", CellShape::Word, 1),
-                PrintedColumn::new("Version", CellShape::Number, 2),
-                PrintedColumn::new("Status", CellShape::Word, 1),
-                PrintedColumn::new("Used", CellShape::Word, 3),
-                PrintedColumn::new("AUC", CellShape::Number, 2),
-                PrintedColumn::new("Trained", CellShape::Word, 4).with(zone),
-                PrintedColumn::new("Cases gone", CellShape::Number, 5),
-                PrintedColumn::new("Weights", CellShape::Text, 6),
-            ];
-            output::table(out, &columns, &rows)
-        }),
-        Format::Jsonl => output::piped(|out| rows.iter().try_for_each(|row| output::json_line(out, row))),
-        Format::Csv => output::csv_table(&rows),
-        Format::Json => output::json(&json!({ "rows": rows })),
+        Format::Table => {
+            let (mut rows, mut trained) = (Vec::new(), Vec::new());
+            while let Some(versions) = some {
+                rows.extend(versions.iter().map(as_cells));
+                trained.extend(versions.iter().filter_map(|v| v.row.text("trained_at").map(str::to_owned)));
+                some = reader.next().await?;
+            }
+            output::piped(|out| print_versions(out, &rows, zone_of(trained.iter().map(String::as_str))))
+        }
+        Format::Jsonl => {
+            let print = |versions: Vec<Version>| {
+                let mut rows = versions.into_iter().map(as_json);
+                output::piped_open(|out| rows.try_for_each(|row| output::json_line(out, &row)))
+            };
+            while let Some(versions) = some {
+                some = if print(versions)? { reader.next().await? } else { None };
+            }
+            Ok(())
+        }
+        Format::Csv => {
+            let mut rows = Vec::new();
+            while let Some(versions) = some {
+                rows.extend(versions.into_iter().map(as_json));
+                some = reader.next().await?;
+            }
+            output::csv_table(&rows)
+        }
+        Format::Json => {
+            let mut rows = RowsDocument::begin();
+            while let Some(versions) = some {
+                let is_read = rows.rows(versions.into_iter().map(as_json))?;
+                some = if is_read { reader.next().await? } else { None };
+            }
+            rows.end(&Value::Null)
+        }
     }
 }
 
-fn as_json(version: &Version) -> Value {
-    let mut row = version.row.to_json();
+fn print_versions(out: &mut dyn Write, rows: &[Vec<SafeText>], zone: Option<String>) -> io::Result<()> {
+    let columns = [
+        PrintedColumn::new("Policy", CellShape::Word, 0),
+        PrintedColumn::new("Bank", CellShape::Word, 1),
+        PrintedColumn::new("Version", CellShape::Number, 2),
+        PrintedColumn::new("Status", CellShape::Word, 1),
+        PrintedColumn::new("Used", CellShape::Word, 3),
+        PrintedColumn::new("AUC", CellShape::Number, 2),
+        PrintedColumn::new("Trained", CellShape::Word, 4).with(zone),
+        PrintedColumn::new("Cases gone", CellShape::Number, 5),
+        PrintedColumn::new("Weights", CellShape::Text, 6),
+    ];
+    output::table(out, &columns, rows)
+}
+
+fn as_json(version: Version) -> Value {
+    let mut row = version.row.into_json();
     row["in_use"] = json!(version.in_use);
-    row["weights_problem"] = json!(version.policy.as_ref().err());
+    row["weights_problem"] = json!(version.policy.err());
     row["purged"] = json!(version.purged);
     row
 }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
+use std::vec;
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -278,43 +279,77 @@ pub struct Versions {
     pub left: u64,
 }
 
-/// Policy versions by bank and version, the newest first: all of one bank, or the first 1,000 of any.
+/// Policy versions by bank and version, the newest first: the first 1,000.
 ///
 /// # Errors
 /// A database without policies, or the engine's refusal.
-pub async fn versions(store: &Store, profile: Option<&str>, told: Told<'_>) -> Result<Versions, LabError> {
-    let mut query = Query::new(Entity::Policy);
-    query.columns = Some(vec!["profile_id", "version"]);
-    query.filters.extend(profile.map(|id| equal("profile_id", id)));
-    store.sources_of(Entity::Policy)?;
-    let mut first = FirstOf::new(if profile.is_some() { usize::MAX } else { VERSIONS });
-    each(store, &query, told, |row| {
-        let bank = row.text("profile_id").map(str::to_owned);
-        first.add((bank.is_none(), bank, Reverse(row.get("version").as_i64()), row.id().to_owned()));
-    })
-    .await?;
-    let all = first.count();
-    let ids: Vec<String> = first.in_order().into_iter().map(|(.., id)| id).collect();
-    let left = all - ids.len() as u64;
+pub async fn versions(store: &Store, told: Told<'_>) -> Result<Versions, LabError> {
+    let mut reader = VersionReader::open(store, None, told).await?;
     let mut list = Vec::new();
-    let mut there = None;
-    for ids in ids.chunks(READ) {
-        let mut rows: HashMap<String, Row> =
-            store.related(Entity::Policy, "id", ids).await?.into_iter().map(|row| (row.id().to_owned(), row)).collect();
-        for row in ids.iter().filter_map(|id| rows.remove(id)) {
-            if there.is_none() && !trained_on(&row).is_empty() {
-                there = Some(case_marks(store, told).await?);
-            }
-            list.push(read(row, there.as_ref()));
+    while let Some(some) = reader.next().await? {
+        list.extend(some);
+    }
+    Ok(Versions { list, left: reader.left })
+}
+
+/// Reads policy versions by bank and version, the newest first, a few at a time: a bank may have very many.
+pub struct VersionReader<'a> {
+    store: &'a Store,
+    told: Told<'a>,
+    ids: vec::IntoIter<String>,
+    there: Option<IdTable<1>>,
+    /// Banks whose version in use was read.
+    taken: HashSet<Option<String>>,
+    /// Number of versions that are not read.
+    pub left: u64,
+}
+
+impl<'a> VersionReader<'a> {
+    /// All versions of one bank, or the first 1,000 of any.
+    ///
+    /// # Errors
+    /// A database without policies, or the engine's refusal.
+    pub async fn open(store: &'a Store, bank: Option<&str>, told: Told<'a>) -> Result<Self, LabError> {
+        let mut query = Query::new(Entity::Policy);
+        query.columns = Some(vec!["profile_id", "version"]);
+        query.filters.extend(bank.map(|id| equal("profile_id", id)));
+        store.sources_of(Entity::Policy)?;
+        let mut first = FirstOf::new(if bank.is_some() { usize::MAX } else { VERSIONS });
+        each(store, &query, told, |row| {
+            let bank = row.text("profile_id").map(str::to_owned);
+            first.add((bank.is_none(), bank, Reverse(row.get("version").as_i64()), row.id().to_owned()));
+        })
+        .await?;
+        let all = first.count();
+        let ids: Vec<String> = first.in_order().into_iter().map(|(.., id)| id).collect();
+        let left = all - ids.len() as u64;
+        Ok(VersionReader { store, told, ids: ids.into_iter(), there: None, taken: HashSet::new(), left })
+    }
+
+    /// The next versions; none when there are no more.
+    ///
+    /// # Errors
+    /// The engine's refusal, or a file that cannot be read.
+    pub async fn next(&mut self) -> Result<Option<Vec<Version>>, LabError> {
+        let ids: Vec<String> = self.ids.by_ref().take(READ).collect();
+        if ids.is_empty() {
+            return Ok(None);
         }
+        let found = self.store.related(Entity::Policy, "id", &ids).await?;
+        let mut rows: HashMap<String, Row> = found.into_iter().map(|row| (row.id().to_owned(), row)).collect();
+        let mut some = Vec::new();
+        for row in ids.iter().filter_map(|id| rows.remove(id)) {
+            if self.there.is_none() && !trained_on(&row).is_empty() {
+                self.there = Some(case_marks(self.store, self.told).await?);
+            }
+            let mut version = read(row, self.there.as_ref());
+            let bank = version.row.text("profile_id").map(str::to_owned);
+            version.in_use = is_active(&version.row) && self.taken.insert(bank);
+            some.push(version);
+        }
+        self.there.as_ref().map_or(Ok(()), IdTable::check)?;
+        Ok(Some(some))
     }
-    there.map_or(Ok(()), |there| there.check())?;
-    let mut taken: HashSet<Option<String>> = HashSet::new();
-    for version in &mut list {
-        let active = version.row.text("status") == Some("active");
-        version.in_use = active && taken.insert(version.row.text("profile_id").map(str::to_owned));
-    }
-    Ok(Versions { list, left })
 }
 
 /// A version of a row, without the marks of the cases it was trained on; `there` are those of all cases.
