@@ -279,12 +279,12 @@ pub struct Versions {
     pub left: u64,
 }
 
-/// Policy versions by bank and version, the newest first: the first 1,000.
+/// Policy versions by bank and version, the newest first: all of one bank, or the first 1,000 of any.
 ///
 /// # Errors
 /// A database without policies, or the engine's refusal.
-pub async fn versions(store: &Store, told: Told<'_>) -> Result<Versions, LabError> {
-    let mut reader = VersionReader::open(store, None, told).await?;
+pub async fn versions(store: &Store, bank: Option<&str>, told: Told<'_>) -> Result<Versions, LabError> {
+    let mut reader = VersionReader::open(store, bank, told).await?;
     let mut list = Vec::new();
     while let Some(some) = reader.next().await? {
         list.extend(some);

@@ -30,7 +30,7 @@ pub async fn answer(
             insights.map(|insights| StudyAnswer::Agent(Box::new(insights), None))
         }
         StudyQuestion::Policies => {
-            training::versions(store, told).await.map(|found| StudyAnswer::Policies(found.list, found.left))
+            training::versions(store, None, told).await.map(|found| StudyAnswer::Policies(found.list, found.left))
         }
         StudyQuestion::Policy(id) => {
             let measured = assess::measure(store, Some(id), None, TRAINING_SEED, told).await;
