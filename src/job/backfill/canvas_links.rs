@@ -53,7 +53,7 @@ struct EventSession {
     /// Number of its episodes, followed by that of its events in all sources.
     episodes: u64,
     events: u64,
-    /// The events that belong to each episode and are listed by none.
+    /// The events that belong to each episode and are listed by none, in the order of time.
     given: HashMap<String, Vec<Event>>,
 }
 
@@ -211,8 +211,6 @@ impl CanvasLinks {
             let id = episode.row.id();
             let session = episode.row.text("session_id").and_then(|session| sessions.get_mut(session));
             let Some(session) = session else { continue };
-            let Some(given) = session.given.get_mut(id) else { continue };
-            given.sort_unstable_by(|a, b| a.place().cmp(&b.place()));
             let link = vec![("episode_id", episode.row.get("id").clone())];
             let loose = session.loose(id, &part);
             for event in loose.iter().take(most) {
@@ -446,15 +444,17 @@ impl EventSession {
                 }
             }
         }
+        given.values_mut().for_each(|events| events.sort_unstable_by(|a, b| a.place().cmp(&b.place())));
         EventSession { is_kept: false, episodes: episodes.len() as u64, events: all, given }
     }
 
-    /// The events that are to point back to an episode and do not yet. Those that the batches before linked say so once they
-    /// are read again.
+    /// The events that are to point back to an episode and do not yet, in order: as many as a batch takes, and one more. Those
+    /// that the batches before linked say so once they are read again.
     fn loose(&self, episode: &str, part: &LinkedPart) -> Vec<&Event> {
+        let given = self.given.get(episode).map(Vec::as_slice).unwrap_or_default();
         let up_to = part.up_to.as_ref().filter(|up_to| up_to.episode == episode && (self.is_kept || part.is_dry));
-        let is_behind = |event: &Event| up_to.is_none_or(|up_to| up_to.place() < event.place());
-        let is_loose = |event: &&Event| event.names.is_none() && !event.is_erased && is_behind(event);
-        self.given.get(episode).into_iter().flatten().filter(is_loose).collect()
+        let linked = up_to.map_or(0, |up_to| given.partition_point(|event| event.place() <= up_to.place()));
+        let is_loose = |event: &&Event| event.names.is_none() && !event.is_erased;
+        given[linked..].iter().filter(is_loose).take(EVENTS + 1).collect()
     }
 }
