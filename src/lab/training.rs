@@ -419,7 +419,7 @@ fn purged(policy: &Row, there: Option<&IdTable<1>>) -> PurgedCases {
     PurgedCases { cases: Some(marks.len()), gone: Some(gone), share: Some(share), reason: None }
 }
 
-/// What a further version of a bank's policy goes by. A bank may have very many: none of them is held.
+/// Facts of a bank's policy versions by which a further one goes. A bank may have very many: none of them is held.
 #[derive(Debug)]
 pub struct BankVersions {
     /// Greatest number of a version; 0 where none has one.

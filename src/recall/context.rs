@@ -250,7 +250,7 @@ impl Begun {
 #[derive(Debug, Clone)]
 pub struct ContextText {
     id: String,
-    /// What stands behind its number.
+    /// Text behind the number of the row.
     text: Begun,
     /// Lines about its canvas and feedback.
     lines: Begun,

@@ -66,7 +66,7 @@ struct Event {
     id: Box<str>,
     at: Option<Box<str>>,
     names: Option<Box<str>>,
-    /// Its key and what is stored for the episode, where these are not the id and nothing.
+    /// Stored key, and stored link to the episode, where these are not the id and nothing.
     stored: Option<Box<(FetchedValue, Vec<FetchedValue>)>>,
 }
 
@@ -77,7 +77,7 @@ impl Event {
         Event { source: source as u32, is_erased, id, at, names, stored: unusual(found) }
     }
 
-    /// Its place in the order of time.
+    /// Place of the event in the order of time.
     fn place(&self) -> (Option<&str>, &str, u32) {
         (self.at.as_deref(), &self.id, self.source)
     }
@@ -103,7 +103,7 @@ impl LinkedUpTo {
     }
 }
 
-/// What is known of the links that the batches before made for an episode.
+/// Knowledge of the links that the batches before made for an episode.
 struct LinkedPart {
     up_to: Option<LinkedUpTo>,
     /// Nothing is written: events do not tell whether they were linked.

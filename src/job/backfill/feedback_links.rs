@@ -163,7 +163,7 @@ struct Said {
     score: Option<f64>,
     /// True when it is about an erased person.
     is_erased: bool,
-    /// Its key and what is stored for the episode, where these are not the id and nothing.
+    /// Stored key, and stored link to the episode, where these are not the id and nothing.
     stored: Option<Box<(FetchedValue, Vec<FetchedValue>)>>,
 }
 
