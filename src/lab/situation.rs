@@ -65,7 +65,8 @@ impl ResolvedQuestion {
             let memories = [row.entity, compared].contains(&Entity::Memory);
             if row.entity != compared && memories && request.ranking != Ranking::Proven {
                 let (title, ranked) = (row.entity.title(), compared.title());
-                asked.notes.push(format!("`{id}` is a {title} and only compared: this ranking is over {ranked} rows"));
+                let article = if row.entity == Entity::Episode { "an" } else { "a" };
+                asked.notes.push(format!("`{id}` is {article} {title} and only compared: this ranking is over {ranked} rows"));
             }
             asked.row = Some(row);
         }

@@ -80,7 +80,7 @@ impl Worker {
             Request::LoadHolds => Reply::Holds(load::holds(store).await),
             Request::Watch(_) if self.past => std::future::pending().await,
             Request::Watch(query) => {
-                match live::watch(&self.looked, &query, |rows| self.tell(Reply::News(rows))).await {}
+                match live::watch(&self.looked, &query, |reply| self.tell(reply)).await {}
             }
             Request::Renew(request) => {
                 self.pace.wait(&request).await;

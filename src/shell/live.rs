@@ -6,7 +6,7 @@ use std::mem::{Discriminant, discriminant};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::console::core::Request;
+use crate::console::core::{Reply, Request};
 use crate::memory::Row;
 use crate::memory::query::Query;
 use crate::store::Store;
@@ -19,33 +19,53 @@ const SHARE: u32 = 20;
 /// Longest time that something is not read again for, however long reading it took.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Reports the newest rows whenever something was written, or the database can be read again, until nobody waits for them
-/// any more.
-pub async fn watch(store: &Store, query: &Query, tell: impl Fn(Vec<Row>)) -> Infallible {
+/// Failures in a row before they are told: somebody else's lock for the time of a commit is none.
+const FAILURES: u32 = 2;
+
+/// Reports the newest rows whenever something was written, or the database can be read again, and why it cannot be read,
+/// until nobody waits for them any more.
+pub async fn watch(store: &Store, query: &Query, tell: impl Fn(Reply)) -> Infallible {
     let mut pulse = store.pulse();
     let mut told: Option<Vec<Row>> = None;
     let mut mark = None;
+    let mut failures = 0;
     loop {
         let begun = Instant::now();
+        let displaced = store.displaced();
         let beat = pulse.beat().await;
-        let is_locked = beat.is_err();
         let is_new = match &beat {
             Ok(Some(now)) => mark.as_ref() != Some(now),
             // Where the engine does not say whether something was written, the rows say it.
             Ok(None) => true,
             Err(_) => false,
         };
-        if is_new && let Ok(page) = store.page(query).await {
-            let beat = beat.ok().flatten();
-            let is_own = beat.as_ref().is_some_and(|now| is_own(mark.as_ref(), now));
-            if is_own || told.as_ref() != Some(&page.rows) {
-                told = Some(page.rows.clone());
-                tell(page.rows);
+        let is_locked = beat.is_err();
+        let newest = match (&displaced, &beat) {
+            (Some(words), _) => Err(words.clone()),
+            (None, Err(error)) => Err(error.to_string()),
+            (None, Ok(_)) if is_new => store.page(query).await.map(Some).map_err(|error| error.to_string()),
+            (None, Ok(_)) => Ok(None),
+        };
+        match newest {
+            Ok(page) => {
+                failures = 0;
+                let beat = beat.ok().flatten();
+                let is_own = beat.as_ref().is_some_and(|now| is_own(mark.as_ref(), now));
+                let rows = page.map(|page| page.rows).filter(|rows| is_own || told.as_ref() != Some(rows));
+                if let Some(rows) = rows {
+                    told = Some(rows.clone());
+                    tell(Reply::News(rows));
+                }
+                mark = beat;
             }
-            mark = beat;
-        } else if is_new || is_locked {
-            // The list itself tells of failures. What cannot be read now is news once it can.
-            (mark, told) = (None, None);
+            Err(why) => {
+                // What cannot be read now is news once it can.
+                (mark, told) = (None, None);
+                failures += 1;
+                if failures == FAILURES || displaced.is_some() && failures == 1 {
+                    tell(Reply::Unread(why));
+                }
+            }
         }
         // Waiting for somebody's lock costs nothing.
         let rest = if is_locked { BEAT } else { (begun.elapsed() * SHARE).clamp(BEAT, LONGEST) };

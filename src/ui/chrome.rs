@@ -386,9 +386,14 @@ impl ToastLine {
         let height = (lines.len() as u16).min(area.height);
         let widest = lines.iter().map(TextLine::width).max().unwrap_or(0);
         let width = (widest as u16).min(area.width);
-        let place = right_of(below(area, area.height - height), area.width - width);
+        self.render_whole(right_of(below(area, area.height - height), area.width - width), buf, look);
+    }
+
+    /// Draws the toast over the whole of `place`.
+    pub fn render_whole(&self, place: Rect, buf: &mut Buffer, look: &Look) {
+        let lines = self.lines(place.width, look);
         Look::clear(place, buf);
-        for (index, line) in lines.iter().enumerate().take(usize::from(height)) {
+        for (index, line) in lines.iter().enumerate().take(usize::from(place.height)) {
             line.render(row(place, index as u16), buf, look);
         }
         look.select(place, buf, StyleRole::SelectionIdle);

@@ -16,8 +16,9 @@ use crate::memory::{Entity, Row, agreeing};
 pub struct Changing {
     /// Changes may be made. Not so at the beginning.
     pub unlocked: bool,
-    /// The command that could not be given because nothing may be changed: unlocking goes on with it.
-    pub then: Option<CommandId>,
+    /// The command that could not be given because nothing may be changed, and the row that was selected: as long as it
+    /// is, unlocking goes on with the command.
+    pub then: Option<(CommandId, Option<(Entity, String)>)>,
     /// Whether the database can be written is being asked.
     pub asking: Option<Ticket>,
     /// Migrations are under way that stood in the way of unlocking.

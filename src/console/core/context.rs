@@ -172,6 +172,8 @@ pub struct Context {
     pub status_renewal: Renewal,
     /// Whether others wrote since the place that is shown was read.
     pub watch: PlaceWatch,
+    /// The database cannot be read now: why.
+    pub unread: Option<String>,
     /// Measures of what was drawn last.
     pub measures: Measures,
     /// The message in the footer.
@@ -217,6 +219,7 @@ impl Context {
             status_failure: None,
             status_renewal: Renewal::default(),
             watch: PlaceWatch::default(),
+            unread: None,
             measures: Measures::default(),
             toast: None,
             changing: Changing::default(),
@@ -277,8 +280,17 @@ impl Context {
         self.ask(Request::Renew(Box::new(request)))
     }
 
+    /// Says that a pasted text of so many bytes was not taken.
+    pub fn say_too_long(&mut self, bytes: usize) {
+        self.say(ToastTone::Warn, format!("what was pasted is too long: {bytes} bytes"));
+    }
+
     /// Watches what others write as long as a place is shown that what they write makes old; else watches nothing.
     pub fn watch_place(&mut self, place: u64, may_age: bool) {
+        if self.watch.place != place {
+            // The new place finds out by itself.
+            self.unread = None;
+        }
         if self.watch.place != place || !may_age {
             let left = self.watch.watching.take();
             self.cancel(left);

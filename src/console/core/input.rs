@@ -2,6 +2,7 @@
 
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
+use crate::console::core::context::Context;
 use crate::console::core::key::{Code, Key};
 
 /// Bytes that a line holds at most; more is not taken.
@@ -43,6 +44,15 @@ impl Input {
         if self.text.len() + clean.len() <= LIMIT {
             self.text.insert_str(self.cursor, &clean);
             self.cursor += clean.len();
+        }
+    }
+
+    /// Puts a pasted text at the cursor, or says that it is too long.
+    pub fn paste(&mut self, text: &str, cx: &mut Context) {
+        let before = self.text.len();
+        self.insert(text);
+        if self.text.len() == before && !text.is_empty() {
+            cx.say_too_long(text.len());
         }
     }
 

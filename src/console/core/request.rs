@@ -302,6 +302,8 @@ pub enum Reply {
     Holds(Result<Vec<String>, RequestFailure>),
     /// The newest rows of a list that is watched are these now, the newest first.
     News(Vec<Row>),
+    /// What is watched cannot be read: why. The next news take it back.
+    Unread(String),
     /// Rows were written: how many, to which file.
     Exported(Result<(usize, String), RequestFailure>),
     /// So many rows were written so far.
@@ -371,6 +373,7 @@ impl Reply {
         match self {
             Reply::Exporting(_)
             | Reply::News(_)
+            | Reply::Unread(_)
             | Reply::LookingAhead(_)
             | Reply::Erasing(..)
             | Reply::Recalling(_)

@@ -377,6 +377,11 @@ pub trait Screen: std::any::Any {
         self.is_reading()
     }
 
+    /// Whether rows are on their way among which another one will be selected: keys wait for them.
+    fn awaits_jump(&self) -> bool {
+        false
+    }
+
     /// Draws it.
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>);
 }

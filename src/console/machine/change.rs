@@ -104,6 +104,21 @@ impl Model {
         }
     }
 
+    /// Whether what was asked for in the form in front is under way.
+    pub(super) fn is_form_busy(&self) -> bool {
+        let is_form = matches!(self.overlays.last(), Some(Overlay::Form(_) | Overlay::RowForm(_) | Overlay::Picker(_)));
+        is_form && self.context.changing.pending.is_some()
+    }
+
+    /// The same, and says then that the form takes nothing meanwhile.
+    pub(super) fn form_waits(&mut self) -> bool {
+        let waits = self.is_form_busy();
+        if waits {
+            self.context.say(ToastTone::Warn, "not taken: what was asked for is still under way");
+        }
+        waits
+    }
+
     /// Stops planning, if something is being planned; whether it was.
     pub(super) fn stop_planning(&mut self) -> bool {
         let Some(pending) = self.context.changing.pending.take_if(|p| !p.applying) else { return false };

@@ -86,6 +86,10 @@ impl Model {
             CommandId::Compare => self.to_compare().map(|_| ()).map_err(|reason| (reason.to_owned(), None)),
             CommandId::Resize(_) if screen.lists().is_none() => no("the panes here have a fixed size"),
             CommandId::Zoom if !screen.zooms() => no("no pane can be zoomed here"),
+            CommandId::Tail if self.context.past.is_some() => no("nothing new comes in the past"),
+            CommandId::Lock if self.context.past.is_some() && !self.context.changing.unlocked => {
+                self.context.may_change()
+            }
             CommandId::Tail if !screen.is_live() => no("only where the newest rows are shown"),
             CommandId::Focus if !screen.has_panes() => no("no other pane takes keys here"),
             id => screen.can(id, &self.context),
@@ -97,7 +101,8 @@ impl Model {
         let Some(command) = command(id) else { return };
         let is_locked = command.needs_unlocking() && !self.context.changing.unlocked && self.context.past.is_none();
         if is_locked {
-            self.context.changing.then = Some(id);
+            let selected = self.screen().selected().map(|(entity, id)| (entity, id.to_owned()));
+            self.context.changing.then = Some((id, selected));
         } else if id != CommandId::Lock {
             self.context.changing.then = None;
         }
@@ -146,7 +151,13 @@ impl Model {
             CommandId::CopyRows(form) => copies::copy_rows(self.history.here().screen(), form, &mut self.context),
             CommandId::CopyRunbook => copies::copy_runbook(&mut self.context),
             CommandId::ShowTab(title) => {
-                self.at_screen(|screen, _| screen.show_named_tab(title));
+                self.at_screen(|screen, cx| {
+                    screen.show_named_tab(title);
+                    if screen.can(CommandId::TabRight, cx).is_err() {
+                        // The tabs are out of sight.
+                        screen.focus(true);
+                    }
+                });
             }
             CommandId::KeepPlace => kept::ask_name(self.history.here(), &mut self.context),
             CommandId::GoToKept => self.kept.offer(KeptStep::Go, &mut self.context),

@@ -55,6 +55,9 @@ fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
     if model.context.watch.is_aged {
         badges.push(Badge::new(signed(look.glyphs.arrow_up, "written since: r"), StyleRole::Accent));
     }
+    if model.context.unread.is_some() {
+        badges.push(Badge::new(signed(look.glyphs.warning, "cannot be read: r"), StyleRole::Warn));
+    }
     if line.width >= 120 {
         badges.push(Badge::new(model.context.settings.zone.name(model.context.now), StyleRole::Label));
     }
@@ -161,17 +164,29 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
         }
         x += width + 3;
     }
+    let kept = always.iter().map(|hint| (hint.key.width() + hint.does.width() + 4) as u16).sum();
     Footer { hints, always }.render(line, buf, look);
-    for live in &model.context.running.live {
-        going_on(&job_words(live), line, buf, look);
+    // What goes on has the room that the keys leave, and at least half of the line.
+    let room = line.right().saturating_sub(x).saturating_sub(kept).max(line.width / 2);
+    if let Some(text) = goes_on(model) {
+        let text = SafeText::limited(&text, usize::from(room).saturating_sub(4));
+        ToastLine { text, tone: CardTone::Info, hint: None }.render(line, buf, look);
     }
-    if let Some((_, rows)) = model.context.exporting {
-        going_on(&agreeing(rows, "exporting: {#} {row|rows}"), line, buf, look);
+}
+
+/// What goes on, in words; of several things the one that somebody waits for.
+fn goes_on(model: &Model) -> Option<String> {
+    let cx = &model.context;
+    let waiting: Vec<String> = model.early.keys().map(|key| key.to_string()).collect();
+    if !waiting.is_empty() {
+        return Some(format!("reading; then {}", waiting.join(" ")));
     }
-    if let Some(pending) = &model.context.changing.pending {
+    if let Some(pending) = &cx.changing.pending {
         let doing = if pending.applying { "applying" } else { "planning" };
-        going_on(&format!("{doing}: {}", model.context.in_title(&pending.proposal.title())), line, buf, look);
+        return Some(format!("{doing}: {}", cx.in_title(&pending.proposal.title())));
     }
+    let exporting = cx.exporting.map(|(_, rows)| agreeing(rows, "exporting: {#} {row|rows}"));
+    exporting.or_else(|| cx.running.live.last().map(job_words))
 }
 
 /// Whether what was said leaves keys room on their line.
@@ -181,18 +196,17 @@ fn fits_beside(told: u16, line: Rect) -> bool {
 }
 
 /// Draws what was said last over everything else but keys: beside those of the screen where both fit, else above them; at the
-/// top, where something lies over the screen.
+/// top, where something lies over the screen. There it has whole lines within the frame, so that nothing shows half.
 pub fn said(model: &Model, look: &Look, area: Rect, buf: &mut Buffer) {
     let Some(toast) = told(model) else { return };
-    let height = toast.height(area.width, look);
-    let place = if !model.overlays.is_empty() {
-        Rect { y: area.y + 1, height: height.min(area.height - 1), ..area }
-    } else if fits_beside(toast.width(look) as u16, area) {
-        area
-    } else {
-        Rect { height: area.height - 1, ..area }
-    };
-    toast.render(place, buf, look);
+    let is_over = !model.overlays.is_empty();
+    if !is_over && fits_beside(toast.width(look) as u16, area) {
+        return toast.render(area, buf, look);
+    }
+    let inside = Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 3 };
+    let height = toast.height(inside.width, look).min(inside.height);
+    let y = if is_over { inside.y } else { inside.bottom() - height };
+    toast.render_whole(Rect { y, height, ..inside }, buf, look);
 }
 
 /// The line of what was said last.
@@ -215,12 +229,6 @@ fn job_words(live: &LiveJob) -> String {
     let note = jobs::note(run);
     let note = if note.is_empty() { String::new() } else { format!(", {note}") };
     format!("{}{part} {}{note}", live.name, run.state.word())
-}
-
-/// Draws what goes on at the right of the footer, over at most half of it.
-fn going_on(text: &str, line: Rect, buf: &mut Buffer, look: &Look) {
-    let text = SafeText::limited(text, usize::from(line.width / 2).saturating_sub(4));
-    ToastLine { text, tone: CardTone::Info, hint: None }.render(line, buf, look);
 }
 
 /// The keys that may follow those pressed, without the commands that are not for what is selected.

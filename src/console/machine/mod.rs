@@ -6,6 +6,7 @@ mod ask;
 mod change;
 mod commands;
 mod copies;
+mod early;
 mod frame;
 mod history;
 mod kept;

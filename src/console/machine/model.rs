@@ -2,6 +2,7 @@
 
 use std::any::Any;
 
+use super::early::EarlyKeys;
 use super::history::History;
 use super::kept::KeptPlaces;
 use super::past::LookBack;
@@ -27,6 +28,7 @@ pub struct Model {
     pub pressed: Vec<Key>,
     /// Filters written before, the newest last.
     pub filters: Vec<(Entity, String)>,
+    pub(super) early: EarlyKeys,
     pub(super) kept: KeptPlaces,
     pub(super) look_back: LookBack,
     pub(super) switch: DatabaseSwitch,
@@ -42,6 +44,7 @@ impl Model {
             overlays: OverlayStack::default(),
             pressed: Vec::new(),
             filters: Vec::new(),
+            early: EarlyKeys::default(),
             kept: KeptPlaces::default(),
             look_back: LookBack::default(),
             switch: DatabaseSwitch::default(),

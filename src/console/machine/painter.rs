@@ -74,6 +74,9 @@ impl Painter {
         if !self.plain || model.overlays.is_empty() {
             canvas.area = frame::draw(model, look, area, canvas.buf, canvas.drawn);
             model.screen().draw(&model.context, &mut canvas);
+            if model.context.unread.is_some() {
+                canvas.buf.set_style(canvas.area, look.style(StyleRole::Stale));
+            }
         }
         // The first line says what is opened, and whether it may be changed: nothing lies over it.
         canvas.area = lay::below(area, 1);

@@ -151,7 +151,7 @@ impl Context {
     pub(super) fn unlock(&mut self) {
         self.changing.unlocked = true;
         self.say(ToastTone::Warn, "unlocked: changes can be made until U locks again");
-        if let Some(id) = self.changing.then.take() {
+        if let Some((id, _)) = self.changing.then.take() {
             self.command(id);
         }
     }
@@ -171,7 +171,7 @@ impl Context {
         };
         self.opened = *opened;
         self.changing.epoch += 1;
-        self.changing.then.take_if(|id| *id == CommandId::ApplyMigrations);
+        self.changing.then.take_if(|(id, _)| *id == CommandId::ApplyMigrations);
         let applied = format!("applied: {}", names.join(", "));
         if std::mem::take(&mut self.changing.unlocks) {
             self.unlock();

@@ -16,7 +16,10 @@ use crate::console::core::screen::Screen;
 pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     let (told, before) = (model.context.toast.as_ref().map(|toast| toast.ticket), model.in_front());
     model.take(message);
-    let effects = model.carry_out();
+    let mut effects = model.carry_out();
+    while model.take_early() {
+        effects.extend(model.carry_out());
+    }
     let in_front = model.in_front();
     if in_front.0 != before.0 || in_front.1 > before.1 {
         // What was said was about what is not in front any more.
@@ -38,12 +41,13 @@ impl Model {
                 self.history.name_window(&mut self.context);
             }
             Message::Tick(now) => self.context.now = now,
-            Message::Key(key) => self.key(key),
-            Message::Held(key) => self.held_key(key),
+            Message::Key(key) => self.typed(key, false),
+            Message::Held(key) => self.typed(key, true),
             Message::Releases => self.context.changing.releases = true,
-            Message::Reply(ticket, reply) => self.route(ticket, reply),
+            Message::Reply(ticket, reply) => self.replied(ticket, reply),
             Message::People(handles) => self.context.masking.meet_people(handles),
             Message::Elapsed(ticket) => self.elapsed(ticket),
+            Message::Paste(_) if self.form_waits() => {}
             Message::Paste(text) => self.at_top(|layer, cx| layer.paste(&text, cx)),
             Message::Click(target, twice) => self.click(&target, twice),
             Message::Wheel(target, up) => self.wheel(&target, up),
@@ -108,7 +112,7 @@ impl Model {
     }
 
     /// The door in: a reply is masked, and goes to whoever waits for it. A reply that nobody waits for changes nothing.
-    fn route(&mut self, ticket: Ticket, mut reply: Reply) {
+    pub(super) fn route(&mut self, ticket: Ticket, mut reply: Reply) {
         let Some(asker) = self.context.router.asker(ticket, reply.is_last()) else {
             if matches!(reply, Reply::Planned(_)) {
                 // The plan that is kept outside is needed no more.
@@ -119,6 +123,11 @@ impl Model {
         if matches!(reply, Reply::Erased(Ok(_))) {
             // They may name the person.
             self.filters.clear();
+        }
+        match &reply {
+            Reply::Unread(why) => self.context.unread = Some(why.clone()),
+            Reply::News(_) => self.context.unread = None,
+            _ => {}
         }
         self.context.masking.inbound(&mut reply);
         match asker {
@@ -172,6 +181,8 @@ impl Model {
             self.context.cancel(looking);
         }
         self.at_screen(Screen::settle);
+        let selected = self.history.here().screen().selected();
+        self.context.changing.then.take_if(|(_, row)| row.as_ref().map(|(entity, id)| (*entity, id.as_str())) != selected);
         let may_age = self.screen().may_age() && self.context.past.is_none();
         self.context.watch_place(self.history.here().id, may_age);
         if !self.screen().is_reading() {
@@ -198,7 +209,7 @@ impl Model {
         step
     }
 
-    fn key(&mut self, key: Key) {
+    pub(super) fn key(&mut self, key: Key) {
         let held = |letter| Key { code: Code::Char(letter), ctrl: true, alt: false };
         if key == held('c') {
             return self.interrupt();
@@ -207,7 +218,8 @@ impl Model {
             return self.context.perform(Effect::Suspend);
         }
         if !self.overlays.is_empty() {
-            if self.step_top(|layer, cx| layer.key(key, cx)) == LayerStep::Passes {
+            let stops = key.code == Code::Esc && self.is_form_busy() && self.stop_planning();
+            if !stops && !self.form_waits() && self.step_top(|layer, cx| layer.key(key, cx)) == LayerStep::Passes {
                 self.key(key);
             }
             return;
@@ -246,7 +258,7 @@ impl Model {
     }
 
     /// A key that repeats itself because it is held down: it never reaches what changes something.
-    fn held_key(&mut self, key: Key) {
+    pub(super) fn held_key(&mut self, key: Key) {
         if let Some(overlay) = self.overlays.last() {
             let moves = matches!(key.code, Code::Up | Code::Down | Code::PageUp | Code::PageDown | Code::Backspace);
             if overlay.get().gate().is_none() || moves {
@@ -273,6 +285,7 @@ impl Model {
             return;
         }
         self.pressed.clear();
+        self.early.clear();
         match target {
             ClickTarget::ListRow(position) | ClickTarget::PanelRow(position) | ClickTarget::HomeEntry(position) => {
                 let again = matches!(target, ClickTarget::HomeEntry(_)) && self.screen().is_at(*position);

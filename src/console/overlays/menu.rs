@@ -82,8 +82,8 @@ impl Layer for MenuLayer {
         LayerStep::Stays
     }
 
-    fn paste(&mut self, text: &str, _cx: &mut Context) {
-        self.menu.input.insert(text);
+    fn paste(&mut self, text: &str, cx: &mut Context) {
+        self.menu.input.paste(text, cx);
         self.menu.selected = 0;
     }
 

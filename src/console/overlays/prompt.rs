@@ -3,7 +3,7 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::condition::{KnownValues, completions};
-use crate::console::core::context::{Context, ScreenAction, ToastTone};
+use crate::console::core::context::{Context, ScreenAction};
 use crate::console::core::input::Input;
 use crate::console::core::key::{Code, Key};
 use crate::console::core::layer::{Layer, LayerStep};
@@ -122,11 +122,7 @@ impl Layer for PromptLayer {
     }
 
     fn paste(&mut self, text: &str, cx: &mut Context) {
-        let before = self.prompt.input.text().len();
-        self.prompt.input.insert(text);
-        if self.prompt.input.text().len() == before && !text.is_empty() {
-            cx.say(ToastTone::Warn, format!("what was pasted is too long for a line: {} bytes", text.len()));
-        }
+        self.prompt.input.paste(text, cx);
         self.stir(cx);
     }
 

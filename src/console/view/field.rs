@@ -3,14 +3,31 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 use unicode_segmentation::UnicodeSegmentation as _;
 
+use crate::console::core::context::Context;
 use crate::console::core::text::TextField;
+use crate::ui::chrome::hint_line;
 use crate::ui::table::scrollbar;
-use crate::ui::{Look, SafeText, StyleRole, look as lay};
+use crate::ui::{KeyHint, Look, SafeText, StyleRole, TextLine, look as lay};
 
 /// Asks once before what was written goes.
 pub(in crate::console) const UNSAVED: &str = "esc again throws away what was written";
 /// Says that a plan comes first.
 pub(in crate::console) const PLANS: &str = "ctrl-s shows what would change, before anything does";
+
+/// The last line of a form: its keys, or that it takes none while what was asked for is under way.
+pub(in crate::console) fn foot(hints: &[KeyHint], width: usize, cx: &Context) -> TextLine {
+    match &cx.changing.pending {
+        None => hint_line(hints, width),
+        Some(pending) if pending.applying => {
+            TextLine::of("being applied: no key is taken until it is done", StyleRole::Warn)
+        }
+        Some(_) => {
+            let mut line = TextLine::of("being planned   ", StyleRole::Warn);
+            line.append(hint_line(&[KeyHint::new("esc", "stop")], width));
+            line
+        }
+    }
+}
 
 /// A text with its cursor, as many lines of it as fit, the cursor among them.
 pub(in crate::console) fn draw_text(text: &TextField, focused: bool, look: &Look, area: Rect, buf: &mut Buffer) {

@@ -1,12 +1,15 @@
 //! Count of rows that others wrote meanwhile, beside the heading of the list that shows them.
 
+use crate::console::core::context::Context;
 use crate::console::core::live::{COUNTED, LiveTail};
 use crate::ui::{Look, SafeText, StyleRole, TextLine};
 
-/// Builds the note on rows that others wrote since the rows were read, and on whether these are followed.
-pub(in crate::console) fn news(live: &LiveTail, look: &Look) -> TextLine {
+/// Builds the note on rows that others wrote since the rows were read, and on whether these are followed: nothing is while
+/// the database cannot be read.
+pub(in crate::console) fn news(live: &LiveTail, cx: &Context, look: &Look) -> TextLine {
     let count: SafeText = new_rows(live.fresh).into();
     match (live.follows, live.fresh) {
+        _ if cx.unread.is_some() => TextLine::of("not followed: the database cannot be read", StyleRole::Warn),
         (true, _) => TextLine::default().with_glyph(look.glyphs.dot, StyleRole::Good).with(" live", StyleRole::Good),
         (false, 0) => TextLine::default(),
         (false, _) => TextLine::default()

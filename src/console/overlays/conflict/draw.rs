@@ -41,7 +41,7 @@ pub fn draw(cx: &Context, conflict: &Conflict, look: &Look, area: Rect, buf: &mu
 
 fn lines(cx: &Context, conflict: &Conflict, width: usize, look: &Look) -> Vec<TextLine> {
     let mut told =
-        vec![format!("{}: nothing was written", cx.in_title(&conflict.proposal.title())), conflict.message.clone()];
+        vec![format!("nothing was written: {}", cx.in_title(&conflict.proposal.title())), conflict.message.clone()];
     told.extend(conflict.rows.iter().cloned());
     let mut lines = sentences(&told, StyleRole::Bad, width, look);
     for moved in &conflict.moved {
@@ -51,6 +51,10 @@ fn lines(cx: &Context, conflict: &Conflict, width: usize, look: &Look) -> Vec<Te
     lines
 }
 
+/// The three sides of a column.
+const SIDES: [(&str, StyleRole); 3] =
+    [("before", StyleRole::Muted), ("yours", StyleRole::Good), ("theirs", StyleRole::Warn)];
+
 /// A table of three sides where there is room, else the sides below each other.
 fn sides(moved: &MovedRow, width: usize, look: &Look) -> Vec<TextLine> {
     const NAME: usize = 16;
@@ -58,13 +62,12 @@ fn sides(moved: &MovedRow, width: usize, look: &Look) -> Vec<TextLine> {
     let title = SafeText::join(&[SafeText::limited(&entity, 40), " ".into(), SafeText::limited(&moved.id, 60)], "");
     let note = if moved.gone { TextLine::of("it is gone", StyleRole::Bad) } else { TextLine::default() };
     let mut lines = vec![Section { note, ..Section::new(title) }.line(width, look)];
-    let names = [("before", StyleRole::Muted), ("yours", StyleRole::Good), ("theirs", StyleRole::Warn)];
     let wide = width >= 80;
     let room = if wide { (width - NAME - 2) / 3 } else { width.saturating_sub(NAME + 2) };
     if wide {
         let mut head =
             TextLine::of("  ", StyleRole::Text).with(look.pad(&"".into(), NAME, Align::Left), StyleRole::Header);
-        for (name, _) in names {
+        for (name, _) in SIDES {
             head.push(look.pad(&name.into(), room, Align::Left), StyleRole::Header);
         }
         lines.push(head);
@@ -74,25 +77,48 @@ fn sides(moved: &MovedRow, width: usize, look: &Look) -> Vec<TextLine> {
         let theirs = column.theirs.as_ref().unwrap_or(&gone);
         let values = [&column.before, &column.yours, theirs];
         let name = look.pad(&SafeText::limited(&column.name, NAME), NAME, Align::Left);
-        let mut line = TextLine::of("  ", StyleRole::Text)
+        let name = TextLine::of("  ", StyleRole::Text)
             .with(name, if column.has_moved() { StyleRole::Warn } else { StyleRole::Label });
-        for ((side, role), value) in names.into_iter().zip(values) {
-            let text = match value {
-                Value::Null => SafeText::glyphs(look.glyphs.none, 1),
-                value => words::one_line(value, 400),
-            };
-            if wide {
-                line.push(look.pad(&text, room.saturating_sub(1), Align::Left), role);
-                line.push(" ", StyleRole::Text);
-            } else {
-                line.push(look.pad(&side.into(), 8, Align::Left), StyleRole::Header);
-                line.push(look.fit(&text, room.saturating_sub(8)), role);
-                lines.push(std::mem::take(&mut line));
-                line.push_blanks(NAME + 2);
-            }
+        let texts = values.map(|value| match value {
+            Value::Null => SafeText::glyphs(look.glyphs.none, 1),
+            value => words::one_line(value, 400),
+        });
+        lines.extend(if wide { beside(name, &texts, room, look) } else { below(name, &texts, room, look) });
+    }
+    lines
+}
+
+/// The sides beside each other, each wrapped: what differs may stand at the end.
+fn beside(name: TextLine, texts: &[SafeText; 3], room: usize, look: &Look) -> Vec<TextLine> {
+    let sides = texts.each_ref().map(|text| text.wrap(room.saturating_sub(1)).collect::<Vec<_>>());
+    let rows = sides.iter().map(Vec::len).max().unwrap_or(0).max(1);
+    let indent = name.width();
+    let mut name = Some(name);
+    let row = |at: usize| {
+        let mut line = name.take().unwrap_or_default();
+        line.push_blanks(indent - line.width());
+        for ((_, role), side) in SIDES.into_iter().zip(&sides) {
+            let text = side.get(at).cloned().unwrap_or_default();
+            line.push(look.pad(&text, room, Align::Left), role);
         }
-        if wide {
-            lines.push(line);
+        line
+    };
+    (0..rows).map(row).collect()
+}
+
+/// The sides below each other, each wrapped.
+fn below(name: TextLine, texts: &[SafeText; 3], room: usize, look: &Look) -> Vec<TextLine> {
+    const SIDE: usize = 8;
+    let indent = name.width();
+    let mut lines = Vec::new();
+    let mut line = name;
+    for ((side, role), text) in SIDES.into_iter().zip(texts) {
+        let mut label = side;
+        for part in text.wrap(room.saturating_sub(SIDE)) {
+            line.push_blanks(indent - line.width());
+            line.push(look.pad(&std::mem::take(&mut label).into(), SIDE, Align::Left), StyleRole::Header);
+            line.push(part, role);
+            lines.push(std::mem::take(&mut line));
         }
     }
     lines

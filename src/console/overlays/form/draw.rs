@@ -8,10 +8,9 @@ use crate::console::core::context::Context;
 use crate::console::overlays::form::{Form, FormField, FormSubject};
 use crate::console::view::Canvas;
 use crate::console::view::changes::sentences;
-use crate::console::view::field::{PLANS, UNSAVED, draw_text};
+use crate::console::view::field::{PLANS, UNSAVED, draw_text, foot};
 use crate::console::view::words;
 use crate::memory::feedback::RATING;
-use crate::ui::chrome::hint_line;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{KeyHint, Look, Modal, PaneFrame, SafeText, Section, StyleRole, TextLine, look as lay};
 
@@ -42,9 +41,9 @@ pub fn draw(form: &Form, cx: &Context, canvas: &mut Canvas<'_>) {
     heading.render(lay::row(inside, 3), buf, look);
     let mut told = sentences(&form.oddities(), StyleRole::Warn, width, look);
     told.truncate(usize::from(inside.height) / 3);
-    let foot = 2 + told.len() as u16;
+    let last = 2 + told.len() as u16;
     let body = lay::below(inside, 4);
-    let text = Rect { height: body.height.saturating_sub(foot), ..body };
+    let text = Rect { height: body.height.saturating_sub(last), ..body };
     if form.masked {
         let line = TextLine::of("personal texts are masked: M shows them, then it can be edited", StyleRole::Masked);
         line.render(lay::row(text, 0), buf, look);
@@ -66,7 +65,7 @@ pub fn draw(form: &Form, cx: &Context, canvas: &mut Canvas<'_>) {
         KeyHint::new("1-5", "rating"),
         KeyHint::new("esc", "close"),
     ];
-    hint_line(&hints, width).render(lay::row(rest, 1), buf, look);
+    foot(&hints, width, cx).render(lay::row(rest, 1), buf, look);
 }
 
 fn label(text: &str, focused: bool, look: &Look) -> TextLine {

@@ -219,9 +219,6 @@ impl Form {
 
 impl Layer for Form {
     fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
-        if cx.changing.pending.is_some() {
-            return LayerStep::Stays;
-        }
         let asked = std::mem::take(&mut self.closing);
         if key.code == Code::Esc && !asked && self.is_changed() {
             self.closing = true;
@@ -245,8 +242,10 @@ impl Layer for Form {
     }
 
     /// A pasted text goes into the correction, and nowhere else.
-    fn paste(&mut self, text: &str, _cx: &mut Context) {
-        if self.field == FormField::Correction && !self.masked && text.len() <= LONGEST {
+    fn paste(&mut self, text: &str, cx: &mut Context) {
+        if text.len() > LONGEST {
+            cx.say_too_long(text.len());
+        } else if self.field == FormField::Correction && !self.masked {
             self.correction.insert(text);
         }
     }

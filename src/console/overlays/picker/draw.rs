@@ -7,14 +7,14 @@ use crate::console::core::columns::row_name;
 use crate::console::core::context::Context;
 use crate::console::overlays::picker::Picker;
 use crate::console::view::Drawn;
+use crate::console::view::field::foot;
 use crate::console::view::keys::input_line;
 use crate::console::view::words;
-use crate::ui::chrome::hint_line;
 use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
 
 /// Draws it.
 pub fn draw(cx: &Context, picker: &Picker, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let foot = hint_line(&[KeyHint::new("enter", "plan the link"), KeyHint::new("esc", "close")], 60);
+    let foot = foot(&[KeyHint::new("enter", "plan the link"), KeyHint::new("esc", "close")], 60, cx);
     let title = SafeText::limited(&cx.in_title(&format!("Parent of {}", picker.child)), 80);
     let modal = Modal {
         pane: PaneFrame { foot, ..PaneFrame::new(title) },

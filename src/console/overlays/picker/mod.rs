@@ -104,9 +104,6 @@ impl Layer for Picker {
     }
 
     fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
-        if cx.changing.pending.is_some() {
-            return LayerStep::Stays;
-        }
         match (key.code, key.ctrl) {
             (Code::Esc, _) => {
                 cx.cancel(self.pending.drain(..));
@@ -129,7 +126,7 @@ impl Layer for Picker {
     }
 
     fn paste(&mut self, text: &str, cx: &mut Context) {
-        self.input.insert(text);
+        self.input.paste(text, cx);
         self.search_soon(cx);
     }
 

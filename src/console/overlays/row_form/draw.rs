@@ -7,8 +7,7 @@ use crate::console::core::ClickTarget;
 use crate::console::core::columns::plural;
 use crate::console::core::context::Context;
 use crate::console::view::Canvas;
-use crate::console::view::field::{PLANS, UNSAVED, draw_text};
-use crate::ui::chrome::hint_line;
+use crate::console::view::field::{PLANS, UNSAVED, draw_text, foot};
 use crate::ui::table::scrollbar;
 use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, Section, StyleRole, TextLine, look as lay};
 
@@ -22,9 +21,10 @@ pub fn draw(form: &RowForm, cx: &Context, canvas: &mut Canvas<'_>) {
         [id] => cx.in_title(&format!("Edit {} {id}", form.entity.title())),
         ids => format!("Edit {} marked {}", ids.len(), plural(form.entity)),
     };
-    let foot = hint_line(
+    let foot = foot(
         &[KeyHint::new("ctrl-s", "plan"), KeyHint::new("tab", "next column"), KeyHint::new("esc", "close")],
         usize::from(canvas.area.width.saturating_sub(8)),
+        cx,
     );
     let pane = PaneFrame { foot, focused: true, ..PaneFrame::new(SafeText::limited(&title, 80)) };
     let modal = Modal { pane, width: 100.min(canvas.area.width), height: 34.min(canvas.area.height) };

@@ -149,9 +149,6 @@ impl Layer for RowForm {
     }
 
     fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
-        if cx.changing.pending.is_some() {
-            return LayerStep::Stays;
-        }
         let asked = std::mem::take(&mut self.closing);
         let one_line = self.fields.get(self.at).is_some_and(|field| field.column.is_one_line());
         match key.code {
@@ -180,7 +177,7 @@ impl Layer for RowForm {
                 field.text.insert(&text.replace(['\r', '\n', '\t'], " "));
             }
             Some(field) if text.len() <= LONGEST => field.text.insert(text),
-            _ => cx.say(ToastTone::Warn, format!("what was pasted is too long: {} bytes", text.len())),
+            _ => cx.say_too_long(text.len()),
         }
     }
 

@@ -6,8 +6,8 @@ use crate::console::core::context::{Context, ScreenAction, ToastTone};
 use crate::console::core::live::{COUNTED, LiveTail};
 use crate::console::core::message::RequestFailure;
 use crate::console::core::request::{Related, Relation, Request};
-use crate::console::core::window::{Renewed, RowKey, WantedPage};
-use crate::memory::query::Page;
+use crate::console::core::window::{PAGE_ROWS, Renewed, RowKey, WantedPage};
+use crate::memory::query::{Page, PageStart};
 use crate::memory::{Row, agreeing};
 
 /// Marked rows of which it is looked whether they are still there.
@@ -40,7 +40,8 @@ impl ListScreen {
                 cx,
             );
         } else if self.live.follows && self.live.fresh > 0 {
-            self.ask(WantedPage::First, cx);
+            // Whoever moves before it comes stays at the row that was moved to.
+            self.ask(WantedPage::Again(PageStart::First, PAGE_ROWS), cx);
         } else if !is_replaced {
             self.renew(cx);
         }

@@ -205,8 +205,10 @@ impl ListScreen {
             Ok(page) => {
                 cx.read_names(&page.rows);
                 let is_there = self.window.receive(&want, page);
+                if self.live.follows && want.replaces() {
+                    self.window.select(0);
                 // What was just done says why.
-                if !is_there && cx.toast.as_ref().is_none_or(|toast| toast.tone != ToastTone::Good) {
+                } else if !is_there && cx.toast.as_ref().is_none_or(|toast| toast.tone != ToastTone::Good) {
                     cx.say(ToastTone::Info, "the selected row is not in the list any more");
                 }
             }
@@ -287,6 +289,7 @@ impl Screen for ListScreen {
         match id {
             CommandId::Panel(ScreenKind::Recall) => Some("why recalled"),
             CommandId::Erase => Some("erase"),
+            CommandId::Tail if self.live.follows => Some("pause"),
             CommandId::Change(CommandAsk::EditFeedback) => Some("correct it"),
             _ => None,
         }
@@ -613,6 +616,10 @@ impl Screen for ListScreen {
 
     fn awaits_rows(&self) -> bool {
         self.pending.is_some() && self.failure.is_none()
+    }
+
+    fn awaits_jump(&self) -> bool {
+        matches!(self.pending, Some((_, WantedPage::First | WantedPage::Last)))
     }
 
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {

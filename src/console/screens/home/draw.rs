@@ -40,7 +40,7 @@ pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut 
     let parts = home.parts(cx);
     drawn.measures.home_entries = parts.iter().map(Vec::len).sum();
     let first_recent: usize = parts[..3].iter().map(Vec::len).sum();
-    let news = live::news(&home.live, look);
+    let news = live::news(&home.live, cx, look);
     if area.width < TWO_COLUMNS_FROM || looked_at(cx).is_none() {
         let pane = PaneFrame { focused: true, note: news, ..PaneFrame::new("home") };
         let inside = padded(pane.render(area, buf, look));
@@ -320,6 +320,9 @@ fn holdings(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<H
         (first + number, cell)
     };
     lines.extend(strip(cx.held().enumerate().map(cell), width));
+    if cx.past.is_some() {
+        lines.push(plain(TextLine::of("how many there were then is not counted", StyleRole::Muted)));
+    }
     lines
 }
 

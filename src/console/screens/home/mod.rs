@@ -427,7 +427,11 @@ impl Screen for HomeScreen {
     }
 
     fn hint_word(&self, id: CommandId) -> Option<&'static str> {
-        (id == CommandId::Focus).then_some("next part")
+        match id {
+            CommandId::Focus => Some("next part"),
+            CommandId::Tail if self.live.follows => Some("pause"),
+            _ => None,
+        }
     }
 
     fn twin(&self, _cx: &Context) -> Vec<String> {

@@ -558,6 +558,10 @@ impl Screen for InboxScreen {
         self.owners.clear();
     }
 
+    fn awaits_jump(&self) -> bool {
+        self.pending.is_some() && self.current().is_none()
+    }
+
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
         draw::draw(self, cx, canvas);
     }

@@ -128,6 +128,7 @@ impl RecallScreen {
                 let (ranking, policy) = (saved.inquiry.ranking, saved.inquiry.policy.clone());
                 self.rank(RankingWay { ranking, policy, version: None });
                 self.inquiry = saved.inquiry;
+                self.recorded = super::RecordedRecall::default();
             }
             RecallPick::Forget(name) => {
                 let told = format!("{name} is forgotten");

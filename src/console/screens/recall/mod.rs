@@ -45,6 +45,8 @@ pub struct RecallScreen {
     pub zoomed: bool,
     /// Lines of the explanation that lie above.
     pub scroll: usize,
+    /// What was recalled when the situation was recorded.
+    pub recorded: RecordedRecall,
     /// Kept vectors are out of date.
     stale: bool,
     /// Rows to choose from, as far as they were read.
@@ -70,6 +72,7 @@ impl RecallScreen {
             reads: false,
             zoomed: false,
             scroll: 0,
+            recorded: RecordedRecall::default(),
             stale: false,
             lists: BTreeMap::new(),
             wanted: BTreeSet::from([Entity::Policy]),
@@ -240,7 +243,32 @@ fn situation_of(row: &Row, masked: bool) -> Option<Inquiry> {
     Some(Inquiry { agent, like: Some(like), ..Inquiry::new(ranking) })
 }
 
-/// Situation that an access asked for, ranked as it was then.
+/// What an access recorded.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RecordedRecall {
+    /// When it was recorded.
+    pub at: String,
+    /// Ids of the rows that were recalled; none when the situation was not recorded.
+    pub ids: Vec<String>,
+}
+
+impl RecordedRecall {
+    fn of(access: &Row) -> Self {
+        let ids = access.get("ids").as_array().into_iter().flatten().filter_map(|id| id.as_str());
+        RecordedRecall {
+            at: access.text("created_at").unwrap_or_default().to_owned(),
+            ids: ids.map(str::to_owned).collect(),
+        }
+    }
+
+    /// Whether a row was recalled.
+    #[must_use]
+    pub fn holds(&self, id: &str) -> bool {
+        self.ids.iter().any(|recorded| recorded == id)
+    }
+}
+
+/// Situation that an access asked for, with the ranking that it names.
 fn situation_of_access(row: &Row, masked: bool) -> Option<Inquiry> {
     let ranking = Ranking::ALL.into_iter().find(|ranking| row.text("kind") == Some(ranking.name()));
     let given = |column: &str| row.text(column).filter(|text| !text.trim().is_empty() && !masked).map(str::to_owned);
@@ -299,6 +327,8 @@ impl Screen for RecallScreen {
         let inquiry = asked.unwrap_or_else(|| Inquiry::new(first.unwrap_or(Ranking::Boosted)));
         self.left = RankingSide::new(RankingWay::plain(inquiry.ranking));
         self.inquiry = inquiry;
+        let access = origin.row.as_ref().filter(|row| row.entity == Entity::Access && followed);
+        self.recorded = access.map(RecordedRecall::of).unwrap_or_default();
         followed
     }
 
@@ -451,6 +481,10 @@ impl Screen for RecallScreen {
 
     fn shows_past(&self) -> bool {
         true
+    }
+
+    fn awaits_jump(&self) -> bool {
+        self.side().pending.is_some() && self.row().is_none()
     }
 
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {

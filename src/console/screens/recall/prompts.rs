@@ -1,6 +1,6 @@
 //! Lines that are written on the recall screen: the situation, owners, what narrows a ranking, a name to keep it under.
 
-use super::{RecallCommand, RecallScreen};
+use super::{RecallCommand, RecallScreen, RecordedRecall};
 use crate::console::core::context::Context;
 use crate::console::core::menu::Purpose;
 use crate::console::core::request::Request;
@@ -41,7 +41,10 @@ impl RecallScreen {
     pub(super) fn take_line(&mut self, purpose: Purpose, text: &str, cx: &mut Context) {
         let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         match purpose {
-            Purpose::Situation => (self.inquiry.text, self.inquiry.like) = (some(text), None),
+            Purpose::Situation => {
+                (self.inquiry.text, self.inquiry.like) = (some(text), None);
+                self.recorded = RecordedRecall::default();
+            }
             Purpose::Agent => self.inquiry.agent = some(text),
             Purpose::User => self.inquiry.user = some(text),
             Purpose::Narrow if self.side().way.ranking == Ranking::Similar => self.inquiry.workflow = some(text),

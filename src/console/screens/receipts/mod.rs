@@ -217,6 +217,10 @@ impl Screen for ReceiptsScreen {
         self.failure = None;
     }
 
+    fn awaits_jump(&self) -> bool {
+        self.pending.is_some() && self.current().is_none()
+    }
+
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
         draw::draw(cx, self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
     }

@@ -260,6 +260,10 @@ impl Screen for ReplayScreen {
         true
     }
 
+    fn awaits_jump(&self) -> bool {
+        self.pending.is_some() && self.row().is_none()
+    }
+
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
         draw::draw(cx, self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
     }

@@ -139,7 +139,7 @@ fn message(cx: &Context, browse: &ListScreen) -> Option<Card> {
 
 /// After the title: what is new, and the filter.
 fn note(cx: &Context, browse: &ListScreen, look: &Look) -> TextLine {
-    let mut line = news(&browse.live, look);
+    let mut line = news(&browse.live, cx, look);
     if browse.conditions.is_empty() {
         return line;
     }

@@ -21,10 +21,11 @@ pub fn draw(inbox: &InboxScreen, cx: &Context, area: Rect, canvas: &mut Canvas<'
     let frame = PaneFrame { focused: inbox.pane == InboxPane::Verdict, ..PaneFrame::new("what a verdict would do") };
     let inside = frame.render(area, canvas.buf, look);
     let Some(row) = inbox.current() else { return };
-    let label = |verdict: &InboxVerdict| TabLabel {
-        title: format!("{} {}", key(*verdict), verdict.word()).into(),
-        count: None,
-        off: inbox.can_judge(*verdict, cx).is_err(),
+    // The key of a verdict that cannot be given is not offered.
+    let label = |verdict: &InboxVerdict| {
+        let off = inbox.can_judge(*verdict, cx).is_err();
+        let key = if off { "" } else { key(*verdict) };
+        TabLabel { title: format!("{key} {}", verdict.word()).trim_start().into(), count: None, off }
     };
     let tabs = Tabs { tabs: LOOKED_AT.iter().map(label).collect(), active: inbox.looked_at };
     let line = lay::row(inside, 0);

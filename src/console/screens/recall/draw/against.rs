@@ -17,12 +17,14 @@ pub fn draw(sheet: &mut Sheet<'_>, side: &RankingSide, item: &RecalledItem) {
     let (own, theirs) = (&item.ranked.score, &other.ranked.score);
     sheet.section(&format!("against {}", place + 1));
     sheet.text(&row_name(&other.ranked.row), StyleRole::Muted);
-    let (look, mut most) = (sheet.look(), None::<(f64, &str)>);
+    let (look, apart) = (sheet.look(), own.total - theirs.total);
+    // What speaks against the difference is no reason for it.
+    let mut most = (0.0, "");
     for (index, (term, letter)) in own.terms.iter().zip(letters(own)).enumerate() {
         let Some(same) = theirs.terms.iter().find(|other| other.name == term.name) else { continue };
         let by = term.contribution - same.contribution;
-        if most.is_none_or(|(most, _)| by.abs() > most.abs()) {
-            most = Some((by, term.name));
+        if by * apart > most.0 * apart {
+            most = (by, term.name);
         }
         let mut line = TextLine::of(letter.to_string(), StyleRole::series(index)).with(" ", StyleRole::Text);
         line.push(look.pad(&SafeText::from(term.name.replace('_', " ")), 13, Align::Left), StyleRole::Label);
@@ -30,10 +32,9 @@ pub fn draw(sheet: &mut Sheet<'_>, side: &RankingSide, item: &RecalledItem) {
         line.push(format!("{by:>+7.4}"), if by.abs() < SAME { StyleRole::Muted } else { StyleRole::Number });
         sheet.line(line);
     }
-    let apart = own.total - theirs.total;
     let ahead = if apart < 0.0 { "behind" } else { "ahead" };
     let words = match most {
-        Some((by, name)) if by.abs() >= SAME && apart.abs() >= SAME => {
+        (by, name) if by.abs() >= SAME && apart.abs() >= SAME => {
             format!("{:.4} {ahead}, most of it by {} ({by:+.4})", apart.abs(), name.replace('_', " "))
         }
         _ => "as high: the newer one comes first, then the smaller id".to_owned(),

@@ -9,7 +9,7 @@ use crate::console::core::context::Context;
 use crate::console::core::{ClickTarget, CommandId};
 use crate::console::screens::recall::can_rank;
 use crate::console::screens::recall::{RankingSide, RecallCommand, RecallScreen};
-use crate::console::view::Drawn;
+use crate::console::view::{Drawn, words};
 use crate::memory::Entity;
 use crate::recall::rank::Ranking;
 use crate::ui::{Look, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
@@ -61,7 +61,16 @@ fn note_lines(cx: &Context, recall: &RecallScreen, width: usize, look: &Look) ->
         };
         rows.into_iter().map(line).collect::<Vec<_>>()
     };
-    notes(recall).into_iter().flat_map(lines).collect()
+    recorded(recall).iter().map(String::as_str).chain(notes(recall)).flat_map(lines).collect()
+}
+
+/// Says how many of the rows that were recalled then are recalled now.
+fn recorded(recall: &RecallScreen) -> Option<String> {
+    let (recorded, found) = (&recall.recorded, recall.side().found.as_ref()?);
+    let here = found.answer.rows.iter().filter(|item| recorded.holds(item.ranked.row.id())).count();
+    let at = words::time(&recorded.at, false);
+    let of = recorded.ids.len();
+    (of > 0).then(|| format!("recorded {at}: {of} recalled, of them {here} here (marked); this is ranked as of now"))
 }
 
 /// Collects the notes on the answers, each once.

@@ -52,7 +52,7 @@ pub fn draw(
         ..PaneFrame::new(SafeText::limited(&side.way.name(), 60))
     };
     let inside = pane.render(area, buf, look);
-    let legend = legend(side, usize::from(inside.width), look);
+    let legend = legend(side, usize::from(padded(inside).width), look);
     let room = Rect { height: inside.height.saturating_sub(u16::from(legend.width() > 0)), ..inside };
     let other = match (&recall.right, right) {
         (None, _) => None,
@@ -71,7 +71,10 @@ pub fn draw(
     // Words such as `of` would light up everything.
     sought.retain(|word| word.chars().count() > 2 || !word.is_ascii());
     let rows: Vec<TableRow> = (side.rows().iter().enumerate().skip(top).take(lines))
-        .map(|(at, item)| row(side, at, item, other, (scale, usize::from(bars)), &sought, look))
+        .map(|(at, item)| TableRow {
+            marked: recall.recorded.holds(item.ranked.row.id()),
+            ..row(side, at, item, other, (scale, usize::from(bars)), &sought, look)
+        })
         .collect();
     let card = side.rows().is_empty().then(|| card(cx, recall, side));
     let selected = if has_keys { Some(side.selected) } else { twin(recall, side) };
@@ -80,7 +83,7 @@ pub fn draw(
         body: card.as_ref().map_or(TableBody::Rows(&rows), TableBody::Card),
         selected: selected.and_then(|at| at.checked_sub(top)).filter(|at| *at < rows.len()),
         focused,
-        marks: false,
+        marks: !recall.recorded.ids.is_empty(),
         extent: Extent {
             first: Some(top as u64),
             total: Total::Exact(side.rows().len() as u64),
@@ -97,11 +100,18 @@ pub fn draw(
             }
         }
     }
-    legend.render(lay::row(inside, inside.height.saturating_sub(1)), buf, look);
+    // Below the bars that it explains.
+    let below_rows = (rows.len() as u16 + 1).min(inside.height.saturating_sub(1));
+    legend.render(padded(lay::row(inside, below_rows)), buf, look);
     if let Some(found) = &side.found {
         let used = if rows.is_empty() { room.height } else { rows.len() as u16 + 2 };
-        left_out(cx, &found.answer, side.way.ranking, look, lay::below(room, used), buf);
+        left_out(cx, &found.answer, side.way.ranking, look, padded(lay::below(room, used)), buf);
     }
+}
+
+/// The area in line with the rows of a table.
+fn padded(area: Rect) -> Rect {
+    Rect { x: area.x + 1, width: area.width.saturating_sub(1), ..area }
 }
 
 fn note(side: &RankingSide) -> TextLine {
@@ -249,10 +259,21 @@ fn card(cx: &Context, recall: &RecallScreen, side: &RankingSide) -> Card {
             .hint(hint_of(cx, CommandId::Recall(RecallCommand::Saved), "kept ones")),
         Some(found) => {
             let answer = &found.answer;
-            let why = if answer.candidates == 0 && recall.inquiry.agent.is_none() && recall.inquiry.user.is_none() {
-                "There are no rows to rank."
+            let owner = match (&recall.inquiry.agent, &recall.inquiry.user) {
+                (Some(_), None) => "this agent",
+                (None, Some(_)) => "this user",
+                _ => "this agent and this user",
+            };
+            let of = [
+                recall.inquiry.agent.as_ref().map(|_| (RecallCommand::Agent, "another agent, or all")),
+                recall.inquiry.user.as_ref().map(|_| (RecallCommand::User, "another user, or all")),
+            ];
+            let narrowed: Vec<(RecallCommand, &'static str)> =
+                of.into_iter().flatten().filter(|_| answer.candidates == 0).collect();
+            let why = if !narrowed.is_empty() {
+                &format!("No row here names {owner}; rows that name none are left out too.")
             } else if answer.candidates == 0 {
-                "There are no rows of this agent and user."
+                "There are no rows to rank."
             } else if answer.candidates == 1 && answer.left_out.iter().any(|left| left.reason == "query_itself") {
                 "There is no other row to rank than the one that is asked about."
             } else if answer.used == "keyword" {
@@ -260,7 +281,8 @@ fn card(cx: &Context, recall: &RecallScreen, side: &RankingSide) -> Card {
             } else {
                 "No row has a vector that can be compared with it."
             };
-            Card::new(CardTone::Plain, "Nothing is recalled").line(why)
+            let card = Card::new(CardTone::Plain, "Nothing is recalled").line(why);
+            narrowed.into_iter().fold(card, |card, (ask, does)| card.hint(hint_of(cx, CommandId::Recall(ask), does)))
         }
     }
 }

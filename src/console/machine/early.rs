@@ -1,0 +1,113 @@
+//! Order of keys and rows: keys that came before the rows that they mean wait for these, and rows that come while a
+//! sequence of keys or a menu is open wait for its end. A command never means a row that was not there when it was begun.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::model::Model;
+use crate::console::core::command::CommandId;
+use crate::console::core::context::ToastTone;
+use crate::console::core::key::{Code, Key};
+use crate::console::core::key_map::KeyMeaning;
+use crate::console::core::message::Ticket;
+use crate::console::core::request::Reply;
+use crate::console::core::router::Asker;
+use crate::console::overlays::Overlay;
+
+/// Keys that wait at most.
+const WAITING: usize = 500;
+
+/// Keys that wait for rows, and replies that wait for keys.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct EarlyKeys {
+    /// Each with whether it repeated itself because it was held down.
+    keys: VecDeque<(Key, bool)>,
+    /// The newest reply to each request.
+    replies: BTreeMap<Ticket, Reply>,
+}
+
+impl EarlyKeys {
+    /// Drops the keys that wait.
+    pub fn clear(&mut self) {
+        self.keys.clear();
+    }
+
+    /// The keys that wait, in their order.
+    pub fn keys(&self) -> impl Iterator<Item = Key> {
+        self.keys.iter().map(|(key, _)| *key)
+    }
+}
+
+impl Model {
+    /// Takes a key, or has it wait.
+    pub(super) fn typed(&mut self, key: Key, held: bool) {
+        if !self.is_early(key) {
+            return self.press(key, held);
+        }
+        if self.early.keys.len() < WAITING {
+            self.early.keys.push_back((key, held));
+        } else {
+            self.context.say(ToastTone::Warn, "rows are still being read: this key was not taken");
+        }
+    }
+
+    fn press(&mut self, key: Key, held: bool) {
+        if held { self.held_key(key) } else { self.key(key) }
+    }
+
+    /// Whether a key came before the rows that it is about. What leaves the place does not wait, and drops what does.
+    fn is_early(&mut self, key: Key) -> bool {
+        let is_open = !self.overlays.is_empty() || !self.pressed.is_empty();
+        if is_open || !(self.screen().awaits_jump() || self.early.keys().next().is_some()) {
+            return false;
+        }
+        let ends = key.ctrl && matches!(key.code, Code::Char('c' | 'z'));
+        let leaves = ends || matches!(self.meaning(&[key]), KeyMeaning::Command(id) if is_exit(id));
+        if leaves {
+            self.early.clear();
+        }
+        !leaves
+    }
+
+    /// Takes a reply, or has it wait until no sequence of keys and no menu is open.
+    pub(super) fn replied(&mut self, ticket: Ticket, reply: Reply) {
+        let moves_rows = (reply.is_last() || matches!(reply, Reply::News(_)))
+            && !matches!(reply, Reply::Detail(_) | Reply::Related(_));
+        let is_for_screen = matches!(self.context.router.asker(ticket, false), Some(Asker::Screen(_)));
+        if self.is_choosing() && moves_rows && is_for_screen {
+            self.early.replies.insert(ticket, reply);
+        } else {
+            self.route(ticket, reply);
+        }
+    }
+
+    /// Whether a command is being chosen for what is selected.
+    fn is_choosing(&self) -> bool {
+        !self.pressed.is_empty() || self.overlays.iter().any(|overlay| matches!(overlay, Overlay::Menu(_)))
+    }
+
+    /// Takes the next reply or key that waits for nothing any more; whether there was one.
+    pub(super) fn take_early(&mut self) -> bool {
+        if !self.is_choosing()
+            && let Some((ticket, reply)) = self.early.replies.pop_first()
+        {
+            self.route(ticket, reply);
+            return true;
+        }
+        if matches!(self.overlays.last(), Some(Overlay::Failure(_))) {
+            // They were about rows that cannot be read.
+            self.early.clear();
+        }
+        if self.screen().awaits_jump() && self.overlays.is_empty() && self.pressed.is_empty() {
+            return false;
+        }
+        let Some((key, held)) = self.early.keys.pop_front() else { return false };
+        self.press(key, held);
+        true
+    }
+}
+
+/// Whether a command leaves the place, or stops what is read there.
+fn is_exit(id: CommandId) -> bool {
+    use CommandId::{Back, Close, Forward, Home, List, Quit};
+    matches!(id, Home | List(_) | Close | Back | Forward | Quit)
+}
