@@ -66,7 +66,9 @@ impl ResolvedQuestion {
             if row.entity != compared && memories && request.ranking != Ranking::Proven {
                 let (title, ranked) = (row.entity.title(), compared.title());
                 let article = if row.entity == Entity::Episode { "an" } else { "a" };
-                asked.notes.push(format!("`{id}` is {article} {title} and only compared: this ranking is over {ranked} rows"));
+                asked
+                    .notes
+                    .push(format!("`{id}` is {article} {title} and only compared: this ranking is over {ranked} rows"));
             }
             asked.row = Some(row);
         }

@@ -79,9 +79,7 @@ impl Worker {
             Request::LoadNames(wanted) => Reply::Named(load::names(seen, wanted).await),
             Request::LoadHolds => Reply::Holds(load::holds(store).await),
             Request::Watch(_) if self.past => std::future::pending().await,
-            Request::Watch(query) => {
-                match live::watch(&self.looked, &query, |reply| self.tell(reply)).await {}
-            }
+            Request::Watch(query) => match live::watch(&self.looked, &query, |reply| self.tell(reply)).await {},
             Request::Renew(request) => {
                 self.pace.wait(&request).await;
                 let (kind, begun) = (std::mem::discriminant(&*request), Instant::now());

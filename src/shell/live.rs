@@ -22,17 +22,29 @@ const LONGEST: Duration = Duration::from_secs(20);
 /// Failures in a row before they are told: somebody else's lock for the time of a commit is none.
 const FAILURES: u32 = 2;
 
+/// Time in which any database that can be read answers whether something was written.
+const SLOW: Duration = Duration::from_secs(2);
+
 /// Reports the newest rows whenever something was written, or the database can be read again, and why it cannot be read,
 /// until nobody waits for them any more.
 pub async fn watch(store: &Store, query: &Query, tell: impl Fn(Reply)) -> Infallible {
     let mut pulse = store.pulse();
     let mut told: Option<Vec<Row>> = None;
     let mut mark = None;
-    let mut failures = 0;
+    let (mut failures, mut is_told) = (0, false);
     loop {
         let begun = Instant::now();
         let displaced = store.displaced();
-        let beat = pulse.beat().await;
+        let mut asked = std::pin::pin!(pulse.beat());
+        let beat = match tokio::time::timeout(SLOW, &mut asked).await {
+            Ok(beat) => beat,
+            Err(_) => {
+                is_told = true;
+                (mark, told) = (None, None);
+                tell(Reply::Unread("it does not answer: another process may hold it locked".to_owned()));
+                asked.await
+            }
+        };
         let is_new = match &beat {
             Ok(Some(now)) => mark.as_ref() != Some(now),
             // Where the engine does not say whether something was written, the rows say it.
@@ -48,7 +60,7 @@ pub async fn watch(store: &Store, query: &Query, tell: impl Fn(Reply)) -> Infall
         };
         match newest {
             Ok(page) => {
-                failures = 0;
+                (failures, is_told) = (0, false);
                 let beat = beat.ok().flatten();
                 let is_own = beat.as_ref().is_some_and(|now| is_own(mark.as_ref(), now));
                 let rows = page.map(|page| page.rows).filter(|rows| is_own || told.as_ref() != Some(rows));
@@ -62,7 +74,8 @@ pub async fn watch(store: &Store, query: &Query, tell: impl Fn(Reply)) -> Infall
                 // What cannot be read now is news once it can.
                 (mark, told) = (None, None);
                 failures += 1;
-                if failures == FAILURES || displaced.is_some() && failures == 1 {
+                if !is_told && (failures >= FAILURES || displaced.is_some()) {
+                    is_told = true;
                     tell(Reply::Unread(why));
                 }
             }

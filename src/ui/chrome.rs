@@ -129,7 +129,7 @@ impl Breadcrumbs {
                 if !line.runs.is_empty() {
                     line.append(
                         TextLine::of(" ", StyleRole::Text)
-                            .with_glyph(g.crumb, StyleRole::Border)
+                            .with_glyph(g.crumb, StyleRole::Muted)
                             .with(" ", StyleRole::Text),
                     );
                 }

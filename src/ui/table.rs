@@ -297,6 +297,7 @@ impl TableView<'_> {
             look.glyph(x, body.y, buf, g.arrow_up, StyleRole::Muted);
         }
         if self.extent.below {
+            Look::clear(Rect { x, y: body.bottom() - 1, width: 1, height: 1 }, buf);
             look.glyph(x, body.bottom() - 1, buf, g.arrow_down, StyleRole::Muted);
         }
     }
@@ -390,6 +391,8 @@ pub fn scrollbar(first: u64, shown: u64, total: u64, area: Rect, buf: &mut Buffe
     }
     let x = area.right() - 1;
     let (from, height) = thumb(first, shown, total, area.height);
+    // The ground of a selected row would swallow it.
+    Look::clear(Rect { x, width: 1, ..area }, buf);
     look.fill(Rect { x, width: 1, ..area }, buf, look.glyphs.rail, StyleRole::Track);
     look.fill(Rect { x, y: area.y + from, width: 1, height }, buf, look.glyphs.thumb, StyleRole::Muted);
 }

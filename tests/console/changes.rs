@@ -430,3 +430,49 @@ fn earlier_changes_are_listed_and_taken_back() {
     assert!(console.asked.contains(&Effect::Copy("command".to_owned(), line.to_owned())));
     assert!(!console.model.overlays.iter().any(|overlay| matches!(overlay, Overlay::Confirm(_))));
 }
+
+#[test]
+fn a_paste_that_is_too_long_is_told_in_every_field() {
+    for (keys, bytes) in
+        [("2 c a tab tab", 100_001), ("2 c e", 1_000_001), (":", 5_000), ("2 /", 5_000), ("2 c l", 5_000)]
+    {
+        let mut console = unlocked(140, 40);
+        console.press(keys);
+        console.tell(Message::Paste("x".repeat(bytes)));
+        console.shows("what was pasted is too long");
+    }
+}
+
+#[test]
+fn a_form_says_that_it_takes_nothing_while_it_is_applied() {
+    let mut console = unlocked(100, 30);
+    console.press("2 c a tab tab 'abc' ctrl-s");
+    console.shows("being planned");
+    let (ticket, _) = planned(&mut console);
+    console.press("x");
+    console.shows("not taken");
+    let safe = plan("feedback.add", ChangeDanger::Safe, &removal());
+    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(safe)))));
+    console.wait();
+    console.shows("being applied: no key is taken");
+    console.shows("applying: Add feedback to episode");
+    console.press("x");
+    console.shows("not taken: what was asked for is still under way");
+    console.press("esc");
+    let (ticket, ..) = applied(&mut console);
+    let refusal = Refusal::Failed(RequestFailure::new("Add feedback", "the disk is full", "make room"));
+    let failed = AppliedPlan { receipts: Vec::new(), refusal: Some(refusal) };
+    console.tell(Message::Reply(ticket, Reply::Applied(None, failed)));
+    console.press("esc");
+    console.shows("abc");
+    console.hides("abcx");
+    console.hides("being applied");
+}
+
+#[test]
+fn esc_stops_what_a_form_has_planned() {
+    let mut console = unlocked(100, 30);
+    console.press("2 c a tab tab 'abc' ctrl-s esc");
+    console.shows("stopped; nothing was changed");
+    console.shows("abc");
+}

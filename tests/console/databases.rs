@@ -71,7 +71,7 @@ fn the_others_stand_in_the_first_line_with_what_is_new_there() {
     console.shows("Next database: no other database is open");
     let prod = OpenBeside { news: 3, production: true, ..beside(4, "prod") };
     told(&mut console, vec![prod.clone(), beside(1, "laptop.db")]);
-    assert!(console.lines()[0].contains(" laptop.db   ! prod 3 new "), "{}", console.lines()[0]);
+    assert!(console.lines()[0].contains(" + laptop.db   ! + prod 3 new "), "{}", console.lines()[0]);
     console.press("ctrl-n");
     assert_eq!(steps(&console), [SwitchStep::To(4)]);
     console.tell(Message::Resize(60, 20));

@@ -116,6 +116,55 @@ fn what_belongs_to_an_episode_takes_its_situation() {
 }
 
 #[test]
+fn what_was_recalled_when_it_was_recorded_is_marked_and_counted() {
+    let mut database = world();
+    let access = [
+        ("id", json!("ac-1")),
+        ("query", json!("invoices")),
+        ("kind", json!("boosted")),
+        ("ids", json!(["ep-1", "ep-gone"])),
+        ("created_at", json!("2026-02-03T12:00:00.000000Z")),
+    ];
+    database.rows.entry(Entity::Access).or_default().push(row(Entity::Access, &access));
+    let mut console = Console::new(database, 140, 40);
+    console.press(": 'accesses' enter W");
+    console.shows("recorded 2026-02-03 12:00: 2 recalled, of them 1 here (marked)");
+    console.press("/ ctrl-u 'another' enter");
+    console.hides("recorded 2026");
+}
+
+#[test]
+fn an_agent_that_no_row_names_is_told_with_the_key_that_takes_all() {
+    let mut database = world();
+    database.rows.get_mut(&Entity::Episode).expect("episodes").retain(|row| row.id() == "ep-1");
+    let mut console = Console::new(database, 140, 40);
+    console.press("2 W");
+    console.shows("No row here names this agent");
+    console.shows("n a another agent, or all");
+    console.press("n a ctrl-u enter");
+    console.hides("names this agent");
+}
+
+#[test]
+fn the_reason_of_a_lead_speaks_for_it() {
+    let episode = |id: &str, started: &str, utility: f64| {
+        let values =
+            [("id", json!(id)), ("title", json!(id)), ("started_at", json!(started)), ("utility", json!(utility))];
+        row(Entity::Episode, &values)
+    };
+    let mut database = many(0);
+    let rows = vec![
+        episode("ep-new", "2026-02-04T10:00:00.000000Z", 0.05),
+        episode("ep-old", "2025-02-04T10:00:00.000000Z", 0.95),
+    ];
+    database.rows.insert(Entity::Episode, rows);
+    let mut console = Console::new(database, 140, 50);
+    console.press("W n 2 / 'anything' enter");
+    console.shows("utility      +0.0100 - +0.1900 = -0.1800");
+    console.shows("ahead, most of it by week (+0.1000)");
+}
+
+#[test]
 fn every_term_is_shown_with_its_reason_and_they_sum() {
     let mut console = Console::new(world(), 160, 48);
     console.press("2 W");
@@ -260,7 +309,7 @@ fn the_number_of_rows_the_owners_and_what_narrows_are_set_by_keys() {
     console.press("W - - - - -");
     assert_eq!(console.model.at::<RecallScreen>().unwrap().left.rows().len(), 1);
     console.press("n a 'nobody' enter");
-    console.shows("There are no rows of this agent and user.");
+    console.shows("No row here names this agent");
     console.press("n a ctrl-u 'book' tab");
     console.shows("agent-books");
     console.press("enter n 2 n n 'finance / invoices' enter");

@@ -24,6 +24,7 @@ use super::router::{Asker, Router};
 use crate::change::plan::Change;
 use crate::change::plan::past::AsOf;
 use crate::console::overlays::unlock::messages::PendingStep;
+use crate::console::view::words;
 use crate::memory::mask::Mask;
 use crate::memory::query::{Capability, CountKind, Query, StoreStatus};
 use crate::memory::{Entity, Row};
@@ -523,7 +524,8 @@ impl Context {
     /// Why not, and what would help.
     pub fn may_change(&self) -> Result<(), Lack> {
         if let Some(past) = &self.past {
-            let words = format!("rows are shown as of {}, and the past cannot be changed", past.at);
+            let at = words::in_zone(&self.settings.zone, self.now, || words::time(&past.at, false));
+            let words = format!("rows are shown as of {at}, and the past cannot be changed");
             return Err((words, Some("@ with an empty line comes back".to_owned())));
         }
         if self.changing.unlocked {

@@ -124,6 +124,14 @@ pub struct Menu {
 }
 
 impl Menu {
+    /// What is done with a text that matches no entry: where one can be named, it names a database.
+    #[must_use]
+    pub fn written(&self) -> Option<MenuChoice> {
+        let text = self.input.text().trim();
+        let takes = self.items.iter().any(|item| item.choice == MenuChoice::NameDatabase);
+        (takes && !text.is_empty()).then(|| MenuChoice::OpenDatabase(text.to_owned()))
+    }
+
     /// A menu with its first entry selected.
     #[must_use]
     pub fn new(title: impl Into<String>, items: Vec<MenuItem>) -> Self {

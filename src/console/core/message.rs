@@ -39,6 +39,8 @@ pub enum ClickTarget {
     Command(CommandId),
     /// A step of the way here: this many steps back.
     Crumb(usize),
+    /// The button that leaves everything as it is.
+    Cancel,
     /// Inside of an overlay, with no further meaning.
     Overlay,
 }

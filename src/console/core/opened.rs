@@ -39,6 +39,8 @@ pub struct OpenedDatabase {
 /// A database that is open in this session beside the one that is shown.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OpenBeside {
+    /// Changes may be made there.
+    pub unlocked: bool,
     /// Number in this session, in the order of opening.
     pub id: u64,
     /// Time of the last showing: the larger, the later.

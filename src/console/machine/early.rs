@@ -11,6 +11,7 @@ use crate::console::core::key_map::KeyMeaning;
 use crate::console::core::message::Ticket;
 use crate::console::core::request::Reply;
 use crate::console::core::router::Asker;
+use crate::console::core::screen::ScreenKind;
 use crate::console::overlays::Overlay;
 
 /// Keys that wait at most.
@@ -57,11 +58,15 @@ impl Model {
     /// Whether a key came before the rows that it is about. What leaves the place does not wait, and drops what does.
     fn is_early(&mut self, key: Key) -> bool {
         let is_open = !self.overlays.is_empty() || !self.pressed.is_empty();
-        if is_open || !(self.screen().awaits_jump() || self.early.keys().next().is_some()) {
+        if is_open || !(self.screen().awaits_jump() || !self.early.keys.is_empty()) {
+            return false;
+        }
+        let meaning = self.meaning(&[key]);
+        if self.early.keys.is_empty() && matches!(meaning, KeyMeaning::Command(id) if needs_no_row(id)) {
             return false;
         }
         let ends = key.ctrl && matches!(key.code, Code::Char('c' | 'z'));
-        let leaves = ends || matches!(self.meaning(&[key]), KeyMeaning::Command(id) if is_exit(id));
+        let leaves = ends || matches!(meaning, KeyMeaning::Command(id) if is_exit(id));
         if leaves {
             self.early.clear();
         }
@@ -106,8 +111,19 @@ impl Model {
     }
 }
 
-/// Whether a command leaves the place, or stops what is read there.
+/// Whether a command is about no row, here or where it leads.
+fn needs_no_row(id: CommandId) -> bool {
+    use CommandId::{Find, Help, Lock, LookBack, Palette, Refresh};
+    matches!(id, Find | Help | Lock | LookBack | Palette | Refresh)
+}
+
+/// Whether a command leaves the place and takes no row along, or stops what is read there.
 fn is_exit(id: CommandId) -> bool {
-    use CommandId::{Back, Close, Forward, Home, List, Quit};
-    matches!(id, Home | List(_) | Close | Back | Forward | Quit)
+    use CommandId::{Back, Close, Forward, Home, List, Panel, Quit};
+    use ScreenKind::{Erase, Prune, Recall, Replay};
+    match id {
+        Home | List(_) | Close | Back | Forward | Quit => true,
+        Panel(kind) => !matches!(kind, Erase | Prune | Recall | Replay),
+        _ => false,
+    }
 }

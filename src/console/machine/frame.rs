@@ -37,12 +37,13 @@ pub fn draw(model: &Model, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mu
 fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
     let mut crumbs = vec![SafeText::limited(model.context.database_name(), 40)];
     crumbs.extend(model.crumbs().iter().map(|crumb| SafeText::limited(crumb, 80)));
-    let mut badges = beside(&model.context.beside, usize::from(line.width) / 3, look);
+    let mut badges = Vec::new();
     if line.width >= 90 {
         badges.extend(
             model.context.opened.layouts.iter().map(|name| Badge::new(SafeText::limited(name, 30), StyleRole::Label)),
         );
     }
+    badges.extend(beside(&model.context.beside, usize::from(line.width) / 3, look));
     if let Some(past) = &model.context.past {
         let at = words::time(&past.at, false);
         let (lead, role) = if model.screen().shows_past() {
@@ -84,7 +85,13 @@ fn beside(open: &[OpenBeside], room: usize, look: &Look) -> Vec<Badge> {
             Badge::new(SafeText::new(words), StyleRole::Label)
         }
     };
-    let words = |open: &OpenBeside| format!("{} {}", SafeText::limited(&open.name, 20), new_rows(open.news));
+    // It is no part of the database that is shown, and may be open for changes while this one is not.
+    let words = |open: &OpenBeside| {
+        let unlocked = if open.unlocked { "unlocked" } else { "" };
+        let parts = [SafeText::limited(&open.name, 20).to_string(), unlocked.to_owned(), new_rows(open.news)];
+        let said: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+        format!("+ {}", said.join(" "))
+    };
     let mut by_age: Vec<&OpenBeside> = open.iter().collect();
     by_age.sort_by_key(|open| open.id);
     let badges: Vec<Badge> = by_age.iter().map(|open| badge(words(open).trim_end(), open.production)).collect();
@@ -151,7 +158,11 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
     let has_keys = model.overlays.is_empty();
     // What makes no sense here and now is not offered.
     let fits = |id: &CommandId| COMMANDS.iter().any(|command| command.id == *id && model.fits(command).is_ok());
-    let of_screen = model.screen().hints().into_iter().filter(|id| has_keys && fits(id));
+    let scrolls = |id: &CommandId| {
+        let scroll = matches!(id, CommandId::ScrollDetail(_) | CommandId::ScrollJob(_) | CommandId::PageDown);
+        !scroll || model.context.last_line() > 0
+    };
+    let of_screen = model.screen().hints().into_iter().filter(|id| has_keys && fits(id) && scrolls(id));
     let shown: Vec<(CommandId, KeyHint)> = of_screen.filter_map(|id| hint(&id)).collect();
     let always = [CommandId::Help, CommandId::Quit].iter().filter(|_| has_keys).filter_map(hint);
     let always: Vec<KeyHint> = always.map(|(_, hint)| hint).collect();
@@ -195,12 +206,14 @@ fn fits_beside(told: u16, line: Rect) -> bool {
     told + KEYS <= line.width
 }
 
-/// Draws what was said last over everything else but keys: beside those of the screen where both fit, else above them; at the
-/// top, where something lies over the screen. There it has whole lines within the frame, so that nothing shows half.
+/// Draws what was said last, in the last line: beside the keys of the screen where both fit, alone where something lies over
+/// the screen. What is longer has whole lines within the frame, so that nothing shows half: above the keys, or at the top
+/// where those of what lies over the screen would be hidden.
 pub fn said(model: &Model, look: &Look, area: Rect, buf: &mut Buffer) {
     let Some(toast) = told(model) else { return };
     let is_over = !model.overlays.is_empty();
-    if !is_over && fits_beside(toast.width(look) as u16, area) {
+    let width = toast.width(look) as u16;
+    if fits_beside(width, area) || is_over && width <= area.width {
         return toast.render(area, buf, look);
     }
     let inside = Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 3 };

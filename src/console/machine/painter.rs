@@ -1,13 +1,13 @@
 //! Draws the whole console from the model. Nothing here changes the model.
 
-use ratatui::buffer::Buffer;
 use ratatui::style::Color;
+use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::frame;
 use super::model::Model;
 use crate::console::view::{Canvas, Drawn, document, words};
 use crate::ui::linear::LinearMoment;
-use crate::ui::{Card, CardTone, Look, SafeText, StyleRole, look as lay, text};
+use crate::ui::{Card, CardTone, Look, SafeText, StyleRole, text};
 
 /// Below this nothing useful fits.
 const LEAST: (u16, u16) = (40, 10);
@@ -78,8 +78,9 @@ impl Painter {
                 canvas.buf.set_style(canvas.area, look.style(StyleRole::Stale));
             }
         }
-        // The first line says what is opened, and whether it may be changed: nothing lies over it.
-        canvas.area = lay::below(area, 1);
+        // The first line says what is opened, and whether it may be changed; the last one what happens: nothing lies over
+        // them.
+        canvas.area = Rect { y: area.y + 1, height: area.height - 2, ..area };
         match model.overlays.last() {
             Some(overlay) => overlay.get().draw(&model.context, &mut canvas),
             None => frame::may_follow(model, look, area, canvas.buf),

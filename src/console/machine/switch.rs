@@ -107,6 +107,7 @@ impl Model {
     #[must_use]
     pub fn beside(&self, id: u64, shown: u64) -> OpenBeside {
         OpenBeside {
+            unlocked: self.context.changing.unlocked,
             id,
             shown,
             name: self.context.database_name().to_owned(),

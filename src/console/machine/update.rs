@@ -182,7 +182,10 @@ impl Model {
         }
         self.at_screen(Screen::settle);
         let selected = self.history.here().screen().selected();
-        self.context.changing.then.take_if(|(_, row)| row.as_ref().map(|(entity, id)| (*entity, id.as_str())) != selected);
+        self.context
+            .changing
+            .then
+            .take_if(|(_, row)| row.as_ref().map(|(entity, id)| (*entity, id.as_str())) != selected);
         let may_age = self.screen().may_age() && self.context.past.is_none();
         self.context.watch_place(self.history.here().id, may_age);
         if !self.screen().is_reading() {
@@ -280,6 +283,9 @@ impl Model {
     }
 
     fn click(&mut self, target: &ClickTarget, twice: bool) {
+        if *target == ClickTarget::Cancel {
+            return self.key(Key::plain(Code::Esc));
+        }
         if !self.overlays.is_empty() {
             self.step_top(|layer, cx| layer.click(target, cx));
             return;
@@ -305,7 +311,7 @@ impl Model {
             ClickTarget::Link(destination) => self.context.follow(destination.clone()),
             ClickTarget::Command(id) => self.command(*id),
             ClickTarget::Crumb(back) => self.history.travel(-(*back as isize), &mut self.context),
-            ClickTarget::MenuItem(_) | ClickTarget::Overlay => {}
+            ClickTarget::MenuItem(_) | ClickTarget::Cancel | ClickTarget::Overlay => {}
         }
     }
 

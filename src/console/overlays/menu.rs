@@ -53,7 +53,11 @@ impl MenuLayer {
             return LayerStep::Closes;
         }
         let matching = self.menu.matching();
-        let Some(item) = matching.get(self.menu.selected) else { return LayerStep::Stays };
+        let Some(item) = matching.get(self.menu.selected) else {
+            let Some(written) = self.menu.written() else { return LayerStep::Stays };
+            cx.act(ScreenAction::Choose(written));
+            return LayerStep::Closes;
+        };
         // The command itself, and the place, say why they cannot be given, and what would help.
         let tells = matches!(item.choice, MenuChoice::Command(_) | MenuChoice::Go(_));
         match &item.unavailable {
@@ -155,7 +159,9 @@ fn draw_menu(
             line.with(SafeText::limited(&id, 80), StyleRole::Accent).render(lay::row(body, 0), buf, look);
         }
         _ if matching.is_empty() => {
-            look.text(lay::row(body, 0), buf, &"nothing matches".into(), StyleRole::Muted);
+            let opens = menu.written().is_some();
+            let words = if opens { "enter opens what is written" } else { "nothing matches" };
+            look.text(lay::row(body, 0), buf, &words.into(), StyleRole::Muted);
         }
         _ => {}
     }

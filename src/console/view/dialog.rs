@@ -42,8 +42,6 @@ impl Dialog<'_> {
         drawn: &mut Drawn,
     ) {
         const FOOT: u16 = 3;
-        // What happens meanwhile is told in the last line.
-        let area = Rect { height: area.height.saturating_sub(1), ..area };
         let width = usize::from(WIDTH.min(area.width)).saturating_sub(6);
         let height = (lines(width).len() as u16).saturating_add(FOOT + 2).min(area.height);
         let tone = match self.gate.step {
@@ -63,10 +61,10 @@ impl Dialog<'_> {
         drawn.measures.overlay_rows = usize::from(body.height);
         let first = self.scroll.min(lines.len().saturating_sub(usize::from(body.height)));
         LineWindow::scrolled(&lines, first).render(body, buf, look);
-        self.foot(lay::below(inside, body.height), look, buf);
+        self.foot(lay::below(inside, body.height), look, buf, drawn);
     }
 
-    fn foot(&self, area: Rect, look: &Look, buf: &mut Buffer) {
+    fn foot(&self, area: Rect, look: &Look, buf: &mut Buffer, drawn: &mut Drawn) {
         let rule = lay::row(area, 0);
         look.fill(rule, buf, look.glyphs.horizontal, StyleRole::Track);
         let question = lay::row(area, 1);
@@ -89,6 +87,7 @@ impl Dialog<'_> {
             let cancel = TextLine::of(" Cancel ", StyleRole::Text);
             let used = cancel.render(question, buf, look);
             look.select(Rect { width: used, ..question }, buf, StyleRole::Selection);
+            drawn.hits.add(Rect { width: used, ..question }, ClickTarget::Cancel);
             // Colour alone would not tell that it cannot be confirmed yet.
             let word =
                 if ready { format!("  {CONFIRM} {}", self.verb) } else { format!("  {}", self.gate.waiting_words()) };

@@ -120,14 +120,14 @@ pub fn guides(levels: &[bool], look: &Look) -> TextLine {
     let Some((own, above)) = levels.split_last() else { return line };
     for has_more in above {
         if *has_more {
-            line.push_glyphs(g.vertical, 1, StyleRole::Border);
+            line.push_glyphs(g.vertical, 1, StyleRole::Muted);
             line.push_blanks(2);
         } else {
             line.push_blanks(3);
         }
     }
-    line.push_glyphs(if *own { g.branch } else { g.last_branch }, 1, StyleRole::Border);
-    line.push_glyphs(g.horizontal, 1, StyleRole::Border);
+    line.push_glyphs(if *own { g.branch } else { g.last_branch }, 1, StyleRole::Muted);
+    line.push_glyphs(g.horizontal, 1, StyleRole::Muted);
     line.push_blanks(1);
     line
 }

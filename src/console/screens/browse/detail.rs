@@ -83,7 +83,11 @@ impl DetailTab {
         let Some(Content::Episode(context)) = &detail.content else { return None };
         Some(match self {
             DetailTab::Story => detail.story.moments.len(),
-            DetailTab::Chain => context.chain_total(),
+            // With the episode itself, which the tab shows too.
+            DetailTab::Chain => match context.chain_total() {
+                0 => 0,
+                others => others + 1,
+            },
             DetailTab::Segments => context.total(Entity::Segment),
             DetailTab::Canvas => context.total(Entity::CanvasEvent),
             DetailTab::Feedback => context.total(Entity::Feedback),

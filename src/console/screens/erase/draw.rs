@@ -130,7 +130,7 @@ fn steps_line(erasure: &EraseScreen, width: usize, look: &Look) -> TextLine {
         if position > 0 {
             line = line
                 .with(" ", StyleRole::Text)
-                .with_glyph(look.glyphs.separator, StyleRole::Border)
+                .with_glyph(look.glyphs.separator, StyleRole::Muted)
                 .with(" ", StyleRole::Text);
         }
         line = line.with_glyph(glyph, role).with(format!(" {name}"), role);

@@ -9,7 +9,7 @@ pub use messages::EraseChoice;
 
 use crate::change::plan::erasure::{ErasureChoice, ErasureOutcome, Mentions, Preview};
 use crate::console::core::command::{self, CommandId, CommandScope};
-use crate::console::core::context::{Context, LayerOpening, ToastTone};
+use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
 use crate::console::core::menu::Purpose;
 use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
@@ -289,6 +289,18 @@ impl Screen for EraseScreen {
         let shared =
             [CommandId::CopyText, CommandId::PageDown, CommandId::Close, CommandId::Palette, CommandId::Refresh];
         own.chain(shared).collect()
+    }
+
+    fn can(&self, id: CommandId, _cx: &Context) -> Result<(), Lack> {
+        let no = |reason: &str| Err((reason.to_owned(), None));
+        match id {
+            CommandId::Turn(EraseChoice::Before) if self.step == 0 => no("this is the first step"),
+            CommandId::Turn(EraseChoice::Next) if self.pending.is_some() && self.preview.is_none() => {
+                no("everything is still being looked through")
+            }
+            CommandId::Follow => no("no row is loaded"),
+            _ => Ok(()),
+        }
     }
 
     fn hint_word(&self, id: CommandId) -> Option<&'static str> {

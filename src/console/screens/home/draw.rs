@@ -119,7 +119,7 @@ fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
         let role = if since.failed > 0 { StyleRole::Bad } else { StyleRole::Muted };
         line.push(format!("{} failed", since.failed), role);
         if let Some((failed, _)) = before {
-            line.push(format!(" ({failed} in as long before)"), StyleRole::Muted);
+            line.push(format!(" ({failed} in the same time before)"), StyleRole::Muted);
         }
     }
     if let Some(mean) = since.mean {
@@ -234,11 +234,11 @@ fn column(lines: &[HomeEntry], selected: usize, look: &Look, area: Rect, buf: &m
     let leads_to = |line: &HomeEntry| line.leads.iter().any(|(_, _, number)| *number == selected);
     let at = lines.iter().position(leads_to);
     let first = at.map_or(0, |at| (at + 2).saturating_sub(height)).min(lines.len().saturating_sub(height));
-    // In the blank column at the right: there is more.
+    // In the frame, where it touches no text: there is more.
     let above = (first > 0, area.y, look.glyphs.arrow_up);
     let below = (first + height < lines.len(), area.bottom().saturating_sub(1), look.glyphs.arrow_down);
     for (_, y, glyph) in [above, below].into_iter().filter(|(there, ..)| *there && height > 1) {
-        look.glyph(area.right(), y, buf, glyph, StyleRole::Muted);
+        look.glyph(area.right() + 1, y, buf, glyph, StyleRole::Muted);
     }
     for (index, entry) in lines.iter().skip(first).take(height).enumerate() {
         let place = lay::row(area, index as u16);

@@ -44,8 +44,10 @@ fn card(cx: &Context, jobs: &JobsScreen) -> Option<Card> {
 
 fn draw_list(cx: &Context, jobs: &JobsScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let inside = PaneFrame { focused: true, ..PaneFrame::new("jobs") }.render(area, buf, look);
+    let names = jobs.offers.iter().map(|offer| offer.name.chars().count() as u16);
+    let longest = names.max().unwrap_or(0).clamp(14, 24);
     let columns = [
-        TableColumn::new("job", Width::Grow { min: 14, weight: 2 }),
+        TableColumn::new("job", Width::Grow { min: longest, weight: 2 }),
         TableColumn::new("looks at", Width::Fixed(9)).right().priority(2),
         TableColumn::new("state", Width::Grow { min: 12, weight: 1 }),
     ];

@@ -8,7 +8,7 @@ pub use messages::{ReplayStep, ReplaySubject, ReplayedTopic};
 
 use crate::change::operation::Operation;
 use crate::console::core::command::{CommandId, CommandScope};
-use crate::console::core::context::Context;
+use crate::console::core::context::{Context, ToastTone};
 use crate::console::core::menu::{Prompt, Purpose};
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
@@ -103,7 +103,10 @@ impl ReplayScreen {
     fn show_more(&mut self, more: bool, cx: &mut Context) {
         let before = self.more;
         self.more = if more { before + 1 } else { before.saturating_sub(1) }.min(LIMITS.len() - 1);
-        if self.more != before {
+        if self.more == before {
+            let end = if more { "more" } else { "fewer" };
+            cx.say(ToastTone::Info, format!("{} episodes are shown: no {end} can be", self.limit()));
+        } else {
             self.forget();
             cx.cancel(self.release());
         }

@@ -99,14 +99,19 @@ fn line_of_scale(detail: &Detail, context: &EpisodeContext, column: Option<f64>)
 
 /// The chain on one line, the episode itself always in sight; each episode is a target.
 fn chain(context: &EpisodeContext, canvas: &mut Canvas<'_>, line: Rect) -> u16 {
+    /// Columns of a title.
+    const LEAST: usize = 12;
+    const MOST: usize = 80;
+    /// Columns of the label.
+    const LABEL: usize = 7;
     let chain = &context.chain;
     let position = chain.ids.iter().position(|id| id == context.episode.id()).unwrap_or(0);
     if chain.ids.len() + chain.children.len() <= 1 {
         return 0;
     }
     let look = canvas.look;
-    let room = usize::from(line.width).saturating_sub(12);
-    let pieces = links(context, position, room, look);
+    let room = usize::from(line.width).saturating_sub(LABEL + 2);
+    let pieces = links(context, position, LEAST, look);
     // As many as fit, from the episode itself outwards: first those before it.
     let (mut first, mut last) = (position, position);
     let mut used = pieces[position].0.width();
@@ -118,6 +123,14 @@ fn chain(context: &EpisodeContext, canvas: &mut Canvas<'_>, line: Rect) -> u16 {
         used += pieces[next].0.width();
         (first, last) = (first.min(next), last.max(next));
     }
+    // Then their titles as long as that leaves room.
+    let titles: Vec<usize> = (LEAST..=MOST).collect();
+    let fits = |title: &usize| {
+        let pieces = links(context, position, *title, look);
+        pieces[first..=last].iter().map(|(piece, _)| piece.width()).sum::<usize>() <= room
+    };
+    let longest = titles[titles.partition_point(fits).saturating_sub(1)];
+    let pieces = links(context, position, longest, look);
     let mut place = right_of(line, TextLine::of("chain  ", StyleRole::Label).render(line, canvas.buf, look));
     let dots = |hidden: bool| {
         TextLine::of(if hidden { SafeText::glyphs(look.glyphs.gap, 1) } else { " ".into() }, StyleRole::Muted)
@@ -135,36 +148,28 @@ fn chain(context: &EpisodeContext, canvas: &mut Canvas<'_>, line: Rect) -> u16 {
     1
 }
 
-/// The episodes of the chain with their titles, those as long as all of it fits; of several that follow the same one the
-/// first stands for them.
-fn links<'c>(context: &'c EpisodeContext, own: usize, room: usize, look: &Look) -> Vec<(TextLine, Option<&'c str>)> {
-    const TITLES: [usize; 5] = [80, 60, 40, 30, 20];
+/// The episodes of the chain with their titles; of several that follow the same one the first stands for them.
+fn links<'c>(context: &'c EpisodeContext, own: usize, title: usize, look: &Look) -> Vec<(TextLine, Option<&'c str>)> {
     let chain = &context.chain;
-    let titled = |title: usize| {
-        let mut pieces: Vec<(TextLine, Option<&str>)> = Vec::new();
-        let mut before: Option<&Row> = None;
-        for (index, id) in chain.ids.iter().enumerate() {
-            let piece = link(context, before, (id, index == own), title, look);
-            pieces.push((piece, (index != own).then_some(id.as_str())));
-            before = context.relative(id);
+    let mut pieces: Vec<(TextLine, Option<&str>)> = Vec::new();
+    let mut before: Option<&Row> = None;
+    for (index, id) in chain.ids.iter().enumerate() {
+        let piece = link(context, before, (id, index == own), title, look);
+        pieces.push((piece, (index != own).then_some(id.as_str())));
+        before = context.relative(id);
+    }
+    let mut next: Vec<&str> = chain.children.iter().map(String::as_str).collect();
+    while let [child, others @ ..] = &next[..] {
+        let mut piece = link(context, before, (child, false), title, look);
+        if !others.is_empty() {
+            piece.push(format!(" and {} more", others.len()), StyleRole::Muted);
         }
-        let mut next: Vec<&str> = chain.children.iter().map(String::as_str).collect();
-        while let [child, others @ ..] = &next[..] {
-            let mut piece = link(context, before, (child, false), title, look);
-            if !others.is_empty() {
-                piece.push(format!(" and {} more", others.len()), StyleRole::Muted);
-            }
-            pieces.push((piece, Some(*child)));
-            before = context.relative(child);
-            next = context.followers(child).into_iter().map(Row::id).collect();
-            next.retain(|id| !pieces.iter().any(|(_, known)| *known == Some(*id)));
-        }
-        pieces
-    };
-    let fits =
-        |pieces: &Vec<(TextLine, Option<&str>)>| pieces.iter().map(|(piece, _)| piece.width()).sum::<usize>() <= room;
-    let shortest = TITLES[TITLES.len() - 1];
-    TITLES.iter().map(|title| titled(*title)).find(fits).unwrap_or_else(|| titled(shortest))
+        pieces.push((piece, Some(*child)));
+        before = context.relative(child);
+        next = context.followers(child).into_iter().map(Row::id).collect();
+        next.retain(|id| !pieces.iter().any(|(_, known)| *known == Some(*id)));
+    }
+    pieces
 }
 
 /// An episode of the chain: how long after the one before, how it went, its title.

@@ -122,10 +122,11 @@ fn graduated(sheet: &mut Sheet<'_>, found: &Graduation) {
     let count = |n: Option<usize>| n.map_or_else(|| "not kept".into(), |n| figures::count(n as u64));
     let mut rate = TextLine::of(number(by.rate), StyleRole::Number);
     rate.push(" an episode: chat ", StyleRole::Muted);
-    rate.push(count(by.chat), StyleRole::Number);
-    rate.push(", canvas ", StyleRole::Muted);
-    rate.push(count(by.canvas), StyleRole::Number);
-    rate.push(", workflow ", StyleRole::Muted);
+    // A comma does not begin a line.
+    rate.push(SafeText::join(&[count(by.chat), ", ".into()], ""), StyleRole::Number);
+    rate.push("canvas ", StyleRole::Muted);
+    rate.push(SafeText::join(&[count(by.canvas), ", ".into()], ""), StyleRole::Number);
+    rate.push("workflow ", StyleRole::Muted);
     rate.push(count(by.workflow), StyleRole::Number);
     sheet.line(TextLine::default());
     sheet.pairs(&[NamedValue::line("interventions", rate), NamedValue::line("canvas success", canvas)]);
@@ -196,9 +197,9 @@ fn canvases(sheet: &mut Sheet<'_>, insights: &Insights) {
         sheet.line(line);
     }
     sheet.line(TextLine::default());
-    let bar = if sheet.width() >= 84 { 11 } else { 0 };
+    let columns = EngagementColumns::of(sheet.width());
     let head = format!(
-        "{:<24}{:>7}{:>7}{:>7}{:>8}{:>9}{:>7}  {:<bar$}{:>7}",
+        "{:<name$}{:>7}{:>7}{:>7}{:>8}{:>9}{:>7}  {:<bar$}{:>feedback$}",
         "type, component",
         "shown",
         "quick",
@@ -206,16 +207,19 @@ fn canvases(sheet: &mut Sheet<'_>, insights: &Insights) {
         "submit",
         "dwell",
         "n",
-        if bar > 0 { "feedback" } else { "" },
-        ""
+        if columns.bar > 0 { "feedback" } else { "" },
+        if columns.bar == 0 && columns.feedback > 0 { "feedb." } else { "" },
+        name = columns.name,
+        bar = columns.bar,
+        feedback = columns.feedback,
     );
     sheet.line(TextLine::of(look.fit(&SafeText::new(head.trim_end()), sheet.width()), StyleRole::Header));
     for kind in &insights.types {
-        sheet.line(engagement(kind, false, bar, look));
+        sheet.line(engagement(kind, false, &columns, look));
         let parts: Vec<&Engagement> =
             insights.components.iter().filter(|c| c.canvas_type == kind.canvas_type).collect();
         if parts.len() > 1 {
-            sheet.lines(parts.into_iter().map(|part| engagement(part, true, bar, look)));
+            sheet.lines(parts.into_iter().map(|part| engagement(part, true, &columns, look)));
         }
     }
     sheet.line(TextLine::default());
@@ -232,14 +236,35 @@ fn canvases(sheet: &mut Sheet<'_>, insights: &Insights) {
     }
 }
 
-fn engagement(group: &Engagement, part: bool, bar: usize, look: &Look) -> TextLine {
+/// Widths of the columns that differ with the room.
+struct EngagementColumns {
+    name: usize,
+    /// None where there is no room for bars.
+    bar: usize,
+    /// None where there is no room for the number.
+    feedback: usize,
+}
+
+impl EngagementColumns {
+    fn of(width: usize) -> Self {
+        const COUNTS: usize = 47;
+        const FEEDBACK: usize = 7;
+        const NAME: usize = 24;
+        let room = width.saturating_sub(COUNTS);
+        let bar = if room >= NAME + FEEDBACK + 6 { 11 } else { 0 };
+        let feedback = if room >= NAME / 2 + FEEDBACK { FEEDBACK } else { 0 };
+        EngagementColumns { name: room.saturating_sub(bar + feedback).clamp(NAME / 2, NAME), bar, feedback }
+    }
+}
+
+fn engagement(group: &Engagement, part: bool, columns: &EngagementColumns, look: &Look) -> TextLine {
     let stored = |text: &str| if text.is_empty() { SafeText::new("(none)") } else { SafeText::limited(text, 60) };
     let name =
         if part { stored(group.component_type.as_deref().unwrap_or_default()) } else { stored(&group.canvas_type) };
     let mut line = TextLine::default();
     line.push_blanks(if part { 2 } else { 0 });
     line.push(
-        cell(name, if part { 22 } else { 24 }, Align::Left, look),
+        cell(name, columns.name - if part { 2 } else { 0 }, Align::Left, look),
         if part { StyleRole::Muted } else { StyleRole::Text },
     );
     let count = |n: usize, width| figures::column(n as u64, width);
@@ -254,9 +279,9 @@ fn engagement(group: &Engagement, part: bool, bar: usize, look: &Look) -> TextLi
     line.push(dwell.pad(9, Align::Right), StyleRole::Number);
     line.push(count(group.dwell_n, 7), StyleRole::Muted);
     line.push_blanks(2);
-    if let Some(feedback) = group.feedback {
-        if bar > 0 {
-            line.append(diverging(feedback, bar, look));
+    if let Some(feedback) = group.feedback.filter(|_| columns.feedback > 0) {
+        if columns.bar > 0 {
+            line.append(diverging(feedback, columns.bar, look));
         }
         line.push(format!(" {feedback:+.2}"), StyleRole::Number);
     }
@@ -274,7 +299,7 @@ fn forgetting(sheet: &mut Sheet<'_>, curve: &Curve) {
     sheet.line(line);
     sheet.text(curve.rule, StyleRole::Muted);
     let stored = curve.points.iter().any(|p| p.stored.is_some());
-    let shown = if stored { "stored" } else { "by rule" };
+    let shown = if stored { "stored, as bars" } else { "by rule, as bars" };
     let look = sheet.look();
     let bar = if sheet.width() >= BESIDE { 20 } else { 0 };
     let head =
