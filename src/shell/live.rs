@@ -36,14 +36,13 @@ pub async fn watch(store: &Store, query: &Query, tell: impl Fn(Reply)) -> Infall
         let begun = Instant::now();
         let displaced = store.displaced();
         let mut asked = std::pin::pin!(pulse.beat());
-        let beat = match tokio::time::timeout(SLOW, &mut asked).await {
-            Ok(beat) => beat,
-            Err(_) => {
-                is_told = true;
-                (mark, told) = (None, None);
-                tell(Reply::Unread("it does not answer: another process may hold it locked".to_owned()));
-                asked.await
-            }
+        let beat = if let Ok(beat) = tokio::time::timeout(SLOW, &mut asked).await {
+            beat
+        } else {
+            is_told = true;
+            (mark, told) = (None, None);
+            tell(Reply::Unread("it does not answer: another process may hold it locked".to_owned()));
+            asked.await
         };
         let is_new = match &beat {
             Ok(Some(now)) => mark.as_ref() != Some(now),

@@ -476,3 +476,12 @@ fn esc_stops_what_a_form_has_planned() {
     console.shows("stopped; nothing was changed");
     console.shows("abc");
 }
+
+#[test]
+fn a_click_on_cancel_leaves_everything_as_it_is() {
+    let (mut console, _) = asked_to_remove(unlocked(100, 30));
+    console.wait();
+    console.click("Cancel");
+    console.hides("Cancel");
+    assert!(!applies(&console));
+}

@@ -178,3 +178,15 @@ fn a_list_that_is_not_shown_goes_on_counting_what_is_new() {
     console.beat();
     assert_eq!(console.model.beside(1, 0).news, 1);
 }
+
+#[test]
+fn a_path_that_is_typed_among_the_databases_is_opened() {
+    let mut console = Console::new(world(), 100, 30);
+    console.press("ctrl-o");
+    let (ticket, _) = asked(&mut console, |request| *request == Request::LoadDatabases);
+    console.tell(Message::Reply(ticket, Reply::Databases(known())));
+    console.press("'/zz/qq.db'");
+    console.shows("enter opens what is written");
+    console.press("enter");
+    asked(&mut console, |request| *request == Request::TryDatabase("/zz/qq.db".to_owned()));
+}

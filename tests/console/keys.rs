@@ -730,3 +730,12 @@ fn the_palette_finds_names_as_the_settings_spell_them() {
         console.hides("nothing matches");
     }
 }
+
+#[test]
+fn a_tab_that_is_named_comes_into_sight_where_the_details_are_not_shown() {
+    let mut console = Console::new(world(), 80, 24);
+    console.press("2 j");
+    console.hides("overview");
+    console.press(". t");
+    console.shows("overview   story");
+}

@@ -162,7 +162,7 @@ fn a_chain_shows_all_that_follows_and_tells_its_episodes_apart_where_titles_are_
     }
     let mut console = Console::new(database, 80, 24);
     console.press("2 G enter . c");
-    for shown in ["chain 3", "day after", "closed"] {
+    for shown in ["chain 4", "day after", "closed"] {
         console.shows(shown);
     }
     console.press(". t");

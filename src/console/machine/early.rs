@@ -58,7 +58,8 @@ impl Model {
     /// Whether a key came before the rows that it is about. What leaves the place does not wait, and drops what does.
     fn is_early(&mut self, key: Key) -> bool {
         let is_open = !self.overlays.is_empty() || !self.pressed.is_empty();
-        if is_open || !(self.screen().awaits_jump() || !self.early.keys.is_empty()) {
+        let is_settled = !self.screen().awaits_jump() && self.early.keys.is_empty();
+        if is_open || is_settled {
             return false;
         }
         let meaning = self.meaning(&[key]);

@@ -25,7 +25,7 @@ const LOG: usize = 8;
 pub fn draw(cx: &Context, jobs: &JobsScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     const BESIDE: u16 = 110;
     let (list, detail) = if body.width >= BESIDE {
-        let width = body.width * 2 / 5;
+        let width = body.width * 9 / 20;
         (Rect { width, ..body }, Rect { x: body.x + width, width: body.width - width, ..body })
     } else {
         let height = (jobs.offers.len() as u16 + 4).min(body.height / 2);

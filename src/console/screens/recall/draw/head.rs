@@ -70,7 +70,8 @@ fn recorded(recall: &RecallScreen) -> Option<String> {
     let here = found.answer.rows.iter().filter(|item| recorded.holds(item.ranked.row.id())).count();
     let at = words::time(&recorded.at, false);
     let of = recorded.ids.len();
-    (of > 0).then(|| format!("recorded {at}: {of} recalled, of them {here} here (marked); this is ranked as of now"))
+    let marked = if here > 0 { " (marked)" } else { "" };
+    (of > 0).then(|| format!("recorded {at}: {of} recalled, of them {here} here{marked}; this is ranked as of now"))
 }
 
 /// Collects the notes on the answers, each once.

@@ -208,10 +208,10 @@ fn canvases(sheet: &mut Sheet<'_>, insights: &Insights) {
         "dwell",
         "n",
         if columns.bar > 0 { "feedback" } else { "" },
-        if columns.bar == 0 && columns.feedback > 0 { "feedb." } else { "" },
+        if columns.bar == 0 && columns.feedback > 0 { "fb" } else { "" },
         name = columns.name,
         bar = columns.bar,
-        feedback = columns.feedback,
+        feedback = columns.feedback.saturating_sub(1),
     );
     sheet.line(TextLine::of(look.fit(&SafeText::new(head.trim_end()), sheet.width()), StyleRole::Header));
     for kind in &insights.types {
