@@ -15,7 +15,7 @@ fn unlocked() -> Console {
     console
 }
 
-/// Somebody else writes episodes until there are so many.
+/// Adds episodes as another writer does, until there are so many.
 fn others_write(console: &mut Console, total: usize) {
     let rows = many(total).rows.remove(&Entity::Episode).expect("episodes");
     console.database.rows.insert(Entity::Episode, rows);

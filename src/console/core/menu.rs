@@ -124,7 +124,7 @@ pub struct Menu {
 }
 
 impl Menu {
-    /// What is done with a text that matches no entry: where one can be named, it names a database.
+    /// Returns the choice that a text makes which matches no entry: where a database can be named, it names one.
     #[must_use]
     pub fn written(&self) -> Option<MenuChoice> {
         let text = self.input.text().trim();

@@ -302,7 +302,7 @@ pub enum Reply {
     Holds(Result<Vec<String>, RequestFailure>),
     /// The newest rows of a list that is watched are these now, the newest first.
     News(Vec<Row>),
-    /// What is watched cannot be read: why. The next news take it back.
+    /// Reason why the watched rows cannot be read. The next news take it back.
     Unread(String),
     /// Rows were written: how many, to which file.
     Exported(Result<(usize, String), RequestFailure>),

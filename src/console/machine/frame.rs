@@ -185,7 +185,7 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
     }
 }
 
-/// What goes on, in words; of several things the one that somebody waits for.
+/// Describes what goes on; of several things the one that somebody waits for.
 fn goes_on(model: &Model) -> Option<String> {
     let cx = &model.context;
     let waiting: Vec<String> = model.early.keys().map(|key| key.to_string()).collect();

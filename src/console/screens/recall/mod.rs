@@ -45,7 +45,7 @@ pub struct RecallScreen {
     pub zoomed: bool,
     /// Lines of the explanation that lie above.
     pub scroll: usize,
-    /// What was recalled when the situation was recorded.
+    /// Rows that were recalled when the situation was recorded.
     pub recorded: RecordedRecall,
     /// Kept vectors are out of date.
     stale: bool,
@@ -243,10 +243,10 @@ fn situation_of(row: &Row, masked: bool) -> Option<Inquiry> {
     Some(Inquiry { agent, like: Some(like), ..Inquiry::new(ranking) })
 }
 
-/// What an access recorded.
+/// Rows that an access recorded.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RecordedRecall {
-    /// When it was recorded.
+    /// Time of the access.
     pub at: String,
     /// Ids of the rows that were recalled; none when the situation was not recorded.
     pub ids: Vec<String>,
