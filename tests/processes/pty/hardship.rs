@@ -24,7 +24,7 @@ fn a_megabyte_that_is_pasted_gives_no_commands_and_is_said_to_be_too_long() {
     terminal.press("/");
     terminal.shows("Filter");
     terminal.press(&paste);
-    terminal.shows("what was pasted is too long for a line: 1048576 bytes");
+    terminal.shows("what was pasted is too long: 1048576 bytes");
     terminal.press("outcome = failure\r");
     terminal.shows("episodes where outcome = 'failure'");
     quit(terminal);

@@ -200,7 +200,7 @@ fn canvases(sheet: &mut Sheet<'_>, insights: &Insights) {
     let columns = EngagementColumns::of(sheet.width());
     let head = format!(
         "{:<name$}{:>7}{:>7}{:>7}{:>8}{:>9}{:>7}  {:<bar$}{:>feedback$}",
-        "type, component",
+        if columns.name > "type, component".len() { "type, component" } else { "type" },
         "shown",
         "quick",
         "slow",
