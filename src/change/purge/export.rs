@@ -65,7 +65,7 @@ pub async fn bundle(
         // What PostgreSQL has is read as text.
         let numbers = match store.engine() {
             Engine::Sqlite => None,
-            Engine::Postgres => Some(store.shapes().shape(&table).await?),
+            Engine::Postgres => Some(store.shapes().shape(table).await?),
         };
         let (mut from, mut stride) = (0, FEWEST);
         while from < taken.len() {
@@ -139,7 +139,9 @@ fn create(folder: &Path) -> Result<(), ChangeError> {
 fn row_json(image: &Image, shape: Option<&TableShape>) -> Map<String, Value> {
     let number = |name: &str, text: &str| {
         shape?.column(name).filter(|column| column.counts())?;
-        serde_json::from_str::<Value>(text).ok().filter(|value| value.to_string() == text)
+        serde_json::from_str::<Value>(text)
+            .ok()
+            .filter(|value| serde_json::to_string(value).is_ok_and(|again| again == text))
     };
     let value = |name: &str, raw: &FetchedValue| match raw {
         FetchedValue::Null => Value::Null,

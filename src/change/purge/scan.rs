@@ -67,13 +67,13 @@ pub async fn everything(
         };
         let (texts, generated) = (texts(&shape.columns), texts(&shape.generated));
         if !generated.is_empty() {
-            let columns = TableTexts::of(snapshot, search, &table, (texts.clone(), generated), &known);
+            let columns = TableTexts::of(snapshot, search, &table, texts.clone(), generated, &known);
             look_at_generated(snapshot, &columns.place(search, &table, &key, &keys), &mut found, updates).await?;
         }
         if texts.is_empty() {
             continue;
         }
-        let columns = TableTexts::of(snapshot, search, &table, (texts, Vec::new()), &known);
+        let columns = TableTexts::of(snapshot, search, &table, texts, Vec::new(), &known);
         let place = columns.place(search, &table, &key, &keys);
         let read = place.columns();
         let wanted = WantedRows { table: &table, columns: &read, when: None, subject: &[] };
@@ -151,7 +151,8 @@ impl<'a> TableTexts<'a> {
         snapshot: &Snapshot<'_>,
         search: &PersonSearch<'a>,
         table: &TableName,
-        (mut texts, generated): (Vec<(String, String)>, Vec<(String, String)>),
+        mut texts: Vec<(String, String)>,
+        generated: Vec<(String, String)>,
         known: &KnownColumns<'_>,
     ) -> Self {
         let stored = texts.len();

@@ -146,24 +146,25 @@ impl MeanSum {
 struct LatestOf<T> {
     most: usize,
     rows: Vec<(Option<String>, T)>,
-    /// The oldest time that stayed when they were cut; none before that.
-    oldest: Option<Option<String>>,
+    /// They were cut: what stands at the end of those that stayed is the oldest.
+    is_cut: bool,
 }
 
 impl<T> LatestOf<T> {
     fn new(most: usize) -> Self {
-        LatestOf { most, rows: Vec::new(), oldest: None }
+        LatestOf { most, rows: Vec::new(), is_cut: false }
     }
 
     fn add(&mut self, at: Option<&str>, row: impl FnOnce() -> T) {
-        if self.oldest.as_ref().is_some_and(|oldest| oldest.as_deref() > at) {
+        let oldest = self.rows.get(self.most.wrapping_sub(1)).filter(|_| self.is_cut);
+        if oldest.is_some_and(|(oldest, _)| oldest.as_deref() > at) {
             return;
         }
         self.rows.push((at.map(str::to_owned), row()));
         if self.rows.len() >= 2 * self.most.max(1) {
             self.rows.sort_by(|a, b| b.0.cmp(&a.0));
             self.rows.truncate(self.most);
-            self.oldest = self.rows.last().map(|(at, _)| at.clone());
+            self.is_cut = true;
         }
     }
 
@@ -329,6 +330,13 @@ mod tests {
         assert_eq!(values[..3], [0.375, 0.5, 0.75]);
         assert!((values[3] - steady).abs() < 1e-12);
         assert!((found.score.unwrap() - (0.15 + 0.15 + 0.15 + 0.1 * steady)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_latest_are_known_before_they_are_cut() {
+        let mut latest = LatestOf::new(2);
+        ["01", "05", "03"].into_iter().for_each(|at| latest.add(Some(at), || at));
+        assert_eq!(latest.rows(2), [&"05", &"03"]);
     }
 
     #[test]
