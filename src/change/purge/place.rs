@@ -87,7 +87,7 @@ pub(super) struct TablePlace<'a> {
     pub key: &'a [String],
     /// Columns that are looked at, with their types.
     pub texts: &'a [(String, String)],
-    /// How many of these are stored: those that follow are generated.
+    /// Number of these that are stored: those that follow are generated.
     pub stored: usize,
     /// For each column of `texts`, whether it cannot be emptied.
     pub required: &'a [bool],

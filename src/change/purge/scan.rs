@@ -122,7 +122,7 @@ pub async fn everything(
     Ok((found, places))
 }
 
-/// What is known of columns before they are read.
+/// Knowledge of columns before they are read.
 struct KnownColumns<'a> {
     /// Those whose values are keys.
     keyed: &'a HashSet<(TableName, String)>,
@@ -142,7 +142,7 @@ struct TableTexts<'a> {
     opaque: Vec<bool>,
     vectors: Vec<bool>,
     about: Vec<mention::MentionText>,
-    /// How many of them are stored: those that follow are generated.
+    /// Number of them that are stored: those that follow are generated.
     stored: usize,
 }
 
