@@ -27,7 +27,7 @@ use place::Bases;
 use run::Run;
 
 /// Duration of a sample, in seconds, and the minimum number of histories in it, however slow the machine.
-const SECONDS: u64 = 25;
+const SECONDS: u64 = 20;
 const LEAST: u64 = 8;
 
 /// Seeds that found a fault once, an engine and a seed a line.

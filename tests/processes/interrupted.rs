@@ -206,7 +206,7 @@ fn cases_sorted_in_a_file_are_gone_with_a_killed_process_and_nobody_waits_for_th
 fn what_an_erasure_keeps_in_a_file_cannot_be_read_and_a_killed_one_is_resumed() {
     let desk = Desk::new();
     // Keys that do not fit in memory.
-    let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000) \
+    let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000) \
                 INSERT INTO episodes (id, agent_id, user_id, started_at) \
                 SELECT 'many-' || i || replace(hex(zeroblob(200)), '0', 'x'), 'agent', 'many-person', \
                 '2025-01-01T00:00:00.000000Z' FROM n RETURNING 1";
