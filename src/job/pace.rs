@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Desired duration of a batch.
-pub const TARGET: Duration = Duration::from_millis(200);
+/// Desired duration of a batch: its end is how soon a job stops.
+pub const TARGET: Duration = Duration::from_millis(80);
 
 /// Rows of the first batch.
 const FIRST: usize = 500;
@@ -111,14 +111,14 @@ mod tests {
     fn batches_grow_towards_the_target_and_shrink_back() {
         let mut sizing = Sizing::new(None, None);
         for _ in 0..10 {
-            // 10 microseconds a row: 20,000 rows take the target.
-            sizing.took(sizing.size(), Duration::from_micros(10) * sizing.size() as u32);
+            // 4 microseconds a row: 20,000 rows take the target.
+            sizing.took(sizing.size(), Duration::from_micros(4) * sizing.size() as u32);
         }
         assert_eq!(sizing.size(), 20_000);
         for _ in 0..12 {
             sizing.took(sizing.size(), Duration::from_millis(1) * sizing.size() as u32);
         }
-        assert_eq!(sizing.size(), 200);
+        assert_eq!(sizing.size(), 80);
     }
 
     #[test]
