@@ -52,22 +52,35 @@ fn paused_between_any_two_batches_and_resumed_it_comes_to_the_same() {
     });
 }
 
+/// Databases on the server whose episodes another session keeps from being written.
+async fn with_locked_episodes() -> Vec<(World, PgConnection)> {
+    let mut locked = Vec::new();
+    for world in on_both(40).await {
+        let Target::Postgres(url) = &world.target else { continue };
+        let mut other = PgConnection::connect(url).await.expect("the server");
+        sqlx::raw_sql("BEGIN; LOCK TABLE episodes IN SHARE MODE").execute(&mut other).await.expect("a lock");
+        locked.push((world, other));
+    }
+    locked
+}
+
+/// Ends the session's lock: the run is resumed to its end then.
+async fn resumed_without_lock(world: &World, other: &mut PgConnection) {
+    sqlx::raw_sql("ROLLBACK").execute(other).await.expect("no lock");
+    assert!(resume(world, 4).await.is_complete());
+}
+
 #[test]
 fn a_lock_that_is_kept_ends_the_run_and_it_is_resumed_later() {
     block_on(async {
-        let on_server = |world: &World| matches!(world.target, Target::Postgres(_));
-        for world in on_both(40).await.into_iter().filter(on_server) {
-            let Target::Postgres(url) = &world.target else { continue };
-            let mut other = PgConnection::connect(url).await.expect("the server");
-            sqlx::raw_sql("BEGIN; LOCK TABLE episodes IN SHARE MODE").execute(&mut other).await.expect("a lock");
+        for (world, mut other) in with_locked_episodes().await {
             let (_wish, heard) = watch::channel(JobWish::GoOn);
             let began = std::time::Instant::now();
             let ended = world.backfill_while("canvas-links", 4, heard, &mut |_| ()).await;
             let words = ended.expect_err("somebody is in the way").to_string();
             assert!(words.contains("12 s") && words.contains("resume"), "{words}");
             assert!(began.elapsed() < std::time::Duration::from_mins(1));
-            sqlx::raw_sql("ROLLBACK").execute(&mut other).await.expect("no lock");
-            assert!(resume(&world, 4).await.is_complete());
+            resumed_without_lock(&world, &mut other).await;
         }
     });
 }
@@ -75,11 +88,7 @@ fn a_lock_that_is_kept_ends_the_run_and_it_is_resumed_later() {
 #[test]
 fn told_to_stop_while_it_writes_it_pauses_where_it_was() {
     block_on(async {
-        let on_server = |world: &World| matches!(world.target, Target::Postgres(_));
-        for world in on_both(40).await.into_iter().filter(on_server) {
-            let Target::Postgres(url) = &world.target else { continue };
-            let mut other = PgConnection::connect(url).await.expect("the server");
-            sqlx::raw_sql("BEGIN; LOCK TABLE episodes IN SHARE MODE").execute(&mut other).await.expect("a lock");
+        for (world, mut other) in with_locked_episodes().await {
             let (wish, heard) = watch::channel(JobWish::GoOn);
             let waits = "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database \
                          WHERE NOT granted AND datname = current_database()";
@@ -94,8 +103,7 @@ fn told_to_stop_while_it_writes_it_pauses_where_it_was() {
             let (ended, ()) = tokio::time::timeout(std::time::Duration::from_mins(1), both).await.expect("an end");
             let paused = ended.expect("paused beside the lock").progress;
             assert_eq!((paused.state, paused.batches), (JobState::Paused, 0));
-            sqlx::raw_sql("ROLLBACK").execute(&mut other).await.expect("no lock");
-            assert!(resume(&world, 4).await.is_complete());
+            resumed_without_lock(&world, &mut other).await;
         }
     });
 }
