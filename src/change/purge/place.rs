@@ -71,6 +71,28 @@ pub(super) struct RowLook {
     watched: Vec<(usize, WatchedValue)>,
 }
 
+/// The columns of a table that are looked at, and what is known of each.
+pub(super) struct TableTexts<'a> {
+    /// The columns, with their types.
+    pub texts: Vec<(String, String)>,
+    /// Number of these that are stored: those that follow are generated.
+    pub stored: usize,
+    /// For each column of `texts`, whether it cannot be emptied.
+    pub required: Vec<bool>,
+    /// For each column of `texts`, whether it holds ids and nothing else.
+    pub ids_only: Vec<bool>,
+    /// For each column of `texts`, whether its values are keys.
+    pub keyed: Vec<bool>,
+    /// For each column of `texts`, the ids that a list of the layout may lose.
+    pub listed: Vec<Option<&'a LostIds>>,
+    /// For each column of `texts`, whether bytes that nobody can read are worth mentioning.
+    pub opaque: Vec<bool>,
+    /// For each column of `texts`, whether it holds vectors.
+    pub vectors: Vec<bool>,
+    /// For each column of `texts`, the kind of content that its name and the layout indicate.
+    pub about: Vec<people::MentionText>,
+}
+
 /// A table that is being read.
 pub(super) struct TablePlace<'a> {
     /// Search that the table is read for.
@@ -85,26 +107,10 @@ pub(super) struct TablePlace<'a> {
     pub account: Vec<&'a TakenRows>,
     /// Columns of its key.
     pub key: &'a [String],
-    /// Columns that are looked at, with their types.
-    pub texts: &'a [(String, String)],
-    /// Number of these that are stored: those that follow are generated.
-    pub stored: usize,
-    /// For each column of `texts`, whether it cannot be emptied.
-    pub required: &'a [bool],
-    /// For each column of `texts`, whether it holds ids and nothing else.
-    pub ids_only: &'a [bool],
-    /// For each column of `texts`, whether its values are keys.
-    pub keyed: &'a [bool],
+    /// Columns that are looked at.
+    pub columns: &'a TableTexts<'a>,
     /// Keys that hold the person's id.
     pub keys: &'a Keys,
-    /// For each column of `texts`, the ids that a list of the layout may lose.
-    pub listed: &'a [Option<&'a LostIds>],
-    /// For each column of `texts`, whether bytes that nobody can read are worth mentioning.
-    pub opaque: &'a [bool],
-    /// For each column of `texts`, whether it holds vectors.
-    pub vectors: &'a [bool],
-    /// For each column of `texts`, the kind of content that its name and the layout indicate.
-    pub about: &'a [people::MentionText],
 }
 
 impl TablePlace<'_> {
@@ -137,28 +143,28 @@ impl TablePlace<'_> {
         looked.watched.clear();
         looked.noted.retain(|(_, value)| value.holds());
         let first = looked.noted.first()?.0;
-        (first >= self.stored).then_some(looked)
+        (first >= self.columns.stored).then_some(looked)
     }
 
     /// The columns of the table that are read: those of its key, then those that are looked at.
-    pub fn columns(&self) -> Vec<String> {
-        self.key.iter().chain(self.texts.iter().map(|(name, _)| name)).cloned().collect()
+    pub fn names(&self) -> Vec<String> {
+        self.key.iter().chain(self.columns.texts.iter().map(|(name, _)| name)).cloned().collect()
     }
 
     fn look_at(&self, i: usize, raw: &FetchedValue, stays: bool) -> LookedValue {
         let matcher = self.search.matcher;
-        let look = matcher.look(raw, self.about[i]);
+        let look = matcher.look(raw, self.columns.about[i]);
         let (look, parts) = match raw {
-            FetchedValue::Text(vector) if self.texts[i].1 == "tsvector" => {
-                let ordered = matcher.look(&FetchedValue::Text(lexemes::in_order(vector)), self.about[i]);
+            FetchedValue::Text(vector) if self.columns.texts[i].1 == "tsvector" => {
+                let ordered = matcher.look(&FetchedValue::Text(lexemes::in_order(vector)), self.columns.about[i]);
                 (if ordered.sightings.is_empty() { look } else { ordered }, Vec::new())
             }
-            FetchedValue::Text(text) if self.ids_only[i] && !look.bare => {
-                let (look, parts) = matcher.look_at_key(look, text, &self.texts[i].0, self.about[i]);
+            FetchedValue::Text(text) if self.columns.ids_only[i] && !look.bare => {
+                let (look, parts) = matcher.look_at_key(look, text, &self.columns.texts[i].0, self.columns.about[i]);
                 if self.ours && !look.whole { (ValueLook::default(), Vec::new()) } else { (look, parts) }
             }
             // Free text that has to be unique: what is there gets a name of its own.
-            FetchedValue::Text(text) if self.keyed[i] && !look.bare => {
+            FetchedValue::Text(text) if self.columns.keyed[i] && !look.bare => {
                 let mut parts = matcher.find(text);
                 parts.retain(|hit| matches!(hit.what, ByteFind::Handle(_)) && hit.certainty.is_certain());
                 (look, parts)
@@ -172,7 +178,7 @@ impl TablePlace<'_> {
 
     /// Reason why bytes of a value were not looked into, where that is worth mentioning.
     fn unread(&self, i: usize, raw: &FetchedValue, look: &ValueLook) -> Option<&'static str> {
-        let told = self.opaque[i] && matches!(raw, FetchedValue::Bytes(_));
+        let told = self.columns.opaque[i] && matches!(raw, FetchedValue::Bytes(_));
         look.contents.opaque.first().filter(|_| told).map(|part| part.why)
     }
 
@@ -191,17 +197,23 @@ impl TablePlace<'_> {
         let mut holds = false;
         let (key, values) = self.parts(row);
         for (i, seen) in looked.watched {
-            found.live.add(self.table, &self.texts[i].0, seen, self.ids_only[i], self.vectors[i]);
+            found.live.add(
+                self.table,
+                &self.columns.texts[i].0,
+                seen,
+                self.columns.ids_only[i],
+                self.columns.vectors[i],
+            );
         }
         for (i, LookedValue { mut look, parts, refers }) in looked.noted {
             let raw = &values[i];
-            let is_key = look.whole || self.keyed[i] || self.ids_only[i];
+            let is_key = look.whole || self.columns.keyed[i] || self.columns.ids_only[i];
             if matches!(raw, FetchedValue::Text(text) if !is_key && self.keys.kept.contains(text)) {
                 // It may name the row, which keeps its key.
                 look.sightings.iter_mut().for_each(|sighting| sighting.certainty = LIKE_A_KEY);
             }
             if let Some(why) = self.unread(i, raw, &look) {
-                found.not_looked_into(format!("{}.{}", self.table.title(), self.texts[i].0), why);
+                found.not_looked_into(format!("{}.{}", self.table.title(), self.columns.texts[i].0), why);
                 holds = true;
             }
             holds |= !look.sightings.is_empty() || look.rows > 0;
@@ -231,7 +243,7 @@ impl TablePlace<'_> {
         let ValueSpot { key, column, raw, look, .. } = *at;
         let named = look.sightings.len();
         let rows = || scrub::opened(raw).ok().flatten().is_some_and(|o| !self.search.matcher.rows(&o.bytes).is_empty());
-        let place = || format!("{}.{}", self.table.title(), self.texts[column].0);
+        let place = || format!("{}.{}", self.table.title(), self.columns.texts[column].0);
         match self.table.name.as_str() {
             "memory_audit_private" => {
                 let seq = key.first().and_then(as_text).and_then(|t| t.parse().ok());
@@ -251,10 +263,11 @@ impl TablePlace<'_> {
                 }
             }
             "memory_jobs" if named > 0 => {
-                if let Rewritten::New(new) = self.search.matcher.redacted(raw, self.about[column], |_| false, |_| true)
+                if let Rewritten::New(new) =
+                    self.search.matcher.redacted(raw, self.columns.about[column], |_| false, |_| true)
                 {
                     let why = format!("{} named the person, which is taken out", place());
-                    updates.set(self.table, key, &self.texts[column].0, raw, NewValue::Is(new), &why);
+                    updates.set(self.table, key, &self.columns.texts[column].0, raw, NewValue::Is(new), &why);
                 }
             }
             "memory_job_quarantine" | "memory_jobs" => {}
@@ -273,13 +286,13 @@ impl TablePlace<'_> {
 
     /// Whether a list that the layout names may hold ids too short to be looked for.
     fn short_list(&self, column: usize, text: &[u8]) -> bool {
-        let Some(ids) = self.listed[column] else { return false };
+        let Some(ids) = self.columns.listed[column] else { return false };
         json::read_list(std::str::from_utf8(text).ok()).items.iter().any(|item| ids.contains(item))
     }
 
     fn recomputed(&self, column: usize) -> Option<Recompute> {
         let listed = |r: &&BoundRule| {
-            r.action == EraseAction::Remove && name(&r.table) == *self.table && r.column == self.texts[column].0
+            r.action == EraseAction::Remove && name(&r.table) == *self.table && r.column == self.columns.texts[column].0
         };
         self.search.graph.rules.iter().filter(listed).find_map(|rule| rule.recompute)
     }
@@ -287,19 +300,19 @@ impl TablePlace<'_> {
     /// Looks at a value of a row that stays. Whether it names the person or a row that goes.
     fn value(&self, at: &ValueSpot<'_>, found: &mut ScanFindings, updates: &mut KeptRows) -> bool {
         let ValueSpot { key, column: i, raw, look, refers, .. } = *at;
-        let column = &self.texts[i].0;
+        let column = &self.columns.texts[i].0;
         let holds = !look.sightings.is_empty() || refers;
         if !holds || updates.get(self.table, key, column).is_some() {
             return holds;
         }
         let place = format!("{}.{column}", self.table.title());
         let known = self.search.about.tables.contains(self.table) && !self.key.is_empty();
-        let is_generated = i >= self.stored;
+        let is_generated = i >= self.columns.stored;
         let changeable = known && !is_generated && !self.key.contains(column);
         if !look.sightings.is_empty() && self.follows(i, raw) {
             return true;
         }
-        let is_key = !look.sightings.is_empty() && (self.keyed[i] || self.ids_only[i] && !look.whole);
+        let is_key = !look.sightings.is_empty() && (self.columns.keyed[i] || self.columns.ids_only[i] && !look.whole);
         if is_key && !is_generated {
             self.key(at, &place, known, found, updates);
             return true;
@@ -334,7 +347,7 @@ impl TablePlace<'_> {
         let i = at.column;
         let pieces = match at.raw {
             FetchedValue::Text(text) if known => {
-                key_parts::renamed(&self.texts[i].1, at.raw, text.as_bytes(), at.parts, self.search.handles)
+                key_parts::renamed(&self.columns.texts[i].1, at.raw, text.as_bytes(), at.parts, self.search.handles)
             }
             _ => Err(IN_KEY),
         };
@@ -344,7 +357,7 @@ impl TablePlace<'_> {
             && decided == Mentions::Redact
         {
             let why = format!("{place} holds the person's id, which gets another name");
-            updates.set(self.table, at.key, &self.texts[i].0, at.raw, NewValue::Around(pieces), &why);
+            updates.set(self.table, at.key, &self.columns.texts[i].0, at.raw, NewValue::Around(pieces), &why);
             updates.lose(self.table, at.key);
         }
     }
@@ -387,7 +400,7 @@ impl TablePlace<'_> {
         }
         let pieces = key_parts::pieces(new.as_bytes(), &bound, text.as_bytes(), self.search.handles);
         let why = format!("{place} follows a key that gets another name");
-        updates.set(self.table, at.key, &self.texts[at.column].0, at.raw, NewValue::Around(pieces), &why);
+        updates.set(self.table, at.key, &self.columns.texts[at.column].0, at.raw, NewValue::Around(pieces), &why);
         if loses {
             updates.lose(self.table, at.key);
         }
@@ -397,12 +410,12 @@ impl TablePlace<'_> {
     /// Whether a value refers to a key that holds the person's id: what happens to the key happens to it.
     fn follows(&self, i: usize, raw: &FetchedValue) -> bool {
         let FetchedValue::Text(text) = raw else { return false };
-        self.keys.follows(self.table, &self.texts[i].0, text)
+        self.keys.follows(self.table, &self.columns.texts[i].0, text)
     }
 
     /// Notes the mentions of a value. What the value becomes by what was decided of them; none when it stays.
     fn decided(&self, at: &ValueSpot<'_>, changeable: bool, found: &mut ScanFindings) -> Option<FetchedValue> {
-        let fixed = if at.column < self.stored { IN_KEY } else { GENERATED };
+        let fixed = if at.column < self.columns.stored { IN_KEY } else { GENERATED };
         let told = |certain: Option<bool>| if changeable { self.taken_out(at, certain) } else { Err(fixed) };
         let certain = at.look.count(true) > 0;
         // What is only possible stays unless it is decided by itself.
@@ -435,7 +448,7 @@ impl TablePlace<'_> {
         let opened = scrub::opened(new).ok().flatten()?;
         let bytes: &[u8] = &opened.bytes;
         let rows = self.search.matcher.rows(bytes);
-        let listed = self.listed[i];
+        let listed = self.columns.listed[i];
         let ids = listed.unwrap_or(self.search.ids);
         if rows.is_empty() && at.look.rows > 0 {
             return self.loosen_within(at, place, changeable.then_some(new), ids, found);
@@ -446,10 +459,10 @@ impl TablePlace<'_> {
         let mut empty = false;
         let loosened = match std::str::from_utf8(bytes) {
             Ok(whole) if ids.contains(whole) => {
-                empty = changeable && !self.required[i];
+                empty = changeable && !self.columns.required[i];
                 empty.then(Vec::new)
             }
-            Ok(list) if self.texts[i].1.ends_with("[]") => {
+            Ok(list) if self.columns.texts[i].1.ends_with("[]") => {
                 scrub::array_without(list, |id| ids.contains(id)).map(String::into_bytes)
             }
             _ => scrub::without(bytes, ids, &rows),
@@ -513,7 +526,7 @@ impl TablePlace<'_> {
     /// The value without the person, or why there can be none. `certain` takes only what is certain, or is not.
     fn taken_out(&self, at: &ValueSpot<'_>, certain: Option<bool>) -> Result<FetchedValue, &'static str> {
         let column = at.column;
-        let declared = self.texts[column].1.to_ascii_lowercase();
+        let declared = self.columns.texts[column].1.to_ascii_lowercase();
         let postgres = self.search.about.postgres;
         if let FetchedValue::Integer(_) = at.raw {
             return Err("a number stands there alone: the row may go, or stay");
@@ -529,9 +542,10 @@ impl TablePlace<'_> {
         let takes_words =
             !postgres || ["text", "char", "json", "bytea", "citext", "name"].iter().any(|t| declared.contains(t));
         let refers = self.search.graph.relations.foreign.iter();
-        let refers = refers.filter(|f| f.from == *self.table).any(|f| f.columns.contains(&self.texts[column].0));
+        let refers =
+            refers.filter(|f| f.from == *self.table).any(|f| f.columns.contains(&self.columns.texts[column].0));
         if at.look.whole && (refers || !takes_words || declared.starts_with("json")) {
-            return if self.required[column] {
+            return if self.columns.required[column] {
                 Err("the column takes no other words and must not be empty")
             } else {
                 Ok(FetchedValue::Null)
@@ -541,7 +555,7 @@ impl TablePlace<'_> {
             return Err("the column's type takes no other words");
         }
         let wanted = |c: Certainty| certain.is_none_or(|certain| c.is_certain() == certain);
-        match self.search.matcher.redacted(at.raw, self.about[column], |_| false, wanted) {
+        match self.search.matcher.redacted(at.raw, self.columns.about[column], |_| false, wanted) {
             Rewritten::New(new) => Ok(new),
             Rewritten::Unchanged => Err("nothing can be taken out of it"),
             Rewritten::Cannot(_) => Err("its encoding can be read but not written"),
@@ -550,7 +564,7 @@ impl TablePlace<'_> {
 
     /// Notes a mention, and gives what is done about what is certain in it and about what is only possible.
     fn mention(&self, at: &ValueSpot<'_>, refusals: MentionRefusals, found: &mut ScanFindings) -> (Mentions, Mentions) {
-        let column = &self.texts[at.column].0;
+        let column = &self.columns.texts[at.column].0;
         let place = format!("{}.{column}", self.table.title());
         let id = mention::id(self.table, self.key, at.key, column, at.raw);
         let certainty = at.look.certainty();

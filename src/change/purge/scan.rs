@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::column_words::{looks_personal, place_of};
 use super::effects::{KeptRows, is_required};
 use super::graph::as_text;
-use super::id_set::LostIds;
 use super::keys::{self, Keys};
-use super::place::TablePlace;
+use super::place::{TablePlace, TableTexts};
 use super::row_ids::ID_LENGTH;
 use super::scan_findings::ScanFindings;
 use super::sealed::sealed_scratch;
@@ -75,7 +74,7 @@ pub async fn everything(
         }
         let columns = TableTexts::of(snapshot, search, &table, texts, Vec::new(), &known);
         let place = columns.place(search, &table, &key, &keys);
-        let read = place.columns();
+        let read = place.names();
         let wanted = WantedRows { table: &table, columns: &read, when: None, subject: &[] };
         let title = table.title();
         let tells = !key.is_empty() && !place.ours;
@@ -132,20 +131,6 @@ struct KnownColumns<'a> {
     indexes: HashSet<TableName>,
 }
 
-/// The columns of a table that are looked at, and what is known of each: see [`TablePlace`].
-struct TableTexts<'a> {
-    texts: Vec<(String, String)>,
-    required: Vec<bool>,
-    ids_only: Vec<bool>,
-    keyed: Vec<bool>,
-    listed: Vec<Option<&'a LostIds>>,
-    opaque: Vec<bool>,
-    vectors: Vec<bool>,
-    about: Vec<mention::MentionText>,
-    /// Number of them that are stored: those that follow are generated.
-    stored: usize,
-}
-
 impl<'a> TableTexts<'a> {
     fn of(
         snapshot: &Snapshot<'_>,
@@ -188,16 +173,8 @@ impl<'a> TableTexts<'a> {
             going: search.graph.taken_through(table).collect(),
             account: search.account.taken_through(table).collect(),
             key,
-            texts: &self.texts,
-            stored: self.stored,
-            required: &self.required,
-            ids_only: &self.ids_only,
-            keyed: &self.keyed,
             keys,
-            listed: &self.listed,
-            opaque: &self.opaque,
-            vectors: &self.vectors,
-            about: &self.about,
+            columns: self,
         }
     }
 }
@@ -210,7 +187,7 @@ async fn look_at_generated(
     found: &mut ScanFindings,
     updates: &mut KeptRows,
 ) -> Result<(), ChangeError> {
-    let read = place.columns();
+    let read = place.names();
     let wanted = WantedRows { table: place.table, columns: &read, when: None, subject: &[] };
     let look = |row: &RawRow| place.look_at_generated(row);
     let walked = snapshot.stream_looked(wanted, look, |row, looked| {
@@ -260,25 +237,20 @@ async fn large_objects(
     updates: &mut KeptRows,
 ) -> Result<(), ChangeError> {
     let table = TableName::new("pg_catalog", "pg_largeobject");
-    let (texts, key) = ([("data".to_owned(), "bytea".to_owned())], ["loid".to_owned()]);
-    let place = TablePlace {
-        search,
-        listed: &[None],
-        table: &table,
-        ours: false,
-        going: Vec::new(),
-        account: Vec::new(),
-        texts: &texts,
-        stored: texts.len(),
-        required: &[true],
-        ids_only: &[false],
-        keyed: &[false],
-        keys,
-        about: &[mention::MentionText::default()],
-        opaque: &[false],
-        vectors: &[false],
-        key: &key,
+    let key = ["loid".to_owned()];
+    let columns = TableTexts {
+        texts: vec![("data".to_owned(), "bytea".to_owned())],
+        stored: 1,
+        required: vec![true],
+        ids_only: vec![false],
+        keyed: vec![false],
+        listed: vec![None],
+        opaque: vec![false],
+        vectors: vec![false],
+        about: vec![mention::MentionText::default()],
     };
+    let (going, account, columns) = (Vec::new(), Vec::new(), &columns);
+    let place = TablePlace { search, table: &table, ours: false, going, account, key: &key, columns, keys };
     for (id, _) in snapshot.large_objects().await?.into_iter().flatten().filter(|(_, readable)| *readable) {
         match snapshot.large_object(id).await? {
             Some(bytes) => {
