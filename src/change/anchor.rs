@@ -124,10 +124,15 @@ pub async fn after(store: &Store, seq: i64) {
     }
 }
 
+const NO_FOLDER: &str = "there is no folder for anchors: MNEMOSCOPE_STATE can name one";
+
 /// Keeps an anchor at the end of a session that wrote; gives why that could not be done, for people.
 pub async fn missed(store: &Store) -> Option<String> {
-    let error = keep(store).await.err()?;
-    Some(format!("{NO_ANCHOR}, so that a cut of the trail would not be seen: {error}"))
+    let why = match store.anchor_folder() {
+        Some(_) => keep(store).await.err()?.to_string(),
+        None => NO_FOLDER.to_owned(),
+    };
+    Some(format!("{NO_ANCHOR}, so that a cut of the trail would not be seen: {why}"))
 }
 
 /// Known facts about a database that are kept outside it.
@@ -146,8 +151,7 @@ impl AnchorKnowledge {
         let database_id = store.records().own().await?.map(OwnTables::read).transpose()?.map(|own| own.database_id);
         let (spot, note) = AnchorSpot::of(store).await?;
         let Some(folder) = store.anchor_folder() else {
-            let words = "there is no folder for anchors: MNEMOSCOPE_STATE can name one".to_owned();
-            return Ok(AnchorKnowledge { spot, database_id, anchors: Vec::new(), notes: vec![words] });
+            return Ok(AnchorKnowledge { spot, database_id, anchors: Vec::new(), notes: vec![NO_FOLDER.to_owned()] });
         };
         let mut known = AnchorKnowledge::at(folder, spot, database_id)?;
         known.notes.extend(note);

@@ -95,12 +95,13 @@ pub(super) async fn apply_within(
     if plan.is_empty() {
         return Ok(receipt);
     }
-    super::suppress::check(store, plan).await?;
+    let unknown = super::suppress::check(store, plan).await?;
     refuse_unseen(store, plan).await?;
     let later = refused_later(store, plan).await?;
     loop {
         receipt.applied_at = now();
         receipt.disclosures.clone_from(&plan.disclosures);
+        receipt.disclosures.extend(unknown.clone().filter(|words| !plan.disclosures.contains(words)));
         let patience = waiting.patience();
         let attempt = async {
             let mut writer = store.write_within(&receipt.applied_at, patience).await?;
@@ -142,9 +143,10 @@ where
                     writer.is_state(&watch.rows, &watch.state).await?;
                 }
                 let plan = plan().await?;
-                super::suppress::check(store, &plan).await?;
+                let unknown = super::suppress::check(store, &plan).await?;
                 later = refused_later(store, &plan).await?;
                 let mut receipt = receipt(&plan);
+                receipt.disclosures.extend(unknown);
                 receipt.applied_at.clone_from(&at);
                 receipt_id.clone_from(&receipt.receipt_id);
                 let (plan, receipt) = planned.insert((plan, receipt));

@@ -73,6 +73,7 @@ pub async fn edit(
     draft.alters(&found.row, &row);
     if keyword::text_of(&found.row) != keyword::text_of(&row) {
         drop_vector(&mut draft, &found).await?;
+        tell_search_words(&mut draft, &found).await?;
     }
     if entity == Entity::Case {
         tell_case(&mut draft, &found.row, &row).await?;
@@ -194,6 +195,19 @@ async fn settle(store: &Store, found: &LocatedRow<'_>, row: &mut Row) -> Result<
     Ok(())
 }
 
+/// Says which columns of search words still hold those of the earlier text. What the engine computes itself follows the text.
+async fn tell_search_words(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -> Result<(), ChangeError> {
+    let shape = draft.store.shapes().shape(&found.table()).await?;
+    for column in shape.columns.iter().filter(|column| column.declared == "tsvector") {
+        draft.disclosures.push(format!(
+            "{}.{} keeps the search words of the earlier text, until the application or a trigger makes them anew",
+            found.table().title(),
+            column.name
+        ));
+    }
+    Ok(())
+}
+
 /// Takes away the vector of a text that is another one now.
 ///
 /// # Errors
@@ -223,9 +237,10 @@ pub(super) async fn drop_vector(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -
         if !stands {
             return Ok(());
         }
-        if shape.column(&shelf.column).is_some_and(|c| c.required) {
+        let keeps = found.source.write.as_ref().is_some_and(|write| write.keeps_vector);
+        if keeps || shape.column(&shelf.column).is_some_and(|c| c.required) {
             draft.disclosures.push(format!(
-                "{}.{} keeps the vector of the earlier text",
+                "{}.{} keeps the vector of the earlier text; `{again}` makes a new one",
                 shelf.table.title(),
                 shelf.column
             ));

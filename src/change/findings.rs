@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::held::HeldRows;
 use super::prune::case_source;
 use super::purge::owners;
-use super::suppress::Erased;
+use super::suppress::{self, Erased};
 use super::{ChangeError, anchor, retain};
 use crate::lab::LabError;
 use crate::layout::{BoundSource, CatalogTable, EpisodeLink, LinkBy};
@@ -432,7 +432,12 @@ impl Survey<'_> {
             }
             erased => erased?,
         };
-        let Some(erased) = erased else { return Ok(()) };
+        let Some(erased) = erased else {
+            if let Some(reason) = suppress::unknown(self.store).await? {
+                self.not_applicable(&[KIND], &reason);
+            }
+            return Ok(());
+        };
         let mut named: Vec<String> = Vec::new();
         let query = Query { columns: Some(vec!["id", "name", "handles"]), ..Query::new(Entity::Subject) };
         let subject = |row: Row| {

@@ -147,15 +147,34 @@ impl<'s> Erased<'s> {
     }
 }
 
-/// Refuses a plan that brings back a person who was erased: by a text of a new row, or by a value of one that is there.
+/// Says why people who were erased here cannot be told from others; none where they can, or where nobody was erased.
 ///
 /// # Errors
-/// [`ChangeError::Refused`]; without the key nothing can be told, and the plan passes.
-pub async fn check(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
+/// The engine's refusal.
+pub async fn unknown(store: &Store) -> Result<Option<String>, StoreError> {
+    let records = store.records();
+    let is_unknown = records.secret().is_none() && !records.suppressions().await?.is_empty();
+    Ok(is_unknown.then(|| {
+        "people were erased here, and the key by which they are told is not: copy `erasure.key` from the state folder of \
+         whoever erased them"
+            .to_owned()
+    }))
+}
+
+/// Refuses a plan that brings back a person who was erased: by a text of a new row, or by a value of one that is there.
+/// Without the key nothing can be told: the plan passes, and the answer says so.
+///
+/// # Errors
+/// [`ChangeError::Refused`], or the engine's refusal.
+pub async fn check(store: &Store, plan: &Plan) -> Result<Option<String>, ChangeError> {
     if !plan.mutations.iter().any(|m| matches!(m, Mutation::Insert { .. } | Mutation::Update { .. })) {
-        return Ok(());
+        return Ok(None);
     }
-    let Some(erased) = Erased::of(store).await? else { return Ok(()) };
+    let Some(erased) = Erased::of(store).await? else {
+        return Ok(unknown(store)
+            .await?
+            .map(|why| format!("whether it brings back a person who was erased is not known: {why}")));
+    };
     let text = |cell: &Cell| match cell.at("") {
         FetchedValue::Text(text) => Some(text),
         _ => None,
@@ -176,7 +195,7 @@ pub async fn check(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
         };
     }
     if returning == 0 {
-        return Ok(());
+        return Ok(None);
     }
     Err(ChangeError::Refused(agreeing(
         returning,

@@ -17,7 +17,7 @@ use crate::memory::Entity;
 const EVERYWHERE: &str = "Options of every command";
 
 /// Text of `--version`: the number, the source, the target, and the built-in engines.
-const VERSION: &str =
+pub(super) const VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), " (", env!("BUILD_SOURCE"), ", ", env!("BUILD_TARGET"), ", sqlite, postgres)");
 
 /// Inspect and administer the memory databases of AI agents.
@@ -145,7 +145,7 @@ pub enum Command {
         /// This agent only.
         #[arg(long)]
         agent: Option<String>,
-        /// Maximum number of episodes.
+        /// Maximum number of episodes, up to 10,000.
         #[arg(long, default_value_t = crate::lab::replay::LIMIT, value_parser = at_least_one())]
         limit: usize,
     },

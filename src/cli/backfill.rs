@@ -198,26 +198,11 @@ async fn carry_out(
     mask_changes(session, &mut receipt.receipt.changes);
     let stands = format!("what the backfill did stands, and `{}` tells it", store.invocation().line(["backfill"]));
     output::shape(session.format(), &receipt).map_err(|failure| standing(failure, Some(stands)))?;
-    if outcome.is_complete() {
-        return Ok(());
-    }
-    if outcome.progress.state == JobState::Succeeded {
-        let message =
-            format!("{} is done, but looking at the result found what should not be: see `verification`", kind.name);
-        return Err(CommandFailure::incomplete(message));
-    }
-    let (name, status) = (kind.name, outcome.status());
-    let message = if outcome.progress.state == JobState::Cancelled {
-        let again = store.invocation().line(["backfill", name, "--apply"]);
-        format!("{name} is {status}, what was done stays: `{again}` starts it again")
-    } else {
-        format!("{name} is {status}: `{}` resumes it", store.invocation().line(["backfill", "resume", name]))
-    };
-    Err(CommandFailure::incomplete(message))
+    outcome.shortfall().map_or(Ok(()), |message| Err(CommandFailure::incomplete(message)))
 }
 
 /// A job told to stop by a signal pauses behind the last batch that it wrote; a second signal ends the program at once.
-async fn pause_on_signals(wish: watch::Sender<JobWish>) {
+pub(super) async fn pause_on_signals(wish: watch::Sender<JobWish>) {
     use tokio::signal::unix::{SignalKind, signal};
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
     let [Ok(mut int), Ok(mut term), Ok(mut hup)] = kinds.map(signal) else { return };

@@ -142,6 +142,7 @@ impl Session<'_> {
             own_layouts: config::layouts(),
             invocation,
             connect_timeout,
+            password_command: profile.and_then(|p| p.password_command.clone()),
             replica,
             companion,
             anchors,

@@ -88,7 +88,7 @@ pub(super) async fn carry_out(
         Err(ChangeError::Store(StoreError::Denied { reason, remedy })) => planned
             .disclosures
             .push(format!("whether it brings back a person who was erased is not known: {reason}; {remedy}")),
-        checked => checked?,
+        checked => planned.disclosures.extend(checked?),
     }
     planned.reason.clone_from(&author.reason);
     planned.ticket.clone_from(&author.ticket);

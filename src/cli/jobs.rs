@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::backfill::pause_on_signals;
 use super::context::Session;
 use super::doing::{By, author};
 use super::failure::CommandFailure;
@@ -24,11 +24,12 @@ use crate::change::{self, ChangeError, Operation, anchor};
 use crate::config::mutes;
 use crate::ground::private_file;
 use crate::job::backfill::{BackfillArguments, BackfillKind};
-use crate::job::plan::{JobProgress, JobSettings, JobState, JobWish};
+use crate::job::plan::{JobCheck, JobProgress, JobSettings, JobState, JobWish};
 use crate::job::{self, JobEntry, record};
 use crate::lab::judge::{self, EvaluationRequest};
 use crate::lab::silent;
 use crate::memory::findings::{Finding, Severity};
+use crate::memory::retention::RetentionRules;
 use crate::recall::judge::ranked::K;
 use crate::store::Store;
 use crate::store::jobs::JobRow;
@@ -71,28 +72,52 @@ struct JobsDone {
     problems: Vec<String>,
 }
 
-/// Runs what is due.
+/// Rules of retention, and the file that they stand in.
+type Rules = (PathBuf, RetentionRules);
+
+/// Runs what is due. What is asked for is read before anything is done, and what fails from then on is told beside the answer.
 ///
 /// # Errors
-/// Code 6 where something that is due could not be done; else what the database says.
+/// Code 6 where something that is due could not be done; else what is wrong with the database, the rules, or the place of the
+/// figures.
 pub(super) async fn run(session: &Session<'_>, command: &JobsCommand) -> Result<(), CommandFailure> {
     let JobsCommand::Run(asked) = command;
+    let rules = match asked.retention.clone().or_else(retain::usual) {
+        Some(file) => Some((file.clone(), retain::read(&file)?)),
+        None => None,
+    };
+    if let Some(file) = &asked.metrics {
+        private_file::check_room(file).map_err(|error| unwritten(file, &error))?;
+    }
     let store = session.store().await?;
     record::ready(&store).await?;
     let mut done = JobsDone::default();
+    let (wish, heard) = watch::channel(JobWish::GoOn);
+    let listening = tokio::spawn(pause_on_signals(wish));
     for _ in 0..if asked.until_idle { ROUNDS } else { 1 } {
-        let resumed = resume(session, &store, asked, &mut done).await?;
-        let retained = keep(&store, asked, &mut done).await?;
-        let busy = resumed || retained || asked.until_idle && left_alone(&store).await?;
-        if !busy {
-            break;
+        match round(session, &store, asked, rules.as_ref(), (&heard, &mut done)).await {
+            Ok(true) if is_stopped(&heard) => break,
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(failure) => {
+                problem(&mut done, failure.message);
+                break;
+            }
         }
     }
-    let found = findings(&store, asked).await?;
-    let written = match &asked.metrics {
-        Some(file) => write_metrics(&store, &found, file).await,
-        None => Ok(()),
-    };
+    let mut found = Vec::new();
+    if let Err(failure) = findings(&store, rules.as_ref(), &heard, &mut found).await {
+        problem(&mut done, format!("findings: {}", failure.message));
+    }
+    if is_stopped(&heard) {
+        problem(&mut done, "stopped by a signal: what is left is still due".to_owned());
+    }
+    listening.abort();
+    if let Some(file) = &asked.metrics
+        && let Err(failure) = write_metrics(&store, &found, &done, file).await
+    {
+        problem(&mut done, failure.message);
+    }
     let mut by_severity: BTreeMap<String, u64> = BTreeMap::new();
     for finding in &found {
         *by_severity.entry(word(finding.severity).to_owned()).or_default() += finding.count;
@@ -101,8 +126,27 @@ pub(super) async fn run(session: &Session<'_>, command: &JobsCommand) -> Result<
         "jobs": done.jobs, "retention": done.retention, "findings": by_severity, "problems": done.problems,
     });
     output::value(session.format(), &shown)?;
-    written?;
     if done.problems.is_empty() { Ok(()) } else { Err(CommandFailure::incomplete(done.problems.join("; "))) }
+}
+
+/// Does what is due now; whether more may be due.
+async fn round(
+    session: &Session<'_>,
+    store: &Store,
+    asked: &JobsRun,
+    rules: Option<&Rules>,
+    (heard, done): (&watch::Receiver<JobWish>, &mut JobsDone),
+) -> Result<bool, CommandFailure> {
+    let resumed = resume(session, store, asked, (heard, done)).await?;
+    let retained = match rules {
+        Some(rules) if !is_stopped(heard) => keep(store, asked, rules, done).await?,
+        _ => false,
+    };
+    Ok(resumed || retained || asked.until_idle && !is_stopped(heard) && left_alone(store, heard).await?)
+}
+
+fn is_stopped(heard: &watch::Receiver<JobWish>) -> bool {
+    *heard.borrow() != JobWish::GoOn
 }
 
 /// Resumes the jobs that should run and whose runner is gone; whether there was one.
@@ -110,21 +154,32 @@ async fn resume(
     session: &Session<'_>,
     store: &Store,
     asked: &JobsRun,
-    done: &mut JobsDone,
+    (heard, done): (&watch::Receiver<JobWish>, &mut JobsDone),
 ) -> Result<bool, CommandFailure> {
     let runs: Vec<JobProgress> = store.records().jobs().await?.iter().map(record::progress).collect();
     let mut any = false;
     for run in runs.iter().filter(|run| run.state.is_active() && !run.alive) {
-        let Some(kind) = BackfillKind::named(&run.name) else { continue };
+        if is_stopped(heard) {
+            return Ok(true);
+        }
+        let Some(kind) = BackfillKind::named(&run.name) else {
+            problem(done, format!("job {}: this version does not know it", run.name));
+            continue;
+        };
         let given = BackfillArguments::with(session.endpoint(None)).as_begun(store, kind.name).await?;
         let job = kind.job_as(store, &given)?;
-        let (_wish, heard) = watch::channel(JobWish::GoOn);
         let settings = JobSettings { batch: None, rate: None, told: Value::Null };
-        match job::run(store, &*job, &author(&asked.by), &settings, JobEntry::Resume, heard, &mut |_| {}).await {
+        match job::run(store, &*job, &author(&asked.by), &settings, JobEntry::Resume, heard.clone(), &mut |_| {}).await
+        {
             Ok(outcome) => {
                 any = true;
+                let missed = anchor::missed(store).await;
+                let problems = outcome.shortfall().into_iter().chain(missed);
+                problems.for_each(|words| problem(done, words));
                 done.jobs.push(json!(outcome.receipt()));
             }
+            // Another run was faster: the job is in its hands.
+            Err(ChangeError::Conflict { .. }) if is_held(store, &run.name).await? => {}
             Err(error) => problem(done, format!("job {}: {error}", run.name)),
         }
     }
@@ -132,10 +187,10 @@ async fn resume(
 }
 
 /// Waits until each runner gives a sign of life, or a job is held for it no more; whether there is such a job.
-async fn left_alone(store: &Store) -> Result<bool, CommandFailure> {
+async fn left_alone(store: &Store, heard: &watch::Receiver<JobWish>) -> Result<bool, CommandFailure> {
     let mut held = active(store).await?;
     held.retain(record::alive);
-    while !held.is_empty() {
+    while !held.is_empty() && !is_stopped(heard) {
         tokio::time::sleep(PAUSE).await;
         let rows = active(store).await?;
         let same = |row: &JobRow| rows.iter().find(|now| now.id == row.id && now.heartbeat_at == row.heartbeat_at);
@@ -145,6 +200,13 @@ async fn left_alone(store: &Store) -> Result<bool, CommandFailure> {
         }
     }
     Ok(false)
+}
+
+/// Whether a runner has the job that gives signs of life, or one has done it.
+async fn is_held(store: &Store, name: &str) -> Result<bool, CommandFailure> {
+    let rows = store.records().jobs().await?;
+    let latest = rows.iter().find(|row| row.name == name).map(record::progress);
+    Ok(latest.is_some_and(|run| run.alive || run.state == JobState::Succeeded))
 }
 
 async fn active(store: &Store) -> Result<Vec<JobRow>, CommandFailure> {
@@ -161,9 +223,13 @@ fn problem(done: &mut JobsDone, words: String) {
 }
 
 /// Applies the retention rules; whether any row went.
-async fn keep(store: &Store, asked: &JobsRun, done: &mut JobsDone) -> Result<bool, CommandFailure> {
-    let Some(file) = asked.retention.clone().or_else(retain::usual) else { return Ok(false) };
-    let operation = Operation::Retain { file: file.display().to_string(), rules: retain::read(&file)? };
+async fn keep(
+    store: &Store,
+    asked: &JobsRun,
+    (file, rules): &Rules,
+    done: &mut JobsDone,
+) -> Result<bool, CommandFailure> {
+    let operation = Operation::Retain { file: file.display().to_string(), rules: rules.clone() };
     let author = author(&asked.by);
     let plan = || change::plan(store, &operation, &author);
     match change::plan_and_apply(store, &author, plan).await {
@@ -187,20 +253,23 @@ async fn keep(store: &Store, asked: &JobsRun, done: &mut JobsDone) -> Result<boo
     }
 }
 
-async fn findings(store: &Store, asked: &JobsRun) -> Result<Vec<Finding>, CommandFailure> {
-    let mut found = Vec::new();
-    let rules = asked.retention.clone().or_else(retain::usual);
-    let retention = rules.map(|file| retain::read(&file)).transpose()?;
+async fn findings(
+    store: &Store,
+    rules: Option<&Rules>,
+    heard: &watch::Receiver<JobWish>,
+    found: &mut Vec<Finding>,
+) -> Result<(), CommandFailure> {
+    let retention = rules.map(|(_, rules)| rules.clone());
     let wanted =
         FindingRequest { examples: 1, muted: mutes::muted(store.location()), retention, ..FindingRequest::default() };
     let mut told = |news: FindingNews| {
         if let FindingNews::Found(finding) = news {
             found.push(finding);
         }
-        ControlFlow::Continue(())
+        if is_stopped(heard) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     look(store, &wanted, &mut told).await?;
-    Ok(found)
+    Ok(())
 }
 
 fn word(severity: Severity) -> &'static str {
@@ -239,7 +308,16 @@ async fn add_recall(metrics: &mut Metrics, store: &Store) {
     let stored = found.stored.as_ref();
     let self_retrieval = |by: &str| found.self_retrieval.iter().find(|back| back.by == by).and_then(|back| back.share);
     let slowest = || stored?.trail.stages.first()?.p95_ms;
-    let figures = [
+    // What is recorded is of all kinds together.
+    let recorded = [
+        (
+            "recall_empty_share",
+            "Share of recorded recalls that gave nothing.",
+            stored.and_then(|s| s.trail.empty_share),
+        ),
+        ("recall_p95_milliseconds", "19 of 20 recorded retrievals are faster.", slowest()),
+    ];
+    let judged = [
         ("recall_rows", "Rows that can be recalled.", Some(found.rows as f64)),
         ("recall_rows_with_vector", "Rows among these with a vector.", Some(found.with_vector as f64)),
         (
@@ -257,25 +335,55 @@ async fn add_recall(metrics: &mut Metrics, store: &Store) {
         ("recall_self_vector", "Share of rows that their own vector brings back.", self_retrieval("vector")),
         ("recall_stale_share", "Share of what is recalled that is older than 90 days.", found.spread.stale_share),
         ("recall_bad_share", "Share of what is recalled and known that is bad.", found.spread.bad_share),
-        (
-            "recall_empty_share",
-            "Share of recorded recalls that gave nothing.",
-            stored.and_then(|s| s.trail.empty_share),
-        ),
-        ("recall_p95_milliseconds", "19 of 20 recorded retrievals are faster.", slowest()),
     ];
-    for (name, help, value) in figures {
+    let kind = [("kind", found.kind)];
+    let judged = judged.into_iter().map(|figure| (figure, &kind[..]));
+    for ((name, help, value), labels) in judged.chain(recorded.into_iter().map(|figure| (figure, &[][..]))) {
         if let Some(value) = value {
             metrics.head(name, help);
-            metrics.figure(name, &[("kind", found.kind)], value);
+            metrics.figure(name, labels, value);
         }
     }
 }
 
-/// Writes figures: findings by severity and kind, rows, jobs, recall, the trail. Whoever reads the file meanwhile sees the old one or
-/// the new one; others may read it, as a collector does.
-async fn write_metrics(store: &Store, found: &[Finding], file: &Path) -> Result<(), CommandFailure> {
+/// Adds what the latest run of each job did, and what its last look at the result found.
+fn add_jobs(metrics: &mut Metrics, rows: &[JobRow]) {
+    let mut latest: BTreeMap<&str, &JobRow> = BTreeMap::new();
+    rows.iter().rev().for_each(|row| {
+        latest.insert(&row.name, row);
+    });
+    let runs: Vec<(JobProgress, &JobRow)> = latest.values().map(|row| (record::progress(row), *row)).collect();
+    let failed = |row: &JobRow| {
+        let checks: Vec<JobCheck> = row.verification.as_deref().and_then(|text| serde_json::from_str(text).ok())?;
+        Some(checks.iter().filter(|check| !check.ok).count() as u64)
+    };
+    type Figure<'a> = &'a dyn Fn(&JobProgress, &JobRow) -> Option<u64>;
+    let figures: [(&str, &str, Figure<'_>); 5] = [
+        ("job_rows_seen", "Rows that the latest run of a job has looked at.", &|run, _| Some(run.seen)),
+        ("job_rows_expected", "Rows that the latest run of a job has to look at.", &|run, _| run.total),
+        ("job_rows_changed", "Rows that the latest run of a job has changed.", &|run, _| Some(run.changed)),
+        ("job_rows_set_aside", "Rows that the latest run of a job could not handle.", &|run, _| Some(run.quarantined)),
+        ("job_checks_failed", "Checks of the result that failed after the latest run of a job.", &|_, row| failed(row)),
+    ];
+    for (name, help, figure) in figures {
+        metrics.head(name, help);
+        for (run, row) in &runs {
+            let labels = [("job", run.name.as_str()), ("state", run.state.word())];
+            figure(run, row).into_iter().for_each(|value| metrics.figure(name, &labels, value as f64));
+        }
+    }
+}
+
+fn unwritten(file: &Path, error: &std::io::Error) -> CommandFailure {
+    CommandFailure::failed(format!("{}: the figures could not be written: {error}", file.display()))
+}
+
+/// Writes figures: problems of this run, findings by severity and kind, rows, jobs, recall, the trail. Whoever reads the file
+/// meanwhile sees the old one or the new one; others may read it, as a collector does.
+async fn write_metrics(store: &Store, found: &[Finding], done: &JobsDone, file: &Path) -> Result<(), CommandFailure> {
     let mut metrics = Metrics::default();
+    metrics.head("problems", "What the latest run could not do.");
+    metrics.figure("problems", &[], done.problems.len() as f64);
     metrics.head("findings", "Findings by severity.");
     for severity in [Severity::High, Severity::Medium, Severity::Low] {
         let count: u64 = found.iter().filter(|finding| finding.severity == severity).map(|finding| finding.count).sum();
@@ -293,21 +401,7 @@ async fn write_metrics(store: &Store, found: &[Finding], file: &Path) -> Result<
             }
         }
     }
-    metrics.head("job_rows_seen", "Rows that the latest run of a job has looked at.");
-    let runs: Vec<JobProgress> = store.records().jobs().await?.iter().map(record::progress).collect();
-    let mut latest: BTreeMap<&str, &JobProgress> = BTreeMap::new();
-    runs.iter().rev().for_each(|run| {
-        latest.insert(&run.name, run);
-    });
-    for run in latest.values() {
-        metrics.figure("job_rows_seen", &[("job", &run.name), ("state", run.state.word())], run.seen as f64);
-    }
-    metrics.head("job_rows_expected", "Rows that the latest run of a job has to look at.");
-    for run in latest.values() {
-        run.total
-            .into_iter()
-            .for_each(|total| metrics.figure("job_rows_expected", &[("job", &run.name)], total as f64));
-    }
+    add_jobs(&mut metrics, &store.records().jobs().await?);
     add_recall(&mut metrics, store).await;
     metrics.head("trail_ok", "Whether the audit trail is what was written and fits its anchors; absent without one.");
     if let Ok(verdict) = anchor::verify(store, &[]).await {
@@ -317,9 +411,5 @@ async fn write_metrics(store: &Store, found: &[Finding], file: &Path) -> Result<
     }
     metrics.head("last_run_timestamp_seconds", "When these figures were made.");
     metrics.figure("last_run_timestamp_seconds", &[], chrono::Utc::now().timestamp() as f64);
-    let failed = |e: std::io::Error| {
-        CommandFailure::failed(format!("{}: the figures could not be written: {e}", file.display()))
-    };
-    private_file::replace(file, metrics.text.as_bytes()).map_err(failed)?;
-    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o644)).map_err(failed)
+    private_file::publish(file, metrics.text.as_bytes()).map_err(|error| unwritten(file, &error))
 }

@@ -81,7 +81,7 @@ fn add(page: &mut Roff, name: &str, command: &Command) {
     page.control("SS", [name]);
     page.text([roman(command.get_about().map(ToString::to_string).unwrap_or_default())]);
     for arg in command.get_arguments().filter(|arg| !arg.is_hide_set() && !arg.is_global_set()) {
-        item(page, spelled(arg), &arg.get_help().map(ToString::to_string).unwrap_or_default());
+        item(page, spelled(arg), &meaning(arg));
     }
     command.get_subcommands().for_each(|below| add(page, &format!("{name} {}", below.get_name()), below));
 }
@@ -90,6 +90,25 @@ fn item(page: &mut Roff, name: Vec<Inline>, meaning: &str) {
     page.control("TP", []);
     page.text(name);
     page.text([roman(meaning)]);
+}
+
+/// Describes an option or an argument, with the words it takes and the value it has unless it is given.
+#[must_use]
+pub fn meaning(arg: &Arg) -> String {
+    let mut words = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    if !arg.get_action().takes_values() {
+        return words;
+    }
+    let defaults = arg.get_default_values().iter().map(|value| value.to_string_lossy());
+    let defaults: Vec<_> = defaults.filter(|_| !arg.is_hide_default_value_set()).collect();
+    let possible = arg.get_possible_values();
+    let possible: Vec<&str> = possible.iter().filter(|value| !value.is_hide_set()).map(|v| v.get_name()).collect();
+    for (name, values) in [("default", defaults.join(", ")), ("possible values", possible.join(", "))] {
+        if !values.is_empty() {
+            words.push_str(&format!(" [{name}: {values}]"));
+        }
+    }
+    words
 }
 
 /// An option or an argument as it is typed.

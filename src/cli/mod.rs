@@ -35,7 +35,7 @@ pub mod layout_test;
 mod layouts;
 pub mod log;
 pub mod look;
-mod man;
+pub mod man;
 pub mod migrate;
 pub mod options;
 pub mod output;
@@ -229,7 +229,7 @@ fn run(cli: &Cli) -> Result<(), CommandFailure> {
         Some(Command::Completions { shell }) => {
             // Not straight into the pipe: the generator panics where that is closed.
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "mnemoscope", &mut script);
+            clap_complete::generate(*shell, &mut completed(), "mnemoscope", &mut script);
             return output::piped(|out| out.write_all(&script));
         }
         Some(Command::Man) => return output::piped(|out| man::render(&Cli::command(), out)),
@@ -249,6 +249,14 @@ fn run(cli: &Cli) -> Result<(), CommandFailure> {
     // A read that was broken off need not be waited for.
     runtime.shutdown_background();
     outcome
+}
+
+/// The program as shells complete it. Without the database before a command, which zsh would take the command for.
+fn completed() -> clap::Command {
+    let whole = Cli::command();
+    let options = whole.get_arguments().filter(|arg| !arg.is_positional()).cloned();
+    let program = clap::Command::new("mnemoscope").version(args::VERSION).args(options);
+    program.subcommands(whole.get_subcommands().cloned())
 }
 
 /// Whether a signal ends a command at once. The console and running backfills see to that by themselves; a demo does when

@@ -14,7 +14,7 @@ use crate::lab::recall::{RowInContext, RowsInContext};
 use crate::lab::{self, replay::TopicReplay};
 use crate::memory::Entity;
 use crate::recall::context as text;
-use crate::recall::rank::RankedRow;
+use crate::recall::rank::{self, RankedRow};
 use crate::ui::text::SafeText;
 
 /// Characters of a line about an episode.
@@ -30,7 +30,8 @@ pub async fn run(session: &Session<'_>, topic: &str, agent: Option<&str>, limit:
         hints::options(&store, Entity::Episode, &[("topic", Some(topic)), ("agent_id", agent)]).await;
     }
     let TopicReplay { rows, used, candidates } = found;
-    let notes: Vec<String> = note.into_iter().collect();
+    let limited = (limit > rank::MOST_ROWS).then(rank::limited);
+    let notes: Vec<String> = note.into_iter().chain(limited).collect();
     let count = rows.len();
     let mut rows = RecalledRows::new(session, &store, RowsInContext::new(&store, rows, (agent, None)));
     if session.format() != Format::Table {

@@ -10,7 +10,6 @@ pub mod queries;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, anyhow};
 use serde::de::DeserializeOwned;
@@ -18,7 +17,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::console::core::key_map::KeyBinding;
 use crate::ground::input_file::{self, InputError, SETTINGS_BYTES};
-use crate::ground::private_file;
+use crate::ground::{password_command, private_file};
 
 /// A named database with its settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -32,8 +31,8 @@ pub struct DatabaseProfile {
     pub write: Option<String>,
     /// A standby that follows `database`: rows are looked at there, and planned and changed in `database`.
     pub read: Option<String>,
-    /// Command of the shell whose first line is the server's password: `pass show memory`, `secret-tool lookup …`. It runs each
-    /// time the database is opened.
+    /// Command of the shell whose first line is the server's password: `pass show memory`, `secret-tool lookup …`. It runs when
+    /// the database is opened, and again when the server no longer takes what it printed.
     pub password_command: Option<String>,
     /// Seconds that a server may take to let us in, where `database` says nothing; 0 is as long as it takes.
     pub connect_timeout: Option<u64>,
@@ -88,19 +87,7 @@ impl DatabaseProfile {
     /// # Errors
     /// The command cannot be run, fails, or prints nothing; what it prints is in no error.
     pub fn password(&self) -> anyhow::Result<Option<String>> {
-        let Some(command) = &self.password_command else { return Ok(None) };
-        let mut run = Command::new("sh");
-        run.args(["-c", command]).stdin(Stdio::inherit()).stderr(Stdio::inherit());
-        let output = run.output().context("`password_command` cannot be run")?;
-        if !output.status.success() {
-            return Err(anyhow!("`password_command` failed: {}", output.status));
-        }
-        let printed = String::from_utf8(output.stdout).ok().context("`password_command` printed no UTF-8")?;
-        let password = printed.lines().next().unwrap_or_default();
-        if password.is_empty() {
-            return Err(anyhow!("`password_command` printed nothing"));
-        }
-        Ok(Some(password.to_owned()))
+        self.password_command.as_deref().map(password_command::password).transpose().map_err(|why| anyhow!(why))
     }
 }
 

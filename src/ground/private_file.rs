@@ -18,8 +18,14 @@ const MAKING: Duration = Duration::from_hours(1);
 /// No link is followed, and a pipe that nobody reads does not keep us waiting.
 const PLAIN: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
+/// Beginning of the name of a file in the making.
+const PART: &str = ".mnemoscope-";
+
 /// Owner reads and writes, nobody else does anything.
 const OWNER_ONLY: u32 = 0o600;
+
+/// Everybody reads, and the owner writes.
+const READABLE: u32 = 0o644;
 
 /// A private file in the making, beside the place where it will be. Dropped before it is finished, it is gone.
 #[derive(Debug)]
@@ -38,7 +44,7 @@ impl PrivateFile {
         if whole.file_name().is_none() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it does not end in a file's name"));
         }
-        let part = whole.with_file_name(format!(".mnemoscope-{:016x}.part", rand::random::<u64>()));
+        let part = whole.with_file_name(format!("{PART}{:016x}.part", rand::random::<u64>()));
         let part = UnfinishedPath::new(&part);
         let file = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(part.path())?;
         // Let go with the process: nobody takes it for abandoned before. Not every file system has locks.
@@ -141,6 +147,31 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.replace()
 }
 
+/// The same for a file that everybody may read from the moment that it has its name.
+///
+/// # Errors
+/// As [`PrivateFile::replace`].
+pub fn publish(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = PrivateFile::begin(path)?;
+    file.write_all(bytes)?;
+    file.sync()?;
+    file.file.get_ref().set_permissions(Permissions::from_mode(READABLE))?;
+    file.replace()
+}
+
+/// Checks that a file could be written there now. What runs that were killed left in the making beside it is removed.
+///
+/// # Errors
+/// As [`PrivateFile::begin`] and [`PrivateFile::replace`].
+pub fn check_room(path: &Path) -> io::Result<()> {
+    check_place(path)?;
+    let made = PrivateFile::begin(path)?;
+    let names = fs::read_dir(folder_of(&made.whole)).into_iter().flatten().filter_map(Result::ok);
+    let ours = names.filter(|name| name.file_name().to_string_lossy().starts_with(PART));
+    ours.map(|name| name.path()).filter(|part| is_abandoned(part)).for_each(|part| drop(fs::remove_file(part)));
+    Ok(())
+}
+
 /// Writes a whole file where there is none.
 ///
 /// # Errors
@@ -212,8 +243,11 @@ pub fn folder(path: &Path) -> io::Result<()> {
 
 /// A new name is on the disk when its folder is. Not every file system can say so, and the file itself is there.
 fn sync_folder(path: &Path) {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    let _ = File::open(folder_of(path)).and_then(|folder| folder.sync_all());
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]

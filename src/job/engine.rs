@@ -18,7 +18,7 @@ use crate::change::anchor;
 use crate::change::apply::{FailedTransaction, apply_batch};
 use crate::change::plan::{Counts, SHOWN};
 use crate::change::waiting::PERSON;
-use crate::change::{Author, ChangeError, now, suppress};
+use crate::change::{Author, Change, ChangeError, now, suppress};
 use crate::layout::Engine;
 use crate::memory::agreeing;
 use crate::store::Store;
@@ -38,6 +38,8 @@ const LAG: f64 = 10.0;
 const PLANNED_AT_MOST: u32 = 8;
 /// Rows that may be set aside in any case; beyond that, one in a hundred.
 const SET_ASIDE: u64 = 100;
+/// Sum of the changes that could not be written: the rows still need them.
+const REFUSED: &str = "refused";
 /// Times that a job is gone through again for rows that came meanwhile.
 const PASSES: u32 = 2;
 
@@ -181,7 +183,7 @@ impl Runner<'_> {
             )));
             let mut sums = self.held.sums();
             // They are counted again.
-            backfill::LEFT_OUT.iter().for_each(|why| drop(sums.remove(*why)));
+            backfill::LEFT_OUT.iter().chain([&REFUSED]).for_each(|why| drop(sums.remove(*why)));
             self.held.row.place = json!({ "at": self.job.begin(), "sums": sums }).to_string();
         }
     }
@@ -302,20 +304,16 @@ impl Runner<'_> {
         Ok(applied)
     }
 
-    /// Sets the one row of a batch aside and goes on behind it.
+    /// Sets the rows of a batch aside that are changed together, and goes on behind them.
     async fn skip(&mut self, batch: &JobBatch, problem: &str) -> Result<(), Stop> {
         let mut without = batch.clone();
         without.plan.mutations.clear();
         without.plan.trail.clear();
         without.plan.changes_total = 0;
         without.plan.counts.clear();
-        let row = batch.plan.changes.first();
-        without.bad.push(BadRow {
-            entity: row.map(|c| c.entity.clone()).unwrap_or_default(),
-            id: row.map(|c| c.id.clone()).unwrap_or_default(),
-            problem: problem.to_owned(),
-        });
-        without.plan.changes.clear();
+        without.plan.facts = json!({ REFUSED: batch.plan.changes_total });
+        let aside = |change: Change| BadRow { entity: change.entity, id: change.id, problem: problem.to_owned() };
+        without.bad.extend(std::mem::take(&mut without.plan.changes).into_iter().map(aside));
         let began = Instant::now();
         loop {
             match self.apply(&without).await? {
@@ -574,12 +572,16 @@ impl Runner<'_> {
         }
     }
 
-    /// Rows that still need the job and were not set aside; none when told to stop meanwhile.
+    /// Changes that could not be written.
+    fn refused(&self) -> u64 {
+        self.held.sums().get(REFUSED).and_then(Value::as_u64).unwrap_or_default()
+    }
+
+    /// Rows that still need the job and were not refused; none when told to stop meanwhile.
     async fn left(&mut self) -> Result<Option<u64>, Stop> {
         let (store, job) = (self.store, self.job);
         let plan = self.beating(async { look(store, job).await }).await?;
-        let aside = self.held.row.quarantined.max(0) as u64;
-        Ok(plan.map(|plan| (plan.changes_total as u64).saturating_sub(aside)))
+        Ok(plan.map(|plan| (plan.changes_total as u64).saturating_sub(self.refused())))
     }
 
     /// Returns the reason why entries of this run cannot be undone; `None` when they can.
@@ -591,13 +593,17 @@ impl Runner<'_> {
         let (store, job) = (self.store, self.job);
         let Some(found) = self.beating(job.verify(store)).await? else { return self.stop_here().await };
         let mut checks = Vec::new();
-        if job.is_planned_again() {
-            let words = match (left, found.is_empty()) {
-                (0, true) => "none".to_owned(),
-                (0, false) => "none that this job writes".to_owned(),
-                _ => format!("{left}: they changed again meanwhile"),
+        let refused = self.refused();
+        if job.is_planned_again() || refused > 0 {
+            let words = match (left, refused) {
+                (0, 0) if found.is_empty() => "none".to_owned(),
+                (0, 0) => "none that this job writes".to_owned(),
+                (_, 0) => format!("{left}: they changed again meanwhile"),
+                (0, _) => format!("{refused}: they could not be written, and are set aside"),
+                _ => format!("{left}, which changed again meanwhile, and {refused}, which could not be written"),
             };
-            checks.push(JobCheck { what: "rows that still need it".to_owned(), ok: left == 0, found: words });
+            let ok = left == 0 && refused == 0;
+            checks.push(JobCheck { what: "rows that still need it".to_owned(), ok, found: words });
         }
         checks.extend(found);
         let verification = json!(checks).to_string();
@@ -643,7 +649,7 @@ impl Runner<'_> {
             counts: serde_json::from_str(&row.counts).unwrap_or_default(),
             changes: self.changes.changes,
             effects,
-            disclosures: self.job.disclosures(),
+            disclosures: self.job.disclosures().into_iter().chain(suppress::unknown(self.store).await?).collect(),
             checks: self.checks,
             set_aside: self.store.records().job_quarantine(&self.held.own, &row.id, SHOWN).await?,
             entries: row.first_seq.zip(row.last_seq),

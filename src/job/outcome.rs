@@ -39,6 +39,25 @@ impl JobOutcome {
         self.progress.state == JobState::Succeeded && self.checks.iter().all(|c| c.ok)
     }
 
+    /// Says what is not done, and how it is continued; none where everything is.
+    #[must_use]
+    pub fn shortfall(&self) -> Option<String> {
+        if self.is_complete() {
+            return None;
+        }
+        let (name, status) = (&self.progress.name, self.status());
+        Some(match self.progress.state {
+            JobState::Succeeded => {
+                format!("{name} is done, but looking at the result found what should not be: see `verification`")
+            }
+            JobState::Cancelled => {
+                let again = self.invocation.line(["backfill", name, "--apply"]);
+                format!("{name} is {status}, what was done stays: `{again}` starts it again")
+            }
+            _ => format!("{name} is {status}: `{}` resumes it", self.invocation.line(["backfill", "resume", name])),
+        })
+    }
+
     /// `applied`, `nothing to do`, `incomplete`, or the state that it stopped in.
     #[must_use]
     pub fn status(&self) -> &'static str {

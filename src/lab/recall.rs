@@ -21,7 +21,7 @@ use crate::recall::answer::{NO_POLICY, RecallAnswer, RecallRequest, RecalledItem
 use crate::recall::context::{Budget, TOKENS, ToldCollector, ToldRows};
 use crate::recall::features::{SoughtName, features, overlap, words};
 use crate::recall::keyword::{self, ComparedText};
-use crate::recall::rank::{self, LeftOut, ProvenQuery, RankedRow, Ranking};
+use crate::recall::rank::{self, LeftOut, MOST_ROWS, ProvenQuery, RankedRow, Ranking};
 use crate::recall::shortlist::{FirstRows, Placing, Shortlist, ShortlistEnd};
 use crate::store::Store;
 use crate::store::context::RecalledContext;
@@ -84,6 +84,7 @@ pub async fn ranked(store: &Store, request: &RecallRequest) -> Result<(RankedSit
     }
     let begun = Instant::now();
     let mut asked = ResolvedQuestion::of(store, request, kind).await?;
+    asked.notes.extend(request.limited());
     asked.notes.extend(idle(request));
     asked.notes.extend(unranked(store, request.ranking));
     let situation = millis_since(begun);
@@ -620,7 +621,7 @@ fn asking_words(asked: &ResolvedQuestion) -> Vec<String> {
 
 async fn cases(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) -> Result<RankedFind, LabError> {
     let BankedCases { filters, policy, k } = BankedCases::of(store, request, asked).await?;
-    let k = request.k.or(k).unwrap_or_else(|| request.rows());
+    let k = request.k.or(k).unwrap_or_else(|| request.rows()).min(MOST_ROWS);
     if let (None, false, Some(vector)) = (&policy, request.downweight, asked.vector.clone()) {
         return nearest_cases(store, k, (request, asked), &filters, &vector).await;
     }
@@ -643,7 +644,7 @@ async fn cases(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuest
         Some(among::weighed_down(ranked, poison))
     };
     let rows = CandidateRows { kind: Entity::Case, filters: &filters, columns, words: &words };
-    let looked_at = k.saturating_mul(16).saturating_add(64);
+    let looked_at = k.saturating_mul(16).min(k + MOST_ROWS).saturating_add(64);
     let mut room = looked_at;
     let mut sieve = CandidateSieve::new(asked, request);
     loop {

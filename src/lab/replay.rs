@@ -7,7 +7,7 @@ use crate::memory::{Entity, Row};
 use crate::recall::features::{SoughtName, words};
 use crate::recall::keyword::ComparedText;
 use crate::recall::rank::{self, RankedRow};
-use crate::recall::sequence::{OVERFETCH, sequence};
+use crate::recall::sequence::sequence;
 use crate::recall::shortlist::{FoundLikeness, ShortlistEnd};
 use crate::store::Store;
 
@@ -29,7 +29,7 @@ pub struct TopicReplay {
     pub candidates: usize,
 }
 
-/// Replays a topic: of the 2 x `limit` most relevant episodes those above 0.5, the best `limit`, by start time.
+/// Replays a topic: of the `limit` most relevant episodes, [`rank::MOST_ROWS`] at most, those above 0.5, by start time.
 ///
 /// Relevance is the cosine where the topic has a vector, else the share of its words that the episode holds, rare words
 /// counting more; an episode of just that topic has 1.
@@ -43,6 +43,7 @@ pub async fn replay(
     agent: Option<&str>,
     limit: usize,
 ) -> Result<TopicReplay, LabError> {
+    let limit = limit.min(rank::MOST_ROWS);
     let filters = owner(agent, None);
     let vector = vector.filter(|_| store.embeddings().has_vectors(Entity::Episode));
     let asked =
@@ -61,7 +62,7 @@ pub async fn replay(
     let mut known = None;
     let mut candidates;
     let found = loop {
-        let mut list = measure.shortlist(limit.saturating_mul(OVERFETCH), &place).again(known);
+        let mut list = measure.shortlist(limit, &place).again(known);
         candidates = 0;
         rows.each(store, |row| {
             candidates += 1;

@@ -521,7 +521,7 @@ impl LayoutReader<'_> {
         self.check_keys(
             table,
             &key,
-            &[&["refuse", "insert", "touch", "copies", "times", "numbered", "remove"], extra].concat(),
+            &[&["refuse", "insert", "touch", "copies", "times", "numbered", "keeps_vector", "remove"], extra].concat(),
         );
         let texts = |reader: &mut Self, name: &str| -> Vec<String> {
             reader.texts(table, &key, name).into_iter().map(|(_, text)| text).collect()
@@ -535,6 +535,7 @@ impl LayoutReader<'_> {
             remove: self.removal(table, &key),
             times: self.times(table, &key),
             numbered: self.boolean(table, &key, "numbered"),
+            keeps_vector: self.boolean(table, &key, "keeps_vector"),
             event: self.text(table, &key, "event"),
             actions: table.get("actions").map(|n| self.pairs(n, &join(&key, "actions"))).unwrap_or_default(),
         })

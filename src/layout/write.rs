@@ -24,6 +24,8 @@ pub struct Write {
     pub remove: Removal,
     /// Spelling of times whose column is text.
     pub times: TimeSpelling,
+    /// The store's own reader fails where a row has no vector: an edit leaves that of the earlier text.
+    pub keeps_vector: bool,
     /// The engine numbers the rows; otherwise a new row gets a UUID.
     pub numbered: bool,
     /// Episodes: a new one is no row of its own; it is appended to its run's event log as an event of this kind.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::context::{ContextRow, ToldRows};
-use super::rank::{LeftOut, RankedRow, Ranking};
+use super::rank::{self, LeftOut, MOST_ROWS, RankedRow, Ranking};
 use crate::memory::Row;
 use crate::memory::feedback::ScoreSum;
 use crate::memory::query::ShownFinding;
@@ -85,7 +85,13 @@ impl RecallRequest {
     /// Rows at most, unless the bank is set to another number.
     #[must_use]
     pub fn rows(&self) -> usize {
-        self.k.unwrap_or_else(|| self.ranking.default_k())
+        self.k.unwrap_or_else(|| self.ranking.default_k()).min(MOST_ROWS)
+    }
+
+    /// Says that fewer rows are given than the request asks for.
+    #[must_use]
+    pub fn limited(&self) -> Option<String> {
+        self.k.filter(|k| *k > MOST_ROWS).map(|_| rank::limited())
     }
 
     /// Returns the policy that the request asks for.

@@ -12,6 +12,8 @@ use crate::memory::{Entity, Row};
 
 /// Cosine to a chosen row above which a candidate gives way to it.
 pub const NEAR_DUPLICATE: f64 = 0.95;
+/// Rows that a recall or a replay gives at most: what ranks them is held until the last candidate is read.
+pub const MOST_ROWS: usize = 10_000;
 /// Rows that agents get of a case bank.
 pub const CASES: usize = 4;
 /// Rows that agents get of similar episodes.
@@ -242,6 +244,12 @@ pub fn sort<R: Borrow<Row>>(rows: &mut [RankedRow<R>]) {
             .then_with(|| time_of(other).cmp(&time_of(one)))
             .then_with(|| one.id().cmp(other.id()))
     });
+}
+
+/// Says that no more rows are ranked.
+#[must_use]
+pub fn limited() -> String {
+    format!("only the first {MOST_ROWS} rows are ranked: `list` and `export` give all")
 }
 
 fn time_of(row: &Row) -> Option<&str> {

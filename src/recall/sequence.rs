@@ -4,15 +4,12 @@ use super::rank::RankedRow;
 
 /// Relevance that an episode must exceed to belong to a topic.
 pub const RELEVANT: f64 = 0.5;
-/// Number of episodes that are looked at for each one shown.
-pub const OVERFETCH: usize = 2;
 
-/// The sequence of a topic: of the 2 x `limit` best, those of relevance above 0.5, the most relevant `limit` of them, by
-/// start time. Cut before it is put in order of time: cutting afterwards would drop the newest. `ranked` is in order.
+/// The sequence of a topic: of the `limit` most relevant episodes those of relevance above 0.5, by start time. `ranked` is in
+/// order of relevance, and is cut before it is put in order of time: cutting afterwards would drop the newest.
 #[must_use]
 pub fn sequence(ranked: Vec<RankedRow>, limit: usize) -> Vec<RankedRow> {
-    let relevant = ranked.into_iter().take(limit.saturating_mul(OVERFETCH)).filter(|r| r.score.total > RELEVANT);
-    let mut shown: Vec<RankedRow> = relevant.take(limit).collect();
+    let mut shown: Vec<RankedRow> = ranked.into_iter().filter(|r| r.score.total > RELEVANT).take(limit).collect();
     shown.sort_by(|a, b| (a.row.text("started_at"), a.row.id()).cmp(&(b.row.text("started_at"), b.row.id())));
     shown
 }

@@ -12,6 +12,9 @@ use crate::memory::Row;
 /// Rows held at most beside those that are wanted: about 60 MB of whole episodes.
 const HELD: usize = 16_384;
 
+/// Rows of a group that are sorted out together at most.
+const SLACK: usize = 4_096;
+
 /// Bytes of texts in held rows from which those are looked through that need not be held.
 const BYTES: usize = 32 << 20;
 
@@ -134,6 +137,7 @@ impl<'a> Shortlist<'a> {
         if self.overflown {
             return;
         }
+        let crowd = self.crowd();
         let group = self.groups.entry(key).or_default();
         if !self.by_likeness && group.floor.is_some_and(|floor| ranked.score.total < floor) {
             return;
@@ -141,12 +145,18 @@ impl<'a> Shortlist<'a> {
         self.bytes += text_bytes(&ranked.row);
         group.rows.push(ranked);
         self.kept += 1;
-        if group.rows.len() > self.room.saturating_mul(4).max(64) {
+        if group.rows.len() > crowd {
             self.kept -= group.prune(self.room, self.by_likeness);
         }
-        if self.kept > HELD.saturating_add(self.room.saturating_mul(4)) || self.bytes > self.full {
+        if self.kept > HELD.saturating_add(crowd) || self.bytes > self.full {
             self.make_room();
         }
+    }
+
+    /// Rows of a group beyond which those that it does not need are sorted out.
+    fn crowd(&self) -> usize {
+        let needed = if self.by_likeness { self.room.saturating_mul(2) } else { self.room };
+        needed.saturating_add(self.room.saturating_mul(3).clamp(48, SLACK))
     }
 
     /// Drops what no group needs; gives up where that leaves too much, until the words' counts are known.

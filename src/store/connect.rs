@@ -91,6 +91,8 @@ pub struct OpenOptions {
     /// Time that a server may take to let us in, when the words that name it say nothing; zero means as long as it
     /// takes, `None` means `PGCONNECT_TIMEOUT` or ten seconds.
     pub connect_timeout: Option<Duration>,
+    /// Command whose first line is a password of the servers, for when they no longer take the one that they were named with.
+    pub password_command: Option<String>,
     /// A standby that follows the database, where rows are looked at.
     pub replica: Option<Target>,
     /// A companion database to attach beside a palace, when it exists.
@@ -112,6 +114,7 @@ impl Default for OpenOptions {
             connections: 1,
             statement_timeout: None,
             connect_timeout: None,
+            password_command: None,
             replica: None,
             companion: None,
             anchors: None,
@@ -249,7 +252,7 @@ impl Store {
         if let Some(replica) = &options.replica {
             let beside = Store::open_one(replica, options).await?;
             let is_it = async { Ok::<_, StoreError>(store.identity().await?.0.is(&beside.identity().await?.0)) };
-            if !is_it.await.unwrap_or(false) {
+            if !is_it.await.unwrap_or(false) || parted(&beside, started(&store.sessions).await).await {
                 return Err(no_standby(replica, target));
             }
             store.notes.push(looked_at_in(replica));
@@ -273,8 +276,9 @@ impl Store {
         let followed = tokio::time::timeout(PATIENCE, identity_of(target, options));
         let (store, followed) = tokio::join!(Store::open_one(replica, options), followed);
         let store = store?;
-        if let Ok(Some(followed)) = followed
-            && store.identity().await.is_ok_and(|(looked_at, _)| followed.differs(&looked_at))
+        if let Ok(Some((followed, since))) = followed
+            && (store.identity().await.is_ok_and(|(looked_at, _)| followed.differs(&looked_at))
+                || parted(&store, since).await)
         {
             return Err(no_standby(replica, target));
         }
@@ -404,8 +408,15 @@ impl LayoutChoice {
             return Ok(LayoutChoice::Any(own));
         }
         let known = builtin::all().map_err(OpenError::Layout)?;
-        let named = options.layouts.iter().map(|name| layout_named(name, &known, &own));
-        Ok(LayoutChoice::Named(named.collect::<Result<_, _>>()?))
+        let mut named: Vec<Layout> = Vec::new();
+        for name in &options.layouts {
+            let layout = layout_named(name, &known, &own)?;
+            // Two of one name could not be told apart, and one that is named twice is one.
+            if named.iter().all(|other| other.name != layout.name) {
+                named.push(layout);
+            }
+        }
+        Ok(LayoutChoice::Named(named))
     }
 
     /// The layouts to try on a database.
@@ -446,7 +457,10 @@ fn layout_named(name: &str, known: &[Layout], own: &[Layout]) -> Result<Layout, 
     if let Some(layout) = known.iter().chain(own).find(|l| l.name == *name) {
         return Ok(layout.clone());
     }
-    if Path::new(name).extension().is_some() || Path::new(name).exists() {
+    if Path::new(name).extension().is_some() && !Path::new(name).exists() {
+        return Err(OpenError::UnknownLayout(name.to_owned(), ", and no such file".to_owned()));
+    }
+    if Path::new(name).exists() {
         let text = input_file::read_text(Path::new(name), SETTINGS_BYTES)
             .map_err(|e| OpenError::LayoutFile(name.to_owned(), e.to_string()))?;
         return parse(name, &text).map_err(OpenError::Layout);
@@ -686,21 +700,41 @@ fn looked_at_in(replica: &Target) -> String {
 }
 
 fn no_standby(replica: &Target, target: &Target) -> OpenError {
-    let message = format!("it is no standby of {}, as far as both servers say; check `read`", target.shown());
+    let message = format!("it does not follow {}, as far as both servers say; check `read`", target.shown());
     OpenError::Other { location: replica.shown(), message }
 }
 
-/// Identity of a database; none where it does not say.
-async fn identity_of(target: &Target, options: &OpenOptions) -> Option<Identity> {
+/// Identity of a database, and when its server was started; none where it does not say.
+async fn identity_of(target: &Target, options: &OpenOptions) -> Option<(Identity, Option<String>)> {
     match target {
-        Target::File(path) => Some(Identity::of_file(path)),
-        Target::Postgres(url) => identity::of_server(&open_postgres(url, options).await.ok()?.sessions).await.ok(),
+        Target::File(path) => Some((Identity::of_file(path), None)),
+        Target::Postgres(url) => {
+            let sessions = open_postgres(url, options).await.ok()?.sessions;
+            Some((identity::of_server(&sessions).await.ok()?, started(&sessions).await))
+        }
     }
+}
+
+/// Time at which a server was started: two names of one server tell the same.
+async fn started(sessions: &Sessions) -> Option<String> {
+    let rows = sessions.fetch("SELECT extract(epoch FROM pg_postmaster_start_time())::text", &[]).await.ok()?;
+    match rows.into_iter().next()?.into_iter().next()? {
+        FetchedValue::Text(time) => Some(time),
+        _ => None,
+    }
+}
+
+/// Whether a server follows nobody any more and is not the other one, which started at that time.
+async fn parted(beside: &Store, other: Option<String>) -> bool {
+    let follows = beside.engine() == Engine::Sqlite || beside.notes.iter().any(|note| note == STANDBY);
+    !follows && other.is_some() && started(&beside.sessions).await != other
 }
 
 async fn open_postgres(words: &str, options: &OpenOptions) -> Result<OpenedConnection, OpenError> {
     let named = Server::named(words, options.connect_timeout, options.statement_timeout);
-    let server = Arc::new(named.map_err(OpenError::Url)?);
+    let mut server = named.map_err(OpenError::Url)?;
+    server.password_command.clone_from(&options.password_command);
+    let server = Arc::new(server);
     let opened = Sessions::open(Opener::Postgres(Arc::clone(&server)), options.connections).await;
     let said = |error: &sqlx::Error| location::without_user(&explain(error), words);
     let sessions = opened.map_err(|error| match classified(&location::shown(words), &error, said(&error)) {
@@ -712,6 +746,7 @@ async fn open_postgres(words: &str, options: &OpenOptions) -> Result<OpenedConne
     })?;
     location::let_in(words);
     let mut notes = server.notes.clone();
+    notes.extend(server.plain.clone());
     notes.extend(server.choice().map(|host| format!("of the hosts that were named, this is {host}")));
     Ok(OpenedConnection { sessions, notes, blocked: None, copy: None, companion: None })
 }

@@ -154,6 +154,15 @@ impl ForesightReader<'_> {
             columns
                 .insert(0, ForeseenColumn { name: number.to_string(), declared: "INTEGER".to_owned(), default: None });
         }
+        let is_told = columns.iter().any(|column| column.name.eq_ignore_ascii_case("rowid"));
+        if self.store.engine() == Engine::Sqlite
+            && !is_told
+            && !self.store.sessions.fetch(NUMBERED, &params).await?.is_empty()
+        {
+            // Lists put rows in order by it where nothing else does.
+            columns
+                .insert(0, ForeseenColumn { name: "rowid".to_owned(), declared: "INTEGER".to_owned(), default: None });
+        }
         if self.store.engine() == Engine::Postgres {
             let known = self.store.catalog.exactly(&table.schema, &table.name);
             let place = |(name, declared): &(String, String)| ForeseenColumn {
@@ -216,6 +225,9 @@ fn values_of(mutation: &Mutation) -> usize {
         Mutation::Revise(revise) => (2 * revise.key.len() + revise.columns.len()) * revise.rows.len(),
     }
 }
+
+/// A row where SQLite numbers the rows of a table.
+const NUMBERED: &str = "SELECT 1 FROM pragma_table_list WHERE name = $1 AND schema = $2 AND type = 'table' AND wr = 0";
 
 /// The statement that lists the columns of a table: name, type, default. Computed ones are among them: readers may look
 /// at them.

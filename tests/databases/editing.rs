@@ -2,6 +2,7 @@
 //! engines.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 
 use mnemoscope::change::operation::Pruning;
 use mnemoscope::change::{self, ChangeError, Operation, Plan, Receipt, feedback, undo};
@@ -655,6 +656,49 @@ fn what_is_kept_long_enough_goes_once_and_comes_back_whole() {
 }
 
 #[test]
+fn work_that_is_left_undone_is_a_problem_of_the_run() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let folder = tempfile::tempdir().expect("a folder");
+            let database = address(&world);
+            meddle(&world, "UPDATE episodes SET canvas_action_count = 99").await;
+            let (code, planned, words) = run(folder.path(), &["-d", &database, "backfill", "aggregates"]);
+            assert_eq!(code, Some(0), "{words}");
+            let due = planned["changes_total"].as_u64().expect("a number");
+            assert!(due > 0);
+            let refusing = if matches!(world.target, Target::File(_)) {
+                "CREATE TRIGGER no BEFORE UPDATE ON episodes BEGIN SELECT raise(ABORT, 'no'); END"
+            } else {
+                "ALTER TABLE episodes ADD CONSTRAINT no CHECK (id IS NULL) NOT VALID"
+            };
+            meddle(&world, refusing).await;
+            let (code, receipt, words) = run(folder.path(), &["-d", &database, "backfill", "aggregates", "--apply"]);
+            assert_eq!((code, &receipt["status"]), (Some(6), &json!("incomplete")), "{words}");
+            assert_eq!(receipt["verification"][0]["ok"], false, "{receipt:#}");
+            meddle(&world, "UPDATE memory_jobs SET state = 'running', ended_at = NULL, owner = NULL").await;
+            let figures = folder.path().join("figures.prom");
+            let arguments = ["-d", &database, "jobs", "run", "--metrics", figures.to_str().expect("a path")];
+            let (code, shown, words) = run(folder.path(), &arguments);
+            assert_eq!((code, shown["problems"].as_array().map(Vec::len)), (Some(6), Some(1)), "{words}");
+            let text = std::fs::read_to_string(&figures).expect("figures");
+            assert!(text.contains("mnemoscope_problems 1\n"), "{text}");
+            assert!(text.contains("mnemoscope_job_checks_failed{job=\"aggregates\",state=\"succeeded\"} 1"), "{text}");
+            // What is asked for is read before anything is done.
+            let rules = folder.path().join("retention.toml");
+            std::fs::write(&rules, "shares = 1.0").expect("rules");
+            let wrong = [&arguments[..4], &["--retention", rules.to_str().expect("a path")]].concat();
+            meddle(&world, "UPDATE memory_jobs SET state = 'running', ended_at = NULL, owner = NULL").await;
+            let (code, _, words) = run(folder.path(), &wrong);
+            assert_eq!(code, Some(2), "{words}");
+            let (_, listed, _) = run(folder.path(), &["-d", &database, "backfill"]);
+            let jobs = listed["backfills"].as_array().expect("jobs");
+            let job = jobs.iter().find(|job| job["name"] == "aggregates").expect("the job");
+            assert_eq!(job["run"]["state"], "running");
+        }
+    });
+}
+
+#[test]
 fn due_work_is_done_without_a_console_and_figures_are_written() {
     block_on(async {
         for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
@@ -684,6 +728,9 @@ fn due_work_is_done_without_a_console_and_figures_are_written() {
             {
                 assert!(text.contains(line), "{line}: {text}");
             }
+            assert!(text.contains("mnemoscope_problems 0\n"), "{text}");
+            let mode = std::fs::metadata(&figures).expect("figures").permissions().mode();
+            assert_eq!(mode & 0o777, 0o644, "a collector of another account reads it");
             let figure = |line: &&str| {
                 let (name, value) = line.rsplit_once(' ').expect("a name and a value");
                 name.starts_with("mnemoscope_") && value.parse::<f64>().is_ok()
@@ -717,7 +764,7 @@ fn due_work_is_done_without_a_console_and_figures_are_written() {
             let nowhere = folder.path().join("no-folder/figures.prom");
             let (code, shown, words) =
                 run(folder.path(), &[&arguments[..6], &[nowhere.to_str().expect("a path")]].concat());
-            assert_eq!((code, shown["retention"].as_array().map(Vec::len)), (Some(1), Some(0)), "{words}");
+            assert_eq!((code, &shown["retention"]), (Some(1), &json!(null)), "nothing is done before: {words}");
             meddle(&world, "DELETE FROM memory_audit WHERE seq = (SELECT max(seq) FROM memory_audit)").await;
             run(folder.path(), &arguments);
             let text = std::fs::read_to_string(&figures).expect("figures");

@@ -887,7 +887,11 @@ fn any_number_of_rows_may_be_asked_for() {
         let (_, words, code) =
             ran(world.folder.path(), "", None, &["recall", "words", "--ranking", ranking, "-k", &most]);
         assert!(matches!(code, 0 | 5) && !words.contains("panicked"), "{ranking}: {words}");
-        assert!(ranking != "cases" || !ids(&shown).is_empty());
+        let notes = shown["query"]["notes"].to_string();
+        assert!(
+            ranking != "cases" || !ids(&shown).is_empty() && notes.contains("only the first 10000 rows"),
+            "{notes}"
+        );
     }
 }
 

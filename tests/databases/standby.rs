@@ -187,5 +187,5 @@ fn a_console_gets_both_and_waits_for_what_it_changed() {
     // Another server is no standby of this one.
     let Some(other) = Database::fresh() else { return };
     let refused = opened(other.url()).expect_err("another server").to_string();
-    assert!(refused.contains("no standby of"), "{refused}");
+    assert!(refused.contains("does not follow"), "{refused}");
 }

@@ -4,20 +4,14 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use clap::builder::StyledStr;
 use clap::{Arg, Command, CommandFactory as _};
-use mnemoscope::cli::args::Cli;
+use mnemoscope::cli::{args::Cli, man};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/commands.md");
 
 /// One line of help, safe in a table.
-fn line(help: Option<&StyledStr>) -> String {
-    help.map(ToString::to_string)
-        .unwrap_or_default()
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
-        .replace('|', "\\|")
+fn line(help: &str) -> String {
+    help.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }
 
 /// An option or an argument as it is typed.
@@ -39,7 +33,7 @@ fn table<'a>(page: &mut String, args: impl Iterator<Item = &'a Arg>) {
         page.push_str("| option | meaning |\n|---|---|\n");
     }
     for arg in &shown {
-        writeln!(page, "| `{}` | {} |", spelled(arg), line(arg.get_help())).expect("a text");
+        writeln!(page, "| `{}` | {} |", spelled(arg), line(&man::meaning(arg))).expect("a text");
     }
     if !shown.is_empty() {
         page.push('\n');
@@ -47,7 +41,8 @@ fn table<'a>(page: &mut String, args: impl Iterator<Item = &'a Arg>) {
 }
 
 fn section(page: &mut String, name: &str, command: &Command) {
-    write!(page, "## {name}\n\n{}.\n\n", line(command.get_about())).expect("a text");
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    write!(page, "## {name}\n\n{}.\n\n", line(&about)).expect("a text");
     table(page, command.get_arguments().filter(|arg| !arg.is_global_set()));
     for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
         section(page, &format!("{name} {}", below.get_name()), below);

@@ -15,6 +15,7 @@ pub fn about(name: &str) -> MentionText {
         is(&["name", "username", "firstname", "lastname", "surname", "fullname", "nickname", "author", "speaker"]);
     MentionText {
         people: names_person(name),
+        exact: is_exact(&words),
         names: names && !is(&["file", "agent", "table", "tool", "model", "host", "event", "component"]),
         sessions: is(&["session", "sessions", "conversation", "thread", "chat"]),
         profiles: is(&["profile", "profiles", "bank"]),
@@ -22,11 +23,57 @@ pub fn about(name: &str) -> MentionText {
     }
 }
 
-/// Judges by its name and by the layout what a column is about.
+/// Columns of which the layout or a foreign key says what they name.
+#[derive(Debug, Default)]
+pub struct NamingColumns {
+    /// Those that hold the id of a person and nothing else: what is only part of such a value names somebody else.
+    pub people: HashSet<(TableName, String)>,
+    /// Those that hold the id of something else.
+    pub others: HashSet<(TableName, String)>,
+    /// Those that hold the name of an agent or an application: whoever is called the same is not meant.
+    pub agents: HashSet<(TableName, String)>,
+}
+
+/// Judges by its name, by the layout and by foreign keys what a column is about.
 #[must_use]
-pub fn place_of(table: &TableName, column: &str, of_people: &HashSet<(TableName, String)>) -> MentionText {
-    let told = about(column);
-    MentionText { people: told.people || of_people.contains(&(table.clone(), column.to_owned())), ..told }
+pub fn place_of(table: &TableName, column: &str, naming: &NamingColumns) -> MentionText {
+    let (told, place) = (about(column), (table.clone(), column.to_owned()));
+    let is_known = naming.people.contains(&place);
+    let is_other = !is_known && naming.others.contains(&place);
+    MentionText { people: is_known || told.people && !is_other, exact: is_known || told.exact && !is_other, ..told }
+}
+
+/// Words by which a person is called, so that a place of that name holds the person's id.
+const PEOPLE: &[&str] = &[
+    "user", "person", "people", "customer", "owner", "account", "member", "employee", "client", "patient", "username",
+    "sub",
+];
+
+/// Whether something is called after people and nothing else.
+#[must_use]
+pub fn is_of_people(name: &str) -> bool {
+    words(name).iter().map(|word| bare(word)).any(|word| PEOPLE.contains(&word))
+}
+
+/// Whether a name says that ids of one kind stand there, and nothing else: `userId` does, and `user_turn` does not.
+fn is_exact(words: &[String]) -> bool {
+    const IDS: &[&str] = &["id", "uid", "uuid", "guid", "key", "ref"];
+    let is_id = |word: &str| IDS.contains(&word.strip_suffix('s').unwrap_or(word));
+    let told: Vec<&str> = words.iter().filter(|word| !is_id(word)).map(|word| bare(word)).collect();
+    let all = |known: &[&str]| !told.is_empty() && told.iter().all(|word| known.contains(word));
+    let names_id = words.iter().any(|word| is_id(word) || word.ends_with("id"));
+    all(PEOPLE)
+        || all(&["session", "conversation", "thread", "chat"])
+        || all(&["profile", "bank"])
+        || matches!(words, [_, by] if by == "by")
+        || names_id && !told.is_empty() && told.iter().all(|word| is_personal(word))
+}
+
+/// A word in the singular, without the `id` that it may end with.
+fn bare(word: &str) -> &str {
+    let bare = word.strip_suffix("id").unwrap_or(word);
+    // One `s` is a plural; two belong to the word, as in `address`.
+    bare.strip_suffix('s').filter(|rest| !rest.ends_with('s')).unwrap_or(bare)
 }
 
 /// Judges what a text within a value is about: by the nearest key, and for a list of values by the column.
@@ -121,6 +168,12 @@ pub fn names_person(name: &str) -> bool {
         "flag",
         "visible",
         "confirmed",
+        "turn",
+        "index",
+        "sequence",
+        "position",
+        "rank",
+        "total",
     ];
     looks_personal(name) && !words(name).iter().any(|word| OF_A_PERSON.contains(&word.as_str()))
 }
@@ -134,53 +187,7 @@ pub fn looks_personal(column: &str) -> bool {
     if words.len() > 4 {
         return false;
     }
-    let about = |word: &String| {
-        let bare = word.strip_suffix("id").unwrap_or(word);
-        // One `s` is a plural; two belong to the word, as in `address`.
-        let plural = bare.strip_suffix('s').filter(|rest| !rest.ends_with('s'));
-        let word = plural.unwrap_or(bare);
-        matches!(
-            word,
-            "user"
-                | "person"
-                | "people"
-                | "customer"
-                | "owner"
-                | "subject"
-                | "account"
-                | "author"
-                | "member"
-                | "contact"
-                | "employee"
-                | "client"
-                | "patient"
-                | "email"
-                | "mail"
-                | "phone"
-                | "mobile"
-                | "address"
-                | "addresse"
-                | "username"
-                | "birthday"
-                | "birthdate"
-                | "firstname"
-                | "lastname"
-                | "surname"
-                | "fullname"
-                | "sub"
-                | "ssn"
-                | "participant"
-                | "assignee"
-                | "reviewer"
-                | "approver"
-                | "requester"
-                | "reporter"
-                | "sender"
-                | "recipient"
-                | "attendee"
-                | "speaker"
-        )
-    };
+    let about = |word: &String| is_personal(bare(word));
     // What agents are called is not about people.
     !words.iter().any(|word| word == "agent")
         && (words.iter().any(about)
@@ -189,9 +196,65 @@ pub fn looks_personal(column: &str) -> bool {
             || lower.contains("last_name"))
 }
 
+/// Whether a word is of somebody, or of how to reach somebody.
+fn is_personal(word: &str) -> bool {
+    const MORE: &[&str] = &[
+        "subject",
+        "author",
+        "contact",
+        "email",
+        "mail",
+        "phone",
+        "mobile",
+        "address",
+        "addresse",
+        "birthday",
+        "birthdate",
+        "firstname",
+        "lastname",
+        "surname",
+        "fullname",
+        "ssn",
+        "participant",
+        "assignee",
+        "reviewer",
+        "approver",
+        "requester",
+        "reporter",
+        "sender",
+        "recipient",
+        "attendee",
+        "speaker",
+    ];
+    PEOPLE.contains(&word) || MORE.contains(&word)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_says_more_than_whose_id_it_is_is_not_exact() {
+        for (name, exact) in [
+            ("user_id", true),
+            ("userIds", true),
+            ("userid", true),
+            ("customer", true),
+            ("created_by", true),
+            ("author_id", true),
+            ("thread_id", true),
+            ("session", true),
+            ("author", false),
+            ("speaker", false),
+            ("user_turn_number", false),
+            ("user_session_id", false),
+            ("session_type", false),
+            ("user_name", false),
+            ("id", false),
+        ] {
+            assert_eq!(about(name).exact, exact, "{name}");
+        }
+    }
 
     #[test]
     fn columns_that_name_people_are_told_from_those_about_them() {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::column_words::{NamingColumns, is_of_people};
 use super::id_set::IdSet;
 use super::taken::{GoingRows, TakenRows, ranges, room};
 use crate::change::ChangeError;
@@ -533,9 +534,9 @@ pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, S
     rules.chain(handles).chain(foreign).chain(keys).collect()
 }
 
-/// Columns that hold the id of a person and nothing else: what is only part of such a value names somebody else.
+/// Columns of which the layout or a foreign key says whether they hold the id of a person.
 #[must_use]
-pub fn people_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, String)> {
+pub fn naming_columns(store: &Store, relations: &Relations) -> NamingColumns {
     let erasure = &store.recognised().erasure;
     let owners =
         erasure.rules.iter().filter(|r| r.of.is_none() && r.inside.is_whole() && r.action != EraseAction::Remove);
@@ -546,7 +547,30 @@ pub fn people_columns(store: &Store, relations: &Relations) -> HashSet<(TableNam
     let refers = pairs.filter(|(f, (_, to))| found.contains(&(f.to.clone(), (*to).clone())));
     let refers: Vec<(TableName, String)> = refers.map(|(f, (column, _))| (f.from.clone(), column.clone())).collect();
     found.extend(refers);
-    found
+    // A table of people that the layout does not know is one too.
+    let elsewhere = relations.foreign.iter().filter(|f| !is_of_people(&f.to.name));
+    let foreign = elsewhere.flat_map(|f| f.columns.iter().map(|column| (f.from.clone(), column.clone())));
+    let of_person = |of: &TableKey| is_of_people(&of.1) || erasure.handles.iter().any(|h| h.table == *of);
+    let of_row = |r: &&BoundRule| r.inside.is_whole() && r.of.as_ref().is_some_and(|of| !of_person(of));
+    let ruled = erasure.rules.iter().filter(of_row);
+    let ruled = ruled.map(|r| (name(&r.table), r.column.clone()));
+    let others = foreign.chain(ruled).collect();
+    let agent_column = |source: &crate::layout::BoundSource| {
+        let column = if source.entity == Entity::Agent { "id" } else { "agent_id" };
+        plain_column(source, column).map(|(column, _)| (table_of(source), column.to_owned()))
+    };
+    let mut agents: HashSet<(TableName, String)> = store.recognised().sources.iter().filter_map(agent_column).collect();
+    // Tables that are no source have them by the same name.
+    let named =
+        |name: &String| agents.iter().any(|(_, agent)| agent == name) && found.iter().all(|(_, own)| own != name);
+    let tables = relations.tables.iter().filter_map(|table| store.catalog().exactly(&table.schema, &table.name));
+    let columns =
+        tables.flat_map(|t| t.columns.iter().map(move |c| (TableName::new(t.schema.clone(), t.name.clone()), &c.name)));
+    let alike: Vec<(TableName, String)> =
+        columns.filter(|(_, name)| named(name)).map(|(table, name)| (table, name.clone())).collect();
+    agents.extend(alike);
+    agents.retain(|place| !found.contains(place));
+    NamingColumns { others, agents, people: found }
 }
 
 /// Rules for columns by which a layout hangs rows on an episode or a memory, where neither a rule nor a foreign key says what

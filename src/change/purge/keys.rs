@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use super::column_words::place_of;
 use super::effects::{KeptRows, NewValue};
 use super::graph::{Graph, name};
-use super::hit::ByteFind;
-use super::key_parts::{PersonKeyPart, certainty, parts, renamed};
+use super::hit::{ByteFind, Hit};
+use super::key_parts::{PersonKeyPart, parts, renamed};
 use super::mention::{self, MentionRefusals, Mentions, OUTSIDE};
 use super::search::{FoundPlaces, PersonSearch};
 use crate::change::ChangeError;
@@ -115,6 +116,8 @@ pub async fn find(
     for part in &parts_found {
         let FetchedValue::Text(text) = &part.raw else { continue };
         match decided(search, part, text) {
+            // A usual word is the key only where the column refers to it.
+            Mentions::Redact if part.hits.iter().any(Hit::is_common) => false,
             Mentions::Redact if !keys.follows(&part.table, &part.column, text) => keys.renamed.insert(text.clone()),
             Mentions::Leave => keys.kept.insert(text.clone()),
             Mentions::Redact | Mentions::Delete => false,
@@ -156,6 +159,8 @@ async fn of_table(
     if texts.is_empty() || by.is_empty() {
         return Ok(());
     }
+    let is_agent = |column: &String| search.about.naming.agents.contains(&(table.clone(), column.clone()));
+    let agents: HashSet<&String> = texts.iter().map(|(column, _)| column).filter(|column| is_agent(column)).collect();
     let mut read = by.clone();
     read.extend(texts.iter().map(|(column, _)| column.clone()));
     let wanted = WantedRows { table, columns: &read, when: None, subject: &[] };
@@ -164,6 +169,10 @@ async fn of_table(
         let parts = texts.iter().zip(values).filter_map(|((column, declared), raw)| {
             let FetchedValue::Text(text) = raw else { return None };
             let mut hits = parts(text.as_bytes(), search.matcher.find(text));
+            let whole = |hit: &Hit| (hit.start, hit.end) == (0, text.len());
+            if agents.contains(column) {
+                hits.retain(|hit| !whole(hit));
+            }
             hits.retain(|hit| hit.what != ByteFind::Row);
             (!hits.is_empty()).then(|| PersonKeyPart {
                 table: table.clone(),
@@ -187,7 +196,8 @@ async fn of_table(
 fn decided(search: &PersonSearch<'_>, part: &PersonKeyPart, text: &str) -> Mentions {
     let place = format!("{}.{}", part.table.title(), part.column);
     let id = mention::id(&part.table, &part.by, &part.key, &part.column, &part.raw);
-    let asked = search.decisions.of(&id, &place, certainty(&part.column, text.as_bytes(), &part.hits));
+    let about = place_of(&part.table, &part.column, &search.about.naming);
+    let asked = search.decisions.of(&id, &place, search.matcher.key_certainty(text, &part.column, about, &part.hits));
     let redact = renamed(&part.declared, &part.raw, text.as_bytes(), &part.hits, search.handles).err();
     let outside = !search.about.tables.contains(&part.table);
     let refusals = if outside { MentionRefusals::both(OUTSIDE) } else { MentionRefusals { redact, delete: None } };

@@ -207,17 +207,13 @@ impl Matcher {
         if self.finder.find(text, MentionText::default()).is_empty() {
             return (look, Vec::new());
         }
-        let found = self.finder.find(text, place);
-        let whole = matches!(&found[..], [span] if (span.start, span.end) == (0, text.len())).then(|| found[0]);
         let mut hits = key_parts::parts(text.as_bytes(), self.find(text));
         hits.retain(|hit| matches!(hit.what, ByteFind::Handle(_)));
         if hits.is_empty() {
             return (look, hits);
         }
-        let certainty = match whole {
-            Some(span) => span.certainty,
-            None => key_parts::certainty(column, text.as_bytes(), &hits),
-        };
+        let whole = self.whole(text, place).is_some();
+        let certainty = self.key_certainty(text, column, place, &hits);
         let handle = |hit: &Hit| match hit.what {
             ByteFind::Handle(handle) => Some(ValueSighting { handle, certainty }),
             ByteFind::Row => None,
@@ -227,10 +223,23 @@ impl Matcher {
         let look = ValueLook {
             sightings: hits.iter().filter_map(handle).collect(),
             sample: sample(text, &spans),
-            whole: whole.is_some(),
+            whole,
             ..ValueLook::default()
         };
         (look, hits)
+    }
+
+    /// Rates how certain it is that a key means the person: as a whole, or as far as parts of it do.
+    #[must_use]
+    pub fn key_certainty(&self, text: &str, column: &str, place: MentionText, hits: &[Hit]) -> Certainty {
+        let parts = || key_parts::certainty(column, text.as_bytes(), hits);
+        self.whole(text, place).map_or_else(parts, |span| span.certainty)
+    }
+
+    /// The only mention in a text, where it is all of it.
+    fn whole(&self, text: &str, place: MentionText) -> Option<MentionSpan> {
+        let found = self.finder.find(text, place);
+        matches!(&found[..], [span] if (span.start, span.end) == (0, text.len())).then(|| found[0])
     }
 
     /// Finds ids of rows that go in bytes; of several that begin at one place, the longest.

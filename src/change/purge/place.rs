@@ -89,6 +89,8 @@ pub(super) struct TableTexts<'a> {
     pub opaque: Vec<bool>,
     /// For each column of `texts`, whether it holds vectors.
     pub vectors: Vec<bool>,
+    /// For each column of `texts`, whether it names an agent.
+    pub agents: Vec<bool>,
     /// For each column of `texts`, the kind of content that its name and the layout indicate.
     pub about: Vec<people::MentionText>,
 }
@@ -153,7 +155,16 @@ impl TablePlace<'_> {
 
     fn look_at(&self, i: usize, raw: &FetchedValue, stays: bool) -> LookedValue {
         let matcher = self.search.matcher;
-        let look = matcher.look(raw, self.columns.about[i]);
+        let mut look = matcher.look(raw, self.columns.about[i]);
+        if look.whole && self.columns.agents[i] {
+            (look.whole, look.sightings) = (false, Vec::new());
+            return LookedValue { look, parts: Vec::new(), refers: false };
+        }
+        if matches!(raw, FetchedValue::Bytes(_)) && !self.columns.opaque[i] {
+            // A short word or number may be among any bytes.
+            look.sightings.retain(|sighting| sighting.certainty != people::A_COMMON_WORD);
+            look.whole &= !look.sightings.is_empty();
+        }
         let (look, parts) = match raw {
             FetchedValue::Text(vector) if self.columns.texts[i].1 == "tsvector" => {
                 let ordered = matcher.look(&FetchedValue::Text(lexemes::in_order(vector)), self.columns.about[i]);

@@ -218,7 +218,7 @@ pub async fn rest(
     graph.close(snapshot, &subject.ids).await?;
     subject.owning.clone_from(&graph.owning);
     let usual = &mut kept.usual;
-    rarity::measure(snapshot, &graph, &mut subject.handles, &subject.others, &about.of_people, usual).await?;
+    rarity::measure(snapshot, &graph, &mut subject.handles, &subject.others, &about.naming, usual).await?;
     let search = RoundSearch { subject: &subject, options, about: &about, late: &late, progress };
     let (mut updates, found, ids) = rounds(snapshot, &mut graph, &account, &search, (also, kept)).await?;
     updates.without(&graph);

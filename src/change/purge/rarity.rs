@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest as _, Sha256};
 
-use super::column_words::{leaf_place, place_of};
+use super::column_words::{NamingColumns, leaf_place, place_of};
 use super::graph::Graph;
 use super::search::hash_handles;
 use super::subject::PersonHandle;
@@ -22,6 +22,8 @@ use crate::store::stored::TableName;
 
 /// Characters of a word or number that are too few to tell it from others, however rare it is here.
 const SHORT: usize = 8;
+/// Digits from which a number is nobody else's.
+const TELLING_DIGITS: usize = 10;
 /// Values that are an id and not about people, from which an id with a mark in it is one of a few fixed words.
 const FIXED: u64 = 3;
 /// Texts of other people that may hold a word before it is a usual one: at least that many, and one in that many.
@@ -46,7 +48,7 @@ pub async fn measure(
     graph: &Graph,
     handles: &mut [PersonHandle],
     others: &[String],
-    of_people: &HashSet<(TableName, String)>,
+    naming: &NamingColumns,
     kept: &mut Option<(String, Vec<Option<String>>)>,
 ) -> Result<(), ChangeError> {
     for handle in handles.iter_mut().filter(|handle| handle.common.is_none()) {
@@ -68,14 +70,14 @@ pub async fn measure(
     }
     let finder =
         MentionFinder::new(doubtful.iter().map(|i| sought(&handles[*i])), others).map_err(ChangeError::Failed)?;
-    let (counts, texts) = counted(snapshot, graph, &finder, doubtful.len(), of_people).await?;
+    let (counts, texts) = counted(snapshot, graph, &finder, doubtful.len(), naming).await?;
     for (i, count) in doubtful.into_iter().zip(counts) {
         let least = if is_plain(&handles[i].value) { 1 } else { FIXED };
         handles[i].common = match count {
             Count { whole, .. } if whole >= least => {
                 Some(agreeing(whole, "{#} {value that names nobody is|values that name nobody are} this word"))
             }
-            Count { texts: held, .. } if is_plain(&handles[i].value) && held > USUAL.0 && held > texts / USUAL.1 => {
+            Count { texts: held, .. } if may_be_word(&handles[i]) && held > USUAL.0 && held > texts / USUAL.1 => {
                 Some(format!("{held} of {texts} texts hold this word"))
             }
             _ => None,
@@ -83,6 +85,16 @@ pub async fn measure(
     }
     *kept = Some((about, handles.iter().map(|handle| handle.common.clone()).collect()));
     Ok(())
+}
+
+/// Whether texts may hold a handle as a word of theirs.
+fn may_be_word(handle: &PersonHandle) -> bool {
+    is_plain(&handle.value) || &*handle.kind == "name" && is_one_word(&handle.value)
+}
+
+/// A name such as `Mei-Ling`, by which others may be called too.
+fn is_one_word(name: &str) -> bool {
+    !name.trim().contains(char::is_whitespace)
 }
 
 fn sought(handle: &PersonHandle) -> SoughtHandle {
@@ -107,9 +119,10 @@ fn is_doubtful(handle: &PersonHandle) -> bool {
     let searched = handle.unsearched.is_none() && handle.common.is_none();
     let fixed = |c: char| c.is_alphabetic() || matches!(c, '_' | '-' | ' ');
     searched
+        && handle.value.bytes().filter(u8::is_ascii_digit).count() < TELLING_DIGITS
         && match HandleShape::of(&handle.kind, &handle.value) {
             HandleShape::Id => is_plain(&handle.value) || handle.value.chars().all(fixed),
-            HandleShape::Name => is_plain(&handle.value),
+            HandleShape::Name => is_one_word(&handle.value),
             _ => false,
         }
 }
@@ -120,7 +133,7 @@ async fn counted(
     graph: &Graph,
     finder: &MentionFinder,
     handles: usize,
-    of_people: &HashSet<(TableName, String)>,
+    naming: &NamingColumns,
 ) -> Result<(Vec<Count>, u64), ChangeError> {
     let (mut counts, texts) = (vec![Count::default(); handles], AtomicU64::new(0));
     let own = snapshot.store.records().own().await?.map(|own| own.schema);
@@ -129,7 +142,7 @@ async fn counted(
         let key = graph.relations.keys.get(table).cloned().unwrap_or_default();
         let shape = snapshot.store.shapes().shape(table).await?;
         let columns: Vec<String> = shape.columns.iter().map(|c| c.name.clone()).collect();
-        let about: Vec<MentionText> = columns.iter().map(|column| place_of(table, column, of_people)).collect();
+        let about: Vec<MentionText> = columns.iter().map(|column| place_of(table, column, naming)).collect();
         let read: Vec<String> = key.iter().chain(&columns).cloned().collect();
         let wanted = WantedRows { table, columns: &read, when: None, subject: &[] };
         let going: Vec<&TakenRows> = graph.taken_through(table).collect();

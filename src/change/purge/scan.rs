@@ -153,7 +153,8 @@ impl<'a> TableTexts<'a> {
             // Vectors are bytes that hold no words, and so is most of what an index keeps.
             opaque: vectors.iter().map(|is_vector| !known.indexes.contains(table) && !is_vector).collect(),
             vectors,
-            about: texts.iter().map(|(column, _)| place_of(table, column, &search.about.of_people)).collect(),
+            agents: each(&|column| search.about.naming.agents.contains(&place(column))),
+            about: texts.iter().map(|(column, _)| place_of(table, column, &search.about.naming)).collect(),
             stored,
             texts,
         }
@@ -247,6 +248,7 @@ async fn large_objects(
         listed: vec![None],
         opaque: vec![false],
         vectors: vec![false],
+        agents: vec![false],
         about: vec![mention::MentionText::default()],
     };
     let (going, account, columns) = (Vec::new(), Vec::new(), &columns);

@@ -7,12 +7,10 @@ use serde_json::value::RawValue;
 
 use super::hit::Hit;
 use super::id_set::LostIds;
+use super::matcher::{mark, tells};
 use crate::memory::json::{self, MAX_DEPTH};
 use crate::store::container::{self, Layer};
 use crate::store::fetched::FetchedValue;
-
-/// Text that replaces a handle.
-const MARK: &str = "[erased]";
 
 /// Content of a stored value.
 #[derive(Debug)]
@@ -80,10 +78,6 @@ fn number_around(bytes: &[u8], hit: &Hit) -> Option<(usize, usize)> {
     bare.then_some((start, end))
 }
 
-fn mark(length: usize) -> String {
-    if length >= MARK.len() { MARK.to_owned() } else { "*".repeat(length) }
-}
-
 /// Parts of a document that are replaced: first byte, byte after the last, what comes there.
 type Edits = Vec<(usize, usize, Vec<u8>)>;
 
@@ -105,7 +99,7 @@ fn edited(bytes: &[u8], mut edits: Edits) -> Vec<u8> {
 }
 
 /// The text without references to rows that go: elements of lists, objects in lists that the id names, values of
-/// objects. None when it names none.
+/// objects, and what an object keeps under the id. None when it names none.
 #[must_use]
 pub fn without(bytes: &[u8], ids: &LostIds, hits: &[Hit]) -> Option<Vec<u8>> {
     let mut edits = Vec::new();
@@ -113,7 +107,8 @@ pub fn without(bytes: &[u8], ids: &LostIds, hits: &[Hit]) -> Option<Vec<u8>> {
     if let Ok(text) = text
         && let Ok(value) = serde_json::from_str::<&RawValue>(text.trim())
     {
-        let gone = Going { element: &|item| names(item, ids), member: &|member| is_id(member, ids) };
+        let key = |key: &str| tells(key) && ids.contains(key);
+        let gone = Going { element: &|item| names(item, ids), member: &|member| is_id(member, ids), key: &key };
         walk(value, text.as_ptr() as usize, 0, &gone, &mut edits);
     }
     // What a strict reading does not reach: JSON within strings, JSON that nests very deep, and JSON that is none.
@@ -139,9 +134,18 @@ pub fn without(bytes: &[u8], ids: &LostIds, hits: &[Hit]) -> Option<Vec<u8>> {
         }
         let (start, end) = number_around(bytes, hit).unwrap_or_else(|| quoted(hit));
         let bare = start == hit.start && end == hit.end && number_around(bytes, hit).is_none();
-        edits.push((start, end, if bare { mark(end - start).into_bytes() } else { b"null".to_vec() }));
+        if bare || is_key(&bytes[end..]) {
+            edits.push((hit.start, hit.end, mark(hit.end - hit.start).into_bytes()));
+        } else {
+            edits.push((start, end, b"null".to_vec()));
+        }
     }
     (!edits.is_empty()).then(|| edited(bytes, edits))
+}
+
+/// Whether what stands before these bytes is the key of an object, which `null` cannot be.
+fn is_key(after: &[u8]) -> bool {
+    after.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b':')
 }
 
 /// Parts to remove from a document.
@@ -150,6 +154,8 @@ struct Going<'a> {
     element: &'a dyn Fn(&RawValue) -> bool,
     /// Values of objects, which become null.
     member: &'a dyn Fn(&RawValue) -> bool,
+    /// Keys of objects, which go with their values.
+    key: &'a dyn Fn(&str) -> bool,
 }
 
 /// A JSON document without the texts in lists that are among the ids, all else as it stands; none when there are none, or
@@ -161,7 +167,8 @@ pub fn lists_without(text: &str, is_gone: &dyn Fn(&str) -> bool) -> Option<Strin
     let element =
         |item: &RawValue| is_text(item) && serde_json::from_str::<String>(item.get()).is_ok_and(|text| is_gone(&text));
     let mut edits = Vec::new();
-    let is_whole = walk(value, text.as_ptr() as usize, 0, &Going { element: &element, member: &|_| false }, &mut edits);
+    let going = Going { element: &element, member: &|_| false, key: &|_| false };
+    let is_whole = walk(value, text.as_ptr() as usize, 0, &going, &mut edits);
     if !is_whole || edits.is_empty() {
         return None;
     }
@@ -178,14 +185,38 @@ fn walk(value: &RawValue, base: usize, depth: usize, going: &Going<'_>, edits: &
         let items = serde_json::from_str::<Vec<&RawValue>>(text).unwrap_or_default();
         is_whole = walk_list(&items, base, depth, going, edits);
     } else if text.starts_with('{') {
-        for (_, member) in json::members(text).unwrap_or_default() {
+        is_whole = walk_object(text, base, depth, going, edits);
+    }
+    is_whole
+}
+
+fn walk_object(text: &str, base: usize, depth: usize, going: &Going<'_>, edits: &mut Edits) -> bool {
+    let begin = text.as_ptr() as usize - base;
+    let mut is_whole = true;
+    // Byte after the brace, or after the last value, and whether a member that stays comes before it.
+    let (mut at, mut kept_before) = (begin + 1, false);
+    for (key, member) in json::members(text).unwrap_or_default() {
+        let start = member.get().as_ptr() as usize - base;
+        let mut end = start + member.get().len();
+        if (going.key)(&key) {
+            // With the comma before it where something is kept before, else with the one after it.
+            if !kept_before {
+                let rest = &text[end - begin..];
+                end += rest
+                    .find(|c: char| !c.is_ascii_whitespace())
+                    .filter(|i| rest[*i..].starts_with(','))
+                    .map_or(0, |i| i + 1);
+            }
+            edits.push((at, end, Vec::new()));
+        } else {
+            kept_before = true;
             if (going.member)(member) {
-                let start = member.get().as_ptr() as usize - base;
-                edits.push((start, start + member.get().len(), b"null".to_vec()));
+                edits.push((start, end, b"null".to_vec()));
             } else {
                 is_whole &= walk(member, base, depth + 1, going, edits);
             }
         }
+        at = end;
     }
     is_whole
 }
@@ -299,6 +330,10 @@ mod tests {
                 Some(r#"{"steps": [{"ids": []}]}"#),
             ),
             (r#"{"caseId": "gone-0001", "n": 1.10}"#, Some(r#"{"caseId": null, "n": 1.10}"#)),
+            (r#"{"gone-0001": {"n": 1}, "a": "b"}"#, Some(r#"{ "a": "b"}"#)),
+            (r#"{"gone-0001": 1, "gone-0002" : 2}"#, Some("{}")),
+            (r#"{"gone-0001": 1, "gone-0002": 2 , "a": 3}"#, Some(r#"{ "a": 3}"#)),
+            (r#"[{"a": 1, "gone-0001": 2, "b": 3, "gone-0002": 4}]"#, Some(r#"[{"a": 1, "b": 3}]"#)),
             (r#"{"a": "b"}"#, None),
         ] {
             assert_eq!(gone(before).as_deref(), after, "{before}");
@@ -319,6 +354,17 @@ mod tests {
         let left = without(deep.as_bytes(), &lost(&["gone-0001"]), &[hit]).unwrap();
         assert_eq!(String::from_utf8(left).unwrap(), deep.replace("\"gone-0001\"", "null"));
         assert_eq!(lists_without(&deep, &is_gone), None);
+    }
+
+    #[test]
+    fn what_is_found_by_its_letters_alone_stays_a_key() {
+        let lenient = r#"{'gone-0001': 1, "n": NaN, "at": 'gone-0001'}"#;
+        let starts = lenient.match_indices("gone").map(|(start, _)| start);
+        let hits: Vec<Hit> = starts
+            .map(|start| Hit { what: ByteFind::Row, start, end: start + 9, certainty: Certainty::Certain })
+            .collect();
+        let left = without(lenient.as_bytes(), &lost(&["gone-0001"]), &hits).unwrap();
+        assert_eq!(String::from_utf8(left).unwrap(), r#"{'[erased]': 1, "n": NaN, "at": null}"#);
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::graph::{Graph, hash_set, id_columns, people_columns};
+use super::column_words::NamingColumns;
+use super::graph::{Graph, hash_set, id_columns, naming_columns};
 use super::id_set::LostIds;
 use super::key_parts::PersonKeyPart;
 use super::matcher::Matcher;
@@ -32,7 +33,7 @@ pub struct KnownTables {
     /// Columns that hold ids and nothing else.
     pub ids_only: HashSet<(TableName, String)>,
     /// Columns among these that hold ids of people.
-    pub of_people: HashSet<(TableName, String)>,
+    pub naming: NamingColumns,
     /// The engine holds columns to their types.
     pub postgres: bool,
 }
@@ -47,7 +48,7 @@ impl KnownTables {
             own: store.records().own().await?.map(|own| own.schema),
             tables: known_tables(store),
             ids_only: id_columns(store, relations),
-            of_people: people_columns(store, relations),
+            naming: naming_columns(store, relations),
             postgres: store.engine() == Engine::Postgres,
         })
     }

@@ -28,6 +28,9 @@ pub struct OldVector {
     pub table: TableName,
     /// Column of the row's id.
     pub id: String,
+    /// The further columns of an id of several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
     /// Column of the vector.
     pub column: String,
     /// The engine can look for its neighbours.
@@ -73,15 +76,14 @@ pub async fn some(snapshot: &mut Snapshot<'_>, deletes: &[GoingRows]) -> Result<
     let mut all = Vec::new();
     for (table, column, native) in places(snapshot.store) {
         let rows = deletes.iter().find(|rows| rows.table == table);
-        let Some((rows, id)) = rows.and_then(|rows| Some((rows, rows.by.first()?))) else { continue };
-        let keys: Vec<FetchedValue> =
-            rows.all_keys().filter_map(|key| key.into_iter().next()).take(LOOKED_FOR).collect();
+        let Some((rows, (id, with))) = rows.and_then(|rows| Some((rows, rows.by.split_first()?))) else { continue };
+        let keys: Vec<Vec<FetchedValue>> = rows.all_keys().take(LOOKED_FOR).collect();
         let columns = [column.clone()];
         let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
-        for value in snapshot.select(wanted, id, &keys).await?.into_iter().flatten() {
+        for value in snapshot.select_keys(wanted, &rows.by, &keys).await?.into_iter().flatten() {
             if !matches!(value, FetchedValue::Null) {
-                let (table, id, column) = (table.clone(), id.clone(), column.clone());
-                all.push(OldVector { table, id, column, native, value });
+                let (table, id, with, column) = (table.clone(), id.clone(), with.to_vec(), column.clone());
+                all.push(OldVector { table, id, with, column, native, value });
             }
         }
     }
@@ -114,12 +116,13 @@ pub async fn neighbours(store: &Store, vectors: &[OldVector], gone: &[GoingRows]
     let (mut asked, mut hits) = (0, 0);
     for vector in vectors.iter().filter(|v| v.native).take(ASKED) {
         let Some(numbers) = vector.numbers() else { continue };
-        let near = store.proof().nearest_ids(&vector.table, &vector.id, &vector.column, &numbers, NEIGHBOURS).await?;
+        let by: Vec<&str> = std::iter::once(&vector.id).chain(&vector.with).map(String::as_str).collect();
+        let near = store.proof().nearest_keys(&vector.table, &by, &vector.column, &numbers, NEIGHBOURS).await?;
         let Some(near) = near else { continue };
         asked += 1;
         let rows = gone.iter().filter(|rows| rows.table == vector.table);
-        let gone = rows.flat_map(GoingRows::all_keys).filter_map(|key| as_text(key.first()?));
-        hits += gone.filter(|id| near.contains(id)).collect::<HashSet<String>>().len() as u64;
+        let gone = rows.flat_map(GoingRows::all_keys).filter_map(|key| key.iter().map(as_text).collect::<Option<_>>());
+        hits += gone.filter(|key| near.contains(key)).collect::<HashSet<Vec<String>>>().len() as u64;
     }
     Ok((asked, hits))
 }

@@ -26,7 +26,7 @@
 //! - An apostrophe may be written as in SQL or a shell: `O''Malley`, `O'\\''Malley`.
 //! - A name under five letters is possible, and certain as the whole value of a column of names.
 //! - An id that is short, a number, or a usual word of this database ([`SoughtHandle::common`]) is possible, and certain as the
-//!   whole value where people are named. Within a time, a date or a longer number it is no mention.
+//!   whole value where nothing but ids of people stands. Within a time, a date or a longer number it is no mention.
 //! - What stands within a handle that somebody else is known by is that person's.
 //! - A handle that somebody else is known by too is possible wherever it stands. Ids are told apart by their spelling: one
 //!   that another equals but for blanks at its ends is possible in a text.
@@ -110,6 +110,11 @@ pub enum HandleShape {
 }
 
 impl HandleShape {
+    /// Whether rows of the person have it, and not the person.
+    fn is_of_rows(self) -> bool {
+        matches!(self, HandleShape::Session | HandleShape::Profile)
+    }
+
     /// The shape of a handle of a kind: `name`, `e-mail`, `phone`, `id`, or one that does not tell.
     #[must_use]
     pub fn of(kind: &str, value: &str) -> HandleShape {
@@ -149,6 +154,9 @@ pub struct MentionText {
     pub sessions: bool,
     /// True when the place holds ids of profiles.
     pub profiles: bool,
+    /// True when such ids are all that is there, by the whole name of the place or by the layout: an id that is a usual word
+    /// here means the person only there.
+    pub exact: bool,
     /// True when the value is a number, not a text.
     pub number: bool,
 }
@@ -156,7 +164,7 @@ pub struct MentionText {
 impl MentionText {
     /// Context in which every kind of handle is looked for.
     pub const ANY: MentionText =
-        MentionText { people: true, names: true, sessions: true, profiles: true, number: false };
+        MentionText { people: true, names: true, sessions: true, profiles: true, exact: true, number: false };
 
     /// Whether handles of a shape are what stands here.
     #[must_use]
@@ -421,7 +429,8 @@ impl MentionFinder {
     fn number(&self, text: &str, place: MentionText) -> Vec<MentionSpan> {
         let span = |handle, certainty| MentionSpan { handle, start: 0, end: text.len(), certainty };
         let of_others = |handle: usize| if self.handles[handle].is_shared { OF_OTHERS_TOO } else { Certainty::Certain };
-        let own = self.numbers.get(text).filter(|handle| place.holds(self.handles[**handle].shape));
+        let tells = |known: KnownHandle| place.holds(known.shape) && (place.exact || known.told.is_certain());
+        let own = self.numbers.get(text).filter(|handle| tells(self.handles[**handle]));
         if let Some(handle) = own {
             return vec![span(*handle, of_others(*handle))];
         }
@@ -502,7 +511,12 @@ impl MentionFinder {
         let KnownHandle { shape, told: in_text, is_shared } = *self.handles.get(handle)?;
         let name = shape == HandleShape::Name;
         let whole = near.is_whole(start, end);
-        if whole && place.holds(shape) && !is_shared {
+        // Whoever has that id owns the row: it is no conversation or bank there.
+        if whole && place.people && place.exact && !place.holds(shape) && shape.is_of_rows() {
+            return None;
+        }
+        let tells = name || place.exact || in_text != A_COMMON_WORD;
+        if whole && place.holds(shape) && tells && !is_shared {
             return Some(Certainty::Certain);
         }
         let told = if whole { Certainty::Certain } else { near.judge(shape, looks, start, end)? };

@@ -236,15 +236,27 @@ fn a_short_name_is_certain_where_names_are() {
 }
 
 #[test]
-fn a_common_id_is_certain_only_where_people_are_named_and_never_within_numbers() {
-    let people = MentionText { people: true, ..MentionText::default() };
+fn a_conversations_id_is_nobodys_where_owners_are_named() {
+    let owners = MentionText { people: true, exact: true, ..MentionText::default() };
+    let sessions = MentionText { sessions: true, exact: true, ..MentionText::default() };
+    let finder = finder("session", "joao-silva", false, &[]);
+    assert!(found(&finder, "joao-silva", owners).is_empty());
+    assert_eq!(found(&finder, "joao-silva", sessions), ["joao-silva"]);
+    assert_eq!(found(&finder, "joao-silva", MentionText::default()), ["joao-silva"]);
+}
+
+#[test]
+fn a_common_id_is_certain_only_where_nothing_but_ids_stands_and_never_within_numbers() {
+    let people = MentionText { people: true, exact: true, ..MentionText::default() };
+    let about = MentionText { people: true, ..MentionText::default() };
     for (id, text) in [("42", "42"), ("success", "success"), ("null", "null"), ("2026", "2026"), ("1", "1")] {
         let finder = finder("id", id, true, &[]);
         assert_eq!(found(&finder, text, people), [text]);
+        assert_eq!(found(&finder, text, about), [format!("?{text}")]);
         assert_eq!(found(&finder, text, MentionText::default()), [format!("?{text}")]);
     }
     let number = |id: &str, text: &str, people: bool| {
-        let place = MentionText { people, number: true, ..MentionText::default() };
+        let place = MentionText { people, exact: people, number: true, ..MentionText::default() };
         found(&finder("id", id, true, &[]), text, place)
     };
     assert_eq!(number("42", "42", true), ["42"]);

@@ -155,31 +155,32 @@ impl ProofReader<'_> {
         Ok(found.first().map_or(0, |row| number(row, 1) as u64))
     }
 
-    /// Ids of the `k` rows whose vectors are nearest to one, by the engine's own index where it has one. None on SQLite,
+    /// Keys of the `k` rows whose vectors are nearest to one, by the engine's own index where it has one. None on SQLite,
     /// which has no such index.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn nearest_ids(
+    pub async fn nearest_keys(
         self,
         table: &TableName,
-        id: &str,
+        by: &[&str],
         vector: &str,
         query: &[f32],
         k: usize,
-    ) -> Result<Option<Vec<String>>, StoreError> {
+    ) -> Result<Option<Vec<Vec<String>>>, StoreError> {
         if self.store.engine() == Engine::Sqlite {
             return Ok(None);
         }
         let numbers: Vec<String> = query.iter().map(ToString::to_string).collect();
+        let columns: Vec<String> = by.iter().map(|column| format!("{}::text", quote(column))).collect();
         let sql = format!(
-            "SELECT {}::text FROM {} ORDER BY {} <=> $1::vector LIMIT {k}",
-            quote(id),
+            "SELECT {} FROM {} ORDER BY {} <=> $1::vector LIMIT {k}",
+            columns.join(", "),
             qualified(table),
             quote(vector)
         );
         let rows = self.store.sessions.fetch(&sql, &[FetchedValue::Text(format!("[{}]", numbers.join(",")))]).await?;
-        Ok(Some(rows.iter().map(|row| text(row, 0)).collect()))
+        Ok(Some(rows.iter().map(|row| (0..by.len()).map(|at| text(row, at)).collect()).collect()))
     }
 }
 

@@ -61,11 +61,13 @@ const LOCKERS: &str = "SELECT string_agg(DISTINCT 'process ' || a.pid || coalesc
      FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid \
      WHERE l.relation = to_regclass($1) AND l.granted AND l.pid <> pg_backend_pid() AND l.locktype = 'relation'";
 
-/// Query for copies beyond the tables: archives, standbys, slots, recorded statements, extended statistics.
+/// Query for copies beyond the tables: archives, standbys, slots, recorded statements, extended statistics, publications.
 const BEYOND: &str = "SELECT current_setting('archive_mode', true), \
-     (SELECT count(*) FROM pg_stat_replication)::bigint, (SELECT count(*) FROM pg_replication_slots)::bigint, \
+     (SELECT count(*) FROM pg_stat_replication)::bigint, \
+     (SELECT string_agg(slot_name || coalesce(' (' || plugin || ')', ''), ', ' ORDER BY slot_name) FROM pg_replication_slots), \
      EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'pg_stat_statements'), \
-     EXISTS (SELECT 1 FROM pg_statistic_ext)";
+     EXISTS (SELECT 1 FROM pg_statistic_ext), \
+     (SELECT string_agg(pubname, ', ' ORDER BY pubname) FROM pg_publication)";
 
 struct PostgresPass<'a> {
     link: ServerLink,
@@ -398,11 +400,12 @@ impl PostgresPass<'_> {
                 pass.disclose(&format!("{count} standby servers follow this one: they get the deletions in time"), &at);
             }
         }
-        match number(&row, 2) {
-            0 => {}
-            count => {
-                pass.disclose(&format!("{count} replication slots keep old log files"), &at);
-            }
+        if !text(&row, 2).is_empty() {
+            pass.disclose(&format!("replication slots keep old log files: {}", text(&row, 2)), &at);
+        }
+        if !text(&row, 5).is_empty() {
+            let words = "publications have handed rows on, and whoever subscribes may keep copies";
+            pass.disclose(&format!("{words}: {}", text(&row, 5)), &at);
         }
         if number(&row, 3) == 1 {
             pass.disclose("pg_stat_statements is installed: texts of statements may hold values", &at);

@@ -6,10 +6,12 @@ mod passfile;
 mod settings;
 
 use std::io;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
+
+use crate::ground::password_command::password_again;
 
 pub use certificate::complaint;
 pub use link::{Isolation, ServerLink};
@@ -26,6 +28,12 @@ pub struct Server {
     statement_timeout: Option<Duration>,
     /// Notes for the user about how the server was named.
     pub notes: Vec<String>,
+    /// Note that what goes over the network may be read there.
+    pub plain: Option<String>,
+    /// Command that prints the password anew.
+    pub password_command: Option<String>,
+    /// The password that it printed last.
+    renewed: Mutex<Option<String>>,
     /// The host that fits, once it is known.
     chosen: OnceLock<usize>,
 }
@@ -35,6 +43,14 @@ struct Host {
     /// Host and port, for people.
     name: String,
     options: PgConnectOptions,
+}
+
+impl Host {
+    fn with_password(&self, password: Option<String>) -> Host {
+        let options = self.options.clone();
+        let options = password.iter().fold(options, |options, password| options.password(password));
+        Host { name: self.name.clone(), options }
+    }
 }
 
 /// Role of the wanted server among several.
@@ -116,7 +132,7 @@ impl Server {
     /// The host to connect to, found on the first call, and the connection that was made to find it.
     async fn connect(&self) -> Result<link::BareConnection, sqlx::Error> {
         if let Some(host) = self.chosen.get().and_then(|at| self.hosts.get(*at)) {
-            return link::BareConnection::open(host, self.connect_timeout).await;
+            return self.open_again(host).await;
         }
         let mut refusals: Vec<String> = Vec::new();
         for round in self.role.rounds() {
@@ -135,6 +151,19 @@ impl Server {
         refusals.sort_unstable();
         refusals.dedup();
         Err(io::Error::other(format!("no host is the one that is meant: {}", refusals.join("; "))).into())
+    }
+
+    /// Connects to a host that let us in before. A password such as a token may have run out since: it is asked for once more.
+    async fn open_again(&self, host: &Host) -> Result<link::BareConnection, sqlx::Error> {
+        let renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let opened = link::BareConnection::open(&host.with_password(renewed), self.connect_timeout).await;
+        let (Err(error), Some(command)) = (&opened, &self.password_command) else { return opened };
+        if !is_refused_login(error) {
+            return opened;
+        }
+        let Some(password) = password_again(command).await else { return opened };
+        *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) = Some(password.clone());
+        link::BareConnection::open(&host.with_password(Some(password)), self.connect_timeout).await
     }
 
     async fn try_host(
@@ -158,6 +187,11 @@ fn is_passed_over(error: &sqlx::Error) -> bool {
         sqlx::Error::Database(about) => matches!(about.code().as_deref(), Some("57P03" | "53300")),
         _ => false,
     }
+}
+
+/// Whether the server did not take the login.
+fn is_refused_login(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|about| about.code()).is_some_and(|code| code.starts_with("28"))
 }
 
 /// An error for a wait that took too long.

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -119,7 +120,30 @@ pub fn server(text: &str, connect_timeout: Option<Duration>) -> Result<Server, S
             .ok_or("`target_session_attrs` is none of any, read-write, read-only, primary, standby, prefer-standby")?,
     };
     let hosts = hosts(&words, &mut notes)?;
-    Ok(Server { hosts, role, connect_timeout, statement_timeout: None, notes, chosen: std::sync::OnceLock::new() })
+    let plain = in_plain_text(&words, &hosts);
+    let (password_command, renewed, chosen) = (None, Mutex::default(), OnceLock::new());
+    Ok(Server {
+        hosts,
+        role,
+        connect_timeout,
+        statement_timeout: None,
+        notes,
+        plain,
+        password_command,
+        renewed,
+        chosen,
+    })
+}
+
+/// Says that what goes over a network may be read there.
+fn in_plain_text(words: &Words, hosts: &[Host]) -> Option<String> {
+    let mode = words.get("sslmode").map_or("prefer", String::as_str);
+    let by_system = words.get("sslrootcert").is_some_and(|root| root == "system");
+    let is_sure = by_system || ["require", "verify-ca", "verify-full"].contains(&mode);
+    let is_near = |host: &Host| ["/", "localhost:", "127.", "::1:"].iter().any(|near| host.name.starts_with(near));
+    (!is_sure && !hosts.iter().all(is_near)).then(|| {
+        format!("the connection may be in plain text: sslmode={mode} allows that, and sslmode=verify-full does not")
+    })
 }
 
 fn variable(name: &str) -> Option<String> {
@@ -397,6 +421,18 @@ mod tests {
         ] {
             let error = server(text, None).map(drop).unwrap_err();
             assert!(error.contains(expected) && !error.contains("S3"), "{text}: {error}");
+        }
+        for (words, is_plain) in [
+            ("host=h", true),
+            ("host=h sslmode=disable", true),
+            ("host=h sslmode=require", false),
+            ("host=h sslmode=verify-full", false),
+            ("host=localhost", false),
+            ("host=127.0.0.1", false),
+            ("host=/tmp", false),
+            ("host=/tmp,h", true),
+        ] {
+            assert_eq!(server(words, None).unwrap().plain.is_some(), is_plain, "{words}");
         }
         let server = server("postgres://h/db?pgbouncer=true&S3cret=1&password=x", None).unwrap();
         assert_eq!(

@@ -332,6 +332,7 @@ fn what_the_database_does_not_take_is_set_aside_and_the_rest_goes_on() {
             let outcome =
                 job::run(&world.store, &job, &author(), &settings, JobEntry::Begin, heard, &mut |_| ()).await.unwrap();
             assert_eq!(outcome.progress.quarantined, 3);
+            assert_eq!((outcome.status(), outcome.checks[0].ok), ("incomplete", false), "three rows still need it");
             let aside: Vec<&str> = outcome.set_aside.iter().map(|[_, id, _]| id.as_str()).collect();
             assert_eq!(aside, ["ep-0000003", "ep-0000017", "ep-0000040"]);
             let new = world.texts("SELECT CAST(count(*) AS TEXT) FROM episodes WHERE title LIKE 'new%'").await;

@@ -12,6 +12,15 @@ use super::{World, author, everything, native, on_postgres, on_sqlite};
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
 
+/// An id that is a usual word, a text of somebody else's row, and that text after the erasure.
+const USUAL: &[(&str, &str, &str)] = &[
+    ("user", r#"{"author": "user", "role": "user"}"#, r#"{"author": "user", "role": "user"}"#),
+    ("user", r#"{"author": "x", "user_id": "user"}"#, r#"{"author": "x", "user_id": "****"}"#),
+    ("7", r#"{"user_turn_number": 7, "customer": 7}"#, r#"{"user_turn_number": 7, "customer": null}"#),
+    ("main", "main", "main"),
+    ("null", r#"[null, "null"]"#, r#"[null, "null"]"#),
+];
+
 /// Texts in other people's rows, each with its form once Ana Ruiz (`user-ana`, ana.ruiz@initech.example) is taken
 /// out.
 const CERTAIN: &[(&str, &str)] = &[
@@ -69,6 +78,53 @@ async fn plant(world: &World, id: &str, text: &str) {
 
 async fn title(world: &World, id: &str) -> String {
     world.texts(&format!("SELECT title FROM episodes WHERE id = '{id}'")).await.remove(0)
+}
+
+/// The statement that adds an episode.
+fn episode(id: &str, title: &str, user: &str) -> String {
+    format!(
+        "INSERT INTO episodes (id, title, summary, agent_id, user_id, workspace_id, status, maturity_at_time, \
+         human_intervention_count, access_count) VALUES ('{id}', '{title}', '', 'agent-ledger', '{user}', 'w', 'completed', \
+         'student', 0, 0)"
+    )
+}
+
+#[test]
+fn an_id_that_is_a_usual_word_means_the_person_only_where_ids_of_people_stand() {
+    block_on(async {
+        for (person, before, after) in USUAL {
+            for world in [Some(on_sqlite(Layout::Atom2026).await), on_postgres(Layout::Atom2026).await] {
+                let Some(world) = world else { continue };
+                let known = format!(
+                    "INSERT INTO users (id, email, first_name, last_name, role, status) VALUES ('{person}', 'x@y.example', \
+                     'Xaver', 'Ypsilon', 'r', 's')"
+                );
+                world.run(&known).await;
+                world.run(&episode("own-1", "own", person)).await;
+                world.run(&episode("plant-1", before, "user-ben")).await;
+                let (_, receipt) = world.purge(person, &everything()).await.expect("a receipt");
+                assert!(receipt["status"].as_str().is_some_and(|status| status.starts_with("verified")), "{receipt:#}");
+                assert_eq!(world.texts("SELECT title FROM episodes WHERE id = 'plant-1'").await, [*after]);
+                assert_eq!(world.count("episodes WHERE id = 'own-1'").await, 0);
+            }
+        }
+    });
+}
+
+#[test]
+fn what_an_object_keeps_under_the_id_of_a_row_goes_with_the_row() {
+    block_on(async {
+        for world in [Some(on_sqlite(Layout::Atom2026).await), on_postgres(Layout::Atom2026).await] {
+            let Some(world) = world else { continue };
+            let own = "episode-0000-0001";
+            world.run(&episode(own, "own", "user-ana")).await;
+            let title = format!(r#"{{"{own}": {{"n": 1}}, "kept": 2, "at": "{own}"}}"#);
+            world.run(&episode("plant-1", &title, "user-ben")).await;
+            world.purge("user-ana", &everything()).await.expect("a receipt");
+            let left = world.texts("SELECT title FROM episodes WHERE id = 'plant-1'").await;
+            assert_eq!(left, [r#"{ "kept": 2, "at": null}"#]);
+        }
+    });
 }
 
 #[test]
