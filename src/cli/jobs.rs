@@ -346,6 +346,9 @@ async fn add_recall(metrics: &mut Metrics, store: &Store) {
     }
 }
 
+/// Figure of the latest run of a job; none where the run does not tell it.
+type JobFigure<'a> = &'a dyn Fn(&JobProgress, &JobRow) -> Option<u64>;
+
 /// Adds what the latest run of each job did, and what its last look at the result found.
 fn add_jobs(metrics: &mut Metrics, rows: &[JobRow]) {
     let mut latest: BTreeMap<&str, &JobRow> = BTreeMap::new();
@@ -357,8 +360,7 @@ fn add_jobs(metrics: &mut Metrics, rows: &[JobRow]) {
         let checks: Vec<JobCheck> = row.verification.as_deref().and_then(|text| serde_json::from_str(text).ok())?;
         Some(checks.iter().filter(|check| !check.ok).count() as u64)
     };
-    type Figure<'a> = &'a dyn Fn(&JobProgress, &JobRow) -> Option<u64>;
-    let figures: [(&str, &str, Figure<'_>); 5] = [
+    let figures: [(&str, &str, JobFigure<'_>); 5] = [
         ("job_rows_seen", "Rows that the latest run of a job has looked at.", &|run, _| Some(run.seen)),
         ("job_rows_expected", "Rows that the latest run of a job has to look at.", &|run, _| run.total),
         ("job_rows_changed", "Rows that the latest run of a job has changed.", &|run, _| Some(run.changed)),

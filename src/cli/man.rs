@@ -102,7 +102,8 @@ pub fn meaning(arg: &Arg) -> String {
     let defaults = arg.get_default_values().iter().map(|value| value.to_string_lossy());
     let defaults: Vec<_> = defaults.filter(|_| !arg.is_hide_default_value_set()).collect();
     let possible = arg.get_possible_values();
-    let possible: Vec<&str> = possible.iter().filter(|value| !value.is_hide_set()).map(|v| v.get_name()).collect();
+    let possible: Vec<&str> =
+        possible.iter().filter(|value| !value.is_hide_set()).map(clap::builder::PossibleValue::get_name).collect();
     for (name, values) in [("default", defaults.join(", ")), ("possible values", possible.join(", "))] {
         if !values.is_empty() {
             words.push_str(&format!(" [{name}: {values}]"));

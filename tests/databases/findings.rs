@@ -330,7 +330,13 @@ fn follow_remedies(world: &World) -> BTreeSet<&'static str> {
     let mut fixed = BTreeSet::new();
     let mut before = block_on(found(&world.target, None));
     for _ in 0..2 {
+        let mut tried: BTreeMap<&str, bool> = BTreeMap::new();
         for finding in &before {
+            // What several kinds of row need is done at once.
+            if let Some(done) = tried.get(finding.remedy.as_str()) {
+                fixed.extend(done.then_some(finding.kind));
+                continue;
+            }
             let words = shell_words::split(&finding.remedy).expect("words");
             if LOOKING.contains(&words[0].as_str()) {
                 continue;
@@ -343,10 +349,8 @@ fn follow_remedies(world: &World) -> BTreeSet<&'static str> {
             // Where vectors come from is for the settings to say.
             let no_endpoint = code == Some(5) && said.contains("embedding endpoint");
             assert!(code == Some(0) || no_endpoint, "{}: {said}", finding.remedy);
-            if no_endpoint {
-                continue;
-            }
-            fixed.insert(finding.kind);
+            tried.insert(&finding.remedy, !no_endpoint);
+            fixed.extend((!no_endpoint).then_some(finding.kind));
         }
         let after = block_on(found(&world.target, None));
         let advised = |f: &Finding| (f.kind, f.entity, f.remedy.clone());

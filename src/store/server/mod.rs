@@ -46,9 +46,9 @@ struct Host {
 }
 
 impl Host {
-    fn with_password(&self, password: Option<String>) -> Host {
+    fn with_password(&self, password: Option<&str>) -> Host {
         let options = self.options.clone();
-        let options = password.iter().fold(options, |options, password| options.password(password));
+        let options = password.into_iter().fold(options, PgConnectOptions::password);
         Host { name: self.name.clone(), options }
     }
 }
@@ -156,14 +156,14 @@ impl Server {
     /// Connects to a host that let us in before. A password such as a token may have run out since: it is asked for once more.
     async fn open_again(&self, host: &Host) -> Result<link::BareConnection, sqlx::Error> {
         let renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let opened = link::BareConnection::open(&host.with_password(renewed), self.connect_timeout).await;
+        let opened = link::BareConnection::open(&host.with_password(renewed.as_deref()), self.connect_timeout).await;
         let (Err(error), Some(command)) = (&opened, &self.password_command) else { return opened };
         if !is_refused_login(error) {
             return opened;
         }
         let Some(password) = password_again(command).await else { return opened };
         *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) = Some(password.clone());
-        link::BareConnection::open(&host.with_password(Some(password)), self.connect_timeout).await
+        link::BareConnection::open(&host.with_password(Some(&password)), self.connect_timeout).await
     }
 
     async fn try_host(
@@ -191,7 +191,7 @@ fn is_passed_over(error: &sqlx::Error) -> bool {
 
 /// Whether the server did not take the login.
 fn is_refused_login(error: &sqlx::Error) -> bool {
-    error.as_database_error().and_then(|about| about.code()).is_some_and(|code| code.starts_with("28"))
+    error.as_database_error().and_then(sqlx::error::DatabaseError::code).is_some_and(|code| code.starts_with("28"))
 }
 
 /// An error for a wait that took too long.

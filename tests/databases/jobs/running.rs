@@ -399,7 +399,7 @@ fn signs_of_life_do_not_wait_for_the_planning_that_waits_for_them() {
 #[test]
 fn a_batch_of_long_rows_ends_before_it_takes_much_memory() {
     block_on(async {
-        for world in on_both(24).await {
+        for world in on_both(12).await {
             let short = world.backfill("hidden-characters", 1_000).await.progress.batches;
             let long = "a long story\u{200b}; ".repeat((1 << 20) / 17);
             world.execute(&format!("UPDATE episodes SET summary = '{long}'")).await;
