@@ -516,7 +516,7 @@ fn a_look_back_takes_back_what_fits_in_memory_and_names_how_far_that_is() {
             let episode = some_episode(&world).await;
             let mut seqs = Vec::new();
             for letter in ["a", "b", "c", "d"] {
-                let set = json!({"detail": letter.repeat(9 << 18)});
+                let set = json!({"detail": letter.repeat(3 << 20)});
                 let plan = edit::edit(
                     store,
                     Entity::Episode,
