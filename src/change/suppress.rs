@@ -153,8 +153,14 @@ impl<'s> Erased<'s> {
 /// The engine's refusal.
 pub async fn unknown(store: &Store) -> Result<Option<String>, StoreError> {
     let records = store.records();
-    let is_unknown = records.secret().is_none() && !records.suppressions().await?.is_empty();
-    Ok(is_unknown.then(|| {
+    if records.secret().is_some() {
+        return Ok(None);
+    }
+    let listed = match records.suppressions().await {
+        Err(StoreError::Denied { reason, remedy }) => return Ok(Some(format!("{reason}; {remedy}"))),
+        listed => listed?,
+    };
+    Ok((!listed.is_empty()).then(|| {
         "people were erased here, and the key by which they are told is not: copy `erasure.key` from the state folder of \
          whoever erased them"
             .to_owned()
