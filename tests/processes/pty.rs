@@ -392,7 +392,8 @@ fn nothing_stored_reaches_the_terminal_with_power_from_any_command() {
     let home = Home::new();
     hostile::build(&home.path().join("hostile.db"));
     let on_terminal = |arguments: &[&str]| {
-        let all = [&["-d", "hostile.db"], arguments].concat();
+        // How far it is depends on how fast the machine is.
+        let all = [&["-d", "hostile.db", "--no-progress"], arguments].concat();
         let mut terminal = Start::new(&home, &all).sized(200, 50).run();
         let code = terminal.ended_and_read();
         let found = read(&terminal.raw(), COMMAND).unwrap_or_else(|e| panic!("{arguments:?}: {e}"));

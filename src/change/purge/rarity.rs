@@ -94,7 +94,7 @@ fn may_be_word(handle: &PersonHandle) -> bool {
 
 /// A name such as `Mei-Ling`, by which others may be called too.
 fn is_one_word(name: &str) -> bool {
-    !name.trim().contains(char::is_whitespace)
+    name.trim().chars().all(|c| c.is_alphabetic() || matches!(c, '-' | '\'' | '’'))
 }
 
 fn sought(handle: &PersonHandle) -> SoughtHandle {
