@@ -145,7 +145,7 @@ pub enum Command {
         /// This agent only.
         #[arg(long)]
         agent: Option<String>,
-        /// Maximum number of episodes, up to 10,000.
+        /// Maximum number of episodes, up to 5,000.
         #[arg(long, default_value_t = crate::lab::replay::LIMIT, value_parser = at_least_one())]
         limit: usize,
     },

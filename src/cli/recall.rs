@@ -73,7 +73,7 @@ pub struct RecallArgs {
     /// Memories of this user.
     #[arg(long)]
     pub user: Option<String>,
-    /// Maximum number of rows, up to 10,000 [default: the bank's setting, else 4; 3 for `similar`].
+    /// Maximum number of rows, up to 5,000 [default: the bank's setting, else 4; 3 for `similar`].
     #[arg(short, value_name = "N")]
     pub k: Option<usize>,
     /// Domain to look for (proven).

@@ -13,7 +13,7 @@ use crate::memory::{Entity, Row};
 /// Cosine to a chosen row above which a candidate gives way to it.
 pub const NEAR_DUPLICATE: f64 = 0.95;
 /// Rows that a recall or a replay gives at most: what ranks them is held until the last candidate is read.
-pub const MOST_ROWS: usize = 10_000;
+pub const MOST_ROWS: usize = 5_000;
 /// Rows that agents get of a case bank.
 pub const CASES: usize = 4;
 /// Rows that agents get of similar episodes.

@@ -889,7 +889,7 @@ fn any_number_of_rows_may_be_asked_for() {
         assert!(matches!(code, 0 | 5) && !words.contains("panicked"), "{ranking}: {words}");
         let notes = shown["query"]["notes"].to_string();
         assert!(
-            ranking != "cases" || !ids(&shown).is_empty() && notes.contains("only the first 10000 rows"),
+            ranking != "cases" || !ids(&shown).is_empty() && notes.contains("only the first 5000 rows"),
             "{notes}"
         );
     }
