@@ -888,10 +888,7 @@ fn any_number_of_rows_may_be_asked_for() {
             ran(world.folder.path(), "", None, &["recall", "words", "--ranking", ranking, "-k", &most]);
         assert!(matches!(code, 0 | 5) && !words.contains("panicked"), "{ranking}: {words}");
         let notes = shown["query"]["notes"].to_string();
-        assert!(
-            ranking != "cases" || !ids(&shown).is_empty() && notes.contains("only the first 5000 rows"),
-            "{notes}"
-        );
+        assert!(ranking != "cases" || !ids(&shown).is_empty() && notes.contains("only the first 5000 rows"), "{notes}");
     }
 }
 
