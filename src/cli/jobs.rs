@@ -106,7 +106,10 @@ pub(super) async fn run(session: &Session<'_>, command: &JobsCommand) -> Result<
         }
     }
     let mut found = Vec::new();
-    if let Err(failure) = findings(&store, rules.as_ref(), &heard, &mut found).await {
+    let looked = findings(&store, rules.as_ref(), &heard, &mut found).await;
+    // What was found by then is no figure of all.
+    let is_whole = looked.is_ok() && !is_stopped(&heard);
+    if let Err(failure) = looked {
         problem(&mut done, format!("findings: {}", failure.message));
     }
     if is_stopped(&heard) {
@@ -114,7 +117,7 @@ pub(super) async fn run(session: &Session<'_>, command: &JobsCommand) -> Result<
     }
     listening.abort();
     if let Some(file) = &asked.metrics
-        && let Err(failure) = write_metrics(&store, &found, &done, file).await
+        && let Err(failure) = write_metrics(&store, is_whole.then_some(&found[..]), &done, file).await
     {
         problem(&mut done, failure.message);
     }
@@ -376,16 +379,8 @@ fn add_jobs(metrics: &mut Metrics, rows: &[JobRow]) {
     }
 }
 
-fn unwritten(file: &Path, error: &std::io::Error) -> CommandFailure {
-    CommandFailure::failed(format!("{}: the figures could not be written: {error}", file.display()))
-}
-
-/// Writes figures: problems of this run, findings by severity and kind, rows, jobs, recall, the trail. Whoever reads the file
-/// meanwhile sees the old one or the new one; others may read it, as a collector does.
-async fn write_metrics(store: &Store, found: &[Finding], done: &JobsDone, file: &Path) -> Result<(), CommandFailure> {
-    let mut metrics = Metrics::default();
-    metrics.head("problems", "What the latest run could not do.");
-    metrics.figure("problems", &[], done.problems.len() as f64);
+/// Adds findings by severity and kind.
+fn add_findings(metrics: &mut Metrics, found: &[Finding]) {
     metrics.head("findings", "Findings by severity.");
     for severity in [Severity::High, Severity::Medium, Severity::Low] {
         let count: u64 = found.iter().filter(|finding| finding.severity == severity).map(|finding| finding.count).sum();
@@ -395,6 +390,24 @@ async fn write_metrics(store: &Store, found: &[Finding], done: &JobsDone, file: 
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
     found.iter().for_each(|finding| *kinds.entry(finding.kind).or_default() += finding.count);
     kinds.iter().for_each(|(kind, count)| metrics.figure("findings_of_kind", &[("kind", kind)], *count as f64));
+}
+
+fn unwritten(file: &Path, error: &std::io::Error) -> CommandFailure {
+    CommandFailure::failed(format!("{}: the figures could not be written: {error}", file.display()))
+}
+
+/// Writes figures: problems of this run, findings by severity and kind, rows, jobs, recall, the trail. Whoever reads the file
+/// meanwhile sees the old one or the new one; others may read it, as a collector does.
+async fn write_metrics(
+    store: &Store,
+    found: Option<&[Finding]>,
+    done: &JobsDone,
+    file: &Path,
+) -> Result<(), CommandFailure> {
+    let mut metrics = Metrics::default();
+    metrics.head("problems", "What the latest run could not do.");
+    metrics.figure("problems", &[], done.problems.len() as f64);
+    found.into_iter().for_each(|found| add_findings(&mut metrics, found));
     metrics.head("rows", "Rows of an entity; about, for large tables.");
     for layout in store.report().status().await?.layouts {
         for (entity, status) in &layout.entities {

@@ -154,7 +154,6 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub fn publish(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = PrivateFile::begin(path)?;
     file.write_all(bytes)?;
-    file.sync()?;
     file.file.get_ref().set_permissions(Permissions::from_mode(READABLE))?;
     file.replace()
 }

@@ -49,7 +49,7 @@ const PEOPLE: &[&str] = &[
     "sub",
 ];
 
-/// Whether something is called after people and nothing else.
+/// Whether a word of a name is one by which people are called, as of a table `app_users`.
 #[must_use]
 pub fn is_of_people(name: &str) -> bool {
     words(name).iter().map(|word| bare(word)).any(|word| PEOPLE.contains(&word))

@@ -160,11 +160,6 @@ impl TablePlace<'_> {
             (look.whole, look.sightings) = (false, Vec::new());
             return LookedValue { look, parts: Vec::new(), refers: false };
         }
-        if matches!(raw, FetchedValue::Bytes(_)) && !self.columns.opaque[i] {
-            // A short word or number may be among any bytes.
-            look.sightings.retain(|sighting| sighting.certainty != people::A_COMMON_WORD);
-            look.whole &= !look.sightings.is_empty();
-        }
         let (look, parts) = match raw {
             FetchedValue::Text(vector) if self.columns.texts[i].1 == "tsvector" => {
                 let ordered = matcher.look(&FetchedValue::Text(lexemes::in_order(vector)), self.columns.about[i]);

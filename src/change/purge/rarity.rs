@@ -89,7 +89,8 @@ pub async fn measure(
 
 /// Whether texts may hold a handle as a word of theirs.
 fn may_be_word(handle: &PersonHandle) -> bool {
-    is_plain(&handle.value) || &*handle.kind == "name" && is_one_word(&handle.value)
+    let is_name = HandleShape::of(&handle.kind, &handle.value) == HandleShape::Name;
+    is_plain(&handle.value) || is_name && is_one_word(&handle.value)
 }
 
 /// A name such as `Mei-Ling`, by which others may be called too.
@@ -122,7 +123,7 @@ fn is_doubtful(handle: &PersonHandle) -> bool {
         && handle.value.bytes().filter(u8::is_ascii_digit).count() < TELLING_DIGITS
         && match HandleShape::of(&handle.kind, &handle.value) {
             HandleShape::Id => is_plain(&handle.value) || handle.value.chars().all(fixed),
-            HandleShape::Name => is_one_word(&handle.value),
+            HandleShape::Name => may_be_word(handle),
             _ => false,
         }
 }
