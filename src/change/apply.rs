@@ -366,7 +366,7 @@ fn conflict(rows: Vec<String>) -> ChangeError {
     ChangeError::Conflict { message: "somebody else changed what this plan relies on".to_owned(), rows }
 }
 
-/// Rows that go or change with those of a plan, though we may read none of them: no plan counts them, and no undo brings them
+/// Rows that go or change with those of a plan, though we may not see all of them: no plan counts them, and no undo brings them
 /// back.
 async fn unseen(store: &Store, plan: &Plan) -> Result<Option<(TableName, String)>, StoreError> {
     let deleted = plan.mutations.iter().filter(|mutation| matches!(mutation, Mutation::Delete(_)));
@@ -389,7 +389,7 @@ pub(super) async fn tell_unseen(store: &Store, mut plan: Plan) -> Result<Plan, C
         && !plan.disclosures.iter().any(|told| told.contains(&table.title()))
     {
         plan.disclosures
-            .push(format!("{words}, and we may not read them: they are not counted, and this is not applied"));
+            .push(format!("{words}, and we may not see all of them: they are not counted, and this is not applied"));
         plan.plan_id = plan.digest();
     }
     Ok(plan)
@@ -400,7 +400,8 @@ async fn refuse_unseen(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
     match unseen(store, plan).await? {
         None => Ok(()),
         Some((table, words)) => Err(ChangeError::Refused(format!(
-            "{words}, and we may not read them: no plan counts them, and no undo brings them back. Ask for SELECT on {}",
+            "{words}, and we may not see all of them: no plan counts them, and no undo brings them back. Ask for SELECT on \
+             {}, and for a role from which row-level security hides none of its rows",
             table.title()
         ))),
     }

@@ -1,6 +1,7 @@
 //! A plan in the making: remembers every stored row that was read for it, so that applying can see whether it moved.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
@@ -12,9 +13,10 @@ use crate::memory::digest::{Digest, digest};
 use crate::memory::{Entity, Row};
 use crate::store::encode::{LocatedRow, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
+use crate::store::hanging::HangingRows;
 use crate::store::own::{OwnTables, TRAIL};
 use crate::store::stored::{Image, Mutation, ROW, ReadState, RowWatch, StoredRows};
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, named_ids};
 
 /// Changes that a plan keeps in full at most.
 pub(super) const KEPT: usize = 4 * SHOWN;
@@ -413,6 +415,30 @@ impl<'s> Draft<'s> {
             _ => None,
         });
         gone.collect()
+    }
+
+    /// Says that what an episode stores of its rows is made of those which our role sees, where it may not see them all.
+    ///
+    /// # Errors
+    /// [`ChangeError::Refused`] where the episode names one that is not seen: the stored figure would become that of a part.
+    pub fn counts_seen(&mut self, episode: &LocatedRow<'_>, seen: &HangingRows) -> Result<(), ChangeError> {
+        let entity = seen.entity();
+        let Some(reason) = self.store.report().unseen(entity) else { return Ok(()) };
+        let ids: HashSet<Cow<'_, str>> = seen.ids().map(|(id, _)| id).collect();
+        let named = named_ids(&episode.row, &episode.source.links, entity);
+        if let Some(id) = named.iter().find(|id| !ids.contains(*id)) {
+            return Err(ChangeError::Refused(format!(
+                "episode {} names {} {id}, which is not seen, and what it stores is made of all of them: {reason}. Change \
+                 it as a role that sees every row",
+                episode.row.id(),
+                entity.title()
+            )));
+        }
+        let told = format!("what episodes store of each {} is made of those that are seen: {reason}", entity.title());
+        if !self.disclosures.contains(&told) {
+            self.disclosures.push(told);
+        }
+        Ok(())
     }
 
     /// Closes the plan. Every changed row is among what was read: new ones as not being there.

@@ -396,6 +396,7 @@ async fn follow(
     }
     let stored = episode.row.number("feedback_score");
     if plain_column(episode.source, "feedback_score").is_some() && stored != after.mean {
+        draft.counts_seen(episode, &rows)?;
         shown.set("feedback_score", after.mean.map_or(Value::Null, Value::from));
     }
     if shown == episode.row {

@@ -26,6 +26,7 @@ use crate::memory::packed::records::RecordSorter;
 use crate::memory::query::Query;
 use crate::memory::retention::RetentionRules;
 use crate::memory::{Entity, Row};
+use crate::store::embedding::VectorShelf;
 use crate::store::encode::{plain_column, table_of};
 use crate::store::migration::OWN;
 use crate::store::scratch::scratch;
@@ -97,6 +98,7 @@ pub async fn look(
         text: BTreeMap::new(),
         cleanable: BTreeSet::new(),
         damaged: BTreeSet::new(),
+        passed_over: BTreeSet::new(),
     };
     survey.structure().await?;
     if wanted.kind == Some(DAMAGED) {
@@ -151,6 +153,8 @@ struct Survey<'a> {
     cleanable: BTreeSet<(&'static str, Entity)>,
     /// Tables that cannot be read as a whole.
     damaged: BTreeSet<String>,
+    /// Kinds that were said not to be looked for.
+    passed_over: BTreeSet<&'static str>,
 }
 
 /// The kind that names them.
@@ -188,6 +192,19 @@ const EPISODES: &[&str] = &[
     "utility_differs",
     "orphan_segment",
     "missing_memory",
+];
+/// Kinds that conclude something from rows that are not there, and the entities of which every row must be seen for that.
+const RESTS_ON: &[(&[&str], &[Entity])] = &[
+    (&["missing_parent"], &[Entity::Episode]),
+    (&["not_linked"], &[Entity::Episode, Entity::CanvasEvent]),
+    (&["feedback_not_linked"], &[Entity::Episode, Entity::Feedback]),
+    (&["dangling_id", "one_way_link", "wrong_back_link"], &[Entity::Episode, Entity::CanvasEvent, Entity::Feedback]),
+    (&["count_differs"], &[Entity::CanvasEvent]),
+    (&["aggregate_differs"], &[Entity::Feedback]),
+    (&["utility_differs"], &[Entity::UtilityEvent]),
+    (&["orphan_segment"], &[Entity::Episode]),
+    (&["missing_memory"], &[Entity::Memory, Entity::Case]),
+    (&["dangling_reference", "policy_without_cases"], &[Entity::Case]),
 ];
 const TEXT: &[&str] = &["unreadable_value", "secret", "instruction", "hidden_characters"];
 
@@ -272,7 +289,10 @@ impl Survey<'_> {
     }
 
     fn found(&mut self, kind: &str, entity: Option<Entity>, tally: FindingTally) {
-        let Some(kind) = kind_named(kind) else { return };
+        let Some(kind) = kind_named(kind).filter(|kind| !self.passed_over.contains(kind.name)) else { return };
+        if let Some(reason) = self.unseen(kind.name) {
+            return self.not_applicable(&[kind.name], &reason);
+        }
         if !self.damaged.is_empty() && !TEXT.contains(&kind.name) {
             let names: Vec<&str> = self.damaged.iter().map(String::as_str).collect();
             let reason = format!("not every row of {} can be read", names.join(", "));
@@ -301,7 +321,9 @@ impl Survey<'_> {
             } else if copies && self.merges() {
                 finding = finding.merging();
             }
-            if finding.remedy.starts_with("quarantine ") && !self.quarantines() {
+            let lacks_what_it_writes = finding.remedy.starts_with("quarantine ") && !self.quarantines()
+                || finding.remedy == "backfill embeddings" && !entity.is_some_and(|entity| self.embeds(entity));
+            if lacks_what_it_writes {
                 finding = finding.only_shown();
             }
             self.tell(FindingNews::Found(finding));
@@ -311,6 +333,12 @@ impl Survey<'_> {
     /// Whether the layout has something that hides a case.
     fn quarantines(&self) -> bool {
         case_source(self.store).is_ok_and(|source| plain_column(source, "quarantined").is_some())
+    }
+
+    /// Whether vectors of an entity's rows can be written.
+    fn embeds(&self, entity: Entity) -> bool {
+        let sources = self.store.sources_of(entity).unwrap_or_default();
+        sources.iter().any(|source| source.is_writable() && VectorShelf::of(source).is_ok())
     }
 
     /// The columns of an entity out of which a backfill takes what is not to be in a text, wherever a row is stored.
@@ -324,11 +352,17 @@ impl Survey<'_> {
         columns.iter().copied().filter(|name| writes(name)).collect()
     }
 
+    /// Explains which rows that a kind rests on may be there without being seen.
+    fn unseen(&self, kind: &str) -> Option<String> {
+        let rests_on = RESTS_ON.iter().filter(|(kinds, _)| kinds.contains(&kind)).flat_map(|(_, entities)| *entities);
+        rests_on.into_iter().find_map(|entity| self.store.report().unseen(*entity))
+    }
+
     fn not_applicable(&mut self, kinds: &[&str], reason: &str) {
         let known: Vec<&'static crate::memory::findings::FindingKind> =
             KINDS.iter().filter(|k| kinds.contains(&k.name)).collect();
         for kind in known {
-            if self.wants(&[kind.name]) {
+            if self.wants(&[kind.name]) && self.passed_over.insert(kind.name) {
                 self.tell(FindingNews::NotApplicable(NotApplicable { kind: kind.name, reason: reason.to_owned() }));
             }
         }

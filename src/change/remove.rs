@@ -272,7 +272,11 @@ async fn delete(draft: &mut Draft<'_>, deletes: Vec<StoredRows>, seeds: &[Stored
 }
 
 /// The source and the canonical column behind a stored one.
-fn column_of<'s>(store: &'s Store, table: &TableName, stored: &str) -> Option<(&'s BoundSource, &'static str)> {
+pub(super) fn column_of<'s>(
+    store: &'s Store,
+    table: &TableName,
+    stored: &str,
+) -> Option<(&'s BoundSource, &'static str)> {
     let sources = store.recognised().sources.iter().filter(|source| table_of(source) == *table);
     sources.into_iter().find_map(|source| {
         let is_it = |name: &&str| plain_column(source, name).is_some_and(|(column, _)| column == stored);
@@ -300,7 +304,7 @@ impl<'g> GoingKeys<'g> {
 }
 
 /// Ids of the rows whose list in that column names one of these: one walk, however many they are.
-async fn naming(
+pub(super) async fn naming(
     store: &Store,
     source: &BoundSource,
     name: &'static str,
@@ -387,6 +391,9 @@ async fn recount(draft: &mut Draft<'_>, located: &[&LocatedRow<'_>], going: &Goi
         let left = linked.iter().flat_map(HangingRows::ids).filter(|(id, _)| !gone.contains(&**id)).count();
         if found.row.get("canvas_action_count").as_u64() == Some(left as u64) {
             continue;
+        }
+        if let Some(linked) = &linked {
+            draft.counts_seen(&found, linked)?;
         }
         let shape = store.shapes().shape(&found.table()).await?;
         let values = [("canvas_action_count", GivenValue::from(left as u64))];

@@ -251,12 +251,12 @@ const REFERENCES_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.at
      JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = k.confkey[1] \
      WHERE k.contype = 'f' AND cardinality(k.conkey) = 1 AND s.nspname = $1 AND t.relname = $2";
 
-/// A table of which rows go or change where rows of another go, and of which we may see none.
-const UNSEEN_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text FROM pg_constraint k \
+/// Tables of which rows go or change where rows of another go, and whether we may see none of them.
+const DEPENDENTS_POSTGRES: &str = "SELECT DISTINCT n.nspname::text, c.relname::text, \
+     (NOT (has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT')))::int::bigint FROM pg_constraint k \
      JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
      JOIN pg_class t ON t.oid = k.confrelid JOIN pg_namespace s ON s.oid = t.relnamespace \
-     WHERE k.contype = 'f' AND k.confdeltype IN ('c', 'n', 'd') AND s.nspname = $1 AND t.relname = $2 \
-       AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT')) ORDER BY 1, 2 LIMIT 1";
+     WHERE k.contype = 'f' AND k.confdeltype IN ('c', 'n', 'd') AND s.nspname = $1 AND t.relname = $2 ORDER BY 1, 2";
 
 /// `schema.table`, quoted.
 #[must_use]
@@ -488,8 +488,8 @@ impl ShapeReader<'_> {
         Ok(self.store.sessions.fetch(sql, &params).await?.iter().map(reference).collect())
     }
 
-    /// A table of which the database deletes or changes rows along with those of this one, though we may read none of them;
-    /// none in SQLite.
+    /// A table of which the database deletes or changes rows along with those of this one, though we may read none of them
+    /// or row-level security may hide some; none in SQLite.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -498,8 +498,13 @@ impl ShapeReader<'_> {
             return Ok(None);
         }
         let params = [FetchedValue::Text(table.schema.clone()), FetchedValue::Text(table.name.clone())];
-        let rows = self.store.sessions.fetch(UNSEEN_POSTGRES, &params).await?;
-        Ok(rows.first().map(|row| TableName::new(fetched::text(row, 0), fetched::text(row, 1))))
+        let rows = self.store.sessions.fetch(DEPENDENTS_POSTGRES, &params).await?;
+        let mut dependents = rows.iter().map(|row| (TableName::new(fetched::text(row, 0), fetched::text(row, 1)), row));
+        let hides = |table: &TableName| {
+            self.store.catalog.exactly(&table.schema, &table.name).is_some_and(|table| table.hides_rows)
+        };
+        let unseen = dependents.find(|(table, row)| hides(table) || row.get(2) == Some(&FetchedValue::Integer(1)));
+        Ok(unseen.map(|(table, _)| table))
     }
 
     /// Some columns of stored rows as they are now, and those that find them, without a lock.

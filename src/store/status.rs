@@ -9,11 +9,11 @@ use super::fetched::FetchedValue;
 use super::own::OwnTables;
 use super::withhold::DeniedTable;
 use super::{DatabaseReport, StoreError};
-use crate::layout::{CatalogTable, Engine};
-use crate::memory::Entity;
+use crate::layout::{BoundSource, CatalogTable, Engine};
 use crate::memory::query::{
     Capability, CountKind, DatabaseStatus, EntityStatus, LayoutStatus, Migrations, StoreStatus, TableStatus,
 };
+use crate::memory::{Column, Entity, Personal, ValueKind};
 
 impl DatabaseReport<'_> {
     /// The state of the database. What takes long to count is estimated or left out, with the reason.
@@ -209,6 +209,26 @@ impl DatabaseReport<'_> {
             }
         }
         (Some(words.collect::<Vec<_>>().join("; ")), Some(remedies.join("; ")))
+    }
+
+    /// Explains why rows of an entity, or what is not text of them, may be there without being seen: our role may not read
+    /// them, or row-level security may hide them. `None` where everything is seen, or where the layout has no such entity.
+    #[must_use]
+    pub fn unseen(self, entity: Entity) -> Option<String> {
+        let is_text = |name: &str| {
+            let is = |column: &Column| column.kind == ValueKind::Text && column.personal == Personal::Content;
+            entity.column(name).is_some_and(is)
+        };
+        let mut withheld = self.store.recognised().withheld.iter().filter(|part| part.entity == entity);
+        if let Some(part) = withheld.find(|part| !part.column.as_deref().is_some_and(is_text)) {
+            return Some(format!("not all of {} is seen: {}", entity.title(), part.reason));
+        }
+        let mut sources = self.store.recognised().sources.iter().filter(|source| source.entity == entity);
+        let hides = |source: &BoundSource| {
+            let (schema, table) = &source.table;
+            self.store.catalog().exactly(schema, table).is_some_and(|table| table.hides_rows)
+        };
+        sources.find(|source| hides(source)).and_then(|_| self.store.catalog().hidden_rows())
     }
 
     /// Lists what keeps answers from being complete, in words to be given beside them: rows that may be hidden, and

@@ -744,3 +744,67 @@ fn rows_that_would_go_unseen_are_not_taken_along() {
         assert_eq!(done.value["counts"]["notes"]["delete"], 1, "{}", done.value);
     });
 }
+
+/// Kinds of findings in a part of the answer.
+fn kinds<'a>(findings: &'a Value, part: &str) -> Vec<&'a str> {
+    findings[part].as_array().expect(part).iter().filter_map(|found| found["kind"].as_str()).collect()
+}
+
+#[test]
+fn what_our_role_does_not_see_is_not_taken_for_absent() {
+    block_on(async {
+        let Some(database) = Database::fresh() else { return };
+        let world = World::around(database).await;
+        assert_eq!(world.owner(&["--layout", "mnemoscope", "migrate", "--apply"]).code, Some(0));
+        world
+            .run(
+                "INSERT INTO episodes (id, user_id, canvas_ids, canvas_action_count, feedback_ids, feedback_score) VALUES \
+                 ('e-1', 'ana', '[\"cv-1\"]', 1, '[\"fb-1\"]', -1), ('e-2', 'ana', NULL, NULL, NULL, NULL); \
+                 INSERT INTO canvas_audit (id, episode_id, user_id) VALUES ('cv-1', 'e-1', 'bo'); \
+                 INSERT INTO agent_feedback (id, episode_id, user_id, kind) VALUES ('fb-1', 'e-1', 'bo', 'thumbs_down'); \
+                 INSERT INTO agent_memory_profiles (id, user_id) VALUES ('b-ana', 'ana'); \
+                 INSERT INTO agent_memory_cases (id, profile_id, user_id) VALUES ('c-ana', 'b-ana', 'ana'), ('c-bo', 'b-ana', 'bo'); \
+                 GRANT ALL ON ALL TABLES IN SCHEMA public TO $role; GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO $role",
+            )
+            .await;
+        let rests = ["dangling_id", "count_differs", "aggregate_differs"];
+        assert!(kinds(&world.read(&["findings"]), "findings").iter().all(|kind| !rests.contains(kind)));
+        let mut sql = String::new();
+        for table in ["canvas_audit", "agent_feedback", "agent_memory_cases"] {
+            sql += &format!(
+                "ALTER TABLE {table} ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON {table} USING (user_id = 'ana'); "
+            );
+        }
+        world.run(&sql).await;
+        let feedback = |episode| ["feedback", "add", episode, "--kind", "thumbs_up", "--apply"];
+        for (asked, word) in [
+            (&["backfill", "links", "--apply"][..], "sees every row"),
+            (&["backfill", "aggregates", "--apply"], "sees every row"),
+            (&feedback("e-1"), "fb-1"),
+            (&["remove", "profile", "b-ana", "--apply"], "agent_memory_cases"),
+        ] {
+            let answer = world.reader(asked);
+            assert_eq!(answer.code, Some(5), "{asked:?}: {} {}", answer.words, answer.value);
+            assert!(answer.words.contains(word), "{asked:?}: {}", answer.words);
+        }
+        let findings = world.read(&["findings"]);
+        let (found, passed_over) = (kinds(&findings, "findings"), kinds(&findings, "not_applicable"));
+        assert!(rests.iter().all(|kind| passed_over.contains(kind) && !found.contains(kind)), "{findings:#}");
+        let added = world.reader(&feedback("e-2"));
+        assert!(added.code == Some(0) && says(&added.value["disclosures"], &["row-level security"]), "{}", added.value);
+        assert_eq!(world.number("SELECT count(*) FROM agent_memory_cases").await, 2);
+        world
+            .run(
+                "ALTER TABLE canvas_audit DISABLE ROW LEVEL SECURITY; ALTER TABLE agent_feedback DISABLE ROW LEVEL SECURITY; \
+                 REVOKE ALL ON canvas_audit FROM $role",
+            )
+            .await;
+        let refused = world.reader(&["backfill", "aggregates", "--apply"]);
+        assert!(refused.code == Some(5) && refused.words.contains("canvas_audit"), "{}", refused.words);
+        let findings = world.read(&["findings"]);
+        assert!(!kinds(&findings, "findings").contains(&"count_differs"), "{findings:#}");
+        assert!(!kinds(&findings, "not_applicable").contains(&"aggregate_differs"), "{findings:#}");
+        assert_eq!(world.number("SELECT canvas_action_count::bigint FROM episodes WHERE id = 'e-1'").await, 1);
+        world.end().await;
+    });
+}

@@ -8,6 +8,7 @@ use crate::change::draft::Draft;
 use crate::change::feedback::{addable, writable};
 use crate::change::operation::FeedbackFields;
 use crate::change::plan::{ChangeDanger, Plan};
+use crate::change::remove::COUNTED;
 use crate::change::{ChangeError, feedback, now, uses};
 use crate::layout::LinkBy;
 use crate::memory::filter::{Filter, Operand, Operator};
@@ -137,8 +138,12 @@ async fn follow_canvas(draft: &mut Draft<'_>, episode: &str, event: &str) -> Res
         shown.set("canvas_ids", json!(ids));
     }
     if plain_column(found.source, "canvas_action_count").is_some() {
-        let linked = store.linked(&[&found.row], &found.source.links, Entity::CanvasEvent).await?.pop();
-        shown.set("canvas_action_count", Value::from(linked.unwrap_or_default().len() as u64 + 1));
+        let (contexts, links) = (store.contexts(), &found.source.links);
+        let linked = contexts.linked(&[&found.row], links, Entity::CanvasEvent, Some(COUNTED)).await?.pop();
+        if let Some(linked) = &linked {
+            draft.counts_seen(&found, linked)?;
+        }
+        shown.set("canvas_action_count", Value::from(linked.map_or(0, |linked| linked.len()) as u64 + 1));
     }
     let changed = ["canvas_ids", "canvas_action_count"].into_iter().filter(|c| shown.get(c) != found.row.get(c));
     let values: Vec<(&str, GivenValue)> = changed.map(|c| (c, GivenValue::Is(shown.get(c).clone()))).collect();

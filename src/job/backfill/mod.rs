@@ -23,7 +23,7 @@ use super::plan::{JobOffer, JobSettings};
 use super::{Job, record};
 use crate::change::ChangeError;
 use crate::lab::embed::Endpoint;
-use crate::memory::agreeing;
+use crate::memory::{Entity, agreeing};
 use crate::store::{Store, StoreError};
 
 /// Arguments of a backfill, besides its speed.
@@ -81,6 +81,8 @@ pub struct BackfillKind {
     pub name: &'static str,
     /// Description of the backfill, in a sentence.
     pub help: &'static str,
+    /// Entities of which it concludes something from what is not there: every row of them must be seen.
+    rests_on: &'static [Entity],
     make: Make,
 }
 
@@ -89,66 +91,79 @@ pub const ALL: &[BackfillKind] = &[
     BackfillKind {
         name: "canvas-links",
         help: "links episodes to the canvas events of their session: list, count and back-link",
+        rests_on: &[Entity::Episode, Entity::CanvasEvent],
         make: Make::Plain(canvas_links::make),
     },
     BackfillKind {
         name: "feedback-links",
         help: "links episodes to the feedback on their executions: list, aggregate and back-link",
+        rests_on: &[Entity::Episode, Entity::Feedback],
         make: Make::Plain(feedback_links::make),
     },
     BackfillKind {
         name: "links",
         help: "fixes links: takes out what is not there or repeated, and lets links lead both ways",
+        rests_on: &[Entity::Episode, Entity::CanvasEvent, Entity::Feedback, Entity::Case],
         make: Make::Plain(links::make),
     },
     BackfillKind {
         name: "aggregates",
         help: "computes stored counts and feedback scores again from the linked rows",
+        rests_on: &[Entity::CanvasEvent, Entity::Feedback],
         make: Make::Plain(aggregates::make),
     },
     BackfillKind {
         name: "utility",
         help: "computes utilities again by replaying the signals",
+        rests_on: &[Entity::UtilityEvent, Entity::MemoryLink, Entity::Feedback],
         make: Make::Told(utility::make),
     },
     BackfillKind {
         name: "parents",
         help: "finds the episode that each one without a parent continues: agent, time, likeness",
+        rests_on: &[Entity::Episode],
         make: Make::Plain(parents::make),
     },
     BackfillKind {
         name: "episodes-from-events",
         help: "makes episodes out of workflow runs that have none",
+        rests_on: &[Entity::Episode, Entity::WorkflowEvent],
         make: Make::Plain(from_events::make),
     },
     BackfillKind {
         name: "metadata",
         help: "fills participants, tools, entities, tags and outcome from an episode's own texts, by rules",
+        rests_on: &[],
         make: Make::Plain(metadata::make),
     },
     BackfillKind {
         name: "rewards",
         help: "gives cases without a reward one, from outcome, tool calls and feedback",
+        rests_on: &[Entity::MemoryLink, Entity::Episode],
         make: Make::Plain(rewards::make),
     },
     BackfillKind {
         name: "hashes",
         help: "gives cases without a message hash one, by which duplicates are found",
+        rests_on: &[],
         make: Make::Plain(hashes::make),
     },
     BackfillKind {
         name: "embeddings",
         help: "gives rows without a vector one, by the endpoint that the profile names",
+        rests_on: &[],
         make: Make::Told(embeddings::make),
     },
     BackfillKind {
         name: "secrets",
         help: "takes tokens, keys and passwords out of stored text",
+        rests_on: &[],
         make: Make::Plain(secrets::make),
     },
     BackfillKind {
         name: "hidden-characters",
         help: "takes characters out of stored text that nobody sees or that control a terminal",
+        rests_on: &[],
         make: Make::Plain(hidden::make),
     },
 ];
@@ -173,6 +188,11 @@ impl BackfillKind {
     /// # Errors
     /// As [`BackfillKind::job`].
     pub fn job_as(&self, store: &Store, given: &BackfillArguments) -> Result<Box<dyn Job>, ChangeError> {
+        if let Some(reason) = self.rests_on.iter().find_map(|entity| store.report().unseen(*entity)) {
+            return Err(ChangeError::Refused(format!(
+                "it concludes from rows that are not there, and {reason}. Run it as a role that sees every row"
+            )));
+        }
         match self.make {
             Make::Plain(make) => make(store),
             Make::Told(make) => make(store, given),
