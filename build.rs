@@ -82,7 +82,11 @@ fn main() -> io::Result<()> {
         (None, false) => "for development".to_owned(),
     };
     println!("cargo::rustc-env=BUILD_SOURCE={source}");
+    println!("cargo::rustc-check-cfg=cfg(development)");
     println!("cargo::rustc-check-cfg=cfg(stripped)");
+    if !released {
+        println!("cargo::rustc-cfg=development");
+    }
     // The profile `dist`: a panic ends the program in its hook and names of functions are stripped, so that tables for
     // walking the stack (1.3 MB) are of no use.
     if variable("OPT_LEVEL") == "z" && variable("CARGO_CFG_TARGET_OS") == "linux" {

@@ -69,6 +69,7 @@ pub async fn edit(
         values.push(("updated_at", GivenValue::Now));
     }
     draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
+    check_whole(store, &row, &changed).await?;
     tell_unknown(&mut draft, &row, &changed).await;
     draft.alters(&found.row, &row);
     if keyword::text_of(&found.row) != keyword::text_of(&row) {
@@ -79,6 +80,30 @@ pub async fn edit(
         tell_case(&mut draft, &found.row, &row).await?;
     }
     Ok(draft.seal())
+}
+
+/// Checks that the row of which another one becomes a part is there, and belongs to the same person and agent.
+async fn check_whole(store: &Store, row: &Row, changed: &[&str]) -> Result<(), ChangeError> {
+    for (column, entity) in [("episode_id", Entity::Episode), ("profile_id", Entity::Profile)] {
+        let Some(id) = row.text(column).filter(|_| changed.contains(&column)) else { continue };
+        // Where such rows are not kept or not to be read, nobody can say.
+        if store.sources_of(entity).is_err() || store.report().unseen(entity).is_some() {
+            continue;
+        }
+        let Some(whole) = store.row(entity, id).await? else {
+            return Err(ChangeError::Refused(format!("`{column}` names no {} that is here: {id}", entity.title())));
+        };
+        let differs = |of: &&str| matches!((row.text(of), whole.text(of)), (Some(own), Some(other)) if own != other);
+        if let Some(of) = ["user_id", "agent_id"].iter().find(|of| differs(of)) {
+            return Err(ChangeError::Refused(format!(
+                "{} {id} has another `{of}` than this {}: set it too, or name another {}",
+                entity.title(),
+                row.entity.title(),
+                entity.title()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Adds to a draft which new values name nobody, or are no words that are known.

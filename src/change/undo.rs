@@ -1,6 +1,6 @@
 //! Takes a change back: the inverse of its mutations, itself a plan, refused when later changes stand on it.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::{Value, json};
 
@@ -9,15 +9,19 @@ use super::audit::{self, OpenedEntry};
 use super::draft::Draft;
 use super::entry::EntryFacts;
 use super::plan::{Change, ChangeDanger, Plan};
+use super::purge::hanging::hanging_on;
+use super::remove::{CHANGING, column_of, naming};
 use super::{ChangeError, new_id};
 use crate::layout::Engine;
 use crate::memory::Entity;
 use crate::memory::agreeing;
 use crate::store::Store;
+use crate::store::encode::plain_column;
 use crate::store::fetched::FetchedValue;
 use crate::store::own::TrailEntry;
+use crate::store::row_list::row_digest;
 use crate::store::row_number::is_row_number;
-use crate::store::stored::{Cell, Image, Mutation, RowRevisions, StoredRows, TableName};
+use crate::store::stored::{Cell, Image, Mutation, RowRevisions, RowWatch, StoredRows, TableName};
 
 /// Later entries that are looked through for who changed a row.
 const LOOKED_THROUGH: usize = 1_000;
@@ -132,42 +136,72 @@ async fn changed(store: &Store, revise: &RowRevisions) -> Result<Option<StoredRo
     Ok((!keys.is_empty()).then(|| StoredRows { table: revise.table.clone(), by: revise.key.clone(), keys }))
 }
 
-/// Rows that refer to rows which the undo takes away, and would go with them or be left hanging.
+/// Rows that refer to rows which the undo takes away by a foreign key, and would go with them or be left hanging. Those that
+/// name them by the layout's rules or in a list stay as they are, as they may have been there before: the plan tells of them.
 async fn leaning(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
-    let gone: Vec<StoredRows> = draft.deletions();
+    let mut gone: Vec<StoredRows> = draft.deletions();
+    // Nothing refers to a row that only its number identifies.
+    gone.retain(|rows| !rows.by.iter().any(|column| is_row_number(column)));
     let mut leaning = Vec::new();
     if gone.is_empty() {
         return Ok(leaning);
     }
-    let relations = draft.store.snapshot().await?.relations().await?;
-    for rows in &gone {
-        for reference in draft.store.shapes().references(&rows.table).await? {
-            let [column] = &rows.by[..] else { continue };
-            if !reference.to.eq_ignore_ascii_case(column) {
-                continue;
-            }
-            let compared = relations.comparison((&reference.from, &reference.column), (&rows.table, column));
-            let keys = draft.store.shapes().spelled((&reference.from, &reference.column), compared, &rows.keys).await?;
-            let referring = StoredRows { table: reference.from, by: vec![reference.column], keys };
-            let going = |image: &Image| {
-                let same = |g: &&StoredRows| g.table == referring.table;
-                gone.iter().filter(same).any(|g| {
-                    let key: Option<Vec<FetchedValue>> = g.by.iter().map(|c| image.get(c).cloned()).collect();
-                    key.is_some_and(|key| g.keys.contains(&key))
-                })
-            };
-            let images = draft.watch_images(referring.clone()).await?;
-            let count = images.iter().filter(|image| !going(image)).count();
-            if count > 0 {
-                let (from, to) = (referring.table.title(), rows.table.title());
-                leaning.push(agreeing(
-                    count,
-                    &format!("{{#}} {{row of {from} refers|rows of {from} refer}} to rows of {to} that would go"),
-                ));
-            }
-        }
+    let store = draft.store;
+    let going = hanging_on(store, &gone, draft.most_rows(), CHANGING).await?;
+    if let Some(table) = going.over {
+        leaning.push(format!("very many rows of {} hang on rows that would go", table.title()));
+        return Ok(leaning);
     }
+    let mut declared: HashSet<(TableName, String)> = HashSet::new();
+    for rows in &gone {
+        let references = store.shapes().references(&rows.table).await?;
+        declared.extend(references.into_iter().map(|reference| (reference.from, reference.column)));
+    }
+    let own = OwnRows::of(draft.mutations_mut().filter_map(|mutation| mutation.rows()));
+    let mut left = Vec::new();
+    for RowWatch { rows, .. } in going.referring {
+        let images = draft.watch_images(rows.clone()).await?;
+        let stays = |image: &&Image| !own.hold(&rows.table, |column| image.get(column).cloned());
+        let told = told(images.iter().filter(stays).count(), &rows.table);
+        let is_declared = rows.by.iter().any(|column| declared.contains(&(rows.table.clone(), column.clone())));
+        if is_declared { &mut leaning } else { &mut left }.extend(told);
+    }
+    for (table, column, ids) in &going.lists {
+        let Some((source, name)) = column_of(store, table, column) else { continue };
+        let Some((key, _)) = plain_column(source, "id") else { continue };
+        let naming = naming(store, source, name, &ids.iter().map(String::as_str).collect()).await?;
+        let stays = |id: &&String| !own.hold(table, |by| (by == key).then(|| FetchedValue::Text((*id).clone())));
+        left.extend(told(naming.iter().filter(stays).count(), table));
+    }
+    draft.disclosures.extend(left.into_iter().map(|told| format!("{told}, and will name what is not there")));
     Ok(leaning)
+}
+
+/// Tells how many rows name some that would go; nothing where none does.
+fn told(count: usize, table: &TableName) -> Option<String> {
+    let words = format!("{{#}} {{row of {0} refers|rows of {0} refer}} to rows that would go", table.title());
+    (count > 0).then(|| agreeing(count, &words))
+}
+
+/// Rows that an undo changes itself, by table and the columns of their keys.
+struct OwnRows(HashMap<(TableName, Vec<String>), HashSet<[u64; 2]>>);
+
+impl OwnRows {
+    fn of(all: impl Iterator<Item = StoredRows>) -> Self {
+        let mut own: HashMap<_, HashSet<[u64; 2]>> = HashMap::new();
+        for StoredRows { table, by, keys } in all {
+            own.entry((table, by)).or_default().extend(keys.iter().map(|key| row_digest(key)));
+        }
+        OwnRows(own)
+    }
+
+    /// Whether a row is one of them, given its columns.
+    fn hold(&self, table: &TableName, column: impl Fn(&str) -> Option<FetchedValue>) -> bool {
+        self.0.iter().filter(|((of, _), _)| of == table).any(|((_, by), keys)| {
+            let key: Option<Vec<FetchedValue>> = by.iter().map(|name| column(name)).collect();
+            key.is_some_and(|key| keys.contains(&row_digest(&key)))
+        })
+    }
 }
 
 /// Values that the undo would restore although PostgreSQL no longer takes them: the row that they refer to is not there. A

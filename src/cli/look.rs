@@ -17,7 +17,7 @@ use crate::change::import::ORDER;
 use crate::memory::filter::Filter;
 use crate::memory::nearest::unknown;
 use crate::memory::query::{CanvasFilter, Capability, CountKind, Order, PAGE, PART, PageStart, Query};
-use crate::memory::{Entity, Row, thousands};
+use crate::memory::{Entity, Row, agreeing, thousands};
 use crate::store::Store;
 use crate::store::context::Relatives;
 use crate::store::reading::ListReading;
@@ -273,14 +273,14 @@ async fn stream(
 enum Printer {
     Json { document: RowsDocument, as_of: Option<AsOf> },
     Jsonl,
-    Csv { is_begun: bool },
+    Csv { is_begun: bool, unread: u64 },
     Export,
 }
 
 impl Printer {
     fn new(format: Format, as_of: Option<AsOf>) -> Self {
         match format {
-            Format::Csv => Printer::Csv { is_begun: false },
+            Format::Csv => Printer::Csv { is_begun: false, unread: 0 },
             Format::Jsonl => Printer::Jsonl,
             Format::Json | Format::Table => Printer::Json { document: RowsDocument::begin(), as_of },
         }
@@ -292,7 +292,8 @@ impl Printer {
             Printer::Json { document, .. } => document.rows(rows),
             Printer::Jsonl => output::piped_open(|out| rows.iter().try_for_each(|row| output::json_line(out, row))),
             Printer::Export => output::piped_open(|out| write_export(out, rows, surplus, entity)),
-            Printer::Csv { is_begun } => output::piped_open(|out| {
+            Printer::Csv { is_begun, unread } => output::piped_open(|out| {
+                *unread += rows.iter().filter(|row| !row.problems.is_empty()).count() as u64;
                 let mut csv = csv::Writer::from_writer(out);
                 if !std::mem::replace(is_begun, true) {
                     csv.write_record(entity.columns().iter().map(|c| c.name))?;
@@ -307,6 +308,14 @@ impl Printer {
     fn end(self, next: Option<String>) -> Result<(), CommandFailure> {
         match self {
             Printer::Json { document, as_of } => document.end(&AfterRows { next, as_of }),
+            Printer::Csv { unread, .. } if unread > 0 => {
+                output::tell(&agreeing(
+                    unread,
+                    "{#} {row has values that cannot be read, which are|rows have values that cannot be read, which are} \
+                     empty here: --format json names them",
+                ));
+                Ok(())
+            }
             Printer::Jsonl | Printer::Csv { .. } | Printer::Export => Ok(()),
         }
     }

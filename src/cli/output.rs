@@ -118,9 +118,18 @@ pub fn piped_open(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Resul
 /// As [`piped`].
 pub fn is_read(written: io::Result<()>) -> Result<bool, CommandFailure> {
     match written {
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(e) if broken_pipe(&e) => Ok(false),
         Err(e) => Err(CommandFailure::failed(format!("the output could not be written: {e}"))),
         Ok(()) => Ok(true),
+    }
+}
+
+/// Whether the reader has gone, also where the writer of CSV tells it.
+fn broken_pipe(error: &io::Error) -> bool {
+    let within = error.get_ref().and_then(|inner| inner.downcast_ref::<csv::Error>()).map(csv::Error::kind);
+    match within {
+        Some(csv::ErrorKind::Io(error)) => error.kind() == io::ErrorKind::BrokenPipe,
+        _ => error.kind() == io::ErrorKind::BrokenPipe,
     }
 }
 

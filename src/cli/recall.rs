@@ -67,10 +67,10 @@ pub struct RecallArgs {
     /// Keep the question under a name, in your own files.
     #[arg(long, value_name = "NAME")]
     pub save: Option<String>,
-    /// Memories of this agent.
+    /// Memories of this agent; `--ranking proven` also ranks those of no agent.
     #[arg(long)]
     pub agent: Option<String>,
-    /// Memories of this user.
+    /// Memories of this user; `--ranking proven` also ranks those of no user.
     #[arg(long)]
     pub user: Option<String>,
     /// Maximum number of rows, up to 5,000 [default: the bank's setting, else 4; 3 for `similar`].

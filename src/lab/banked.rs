@@ -43,7 +43,12 @@ impl BankedCases {
         let of_case = asked.row.as_ref().filter(|r| r.entity == Entity::Case).and_then(|r| r.text("profile_id"));
         let mut bank = of_policy.or_else(|| of_case.map(str::to_owned));
         match &bank {
-            Some(profile) if filters.is_empty() => filters.push(equal("profile_id", profile)),
+            Some(profile) if filters.is_empty() => {
+                asked
+                    .notes
+                    .push(format!("the cases of one bank are ranked, {profile}: --user and --agent name another"));
+                filters.push(equal("profile_id", profile));
+            }
             _ => bank = only(store, &filters).await?,
         }
         if bank.is_none() && filters.is_empty() {

@@ -131,7 +131,7 @@ fn told(panic: &PanicHookInfo<'_>) -> String {
 /// Panics when `MNEMOSCOPE_PANIC` names this place, with what follows the name as the message. Not in a release build:
 /// it is there to show that the terminal is given back.
 pub fn panic_if_asked(place: &str) {
-    if cfg!(debug_assertions)
+    if cfg!(development)
         && let Ok(asked) = std::env::var("MNEMOSCOPE_PANIC")
         && let Some(message) = asked.strip_prefix(place)
     {

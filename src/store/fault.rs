@@ -50,7 +50,7 @@ impl Store {
 /// Stops the process for good at the statement that the environment names, and says so, so that it can be killed there.
 pub(super) fn stop_if_asked() {
     static DONE: AtomicU64 = AtomicU64::new(0);
-    if !cfg!(debug_assertions) {
+    if !cfg!(development) {
         return;
     }
     let Some(stop) = std::env::var(STOP_AT).ok().and_then(|n| n.parse::<u64>().ok()) else { return };

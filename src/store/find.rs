@@ -80,9 +80,10 @@ impl Store {
     }
 }
 
-/// A row of which only the beginnings of texts are left.
+/// A row of which only the beginnings of texts are left, and the whole id.
 fn beginning(mut row: Row) -> Row {
-    for value in &mut row.values {
+    let of_id = row.entity.columns().iter().map(|column| column.name != "id");
+    for (value, _) in row.values.iter_mut().zip(of_id).filter(|(_, is_other)| *is_other) {
         match value {
             Value::String(text) => {
                 if let Some((end, _)) = text.char_indices().nth(BEGINNING) {

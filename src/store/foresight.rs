@@ -50,8 +50,6 @@ struct Until {
     /// The moment, canonical.
     at: String,
     stored: StoredAs,
-    /// True when all texts of the column are in the canonical spelling.
-    uniform: bool,
 }
 
 /// Columns and values that find a row.
@@ -119,12 +117,7 @@ impl ForesightReader<'_> {
             if !foresight.tables.iter().any(|t| t.table == table) {
                 foresight.tables.push(self.foreseen_table(&table).await?);
             }
-            let until = Until {
-                column: column.to_owned(),
-                at: at.to_owned(),
-                stored: way.stored,
-                uniform: source.uniform_times,
-            };
+            let until = Until { column: column.to_owned(), at: at.to_owned(), stored: way.stored };
             if let Some(table) = foresight.tables.iter_mut().find(|t| t.table == table && t.until.is_none()) {
                 table.until = Some(until);
             }
@@ -396,13 +389,20 @@ impl Foreseen {
                 let at = until.at.trim_end_matches('Z').to_owned();
                 format!("{plain} COLLATE \"C\" <= {}", bound(FetchedValue::Text(at), "::text"))
             }
-            Engine::Sqlite if until.uniform => {
-                format!("{column} <= {}", bound(FetchedValue::Text(until.at.clone()), ""))
-            }
             // A number is no text, and a text that is no time tells nothing.
             Engine::Sqlite => {
                 let mark = bound(FetchedValue::Text(until.at.clone()), "");
-                format!("typeof({column}) <> 'text' OR julianday({column}) <= julianday({mark})")
+                let spelled = format!("upper(trim(replace({column}, ',', '.')))");
+                // Of a zone, SQLite reads hours and minutes only with a colon between them.
+                let read = format!(
+                    "julianday(CASE WHEN {spelled} GLOB '*[0-9][+-][0-9][0-9][0-9][0-9]' \
+                     THEN substr({spelled}, 1, length({spelled}) - 2) || ':' || substr({spelled}, -2) ELSE {spelled} END)"
+                );
+                // Of the same spelling, texts are compared, to the last digit.
+                format!(
+                    "CASE WHEN typeof({column}) <> 'text' THEN 1 WHEN length({column}) = length({mark}) \
+                     AND {column} GLOB '????-??-??T*Z' THEN {column} <= {mark} ELSE {read} <= julianday({mark}) END"
+                )
             }
         };
         format!("({early}) IS NOT FALSE")

@@ -86,7 +86,9 @@ impl<'c> VersionReader<'c> {
     fn lost(&self, ways: &mut Vec<BoundColumn>, aliases: &[Aliased<'c>]) -> Option<String> {
         let mut lost = None;
         ways.retain_mut(|way| {
-            way.lookup = way.lookup.take().filter(|sql| self.lack_of_sql(sql, aliases).is_none());
+            let there =
+                |sql: &String| reads_what_is_there(self.catalog, sql) && self.lack_of_sql(sql, aliases).is_none();
+            way.lookup = way.lookup.take().filter(there);
             let lack = match &way.origin {
                 BoundOrigin::Sql(sql) => self.lack_of_sql(sql, aliases),
                 _ => None,

@@ -29,6 +29,10 @@ pub struct SelectStatement {
 impl SelectStatement {
     /// Adds a parameter and gives its placeholder with the cast for that declared type.
     pub fn bind(&mut self, engine: Engine, param: Param, declared: &str) -> String {
+        // PostgreSQL holds no text with NUL, and fails where one is asked for.
+        if matches!(&param, Param::Text(text) if engine == Engine::Postgres && text.contains('\0')) {
+            return format!("NULL::{}", if declared.is_empty() { "text" } else { declared });
+        }
         // Bytes that were stored as text compare as text again.
         let is_text = matches!(param, Param::BadText(_));
         self.params.push(param);
@@ -474,8 +478,8 @@ fn contains(
     })
 }
 
-/// A plain word is in the JSON text as in the canonical one; a value that may be compressed is let through. The
-/// metadata is not narrowed where stored words of status and outcome are shown in it.
+/// A plain word is in the JSON text as in the canonical one, unless an escape stands for a letter of it; a value that may
+/// be compressed is let through. The metadata is not narrowed where stored words of status and outcome are shown in it.
 fn json_contains(
     engine: Engine,
     source: &BoundSource,
@@ -496,7 +500,10 @@ fn json_contains(
     }
     let narrowed = contains(engine, column, bare, value, statement)?;
     Some(match engine {
-        Engine::Sqlite => format!("(typeof({bare}) = 'blob' OR {narrowed}{also})"),
+        Engine::Sqlite => format!("(typeof({bare}) = 'blob' OR {narrowed} OR instr({bare}, '\\u00') > 0{also})"),
+        Engine::Postgres if declared == "json" || PgType::of(declared) == PgType::Text => {
+            format!("({narrowed} OR strpos(({bare})::text, '\\u00') > 0{also})")
+        }
         Engine::Postgres => format!("({narrowed}{also})"),
     })
 }
@@ -610,6 +617,10 @@ fn number(
         Op::GreaterOrEqual => ">=",
         Op::NotEqual | Op::Contains | Op::Has => return None,
     };
+    // Beyond it, a double may be another number than the one that is stored or asked for.
+    if value.abs() >= 2_f64.powi(53) {
+        return None;
+    }
     let declared = dialect::declared(&column.origin);
     if engine == Engine::Postgres {
         if !matches!(PgType::of(declared), PgType::Integer | PgType::Number) {

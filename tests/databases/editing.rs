@@ -412,7 +412,8 @@ fn what_belongs_to_a_person_under_a_hold_stays() {
         for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
             meddle(
                 &world,
-                "INSERT INTO episodes (id, agent_id, user_id, title, started_at) VALUES ('h-ep', 'a', 'held', 'x', '2026-01-01T00:00:00.000000Z'); \
+                "INSERT INTO episodes (id, agent_id, user_id, title, started_at) VALUES ('h-ep', 'a', 'held', 'x', '2026-01-01T00:00:00.000000Z'), \
+                 ('f-ep', 'a', 'free', 'x', '2026-01-01T00:00:00.000000Z'); \
                  INSERT INTO episode_segments (id, episode_id, content, created_at) VALUES ('h-seg', 'h-ep', 'x', '2001-01-01T00:00:00.000000Z'), \
                  ('f-seg', NULL, 'x', '2001-01-01T00:00:00.000000Z'); \
                  INSERT INTO agent_feedback (id, episode_id, user_id, kind) VALUES ('h-fb', 'h-ep', 'another', 'thumbs_up'); \
@@ -438,7 +439,7 @@ fn what_belongs_to_a_person_under_a_hold_stays() {
                 Operation::RemoveFeedback { id: "h-fb".to_owned() },
                 Operation::Retract { id: "h-sig".to_owned() },
                 edit(Entity::Memory, "h-m", json!({"user_id": "another"})),
-                edit(Entity::Segment, "h-seg", json!({"episode_id": "another"})),
+                edit(Entity::Segment, "h-seg", json!({"episode_id": "f-ep"})),
                 Operation::Prune(of_held),
             ] {
                 let plan = planned(&world, &refused).await;
@@ -769,6 +770,54 @@ fn due_work_is_done_without_a_console_and_figures_are_written() {
             run(folder.path(), &arguments);
             let text = std::fs::read_to_string(&figures).expect("figures");
             assert!(text.contains("mnemoscope_trail_ok 0"), "{text}");
+        }
+    });
+}
+
+#[test]
+fn an_undo_tells_which_rows_came_to_name_what_it_takes_away() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let recorded = json!({"id": "m-undone", "text": "hello", "user_id": "u-undone"});
+            let recorded = Operation::Record { entity: Entity::Memory, text: recorded.to_string() };
+            let receipt = done(&world, planned(&world, &recorded).await).await;
+            let seq = receipt.audit_seq.expect("a number");
+            let told = |plan: Result<Plan, ChangeError>| plan.expect("a plan").disclosures.join("; ");
+            assert_eq!(told(undo::undo(&world.store, seq).await), "");
+            let episode = ids(&world, Entity::Episode).await.remove(0);
+            let mut other = Agent::of(&world.target).await;
+            other
+                .run(&format!(
+                    "INSERT INTO episode_memories (episode_id, memory_id, kind, rank) VALUES ('{episode}', 'm-undone', 'k', 90)"
+                ))
+                .await;
+            let disclosures = told(undo::undo(&world.store, seq).await);
+            assert!(disclosures.contains("1 row of episode_memories refers to rows that would go"), "{disclosures}");
+        }
+    });
+}
+
+#[test]
+fn a_part_is_only_moved_to_a_whole_that_is_there_and_of_the_same_owner() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let refused = async |entity, id: &str, set: Value, words: &str| {
+                let plan = planned(&world, &edit(entity, id, set)).await;
+                assert!(matches!(&plan, Err(ChangeError::Refused(why)) if why.contains(words)), "{words}: {plan:?}");
+            };
+            let case = ids(&world, Entity::Case).await.remove(0);
+            refused(Entity::Case, &case, json!({"profile_id": "p-nowhere"}), "names no profile").await;
+            let mut other = Agent::of(&world.target).await;
+            other
+                .run(
+                    "INSERT INTO agent_memory_profiles (id, user_id) VALUES ('p-other', 'somebody else'); \
+                     INSERT INTO episode_segments (id, content) VALUES ('s-loose', 'x'); \
+                     INSERT INTO canvas_audit (id) VALUES ('cv-loose')",
+                )
+                .await;
+            refused(Entity::Case, &case, json!({"profile_id": "p-other"}), "has another `user_id`").await;
+            refused(Entity::Segment, "s-loose", json!({"episode_id": "e-nowhere"}), "names no episode").await;
+            refused(Entity::CanvasEvent, "cv-loose", json!({"episode_id": "e-nowhere"}), "not set by hand").await;
         }
     });
 }

@@ -151,7 +151,7 @@ fn no_rows_at_all_are_wrong_usage_and_a_closed_pipe_is_no_error() {
     {
         assert_eq!(desk.on(words).status.code(), Some(2), "{words:?}");
     }
-    for words in ["completions bash", "man", "findings", "layouts show atom"] {
+    for words in ["completions bash", "man", "findings", "layouts show atom", "list episode --format csv"] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_mnemoscope"))
             .args(words.split(' '))
             .env("MNEMOSCOPE_DATABASE", &desk.database)
@@ -162,6 +162,45 @@ fn no_rows_at_all_are_wrong_usage_and_a_closed_pipe_is_no_error() {
         drop(child.stdout.take());
         assert_eq!(child.wait().unwrap().code(), Some(0), "{words}");
     }
+}
+
+#[test]
+fn values_in_odd_spellings_are_found_whole_and_told_of() {
+    let desk = Desk::new();
+    desk.text(&["migrate", "--apply"]);
+    let long = "i".repeat(300);
+    statement(
+        &desk.database,
+        &format!(
+            "INSERT INTO episodes (id, title, started_at, canvas_action_count, metadata, feedback_score) VALUES \
+             ('wide', 'w', '2020-01-01T10:00:00-0330', 9007199254740993, '{{\"u\": \"nee\\u0064le\"}}', NULL), \
+             ('early', 'e', '2020-01-01t10:00:00z', 9007199254740992, NULL, NULL), \
+             ('{long}', 'zebrafinch', NULL, 0, NULL, 'x')"
+        ),
+    );
+    statement(&desk.database, "DROP TABLE memory_access_items");
+    let found = |words: &[&str]| -> Vec<String> {
+        let json = desk.json(&[words, &["--format", "json"]].concat());
+        json["rows"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let list = |condition| found(&["list", "episode", "--where", condition, "--where", "started_at < 2021-01-01"]);
+    assert_eq!(list("canvas_action_count = 9007199254740993"), ["wide"]);
+    assert_eq!(list("canvas_action_count < 9007199254740993"), ["early"]);
+    assert_eq!(list("metadata ~ needle"), ["wide"]);
+    assert_eq!(found(&["find", "zebrafinch", "--entity", "episode"]), [long.as_str()]);
+    let past = ["list", "episode", "--as-of", "2020-01-01T12:00:00Z", "--where", "started_at < 2021-01-01"];
+    assert_eq!(found(&past), ["early"]);
+    let shown = desk.json(&["show", "episode", "wide", "--format", "json"]);
+    assert_eq!(shown["episode"]["id"], "wide", "{shown}");
+    let csv = desk.on(&["list", "episode", "--where", "title = zebrafinch", "--format", "csv"]);
+    assert!(String::from_utf8_lossy(&csv.stderr).contains("1 row has values that cannot be read"), "{csv:?}");
+    statement(
+        &desk.database,
+        "DELETE FROM memory_embeddings WHERE memory_id = (SELECT min(memory_id) FROM memory_embeddings)",
+    );
+    let missing = desk.json(&["findings", "--kind", "vector_missing", "--format", "json"]);
+    let of_memories = |found: &Value| found["entity"] == "memory" && found["count"].as_u64() > Some(0);
+    assert!(missing["findings"].as_array().unwrap().iter().any(of_memories), "{missing}");
 }
 
 /// The names of a command and of those below it, with their own options.

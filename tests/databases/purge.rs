@@ -544,7 +544,7 @@ async fn planned_again(store: &Store, person: &str, options: &PurgeOptions, kept
 #[test]
 fn another_decision_reads_only_what_was_found_before() {
     block_on(async {
-        let demo = native(120).await;
+        let demo = native(60).await;
         let of_demo = demo.texts("SELECT id FROM subjects ORDER BY id LIMIT 1").await.remove(0);
         let worlds = [
             (Some(demo), of_demo.as_str()),
@@ -875,7 +875,7 @@ fn killed(world: impl Fn() -> Option<World>, person: &str, times: u32) {
 
 #[test]
 fn a_killed_run_on_sqlite_is_gone_on_with_to_the_same_end() {
-    killed(|| Some(block_on(native(60))), "lucia.moreau", kills(10));
+    killed(|| Some(block_on(native(60))), "lucia.moreau", kills(6));
 }
 
 #[test]

@@ -39,18 +39,31 @@ pub fn is_plain_list(text: &str) -> bool {
 /// Whether every number of a JSON text is read as it is written: a double keeps 17 digits, an integer of 64 bits all.
 #[must_use]
 pub fn keeps_digits(text: &str) -> bool {
-    let (mut quoted, mut escaped) = (false, false);
-    let mut numbers = text.split(|c: char| {
-        let inside = quoted;
-        quoted ^= c == '"' && !escaped;
-        escaped = quoted && c == '\\' && !escaped;
-        inside || !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e' | 'E'))
-    });
+    let mut rest = text;
+    while let Some((outside, quoted)) = rest.split_once('"') {
+        if !keeps_digits_outside(outside) {
+            return false;
+        }
+        rest = after_string(quoted);
+    }
+    keeps_digits_outside(rest)
+}
+
+/// Whether every number of a piece of JSON without strings is read as it is written.
+fn keeps_digits_outside(text: &str) -> bool {
+    let mut numbers = text.split(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e' | 'E')));
     numbers.all(|number| {
         let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
         let digits = mantissa.bytes().filter(u8::is_ascii_digit).skip_while(|digit| *digit == b'0').count();
         digits <= 17 || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
     })
+}
+
+/// Returns what follows a string of which the opening quotation mark is read; nothing where it has no end.
+fn after_string(text: &str) -> &str {
+    let closes = |at: usize| text.as_bytes()[..at].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 0;
+    let mut quotes = text.match_indices('"').map(|(at, _)| at);
+    quotes.find(|at| closes(*at)).map_or("", |at| &text[at + 1..])
 }
 
 #[cfg(test)]
