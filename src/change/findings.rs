@@ -19,7 +19,7 @@ use crate::memory::digest::digest;
 use crate::memory::entity::{Column, Personal, ValueKind};
 use crate::memory::findings::{
     CLEANED, CaseBank, CaseBanks, Finding, FindingTally, KINDS, LinkedEpisodes, Muted, NamedLinks, NotApplicable,
-    TextScanner, UtilityHistories, WORDS, kind_named,
+    TextScanner, UtilityHistories, WORDS, kind_named, rests_on,
 };
 use crate::memory::packed::id_table::IdTable;
 use crate::memory::packed::records::RecordSorter;
@@ -193,19 +193,6 @@ const EPISODES: &[&str] = &[
     "orphan_segment",
     "missing_memory",
 ];
-/// Kinds that conclude something from rows that are not there, and the entities of which every row must be seen for that.
-const RESTS_ON: &[(&[&str], &[Entity])] = &[
-    (&["missing_parent"], &[Entity::Episode]),
-    (&["not_linked"], &[Entity::Episode, Entity::CanvasEvent]),
-    (&["feedback_not_linked"], &[Entity::Episode, Entity::Feedback]),
-    (&["dangling_id", "one_way_link", "wrong_back_link"], &[Entity::Episode, Entity::CanvasEvent, Entity::Feedback]),
-    (&["count_differs"], &[Entity::CanvasEvent]),
-    (&["aggregate_differs"], &[Entity::Feedback]),
-    (&["utility_differs"], &[Entity::UtilityEvent]),
-    (&["orphan_segment"], &[Entity::Episode]),
-    (&["missing_memory"], &[Entity::Memory, Entity::Case]),
-    (&["dangling_reference", "policy_without_cases"], &[Entity::Case]),
-];
 const TEXT: &[&str] = &["unreadable_value", "secret", "instruction", "hidden_characters"];
 
 /// Those that a backfill takes out of the texts that it can write.
@@ -354,8 +341,7 @@ impl Survey<'_> {
 
     /// Explains which rows that a kind rests on may be there without being seen.
     fn unseen(&self, kind: &str) -> Option<String> {
-        let rests_on = RESTS_ON.iter().filter(|(kinds, _)| kinds.contains(&kind)).flat_map(|(_, entities)| *entities);
-        rests_on.into_iter().find_map(|entity| self.store.report().unseen(*entity))
+        rests_on(kind).find_map(|entity| self.store.report().unseen(entity))
     }
 
     fn not_applicable(&mut self, kinds: &[&str], reason: &str) {

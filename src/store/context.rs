@@ -12,6 +12,7 @@ use super::{ContextReader, StoreError};
 use crate::layout::{EpisodeLink, LinkBy};
 use crate::memory::agreeing;
 use crate::memory::chain::{Chain, ChainWalk};
+use crate::memory::findings::rests_on;
 use crate::memory::first_of::FirstOf;
 use crate::memory::packed::pages::PageStore;
 use crate::memory::query::{EpisodeContext, PART, ShownFinding};
@@ -208,6 +209,7 @@ impl ContextReader<'_> {
         chain_findings(&episode, &chain.chain, &chain.relatives, &mut findings);
         findings.extend(self.missing_memories(&links_found).await?);
         let feedback = self.with_belonging(&episode, &links, feedback, &mut findings).await?;
+        self.leave_out_unseen(&mut findings);
         Ok(Some(EpisodeOutline {
             episode,
             segments,
@@ -238,6 +240,7 @@ impl ContextReader<'_> {
         for ((episode, canvas), feedback) in episodes.iter().zip(canvas).zip(feedback) {
             let mut findings = self.findings(episode, &canvas, &feedback, &links).await?;
             let feedback = self.with_belonging(episode, &links, feedback, &mut findings).await?;
+            self.leave_out_unseen(&mut findings);
             contexts.push(RecalledContext { canvas, feedback, findings });
         }
         Ok(contexts)
@@ -507,6 +510,18 @@ impl ContextReader<'_> {
         }
         stored_numbers(episode, canvas, feedback, &mut findings);
         Ok(findings)
+    }
+
+    /// Says of rows that our role may not see that they are hidden, instead of what their absence would tell.
+    fn leave_out_unseen(self, findings: &mut Vec<ShownFinding>) {
+        let mut reasons: Vec<String> = Vec::new();
+        findings.retain(|finding| {
+            let reason = rests_on(&finding.kind).find_map(|entity| self.store.report().unseen(entity));
+            let is_told = reason.as_ref().is_none_or(|reason| reasons.contains(reason));
+            reasons.extend(reason.clone().filter(|_| !is_told));
+            reason.is_none()
+        });
+        findings.extend(reasons.into_iter().map(|reason| finding("hidden_rows", reason, &[])));
     }
 
     /// The linked memories that are not there.

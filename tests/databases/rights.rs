@@ -790,6 +790,8 @@ fn what_our_role_does_not_see_is_not_taken_for_absent() {
         let findings = world.read(&["findings"]);
         let (found, passed_over) = (kinds(&findings, "findings"), kinds(&findings, "not_applicable"));
         assert!(rests.iter().all(|kind| passed_over.contains(kind) && !found.contains(kind)), "{findings:#}");
+        let shown = world.read(&["show", "episode", "e-1"])["findings"].to_string();
+        assert!(shown.contains("hidden_rows") && !rests.iter().any(|kind| shown.contains(kind)), "{shown}");
         let added = world.reader(&feedback("e-2"));
         assert!(added.code == Some(0) && says(&added.value["disclosures"], &["row-level security"]), "{}", added.value);
         assert_eq!(world.number("SELECT count(*) FROM agent_memory_cases").await, 2);

@@ -323,6 +323,25 @@ pub const CLEANED: &[(Entity, &[&str])] = &[
     (Entity::Access, &["query"]),
 ];
 
+/// Kinds that conclude something from rows that are not there, and the entities of which every row must be seen for that.
+const RESTS_ON: &[(&[&str], &[Entity])] = &[
+    (&["missing_parent"], &[Entity::Episode]),
+    (&["not_linked"], &[Entity::Episode, Entity::CanvasEvent]),
+    (&["feedback_not_linked"], &[Entity::Episode, Entity::Feedback]),
+    (&["dangling_id", "one_way_link", "wrong_back_link"], &[Entity::Episode, Entity::CanvasEvent, Entity::Feedback]),
+    (&["count_differs"], &[Entity::CanvasEvent]),
+    (&["aggregate_differs"], &[Entity::Feedback]),
+    (&["utility_differs"], &[Entity::UtilityEvent]),
+    (&["orphan_segment"], &[Entity::Episode]),
+    (&["missing_memory"], &[Entity::Memory, Entity::Case]),
+    (&["dangling_reference", "policy_without_cases"], &[Entity::Case]),
+];
+
+/// Entities of which every row must be seen to find something of that kind: it concludes from rows that are not there.
+pub fn rests_on(kind: &str) -> impl Iterator<Item = Entity> {
+    RESTS_ON.iter().filter(move |(kinds, _)| kinds.contains(&kind)).flat_map(|(_, entities)| entities.iter().copied())
+}
+
 /// The kind of that name.
 #[must_use]
 pub fn kind_named(name: &str) -> Option<&'static FindingKind> {
