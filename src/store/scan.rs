@@ -1,5 +1,6 @@
 //! Every row of an entity in one read, in no order: for figures over a whole memory, where pages would cost too much.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -83,10 +84,20 @@ impl RowWalks<'_> {
         each: &mut impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, StoreError> {
         let mut end = Box::pin(self.first_end(source)).await?;
+        let mut all = Cow::Borrowed(all);
+        if end.is_some() && Box::pin(self.has_index(&all)).await? {
+            // Each part would go through the whole of what the index leads to.
+            if Box::pin(self.is_short(&all)).await? {
+                end = None;
+            } else {
+                let from = from_clause(source);
+                all.to_mut().sql = all.sql.replacen(&from, &format!("{from} NOT INDEXED"), 1);
+            }
+        }
         let (read, mut behind) = (Arc::new(read), String::new());
         let mut flow = ControlFlow::Continue(());
         loop {
-            let mut part = all.clone();
+            let mut part = all.clone().into_owned();
             if let Some(last) = end {
                 let _ = write!(part.sql, "{behind} AND t.rowid <= {last}");
             }
@@ -102,6 +113,22 @@ impl RowWalks<'_> {
                 return Ok(flow);
             }
         }
+    }
+
+    /// Whether SQLite takes an index for a statement.
+    async fn has_index(self, statement: &SelectStatement) -> Result<bool, StoreError> {
+        let plan = SelectStatement { sql: format!("EXPLAIN QUERY PLAN {}", statement.sql), ..statement.clone() };
+        let steps = self.store.fetch(&plan).await?;
+        let is_search =
+            |row: &RawRow| matches!(row.get(3), Some(FetchedValue::Text(step)) if step.starts_with("SEARCH t "));
+        Ok(steps.iter().any(is_search))
+    }
+
+    /// Whether a statement gives no more rows than one part has.
+    async fn is_short(self, statement: &SelectStatement) -> Result<bool, StoreError> {
+        let sql = format!("SELECT count(*) FROM ({} LIMIT {})", statement.sql, PART + 1);
+        let count = self.store.fetch(&SelectStatement { sql, ..statement.clone() }).await?;
+        Ok(count.first().is_some_and(|row| number(row, 0) <= PART as i64))
     }
 
     /// The last row number of the first part of a source that is read in parts. Tells how many rows are to be read.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use mnemoscope::layout::parse;
+use mnemoscope::memory::filter::{Filter, Operand, Operator};
 use mnemoscope::memory::query::{Order, PageStart, Query};
 use mnemoscope::memory::{Entity, Row};
 use mnemoscope::store::context::Relatives;
@@ -177,6 +178,27 @@ async fn an_episode_is_shown_though_the_tables_around_it_are_absent() {
     assert_eq!(ids(&paged(&store, Entity::Subject, "").await), ["u"]);
     let error = store.page(&Query::new(Entity::Feedback)).await.unwrap_err().to_string();
     assert!(error.contains("table `agent_feedback` is not there"), "{error}");
+}
+
+#[tokio::test]
+async fn rows_that_an_index_leads_to_are_read_whole_where_writers_wait() {
+    let folder = TempDir::new().unwrap();
+    let rows = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 3500) INSERT INTO agent_episodes \
+        (id, agent_id) SELECT 'e' || n, CASE WHEN n % 7 = 0 THEN 'few' ELSE 'many' END FROM n";
+    let index = "CREATE INDEX of_agent ON agent_episodes (agent_id)";
+    let path = sqlite(&folder, &["PRAGMA journal_mode = DELETE", ATOM, index, rows]).await;
+    let store = open(&path, None).await;
+    for (agent, expected) in [(Some("few"), 500), (Some("many"), 3_000), (Some("nobody"), 0), (None, 3_500)] {
+        let equal = |agent: &str| Filter::new("agent_id", Operator::Equal, Operand::Text(agent.to_owned()));
+        let query = Query { filters: agent.iter().map(|agent| equal(agent)).collect(), ..Query::new(Entity::Episode) };
+        let mut found = std::collections::BTreeSet::new();
+        let take = |row: Row| {
+            assert!(found.insert(row.id().to_owned()), "{agent:?}: {} comes twice", row.id());
+            std::ops::ControlFlow::Continue(())
+        };
+        store.walks().each_row(&query, take).await.unwrap();
+        assert_eq!(found.len(), expected, "{agent:?}");
+    }
 }
 
 #[test]
