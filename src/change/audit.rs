@@ -3,7 +3,7 @@
 
 mod check;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
@@ -538,11 +538,10 @@ pub async fn list(store: &Store, after: i64, limit: usize) -> Result<Vec<ListedE
     let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return Ok(Vec::new()) };
     // What an undo needs may be very much, and is not shown.
     let values = store.records().trail_private(first.seq, last.seq, &["changes", "reason"]).await?;
+    let values: HashMap<(i64, &str), &str> =
+        values.iter().map(|v| ((v.seq, v.field.as_str()), v.value.as_str())).collect();
     let shown = |entry: &TrailEntry| {
-        let of_entry = |field: &str| {
-            let value = values.iter().find(|v| v.seq == entry.seq && v.field == field);
-            value.map_or("null", |v| v.value.as_str())
-        };
+        let of_entry = |field| values.get(&(entry.seq, field)).copied().unwrap_or("null");
         ListedEntry {
             seq: entry.seq,
             at: entry.at.clone(),
