@@ -1,7 +1,8 @@
 //! Rows taken away with what hangs on them: what makes no sense without them goes too, what names them lets go of them,
 //! aggregates are made again.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
@@ -178,7 +179,8 @@ pub(super) async fn take(
         }
     }
     let asks_keys = !going.lists.is_empty() || of(Entity::CanvasEvent).next().is_some();
-    let gone = GoingKeys::of(if asks_keys { &going.deletes } else { &[] });
+    let asked = if asks_keys { &going.deletes[..] } else { &[] };
+    let gone = RowKeys::of(asked.iter().map(Cow::Borrowed));
     for (table, column, ids) in &going.lists {
         let own = !doomed.is_empty() && column_of(store, table, column).is_some_and(|(s, _)| s.entity == Entity::Case);
         if !own {
@@ -203,7 +205,8 @@ pub(super) async fn take_hanging(draft: &mut Draft<'_>, rows: &[StoredRows]) -> 
     if going.over.is_some() {
         return Ok(going.over);
     }
-    let gone = GoingKeys::of(if going.lists.is_empty() { &[] } else { &going.deletes });
+    let asked = if going.lists.is_empty() { &[][..] } else { &going.deletes };
+    let gone = RowKeys::of(asked.iter().map(Cow::Borrowed));
     for (table, column, ids) in &going.lists {
         leave_lists(draft, table, column, &ids.iter().map(String::as_str).collect(), &gone, None).await?;
     }
@@ -285,21 +288,29 @@ pub(super) fn column_of<'s>(
     })
 }
 
-/// Rows that go, by table: the columns of their keys, and these.
-struct GoingKeys<'g>(BTreeMap<&'g TableName, (&'g [String], HashSet<[u64; 2]>)>);
+/// Rows by table and the columns of their keys, to ask whether another one is among them.
+pub(super) struct RowKeys(HashMap<(TableName, Vec<String>), HashSet<[u64; 2]>>);
 
-impl<'g> GoingKeys<'g> {
-    fn of(going: &'g [StoredRows]) -> Self {
-        let of = |rows: &'g StoredRows| (&rows.by[..], rows.keys.iter().map(|key| row_digest(key)).collect());
-        GoingKeys(going.iter().map(|rows| (&rows.table, of(rows))).collect())
+impl RowKeys {
+    pub(super) fn of<'r>(all: impl IntoIterator<Item = Cow<'r, StoredRows>>) -> Self {
+        let mut known: HashMap<_, HashSet<[u64; 2]>> = HashMap::new();
+        for rows in all {
+            let keys = rows.keys.iter().map(|key| row_digest(key));
+            known.entry((rows.table.clone(), rows.by.clone())).or_default().extend(keys);
+        }
+        RowKeys(known)
     }
 
-    /// Whether a row goes.
-    fn holds(&self, row: &LocatedRow<'_>) -> bool {
-        self.0.get(&row.table()).is_some_and(|(by, keys)| {
-            let key: Option<Vec<FetchedValue>> = by.iter().map(|column| row.image.get(column).cloned()).collect();
+    /// Whether a row is one of them, given its columns.
+    pub(super) fn hold(&self, table: &TableName, column: impl Fn(&str) -> Option<FetchedValue>) -> bool {
+        self.0.iter().filter(|((of, _), _)| of == table).any(|((_, by), keys)| {
+            let key: Option<Vec<FetchedValue>> = by.iter().map(|name| column(name)).collect();
             key.is_some_and(|key| keys.contains(&row_digest(&key)))
         })
+    }
+
+    fn hold_located(&self, row: &LocatedRow<'_>) -> bool {
+        self.hold(&row.table(), |column| row.image.get(column).cloned())
     }
 }
 
@@ -331,7 +342,7 @@ async fn leave_lists(
     table: &TableName,
     column: &str,
     ids: &HashSet<&str>,
-    going: &GoingKeys<'_>,
+    going: &RowKeys,
     heir: Option<&str>,
 ) -> Result<(), ChangeError> {
     let store = draft.store;
@@ -346,7 +357,7 @@ async fn leave_lists(
             break;
         }
         let Some(found) = draft.seek_in(source, id).await? else { continue };
-        if going.holds(&found) {
+        if going.hold_located(&found) {
             continue;
         }
         if source.entity == Entity::Memory && heir == Some(id) {
@@ -374,13 +385,13 @@ async fn leave_lists(
 pub const COUNTED: &[&str] = &["id", "episode_id", "created_at"];
 
 /// The number of canvas actions of episodes whose canvas events go.
-async fn recount(draft: &mut Draft<'_>, located: &[&LocatedRow<'_>], going: &GoingKeys<'_>) -> Result<(), ChangeError> {
+async fn recount(draft: &mut Draft<'_>, located: &[&LocatedRow<'_>], going: &RowKeys) -> Result<(), ChangeError> {
     let store = draft.store;
     let gone: HashSet<&str> = located.iter().map(|found| found.row.id()).collect();
     let episodes: BTreeSet<&str> = located.iter().filter_map(|found| found.row.text("episode_id")).collect();
     for id in episodes {
         let Some(found) = draft.seek(Entity::Episode, id).await? else { continue };
-        if going.holds(&found)
+        if going.hold_located(&found)
             || plain_column(found.source, "canvas_action_count").is_none()
             || writable(found.source).is_err()
         {

@@ -1,6 +1,7 @@
 //! Takes a change back: the inverse of its mutations, itself a plan, refused when later changes stand on it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use super::draft::Draft;
 use super::entry::EntryFacts;
 use super::plan::{Change, ChangeDanger, Plan};
 use super::purge::hanging::hanging_on;
-use super::remove::{CHANGING, column_of, naming};
+use super::remove::{CHANGING, RowKeys, column_of, naming};
 use super::{ChangeError, new_id};
 use crate::layout::Engine;
 use crate::memory::Entity;
@@ -19,7 +20,6 @@ use crate::store::Store;
 use crate::store::encode::plain_column;
 use crate::store::fetched::FetchedValue;
 use crate::store::own::TrailEntry;
-use crate::store::row_list::row_digest;
 use crate::store::row_number::is_row_number;
 use crate::store::stored::{Cell, Image, Mutation, RowRevisions, RowWatch, StoredRows, TableName};
 
@@ -157,7 +157,7 @@ async fn leaning(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
         let references = store.shapes().references(&rows.table).await?;
         declared.extend(references.into_iter().map(|reference| (reference.from, reference.column)));
     }
-    let own = OwnRows::of(draft.mutations_mut().filter_map(|mutation| mutation.rows()));
+    let own = RowKeys::of(draft.mutations_mut().filter_map(|mutation| mutation.rows()).map(Cow::Owned));
     let mut left = Vec::new();
     for RowWatch { rows, .. } in going.referring {
         let images = draft.watch_images(rows.clone()).await?;
@@ -181,27 +181,6 @@ async fn leaning(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
 fn told(count: usize, table: &TableName) -> Option<String> {
     let words = format!("{{#}} {{row of {0} refers|rows of {0} refer}} to rows that would go", table.title());
     (count > 0).then(|| agreeing(count, &words))
-}
-
-/// Rows that an undo changes itself, by table and the columns of their keys.
-struct OwnRows(HashMap<(TableName, Vec<String>), HashSet<[u64; 2]>>);
-
-impl OwnRows {
-    fn of(all: impl Iterator<Item = StoredRows>) -> Self {
-        let mut own: HashMap<_, HashSet<[u64; 2]>> = HashMap::new();
-        for StoredRows { table, by, keys } in all {
-            own.entry((table, by)).or_default().extend(keys.iter().map(|key| row_digest(key)));
-        }
-        OwnRows(own)
-    }
-
-    /// Whether a row is one of them, given its columns.
-    fn hold(&self, table: &TableName, column: impl Fn(&str) -> Option<FetchedValue>) -> bool {
-        self.0.iter().filter(|((of, _), _)| of == table).any(|((_, by), keys)| {
-            let key: Option<Vec<FetchedValue>> = by.iter().map(|name| column(name)).collect();
-            key.is_some_and(|key| keys.contains(&row_digest(&key)))
-        })
-    }
 }
 
 /// Values that the undo would restore although PostgreSQL no longer takes them: the row that they refer to is not there. A

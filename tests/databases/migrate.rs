@@ -413,7 +413,7 @@ fn a_table_of_somebody_else_that_bears_one_of_our_names_is_not_taken_for_ours() 
             let database = place(&world.target);
             let subjects = told(folder.path(), &database, &["list", "subject", "--limit", "1"]).1;
             let person = subjects["rows"][0]["id"].as_str().expect("somebody").to_owned();
-            let looks = ["findings", "list episode", "audit verify", "backfill"];
+            let looks = ["status", "findings", "list episode", "audit list", "audit verify", "backfill", "tables"];
             let looks =
                 || looks.iter().map(|words| words.split(' ').collect::<Vec<_>>()).chain([vec!["purge", &person]]);
             let codes =
