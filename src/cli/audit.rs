@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::columns::{cell, zone_of};
 use super::context::Session;
+use super::document::RowsDocument;
 use super::doing::By;
 use super::doing::author;
 use super::failure::CommandFailure;
@@ -21,6 +22,7 @@ use crate::change::entry::ListedEntry;
 use crate::change::plan::Counts;
 use crate::ground::private_file;
 use crate::memory::ValueKind;
+use crate::store::Store;
 use crate::ui::text::SafeText;
 
 /// Commands on the audit trail.
@@ -70,40 +72,108 @@ pub async fn run(session: &Session<'_>, command: &AuditCommand) -> Result<(), Co
     }
 }
 
+/// Entries that are read and printed at once: what one changed may be much.
+const PAGE: usize = 100;
+
 async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let mut rows = audit::latest(&store, before, limit).await?;
-    if session.mask().is_some() {
-        for row in &mut rows {
-            (row.changes, row.reason) = (None, None);
-        }
-    }
-    let next = rows.last().map(|row| row.seq).filter(|seq| *seq > 1);
+    let mut reader = EntryReader { store: &store, before, left: limit, is_masked: session.mask().is_some() };
     match session.format() {
-        Format::Json => output::json(&ListedEntries { rows: &rows, next }),
-        Format::Jsonl => output::piped(|out| rows.iter().try_for_each(|row| output::json_line(out, row))),
-        Format::Csv => output::csv_table(&rows.iter().map(|row| json!(row)).collect::<Vec<_>>()),
-        Format::Table => output::piped(|out| {
-            let zone = zone_of(rows.iter().map(|row| row.at.as_str()));
-            let cells: Vec<Vec<SafeText>> = rows.iter().map(as_cells).collect();
+        Format::Json => {
+            let (mut document, mut is_read) = (RowsDocument::begin(), true);
+            while let Some(rows) = if is_read { reader.next().await? } else { None } {
+                is_read = document.rows(&rows)?;
+            }
+            document.end(&AfterEntries { next: reader.before.filter(|seq| *seq > 1) })
+        }
+        Format::Jsonl => {
+            let print = |rows: &[ListedEntry]| {
+                output::piped_open(|out| rows.iter().try_for_each(|row| output::json_line(out, row)))
+            };
+            while let Some(rows) = reader.next().await? {
+                if !print(&rows)? {
+                    break;
+                }
+            }
+            Ok(())
+        }
+        Format::Csv => {
+            let mut header = Some(COLUMNS);
+            while let Some(rows) = reader.next().await? {
+                if !output::piped_open(|out| print_csv(out, header.take(), &rows))? {
+                    break;
+                }
+            }
+            Ok(())
+        }
+        Format::Table => {
+            let (mut cells, mut times) = (Vec::new(), Vec::new());
+            while let Some(rows) = reader.next().await? {
+                cells.extend(rows.iter().map(as_cells));
+                times.extend(rows.into_iter().map(|row| row.at));
+            }
             let columns = [
                 PrintedColumn::new("Entry", CellShape::Number, 0),
-                PrintedColumn::new("Written", CellShape::Word, 0).with(zone),
+                PrintedColumn::new("Written", CellShape::Word, 0).with(zone_of(times.iter().map(String::as_str))),
                 PrintedColumn::new("Action", CellShape::Word, 1),
                 PrintedColumn::new("Actor", CellShape::Word, 2),
                 PrintedColumn::new("Reason", CellShape::Text, 3),
                 PrintedColumn::new("Rows", CellShape::Text, 4),
             ];
-            output::table(out, &columns, &cells)
-        }),
+            output::piped(|out| output::table(out, &columns, &cells))
+        }
     }
 }
 
-/// Entries as JSON has them.
+/// Reads entries, the newest first, a page at a time.
+struct EntryReader<'s> {
+    store: &'s Store,
+    /// Only entries before this number are read next.
+    before: Option<i64>,
+    left: usize,
+    is_masked: bool,
+}
+
+impl EntryReader<'_> {
+    async fn next(&mut self) -> Result<Option<Vec<ListedEntry>>, CommandFailure> {
+        if self.left == 0 || self.before.is_some_and(|before| before <= 1) {
+            return Ok(None);
+        }
+        let most = self.left.min(PAGE);
+        let mut rows = audit::latest(self.store, self.before, most).await?;
+        self.left -= most;
+        // Where entries are missing, those before them are read next.
+        let missing = || self.before.map(|before| before.saturating_sub(most as i64));
+        self.before = rows.last().map(|row| row.seq).or_else(missing);
+        if self.before.is_none() {
+            self.left = 0;
+        }
+        if self.is_masked {
+            rows.iter_mut().for_each(|row| (row.changes, row.reason) = (None, None));
+        }
+        Ok(Some(rows))
+    }
+}
+
+/// What follows the entries in JSON.
 #[derive(Serialize)]
-struct ListedEntries<'r> {
-    rows: &'r [ListedEntry],
+struct AfterEntries {
     next: Option<i64>,
+}
+
+/// Columns of CSV.
+const COLUMNS: [&str; 8] = ["seq", "at", "actor", "action", "public", "reason", "changes", "hash"];
+
+fn print_csv(out: &mut dyn Write, header: Option<[&str; 8]>, rows: &[ListedEntry]) -> io::Result<()> {
+    let mut csv = csv::Writer::from_writer(out);
+    if let Some(header) = header {
+        csv.write_record(header)?;
+    }
+    for row in rows {
+        let row = json!(row);
+        csv.write_record(COLUMNS.map(|column| output::csv_field(&row[column])))?;
+    }
+    csv.flush()
 }
 
 fn as_cells(row: &ListedEntry) -> Vec<SafeText> {

@@ -404,6 +404,12 @@ pub async fn insights(
         let untimed: usize = canvases.types.iter().map(|t| t.closed_untimed).sum();
         notes.push(format!("{untimed} closes have no time to tell by: they count neither as quick nor as slow"));
     }
+    if canvases.has_others {
+        let others = canvas::OTHERS;
+        notes.push(format!(
+            "there are more kinds of canvas or actions than are told apart: those that came up last count as `{others}`"
+        ));
+    }
     let mut rules: Vec<InsightRule> = canvas::RULES
         .iter()
         .map(|(name, rule)| InsightRule { name: (*name).to_owned(), rule: (*rule).to_owned() })

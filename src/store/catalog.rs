@@ -78,15 +78,20 @@ async fn read_sqlite(sessions: &Sessions, schema: &str, catalog: &mut Catalog) -
     );
     for row in sessions.fetch(&indexes, &[]).await? {
         let name = text(&row, 0);
-        if let Some(table) = catalog.tables[first..].iter_mut().find(|t| t.name == name) {
-            table.indexed.push(text(&row, 1));
+        if let Some(at) = places.get(&name) {
+            catalog.tables[*at].indexed.push(text(&row, 1));
         }
     }
-    identities_sqlite(sessions, schema, &mut catalog.tables[first..]).await
+    identities_sqlite(sessions, schema, &places, &mut catalog.tables).await
 }
 
 /// Reads what tells the rows of tables apart: unique indexes, and the numbers of rows.
-async fn identities_sqlite(sessions: &Sessions, schema: &str, tables: &mut [CatalogTable]) -> Result<(), sqlx::Error> {
+async fn identities_sqlite(
+    sessions: &Sessions,
+    schema: &str,
+    places: &HashMap<String, usize>,
+    tables: &mut [CatalogTable],
+) -> Result<(), sqlx::Error> {
     let (quoted, s) = (quote(schema), schema.replace('\'', "''"));
     let distinct = format!(
         "SELECT m.name, '', p.name FROM {quoted}.sqlite_schema m JOIN pragma_table_info(m.name, '{s}') p \
@@ -97,8 +102,8 @@ async fn identities_sqlite(sessions: &Sessions, schema: &str, tables: &mut [Cata
         has_key_index("m.name", &format!("'{s}'"))
     );
     for (name, columns) in by_index(sessions.fetch(&distinct, &[]).await?) {
-        if let Some(table) = tables.iter_mut().find(|t| t.name == name) {
-            table.unique.push(columns);
+        if let Some(at) = places.get(&name) {
+            tables[*at].unique.push(columns);
         }
     }
     let numbers = format!(
@@ -107,8 +112,8 @@ async fn identities_sqlite(sessions: &Sessions, schema: &str, tables: &mut [Cata
     );
     for row in sessions.fetch(&numbers, &[]).await? {
         let number = Some(text(&row, 1)).filter(|number| !number.is_empty());
-        if let Some(table) = tables.iter_mut().find(|t| t.name == text(&row, 0)) {
-            table.places.extend(number.map(|number| (number, "integer".to_owned())));
+        if let Some(at) = places.get(&text(&row, 0)) {
+            tables[*at].places.extend(number.map(|number| (number, "integer".to_owned())));
         }
     }
     Ok(())

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 
 use super::codec;
 use super::fetched::FetchedValue;
+use super::scan::Scan;
 use super::select::{Projection, SelectStatement, narrow};
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, Engine};
@@ -83,11 +84,11 @@ impl Store {
         } else {
             for source in sources {
                 let projection = Projection::new(self.engine(), source, Some(&wanted), None);
-                let mut statement = projection.select(source, &[]);
+                let mut scan = Scan::new(projection.select(source, &[]));
                 for filter in filters {
-                    narrow(self.engine(), source, filter, &mut statement);
+                    scan.narrow(|statement| narrow(self.engine(), source, filter, statement));
                 }
-                ask_for(self.engine(), source, words, &mut statement);
+                scan.narrow(|statement| ask_for(self.engine(), source, words, statement));
                 let read = codec::decoder(source.clone(), projection);
                 let mut take = |row: Row| {
                     if filters.iter().all(|f| f.matches(&row)) {
@@ -95,7 +96,7 @@ impl Store {
                     }
                     ControlFlow::Continue(())
                 };
-                let _ = self.walks().scan_parts(source, &statement, read, &mut take).await?;
+                let _ = self.walks().scan_parts(source, scan, read, &mut take).await?;
             }
         }
         if let Some(rows) = kept.filter(|rows| rows.len() < KEPT_AHEAD) {

@@ -9,6 +9,7 @@ use super::fetched::FetchedValue;
 use super::index_builder::IndexBuilder;
 use super::migration::{self, Migration, MigrationStep, NATIVE, OWN, Standing};
 use super::own::OwnTables;
+use super::scan::Scan;
 use super::select::{Projection, from_clause};
 use super::server::ServerLink;
 use super::session::{Opener, Sessions};
@@ -172,12 +173,12 @@ impl SchemaDoor<'_> {
             let same =
                 |s: &&crate::layout::BoundSource| s.entity.name() == readable.entity && s.label == readable.source;
             for source in self.store.recognised.sources.iter().filter(same) {
-                let statement = Projection::new(self.store.engine(), source, None, None).select(source, &[]);
+                let scan = Scan::new(Projection::new(self.store.engine(), source, None, None).select(source, &[]));
                 let mut came = |()| {
                     readable.read += 1;
                     ControlFlow::Continue(())
                 };
-                let _ = self.store.walks().scan_parts(source, &statement, |_| (), &mut came).await?;
+                let _ = self.store.walks().scan_parts(source, scan, |_| (), &mut came).await?;
             }
             counted.push(readable);
         }

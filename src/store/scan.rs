@@ -1,6 +1,5 @@
 //! Every row of an entity in one read, in no order: for figures over a whole memory, where pages would cost too much.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -18,6 +17,29 @@ use crate::memory::{Entity, Row};
 
 /// Rows that one statement reads where writers wait for its end.
 const PART: usize = 1_000;
+
+/// A statement that reads rows of a source, and its conditions: who reads more rows than fit them loses only time.
+pub(super) struct Scan {
+    bare: SelectStatement,
+    all: SelectStatement,
+    /// The statement with one of the conditions only, for each of them.
+    conditions: Vec<SelectStatement>,
+}
+
+impl Scan {
+    /// A scan without conditions.
+    pub(super) fn new(bare: SelectStatement) -> Self {
+        Scan { all: bare.clone(), bare, conditions: Vec::new() }
+    }
+
+    /// Adds what a condition adds to a statement.
+    pub(super) fn narrow(&mut self, add: impl Fn(&mut SelectStatement)) {
+        let mut alone = self.bare.clone();
+        add(&mut alone);
+        add(&mut self.all);
+        self.conditions.push(alone);
+    }
+}
 
 impl RowWalks<'_> {
     /// Hands every row of a query's entity, filters and columns to `each`, in no order, until it breaks off. Limit,
@@ -57,47 +79,49 @@ impl RowWalks<'_> {
         for source in sources {
             let mut projection = Projection::new(self.store.engine(), source, wanted.as_deref(), query.preview);
             projection.unparsed = query.unparsed;
-            let mut statement = projection.select(source, &[]);
+            let mut scan = Scan::new(projection.select(source, &[]));
             for filter in &query.filters {
-                narrow(self.store.engine(), source, filter, &mut statement);
+                scan.narrow(|statement| narrow(self.store.engine(), source, filter, statement));
             }
             if let Some((column, _)) = query.absent.and_then(|column| plain_column(source, column)) {
-                let _ = write!(statement.sql, " AND t.{} IS NULL", quote(column));
+                scan.narrow(|statement| {
+                    let _ = write!(statement.sql, " AND t.{} IS NULL", quote(column));
+                });
             }
             let read = codec::decoder(source.clone(), projection);
             let fits = |row: &Row| query.filters.iter().all(|f| f.matches(row));
             let mut fitting = |row| if fits(&row) { each(Some(source), row) } else { ControlFlow::Continue(()) };
-            if self.scan_parts(source, &statement, read, &mut fitting).await?.is_break() {
+            if self.scan_parts(source, scan, read, &mut fitting).await?.is_break() {
                 break;
             }
         }
         Ok(())
     }
 
-    /// Hands what `read` makes of each row of a source's statement to `each`, until it breaks off. Where writers wait for
-    /// the end of a statement, it is run in parts.
+    /// Hands what `read` makes of each row that a scan of a source gives to `each`, until it breaks off. Where writers
+    /// wait for the end of a statement, it is run in parts, or with one of its conditions only: `each` decides what fits.
     pub(super) async fn scan_parts<R: Send + 'static>(
         self,
         source: &BoundSource,
-        all: &SelectStatement,
+        scan: Scan,
         read: impl Fn(RawRow) -> R + Send + Sync + 'static,
         each: &mut impl FnMut(R) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, StoreError> {
         let mut end = Box::pin(self.first_end(source)).await?;
-        let mut all = Cow::Borrowed(all);
+        let Scan { mut all, conditions, .. } = scan;
         if end.is_some() && Box::pin(self.has_index(&all)).await? {
             // Each part would go through the whole of what the index leads to.
-            if Box::pin(self.is_short(&all)).await? {
-                end = None;
+            if let Some(alone) = Box::pin(self.short_condition(conditions)).await? {
+                (all, end) = (alone, None);
             } else {
                 let from = from_clause(source);
-                all.to_mut().sql = all.sql.replacen(&from, &format!("{from} NOT INDEXED"), 1);
+                all.sql = all.sql.replacen(&from, &format!("{from} NOT INDEXED"), 1);
             }
         }
         let (read, mut behind) = (Arc::new(read), String::new());
         let mut flow = ControlFlow::Continue(());
         loop {
-            let mut part = all.clone().into_owned();
+            let mut part = all.clone();
             if let Some(last) = end {
                 let _ = write!(part.sql, "{behind} AND t.rowid <= {last}");
             }
@@ -122,6 +146,17 @@ impl RowWalks<'_> {
         let is_search =
             |row: &RawRow| matches!(row.get(3), Some(FetchedValue::Text(step)) if step.starts_with("SEARCH t "));
         Ok(steps.iter().any(is_search))
+    }
+
+    /// The one among statements of one condition for which an index leads to no more rows than one part has. Looks at few
+    /// more than those.
+    async fn short_condition(self, conditions: Vec<SelectStatement>) -> Result<Option<SelectStatement>, StoreError> {
+        for alone in conditions {
+            if self.has_index(&alone).await? && self.is_short(&alone).await? {
+                return Ok(Some(alone));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether a statement gives no more rows than one part has.

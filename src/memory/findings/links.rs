@@ -505,7 +505,7 @@ impl LinkedEpisodes {
         self.owners(places, unlisted.map(|[.., at, names]| (unordered(*at), NamedEpisode::of(*names))))
     }
 
-    /// The episodes among some to which what happened at these moments, naming these episodes, belongs.
+    /// The episodes among some, in order, to which what happened at these moments, naming these episodes, belongs.
     fn owners(&self, places: &[usize], moments: impl Iterator<Item = (i64, NamedEpisode)>) -> Vec<usize> {
         let times = |place: usize| [self.marks.started(place), self.marks.ended(place)].map(spelled);
         let marks: Vec<(Cow<'_, str>, [Option<String>; 2])> =
@@ -516,7 +516,7 @@ impl LinkedEpisodes {
             .collect();
         let spans = SessionSpans::new(&spans);
         let owner = |(at, names): (i64, NamedEpisode)| match names {
-            NamedEpisode::At(place) => Some(place as usize).filter(|place| places.contains(place)),
+            NamedEpisode::At(place) => Some(place as usize).filter(|place| places.binary_search(place).is_ok()),
             NamedEpisode::Unknown => None,
             NamedEpisode::None => {
                 let at = spelled(at);
@@ -580,7 +580,6 @@ fn each_match<const N: usize>(
     Ok(())
 }
 
-/// Whether something is in a list more than once.
 /// Whether an episode names rows beside its lists.
 fn names_more(named: &NamedLinks<'_>, canvas: &[&str], feedback: &[&str]) -> bool {
     let more = |named: &[Cow<'_, str>], listed: &[&str]| {
@@ -590,6 +589,7 @@ fn names_more(named: &NamedLinks<'_>, canvas: &[&str], feedback: &[&str]) -> boo
     more(&named.canvas, canvas) || more(&named.feedback, feedback)
 }
 
+/// Whether something is in a list more than once.
 fn repeats(ids: &[&str]) -> bool {
     ids.len() > 1 && ids.iter().collect::<HashSet<_>>().len() < ids.len()
 }

@@ -25,6 +25,12 @@ pub const REWARDS: [(&str, Option<f64>); 7] = [
     ("thumbs_down_feedback", Some(-0.3)),
 ];
 
+/// Name under which kinds of canvas and actions are counted together for which there is no more room.
+pub const OTHERS: &str = "(others)";
+
+/// Bytes that kinds of canvas and other actions, with their counts, may take: about 4,000 kinds.
+const ROOM: usize = 2 << 20;
+
 /// The rules by which a canvas type gets its words, for people.
 pub const RULES: [(&str, &str); 4] = [
     ("closes_quickly", "more than half of the closes whose time is known came under 5 s"),
@@ -131,6 +137,8 @@ pub struct CanvasSummary {
     pub success: CanvasSuccess,
     /// Events in all.
     pub events: usize,
+    /// Some kinds or actions are counted together as [`OTHERS`].
+    pub has_others: bool,
 }
 
 #[derive(Default)]
@@ -153,6 +161,9 @@ pub struct CanvasStudy {
     /// Time of the newest event.
     newest: Option<i64>,
     events: usize,
+    /// Bytes left for kinds and actions that did not come up yet.
+    room: usize,
+    has_others: bool,
 }
 
 impl CanvasStudy {
@@ -167,6 +178,8 @@ impl CanvasStudy {
             shown: RecordSorter::new(space),
             newest: None,
             events: 0,
+            room: ROOM,
+            has_others: false,
         }
     }
 
@@ -175,10 +188,7 @@ impl CanvasStudy {
         let part = self.part(event.canvas_type, event.component);
         let action = CanvasAction::of(event.action);
         if action == CanvasAction::Other {
-            self.tallies(part, |tally| match tally.counts.other.get_mut(event.action) {
-                Some(n) => *n += 1,
-                None => drop(tally.counts.other.insert(event.action.to_owned(), 1)),
-            });
+            self.count_other(part, event.action);
         }
         let step = CanvasStep {
             canvas: event.canvas.map_or(0, digest),
@@ -208,7 +218,8 @@ impl CanvasStudy {
                 components.extend(self.parts.get_mut(*at).map(|(_, tally)| tally.close(kind, Some(part))));
             }
         }
-        Ok(CanvasSummary { types: ranked(types), components: ranked(components), success, events: self.events })
+        let (types, components) = (ranked(types), ranked(components));
+        Ok(CanvasSummary { types, components, success, events: self.events, has_others: self.has_others })
     }
 
     /// Follows each canvas through its events, in the order of their times.
@@ -274,10 +285,24 @@ impl CanvasStudy {
         }
     }
 
+    /// Counts an action that the rules do not know.
+    fn count_other(&mut self, part: usize, action: &str) {
+        let is_known = self.parts.get(part).is_some_and(|(_, tally)| tally.counts.other.contains_key(action));
+        let name = if is_known || self.takes_room(action.len() + size_of::<String>()) { action } else { OTHERS };
+        self.tallies(part, |tally| match tally.counts.other.get_mut(name) {
+            Some(n) => *n += 1,
+            None => drop(tally.counts.other.insert(name.to_owned(), 1)),
+        });
+    }
+
     /// The place of a component of a type.
     fn part(&mut self, kind: &str, component: &str) -> usize {
         if let Some(place) = self.places.get(kind).and_then(|(_, parts)| parts.get(component)) {
             return *place;
+        }
+        let is_others = (kind, component) == (OTHERS, OTHERS);
+        if !is_others && !self.takes_room(2 * size_of::<CanvasTally>() + kind.len() + component.len()) {
+            return self.part(OTHERS, OTHERS);
         }
         let (whole, parts) = self.places.entry(kind.to_owned()).or_insert_with(|| {
             self.types.push(CanvasTally::default());
@@ -286,6 +311,14 @@ impl CanvasStudy {
         self.parts.push((*whole, CanvasTally::default()));
         parts.insert(component.to_owned(), self.parts.len() - 1);
         self.parts.len() - 1
+    }
+
+    /// Takes room for a name that did not come up yet, if there is enough.
+    fn takes_room(&mut self, bytes: usize) -> bool {
+        let left = self.room.checked_sub(bytes);
+        self.has_others |= left.is_none();
+        self.room = left.unwrap_or(self.room);
+        left.is_some()
     }
 }
 
@@ -694,6 +727,26 @@ mod tests {
             let found = [&presented, &later].map(|events| understand(events, |_| None).corrections());
             assert_eq!((found[0], found[1]), corrected, "{ids:?}");
         }
+    }
+
+    #[test]
+    fn kinds_without_room_are_counted_together_and_none_is_lost() {
+        let mut study = CanvasStudy::new(space);
+        study.room = 3_000;
+        let names: Vec<String> = (0..500).map(|n| format!("kind {n}")).collect();
+        for name in &names {
+            for action in ["present", name] {
+                let event = event("", "", 0);
+                study.add(&CanvasUse { canvas: None, canvas_type: name, component: name, action, ..event });
+            }
+        }
+        let found = study.close(|_| None).unwrap();
+        assert!(found.has_others && found.types.len() < 10 && found.components.len() < 10);
+        let counted = |groups: &[Engagement]| groups.iter().map(|g| g.presented + g.other.values().sum::<usize>()).sum::<usize>();
+        assert_eq!([&found.types, &found.components].map(|groups| counted(groups)), [1_000; 2]);
+        assert_eq!((found.types[0].canvas_type.as_str(), found.types[0].other.len()), (OTHERS, 1));
+        let unbounded = understand(&[event("a", "peek", 0)], |_| None);
+        assert!(!unbounded.has_others);
     }
 
     #[test]

@@ -3,13 +3,13 @@
 mod page;
 mod shown;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::count::Counting;
 use super::proof::tables::{self, SearchedKind, SearchedTable, UnsearchedReason};
 use super::stored::TableName;
 use super::{RawTables, StoreError};
-use crate::layout::{BoundSource, CatalogColumn, Engine};
+use crate::layout::{BoundSource, CatalogColumn, CatalogTable, Engine};
 use crate::memory::nearest::nearest;
 use crate::memory::query::CountKind;
 
@@ -78,12 +78,10 @@ impl RawTables<'_> {
             self.describe_virtual(table).await;
         }
         let mut counting = Counting::new(self.store);
+        let known: HashMap<(&str, &str), &CatalogTable> =
+            self.store.catalog().tables.iter().map(|t| ((t.schema.as_str(), t.name.as_str()), t)).collect();
         for table in tables.iter_mut().filter(|table| table.unread.is_none()) {
-            let Some(known) =
-                self.store.catalog().tables.iter().find(|t| t.schema == table.name.schema && t.name == table.name.name)
-            else {
-                continue;
-            };
+            let Some(known) = known.get(&(table.name.schema.as_str(), table.name.name.as_str())) else { continue };
             let counted = counting.table(known).await;
             (table.rows, table.count_kind, table.rows_reason) = (counted.rows, counted.kind, counted.reason);
         }
