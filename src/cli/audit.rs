@@ -1,5 +1,6 @@
 //! `audit`: the trail listed, verified, anchored, and a replaced database accepted.
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;

@@ -47,7 +47,7 @@ async fn rows_of(world: &World) -> BTreeMap<String, Vec<String>> {
 }
 
 /// Applies, looks, undoes: the database is to the byte what it was.
-async fn there_and_back(world: &World, operation: &Operation, look: impl Future<Output = ()> + Send) {
+async fn there_and_back(world: &World, operation: &Operation, look: impl Future<Output = ()>) {
     let before = rows_of(world).await;
     let plan = planned(world, operation).await;
     let receipt = done(world, plan).await;

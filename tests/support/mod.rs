@@ -61,15 +61,18 @@ pub fn options() -> OpenOptions {
     OpenOptions { program: Some(program()), ..OpenOptions::default() }
 }
 
-/// Runs a future to its end, from a plain test as well as from one that is itself inside a runtime.
-pub fn block_on<F>(future: F) -> F::Output
+/// Runs a future to its end on this thread: it is not asked to be `Send`, which would take the compiler a minute to prove of
+/// all tests.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
+}
+
+/// The same from within a future, on a thread of its own.
+pub fn block_on_aside<F>(future: F) -> F::Output
 where
     F: Future + Send,
     F::Output: Send,
 {
-    let run = || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(future)
-    };
-    std::thread::scope(|scope| scope.spawn(run).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    std::thread::scope(|scope| scope.spawn(|| block_on(future)).join())
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -742,7 +742,8 @@ mod tests {
         }
         let found = study.close(|_| None).unwrap();
         assert!(found.has_others && found.types.len() < 10 && found.components.len() < 10);
-        let counted = |groups: &[Engagement]| groups.iter().map(|g| g.presented + g.other.values().sum::<usize>()).sum::<usize>();
+        let counted =
+            |groups: &[Engagement]| groups.iter().map(|g| g.presented + g.other.values().sum::<usize>()).sum::<usize>();
         assert_eq!([&found.types, &found.components].map(|groups| counted(groups)), [1_000; 2]);
         assert_eq!((found.types[0].canvas_type.as_str(), found.types[0].other.len()), (OTHERS, 1));
         let unbounded = understand(&[event("a", "peek", 0)], |_| None);

@@ -13,7 +13,7 @@ use sqlx::{Connection, PgConnection};
 use tokio::sync::watch;
 
 use super::world::{World, author, on_both, on_sqlite, open};
-use crate::support::block_on;
+use crate::support::{block_on, block_on_aside};
 
 async fn resume(world: &World, batch: usize) -> job::JobOutcome {
     let (_wish, heard) = watch::channel(JobWish::GoOn);
@@ -120,7 +120,7 @@ fn another_process_can_pause_and_cancel_it() {
                 if !asked && matches!(&beat, JobBeat::Progress(progress) if progress.batches > 0) {
                     asked = true;
                     let asking = async { job::ask(&open(&target).await, "canvas-links", JobMove::AskPause).await };
-                    block_on(asking).expect("asked");
+                    block_on_aside(asking).expect("asked");
                 }
             };
             let paused = world.backfill_while("canvas-links", 1, heard, &mut each).await.expect("paused");
