@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 
-use super::block_on;
+use super::block_on_aside;
 
 const DATABASE: &str = "MNEMOSCOPE_TEST_AGENT";
 const DOES: &str = "MNEMOSCOPE_TEST_AGENT_DOES";
@@ -72,7 +72,7 @@ impl Agent {
 
 /// Rows that agents left.
 pub fn rows(database: &Path) -> i64 {
-    block_on(async {
+    block_on_aside(async {
         let mut link = connect(database).await;
         let counted = sqlx::query("SELECT count(*) FROM agent_notes").fetch_one(&mut link).await;
         let rows = counted.expect("the agent's rows").get(0);
@@ -83,7 +83,7 @@ pub fn rows(database: &Path) -> i64 {
 
 /// Runs SQLite's integrity check on the whole database: `ok`, or the first problem.
 pub fn integrity(database: &Path) -> String {
-    block_on(async {
+    block_on_aside(async {
         let mut link = connect(database).await;
         let said = sqlx::query("PRAGMA integrity_check").fetch_one(&mut link).await;
         let said = said.map_or_else(|error| error.to_string(), |row| row.get(0));
@@ -97,7 +97,7 @@ pub fn integrity(database: &Path) -> String {
 #[ignore = "run by other tests as the process of an agent"]
 fn works_as_an_agent() {
     let (Ok(database), Ok(does)) = (std::env::var(DATABASE), std::env::var(DOES)) else { return };
-    block_on(async {
+    block_on_aside(async {
         let mut link = connect(Path::new(&database)).await;
         run(&mut link, "PRAGMA busy_timeout = 20000").await;
         if let Ok(rows) = does.parse::<u32>() {

@@ -3,7 +3,7 @@
 //! The server is the one that `TEST_DATABASE_URL` names, else a private one that `scripts/postgres` starts and that all
 //! tests of one run share. It stops by itself when the last test process and the `cargo test` that began it are gone.
 
-use super::block_on;
+use super::block_on_aside;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use std::fs::{DirBuilder, File};
 use std::io::Write;
@@ -44,7 +44,7 @@ impl Database {
         let name = format!("mnemoscope_test_{}_{number}_{:08x}", std::process::id(), rand::random::<u32>());
         let mut url = server().clone();
         url.set_path(&name);
-        let has_vector = block_on(async {
+        let has_vector = block_on_aside(async {
             let mut connection = connect().await;
             let create = format!("CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'");
             sqlx::query(AssertSqlSafe(create)).execute(&mut connection).await.expect("a database of the test's own");
@@ -60,7 +60,7 @@ impl Database {
         let name = format!("mnemoscope_test_{}_{number}_{:08x}", std::process::id(), rand::random::<u32>());
         let mut url = server().clone();
         url.set_path(&name);
-        block_on(async {
+        block_on_aside(async {
             let create = format!("CREATE DATABASE {name} TEMPLATE {}", self.name);
             sqlx::query(AssertSqlSafe(create)).execute(&mut connect().await).await.expect("a copy of the database");
         });
@@ -81,7 +81,7 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         let drop = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
-        block_on(async {
+        block_on_aside(async {
             // A failure here must not hide what the test itself has to say.
             if let Ok(mut connection) = PgConnection::connect(server().as_str()).await {
                 let _ = sqlx::query(AssertSqlSafe(drop)).execute(&mut connection).await;
