@@ -9,7 +9,7 @@ use mnemoscope::store::Target;
 use tokio::sync::watch;
 
 use super::world::{author, on_both};
-use crate::support::block_on;
+use crate::support::{block_on, block_on_aside};
 
 #[test]
 fn each_event_goes_to_one_episode_and_what_is_linked_stays() {
@@ -76,7 +76,7 @@ fn what_comes_into_a_long_session_between_two_batches_is_linked_too() {
                     && progress.batches > 0
                     && let Some(sql) = late.take()
                 {
-                    block_on(world.execute(&sql));
+                    block_on_aside(world.execute(&sql));
                 }
             };
             let (_wish, heard) = watch::channel(JobWish::GoOn);
@@ -115,7 +115,7 @@ fn very_many_events_of_an_episode_are_linked_by_several_batches_and_listed_by_th
                     && progress.batches > 0
                     && let Some(sql) = late.take()
                 {
-                    block_on(world.execute(sql));
+                    block_on_aside(world.execute(sql));
                 }
             };
             let (_wish, heard) = watch::channel(JobWish::GoOn);

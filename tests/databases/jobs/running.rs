@@ -171,7 +171,7 @@ fn two_cannot_run_the_same_job_and_a_zombie_is_refused() {
                 taken = true;
                 let (target, seen) = (target.clone(), Arc::clone(&seen));
                 // A second console: refused while the first gives signs of life, and let in when those are old.
-                block_on(async move {
+                block_on_aside(async move {
                     let store = open(&target).await;
                     let job = job::backfill::BackfillKind::named("canvas-links").unwrap().job(&store).unwrap();
                     let run = |entry| {
