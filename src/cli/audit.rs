@@ -156,7 +156,7 @@ impl EntryReader<'_> {
     }
 }
 
-/// What follows the entries in JSON.
+/// The members of a JSON document that follow its entries.
 #[derive(Serialize)]
 struct AfterEntries {
     next: Option<i64>,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::codec;
 use super::derive::DerivedPart;
 use super::episode_of::EpisodeBelonging;
-use super::fetched::{FetchedValue, RawRow, row_size};
+use super::fetched::{FetchedValue, RawRow, row_size, text};
 use super::keyword::index_condition;
 use super::order::{Edge, ListCursor, OrderedPart, RawKey, ScannedEdge, Sortable, SourceOrder};
 use super::reading::{KeysAhead, ListReading};
@@ -43,6 +43,7 @@ struct PreparedQuery<'a> {
 }
 
 /// Conditions that narrow the rows of a source, and their order.
+#[derive(Clone, Copy)]
 struct NarrowedSource<'a> {
     source: &'a BoundSource,
     walk: &'a SourceOrder,
@@ -182,7 +183,7 @@ impl Store {
         let mut chunks = Vec::new();
         let mut ahead = asked.reading.ahead();
         for (i, source) in sources.iter().enumerate() {
-            let keys = ahead.as_mut().and_then(|ahead| ahead.get_mut(i)).filter(|_| forward && walks[i].sorts());
+            let keys = ahead.as_mut().and_then(|ahead| ahead.get_mut(i)).filter(|_| forward);
             let chunk = self.chunk(asked, i, source, &walks[i], &edges[i], forward, keys).await?;
             let stored = StoredOrder { store: self, source, column: order.column };
             if let (Some(hope), Some(probe)) = (walks[i].hope(), stored.probe()) {
@@ -240,7 +241,7 @@ impl Store {
         walk: &SourceOrder,
         edge: &Edge,
         forward: bool,
-        mut ahead: Option<&mut KeysAhead>,
+        ahead: Option<&mut KeysAhead>,
     ) -> Result<Chunk, StoreError> {
         let PreparedQuery { query, order, .. } = asked;
         let engine = self.engine();
@@ -252,19 +253,26 @@ impl Store {
         let belonging = self.contexts().belonging(source, &filters).await?;
         let (search, belonging) = (query.search.as_ref(), belonging.as_ref());
         let narrowed = NarrowedSource { source, walk, search, filters: &filters, belonging };
+        // Rows of known places are found by these alone: what the filters ask is asked of the rows.
+        let placed_only = NarrowedSource { filters: &[], ..narrowed };
         let (mut found, mut held) = (Vec::new(), 0);
         let bytes = query.bytes.unwrap_or(usize::MAX);
         let parts = walk.parts(edge, forward);
+        let mut ahead = match (ahead, parts.first()) {
+            (Some(ahead), Some(part)) if walk.sorts() || self.sorts_all(&narrowed, *part, edge).await? => Some(ahead),
+            _ => None,
+        };
         for (number, part) in parts.iter().enumerate() {
             let mut edge = edge.clone();
             let open = query.limit + 1 - found.len();
             let mut batch = if selective { open.min(BATCH) } else { open };
             loop {
-                let mut statement = narrowed.statement(engine, &projection);
                 let run = match &mut ahead {
                     Some(ahead) => Some(self.run(&narrowed, ahead, *part, &edge, batch).await?),
                     None => None,
                 };
+                let conditions = if run.is_some() { &placed_only } else { &narrowed };
+                let mut statement = conditions.statement(engine, &projection);
                 if let Some((run, _)) = &run {
                     if run.is_empty() {
                         break;
@@ -324,6 +332,31 @@ impl Store {
             }
         }
         Ok(Chunk { placed: found, is_cut: false })
+    }
+
+    /// Whether the engine sorts all rows that pass the filters for each page: it takes an index of these, although another
+    /// one has the order.
+    async fn sorts_all(
+        &self,
+        narrowed: &NarrowedSource<'_>,
+        part: OrderedPart,
+        edge: &Edge,
+    ) -> Result<bool, StoreError> {
+        if narrowed.filters.is_empty() {
+            return Ok(false);
+        }
+        let engine = self.engine();
+        let projection = Projection::new(engine, narrowed.source, Some(&[]), None);
+        let mut statement = narrowed.statement(engine, &projection);
+        narrowed.walk.walk(engine, &mut statement, part, edge, true, BATCH);
+        let (explain, column, sort) = match engine {
+            Engine::Sqlite => ("EXPLAIN QUERY PLAN", 3, "USE TEMP B-TREE FOR ORDER BY"),
+            Engine::Postgres => ("EXPLAIN", 0, "Sort  ("),
+        };
+        statement.sql = format!("{explain} {}", statement.sql);
+        let steps = self.fetch(&statement).await?;
+        let is_sort = |step: &str| step.trim_start_matches([' ', '-', '>']).starts_with(sort);
+        Ok(steps.iter().any(|row| is_sort(&text(row, column))))
     }
 
     /// The places of the next rows of a part after an edge, `most` of them, and whether these are its last.

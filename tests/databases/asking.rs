@@ -331,6 +331,15 @@ fn a_long_list_that_no_index_has_in_order_is_in_order_and_whole() {
                 };
                 assert!(keys.windows(2).all(in_order), "{order}");
             }
+            // An index leads to the rows of a filter, and another one has their order.
+            let filter = format!("episode_id = '{episode}'");
+            let shown = Desk::at(&world.target).rows(&["list", "utility_event", "--where", &filter]);
+            let known = column(&world, &format!("SELECT id FROM utility_events WHERE {filter}")).await;
+            let ids: BTreeSet<String> = shown.iter().map(id_of).collect();
+            assert!(ids == known && shown.len() == known.len(), "{} of {}", shown.len(), known.len());
+            let keys: Vec<(&str, String)> =
+                shown.iter().map(|row| (row["created_at"].as_str().unwrap(), id_of(row))).collect();
+            assert!(keys.windows(2).all(|pair| pair[0] > pair[1]), "the newest first");
         }
     });
 }
