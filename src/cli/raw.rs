@@ -47,10 +47,15 @@ const TITLES: [(&str, CellShape); 6] = [
 /// `tables`.
 pub async fn tables(session: &Session<'_>) -> Result<(), CommandFailure> {
     let tables = session.store().await?.raw().raw_tables().await?;
-    let described: Vec<Value> = tables.iter().map(table_json).collect();
+    let described = || tables.iter().map(table_json);
     match session.format() {
-        Format::Json => output::json(&json!({ "tables": described })),
-        Format::Jsonl => output::piped(|out| described.iter().try_for_each(|table| output::json_line(out, table))),
+        Format::Json => {
+            let mut document = Document::new(Format::Json)?;
+            document.list("tables", tables.len());
+            document.items(described())?;
+            document.finish().map(|_| ())
+        }
+        Format::Jsonl => output::piped(|out| described().try_for_each(|table| output::json_line(out, &table))),
         Format::Csv => output::piped(|out| {
             let mut csv = csv::Writer::from_writer(out);
             csv.write_record(["table", "kind", "rows", "bytes", "key", "entities"])?;

@@ -56,7 +56,7 @@ pub fn alike(declared: &str, value: &FetchedValue) -> Vec<FetchedValue> {
         FetchedValue::Real(number) => number.to_string(),
         FetchedValue::Null | FetchedValue::BadText(_) => String::new(),
     };
-    if text.is_empty() || decides_type(declared) {
+    if text.is_empty() || affinity(declared).is_some() {
         return vec![value.clone()];
     }
     let number = number_of(&text);
@@ -71,13 +71,33 @@ pub fn number_of(text: &str) -> Option<FetchedValue> {
     integer.or_else(real)
 }
 
-/// Whether the declared type of a column of SQLite says how texts and numbers are kept there and compared: all do but none,
-/// and BLOB. Source: <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>.
+/// The affinity by which a column of SQLite of a declared type keeps and compares texts and numbers; none where it keeps what
+/// it gets. Source: <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>.
 #[must_use]
-pub fn decides_type(declared: &str) -> bool {
+pub fn affinity(declared: &str) -> Option<&'static str> {
     let declared = declared.to_ascii_lowercase();
-    let has = |word: &str| declared.contains(word);
-    ["int", "char", "clob", "text"].into_iter().any(has) || !(declared.is_empty() || has("blob"))
+    let has = |words: &[&str]| words.iter().any(|word| declared.contains(word));
+    if has(&["int"]) {
+        Some("INTEGER")
+    } else if has(&["char", "clob", "text"]) {
+        Some("TEXT")
+    } else if declared.is_empty() || has(&["blob"]) {
+        None
+    } else {
+        Some(if has(&["real", "floa", "doub"]) { "REAL" } else { "NUMERIC" })
+    }
+}
+
+/// Whether a cast to an affinity leaves a value what the column makes of it.
+#[must_use]
+pub fn keeps(affinity: &str, value: &FetchedValue) -> bool {
+    match value {
+        FetchedValue::Null => true,
+        FetchedValue::Text(_) | FetchedValue::BadText(_) => affinity == "TEXT",
+        FetchedValue::Integer(_) => affinity != "TEXT",
+        FetchedValue::Real(_) => matches!(affinity, "REAL" | "NUMERIC"),
+        FetchedValue::Bytes(_) => false,
+    }
 }
 
 /// A value bound to a placeholder. PostgreSQL always gets text or bytes, with a cast in the statement.

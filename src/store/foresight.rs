@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::dialect::{PgType, quote};
 use super::encode::{plain_column, table_of};
-use super::fetched::{FetchedValue, Param};
+use super::fetched::{FetchedValue, Param, affinity, keeps};
 use super::select::SelectStatement;
 use super::shape::qualified;
 use super::stored::{Mutation, StoredRows, TableName};
@@ -434,7 +434,10 @@ impl Foreseen {
         }
         for ((by, set), rows) in &groups {
             let column = |c: &ForeseenColumn| match set.iter().position(|name| name.eq_ignore_ascii_case(&c.name)) {
-                Some(at) => format!("v.column{}", by.len() + at + 1),
+                Some(at) => {
+                    let values = rows.iter().filter_map(|(_, values)| values.get(set[at]));
+                    with_affinity(engine, c, format!("v.column{}", by.len() + at + 1), values)
+                }
                 None => format!("r.{}", quote(&c.name)),
             };
             let columns: Vec<String> = self.columns.iter().map(column).collect();
@@ -460,7 +463,15 @@ impl Foreseen {
         if !self.new.is_empty() {
             let tuple = |(place, row)| self.new_row(engine, place, row, params);
             let tuples: Vec<String> = self.new.iter().enumerate().map(tuple).collect();
-            let _ = write!(sql, " UNION ALL SELECT * FROM (VALUES {}) AS n", tuples.join(", "));
+            let column = |(at, c): (usize, &ForeseenColumn)| {
+                let column = format!("n.column{}", at + 1);
+                let values: Vec<&FetchedValue> = self.new.iter().filter_map(|row| said(row, &c.name)).collect();
+                // What a default is like is not known.
+                let is_known = c.default.is_none() || values.len() == self.new.len();
+                if is_known { with_affinity(engine, c, column, values) } else { column }
+            };
+            let columns: Vec<String> = self.columns.iter().enumerate().map(column).collect();
+            let _ = write!(sql, " UNION ALL SELECT {} FROM (VALUES {}) AS n", columns.join(", "), tuples.join(", "));
         }
         sql
     }
@@ -468,9 +479,8 @@ impl Foreseen {
     /// A row that is not there yet; what it does not say, the table says.
     fn new_row(&self, engine: Engine, place: usize, row: &Values, params: &mut Vec<Param>) -> String {
         let value = |c: &ForeseenColumn, params: &mut Vec<Param>| {
-            let said = row.iter().find(|(name, _)| name.eq_ignore_ascii_case(&c.name));
-            let bare = match (said, &c.default) {
-                (Some((_, value)), _) => return self.mark(engine, &c.name, value, params),
+            let bare = match (said(row, &c.name), &c.default) {
+                (Some(value), _) => return self.mark(engine, &c.name, value, params),
                 // Where no other row is.
                 (None, _) if c.declared == "tid" => format!("'({},0)'", u32::MAX - place as u32),
                 (None, Some(default)) => format!("({default})"),
@@ -480,6 +490,27 @@ impl Foreseen {
         };
         let values: Vec<String> = self.columns.iter().map(|c| value(c, params)).collect();
         format!("({})", values.join(", "))
+    }
+}
+
+/// The value that a row has for a column.
+fn said<'r>(row: &'r Values, name: &str) -> Option<&'r FetchedValue> {
+    row.iter().find(|(column, _)| column.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+}
+
+/// A column of rows that are not stored so, with the affinity of the table's where that leaves all values as they are: only
+/// then SQLite goes through an index of the table beside these rows. Otherwise it sorts all rows for each page.
+fn with_affinity<'v>(
+    engine: Engine,
+    column: &ForeseenColumn,
+    bare: String,
+    values: impl IntoIterator<Item = &'v FetchedValue>,
+) -> String {
+    let affinity = affinity(&column.declared).filter(|_| engine == Engine::Sqlite);
+    let mut values = values.into_iter();
+    match affinity.filter(|affinity| values.all(|value| keeps(affinity, value))) {
+        Some(affinity) => format!("CAST({bare} AS {affinity})"),
+        None => bare,
     }
 }
 

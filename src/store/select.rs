@@ -11,7 +11,7 @@ use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
 use super::dialect::{self, PgType};
-use super::fetched::{FetchedValue, Param, decides_type, number_of};
+use super::fetched::{FetchedValue, Param, affinity, number_of};
 use crate::layout::{BoundColumn, BoundFrom, BoundOrigin, BoundSource, Derivation, Engine, StoredAs, TextPart};
 use crate::memory::ValueKind;
 use crate::memory::filter::{Filter, Operand, Operator as Op};
@@ -304,7 +304,7 @@ fn equal_text(
     }
     let text = if engine == Engine::Postgres { as_text(bare, declared) } else { bare.to_owned() };
     // An index gives its order for one value only.
-    let bytes = engine == Engine::Sqlite && !decides_type(declared);
+    let bytes = engine == Engine::Sqlite && affinity(declared).is_none();
     Some(is_one_of(engine, &text, declared, &words, bytes, statement))
 }
 
@@ -330,7 +330,7 @@ fn is_one_of(
         let mark = statement.bind(engine, Param::Text(text.clone()), "");
         marks.extend(bytes.then(|| format!("CAST({mark} AS BLOB)")));
         marks.push(mark);
-        let number = number_of(text).filter(|_| engine == Engine::Sqlite && !decides_type(declared));
+        let number = number_of(text).filter(|_| engine == Engine::Sqlite && affinity(declared).is_none());
         marks.extend(number.map(|number| statement.bind(engine, number, "")));
     }
     format!("{expression} IN ({})", marks.join(", "))
