@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::context::Session;
-use super::document::RowsDocument;
+use super::document::{Document, RowsDocument};
 use super::failure::CommandFailure;
 use super::options::{Format, at_least_one};
 use super::table::{self, CellShape, PrintedColumn};

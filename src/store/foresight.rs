@@ -542,6 +542,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_values_that_a_column_keeps_as_they_are_get_its_affinity() {
+        let text = || FetchedValue::Text("2026-01-01".to_owned());
+        for (declared, value, cast) in [
+            ("text", text(), Some("TEXT")),
+            ("varchar(9)", FetchedValue::Null, Some("TEXT")),
+            ("text", FetchedValue::Integer(1), None),
+            ("datetime", text(), None),
+            ("numeric(3,2)", FetchedValue::Real(0.5), Some("NUMERIC")),
+            ("double", FetchedValue::Integer(1), Some("REAL")),
+            ("bigint", FetchedValue::Real(0.5), None),
+            ("bigint", FetchedValue::Integer(1), Some("INTEGER")),
+            ("blob", FetchedValue::Bytes(vec![1]), None),
+            ("", text(), None),
+        ] {
+            let column = ForeseenColumn { name: "c".to_owned(), declared: declared.to_owned(), default: None };
+            let shown = |engine| with_affinity(engine, &column, "v.column1".to_owned(), [&FetchedValue::Null, &value]);
+            let bare = "v.column1".to_owned();
+            let expected = cast.map_or(bare.clone(), |affinity| format!("CAST({bare} AS {affinity})"));
+            assert_eq!((shown(Engine::Sqlite), shown(Engine::Postgres)), (expected, bare), "{declared} {value:?}");
+        }
+    }
+
+    #[test]
     fn tables_are_named_without_their_schema_wherever_they_stand() {
         let table = TableName::new("heart", "episodes");
         let sql =
