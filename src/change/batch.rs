@@ -283,7 +283,7 @@ struct Generation {
 #[must_use]
 pub fn never_empty(store: &Store, source: &BoundSource) -> HashSet<&'static str> {
     let name = table_of(source);
-    let table = store.catalog().tables.iter().find(|t| t.schema == name.schema && t.name == name.name);
+    let table = store.catalog().exactly(&name.schema, &name.name);
     let is_never = |stored: &str| table.and_then(|t| t.column(stored)).is_some_and(|c| c.not_null);
     let names = source.entity.columns().iter().map(|c| c.name);
     names.filter(|c| plain_column(source, c).is_some_and(|(stored, _)| is_never(stored))).collect()

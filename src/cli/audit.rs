@@ -81,9 +81,11 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
     let mut reader = EntryReader { store: &store, before, left: limit, is_masked: session.mask().is_some() };
     match session.format() {
         Format::Json => {
-            let (mut document, mut is_read) = (RowsDocument::begin(), true);
-            while let Some(rows) = if is_read { reader.next().await? } else { None } {
-                is_read = document.rows(&rows)?;
+            let mut document = RowsDocument::begin();
+            while let Some(rows) = reader.next().await? {
+                if !document.rows(&rows)? {
+                    break;
+                }
             }
             document.end(&AfterEntries { next: reader.before.filter(|seq| *seq > 1) })
         }

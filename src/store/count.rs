@@ -54,7 +54,7 @@ impl<'s> Counting<'s> {
     /// Rows of a source that are not bookkeeping.
     pub(super) async fn source(&mut self, source: &BoundSource) -> Counted {
         let (schema, name) = &source.table;
-        let table = self.store.catalog().tables.iter().find(|t| t.schema == *schema && t.name == *name);
+        let table = self.store.catalog().exactly(schema, name);
         if let (Some(table), BoundFrom::Table(..), None) = (table, &source.from, &source.keep) {
             return self.table(table).await;
         }

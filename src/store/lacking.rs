@@ -45,7 +45,7 @@ impl<'c> VersionReader<'c> {
     /// Takes out of a source what reads columns that are not there; the reason where nothing is left.
     fn keeps(&self, source: &mut BoundSource, layout: &mut Attachment) -> Option<String> {
         let (schema, name) = &source.table;
-        let main = self.catalog.tables.iter().find(|t| t.schema == *schema && t.name == *name);
+        let main = self.catalog.exactly(schema, name);
         let aliases = match &source.from {
             BoundFrom::Table(..) | BoundFrom::Each { .. } => vec![("t".to_owned(), main)],
             BoundFrom::Query(sql) => self.aliases(sql, true),

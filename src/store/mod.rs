@@ -331,6 +331,18 @@ impl Store {
         Ok(self.sessions.fetch(&statement.sql, &statement.params).await?)
     }
 
+    /// The steps by which the engine would run a statement, in its own words.
+    async fn steps(&self, statement: &SelectStatement) -> Result<Vec<String>, StoreError> {
+        let seen = self.ahead().seen(statement);
+        let statement = seen.as_ref().unwrap_or(statement);
+        let (explain, column) = match self.engine() {
+            Engine::Sqlite => ("EXPLAIN QUERY PLAN", 3),
+            Engine::Postgres => ("EXPLAIN", 0),
+        };
+        let steps = self.sessions.fetch(&format!("{explain} {}", statement.sql), &statement.params).await?;
+        Ok(steps.iter().map(|row| fetched::text(row, column)).collect())
+    }
+
     /// As [`Sessions::fetch_within`].
     async fn fetch_within(&self, statement: &SelectStatement, bytes: usize) -> Result<(Vec<RawRow>, bool), StoreError> {
         let seen = self.ahead().seen(statement);

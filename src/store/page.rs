@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::codec;
 use super::derive::DerivedPart;
 use super::episode_of::EpisodeBelonging;
-use super::fetched::{FetchedValue, RawRow, row_size, text};
+use super::fetched::{FetchedValue, RawRow, row_size};
 use super::keyword::index_condition;
 use super::order::{Edge, ListCursor, OrderedPart, RawKey, ScannedEdge, Sortable, SourceOrder};
 use super::reading::{KeysAhead, ListReading};
@@ -349,14 +349,12 @@ impl Store {
         let projection = Projection::new(engine, narrowed.source, Some(&[]), None);
         let mut statement = narrowed.statement(engine, &projection);
         narrowed.walk.walk(engine, &mut statement, part, edge, true, BATCH);
-        let (explain, column, sort) = match engine {
-            Engine::Sqlite => ("EXPLAIN QUERY PLAN", 3, "USE TEMP B-TREE FOR ORDER BY"),
-            Engine::Postgres => ("EXPLAIN", 0, "Sort  ("),
+        let sort = match engine {
+            Engine::Sqlite => "USE TEMP B-TREE FOR ORDER BY",
+            Engine::Postgres => "Sort  (",
         };
-        statement.sql = format!("{explain} {}", statement.sql);
-        let steps = self.fetch(&statement).await?;
-        let is_sort = |step: &str| step.trim_start_matches([' ', '-', '>']).starts_with(sort);
-        Ok(steps.iter().any(|row| is_sort(&text(row, column))))
+        let is_sort = |step: &String| step.trim_start_matches([' ', '-', '>']).starts_with(sort);
+        Ok(self.steps(&statement).await?.iter().any(is_sort))
     }
 
     /// The places of the next rows of a part after an edge, `most` of them, and whether these are its last.

@@ -64,7 +64,7 @@ impl RawTables<'_> {
 
     /// A readable table's name as a layout says it.
     fn title_of(self, name: &TableName) -> Option<String> {
-        let known = self.store.catalog().tables.iter().find(|t| t.schema == name.schema && t.name == name.name)?;
+        let known = self.store.catalog().exactly(&name.schema, &name.name)?;
         (!known.denied && known.columns.iter().all(|c| !c.denied)).then(|| known.title())
     }
 

@@ -141,11 +141,7 @@ impl RowWalks<'_> {
 
     /// Whether SQLite takes an index for a statement.
     async fn has_index(self, statement: &SelectStatement) -> Result<bool, StoreError> {
-        let plan = SelectStatement { sql: format!("EXPLAIN QUERY PLAN {}", statement.sql), ..statement.clone() };
-        let steps = self.store.fetch(&plan).await?;
-        let is_search =
-            |row: &RawRow| matches!(row.get(3), Some(FetchedValue::Text(step)) if step.starts_with("SEARCH t "));
-        Ok(steps.iter().any(is_search))
+        Ok(self.store.steps(statement).await?.iter().any(|step| step.starts_with("SEARCH t ")))
     }
 
     /// The one among statements of one condition for which an index leads to no more rows than one part has. Looks at few

@@ -119,7 +119,7 @@ impl DatabaseReport<'_> {
             );
             for row in self.store.fetch_text(&sql).await? {
                 if let [FetchedValue::Text(name), FetchedValue::Integer(bytes)] = &row[..] {
-                    let table = self.store.catalog().tables.iter().find(|t| t.schema == schema && t.name == *name);
+                    let table = self.store.catalog().exactly(schema, name);
                     sizes.extend(table.map(|table| (table.title(), *bytes)));
                 }
             }

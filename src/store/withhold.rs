@@ -138,7 +138,7 @@ impl<'c> RightsReader<'c, '_> {
     /// Takes out of a source what may not be read; false where nothing of use is left.
     fn keeps(&mut self, source: &mut BoundSource) -> bool {
         let (schema, name) = &source.table;
-        let Some(main) = self.catalog.tables.iter().find(|t| t.schema == *schema && t.name == *name) else {
+        let Some(main) = self.catalog.exactly(schema, name) else {
             return true;
         };
         let aliases = match &source.from {
@@ -313,7 +313,7 @@ impl<'c> RightsReader<'c, '_> {
         let Some(vector) = &source.vector else { return };
         let lack = match &vector.beside {
             Some(VectorsBeside { table: Some((schema, name)), key, .. }) => {
-                let table = self.catalog.tables.iter().find(|t| t.schema == *schema && t.name == *name);
+                let table = self.catalog.exactly(schema, name);
                 let mut named = key.iter().map(|(key, _)| key).chain([&vector.column]);
                 table.and_then(|table| named.find_map(|name| lack_of_column(table, name)))
             }

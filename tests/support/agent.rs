@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 
-use super::block_on_aside;
+use super::{block_on, block_on_aside};
 
 const DATABASE: &str = "MNEMOSCOPE_TEST_AGENT";
 const DOES: &str = "MNEMOSCOPE_TEST_AGENT_DOES";
@@ -97,7 +97,7 @@ pub fn integrity(database: &Path) -> String {
 #[ignore = "run by other tests as the process of an agent"]
 fn works_as_an_agent() {
     let (Ok(database), Ok(does)) = (std::env::var(DATABASE), std::env::var(DOES)) else { return };
-    block_on_aside(async {
+    block_on(async {
         let mut link = connect(Path::new(&database)).await;
         run(&mut link, "PRAGMA busy_timeout = 20000").await;
         if let Ok(rows) = does.parse::<u32>() {
