@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::LazyLock;
 
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -86,7 +88,7 @@ fn members(given: Vec<(String, Value)>) -> Value {
 const REDACTED: &str = "[secret removed]";
 
 /// Beginnings of tokens, what they are, and how many letters, digits, `_` or `-` must follow at least.
-pub(super) const TOKENS: &[(&str, &str, usize)] = &[
+const TOKENS: &[(&str, &str, usize)] = &[
     ("AKIA", "AWS access key", 16),
     ("ASIA", "AWS access key", 16),
     ("AIza", "Google API key", 30),
@@ -107,7 +109,7 @@ pub(super) const TOKENS: &[(&str, &str, usize)] = &[
 ];
 
 /// Words after which a value is a secret, when `=` or `:` stands between.
-pub(super) const NAMES: &[&str] = &[
+const NAMES: &[&str] = &[
     "password",
     "passwd",
     "pwd",
@@ -123,7 +125,7 @@ pub(super) const NAMES: &[&str] = &[
 ];
 
 /// Phrases that address a model rather than a person, in lower case.
-pub(super) const INSTRUCTIONS: &[&str] = &[
+const INSTRUCTIONS: &[&str] = &[
     "ignore all previous",
     "ignore previous instructions",
     "ignore the above",
@@ -159,22 +161,82 @@ pub(super) const INSTRUCTIONS: &[&str] = &[
     "always answer that",
 ];
 
+/// Words that are searched for in any case of ASCII letters: nearly all texts hold none, which one pass tells.
+pub(super) struct Search(Option<AhoCorasick>);
+
+impl Search {
+    fn of(words: &[&str]) -> Self {
+        let mut builder = AhoCorasick::builder();
+        builder.ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA));
+        Search(builder.build(words).ok())
+    }
+
+    /// Whether a text may hold one of the words. False is certain.
+    pub fn may_match(&self, text: &str) -> bool {
+        self.0.as_ref().is_none_or(|search| search.is_match(text))
+    }
+}
+
+/// All that a secret begins with or holds.
+pub(super) static SECRET: LazyLock<Search> = LazyLock::new(|| Search::of(&secret_words()));
+/// All phrases that address a model.
+pub(super) static PHRASE: LazyLock<Search> = LazyLock::new(|| Search::of(INSTRUCTIONS));
+/// Both of them.
+pub(super) static SUSPICIOUS: LazyLock<Search> =
+    LazyLock::new(|| Search::of(&[&secret_words(), INSTRUCTIONS].concat()));
+
+fn secret_words() -> Vec<&'static str> {
+    let tokens = TOKENS.iter().map(|(prefix, ..)| *prefix).chain(["-----BEGIN ", "eyJ", "bearer ", "://"]);
+    tokens.chain(NAMES.iter().copied()).collect()
+}
+
+/// Features of a text that its bytes show at a glance.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Glance {
+    /// True when the text holds more than plain letters, signs and line ends, which may hide something.
+    pub odd: bool,
+    /// Words stand one blank apart, as phrases are written.
+    pub flat: bool,
+}
+
+/// Looks at each byte of a text once.
+pub(super) fn glance(text: &str) -> Glance {
+    let mut glance = Glance { odd: false, flat: true };
+    let mut before = b'x';
+    for byte in text.bytes() {
+        let line_end = matches!(byte, b'\n' | b'\r' | b'\t');
+        glance.odd |= !(b' '..0x7f).contains(&byte) && !line_end;
+        glance.flat &= !(line_end || byte == b' ' && before == b' ');
+        before = byte;
+    }
+    glance
+}
+
 /// Takes secrets out of a text and says what is odd about it.
 #[must_use]
 pub fn check(text: &str) -> (String, TextOddities) {
     let mut found = TextOddities::default();
-    let clean = without_secrets(text, &mut found.secrets);
-    let hidden = hidden_characters(&clean);
+    let seen = glance(text);
+    let clean = if SECRET.may_match(text) { without_secrets(text, &mut found.secrets) } else { text.to_owned() };
+    let hidden = if seen.odd { hidden_characters(&clean) } else { 0 };
     if hidden > 0 {
         found.flags.insert("hides characters", hidden);
     }
-    let visible: String = clean.chars().filter(|c| !is_hidden(*c)).collect();
-    let flat = visible.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
-    let orders = INSTRUCTIONS.iter().filter(|phrase| flat.contains(**phrase)).count();
+    let orders = if seen.odd || !seen.flat || PHRASE.may_match(&clean) { instructions(&clean) } else { 0 };
     if orders > 0 {
         found.flags.insert(INSTRUCTION, orders);
     }
     (clean, found)
+}
+
+/// Counts the phrases of a text that address a model, whatever hides among their letters and stands between their words.
+fn instructions(text: &str) -> usize {
+    let visible: String = text.chars().filter(|c| !is_hidden(*c)).collect();
+    let flat = visible.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+    if !PHRASE.may_match(&flat) {
+        return 0;
+    }
+    INSTRUCTIONS.iter().filter(|phrase| flat.contains(**phrase)).count()
 }
 
 /// [`check`] for every text within a JSON value, keys among them. What stands under a key such as `password` is a secret as

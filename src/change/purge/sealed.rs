@@ -194,14 +194,15 @@ impl SealedSpace {
         let (mut page, mut from) = (at / PAGE as u64, (at % PAGE as u64) as usize);
         let mut rest = bytes;
         while !rest.is_empty() {
-            let mut stream = vec![0; PAGE];
+            let (some, left) = rest.split_at_mut(rest.len().min(PAGE - from));
+            let mut met = [0; PAGE];
+            met[from..from + some.len()].copy_from_slice(some);
             let mut nonce = [0; NONCE_LEN];
             nonce[..8].copy_from_slice(&page.to_le_bytes());
             let nonce = Nonce::assume_unique_for_key(nonce);
-            let sealed = self.cipher.seal_in_place_separate_tag(nonce, Aad::empty(), &mut stream);
+            let sealed = self.cipher.seal_in_place_separate_tag(nonce, Aad::empty(), &mut met[..from + some.len()]);
             sealed.map(drop).map_err(|_| io::Error::other("it could not be encrypted"))?;
-            let (some, left) = rest.split_at_mut(rest.len().min(PAGE - from));
-            some.iter_mut().zip(&stream[from..]).for_each(|(byte, key)| *byte ^= key);
+            some.copy_from_slice(&met[from..from + some.len()]);
             (page, from, rest) = (page + 1, 0, left);
         }
         Ok(())

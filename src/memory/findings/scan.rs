@@ -1,12 +1,11 @@
 //! Looks through all text of a row for secrets, instructions to an agent, and characters that hide.
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde_json::Value;
 
 use crate::memory::Row;
 use crate::memory::entity::{Column, Personal, ValueKind};
 use crate::memory::json::{self, JsonPart, JsonText};
-use crate::memory::text_check::{self, INSTRUCTIONS, NAMES, TOKENS};
+use crate::memory::text_check::{self, PHRASE, SECRET, SUSPICIOUS, glance};
 
 /// Columns of words that agents choose, beside free text: what is pasted into a name stays there.
 pub const WORDS: &[&str] = &["component_name", "component_type", "domain", "topic", "workflow_name"];
@@ -23,54 +22,9 @@ pub struct HeldText {
 }
 
 /// Searches texts. Nearly all are harmless: those are told by one pass, the others are looked at closely.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TextScanner {
-    /// All that a secret or an instruction begins with.
-    any: Option<AhoCorasick>,
-    secrets: Option<AhoCorasick>,
-    phrases: Option<AhoCorasick>,
     flat: String,
-}
-
-impl Default for TextScanner {
-    fn default() -> Self {
-        let tokens = TOKENS.iter().map(|(prefix, ..)| *prefix).chain(["-----BEGIN ", "eyJ", "bearer ", "://"]);
-        let secrets: Vec<&str> = tokens.chain(NAMES.iter().copied()).collect();
-        let build = |words: &[&str]| {
-            AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(words).ok()
-        };
-        TextScanner {
-            any: build(&[&secrets, INSTRUCTIONS].concat()),
-            secrets: build(&secrets),
-            phrases: build(INSTRUCTIONS),
-            flat: String::new(),
-        }
-    }
-}
-
-/// Features of a text that its bytes show at a glance.
-#[derive(Debug, Clone, Copy, Default)]
-struct Glance {
-    /// True when the text holds more than plain letters, signs and line ends, which may hide something.
-    odd: bool,
-    /// Words stand one blank apart, as phrases are written.
-    flat: bool,
-}
-
-fn glance(text: &str) -> Glance {
-    let mut glance = Glance { odd: false, flat: true };
-    let mut before = b'x';
-    for byte in text.bytes() {
-        let line_end = matches!(byte, b'\n' | b'\r' | b'\t');
-        glance.odd |= !(b' '..0x7f).contains(&byte) && !line_end;
-        glance.flat &= !(line_end || byte == b' ' && before == b' ');
-        before = byte;
-    }
-    glance
-}
-
-fn matches(search: Option<&AhoCorasick>, text: &str) -> bool {
-    search.is_none_or(|search| search.is_match(text))
 }
 
 impl TextScanner {
@@ -108,7 +62,7 @@ impl TextScanner {
     /// A JSON text: its strings are looked at one by one only where it holds something at all.
     fn document(&mut self, text: &str, held: &mut HeldText) {
         let seen = glance(text);
-        if !seen.odd && seen.flat && !text.contains('\\') && !matches(self.any.as_ref(), text) {
+        if !seen.odd && seen.flat && !text.contains('\\') && !SUSPICIOUS.may_match(text) {
             return;
         }
         let strings = json::each_text(text, &mut |text| match text {
@@ -141,10 +95,10 @@ impl TextScanner {
         if seen.odd && text_check::hides(text) {
             held.hidden = true;
         }
-        if seen.flat && !held.hidden && !matches(self.any.as_ref(), text) {
+        if seen.flat && !held.hidden && !SUSPICIOUS.may_match(text) {
             return;
         }
-        if !held.secret && matches(self.secrets.as_ref(), text) {
+        if !held.secret && SECRET.may_match(text) {
             held.secret = !text_check::check(text).1.secrets.is_empty();
         }
         if held.instruction {
@@ -161,6 +115,6 @@ impl TextScanner {
             }
             self.flat.push_str(word);
         }
-        held.instruction = matches(self.phrases.as_ref(), &self.flat);
+        held.instruction = PHRASE.may_match(&self.flat);
     }
 }

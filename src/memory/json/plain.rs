@@ -6,6 +6,8 @@ use super::MAX_DEPTH;
 
 /// Digits that every integer of 64 bits may have.
 const DIGITS: usize = 18;
+/// Digits that every double keeps.
+const DOUBLE_DIGITS: usize = 17;
 
 /// Whether a text is strict JSON for certain, so that [`super::read`] has no problem with it, and holds its strings as
 /// they are, without an escape. May say no of a text that is; keeps nothing.
@@ -19,14 +21,16 @@ pub fn is_plain(text: &str) -> bool {
         opened += usize::from(matches!(byte, b'[' | b'{'));
         before = byte;
     }
-    !odd && opened <= MAX_DEPTH && !has_wide_number(text.as_bytes()) && serde_json::from_str::<IgnoredAny>(text).is_ok()
+    !odd && opened <= MAX_DEPTH
+        && !has_digits_in_row(text.as_bytes(), DIGITS)
+        && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// Whether more than [`DIGITS`] digits stand in a row: that many cover one of the places that are looked at.
-fn has_wide_number(text: &[u8]) -> bool {
+/// Whether more than so many digits stand in a row: that many cover one of the places that are looked at.
+fn has_digits_in_row(text: &[u8], most: usize) -> bool {
     let digits = |bytes: &mut dyn Iterator<Item = &u8>| bytes.take_while(|byte| byte.is_ascii_digit()).count();
-    let mut places = (DIGITS..text.len()).step_by(DIGITS + 1).filter(|at| text[*at].is_ascii_digit());
-    places.any(|at| digits(&mut text[..at].iter().rev()) + digits(&mut text[at..].iter()) > DIGITS)
+    let mut places = (most..text.len()).step_by(most + 1).filter(|at| text[*at].is_ascii_digit());
+    places.any(|at| digits(&mut text[..at].iter().rev()) + digits(&mut text[at..].iter()) > most)
 }
 
 /// Whether a text is a list of strings, in strict JSON and without an escape, so that [`super::read_texts`] has no problem
@@ -51,11 +55,15 @@ pub fn keeps_digits(text: &str) -> bool {
 
 /// Whether every number of a piece of JSON without strings is read as it is written.
 fn keeps_digits_outside(text: &str) -> bool {
+    // Of the digits that a double does not keep, half stand on one side of the point.
+    if !has_digits_in_row(text.as_bytes(), DOUBLE_DIGITS / 2) {
+        return true;
+    }
     let mut numbers = text.split(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e' | 'E')));
     numbers.all(|number| {
         let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
         let digits = mantissa.bytes().filter(u8::is_ascii_digit).skip_while(|digit| *digit == b'0').count();
-        digits <= 17 || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
+        digits <= DOUBLE_DIGITS || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
     })
 }
 
