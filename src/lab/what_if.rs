@@ -2,6 +2,7 @@
 //! the rooms of its memories and kept questions, recalled from the database as it is and as the change would leave
 //! it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -226,11 +227,13 @@ impl WhatIfLook<'_> {
         }
         used.retain(|id| !memories.iter().any(|row| row.id() == id));
         memories.extend(self.rows(Entity::Memory, used.into_iter().collect()).await?);
-        let mut rooms: Vec<(Option<&str>, Option<&str>)> = Vec::new();
+        let mut rooms: Vec<(Option<String>, Option<String>)> = Vec::new();
         for row in memories.iter().chain(&episodes) {
-            let room = place_of(row);
-            let lower =
-                |room: &(Option<&str>, Option<&str>)| (room.0.map(str::to_lowercase), room.1.map(str::to_lowercase));
+            let (domain, topic) = place_of(row);
+            let room = (domain.map(Cow::into_owned), topic.map(Cow::into_owned));
+            let lower = |room: &(Option<String>, Option<String>)| {
+                [&room.0, &room.1].map(|name| name.as_deref().map(str::to_lowercase))
+            };
             if room != (None, None) && !rooms.iter().any(|known| lower(known) == lower(&room)) {
                 rooms.push(room);
             }
@@ -239,8 +242,7 @@ impl WhatIfLook<'_> {
             self.note(format!("{} rooms are touched: {ROOMS} were looked at", rooms.len()));
         }
         for (domain, topic) in rooms.into_iter().take(ROOMS) {
-            let situation = [domain, topic].into_iter().flatten().collect::<Vec<_>>().join(" / ");
-            let (domain, topic) = (domain.map(str::to_owned), topic.map(str::to_owned));
+            let situation = [&domain, &topic].into_iter().flatten().cloned().collect::<Vec<_>>().join(" / ");
             let inquiry = Inquiry { domain, topic, ..Inquiry::new(Ranking::Proven) };
             let request = inquiry.request(self.ahead.at);
             let changed = self.ask(&WhatIfQuestion { situation, inquiry, is_kept: false }, &request).await?;

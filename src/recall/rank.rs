@@ -1,6 +1,6 @@
 //! The four rankings: what each makes of a candidate, their order, and what gives way to what.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::features::{self, SoughtName, age_days};
 use super::policy::Policy;
 use super::{Score, Term};
+use crate::memory::json::{JsonPart, LONG};
 use crate::memory::{Entity, Row};
 
 /// Cosine to a chosen row above which a candidate gives way to it.
@@ -182,8 +183,8 @@ impl ProvenQuery {
     pub fn or_that_of(self, row: &Row) -> Self {
         let (domain, topic) = place_of(row);
         ProvenQuery {
-            domain: self.domain.or_else(|| domain.map(SoughtName::from)),
-            topic: self.topic.or_else(|| topic.map(SoughtName::from)),
+            domain: self.domain.or_else(|| domain.as_deref().map(SoughtName::from)),
+            topic: self.topic.or_else(|| topic.as_deref().map(SoughtName::from)),
         }
     }
 }
@@ -198,8 +199,8 @@ pub fn proven<R: Borrow<Row>>(row: R, sought: &ProvenQuery, utility: Option<f64>
     let likeness = |sought: &Option<SoughtName>, stored| sought.as_ref().map_or(0.0, |sought| sought.likeness(stored));
     let younger = |days: f64| f64::from(u8::from(age.is_some_and(|age| age < days)));
     let terms = vec![
-        Term::new("domain", likeness(&sought.domain, domain), 0.3),
-        Term::new("topic", likeness(&sought.topic, topic), 0.3),
+        Term::new("domain", likeness(&sought.domain, domain.as_deref()), 0.3),
+        Term::new("topic", likeness(&sought.topic, topic.as_deref()), 0.3),
         Term::new("utility", utility.unwrap_or(UTILITY_START).clamp(0.0, 1.0), 0.2),
         Term::new("week", younger(7.0), 0.1),
         Term::new("day", younger(1.0), 0.1),
@@ -209,13 +210,23 @@ pub fn proven<R: Borrow<Row>>(row: R, sought: &ProvenQuery, utility: Option<f64>
 
 /// Domain and topic of an episode; wing and room of a memory, whose collection stands in for a wing it does not name.
 #[must_use]
-pub fn place_of(row: &Row) -> (Option<&str>, Option<&str>) {
+pub fn place_of(row: &Row) -> (Option<Cow<'_, str>>, Option<Cow<'_, str>>) {
+    let text = |column| row.text(column).map(Cow::Borrowed);
     if row.entity != Entity::Memory {
-        return (row.text("domain"), row.text("topic"));
+        return (text("domain"), text("topic"));
     }
-    let metadata = row.get("metadata");
-    let named = |keys: [&str; 2]| keys.iter().find_map(|key| metadata.get(*key)?.as_str());
-    (named(["wing", "domain"]).or_else(|| row.text("collection")), named(["room", "topic"]))
+    // Of a long document no value is made for two names.
+    let is_long = matches!(row.json("metadata"), JsonPart::Document(document) if document.len() >= LONG);
+    let named = |keys: [&str; 2]| {
+        keys.into_iter().find_map(|key| {
+            if is_long {
+                row.within("metadata", key)?.as_str().map(|name| Cow::Owned(name.to_owned()))
+            } else {
+                row.get("metadata").get(key)?.as_str().map(Cow::Borrowed)
+            }
+        })
+    };
+    (named(["wing", "domain"]).or_else(|| text("collection")), named(["room", "topic"]))
 }
 
 /// A row whose likeness is its score, in one term.

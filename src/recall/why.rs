@@ -46,8 +46,8 @@ pub fn why(term: &Term, ranked: &RankedRow, request: &RecallRequest, like: Optio
             Some(_) => "the stored aggregate is 0".to_owned(),
             None => "no aggregate of feedback is stored".to_owned(),
         },
-        "domain" => matched(place_of(row).0, request.domain.as_deref().or(sought.0)),
-        "topic" => matched(place_of(row).1, request.topic.as_deref().or(sought.1)),
+        "domain" => matched(place_of(row).0.as_deref(), request.domain.as_deref().or(sought.0.as_deref())),
+        "topic" => matched(place_of(row).1.as_deref(), request.topic.as_deref().or(sought.1.as_deref())),
         "utility" => {
             "its own, or the mean of the latest 20 episodes that used it; 0.5 where nothing moved it".to_owned()
         }

@@ -14,6 +14,8 @@ use crate::memory::{Entity, Problem, Row, ValueKind, feedback, json, time};
 
 /// Characters of a stored value that a problem quotes.
 const RAW_LIMIT: usize = 65_536;
+/// Packed bytes that may hold a long document.
+const PACKED: usize = 4 << 10;
 
 /// Reads the raw rows of a source as its projection says.
 pub fn decoder(source: BoundSource, projection: Projection) -> impl Fn(RawRow) -> Row + Send + Sync + 'static {
@@ -83,21 +85,29 @@ fn moved(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &mut RawRow
 
 /// The text of a JSON value, or of a list, that need not be read, or of a long JSON value.
 fn unparsed<'a>(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &'a RawRow) -> Option<Cow<'a, str>> {
-    let Some(FetchedValue::Text(text)) = slot.at.and_then(|at| raw.get(at)) else { return None };
-    if !slot.column.inside.is_whole() {
+    let stored = slot.at.and_then(|at| raw.get(at))?;
+    if !matches!(kind, ValueKind::Json | ValueKind::List) || !slot.column.inside.is_whole() {
         return None;
     }
-    let is_short = || projection.unparsed && text.starts_with(['{', '[']) && json::is_plain(text);
+    let text = match stored {
+        FetchedValue::Text(text) => Cow::from(text),
+        // A text in bytes, or what is packed into as many that it may be long.
+        FetchedValue::Bytes(bytes) if matches!(bytes[..], [b'{' | b'[', ..]) || bytes.len() > PACKED => {
+            json_text(stored).ok()?
+        }
+        _ => return None,
+    };
+    let is_short = || projection.unparsed && text.starts_with(['{', '[']) && json::is_plain(&text);
     let is_kept = match (slot.column.stored, kind) {
         (StoredAs::One, _) => false,
-        (_, ValueKind::List) => projection.unparsed && json::is_plain_list(text),
+        (_, ValueKind::List) => projection.unparsed && json::is_plain_list(&text),
         (StoredAs::Nested, ValueKind::Json) => {
-            return json::is_kept_as_text(text).then(|| json::nested_text(text))?.map(Cow::from);
+            return json::is_kept_as_text(&text).then(|| json::nested_text(&text))?.map(Cow::from);
         }
-        (_, ValueKind::Json) => is_short() || json::is_kept_as_text(text),
+        (_, ValueKind::Json) => is_short() || json::is_kept_as_text(&text),
         _ => false,
     };
-    is_kept.then_some(Cow::from(text))
+    is_kept.then_some(text)
 }
 
 fn fill(row: &mut Row, i: usize, slot: &Slot, raw: &RawRow) {

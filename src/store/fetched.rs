@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::container;
+use crate::memory::json;
 
 /// A value as it came out of a database.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,8 +46,8 @@ impl FetchedValue {
     }
 }
 
-/// The values that a column of SQLite may hold for what reads as the same text: one whose declared type decides nothing keeps
-/// a number as a number, a text as a text, and a blob as a blob.
+/// The values that a column of SQLite may hold for what reads as the same text: any keeps a blob as a blob, and one whose
+/// declared type decides nothing a number as a number and a text as a text.
 #[must_use]
 pub fn alike(declared: &str, value: &FetchedValue) -> Vec<FetchedValue> {
     let text = match value {
@@ -56,11 +57,17 @@ pub fn alike(declared: &str, value: &FetchedValue) -> Vec<FetchedValue> {
         FetchedValue::Real(number) => number.to_string(),
         FetchedValue::Null | FetchedValue::BadText(_) => String::new(),
     };
-    if text.is_empty() || affinity(declared).is_some() {
+    if text.is_empty() {
         return vec![value.clone()];
     }
+    let bytes = FetchedValue::Bytes(text.clone().into_bytes());
+    if affinity(declared).is_some() {
+        // Texts and numbers are compared as the column keeps them.
+        let own = if matches!(value, FetchedValue::Bytes(_)) { FetchedValue::Text(text) } else { value.clone() };
+        return vec![own, bytes];
+    }
     let number = number_of(&text);
-    [FetchedValue::Text(text.clone()), FetchedValue::Bytes(text.into_bytes())].into_iter().chain(number).collect()
+    [FetchedValue::Text(text), bytes].into_iter().chain(number).collect()
 }
 
 /// The number that reads as a text; it equals itself, whether it is kept as an integer or as a real one.
@@ -105,6 +112,18 @@ pub type Param = FetchedValue;
 
 /// One row in the order of the projection.
 pub type RawRow = Vec<FetchedValue>;
+
+/// Bytes that a value made of short JSON takes for each byte of its text, at most about.
+const MADE: usize = 16;
+
+/// Bytes that a row takes once it is read: of short JSON, values are made.
+pub(super) fn read_size(row: &[FetchedValue]) -> usize {
+    let size = |value: &FetchedValue| {
+        let is_made = value.bytes().is_some_and(|text| text.len() < json::LONG && matches!(text, [b'{' | b'[', ..]));
+        value.size() * if is_made { MADE } else { 1 }
+    };
+    row.iter().map(size).sum()
+}
 
 /// Bytes of the values of a row, as [`FetchedValue::size`] counts them.
 pub(super) fn row_size(row: &[FetchedValue]) -> usize {

@@ -205,6 +205,8 @@ pub struct ListCursor {
     pub list: String,
     /// One edge for each source; empty in a scanned order.
     pub edges: Vec<Edge>,
+    /// What the stored order of each source was worth when the list began, in which it goes on; empty in a scanned order.
+    pub sorted: Vec<Sortable>,
     /// The row at the edge of a scanned order.
     pub scanned: Option<ScannedEdge>,
 }
@@ -245,7 +247,8 @@ impl ListCursor {
     #[must_use]
     pub fn decode(text: &str, list: &str, sources: usize) -> Option<Self> {
         let cursor: ListCursor = place_of(text.trim())?;
-        (cursor.list == list && (cursor.scanned.is_some() || cursor.edges.len() == sources)).then_some(cursor)
+        let is_whole = cursor.edges.len() == sources && cursor.sorted.len() == sources;
+        (cursor.list == list && (cursor.scanned.is_some() || is_whole)).then_some(cursor)
     }
 }
 
@@ -512,7 +515,7 @@ fn one_spelling(time: &str) -> String {
 
 /// Reliability of SQLite's own order of a column's values: one column may hold values of any type and times in any
 /// spelling.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sortable {
     /// The stored values order as the canonical ones do.
     AsStored,

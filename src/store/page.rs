@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::codec;
 use super::derive::DerivedPart;
 use super::episode_of::EpisodeBelonging;
-use super::fetched::{FetchedValue, RawRow, row_size};
+use super::fetched::{FetchedValue, RawRow, read_size, row_size};
 use super::keyword::index_condition;
 use super::order::{Edge, ListCursor, OrderedPart, RawKey, ScannedEdge, Sortable, SourceOrder};
 use super::reading::{KeysAhead, ListReading};
@@ -132,23 +132,27 @@ impl Store {
             && query.filters.is_empty()
             && query.search.is_none()
             && query.canvas.is_none();
-        let mut walks = Vec::new();
-        for source in &sources {
-            let stored = StoredOrder { store: self, source, column: order.column };
-            let hope = if tells { stored.hope().await? } else { None };
-            let sortable = match hope {
-                Some(_) => Sortable::AsStored,
-                None => stored.sortable().await?,
-            };
-            let walk = SourceOrder::new(self.engine(), source, order.column, order.descending, sortable);
-            walks.push(walk.map(|walk| walk.hoping(hope)));
-        }
         let cursor = match &query.start {
             PageStart::First | PageStart::Last => None,
             PageStart::After(text) | PageStart::Before(text) => {
                 Some(ListCursor::decode(text, &list, sources.len()).ok_or(StoreError::Cursor)?)
             }
         };
+        let (mut walks, mut sorted) = (Vec::new(), Vec::new());
+        for (i, source) in sources.iter().enumerate() {
+            let stored = StoredOrder { store: self, source, column: order.column };
+            let hope = if tells { stored.hope().await? } else { None };
+            let begun = cursor.as_ref().and_then(|cursor| cursor.sorted.get(i).copied());
+            let sortable = match (begun, &hope) {
+                // Whatever was written since: else rows would come twice, or none.
+                (Some(begun), _) => begun,
+                (None, Some(_)) => Sortable::AsStored,
+                (None, None) => stored.sortable().await?,
+            };
+            let walk = SourceOrder::new(self.engine(), source, order.column, order.descending, sortable);
+            walks.push(walk.map(|walk| walk.hoping(hope)));
+            sorted.push(sortable);
+        }
         let few = self.few_canvas_events(query).await?;
         if few.as_ref().is_some_and(FewCanvasEvents::is_empty) {
             return Ok(Page::default());
@@ -156,7 +160,7 @@ impl Store {
         let asked = PreparedQuery { query, order: &order, few: few.as_ref(), reading };
         match walks.into_iter().collect::<Option<Vec<_>>>() {
             Some(walks) if cursor.as_ref().is_none_or(|c| c.scanned.is_none()) => {
-                match self.walked(asked, &sources, &walks, list, cursor).await? {
+                match self.walked(asked, &sources, &walks, (list, sorted), cursor).await? {
                     Some(page) => Ok(page),
                     None => Box::pin(self.page_of(query, reading)).await,
                 }
@@ -171,7 +175,7 @@ impl Store {
         asked: PreparedQuery<'_>,
         sources: &[&BoundSource],
         walks: &[SourceOrder],
-        list: String,
+        (list, sorted): (String, Vec<Sortable>),
         cursor: Option<ListCursor>,
     ) -> Result<Option<Page>, StoreError> {
         let PreparedQuery { query, order, .. } = asked;
@@ -217,7 +221,7 @@ impl Store {
                 *edge = of_source.next_back().map_or_else(|| first.edge.clone(), |p| p.edge.clone());
             }
         }
-        let encode = |edges: Vec<Edge>| ListCursor { list: list.clone(), edges, scanned: None }.encode();
+        let encode = |edges| ListCursor { list: list.clone(), edges, sorted: sorted.clone(), scanned: None }.encode();
         let beyond = (!edges.iter().all(|e| *e == if forward { Edge::Begin } else { Edge::End })).then(|| encode(near));
         let onward = more.then(|| encode(far));
         if !forward {
@@ -488,7 +492,7 @@ impl Store {
                 source: *source,
                 edge: edge.clone(),
             });
-            ListCursor { list: list.clone(), edges: Vec::new(), scanned }.encode()
+            ListCursor { list: list.clone(), edges: Vec::new(), sorted: Vec::new(), scanned }.encode()
         };
         let (ahead, behind) = if forward { (more, after.is_some()) } else { (after.is_some(), more) };
         let next = (ahead && !rows.is_empty()).then(|| cursor_at(rows.last()));
@@ -801,7 +805,7 @@ fn begun(
 }
 
 fn place(index: usize, mut raw: RawRow, at: Range<usize>, source: &BoundSource, projection: &Projection) -> Placed {
-    let size = row_size(&raw);
+    let size = read_size(&raw);
     let row = codec::decode(source, projection, &mut raw);
     let indexed = matches!(raw.get(at.end), Some(FetchedValue::Integer(1)));
     Placed { row, source: index, size, edge: edge_of(&raw, at), indexed }

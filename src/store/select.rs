@@ -303,9 +303,7 @@ fn equal_text(
         }
     }
     let text = if engine == Engine::Postgres { as_text(bare, declared) } else { bare.to_owned() };
-    // An index gives its order for one value only.
-    let bytes = engine == Engine::Sqlite && affinity(declared).is_none();
-    Some(is_one_of(engine, &text, declared, &words, bytes, statement))
+    Some(is_one_of(engine, &text, declared, &words, statement))
 }
 
 /// PostgreSQL: an expression that compares with texts. Of a text it is the expression itself, as an index knows it; of another
@@ -315,20 +313,19 @@ fn as_text(bare: &str, declared: &str) -> String {
     if is_text { bare.to_owned() } else { format!("({bare})::text") }
 }
 
-/// The condition that an expression of a declared type is one of some texts, as SQLite may keep them: also as numbers, where
-/// the type decides nothing, and also as `bytes`.
+/// The condition that an expression of a declared type is one of some texts, as SQLite may keep them: also as bytes, which
+/// any column keeps, and as numbers where the type decides nothing.
 fn is_one_of(
     engine: Engine,
     expression: &str,
     declared: &str,
     texts: &[String],
-    bytes: bool,
     statement: &mut SelectStatement,
 ) -> String {
     let mut marks = Vec::new();
     for text in texts {
         let mark = statement.bind(engine, Param::Text(text.clone()), "");
-        marks.extend(bytes.then(|| format!("CAST({mark} AS BLOB)")));
+        marks.extend((engine == Engine::Sqlite).then(|| format!("CAST({mark} AS BLOB)")));
         marks.push(mark);
         let number = number_of(text).filter(|_| engine == Engine::Sqlite && affinity(declared).is_none());
         marks.extend(number.map(|number| statement.bind(engine, number, "")));
@@ -478,8 +475,9 @@ fn contains(
     })
 }
 
-/// A plain word is in the JSON text as in the canonical one, unless an escape stands for a letter of it; a value that may
-/// be compressed is let through. The metadata is not narrowed where stored words of status and outcome are shown in it.
+/// A plain word is in the JSON text as in the canonical one, unless an escape stands for a letter of it or a number is
+/// written in another way; a value that may be compressed is let through. The metadata is not narrowed where stored words
+/// of status and outcome are shown in it.
 fn json_contains(
     engine: Engine,
     source: &BoundSource,
@@ -493,7 +491,8 @@ fn json_contains(
     if !plain || column.stored == StoredAs::Nested {
         return None;
     }
-    let also = if name == "metadata" { shown_words(engine, source)? } else { String::new() };
+    let mut also = if name == "metadata" { shown_words(engine, source)? } else { String::new() };
+    also.push_str(&rewritten(engine, bare, value));
     let declared = dialect::declared(&column.origin);
     if engine == Engine::Postgres && PgType::of(declared) == PgType::Bytes {
         return None;
@@ -506,6 +505,22 @@ fn json_contains(
         }
         Engine::Postgres => format!("({narrowed}{also})"),
     })
+}
+
+/// Builds a further condition that a JSON text holds what the canonical one writes in other letters, which may be those of
+/// a word: numbers with an exponent or more digits than a double keeps, and what is no number, as null.
+fn rewritten(engine: Engine, bare: &str, word: &str) -> String {
+    let is_of_number = word.bytes().all(|b| b.is_ascii_digit() || b.eq_ignore_ascii_case(&b'e'));
+    let is_of_null = "null".contains(&word.to_ascii_lowercase());
+    match engine {
+        Engine::Sqlite if is_of_number => {
+            format!(" OR {bare} GLOB '*[0-9][eE][-+0-9]*' OR {bare} GLOB '*{}*'", "[0-9]".repeat(17))
+        }
+        Engine::Sqlite if is_of_null => format!(" OR instr({bare}, 'NaN') > 0 OR instr({bare}, 'Infinity') > 0"),
+        Engine::Postgres if is_of_number => format!(" OR ({bare})::text ~ '[0-9]([eE][-+0-9]|[0-9]{{16}})'"),
+        Engine::Postgres if is_of_null => format!(" OR ({bare})::text ~ 'NaN|Infinity'"),
+        Engine::Sqlite | Engine::Postgres => String::new(),
+    }
 }
 
 /// Builds a further condition that the metadata shows a stored word of status or outcome. `None` when the database
@@ -585,17 +600,19 @@ fn list_has(
                 let mark = statement.bind(engine, Param::Text(value.to_owned()), "text");
                 Some(format!("{bare} @> to_jsonb(ARRAY[{mark}])"))
             }
-            // As below: the text of the list holds a plain word as it is.
+            // As below: the text of the list holds a plain word as it is, or with an escape.
             PgType::Json | PgType::Text if simple => {
                 let mark = statement.bind(engine, Param::Text(value.to_owned()), "text");
-                Some(format!("strpos(({bare})::text COLLATE \"C\", {mark}) > 0"))
+                let text = format!("({bare})::text COLLATE \"C\"");
+                Some(format!("(strpos({text}, {mark}) > 0 OR strpos({text}, '\\u00') > 0)"))
             }
             _ => None,
         },
-        // A plain word is in the JSON text as it is; a blob is compared as the text it holds.
+        // A plain word is in the JSON text as it is, or with an escape; a blob is compared as the text it holds.
         Engine::Sqlite if simple => {
             let mark = statement.bind(engine, Param::Text(value.to_owned()), "");
-            Some(format!("instr(CAST({bare} AS TEXT), {mark}) > 0"))
+            let text = format!("CAST({bare} AS TEXT)");
+            Some(format!("(instr({text}, {mark}) > 0 OR instr({text}, '\\u00') > 0)"))
         }
         Engine::Sqlite => None,
     }
@@ -693,7 +710,7 @@ fn way_is_any_of(
     let bare = dialect::expression(&column.origin)?;
     let declared = dialect::declared(&column.origin);
     if engine == Engine::Sqlite {
-        return Some(is_one_of(engine, &bare, declared, values, true, statement));
+        return Some(is_one_of(engine, &bare, declared, values, statement));
     }
     let (text, values): (String, Vec<&String>) = match (engine, PgType::of(declared)) {
         (_, PgType::Uuid) => (bare, values.iter().filter(|v| is_uuid(v)).collect()),

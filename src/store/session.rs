@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::engine_error::{is_late, lost};
-use super::fetched::{Param, RawRow, row_size};
+use super::fetched::{Param, RawRow, read_size};
 use super::file_state::OpenedFile;
 use super::server::{Server, ServerLink};
 use super::sqlite_reader::{SqliteFile, SqliteReader};
@@ -99,8 +99,8 @@ impl Sessions {
         Ok(self.fetch_within(sql, params, usize::MAX).await?.0)
     }
 
-    /// The rows of a statement, broken off with the first one that takes their values beyond `bytes`; and whether they
-    /// were.
+    /// The rows of a statement, broken off with the first one that takes their values, once they are read, beyond `bytes`;
+    /// and whether they were.
     ///
     /// # Errors
     /// As [`Sessions::fetch`].
@@ -112,7 +112,7 @@ impl Sessions {
     ) -> Result<(Vec<RawRow>, bool), sqlx::Error> {
         let (mut rows, mut left, mut is_full) = (Vec::new(), bytes, false);
         let take = |row: RawRow| {
-            let size = row_size(&row);
+            let size = read_size(&row);
             rows.push(row);
             is_full = size > left;
             left = left.saturating_sub(size);

@@ -11,7 +11,7 @@ use super::members::members;
 use super::plain::keeps_digits;
 
 /// Bytes of a JSON text from which on no value is made of it.
-pub const LONG: usize = 1 << 20;
+pub const LONG: usize = 64 << 10;
 
 /// A part of a row as JSON has it.
 #[derive(Debug, Clone, Copy)]

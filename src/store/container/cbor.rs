@@ -19,6 +19,19 @@ pub(super) fn longest(bytes: &[u8]) -> Option<usize> {
     (reader.values == 1).then_some(longest)
 }
 
+/// Whether bytes hold more than so many values and tags; what is broken counts up to there.
+pub(super) fn holds_more(bytes: &[u8], most: usize) -> bool {
+    let mut reader = CborReader::new(bytes);
+    let mut next = || -> Result<(), BrokenDocument> {
+        let head = reader.cursor.byte()?;
+        if let (2 | 3, Some(length)) = (head >> 5, reader.argument(head)?) {
+            reader.cursor.take(length)?;
+        }
+        Ok(())
+    };
+    (0..=most).all(|_| next().is_ok())
+}
+
 impl<'a> CborReader<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
         CborReader { cursor: ByteCursor::new(bytes), nesting: OpenNesting::default(), values: 0 }

@@ -33,6 +33,19 @@ pub(super) fn longest(bytes: &[u8]) -> Option<usize> {
     (compound || reader.values == 1).then_some(longest)
 }
 
+/// Whether bytes hold more than so many values; what is broken counts up to there.
+pub(super) fn holds_more(bytes: &[u8], most: usize) -> bool {
+    let mut reader = MsgpackReader::new(bytes);
+    let mut next = || -> Result<(), BrokenDocument> {
+        let head = reader.cursor.byte()?;
+        if reader.compound(head)?.is_none() {
+            reader.value(head)?;
+        }
+        Ok(())
+    };
+    (0..=most).all(|_| next().is_ok())
+}
+
 impl<'a> MsgpackReader<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
         MsgpackReader { cursor: ByteCursor::new(bytes), nesting: OpenNesting::default(), values: 0 }

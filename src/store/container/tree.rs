@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use serde_json::{Map, Number, Value};
 
-use super::{packed, unpickle};
+use super::{cbor as cbor_parts, msgpack as msgpack_parts, packed, unpickle};
 use crate::layout::Codec;
 use crate::memory::json::MAX_DEPTH;
 use crate::memory::vector;
@@ -15,6 +15,11 @@ use crate::store::fetched::FetchedValue;
 
 /// Messages within each other that are taken apart.
 const MESSAGES: usize = 16;
+
+/// Values of a document that are read: each takes more than a hundred bytes.
+pub(super) const VALUES: usize = 1 << 18;
+/// Why a document is not read.
+pub(super) const TOO_MANY: &str = "it has more values than are read";
 
 /// Result of removing encodings.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +67,9 @@ fn step(codec: Codec, bytes: &[u8]) -> Result<Decoded, String> {
         }
         Codec::Msgpack => document(of_msgpack(bytes, 0)),
         Codec::Cbor => {
+            if cbor_parts::holds_more(bytes, VALUES) {
+                return Err(TOO_MANY.to_owned());
+            }
             let value = ciborium::de::from_reader_with_recursion_limit(bytes, MAX_DEPTH);
             document(value.map_err(|e| e.to_string()).and_then(|value| cbor(value, 0)))
         }
@@ -90,6 +98,9 @@ fn step(codec: Codec, bytes: &[u8]) -> Result<Decoded, String> {
 
 /// `depth` is how deep the document stands in others.
 fn of_msgpack(bytes: &[u8], depth: usize) -> Result<Value, String> {
+    if msgpack_parts::holds_more(bytes, VALUES) {
+        return Err(TOO_MANY.to_owned());
+    }
     let mut rest = bytes;
     let value = rmpv::decode::read_value_with_max_depth(&mut rest, MAX_DEPTH).map_err(|e| e.to_string())?;
     if !rest.is_empty() {

@@ -7,11 +7,11 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
-use super::tree::{bytes_as_text, key_text, real};
+use super::tree::{TOO_MANY, VALUES, bytes_as_text, key_text, real};
 use crate::memory::json::MAX_DEPTH;
 
-/// Values that a pickle may become.
-const VALUES: usize = 1 << 20;
+/// Opcodes that are carried out: a few for each value.
+const OPCODES: usize = 4 * VALUES;
 /// Bytes of its texts together, however often each is there.
 const BYTES: usize = 64 << 20;
 
@@ -83,9 +83,10 @@ fn shared<T: Children>(children: T) -> Shared<T> {
 /// # Errors
 /// Why it is none, or what is too much of it.
 pub(super) fn read(bytes: &[u8]) -> Result<Value, String> {
-    let mut machine = Machine { bytes, at: 0, stack: Vec::new(), memo: Vec::new() };
+    let mut machine = Machine { bytes, at: 0, left: OPCODES, stack: Vec::new(), memo: Vec::new() };
     let value = match machine.run() {
         Some(node) => value(&node, 0, &mut (VALUES, BYTES)),
+        None if machine.left == 0 => Err(TOO_MANY.to_owned()),
         None => Err(format!("no pickle can be read at byte {}", machine.at)),
     };
     // Containers may hold themselves: without this they would never be freed.
@@ -103,6 +104,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Value, String> {
 struct Machine<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// Opcodes that may still come.
+    left: usize,
     stack: Vec<Node>,
     memo: Vec<Option<Node>>,
 }
@@ -216,6 +219,7 @@ impl<'a> Machine<'a> {
 
     fn run(&mut self) -> Option<Node> {
         loop {
+            self.left = self.left.checked_sub(1)?;
             let opcode = *self.take(1)?.first()?;
             match opcode {
                 b'.' => return self.stack.pop().filter(|node| !matches!(node, Node::Mark)),
@@ -410,7 +414,7 @@ fn paired(flat: Vec<Node>) -> Option<Vec<(Node, Node)>> {
 
 /// The JSON of a node. `budget` is how many values and bytes of text may still come.
 fn value(node: &Node, depth: usize, budget: &mut (usize, usize)) -> Result<Value, String> {
-    budget.0 = budget.0.checked_sub(1).ok_or("it has more values than are read")?;
+    budget.0 = budget.0.checked_sub(1).ok_or(TOO_MANY)?;
     if depth >= MAX_DEPTH {
         return Err(format!("it nests deeper than {MAX_DEPTH}"));
     }
