@@ -154,7 +154,7 @@ pub async fn state(store: &Store) -> Result<MigrationState, ChangeError> {
     let standings = store.schema().standings(own.as_ref(), &store.shapes().structure().await?);
     let (optional, plain): (Vec<&Standing>, Vec<&Standing>) =
         standings.iter().partition(|s| s.migration.optional.is_some());
-    let mut pending: Vec<PendingMigration> = plain.iter().filter(|s| s.is_pending()).map(|s| pending(s)).collect();
+    let mut pending: Vec<PendingMigration> = plain.iter().filter(|s| s.is_due()).map(|s| pending(s)).collect();
     if let Some(path) = store.companion().and_then(Companion::missing) {
         pending.insert(0, companion_step(path));
     }
@@ -344,6 +344,11 @@ pub async fn apply_chosen(
     Ok(MigrationOutcome { applied, readable, verified, layouts: layouts(&after) })
 }
 
+/// The words that apply a migration, with the name of an optional one.
+pub fn applying(optional: Option<&str>) -> impl Iterator<Item = &str> {
+    ["migrate", "--apply"].into_iter().chain(optional.into_iter().flat_map(|name| ["--optional", name]))
+}
+
 /// Leaves of what is pending what would be applied by that choice.
 ///
 /// # Errors
@@ -388,9 +393,9 @@ fn choose(standings: &[Standing], choice: &MigrationChoice) -> Result<Vec<Migrat
         return Err(not_offered(unknown, &offered));
     }
     let chosen = |m: &Migration| choice.optional.iter().any(|name| named(m, name));
-    let wanted = |s: &&Standing| s.migration.optional.is_none() || s.begun || chosen(&s.migration);
-    let due = standings.iter().filter(|s| s.migration.series != migration::OWN && s.is_pending());
-    let due = due.filter(wanted).map(|s| s.migration.clone());
+    let wanted = |s: &&Standing| s.is_due() || (s.is_pending() && chosen(&s.migration));
+    let due = standings.iter().filter(|s| s.migration.series != migration::OWN).filter(wanted);
+    let due = due.map(|s| s.migration.clone());
     Ok(due.filter(|m| choice.to.is_none_or(|to| m.version <= to)).collect())
 }
 
@@ -586,7 +591,7 @@ async fn run(store: &Store, migration: &Migration, steps: &[&MigrationStep]) -> 
                     "{}: the step \"{name}\" did not succeed: {error}. What was done before it stays; `{}` continues \
                      there",
                     migration.name,
-                    store.invocation().line(["migrate", "--apply"])
+                    store.invocation().line(applying(migration.optional.as_deref()))
                 );
                 return Err(match error {
                     WriteError::ReadOnly(_) => ChangeError::Refused(after),

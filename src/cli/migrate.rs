@@ -79,6 +79,13 @@ async fn migrated(session: &Session<'_>, args: &MigrateArgs) -> Result<(), Comma
     if !apply {
         migrate::narrow(&store, &mut state, &choice)?;
     }
+    for stopped in state.optional.iter().filter(|o| o.migration.goes_on_at.is_some()) {
+        output::afterwards(format!(
+            "{} was begun and is not complete: `{}` resumes it, and `migrate --apply` without its name leaves it as it is",
+            stopped.migration.name,
+            store.invocation().line(migrate::applying(Some(&stopped.option)))
+        ));
+    }
     let applied = outcome.as_ref().map(|outcome| outcome.applied.join(", ")).filter(|applied| !applied.is_empty());
     let stands = applied.map(|applied| format!("{applied}: applied, and that stands"));
     print(session, &state, outcome.as_ref(), anchored).map_err(|failure| standing(failure, stands))?;

@@ -276,6 +276,12 @@ impl Standing {
         self.begun || self.steps.iter().any(|(_, done)| !done)
     }
 
+    /// Whether it is applied without being named: something is left to do, and it is not optional.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.is_pending() && self.migration.optional.is_none()
+    }
+
     /// The step at which it goes on, where it was begun.
     #[must_use]
     pub fn goes_on_at(&self) -> Option<&str> {

@@ -6,6 +6,7 @@ use super::companion::Companion;
 use super::count::Counting;
 use super::dialect::quote;
 use super::fetched::FetchedValue;
+use super::migration::Standing;
 use super::own::OwnTables;
 use super::withhold::DeniedTable;
 use super::{DatabaseReport, StoreError};
@@ -67,8 +68,7 @@ impl DatabaseReport<'_> {
         let own = self.store.records().own().await?;
         let companion = self.store.companion().and_then(Companion::missing).map(|_| super::companion::STEP.to_owned());
         let standings = self.store.schema().standings(own.as_ref(), &self.store.shapes().structure().await?);
-        let due = standings.into_iter().filter(|s| s.is_pending() && (s.begun || s.migration.optional.is_none()));
-        let pending = due.map(|s| s.migration.name);
+        let pending = standings.into_iter().filter(Standing::is_due).map(|s| s.migration.name);
         let pending = companion.into_iter().chain(pending).collect();
         let write = self.may_write(own.as_ref()).await?;
         Ok(StoreStatus {

@@ -252,6 +252,35 @@ fn row_level_security_covers_what_hangs_on_the_rows_of_others() {
 }
 
 #[test]
+fn an_optional_migration_that_stopped_is_resumed_only_by_its_name() {
+    block_on(async {
+        let Some(database) = Database::fresh() else { return };
+        let world = World::around(database).await;
+        assert_eq!(world.owner(&["--layout", "mnemoscope", "migrate", "--apply"]).code, Some(0));
+        world.run("GRANT ALL ON ALL TABLES IN SCHEMA public TO $role").await;
+        let secured = "SELECT count(*) FROM pg_class WHERE relrowsecurity";
+        let by_name = ["migrate", "--apply", "--optional", "row-level-security"];
+        let resumes = by_name.join(" ");
+        // Only the owner of a table may set its policies.
+        let stopped = world.reader(&by_name);
+        assert!(stopped.code == Some(1) && stopped.words.contains(&resumes), "{:?} {}", stopped.code, stopped.words);
+        for asked in [&["migrate"][..], &["migrate", "--apply"]] {
+            let answer = world.owner(asked);
+            assert_eq!(answer.code, Some(0), "{}", answer.words);
+            assert_eq!(answer.value["pending"], serde_json::json!([]), "{:#}", answer.value);
+            assert_eq!(answer.value["optional"][0]["goes_on_at"], "policy on episodes", "{:#}", answer.value);
+            assert!(says(&Value::from(&*answer.words), &["begun", &resumes, "leaves it"]), "{}", answer.words);
+            assert_eq!(world.number(secured).await, 0, "{asked:?}");
+        }
+        assert_eq!(world.owner(&["status"]).value["migrations"]["pending"], serde_json::json!([]));
+        let named = world.owner(&by_name);
+        assert!(named.code == Some(0) && !named.words.contains("begun"), "{}", named.words);
+        assert!(world.number(secured).await > 0);
+        world.end().await;
+    });
+}
+
+#[test]
 fn a_table_that_may_not_be_read_takes_down_no_entity() {
     block_on(async {
         let Some(world) = World::of(Layout::Atom).await else { return };
