@@ -367,12 +367,12 @@ pub async fn walk(
 /// Private values that entries say were redacted.
 async fn claims(store: &Store) -> Result<RedactionClaims, ChangeError> {
     let mut claims = RedactionClaims::new(scratch);
-    let mut after = i64::MIN;
+    let mut after = None;
     loop {
         let entries = store.records().trail_of(REDACT, after, STRIDE).await?;
         entries.iter().for_each(|entry| claims.entry(entry));
         match entries.last() {
-            Some(last) if entries.len() == STRIDE => after = last.seq,
+            Some(last) if entries.len() == STRIDE => after = Some(last.seq),
             _ => return Ok(claims),
         }
     }
@@ -385,19 +385,19 @@ async fn read_through(
     told: &(dyn Fn(usize) + Sync),
 ) -> Result<(), ChangeError> {
     // Numbers below 1 are not ours, but they must not hide either.
-    let (mut after, mut read) = (i64::MIN, 0);
+    let (mut after, mut read) = (None, 0);
     loop {
         let entries = store.records().trail(after, STRIDE).await?;
         entries.iter().for_each(|entry| check.entry(entry));
         read += entries.len();
         told(read);
         let next = entries.last().map(|last| last.seq).filter(|_| entries.len() == STRIDE);
-        store.records().each_private(after, next.unwrap_or(i64::MAX), |value| check.value(&value)).await?;
+        store.records().each_private(after, next, |value| check.value(&value)).await?;
         check.part_ends();
-        match next {
-            Some(last) => after = last,
-            None => return Ok(()),
+        if next.is_none() {
+            return Ok(());
         }
+        after = next;
     }
 }
 

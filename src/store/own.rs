@@ -401,20 +401,25 @@ impl<'a> RecordReader<'a> {
         Ok(self.fetch_own(HEAD, &[]).await?.first().map(|row| (number(row, 0), text(row, 1))))
     }
 
-    /// Entries after a number, in order, at most `limit`.
+    /// Entries after a number, or from the very first, in order, at most `limit`.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn trail(self, after: i64, limit: usize) -> Result<Vec<TrailEntry>, StoreError> {
-        self.entries(&format!("seq > {after} ORDER BY seq LIMIT {limit}")).await
+    pub async fn trail(self, after: impl Into<Option<i64>>, limit: usize) -> Result<Vec<TrailEntry>, StoreError> {
+        self.entries(&format!("{} ORDER BY seq LIMIT {limit}", beyond(after.into()))).await
     }
 
     /// As [`RecordReader::trail`], of one action.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn trail_of(self, action: &'static str, after: i64, limit: usize) -> Result<Vec<TrailEntry>, StoreError> {
-        self.entries(&format!("action = '{action}' AND seq > {after} ORDER BY seq LIMIT {limit}")).await
+    pub async fn trail_of(
+        self,
+        action: &'static str,
+        after: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<TrailEntry>, StoreError> {
+        self.entries(&format!("action = '{action}' AND {} ORDER BY seq LIMIT {limit}", beyond(after))).await
     }
 
     async fn entries(self, which: &str) -> Result<Vec<TrailEntry>, StoreError> {
@@ -478,16 +483,23 @@ impl<'a> RecordReader<'a> {
         Ok(rows.iter().map(|row| (number(row, 0), number(row, 1))).collect())
     }
 
-    /// Hands on the private values of entries after one number up to another, one at a time.
+    /// Hands on the private values of entries after one number up to another, one at a time; without a number there is no
+    /// bound, whatever stands in its place.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn each_private(self, after: i64, to: i64, mut each: impl FnMut(PrivateValue)) -> Result<(), StoreError> {
+    pub async fn each_private(
+        self,
+        after: Option<i64>,
+        to: Option<i64>,
+        mut each: impl FnMut(PrivateValue),
+    ) -> Result<(), StoreError> {
         // Says who may not read it, as for our other tables.
         self.fetch_own("SELECT seq FROM memory_audit_private LIMIT 0", &[]).await?;
+        let up_to = to.map_or_else(String::new, |to| format!(" AND seq <= {to}"));
         let sql = format!(
-            "SELECT seq, field, salt, value FROM memory_audit_private WHERE seq > {after} AND seq <= {to} \
-             ORDER BY seq, field"
+            "SELECT seq, field, salt, value FROM memory_audit_private WHERE {}{up_to} ORDER BY seq, field",
+            beyond(after)
         );
         let take = |row: RawRow| {
             each(private_value(&row));
@@ -495,6 +507,11 @@ impl<'a> RecordReader<'a> {
         };
         Ok(self.store.sessions.scan(&sql, &[], take).await?)
     }
+}
+
+/// The condition of numbers after one. Without one it holds for every number, the lowest too.
+fn beyond(after: Option<i64>) -> String {
+    after.map_or_else(|| "1 = 1".to_owned(), |after| format!("seq > {after}"))
 }
 
 fn private_value(row: &RawRow) -> PrivateValue {

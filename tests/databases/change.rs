@@ -766,6 +766,39 @@ fn every_way_of_tampering_with_the_trail_is_told() {
 }
 
 #[test]
+fn nothing_hides_beyond_the_numbers_of_the_trail() {
+    block_on(async {
+        for world in [Some(native().await), native_on_postgres().await].into_iter().flatten() {
+            with_entries(&world).await;
+            for seq in [i64::MIN, -1, i64::MAX] {
+                for (kind, sql, back) in [
+                    (
+                        "gap",
+                        format!(
+                            "INSERT INTO memory_audit \
+                             SELECT {seq}, at, database_id, 'ghost', action, public, commitments, prev_hash, hash \
+                             FROM memory_audit WHERE seq = 1"
+                        ),
+                        format!("DELETE FROM memory_audit WHERE seq = {seq}"),
+                    ),
+                    (
+                        "unknown_value",
+                        format!("INSERT INTO memory_audit_private VALUES ({seq}, 'extra', '00', '1')"),
+                        format!("DELETE FROM memory_audit_private WHERE seq = {seq}"),
+                    ),
+                ] {
+                    meddle(&world, &sql).await;
+                    let verdict = audit::verify(&world.store, &[]).await.expect("a verdict");
+                    assert!(verdict.faults.iter().any(|f| f.kind == kind), "{sql}: {:?}", verdict.faults);
+                    meddle(&world, &back).await;
+                }
+            }
+            assert!(audit::verify(&world.store, &[]).await.expect("a verdict").ok);
+        }
+    });
+}
+
+#[test]
 fn redacted_values_are_accepted_and_returning_ones_told() {
     block_on(async {
         for world in [Some(native().await), native_on_postgres().await].into_iter().flatten() {
