@@ -97,6 +97,8 @@ pub fn main() -> ExitCode {
     progress::end();
     match outcome {
         Ok(()) => {
+            // An answer without rows printed nothing, so nothing followed it.
+            output::say_afterwards();
             output::held().iter().for_each(|words| failure::say("", words));
             ExitCode::SUCCESS
         }

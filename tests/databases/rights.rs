@@ -2,7 +2,7 @@
 //! the rest goes on. Rows that policies hide are said to be hidden; tables in partitions are tables; a server that does
 //! not know some function still opens.
 
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres};
@@ -86,11 +86,14 @@ impl World {
         url.to_string()
     }
 
-    fn ask(&self, url: &str, arguments: &[&str]) -> Answer {
+    fn output(&self, url: &str, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
-        command.args(["--format", "json", "-d", url]).args(arguments).stdin(Stdio::null());
-        command.env("MNEMOSCOPE_STATE", self.state.path());
-        let done = command.output().expect("the program");
+        command.args(["-d", url]).args(arguments).stdin(Stdio::null());
+        command.env("MNEMOSCOPE_STATE", self.state.path()).output().expect("the program")
+    }
+
+    fn ask(&self, url: &str, arguments: &[&str]) -> Answer {
+        let done = self.output(url, &[&["--format", "json"], arguments].concat());
         Answer {
             code: done.status.code(),
             value: serde_json::from_slice(&done.stdout).unwrap_or_default(),
@@ -576,6 +579,28 @@ fn rows_that_policies_hide_are_said_to_be_hidden_in_partitioned_tables_too() {
         // The owner sees all, and hears nothing of it.
         let owner = world.owner(&["list", "episode"]);
         assert!(ids(&owner.value).len() as i64 == all && !owner.words.contains("row-level"), "{}", owner.words);
+        world.end().await;
+    });
+}
+
+#[test]
+fn an_answer_without_rows_says_that_rows_may_be_hidden() {
+    block_on(async {
+        let Some(world) = World::of(Layout::Atom).await else { return };
+        world
+            .run(
+                "ALTER TABLE episodes ENABLE ROW LEVEL SECURITY; CREATE POLICY none ON episodes USING (false); \
+                 GRANT SELECT ON ALL TABLES IN SCHEMA public TO $role",
+            )
+            .await;
+        let list = |format| vec!["list", "episode", "--format", format];
+        let asked = [vec!["export", "episode"], vec!["export", "episode", "--format", "jsonl"]];
+        for asked in asked.into_iter().chain(["json", "jsonl", "csv", "table"].map(list)) {
+            let answer = world.output(&world.url_of_role(), &asked);
+            let words = String::from_utf8_lossy(&answer.stderr);
+            assert!(answer.status.success(), "{asked:?}: {words}");
+            assert!(words.contains("row-level security") && words.contains("episodes"), "{asked:?}: {words}");
+        }
         world.end().await;
     });
 }

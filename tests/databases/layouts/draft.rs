@@ -305,6 +305,9 @@ async fn a_draft_never_replaces_a_file_and_says_when_there_is_nothing_to_draft()
     let (other, file) = (other.display().to_string(), taken.display().to_string());
     assert_eq!(mnemoscope(folder.path(), &["-d", &other, "layouts", "draft", "--out", &file]).status.code(), Some(1));
     assert_eq!(std::fs::read_to_string(&taken).expect("text"), "mine");
+    let file = folder.path().join("made.toml").display().to_string();
+    let made = mnemoscope(folder.path(), &["-d", &other, "layouts", "draft", "--out", &file]);
+    assert!(String::from_utf8_lossy(&made.stderr).contains(&format!("the draft is in {file}")), "{made:?}");
 }
 
 /// Real stores where they are at hand: the draft of each is sound and finds its texts.
