@@ -4,6 +4,7 @@ use chrono::Utc;
 
 use super::context::Session;
 use super::failure::CommandFailure;
+use super::options::Format;
 use super::output;
 use crate::change::as_of::{AsOf, Moment, view};
 use crate::store::Store;
@@ -23,7 +24,8 @@ pub(super) async fn store(session: &Session<'_>, asked: Option<&str>) -> Result<
     };
     let store = session.store().await?;
     let (view, as_of) = view(&store, &moment).await?;
-    if !session.format().is_json() || session.global.verbose > 0 {
+    // Lines have no document around them that could say it.
+    if session.format() != Format::Json || session.global.verbose > 0 {
         output::afterwards(format!("as of {}: {} changes are taken back", as_of.at, as_of.taken_back));
         as_of.unknown.iter().for_each(|words| output::afterwards(format!("not known: {words}")));
     }

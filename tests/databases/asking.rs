@@ -506,6 +506,14 @@ fn the_past_is_what_it_was() {
                 }
             }
             let head = was.last().expect("a change").0;
+            let seq = was[0].0.to_string();
+            for look in [&["list", "episode"][..], &["recall", "a load", "--ranking", "boosted"]] {
+                for format in ["jsonl", "csv"] {
+                    let answer = desk.run(&[look, &["--as-of", &seq, "--format", format]].concat());
+                    let words = String::from_utf8_lossy(&answer.stderr);
+                    assert!(words.contains("as of") && words.contains("not known: "), "{look:?} {format}: {words}");
+                }
+            }
             desk.refused(&["list", "episode", "--as-of", &(head + 1).to_string()], 3);
             desk.refused(&["list", "episode", "--as-of", "yesterday-ish"], 2);
             desk.refused(&["list", "episode", "--as-of", "2090-01-01"], 2);
