@@ -283,9 +283,9 @@ fn word(severity: Severity) -> &'static str {
     }
 }
 
-/// Figures in Prometheus' text format.
-#[derive(Default)]
+/// Figures in Prometheus' text format. Each names its database: a collector takes two equal series for one.
 struct Metrics {
+    database: String,
     text: String,
 }
 
@@ -298,9 +298,9 @@ impl Metrics {
         let label = |(name, value): &(&str, &str)| {
             format!("{name}=\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
         };
-        let labels: Vec<String> = labels.iter().map(label).collect();
-        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-        let _ = writeln!(self.text, "mnemoscope_{name}{labels} {value}");
+        let database = ("database", self.database.as_str());
+        let labels: Vec<String> = std::iter::once(&database).chain(labels).map(label).collect();
+        let _ = writeln!(self.text, "mnemoscope_{name}{{{}}} {value}", labels.join(","));
     }
 }
 
@@ -404,7 +404,7 @@ async fn write_metrics(
     done: &JobsDone,
     file: &Path,
 ) -> Result<(), CommandFailure> {
-    let mut metrics = Metrics::default();
+    let mut metrics = Metrics { database: store.place().to_owned(), text: String::new() };
     metrics.head("problems", "What the latest run could not do.");
     metrics.figure("problems", &[], done.problems.len() as f64);
     found.into_iter().for_each(|found| add_findings(&mut metrics, found));

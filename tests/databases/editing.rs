@@ -656,6 +656,33 @@ fn what_is_kept_long_enough_goes_once_and_comes_back_whole() {
     });
 }
 
+/// A line of figures about a database, with further labels.
+fn figure(world: &World, name: &str, labels: &str, value: &str) -> String {
+    format!("mnemoscope_{name}{{database=\"{}\"{labels}}} {value}", world.store.place())
+}
+
+#[test]
+fn figures_of_two_databases_are_series_of_their_own() {
+    block_on(async {
+        let worlds = [Some(small().await), Some(small().await), native_on_postgres().await, native_on_postgres().await];
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut series = std::collections::HashSet::new();
+        for world in worlds.into_iter().flatten() {
+            let figures = folder.path().join("figures.prom");
+            let database = address(&world);
+            let arguments = ["-d", &database, "jobs", "run", "--metrics", figures.to_str().expect("a path")];
+            let (code, _, words) = run(folder.path(), &arguments);
+            assert_eq!(code, Some(0), "{words}");
+            let text = std::fs::read_to_string(&figures).expect("figures");
+            for line in text.lines().filter(|line| !line.starts_with('#')) {
+                let (name, _) = line.rsplit_once(' ').expect("a name and a value");
+                assert!(series.insert(name.to_owned()), "{name} is a figure of two databases");
+            }
+        }
+        assert!(!series.is_empty());
+    });
+}
+
 #[test]
 fn work_that_is_left_undone_is_a_problem_of_the_run() {
     block_on(async {
@@ -682,8 +709,9 @@ fn work_that_is_left_undone_is_a_problem_of_the_run() {
             let (code, shown, words) = run(folder.path(), &arguments);
             assert_eq!((code, shown["problems"].as_array().map(Vec::len)), (Some(6), Some(1)), "{words}");
             let text = std::fs::read_to_string(&figures).expect("figures");
-            assert!(text.contains("mnemoscope_problems 1\n"), "{text}");
-            assert!(text.contains("mnemoscope_job_checks_failed{job=\"aggregates\",state=\"succeeded\"} 1"), "{text}");
+            assert!(text.contains(&figure(&world, "problems", "", "1\n")), "{text}");
+            let failed = figure(&world, "job_checks_failed", ",job=\"aggregates\",state=\"succeeded\"", "1");
+            assert!(text.contains(&failed), "{text}");
             // What is asked for is read before anything is done.
             let rules = folder.path().join("retention.toml");
             std::fs::write(&rules, "shares = 1.0").expect("rules");
@@ -724,19 +752,21 @@ fn due_work_is_done_without_a_console_and_figures_are_written() {
             assert_eq!((code, shown["retention"].as_array().map(Vec::len)), (Some(0), Some(1)), "{words}");
             assert_eq!(row(&world, Entity::Memory, "m-1").await, None);
             let text = std::fs::read_to_string(&figures).expect("figures");
-            for line in
-                ["# TYPE mnemoscope_findings gauge", "mnemoscope_trail_ok 1", "mnemoscope_findings{severity=\"high\"} "]
-            {
-                assert!(text.contains(line), "{line}: {text}");
+            for line in [
+                "# TYPE mnemoscope_findings gauge".to_owned(),
+                figure(&world, "trail_ok", "", "1"),
+                figure(&world, "findings", ",severity=\"high\"", ""),
+                figure(&world, "problems", "", "0\n"),
+            ] {
+                assert!(text.contains(&line), "{line}: {text}");
             }
-            assert!(text.contains("mnemoscope_problems 0\n"), "{text}");
             let mode = std::fs::metadata(&figures).expect("figures").permissions().mode();
             assert_eq!(mode & 0o777, 0o644, "a collector of another account reads it");
-            let figure = |line: &&str| {
+            let is_figure = |line: &&str| {
                 let (name, value) = line.rsplit_once(' ').expect("a name and a value");
                 name.starts_with("mnemoscope_") && value.parse::<f64>().is_ok()
             };
-            assert!(text.lines().filter(|line| !line.starts_with('#')).all(|line| figure(&line)), "{text}");
+            assert!(text.lines().filter(|line| !line.starts_with('#')).all(|line| is_figure(&line)), "{text}");
             let (code, judged, words) = run(folder.path(), &["-d", &database, "evaluate"]);
             assert_eq!(code, Some(0), "{words}");
             for (name, value) in [
@@ -744,7 +774,7 @@ fn due_work_is_done_without_a_console_and_figures_are_written() {
                 ("hit_rate", &judged["quality"]["hit_rate"]["value"]),
                 ("self_text", &judged["self_retrieval"][0]["share"]),
             ] {
-                let line = format!("mnemoscope_recall_{name}{{kind={}}} ", judged["kind"]);
+                let line = figure(&world, &format!("recall_{name}"), &format!(",kind={}", judged["kind"]), "");
                 let figure = text.lines().find_map(|told| told.strip_prefix(&line)?.parse::<f64>().ok());
                 assert_eq!(figure, value.as_f64(), "{name}: {text}");
             }
@@ -769,7 +799,7 @@ fn due_work_is_done_without_a_console_and_figures_are_written() {
             meddle(&world, "DELETE FROM memory_audit WHERE seq = (SELECT max(seq) FROM memory_audit)").await;
             run(folder.path(), &arguments);
             let text = std::fs::read_to_string(&figures).expect("figures");
-            assert!(text.contains("mnemoscope_trail_ok 0"), "{text}");
+            assert!(text.contains(&figure(&world, "trail_ok", "", "0")), "{text}");
         }
     });
 }
