@@ -35,13 +35,17 @@ pub enum FailOn {
 const EXAMPLES: usize = 10;
 const EXAMPLES_OF_ONE: usize = 1_000;
 
+/// Kinds that tell what our role does not see, and so what was not judged: they make a run fail whatever the severity.
+const UNSEEN: [&str; 2] = ["unread_table", "hidden_rows"];
+
 /// Findings to look for, or to leave out from now on.
 #[derive(Debug, Clone, Args)]
 pub struct Findings {
     /// This kind only, with up to 1,000 examples.
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
-    /// Exit with code 6 when a finding is at least this severe.
+    /// Exit with code 6 when a finding is at least this severe, or tells what your role does not see; with
+    /// 5 when nothing could be judged.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub fail_on: Option<FailOn>,
     /// Action instead of looking.
@@ -144,7 +148,8 @@ fn words_of(mute: &Value) -> String {
 /// Looks for findings and prints them: a line each as it is found in JSON lines, else all of them, the worst first.
 ///
 /// # Errors
-/// Code 2 for an unknown kind, code 6 when something as severe as `fail_on` is found; else what the database says.
+/// Code 2 for an unknown kind, code 6 when something as severe as `fail_on` is found, code 5 when it is
+/// given and nothing could be judged; else what the database says.
 pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), CommandFailure> {
     if let Some(command) = &asked.command {
         if asked.kind.is_some() || asked.fail_on.is_some() {
@@ -170,7 +175,8 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), C
         match told {
             FindingNews::Found(mut finding) => {
                 finding.remedy = store.invocation().before(&finding.remedy);
-                if fail_on.is_some_and(|limit| finding.severity <= severity(limit)) {
+                let fails = |limit| finding.severity <= severity(limit) || UNSEEN.contains(&finding.kind);
+                if fail_on.is_some_and(fails) {
                     severe.push(finding.kind);
                 }
                 if format == Format::Jsonl {
@@ -221,9 +227,24 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), C
             Ok(())
         })?,
     }
+    if fail_on.is_some() && store.recognised().sources.iter().all(|source| source.entity.is_of_trail()) {
+        return Err(unjudged(&store));
+    }
     severe.sort_unstable();
     severe.dedup();
     if severe.is_empty() { Ok(()) } else { Err(CommandFailure::incomplete(format!("found: {}", severe.join(", ")))) }
+}
+
+/// The failure where there is nothing to judge: no layout fits, or no table of the memory can be read. The trail alone is no
+/// memory.
+fn unjudged(store: &Store) -> CommandFailure {
+    let mut withheld = store.recognised().withheld.iter().filter(|part| !part.entity.is_of_trail());
+    let (reason, remedy) = match withheld.next() {
+        Some(part) => (part.reason.clone(), Some(part.remedy.clone())),
+        None => store.why_missing(Entity::Episode),
+    };
+    let message = format!("{}: nothing could be judged: {reason}", store.location());
+    CommandFailure { remedy, ..CommandFailure::refused(message) }
 }
 
 fn severity(limit: FailOn) -> Severity {

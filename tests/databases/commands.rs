@@ -349,6 +349,31 @@ fn findings_fail_a_run_where_that_is_asked_for() {
 }
 
 #[test]
+fn findings_fail_a_run_where_nothing_could_be_judged() {
+    let desk = Desk::new();
+    let file = |name: &str| desk.folder.path().join(name).display().to_string();
+    std::fs::write(file("empty.db"), "").unwrap();
+    crate::support::block_on(async {
+        let url = format!("sqlite:{}?mode=rwc", file("other.db"));
+        let mut link = sqlx::SqliteConnection::connect(&url).await.unwrap();
+        sqlx::query("CREATE TABLE a (b)").execute(&mut link).await.unwrap();
+        link.close().await.unwrap();
+    });
+    let server = crate::support::postgres::Database::fresh();
+    let servers = server.iter().map(|database| database.url().to_owned());
+    for database in [file("empty.db"), file("other.db")].into_iter().chain(servers) {
+        for limit in ["high", "low"] {
+            let failed = desk.typed(&["-d", &database, "--format", "json", "findings", "--fail-on", limit], &[]);
+            let said = words(&failed);
+            assert!(failed.status.code() == Some(5) && said.contains("no known layout fits it"), "{database}: {said}");
+            let shown: Value = serde_json::from_slice(&failed.stdout).unwrap();
+            assert_eq!(shown["findings"], serde_json::json!([]), "what was looked for is told all the same");
+        }
+        assert_eq!(desk.typed(&["-d", &database, "findings"], &[]).status.code(), Some(0));
+    }
+}
+
+#[test]
 fn the_same_feedback_twice_is_there_already() {
     let desk = Desk::changeable("memory.db");
     let episode = desk.first("episode");

@@ -327,6 +327,26 @@ fn a_table_that_may_not_be_read_takes_down_no_entity() {
 }
 
 #[test]
+fn findings_fail_a_run_of_a_role_that_does_not_see_all() {
+    block_on(async {
+        let Some(world) = World::of(Layout::Atom).await else { return };
+        let failed = |code: i32, word: &str| {
+            for limit in ["high", "low"] {
+                let answer = world.reader(&["findings", "--fail-on", limit]);
+                assert!(answer.code == Some(code) && answer.words.contains(word), "{limit}: {}", answer.words);
+            }
+        };
+        failed(5, "GRANT SELECT");
+        world.grant_all_but(&["chat_sessions"]).await;
+        failed(6, "unread_table");
+        world.run("GRANT SELECT ON chat_sessions TO $role").await;
+        world.run("ALTER TABLE episodes ENABLE ROW LEVEL SECURITY; CREATE POLICY none ON episodes USING (false)").await;
+        failed(6, "hidden_rows");
+        world.end().await;
+    });
+}
+
+#[test]
 fn a_table_of_vectors_that_may_not_be_read_leaves_the_cases() {
     block_on(async {
         let Some(world) = World::of(Layout::EnnubeVectors).await else { return };
