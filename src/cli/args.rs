@@ -12,6 +12,7 @@ use super::options::{Global, at_least_one};
 use super::queries::QueriesCommand;
 use super::raw::RawSelection;
 use crate::memory::Entity;
+use crate::store::own;
 
 /// Heading of the options that every command takes, so that its own stand together before them.
 const EVERYWHERE: &str = "Options of every command";
@@ -204,7 +205,7 @@ pub enum Command {
 }
 
 fn is_of_trail(entity: &str) -> bool {
-    Entity::parse(entity) == Some(Entity::AuditEntry)
+    Entity::parse(entity).is_some_and(Entity::is_of_trail)
 }
 
 impl Command {
@@ -219,8 +220,8 @@ impl Command {
             Command::Recall(recall) | Command::Context { recall, .. } => recall.as_of.is_none(),
             Command::Export { entities, .. } => !entities.iter().any(|name| name == "subject" || is_of_trail(name)),
             Command::Compare(compare) => !is_of_trail(&compare.entity),
+            Command::Table { name, .. } => !own::is_of_trail(name),
             Command::Tables
-            | Command::Table { .. }
             | Command::Chain { .. }
             | Command::Replay { .. }
             | Command::Insights { .. }

@@ -280,6 +280,12 @@ impl Entity {
             .or_else(|| (name == "audit").then_some(Entity::AuditEntry))
     }
 
+    /// Whether its rows are read where they are written: on a standby that is behind, a trail would look as if it were cut.
+    #[must_use]
+    pub fn is_of_trail(self) -> bool {
+        self == Entity::AuditEntry
+    }
+
     /// The column that says when a row was made; none where only its last use is known.
     #[must_use]
     pub fn creation_column(self) -> Option<&'static str> {

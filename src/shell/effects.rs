@@ -21,6 +21,7 @@ use crate::console::core::{Effect, Message, Proposal, Reply, Request, RequestFai
 use crate::job::backfill::BackfillArguments;
 use crate::job::plan::JobWish;
 use crate::lab::people;
+use crate::memory::Entity;
 use crate::memory::mask::Mask;
 use crate::store::Store;
 
@@ -61,6 +62,11 @@ impl Worker {
         self.replies.send(Message::Reply(self.ticket, reply));
     }
 
+    /// The database as rows of an entity are shown of it.
+    fn seen_of(&self, entity: Entity) -> Arc<Store> {
+        if self.past { Arc::clone(&self.seen) } else { self.store.looking_at(entity) }
+    }
+
     fn mask(&self, masked: bool) -> Option<&Mask> {
         masked.then_some(&self.mask)
     }
@@ -71,15 +77,19 @@ impl Worker {
         let erasing = |what: &str, count| self.tell(Reply::Erasing(what.to_owned(), count));
         match request {
             Request::LoadStatus => Reply::Status(load::status(store).await),
-            Request::LoadPage(query) => Reply::Page(load::page(seen, &query).await),
-            Request::Count(query) => Reply::Counted(load::count(seen, &query).await),
-            Request::LoadValues(entity, column) => Reply::Values(load::values(seen, entity, column).await),
-            Request::LoadDetail(entity, key) => Reply::Detail(load::detail(seen, entity, &key).await),
+            Request::LoadPage(query) => Reply::Page(load::page(&self.seen_of(query.entity), &query).await),
+            Request::Count(query) => Reply::Counted(load::count(&self.seen_of(query.entity), &query).await),
+            Request::LoadValues(entity, column) => {
+                Reply::Values(load::values(&self.seen_of(entity), entity, column).await)
+            }
+            Request::LoadDetail(entity, key) => Reply::Detail(load::detail(&self.seen_of(entity), entity, &key).await),
             Request::LoadWork => Reply::Work(home::work(store).await),
             Request::LoadNames(wanted) => Reply::Named(load::names(seen, wanted).await),
             Request::LoadHolds => Reply::Holds(load::holds(store).await),
             Request::Watch(_) if self.past => std::future::pending().await,
-            Request::Watch(query) => match live::watch(&self.looked, &query, |reply| self.tell(reply)).await {},
+            Request::Watch(query) => {
+                match live::watch(&self.store.looking_at(query.entity), &query, |reply| self.tell(reply)).await {}
+            }
             Request::Renew(request) => {
                 self.pace.wait(&request).await;
                 let (kind, begun) = (std::mem::discriminant(&*request), Instant::now());
@@ -125,7 +135,9 @@ impl Worker {
             }
             Request::Look { brief } => Reply::Finding(health::look(store, brief, |news| self.tell(news)).await),
             Request::LoadTables => Reply::Tables(tables::tables(&self.looked).await),
-            Request::LoadTableRows(name, after) => Reply::TableRows(tables::rows(&self.looked, &name, after).await),
+            Request::LoadTableRows(name, after) => {
+                Reply::TableRows(tables::rows(&self.store.looking_into(&name), &name, after).await)
+            }
             Request::LoadGrowth(name) => Reply::Grown(tables::growth(store, &name).await),
             Request::DraftLayout => Reply::Drafted(tables::draft(store).await),
             Request::LoadPlaces => Reply::Places(desk::places(store)),
@@ -148,7 +160,8 @@ impl Worker {
         match request {
             Request::Export(export) => {
                 let told = |rows| self.tell(Reply::Exporting(rows));
-                Reply::Exported(export::write(seen, &export, self.mask(export.masked), told).await)
+                let seen = self.seen_of(export.query.entity);
+                Reply::Exported(export::write(&seen, &export, self.mask(export.masked), told).await)
             }
             Request::Study { question, masked } => {
                 let told = |entity, rows| self.tell(Reply::Told(entity, rows));

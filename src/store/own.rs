@@ -29,6 +29,13 @@ pub const TABLES: &[&str] = &[
 /// The tables without which there is no trail.
 pub const TRAIL: &[&str] = &["memory_migrations", "memory_audit", "memory_audit_private", "memory_audit_head"];
 
+/// Whether a table of that name, with or without its schema, is of the trail; see [`crate::memory::Entity::is_of_trail`].
+#[must_use]
+pub fn is_of_trail(table: &str) -> bool {
+    let name = table.rsplit_once('.').map_or(table, |(_, name)| name);
+    TRAIL.iter().any(|own| own.eq_ignore_ascii_case(name))
+}
+
 /// The tables whose rows keep something from being done: a row that is hidden must not let it through.
 const GUARDS: [&str; 3] = ["memory_holds", "memory_suppressions", "memory_purges"];
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Store;
 use super::fetched::{FetchedValue, text};
+use super::{Store, own};
+use crate::memory::Entity;
 
 /// Time that a standby gets to follow a change.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -20,6 +21,18 @@ impl Store {
     #[must_use]
     pub fn looking(self: &Arc<Self>) -> Arc<Store> {
         Arc::clone(self.replica.as_ref().unwrap_or(self))
+    }
+
+    /// The database as rows of an entity are looked at: as [`Store::looking`], and the trail where it is written.
+    #[must_use]
+    pub fn looking_at(self: &Arc<Self>, entity: Entity) -> Arc<Store> {
+        if entity.is_of_trail() { Arc::clone(self) } else { self.looking() }
+    }
+
+    /// As [`Store::looking_at`], of a table by its name.
+    #[must_use]
+    pub fn looking_into(self: &Arc<Self>, table: &str) -> Arc<Store> {
+        if own::is_of_trail(table) { Arc::clone(self) } else { self.looking() }
     }
 
     /// Waits until the standby shows what was written to the database until now, 2 s at most. Without a standby it returns at

@@ -129,6 +129,8 @@ fn rows_are_looked_at_on_the_standby_and_changed_on_the_primary() {
     assert_eq!(seqs("memory"), seqs(&pair.primary.url), "the trail is that of the primary");
     let exported = |database: &str| pair.run(&["-d", database, "export", "audit_entry"]).stdout;
     assert_eq!(exported("memory"), exported(&pair.primary.url));
+    let table = |database: &str| done(&pair.run(&["-d", database, "table", "memory_audit"]))["rows"].clone();
+    assert_eq!(table("memory"), table(&pair.primary.url));
     let status = done(&pair.run(&["-d", "memory", "status"]));
     assert!(status["database"]["notes"].to_string().contains("rows are looked at in postgres://"), "{status:#}");
     // What is planned next sees the change, and the trail is whole: both are read from the primary.
@@ -184,6 +186,18 @@ fn a_console_gets_both_and_waits_for_what_it_changed() {
         store.looking().page(&Query::new(Entity::Episode)).await.expect("a page").rows
     });
     assert!(rows.iter().any(|row| row.text("title") == Some("third")), "{rows:?}");
+    // What the console lists of the trail is that of the primary, however far behind the standby is.
+    pair.standby.run("SELECT pg_wal_replay_pause()");
+    done(&pair.run(&["-d", "memory", "edit", "episode", "e-1", "title=fourth", "--apply"]));
+    let entries = |store: &std::sync::Arc<Store>| {
+        block_on(store.page(&Query::new(Entity::AuditEntry))).expect("a page").rows.len()
+    };
+    assert_eq!(entries(&store.looking_at(Entity::AuditEntry)), entries(&store));
+    assert!(entries(&store.looking()) < entries(&store), "the standby stands still");
+    for (table, is_primary) in [("public.memory_audit", true), ("memory_audit_head", true), ("episodes", false)] {
+        assert_eq!(std::sync::Arc::ptr_eq(&store.looking_into(table), &store), is_primary, "{table}");
+    }
+    pair.standby.run("SELECT pg_wal_replay_resume()");
     // Another server is no standby of this one.
     let Some(other) = Database::fresh() else { return };
     let refused = opened(other.url()).expect_err("another server").to_string();
