@@ -228,6 +228,24 @@ fn the_rules_add_up_and_users_and_agents_narrow_them() {
 }
 
 #[test]
+fn the_lowest_window_is_a_mistake_and_no_conflict() {
+    on_both(async |world| {
+        let store = &world.store;
+        run(&world, "UPDATE agent_memory_profiles SET window_size = NULL WHERE id = 'pc'").await;
+        run(&world, "UPDATE agent_memory_profiles SET window_size = -9223372036854775808 WHERE id = 'pa'").await;
+        let mistaken = |plan: &Plan| plan.disclosures.iter().any(|d| d.contains("-9223372036854775808"));
+        let rules = Pruning { below_reward: Some(0.3), ..Pruning::default() };
+        assert_eq!(gone(&prune::plan(store, &rules).await.expect("a plan")), BTreeSet::from(["a-1", "b-0"]));
+        let plan = prune::plan(store, &ask(2, Pruning::default())).await.expect("a plan");
+        assert_eq!(gone(&plan), BTreeSet::from(["a-2", "a-3", "a-4", "a-6"]));
+        let plan = prune::plan(store, &Pruning::default()).await.expect("a plan");
+        assert!(plan.is_empty() && mistaken(&plan), "{:?}", plan.disclosures);
+        let plan = prune::plan(store, &rules).await.expect("a plan");
+        change::apply(store, &plan, &author()).await.expect("applied");
+    });
+}
+
+#[test]
 fn a_window_or_case_that_moved_is_a_conflict() {
     on_both(async |world| {
         let store = &world.store;

@@ -61,16 +61,13 @@ impl CaseStanding {
     }
 }
 
-/// A window that is not stored.
-const NO_WINDOW: i64 = i64::MIN;
-
 /// Profiles, cases, policies and accesses, as far as findings need them: first profiles, then cases, which
 /// [`CaseBank::written`] ends, then policies and accesses.
 #[derive(Debug)]
 pub struct CaseBank {
     pages: PageStore,
     profile_ids: IdList,
-    /// Profiles by id, with place, owner and window.
+    /// Profiles by id, with place, owner and window, which is 0 where none is stored.
     profiles: RecordSorter<4>,
     known_profiles: IdTable<4>,
     case_ids: IdList,
@@ -154,7 +151,7 @@ impl CaseBank {
             self.nought.add(row.id().to_owned());
         }
         let place = self.profile_ids.len() as u64;
-        self.profiles.add([digest(row.id()), place, owner(row), ordered(window.unwrap_or(NO_WINDOW))]);
+        self.profiles.add([digest(row.id()), place, owner(row), ordered(window.unwrap_or_default())]);
         self.profile_ids.push(row.id());
     }
 
@@ -294,7 +291,7 @@ impl CaseBank {
             }
             sizes.add([profile, count]);
             let known = self.known_profiles.find(profile);
-            let window = known.map_or(NO_WINDOW, |[.., window]| unordered(window));
+            let window = known.map_or(0, |[.., window]| unordered(window));
             let id = || known.and_then(|[_, place, ..]| Some(self.profile_ids.get(place as usize)?.into_owned()));
             if window > 0 && count > window as u64 {
                 over.add(id().unwrap_or_default());

@@ -17,7 +17,7 @@ const IDS: usize = 2 << 20;
 /// Bytes of profiles that are held in memory: each case asks for its own.
 const PROFILES: usize = 16 << 20;
 
-/// A window or hash that is not stored.
+/// A time that is not stored.
 const NONE: i64 = i64::MIN;
 
 /// Stands for a bank: two numbers, for a mistake would take cases away.
@@ -86,7 +86,7 @@ impl JudgedCase {
 pub struct PruneBanks {
     pages: PageStore,
     profile_ids: IdList,
-    /// Profiles by what stands for them, with place and window.
+    /// Profiles by what stands for them, with twice the place and one more where a window is stored, and the window.
     profiles: RecordSorter<4>,
     known: IdTable<4>,
     case_ids: IdList,
@@ -117,8 +117,9 @@ impl PruneBanks {
     /// Takes a profile.
     pub fn profile(&mut self, row: &Row) {
         let [bank, rest] = of_profile(row.id());
-        let window = row.get("window_size").as_i64().unwrap_or(NONE);
-        self.profiles.add([bank, rest, self.profile_ids.len() as u64, ordered(window)]);
+        let window = row.get("window_size").as_i64();
+        let place = (self.profile_ids.len() as u64) << 1 | u64::from(window.is_some());
+        self.profiles.add([bank, rest, place, ordered(window.unwrap_or_default())]);
         self.profile_ids.push(row.id());
     }
 
@@ -237,8 +238,8 @@ impl BankStream<'_> {
         let key = [*bank, *rest];
         let found = self.banks.find(key);
         self.banks.known.check()?;
-        let window = found.map(|[.., window]| unordered(window)).filter(|window| *window != NONE);
-        Ok(Some(SortedBank { key, profile: found.map(|[_, _, place, _]| place), window }))
+        let window = found.filter(|[_, _, place, _]| place & 1 != 0).map(|[.., window]| unordered(window));
+        Ok(Some(SortedBank { key, profile: found.map(|[_, _, place, _]| place >> 1), window }))
     }
 
     /// The next case, if it is of that bank.
