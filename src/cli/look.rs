@@ -83,6 +83,9 @@ pub(super) fn query(entity: Entity, selection: &Selection) -> Result<Query, Comm
 pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let mut status = store.report().status().await?;
+    if let Some((target, options)) = session.target(None)? {
+        status.database.notes.extend(Store::standby_note(&target, &options).await);
+    }
     if sizes {
         status = store.report().with_sizes(status).await?;
     }

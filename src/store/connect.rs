@@ -267,12 +267,9 @@ impl Store {
     /// # Errors
     /// [`OpenError`], each kind with what to do about it.
     pub async fn open_for(looks: bool, target: &Target, options: &OpenOptions) -> Result<Store, OpenError> {
-        let Some(replica) = &options.replica else { return Store::open_one(target, options).await };
-        if !looks {
-            let mut store = Store::open_one(target, options).await?;
-            store.notes.push(looked_at_in(replica));
-            return Ok(store);
-        }
+        let Some(replica) = options.replica.as_ref().filter(|_| looks) else {
+            return Store::open_one(target, options).await;
+        };
         let followed = tokio::time::timeout(PATIENCE, identity_of(target, options));
         let (store, followed) = tokio::join!(Store::open_one(replica, options), followed);
         let store = store?;
@@ -283,6 +280,15 @@ impl Store {
             return Err(no_standby(replica, target));
         }
         Ok(store)
+    }
+
+    /// Tells whoever looks at rows on a standby that it may be behind, or why it is refused; `None` where none is named.
+    pub async fn standby_note(target: &Target, options: &OpenOptions) -> Option<String> {
+        let replica = options.replica.as_ref()?;
+        match Store::open_for(true, target, options).await {
+            Ok(_) => Some(looked_at_in(replica)),
+            Err(error) => Some(format!("rows cannot be looked at: {error}")),
+        }
     }
 
     async fn open_one(target: &Target, options: &OpenOptions) -> Result<Store, OpenError> {

@@ -140,6 +140,10 @@ fn rows_are_looked_at_on_the_standby_and_changed_on_the_primary() {
     pair.standby.run("SELECT pg_wal_replay_resume()");
     pair.standby.follow(&pair.primary);
     assert_eq!(pair.titles("memory"), ["third", "second"]);
+    let stopped = Command::new(SCRIPT).arg("stop").arg(&pair.standby.folder).output().expect("the script runs");
+    assert!(stopped.status.success());
+    let notes = done(&pair.run(&["-d", "memory", "status"]))["database"]["notes"].to_string();
+    assert!(notes.contains("rows cannot be looked at") && !notes.contains("may be behind"), "{notes}");
 }
 
 #[test]
@@ -161,6 +165,9 @@ fn a_standby_of_another_database_is_refused() {
         let told = run(folder.path(), &["-d", "memory", "list", "episode"]);
         let words = String::from_utf8_lossy(&told.stderr).into_owned();
         assert_eq!((told.status.code(), words.contains("check `read`")), (Some(1), true), "{words}");
+        let notes = done(&run(folder.path(), &["-d", "memory", "status"]))["database"]["notes"].to_string();
+        assert!(notes.contains("rows cannot be looked at") && notes.contains("check `read`"), "{notes}");
+        assert!(!notes.contains("may be behind"), "{notes}");
     };
     let demos = ["a.db", "b.db"].map(|name| folder.path().join(name).display().to_string());
     for demo in &demos {
