@@ -65,6 +65,9 @@ const ANCHOR_BYTES: u64 = 64 << 20;
 
 /// Runs the commands on the trail.
 pub async fn run(session: &Session<'_>, command: &AuditCommand) -> Result<(), CommandFailure> {
+    if session.format() == Format::Csv && !matches!(command, AuditCommand::List { .. }) {
+        return Err(output::no_table());
+    }
     match command {
         AuditCommand::List { limit, before } => list(session, *limit, *before).await,
         AuditCommand::Verify { anchor } => verify(session, anchor.as_deref()).await,

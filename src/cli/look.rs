@@ -267,7 +267,7 @@ async fn stream(
         printed += page.rows.len();
         match page.next {
             Some(next) if is_read && most.is_none_or(|most| printed < most) => query.start = PageStart::After(next),
-            next => return printer.end(next).map(|()| printed),
+            next => return printer.end(query.entity, next).map(|()| printed),
         }
     }
 }
@@ -308,7 +308,10 @@ impl Printer {
     }
 
     /// Prints what follows the rows.
-    fn end(self, next: Option<String>) -> Result<(), CommandFailure> {
+    fn end(mut self, entity: Entity, next: Option<String>) -> Result<(), CommandFailure> {
+        if matches!(self, Printer::Csv { is_begun: false, .. }) {
+            self.rows(entity, &[], &[])?;
+        }
         match self {
             Printer::Json { document, as_of } => document.end(&AfterRows { next, as_of }),
             Printer::Csv { unread, .. } if unread > 0 => {

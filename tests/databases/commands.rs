@@ -349,6 +349,30 @@ fn findings_fail_a_run_where_that_is_asked_for() {
 }
 
 #[test]
+fn what_is_no_table_is_refused_as_csv_before_anything_is_written() {
+    let desk = Desk::changeable("memory.db");
+    let file = desk.folder.path().join("anchors.jsonl");
+    let before = desk.json(&["audit", "list"]);
+    for words in [vec!["audit", "anchor", file.to_str().unwrap()], vec!["audit", "accept", "--reason", "restored"]] {
+        let refused = desk.run(&[&words[..], &["--format", "csv"]].concat());
+        assert_eq!(refused.status.code(), Some(2), "{words:?}: {refused:?}");
+        assert!(!file.exists() && desk.json(&["audit", "list"]) == before, "{words:?}");
+    }
+}
+
+#[test]
+fn a_list_without_rows_has_the_header_of_its_csv() {
+    let desk = Desk::new();
+    let list = |id: &str| {
+        let output = desk.run(&["list", "episode", "--where", &format!("id{id}"), "--format", "csv", "--limit", "1"]);
+        assert!(output.status.success(), "{}", words(&output));
+        String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (some, none) = (list("!=nobody"), list("=nobody"));
+    assert!(none.len() == 1 && some[0] == none[0] && some[0].starts_with("id,"), "{none:?}");
+}
+
+#[test]
 fn findings_fail_a_run_where_nothing_could_be_judged() {
     let desk = Desk::new();
     let file = |name: &str| desk.folder.path().join(name).display().to_string();
