@@ -14,6 +14,7 @@ use super::doing::By;
 use super::doing::author;
 use super::failure::CommandFailure;
 use super::input::read_input;
+use super::look::TABLE;
 use super::options::{Format, at_least_one};
 use super::output;
 use super::table::{CellShape, PrintedColumn};
@@ -22,7 +23,7 @@ use crate::change::audit::{self, Anchor};
 use crate::change::entry::ListedEntry;
 use crate::change::plan::Counts;
 use crate::ground::private_file;
-use crate::memory::ValueKind;
+use crate::memory::{ValueKind, thousands};
 use crate::store::Store;
 use crate::ui::text::SafeText;
 
@@ -114,6 +115,7 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
         }
         Format::Table => {
             let (mut cells, mut times) = (Vec::new(), Vec::new());
+            reader.left = limit.min(TABLE);
             while let Some(rows) = reader.next().await? {
                 cells.extend(rows.iter().map(as_cells));
                 times.extend(rows.into_iter().map(|row| row.at));
@@ -126,7 +128,14 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
                 PrintedColumn::new("Reason", CellShape::Text, 3),
                 PrintedColumn::new("Rows", CellShape::Text, 4),
             ];
-            output::piped(|out| output::table(out, &columns, &cells))
+            output::piped(|out| output::table(out, &columns, &cells))?;
+            if limit > TABLE && cells.len() == TABLE {
+                output::tell(&format!(
+                    "a table ends with {} rows: --format csv or jsonl prints more",
+                    thousands(TABLE)
+                ));
+            }
+            Ok(())
         }
     }
 }

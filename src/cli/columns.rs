@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::output;
 use super::table::{CellShape, NOTHING, PrintedColumn};
-use crate::console::core::columns::json_name;
+use crate::console::core::columns::{document_name, json_name};
+use crate::memory::json::{JsonPart, LONG};
 use crate::memory::{Entity, Row, ValueKind};
 use crate::ui::text::SafeText;
 
@@ -194,9 +195,19 @@ pub fn table(
     }
     let cells = rows
         .iter()
-        .map(|row| shown(entity).iter().map(|(column, ..)| cell(kind(column), row.get(column), width)).collect())
+        .map(|row| shown(entity).iter().map(|(column, ..)| cell_of(row, column, kind(column), width)).collect())
         .collect();
     (columns, cells, (offsets.len() > 1).then(|| spelled(&offsets)))
+}
+
+/// The cell of a column. Of a long JSON document as much is taken as of a text.
+fn cell_of(row: &Row, column: &str, kind: ValueKind, width: Option<usize>) -> SafeText {
+    match row.json(column) {
+        JsonPart::Document(document) if document.len() >= LONG => {
+            SafeText::limited(document_name(document).as_deref().unwrap_or(document), preview())
+        }
+        _ => cell(kind, row.get(column), width),
+    }
 }
 
 /// A value in a table's cell: times local and to the minute, numbers to three places, JSON by what it says.

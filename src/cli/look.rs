@@ -25,7 +25,7 @@ use crate::store::surplus::{StoredForm, Surplus};
 use crate::ui::text::SafeText;
 
 /// Rows of a table at most: all are held while its columns are measured.
-const TABLE: usize = 10_000;
+pub(super) const TABLE: usize = 10_000;
 /// Rows that are printed together.
 const STRIDE: usize = 500;
 

@@ -36,8 +36,8 @@ pub fn recalled(database: &Database, inquiry: &Inquiry, at: &str) -> Box<(Recall
     let likeness = shares_told(&words(&asked), &told.iter().collect::<Vec<_>>());
     let place = like.as_ref().map(place_of).unwrap_or_default();
     let sought = ProvenQuery {
-        domain: inquiry.domain.as_deref().or(place.0).map(Into::into),
-        topic: inquiry.topic.as_deref().or(place.1).map(Into::into),
+        domain: inquiry.domain.as_deref().or(place.0.as_deref()).map(Into::into),
+        topic: inquiry.topic.as_deref().or(place.1.as_deref()).map(Into::into),
     };
     let mut ranked: Vec<RankedRow> = (rows.into_iter().zip(likeness))
         .map(|(row, share)| match inquiry.ranking {

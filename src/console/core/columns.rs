@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use crate::memory::{Column, Entity, Row, ValueKind};
+use crate::memory::{Column, Entity, Row, ValueKind, json};
 use crate::ui::text::ELLIPSIS;
 
 /// Style in which the values of a column are shown.
@@ -330,10 +330,22 @@ pub fn naming_columns(entity: Entity) -> &'static [&'static str] {
     }
 }
 
+/// Fields of a JSON value that usually say most.
+const TELLING: [&str; 8] = ["message", "prompt", "text", "content", "query", "goal", "summary", "title"];
+
+/// As [`json_name`], of a JSON document of which no value is made.
+#[must_use]
+pub fn document_name(document: &str) -> Option<String> {
+    let members = json::members(document)?;
+    TELLING.iter().find_map(|name| {
+        let (_, value) = members.iter().rfind(|(key, _)| key == name)?;
+        serde_json::from_str(value.get()).ok()
+    })
+}
+
 /// Names a JSON value in a few words: the value itself when it is a text, else the field that usually says most.
 #[must_use]
 pub fn json_name(value: &serde_json::Value) -> Option<&str> {
-    const TELLING: [&str; 8] = ["message", "prompt", "text", "content", "query", "goal", "summary", "title"];
     match value {
         serde_json::Value::String(text) => Some(text),
         serde_json::Value::Object(fields) => {

@@ -449,3 +449,27 @@ fn rows_that_other_peoples_rows_are_linked_to_are_told_when_they_go() {
         assert_eq!(world.count("brain.decisions").await, 0);
     });
 }
+
+#[test]
+fn rows_whose_owner_is_stored_as_bytes_are_the_persons_too() {
+    block_on(async {
+        for (world, person, tables) in [
+            (native(60).await, "lucia.moreau", &["episodes", "agent_memory_cases", "agent_feedback", "memories"][..]),
+            (on_sqlite(Layout::Atom).await, "user-ana", &["agent_episodes", "agent_feedback"][..]),
+        ] {
+            for table in tables {
+                let one = format!(
+                    "UPDATE {table} SET user_id = CAST(user_id AS BLOB) \
+                     WHERE rowid = (SELECT min(rowid) FROM {table} WHERE user_id = '{person}')"
+                );
+                world.run(&one).await;
+            }
+            let (_, receipt) = world.purge(person, &everything()).await.expect("a receipt");
+            assert!(receipt["status"].as_str().is_some_and(|status| status.starts_with("verified")), "{receipt:#}");
+            for table in tables {
+                let left = world.count(&format!("{table} WHERE CAST(user_id AS TEXT) = '{person}'")).await;
+                assert_eq!(left, 0, "{table}");
+            }
+        }
+    });
+}
