@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::memory::packed::records::{RecordSorter, RecordStream};
 use crate::memory::packed::space::MakeSpace;
+use crate::recall::understand::canvas::OTHERS;
 use crate::recall::understand::quality::MeanSum;
 
 /// The four stages, in their order.
@@ -51,7 +52,7 @@ pub struct AccessTrail {
     pub n: usize,
     /// The four stages; one of which nothing is recorded has n 0.
     pub stages: Vec<LatencyTimes>,
-    /// By kind as stored.
+    /// By kind as stored; those that came up after the first 1,000, and very long ones, together as [`OTHERS`].
     pub kinds: Vec<LatencyTimes>,
     /// Mean tokens of a recall; none when none are recorded.
     pub tokens: Option<f64>,
@@ -81,6 +82,11 @@ pub fn stage(kind: &str) -> &'static str {
         "retrieve"
     }
 }
+
+/// Kinds that are told apart.
+const KINDS: usize = 1_000;
+/// Bytes of the name of one.
+const KIND_BYTES: usize = 1 << 10;
 
 /// Accesses of a stage or a kind.
 #[derive(Debug, Default)]
@@ -121,12 +127,15 @@ impl AccessTally {
     /// Takes an access. Rows and tokens are those of accesses that retrieved.
     pub fn add(&mut self, access: &TimedAccess<'_>) {
         let stage = stage(access.kind);
-        if !self.kinds.contains_key(access.kind) {
+        let is_told =
+            self.kinds.contains_key(access.kind) || self.kinds.len() < KINDS && access.kind.len() <= KIND_BYTES;
+        let kind = if is_told { access.kind } else { OTHERS };
+        if !self.kinds.contains_key(kind) {
             let number = (STAGES.len() + self.kinds.len()) as u64;
-            self.kinds.insert(access.kind.to_owned(), (number, AccessCount::default()));
+            self.kinds.insert(kind.to_owned(), (number, AccessCount::default()));
         }
         let time = access.latency_ms.filter(|ms| ms.is_finite()).map(in_order);
-        let own = self.kinds.get_mut(access.kind).map(|(number, count)| (*number, count));
+        let own = self.kinds.get_mut(kind).map(|(number, count)| (*number, count));
         let whole = (0_u64..).zip(&mut self.stages).zip(STAGES).filter(|(_, name)| *name == stage).map(|(of, _)| of);
         for (number, count) in own.into_iter().chain(whole) {
             count.n += 1;
@@ -219,6 +228,16 @@ mod tests {
         let found = told(1 << 20);
         assert_eq!(found, told(0), "the same in a space");
         found
+    }
+
+    #[test]
+    fn kinds_without_end_are_counted_together() {
+        let names: Vec<String> = (0..KINDS + 50).map(|n| format!("kind {n:05}")).collect();
+        let all: Vec<TimedAccess<'_>> =
+            names.iter().map(|kind| TimedAccess { kind, ..TimedAccess::default() }).collect();
+        let found = trail(&all);
+        let others: Vec<usize> = found.kinds.iter().filter(|kind| kind.name == OTHERS).map(|kind| kind.n).collect();
+        assert_eq!((found.n, found.kinds.len(), others), (KINDS + 50, KINDS + 1, vec![50]));
     }
 
     #[test]

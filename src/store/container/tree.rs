@@ -292,6 +292,19 @@ mod tests {
     }
 
     #[test]
+    fn a_document_of_very_many_values_is_not_read() {
+        let of = |count: u32| [&b"\xDD"[..], &count.to_be_bytes(), &b"\xC0".repeat(count as usize)].concat();
+        let cbor = |count: u32| [&b"\x9A"[..], &count.to_be_bytes(), &b"\xF6".repeat(count as usize)].concat();
+        for (codec, few, many) in
+            [(Codec::Msgpack, of(1_000), of(VALUES as u32)), (Codec::Cbor, cbor(1_000), cbor(VALUES as u32))]
+        {
+            let why = decoded(&FetchedValue::Bytes(many), &[codec]).expect_err("too many");
+            assert!(why.contains(TOO_MANY), "{why}");
+            assert_eq!(document(&few, &[codec]).as_array().map(Vec::len), Some(1_000));
+        }
+    }
+
+    #[test]
     fn damaged_and_hostile_bytes_are_errors() {
         for codec in Codec::WORDS.iter().map(|(_, codec)| *codec) {
             for bytes in [&b"\xDD\xFF\xFF\xFF\xFF"[..], &[0x91; 4_000], b"\x80\x05\x95", &[0xBF, 0xBF, 0xBF]] {

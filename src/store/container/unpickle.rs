@@ -494,8 +494,11 @@ mod tests {
         assert!(read(b"\x80\x04(.").is_err() && read(b"").is_err());
         // Lists in each other: kept to the end, taken off the stack, and broken off.
         for end in [&b"."[..], b"0N.", b""] {
-            let deep = [&b"(".repeat(1 << 20)[..], &b"l".repeat(1 << 20), end].concat();
+            let deep = [&b"(".repeat(1 << 18)[..], &b"l".repeat(1 << 18), end].concat();
             assert_eq!(read(&deep).is_ok(), end == b"0N.");
         }
+        // More values than are read.
+        let long = [&b"("[..], &b"N".repeat(OPCODES), b"l."].concat();
+        assert_eq!(read(&long), Err(TOO_MANY.to_owned()));
     }
 }
