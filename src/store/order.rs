@@ -205,7 +205,7 @@ pub struct ListCursor {
     pub list: String,
     /// One edge for each source; empty in a scanned order.
     pub edges: Vec<Edge>,
-    /// What the stored order of each source was worth when the list began, in which it goes on; empty in a scanned order.
+    /// Reliability of the stored order of each source when the list began, with which it goes on; empty in a scanned order.
     pub sorted: Vec<Sortable>,
     /// The row at the edge of a scanned order.
     pub scanned: Option<ScannedEdge>,

@@ -18,7 +18,7 @@ const MESSAGES: usize = 16;
 
 /// Values of a document that are read: each takes more than a hundred bytes.
 pub(super) const VALUES: usize = 1 << 18;
-/// Why a document is not read.
+/// Reason for which a document is not read.
 pub(super) const TOO_MANY: &str = "it has more values than are read";
 
 /// Result of removing encodings.
