@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::features::{self, SoughtName, age_days};
 use super::policy::Policy;
 use super::{Score, Term};
-use crate::memory::json::{JsonPart, LONG};
+use crate::memory::json::{self, JsonPart, LONG};
 use crate::memory::{Entity, Row};
 
 /// Cosine to a chosen row above which a candidate gives way to it.
@@ -216,14 +216,17 @@ pub fn place_of(row: &Row) -> (Option<Cow<'_, str>>, Option<Cow<'_, str>>) {
         return (text("domain"), text("topic"));
     }
     // Of a long document no value is made for two names.
-    let is_long = matches!(row.json("metadata"), JsonPart::Document(document) if document.len() >= LONG);
+    let document = match row.json("metadata") {
+        JsonPart::Document(document) if document.len() >= LONG => Some(json::members(document).unwrap_or_default()),
+        _ => None,
+    };
     let named = |keys: [&str; 2]| {
-        keys.into_iter().find_map(|key| {
-            if is_long {
-                row.within("metadata", key)?.as_str().map(|name| Cow::Owned(name.to_owned()))
-            } else {
-                row.get("metadata").get(key)?.as_str().map(Cow::Borrowed)
+        keys.into_iter().find_map(|key| match &document {
+            Some(members) => {
+                let (_, name) = members.iter().rfind(|(member, _)| member == key)?;
+                serde_json::from_str(name.get()).ok().map(Cow::Owned)
             }
+            None => row.get("metadata").get(key)?.as_str().map(Cow::Borrowed),
         })
     };
     (named(["wing", "domain"]).or_else(|| text("collection")), named(["room", "topic"]))
