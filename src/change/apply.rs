@@ -492,19 +492,24 @@ pub(super) fn key_of(rows: &StoredRows) -> String {
 
 /// Describes to users which rows have changed since.
 pub(super) fn describe(rows: &StoredRows, then: usize, now: usize) -> String {
-    let value = |raw: &FetchedValue| match json!(raw) {
-        Value::String(text) => text,
-        other => other.to_string(),
+    let value = |raw: &FetchedValue| match raw {
+        FetchedValue::Bytes(bytes) => String::from_utf8(bytes.clone()).unwrap_or_else(|_| json!(raw).to_string()),
+        _ => match json!(raw) {
+            Value::String(text) => text,
+            other => other.to_string(),
+        },
     };
     let key = |key: &Vec<FetchedValue>| {
         let part = |(column, v): (&String, _)| format!("{} = {}", column.trim_start_matches(HIDDEN), value(v));
         let parts: Vec<String> = rows.by.iter().zip(key).map(part).collect();
         parts.join(" and ")
     };
-    let mut keys: Vec<String> = rows.keys.iter().take(3).map(key).collect();
-    if rows.keys.len() > 3 {
-        keys.push(format!("{} more", rows.keys.len() - 3));
-    }
+    // One key may be there in several forms that read alike.
+    let mut keys: Vec<String> = rows.keys.iter().map(key).collect();
+    keys.dedup();
+    let more = keys.len().saturating_sub(3);
+    keys.truncate(3);
+    keys.extend((more > 0).then(|| format!("{more} more")));
     let what = match (then, now) {
         (0, _) => "is there now".to_owned(),
         (_, 0) => "is gone".to_owned(),

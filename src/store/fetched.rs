@@ -113,16 +113,18 @@ pub type Param = FetchedValue;
 /// One row in the order of the projection.
 pub type RawRow = Vec<FetchedValue>;
 
-/// Bytes that a value made of short JSON takes for each byte of its text, at most about.
-const MADE: usize = 16;
+/// Bytes that each value of JSON takes, about.
+const MADE: usize = 64;
 
-/// Bytes that a row takes once it is read: of short JSON, values are made.
+/// Bytes that a row takes once it is read: of short JSON, values are made, as many as there are commas.
 pub(super) fn read_size(row: &[FetchedValue]) -> usize {
-    let size = |value: &FetchedValue| {
-        let is_made = value.bytes().is_some_and(|text| text.len() < json::LONG && matches!(text, [b'{' | b'[', ..]));
-        value.size() * if is_made { MADE } else { 1 }
+    let made = |value: &FetchedValue| match value.bytes() {
+        Some(text) if text.len() < json::LONG && matches!(text, [b'{' | b'[', ..]) => {
+            MADE * text.iter().filter(|byte| **byte == b',').count()
+        }
+        _ => 0,
     };
-    row.iter().map(size).sum()
+    row.iter().map(|value| value.size() + made(value)).sum()
 }
 
 /// Bytes of the values of a row, as [`FetchedValue::size`] counts them.

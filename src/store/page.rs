@@ -447,6 +447,8 @@ impl Store {
         let after = cursor.and_then(|c| c.scanned);
         let mut heap: BinaryHeap<ScannedRow> = BinaryHeap::new();
         let (mut held, mut is_cut, bytes) = (0, false, query.bytes.unwrap_or(usize::MAX));
+        // The first row that had no room: none that follows it comes before it on a page.
+        let mut bound: Option<ScannedRow> = None;
         let mut seen = 0_usize;
         for (index, source) in sources.iter().enumerate() {
             let mut twins = after.as_ref().map(|after| Twins::of(after, index));
@@ -467,11 +469,15 @@ impl Store {
                     if twins.as_mut().is_some_and(|twins| !ranked.lies_beyond(twins)) {
                         continue;
                     }
+                    if bound.as_ref().is_some_and(|bound| ranked > *bound) {
+                        continue;
+                    }
                     held += size;
                     heap.push(ranked);
                     while heap.len() > query.limit + 1 || (heap.len() > 1 && held > bytes) {
                         is_cut |= heap.len() <= query.limit + 1;
-                        held -= heap.pop().map_or(0, |gone| gone.size);
+                        bound = heap.pop();
+                        held -= bound.as_ref().map_or(0, |gone| gone.size);
                     }
                 }
                 if ended {

@@ -349,11 +349,11 @@ fn a_list_goes_on_as_it_began_whatever_is_written_meanwhile() {
     block_on(async {
         let world = native().await;
         let desk = Desk::at(&world.target);
-        let known = column(&world, "SELECT id FROM episodes").await;
-        for order in ["importance", "importance:desc", "canvas_action_count:desc"] {
+        let known = column(&world, "SELECT id FROM memories").await;
+        for order in ["utility", "utility:desc"] {
             let (mut shown, mut after) = (Vec::new(), None);
             loop {
-                let mut asked = vec!["list", "episode", "--order", order, "--limit", "7", "--format", "json"];
+                let mut asked = vec!["list", "memory", "--order", order, "--limit", "7", "--format", "json"];
                 asked.extend(after.iter().flat_map(|after: &String| ["--after", after]));
                 let page = desk.json(&asked);
                 shown.extend(page["rows"].as_array().expect("rows").iter().map(id_of));
@@ -362,7 +362,7 @@ fn a_list_goes_on_as_it_began_whatever_is_written_meanwhile() {
                     // Another process writes what is no number to a row that is still to come.
                     let (column, seen) = (order.split(':').next().unwrap(), shown.iter().cloned().collect());
                     let unseen = known.difference(&seen).next().expect("a row");
-                    meddle(&world, &format!("UPDATE episodes SET {column} = 'odd' WHERE id = '{unseen}'")).await;
+                    meddle(&world, &format!("UPDATE memories SET {column} = 'odd' WHERE id = '{unseen}'")).await;
                 }
                 after = Some(next.to_owned());
             }

@@ -455,7 +455,7 @@ fn rows_whose_owner_is_stored_as_bytes_are_the_persons_too() {
     block_on(async {
         for (world, person, tables) in [
             (native(60).await, "lucia.moreau", &["episodes", "agent_memory_cases", "agent_feedback", "memories"][..]),
-            (on_sqlite(Layout::Atom).await, "user-ana", &["agent_episodes", "agent_feedback"][..]),
+            (on_sqlite(Layout::Atom).await, "user-ana", &["agent_feedback"][..]),
         ] {
             for table in tables {
                 let one = format!(
