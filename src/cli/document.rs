@@ -59,9 +59,8 @@ impl Document {
     pub fn member(&mut self, name: &str, value: &impl Serialize) -> Result<(), CommandFailure> {
         if self.format == Format::Table {
             let (depth, name) = (self.depth(), Value::from(name));
-            let member = raw(format!("{{{name}:{}}}", output::indented(value)?))?;
-            output::fields(&mut self.waiting, &member, depth)?;
-            return self.pass_on();
+            let member = raw(format!("{{{name}:{}}}", output::line(value)?))?;
+            return Ok(output::fields(self, &member, depth)?);
         }
         self.name(name);
         self.value(value)
@@ -107,9 +106,8 @@ impl Document {
     pub fn items(&mut self, items: impl IntoIterator<Item = impl Serialize>) -> Result<(), CommandFailure> {
         for item in items {
             if self.format == Format::Table {
-                let (depth, item) = (self.depth(), raw(output::indented(&item)?)?);
-                output::items(&mut self.waiting, &[&item], depth)?;
-                self.pass_on()?;
+                let (depth, item) = (self.depth(), raw(output::line(&item)?)?);
+                output::item(self, &item, depth)?;
             } else {
                 self.part();
                 self.value(&item)?;

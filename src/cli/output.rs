@@ -1,9 +1,11 @@
 //! Output formats, and standard output that does not mind a closed pipe.
 
+use std::fmt;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-use serde::Serialize;
+use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserializer as _, Serialize};
 use serde_json::Value;
 use serde_json::ser::Formatter;
 use serde_json::value::RawValue;
@@ -166,12 +168,17 @@ pub(super) fn indented(value: &impl Serialize) -> io::Result<String> {
 /// The writer's.
 pub fn json_line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     if is_read_by_people() {
-        let mut line = Vec::new();
-        on_one_line(&mut line, value)?;
-        return writeln!(out, "{}", escaped(&String::from_utf8(line).map_err(io::Error::other)?));
+        return writeln!(out, "{}", escaped(&line(value)?));
     }
     on_one_line(out, value)?;
     out.write_all(b"\n")
+}
+
+/// The text of [`on_one_line`].
+pub(super) fn line(value: &impl Serialize) -> io::Result<String> {
+    let mut text = Vec::new();
+    on_one_line(&mut text, value)?;
+    String::from_utf8(text).map_err(io::Error::other)
 }
 
 /// JSON on one line, without its end.
@@ -204,7 +211,7 @@ pub fn shape(format: Format, shape: &impl Serialize) -> Result<(), CommandFailur
         Format::Json => json(shape),
         Format::Jsonl => piped(|out| json_line(out, shape)),
         Format::Csv => Err(no_table()),
-        Format::Table => piped(|out| fields(out, &RawValue::from_string(indented(shape)?)?, 0)),
+        Format::Table => piped(|out| fields(out, &RawValue::from_string(line(shape)?)?, 0)),
     }
 }
 
@@ -224,7 +231,7 @@ pub fn value(format: Format, value: &Value) -> Result<(), CommandFailure> {
 /// A JSON object as indented lines `name: value`, empty ones left out; a list as its items.
 pub(super) fn fields(out: &mut dyn Write, value: &RawValue, depth: usize) -> io::Result<()> {
     let indent = "  ".repeat(depth);
-    let Some(members) = members(value.get()) else { return items(out, &listed(value)?, depth) };
+    let Some(members) = members(value.get()) else { return items(out, value, depth) };
     for (name, value) in members {
         let name = SafeText::new(&name);
         match value.get().as_bytes() {
@@ -234,9 +241,9 @@ pub(super) fn fields(out: &mut dyn Write, value: &RawValue, depth: usize) -> io:
                 fields(out, value, depth + 1)?;
             }
             [b'[', ..] => {
-                let listed = listed(value)?;
-                writeln!(out, "{indent}{name} ({}):", listed.len())?;
-                items(out, &listed, depth + 1)?;
+                let count = serde_json::from_str::<Vec<IgnoredAny>>(value.get())?.len();
+                writeln!(out, "{indent}{name} ({count}):")?;
+                items(out, value, depth + 1)?;
             }
             [b'"', ..] => {
                 let lines = SafeText::block(&serde_json::from_str::<String>(value.get())?);
@@ -250,24 +257,51 @@ pub(super) fn fields(out: &mut dyn Write, value: &RawValue, depth: usize) -> io:
     Ok(())
 }
 
-/// The items of a JSON list, a line each or several.
-pub(super) fn items(out: &mut dyn Write, items: &[&RawValue], depth: usize) -> io::Result<()> {
-    let indent = "  ".repeat(depth);
-    for item in items {
-        match item.get().as_bytes() {
-            [b'{' | b'[', ..] => {
-                writeln!(out, "{indent}-")?;
-                fields(out, item, depth + 1)?;
-            }
-            [b'"', ..] => writeln!(out, "{indent}- {}", SafeText::new(&serde_json::from_str::<String>(item.get())?))?,
-            _ => writeln!(out, "{indent}- {}", item.get())?,
-        }
-    }
-    Ok(())
+/// The items of a JSON list, one after the other: there may be millions.
+fn items(out: &mut dyn Write, list: &RawValue, depth: usize) -> io::Result<()> {
+    let mut printed = Ok(());
+    let read =
+        serde_json::Deserializer::from_str(list.get()).deserialize_seq(ListItems { out, depth, printed: &mut printed });
+    printed.and(read.map_err(io::Error::from))
 }
 
-fn listed(value: &RawValue) -> io::Result<Vec<&RawValue>> {
-    Ok(serde_json::from_str(value.get())?)
+/// Prints each item of a list as it is read.
+struct ListItems<'o, 'p> {
+    out: &'o mut dyn Write,
+    depth: usize,
+    /// The writer's error, which ends the reading.
+    printed: &'p mut io::Result<()>,
+}
+
+impl<'de> Visitor<'de> for ListItems<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while let Some(next) = items.next_element()? {
+            *self.printed = item(self.out, next, self.depth);
+            if self.printed.is_err() {
+                return Err(A::Error::custom("it cannot be written"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An item of a JSON list, on one line or several.
+pub(super) fn item(out: &mut dyn Write, item: &RawValue, depth: usize) -> io::Result<()> {
+    let indent = "  ".repeat(depth);
+    match item.get().as_bytes() {
+        [b'{' | b'[', ..] => {
+            writeln!(out, "{indent}-")?;
+            fields(out, item, depth + 1)
+        }
+        [b'"', ..] => writeln!(out, "{indent}- {}", SafeText::new(&serde_json::from_str::<String>(item.get())?)),
+        _ => writeln!(out, "{indent}- {}", item.get()),
+    }
 }
 
 /// One row as CSV fields: see `csv_field`.
