@@ -197,6 +197,8 @@ pub enum BoundOrigin {
         not_null: bool,
         /// An index leads with it.
         indexed: bool,
+        /// SQLite: values of it may be bytes, as nothing was found that keeps them out.
+        bytes: bool,
     },
     /// Columns that make one value together, a JSON list of theirs.
     Key {
@@ -382,6 +384,7 @@ fn places(source: &Source, main: &CatalogTable, id: &[BoundColumn]) -> Vec<Bound
         declared: declared.to_owned(),
         not_null: true,
         indexed: false,
+        bytes: true,
     };
     // The main table itself stands first, under its alias, and not a query that is put together.
     let is_main = |sql: &String| {
@@ -593,6 +596,7 @@ fn find_column(written: &str, aliases: &[(String, &CatalogTable)]) -> Result<Bou
                 // An outer join gives NULL for the columns of a table that is not the source's own.
                 not_null: column.not_null && matches!(alias.as_str(), "t" | "item"),
                 indexed: table.indexed.iter().any(|i| i.eq_ignore_ascii_case(&column.name)),
+                bytes: true,
             });
         }
     }

@@ -8,6 +8,7 @@ use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 
 use super::ability::{RefusedAbilities, ServerAbility};
+use super::bytes_in_columns::look_for_bytes;
 use super::companion::{self, Companion};
 use super::engine_error::{EngineFault, explain, fault, primary_code};
 use super::fetched::FetchedValue;
@@ -328,7 +329,10 @@ impl Store {
             blocked = about.iter().find(|note| [STANDBY, READ_ONLY].contains(&note.as_str())).cloned();
             notes.extend(about);
         }
-        let recognised = recognise_readable(&layouts, engine, &catalog);
+        let mut recognised = recognise_readable(&layouts, engine, &catalog);
+        if engine == Engine::Sqlite {
+            look_for_bytes(&opened.sessions, &mut recognised.sources).await;
+        }
         let blocked = blocked.or_else(|| recognised.closed());
         let intended = choice.first_named().map(|layout| layout.name.clone());
         Ok(Store {

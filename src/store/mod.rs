@@ -5,6 +5,7 @@ pub mod ability;
 pub mod aside;
 pub mod beside;
 pub mod bulk;
+mod bytes_in_columns;
 pub mod catalog;
 pub mod codec;
 pub mod companion;

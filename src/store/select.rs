@@ -303,7 +303,9 @@ fn equal_text(
         }
     }
     let text = if engine == Engine::Postgres { as_text(bare, declared) } else { bare.to_owned() };
-    Some(is_one_of(engine, &text, declared, &words, statement))
+    // An index gives its order for one value only.
+    let bytes = affinity(declared).is_none() || !matches!(column.origin, BoundOrigin::Column { bytes: false, .. });
+    Some(is_one_of(engine, &text, declared, &words, bytes, statement))
 }
 
 /// PostgreSQL: an expression that compares with texts. Of a text it is the expression itself, as an index knows it; of another
@@ -313,19 +315,20 @@ fn as_text(bare: &str, declared: &str) -> String {
     if is_text { bare.to_owned() } else { format!("({bare})::text") }
 }
 
-/// The condition that an expression of a declared type is one of some texts, as SQLite may keep them: also as bytes, which
-/// any column keeps, and as numbers where the type decides nothing.
+/// The condition that an expression of a declared type is one of some texts, as SQLite may keep them: also as `bytes`,
+/// which any column keeps, and as numbers where the type decides nothing.
 fn is_one_of(
     engine: Engine,
     expression: &str,
     declared: &str,
     texts: &[String],
+    bytes: bool,
     statement: &mut SelectStatement,
 ) -> String {
     let mut marks = Vec::new();
     for text in texts {
         let mark = statement.bind(engine, Param::Text(text.clone()), "");
-        marks.extend((engine == Engine::Sqlite).then(|| format!("CAST({mark} AS BLOB)")));
+        marks.extend((bytes && engine == Engine::Sqlite).then(|| format!("CAST({mark} AS BLOB)")));
         marks.push(mark);
         let number = number_of(text).filter(|_| engine == Engine::Sqlite && affinity(declared).is_none());
         marks.extend(number.map(|number| statement.bind(engine, number, "")));
@@ -710,7 +713,7 @@ fn way_is_any_of(
     let bare = dialect::expression(&column.origin)?;
     let declared = dialect::declared(&column.origin);
     if engine == Engine::Sqlite {
-        return Some(is_one_of(engine, &bare, declared, values, statement));
+        return Some(is_one_of(engine, &bare, declared, values, true, statement));
     }
     let (text, values): (String, Vec<&String>) = match (engine, PgType::of(declared)) {
         (_, PgType::Uuid) => (bare, values.iter().filter(|v| is_uuid(v)).collect()),

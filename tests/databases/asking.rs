@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use mnemoscope::change::{chain, edit, feedback, signal, undo};
 use mnemoscope::memory::Entity;
+use mnemoscope::memory::query::{PageStart, Query};
 use mnemoscope::memory::schema;
 use mnemoscope::memory::utility::Signal;
 use mnemoscope::store::Target;
@@ -370,6 +371,28 @@ fn a_list_goes_on_as_it_began_whatever_is_written_meanwhile() {
             assert!(different.is_subset(&known) && different.len() == shown.len(), "{order}: rows come twice");
             assert!(different.len() + 1 >= known.len(), "{order}: {} of {}", different.len(), known.len());
         }
+    });
+}
+
+#[test]
+fn a_page_ends_by_what_its_rows_take_once_they_are_read() {
+    block_on(async {
+        let world = native().await;
+        // 60 KB of text, of which 30,000 values are made.
+        let script = "UPDATE workflow_events SET data = '[' || replace(hex(zeroblob(30000)), '00', '0,') || '0]' \
+                      WHERE rowid IN (SELECT rowid FROM workflow_events LIMIT 30)";
+        meddle(&world, script).await;
+        let (mut query, mut ids, mut dense) = (Query::new(Entity::WorkflowEvent).in_parts(), BTreeSet::new(), 0);
+        loop {
+            let page = world.store.page(&query).await.expect("a page");
+            let long = page.rows.iter().filter(|row| row.get("data").as_array().is_some()).count();
+            assert!(long <= 6, "{long} rows that take 2 MB each");
+            dense += long;
+            assert!(page.rows.iter().all(|row| ids.insert(row.id().to_owned())), "a row comes twice");
+            let Some(next) = page.next else { break };
+            query.start = PageStart::After(next);
+        }
+        assert_eq!((dense, ids), (30, column(&world, "SELECT id FROM workflow_events").await));
     });
 }
 
