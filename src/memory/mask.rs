@@ -5,7 +5,11 @@ use serde_json::{Map, Value};
 use sha2::Sha256;
 
 use super::entity::Personal;
+use super::json::JsonPart;
 use super::row::Row;
+
+/// Bytes of a JSON document of which each part is masked.
+const WHOLE: usize = 1 << 20;
 
 /// Replaces personal values by stable pseudonyms.
 #[derive(Clone, PartialEq, Eq)]
@@ -29,14 +33,21 @@ impl Mask {
 
     /// Masks what is personal of a row, its problems included.
     pub fn row(&self, row: &mut Row) {
-        for (column, value) in row.entity.columns().iter().zip(&mut row.values) {
+        for (at, column) in row.entity.columns().iter().enumerate() {
+            if column.personal == Personal::No {
+                continue;
+            }
+            // Of a longer document one stand-in is made, and no value.
+            if matches!(row.part(at), JsonPart::Document(text) if text.len() < WHOLE) {
+                let value = row.take(column.name);
+                row.set(column.name, value);
+            }
+            row.unparsed.retain(|it| it.at != at);
             match column.personal {
-                Personal::No => {}
-                Personal::Identity => self.identity(column.name, value),
-                Personal::Content => self.content(value),
+                Personal::Identity => self.identity(column.name, &mut row.values[at]),
+                _ => self.content(&mut row.values[at]),
             }
         }
-        row.unparsed.clear();
         for problem in &mut row.problems {
             problem.raw = self.stand_in(&problem.raw);
         }

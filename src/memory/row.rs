@@ -35,7 +35,7 @@ pub struct Row {
 /// A JSON object or list that stands in a row as its text. It is read when somebody asks for its value.
 #[derive(Debug, Clone)]
 pub struct Unparsed {
-    at: usize,
+    pub(super) at: usize,
     value: OnceLock<Value>,
 }
 

@@ -205,7 +205,9 @@ pub struct ListCursor {
     pub list: String,
     /// One edge for each source; empty in a scanned order.
     pub edges: Vec<Edge>,
-    /// Reliability of the stored order of each source when the list began, with which it goes on; empty in a scanned order.
+    /// Reliability of the stored order of each source when the list began, with which it goes on; empty in a scanned order, and
+    /// in cursors of earlier builds.
+    #[serde(default)]
     pub sorted: Vec<Sortable>,
     /// The row at the edge of a scanned order.
     pub scanned: Option<ScannedEdge>,
@@ -247,7 +249,7 @@ impl ListCursor {
     #[must_use]
     pub fn decode(text: &str, list: &str, sources: usize) -> Option<Self> {
         let cursor: ListCursor = place_of(text.trim())?;
-        let is_whole = cursor.edges.len() == sources && cursor.sorted.len() == sources;
+        let is_whole = cursor.edges.len() == sources && [0, sources].contains(&cursor.sorted.len());
         (cursor.list == list && (cursor.scanned.is_some() || is_whole)).then_some(cursor)
     }
 }

@@ -511,16 +511,17 @@ fn json_contains(
 }
 
 /// Builds a further condition that a JSON text holds what the canonical one writes in other letters, which may be those of
-/// a word: numbers with an exponent or more digits than a double keeps, and what is no number, as null.
+/// a word: numbers with an exponent, more digits than a double keeps or many zeros, and what is no number, as null.
 fn rewritten(engine: Engine, bare: &str, word: &str) -> String {
     let is_of_number = word.bytes().all(|b| b.is_ascii_digit() || b.eq_ignore_ascii_case(&b'e'));
     let is_of_null = "null".contains(&word.to_ascii_lowercase());
     match engine {
         Engine::Sqlite if is_of_number => {
-            format!(" OR {bare} GLOB '*[0-9][eE][-+0-9]*' OR {bare} GLOB '*{}*'", "[0-9]".repeat(17))
+            let digits = "[0-9]".repeat(17);
+            format!(" OR {bare} GLOB '*[0-9][eE][-+0-9]*' OR instr({bare}, '.00000') > 0 OR {bare} GLOB '*{digits}*'")
         }
         Engine::Sqlite if is_of_null => format!(" OR instr({bare}, 'NaN') > 0 OR instr({bare}, 'Infinity') > 0"),
-        Engine::Postgres if is_of_number => format!(" OR ({bare})::text ~ '[0-9]([eE][-+0-9]|[0-9]{{16}})'"),
+        Engine::Postgres if is_of_number => format!(" OR ({bare})::text ~ '[0-9]([eE][-+0-9]|[0-9]{{16}}|[.]00000)'"),
         Engine::Postgres if is_of_null => format!(" OR ({bare})::text ~ 'NaN|Infinity'"),
         Engine::Sqlite | Engine::Postgres => String::new(),
     }

@@ -214,6 +214,23 @@ fn differing(a: &BTreeMap<String, Vec<String>>, b: &BTreeMap<String, Vec<String>
 }
 
 #[test]
+fn a_row_with_a_long_value_that_cannot_be_read_is_imported() {
+    block_on(async {
+        let (source, target) = (small().await, empty(false).await.expect("a database"));
+        let script = "UPDATE episodes SET metadata = '{\"a\": NaN, \"pad\": \"' || hex(zeroblob(40000)) || '\"}' \
+                      WHERE id = (SELECT max(id) FROM episodes)";
+        meddle(&source, script).await;
+        let lines = run(&source, &["export", "episode"]);
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), &lines).expect("the export");
+        let path = file.path().display().to_string();
+        let receipt = run(&target, &["import", "jsonl", &path, "--apply", "--format", "json"]);
+        let receipt: serde_json::Value = serde_json::from_str(&receipt).expect("a receipt");
+        assert_eq!(receipt["counts"]["episodes"]["insert"], lines.lines().count());
+    });
+}
+
+#[test]
 fn an_export_that_is_imported_gives_the_same_database() {
     block_on(async {
         for postgres in [false, true] {

@@ -174,6 +174,8 @@ struct LineContents<'l> {
 fn contents_of(line: &str) -> Result<LineContents<'_>, String> {
     let mut parts: BTreeMap<String, &RawValue> =
         serde_json::from_str(line).map_err(|e| format!("not a JSON object: {e}"))?;
+    // What an export says of values that could not be read.
+    parts.remove("problems");
     let vector = parts.remove("vector").map(|part| vector(part.get())).transpose()?;
     let surplus = match (parts.remove("stored"), vector) {
         (Some(stored), vector) => Some(surplus(stored.get(), vector)?),
@@ -214,7 +216,6 @@ fn row(contents: &mut ImportContents, line: &str) -> Result<NewRow, String> {
     let name = object.get("entity").and_then(Value::as_str).ok_or("it does not say its `entity`")?;
     let entity = Entity::parse(name).ok_or_else(|| format!("unknown entity `{name}`"))?;
     object.remove("entity");
-    object.remove("problems");
     let mut row = canonical_row(entity, &object, &mut contents.found)?;
     put_documents(&mut row, documents, &mut contents.found)?;
     let key = if entity.column("id").is_some() { "id" } else { "memory_id" };
