@@ -37,9 +37,9 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &mut RawRow) -
                     row.values[i] = Value::String(text);
                     continue;
                 }
-                match unparsed(projection, slot, row.entity.columns()[i].kind, raw) {
+                match kept_text(projection, slot, row.entity.columns()[i].kind, raw) {
                     Some(text) => {
-                        row.values[i] = Value::String(text.into_owned());
+                        row.values[i] = Value::String(text);
                         row.unparsed.push(Unparsed::new(i));
                     }
                     None => fill(&mut row, i, slot, raw),
@@ -81,6 +81,21 @@ fn moved(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &mut RawRow
         Some(FetchedValue::Text(text)) => Some(std::mem::take(text)),
         _ => None,
     }
+}
+
+/// As [`unparsed`], moved out of the raw row: of a long text there is one, except where something else reads it too.
+fn kept_text(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &mut RawRow) -> Option<String> {
+    let made = match unparsed(projection, slot, kind, raw)? {
+        Cow::Owned(text) => Some(text),
+        Cow::Borrowed(text) if slot.at.is_some_and(|at| projection.is_shared(at)) => return Some(text.to_owned()),
+        Cow::Borrowed(_) => None,
+    };
+    let stored = slot.at.filter(|at| !projection.is_shared(*at)).and_then(|at| raw.get_mut(at)).map(std::mem::take);
+    made.or_else(|| match stored? {
+        FetchedValue::Text(text) => Some(text),
+        FetchedValue::Bytes(bytes) => String::from_utf8(bytes).ok(),
+        _ => None,
+    })
 }
 
 /// The text of a JSON value, or of a list, that need not be read, or of a long JSON value.

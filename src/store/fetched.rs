@@ -8,9 +8,10 @@ use super::container;
 use crate::memory::json;
 
 /// A value as it came out of a database.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum FetchedValue {
     /// SQL NULL.
+    #[default]
     Null,
     /// Text that is valid UTF-8.
     Text(String),
