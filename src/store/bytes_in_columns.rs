@@ -5,19 +5,18 @@ use std::fmt::Write as _;
 
 use super::dialect;
 use super::fetched::FetchedValue;
-use super::select::from_clause;
 use super::session::Sessions;
 use crate::layout::{BoundOrigin, BoundSource};
 
 /// Tells the columns whose index ends without a value in bytes, which sort last. A source that cannot be asked stays as it is.
 pub(super) async fn look_for_bytes(sessions: &Sessions, sources: &mut [BoundSource]) {
     for source in sources {
-        let from = from_clause(source);
+        let table = dialect::table(&source.table.0, &source.table.1);
         let mut sql = String::new();
         for origin in own_columns(source) {
             if let Some(column) = dialect::expression(origin) {
                 let before = if sql.is_empty() { "SELECT" } else { "," };
-                let _ = write!(sql, "{before} EXISTS (SELECT 1 FROM {from} WHERE {column} >= x'')");
+                let _ = write!(sql, "{before} EXISTS (SELECT 1 FROM {table} AS t WHERE {column} >= x'')");
             }
         }
         if sql.is_empty() {
