@@ -11,7 +11,7 @@ mod texts;
 use serde_json::{Map, Value};
 
 pub use document::{JsonPart, LONG, is_kept_as_text};
-pub use members::members;
+pub use members::{member_text, members};
 pub use nested::{nested, nested_text};
 pub use place::path_in;
 pub use plain::{is_plain, is_plain_list, keeps_digits};

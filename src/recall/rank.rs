@@ -220,14 +220,9 @@ pub fn place_of(row: &Row) -> (Option<Cow<'_, str>>, Option<Cow<'_, str>>) {
         JsonPart::Document(document) if document.len() >= LONG => Some(json::members(document).unwrap_or_default()),
         _ => None,
     };
-    let named = |keys: [&str; 2]| {
-        keys.into_iter().find_map(|key| match &document {
-            Some(members) => {
-                let (_, name) = members.iter().rfind(|(member, _)| member == key)?;
-                serde_json::from_str(name.get()).ok().map(Cow::Owned)
-            }
-            None => row.get("metadata").get(key)?.as_str().map(Cow::Borrowed),
-        })
+    let named = |keys: [&str; 2]| match &document {
+        Some(members) => json::member_text(members, &keys).map(Cow::Owned),
+        None => keys.iter().find_map(|key| row.get("metadata").get(*key)?.as_str().map(Cow::Borrowed)),
     };
     (named(["wing", "domain"]).or_else(|| text("collection")), named(["room", "topic"]))
 }

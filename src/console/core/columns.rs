@@ -336,11 +336,7 @@ const TELLING: [&str; 8] = ["message", "prompt", "text", "content", "query", "go
 /// As [`json_name`], of a JSON document of which no value is made.
 #[must_use]
 pub fn document_name(document: &str) -> Option<String> {
-    let members = json::members(document)?;
-    TELLING.iter().find_map(|name| {
-        let (_, value) = members.iter().rfind(|(key, _)| key == name)?;
-        serde_json::from_str(value.get()).ok()
-    })
+    json::member_text(&json::members(document)?, &TELLING)
 }
 
 /// Names a JSON value in a few words: the value itself when it is a text, else the field that usually says most.

@@ -11,6 +11,15 @@ pub fn members(text: &str) -> Option<Vec<(String, &RawValue)>> {
     serde_json::from_str::<Members<'_>>(text).ok().map(|members| members.0)
 }
 
+/// The text of the first of some names whose member is one; of a name that occurs twice the last member counts.
+#[must_use]
+pub fn member_text(members: &[(String, &RawValue)], names: &[&str]) -> Option<String> {
+    names.iter().find_map(|name| {
+        let (_, value) = members.iter().rfind(|(key, _)| key == name)?;
+        serde_json::from_str(value.get()).ok()
+    })
+}
+
 struct Members<'t>(Vec<(String, &'t RawValue)>);
 
 impl<'de: 't, 't> Deserialize<'de> for Members<'t> {
