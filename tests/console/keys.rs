@@ -33,6 +33,30 @@ fn an_entry_of_the_first_screen_opens_and_esc_comes_back() {
 }
 
 #[test]
+fn esc_and_a_key_that_arrive_together_are_both_taken() {
+    let mut console = Console::new(world(), 160, 50);
+    console.click("Reconcile the October invoices");
+    console.press("enter");
+    // A terminal sends both as it sends alt and that key.
+    console.press("alt-3");
+    console.shows("› memories");
+    console.press("esc");
+    console.shows("this database");
+    // What alt and a key mean stays.
+    console.press("2 alt-left");
+    console.shows("this database");
+    // Where text is written, alt is not esc.
+    console.press("2 / 'abc' alt-3");
+    console.shows("abc");
+    console.hides("› memories");
+    // A terminal that tells of releases tells alt too.
+    console.press("esc 2");
+    console.tell(Message::Releases);
+    console.press("alt-3");
+    console.hides("› memories");
+}
+
+#[test]
 fn rows_are_walked_from_end_to_end() {
     let mut console = Console::new(many(1_000), 160, 50);
     console.press("2");

@@ -41,6 +41,10 @@ impl Model {
                 self.history.name_window(&mut self.context);
             }
             Message::Tick(now) => self.context.now = now,
+            Message::Key(key) if self.is_esc_and(key) => {
+                self.typed(Key::plain(Code::Esc), false);
+                self.typed(Key { alt: false, ..key }, false);
+            }
             Message::Key(key) => self.typed(key, false),
             Message::Held(key) => self.typed(key, true),
             Message::Releases => self.context.changing.releases = true,
@@ -246,6 +250,12 @@ impl Model {
                 }
             }
         }
+    }
+
+    /// Whether a key with alt is `esc` and that key: terminals send both alike, and over a slow line both arrive at once.
+    fn is_esc_and(&self, key: Key) -> bool {
+        let tells = self.context.changing.releases;
+        key.alt && !tells && self.overlays.is_empty() && self.meaning(&[key]) == KeyMeaning::Nothing
     }
 
     /// Closes what is open over the screen, as `esc` does; where nothing is, or somebody insists, ends the console.

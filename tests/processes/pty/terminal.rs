@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use rustix::fs::{Mode, OFlags};
 use tempfile::TempDir;
 
 use crate::support::signal;
@@ -281,11 +282,22 @@ impl Terminal {
         self.wait(what, |seen| wanted(seen.emulator.screen()));
     }
 
-    /// Waits until nothing has been written for a moment: what was asked for is likely drawn. For going about, never
-    /// for what a test says.
+    /// Whether the program has read all that was typed, or has gone.
+    fn is_heard(&self) -> bool {
+        let Some(path) = self.master.as_ref().and_then(|master| master.tty_name()) else { return true };
+        let opened = rustix::fs::open(path, OFlags::RDONLY | OFlags::NOCTTY, Mode::empty());
+        opened.and_then(rustix::io::ioctl_fionread).map_or(true, |waiting| waiting == 0)
+    }
+
+    /// Waits until what was typed is read and nothing has been written for a moment: what was asked for is likely drawn.
+    /// For going about, never for what a test says.
     pub fn settle(&self) {
         const MOMENT: Duration = Duration::from_millis(40);
         let start = Instant::now();
+        // A key that comes while `esc` is not read yet would be read as one key with alt.
+        while !self.is_heard() && !self.seen().closed && start.elapsed() < DEADLINE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let mut seen = self.seen();
         let mut length = seen.raw.len();
         while start.elapsed() < DEADLINE {
