@@ -1,7 +1,10 @@
 //! Differences between the two engines in the text of statements.
 
+use serde_json::value::RawValue;
+
 use crate::layout::{BoundColumn, BoundOrigin, Engine};
-use crate::memory::ValueKind;
+use crate::memory::{ValueKind, time};
+use crate::store::fetched::{FetchedValue, Param, affinity};
 use crate::store::row_number::HIDDEN;
 
 /// An identifier in quotes, safe whatever it holds.
@@ -223,6 +226,106 @@ pub fn placeholder(engine: Engine, number: usize, declared: &str) -> String {
     format!("${number}::{cast}")
 }
 
+/// Whether a column of a type stores a value of another database as it is, as far as the value tells.
+#[must_use]
+pub(super) fn takes(engine: Engine, declared: &str, raw: &FetchedValue) -> bool {
+    let text = match raw {
+        FetchedValue::Null => return true,
+        FetchedValue::Text(text) => text.clone(),
+        FetchedValue::Integer(number) => number.to_string(),
+        FetchedValue::Real(number) => number.to_string(),
+        FetchedValue::BadText(_) | FetchedValue::Bytes(_) => {
+            return engine == Engine::Sqlite || PgType::of(declared) == PgType::Bytes;
+        }
+    };
+    if engine == Engine::Sqlite {
+        // A text that looks like a number becomes that number.
+        let is_number = || text.trim().parse::<f64>().is_ok_and(f64::is_finite);
+        let plain = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+        let is_spelled_so = || {
+            plain.parse::<i64>().is_ok_and(|number| number.to_string() == plain)
+                || plain.parse::<f64>().is_ok_and(|number| number.to_string() == plain)
+        };
+        let turns =
+            affinity(declared).is_some_and(|affinity| affinity != "TEXT") && matches!(raw, FetchedValue::Text(_));
+        return !turns || !is_number() || is_spelled_so();
+    }
+    match PgType::of(declared) {
+        PgType::Text | PgType::Array | PgType::Bytes | PgType::Place => !text.contains('\0'),
+        PgType::Uuid => uuid::Uuid::parse_str(&text).is_ok(),
+        PgType::Integer => match declared {
+            "smallint" => text.parse::<i16>().is_ok(),
+            "integer" => text.parse::<i32>().is_ok(),
+            _ => text.parse::<i64>().is_ok(),
+        },
+        PgType::Number => holds_number(declared, &text),
+        PgType::Boolean => matches!(text.as_str(), "0" | "1" | "true" | "false" | "t" | "f"),
+        PgType::Json => serde_json::from_str::<&RawValue>(&text).is_ok() && !text.contains("\\u0000"),
+        PgType::Timestamptz => holds_time(&text).is_some(),
+        PgType::Timestamp if declared == "date" => text.len() == 10 && holds_time(&text).is_some(),
+        // Its zone is left out.
+        PgType::Timestamp => holds_time(&text).is_some_and(|utc| utc.get(..16) == text.replace(' ', "T").get(..16)),
+    }
+}
+
+/// The canonical spelling of a time that loses nothing by it.
+fn holds_time(text: &str) -> Option<String> {
+    let fraction = text.split_once('.').map_or("", |(_, rest)| rest);
+    let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
+    time::canonical(text).filter(|_| digits <= 6)
+}
+
+/// Whether a column of numbers holds each digit of one.
+fn holds_number(declared: &str, text: &str) -> bool {
+    let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let is_number = text.parse::<f64>().is_ok_and(f64::is_finite);
+    let scale = declared.split_once('(').map(|(_, limits)| limits.trim_end_matches(')'));
+    is_number
+        && match scale {
+            None if declared == "numeric" => true,
+            None => text.parse::<f64>().is_ok_and(|number| number.to_string() == text || decimals == 0),
+            Some(limits) => {
+                let scale = limits.split_once(',').map_or(Ok(0), |(_, scale)| scale.trim().parse::<usize>());
+                scale.is_ok_and(|scale| decimals <= scale)
+            }
+        }
+}
+
+/// Values up to which a statement keeps its numbered placeholders.
+const NUMBERED: usize = 100;
+
+/// A statement of many values for SQLite, its placeholders `$1`, `$2`, … without numbers, and the value of each: SQLite
+/// looks numbers up by their names, one after the other, so that thousands of them take seconds.
+pub(super) fn unnumbered(sql: &str, params: Vec<Param>) -> (String, Vec<Param>) {
+    if params.len() <= NUMBERED {
+        return (sql.to_owned(), params);
+    }
+    let (mut plain, mut places) = (String::with_capacity(sql.len()), Vec::with_capacity(params.len()));
+    let (mut quoted, mut rest) = (None, sql);
+    while let Some(at) = rest.find(['\'', '"', '$']) {
+        let sign = rest[at..].chars().next();
+        let after = &rest[at + 1..];
+        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        let number = after[..digits].parse::<usize>().ok().filter(|_| quoted.is_none() && sign == Some('$'));
+        if let Some(place) = number.and_then(|number| number.checked_sub(1)) {
+            plain.push_str(&rest[..at]);
+            plain.push('?');
+            places.push(place);
+            rest = &after[digits..];
+            continue;
+        }
+        if sign != Some('$') && (quoted.is_none() || quoted == sign) {
+            quoted = if quoted.is_none() { sign } else { None };
+        }
+        plain.push_str(&rest[..=at]);
+        rest = after;
+    }
+    plain.push_str(rest);
+    let in_order = places.iter().copied().eq(0..params.len());
+    let value = |place: usize| params.get(place).cloned().unwrap_or(FetchedValue::Null);
+    (plain, if in_order { params } else { places.into_iter().map(value).collect() })
+}
+
 /// The expression as a sort key: text in PostgreSQL is ordered by its bytes, as SQLite does.
 #[must_use]
 pub fn sort_key(engine: Engine, expression: &str, declared: &str) -> String {
@@ -230,5 +333,70 @@ pub fn sort_key(engine: Engine, expression: &str, declared: &str) -> String {
         format!("({expression})::text COLLATE \"C\"")
     } else {
         expression.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_takes_what_it_neither_changes_nor_refuses() {
+        let text = |text: &str| FetchedValue::Text(text.to_owned());
+        for (declared, takes, not) in [
+            ("INTEGER", &["5", "-7", "words", "1.5", "1.50"][..], &["007", "1e3", " 5", "12345678901234567890.5"][..]),
+            ("TEXT", &["007", "1e3"], &[]),
+        ] {
+            for value in takes {
+                assert!(super::takes(Engine::Sqlite, declared, &text(value)), "{declared} {value}");
+            }
+            for value in not {
+                assert!(!super::takes(Engine::Sqlite, declared, &text(value)), "{declared} {value}");
+            }
+        }
+        for (declared, takes, not) in [
+            (
+                "timestamp with time zone",
+                &["2026-02-04T10:00:00.000001Z", "2026-02-04 10:00:00+02"][..],
+                &["now", "infinity", "04/05/2026", "2026-02-04T10:00:00.0000001Z", ""][..],
+            ),
+            (
+                "timestamp without time zone",
+                &["2026-02-04T10:00:00Z", "2026-02-04 10:00"],
+                &["2026-02-04T10:00:00+05:00"],
+            ),
+            ("date", &["2026-02-04"], &["2026-02-04T10:00Z"]),
+            ("numeric(4,2)", &["1.23"], &["1.239", "x"]),
+            ("numeric", &["12345678901234567890.123456789"], &["Infinity"]),
+            ("double precision", &["0.1", "5"], &["0.1234567890123456789"]),
+            ("integer", &["5"], &["2147483648", "5.0"]),
+            ("boolean", &["1", "false"], &["yes"]),
+            ("jsonb", &["{}", "[1]"], &["{", "'a'"]),
+            ("text", &["now"], &["a\0b"]),
+        ] {
+            for value in takes {
+                assert!(super::takes(Engine::Postgres, declared, &text(value)), "{declared} {value}");
+            }
+            for value in not {
+                assert!(!super::takes(Engine::Postgres, declared, &text(value)), "{declared} {value}");
+            }
+        }
+        assert!(!super::takes(Engine::Postgres, "text", &FetchedValue::Bytes(vec![255])));
+    }
+
+    #[test]
+    fn many_values_are_bound_in_the_order_of_their_places() {
+        let values = |count: i64| (1..=count).map(FetchedValue::Integer).collect::<Vec<_>>();
+        let marks = |of: std::ops::RangeInclusive<i64>| of.map(|n| format!("${n}")).collect::<Vec<_>>().join(",");
+        let plain = |count: usize| vec!["?"; count].join(",");
+        let few = unnumbered("SELECT $1, $1", values(1));
+        assert_eq!(few, ("SELECT $1, $1".to_owned(), values(1)));
+        let listed = unnumbered(&format!("x IN ({})", marks(1..=200)), values(200));
+        assert_eq!(listed, (format!("x IN ({})", plain(200)), values(200)));
+        // A value that is named twice, and what only looks like a place.
+        let (sql, bound) = unnumbered(&format!("'$1''$2' \"a\"\"'$3\" $ $x $200 {}", marks(1..=200)), values(200));
+        assert_eq!(sql, format!("'$1''$2' \"a\"\"'$3\" $ $x ? {}", plain(200)));
+        assert_eq!(bound.len(), 201);
+        assert_eq!((&bound[0], &bound[1..]), (&FetchedValue::Integer(200), &values(200)[..]));
     }
 }

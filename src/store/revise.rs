@@ -28,10 +28,7 @@ pub fn statements(
         for (column, spelling) in &revise.touch {
             let value = spell(*spelling, now);
             let declared = shape.column(column).map_or("", |c| c.declared.as_str());
-            let mark = match engine {
-                Engine::Sqlite => unnumbered(&value).to_owned(),
-                Engine::Postgres => shape::placeholder(engine, params.len() + 1, &value, declared),
-            };
+            let mark = shape::placeholder(engine, params.len() + 1, &value, declared);
             params.push(value);
             sets.push(format!("{} = {mark}", quote(column)));
         }
@@ -69,8 +66,8 @@ fn values(engine: Engine, revise: &RowRevisions, rows: &[Revision], params: &mut
                 let mut text = String::with_capacity(names.len() * 8);
                 for value in key.iter().chain(before).chain(after) {
                     text.push(if text.is_empty() { '(' } else { ',' });
-                    text.push_str(unnumbered(value));
                     params.push(value.clone());
+                    text.push_str(&shape::placeholder(engine, params.len(), value, ""));
                 }
                 text.push(')');
                 text
@@ -92,11 +89,6 @@ fn values(engine: Engine, revise: &RowRevisions, rows: &[Revision], params: &mut
             format!("unnest({}) AS v({})", marks.join(", "), names.join(", "))
         }
     }
-}
-
-/// A placeholder without a number: SQLite looks numbered ones up by their names, one after the other.
-fn unnumbered(value: &FetchedValue) -> &'static str {
-    if matches!(value, FetchedValue::BadText(_)) { "CAST(? AS TEXT)" } else { "?" }
 }
 
 /// A value of `v` as the column holds it: PostgreSQL gets texts.

@@ -20,7 +20,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::dialect::quote;
+use super::dialect::{quote, unnumbered};
 use super::fetched::{FetchedValue, Param, RawRow, number, row_size};
 
 /// Time that a read waits for a lock.
@@ -229,7 +229,7 @@ impl SqliteReader {
     fn begin(&mut self, sql: &str, params: &[Param]) -> Result<RunningRead, sqlx::Error> {
         let link = self.place().take().ok_or(sqlx::Error::WorkerCrashed)?;
         let (give, given) = mpsc::channel(AHEAD);
-        let (sql, params) = (sql.to_owned(), params.to_vec());
+        let (sql, params) = unnumbered(sql, params.to_vec());
         let stop = StopReading(Arc::clone(&self.stop));
         let thread = spawn_blocking(move || {
             let done = hand_on(&link, &sql, &params, &give);

@@ -5,11 +5,13 @@ use sqlx::query::Query;
 use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Decode, Row as _, TypeInfo as _, ValueRef as _};
 
+use super::dialect::unnumbered;
 use super::fetched::{FetchedValue, Param, RawRow};
 
 /// A statement with its values, each in its own storage class.
 pub(super) fn bound(sql: &str, params: Vec<Param>) -> Query<'static, Sqlite, SqliteArguments> {
-    let query = sqlx::query(AssertSqlSafe(sql.to_owned()));
+    let (sql, params) = unnumbered(sql, params);
+    let query = sqlx::query(AssertSqlSafe(sql));
     params.into_iter().fold(query, |query, param| match param {
         FetchedValue::Null => query.bind(None::<String>),
         FetchedValue::Text(text) => query.bind(text),
