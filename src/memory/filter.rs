@@ -161,6 +161,12 @@ pub enum FilterError {
         /// Expression as written.
         expression: String,
     },
+    /// A further condition is joined by a word that joins nothing.
+    #[error("`{joint}` joins no conditions: give each a --where of its own, or quote the value that it is part of")]
+    Joined {
+        /// The word.
+        joint: &'static str,
+    },
     /// A quoted value does not end, or something follows it.
     #[error("the value {value} does not end with its quote (double a quote that is part of it)")]
     BadQuotes {
@@ -263,6 +269,7 @@ impl Filter {
     /// but `has` needs them. Times take an age before `now`, see [`time::parse_moment`]; a date alone is its midnight.
     /// Booleans take true, false, 1 and 0.
     pub fn parse(entity: Entity, text: &str, now: DateTime<Utc>) -> Result<Filter, FilterError> {
+        check_joined(text, &["and", "&&"], |name| entity.column(name).is_some())?;
         let mut parsed = alternatives(entity, text).into_iter().map(|part| Filter::parse_one(entity, part, now));
         let first = parsed.next().unwrap_or_else(|| Filter::parse_one(entity, text, now))?;
         Ok(Filter { or: parsed.collect::<Result<_, _>>()?, ..first })
@@ -333,7 +340,26 @@ pub fn alternatives(entity: Entity, text: &str) -> Vec<&str> {
     parts_between(text, OR, begins)
 }
 
-/// The parts of a text between those joints, in any case and outside of quotes, behind which the rest is `wanted`.
+/// Refuses a condition that one of some words joins to another one, of a column that is known: it would be part of the value.
+///
+/// # Errors
+/// [`FilterError::Joined`].
+pub fn check_joined(text: &str, joints: &[&'static str], known: impl Fn(&str) -> bool) -> Result<(), FilterError> {
+    for joint in joints {
+        let between = format!(" {joint} ");
+        let begins = |rest: &str| {
+            let next = rest.split(&between).next().unwrap_or(rest);
+            Expression::parse(next.trim_start_matches('(')).is_ok_and(|said| known(said.name))
+        };
+        if parts_between(text, &between, begins).len() > 1 {
+            return Err(FilterError::Joined { joint });
+        }
+    }
+    Ok(())
+}
+
+/// The parts of a text between those joints, in any case and outside of quotes, behind which the rest is `wanted`. A quote
+/// within a word opens nothing.
 #[must_use]
 pub fn parts_between<'t>(text: &'t str, joint: &str, wanted: impl Fn(&str) -> bool) -> Vec<&'t str> {
     let (mut parts, mut start, mut quote) = (Vec::new(), 0, None);
@@ -341,7 +367,7 @@ pub fn parts_between<'t>(text: &'t str, joint: &str, wanted: impl Fn(&str) -> bo
         match quote {
             Some(open) if c == open => quote = None,
             Some(_) => {}
-            None if c == '\'' || c == '"' => quote = Some(c),
+            None if (c == '\'' || c == '"') && !text[..at].ends_with(char::is_alphanumeric) => quote = Some(c),
             None => {
                 let behind = at + joint.len();
                 let joins = text.get(at..behind).is_some_and(|s| s.eq_ignore_ascii_case(joint));
@@ -516,6 +542,21 @@ mod tests {
         let mut row = Row::empty(entity);
         row.set(column, value);
         parse(entity, expression).matches(&row)
+    }
+
+    #[test]
+    fn and_is_refused_where_a_condition_follows() {
+        for text in [
+            "outcome != failure and status = active",
+            "(title ~ a) AND (status = active)",
+            "title != it's && outcome = x",
+        ] {
+            assert!(error(Entity::Episode, text).contains("joins no conditions"), "{text}");
+        }
+        for text in ["title = 'this and status = active'", "title ~ salt and pepper", "title = a and b = c"] {
+            parse(Entity::Episode, text);
+        }
+        assert_eq!(alternatives(Entity::Episode, "title != it's or outcome = failure").len(), 2);
     }
 
     #[test]

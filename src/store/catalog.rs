@@ -85,7 +85,7 @@ async fn read_sqlite(sessions: &Sessions, schema: &str, catalog: &mut Catalog) -
     identities_sqlite(sessions, schema, &places, &mut catalog.tables).await
 }
 
-/// Reads what tells the rows of tables apart: unique indexes, and the numbers of rows.
+/// Reads what tells the rows of tables apart: unique indexes, and the number of a row, or its key where rows have none.
 async fn identities_sqlite(
     sessions: &Sessions,
     schema: &str,
@@ -106,14 +106,17 @@ async fn identities_sqlite(
             tables[*at].unique.push(columns);
         }
     }
-    let numbers = format!(
-        "SELECT l.name, {} FROM pragma_table_list l WHERE l.schema = '{s}' AND l.type = 'table' AND NOT l.wr",
+    let stored = format!(
+        "SELECT l.name, {}, 'integer', 0 AS at FROM pragma_table_list l \
+         WHERE l.schema = '{s}' AND l.type = 'table' AND NOT l.wr \
+         UNION ALL SELECT l.name, p.name, p.type, p.pk FROM pragma_table_list l JOIN pragma_table_info(l.name, '{s}') p \
+         WHERE l.schema = '{s}' AND l.type = 'table' AND l.wr AND p.pk > 0 ORDER BY 1, at",
         free_name_sql("l.name", "l.schema")
     );
-    for row in sessions.fetch(&numbers, &[]).await? {
-        let number = Some(text(&row, 1)).filter(|number| !number.is_empty());
+    for row in sessions.fetch(&stored, &[]).await? {
+        let place = Some((text(&row, 1), text(&row, 2))).filter(|(column, _)| !column.is_empty());
         if let Some(at) = places.get(&text(&row, 0)) {
-            tables[*at].places.extend(number.map(|number| (number, "integer".to_owned())));
+            tables[*at].places.extend(place);
         }
     }
     Ok(())

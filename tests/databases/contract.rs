@@ -5,8 +5,9 @@ use crate::owners;
 use crate::support::block_on;
 use crate::support::fixtures::{Context, Fixture, Layout, build_postgres, build_sqlite, build_sqlite_as_postgres};
 use crate::support::postgres::Database;
-use mnemoscope::memory::query::{Page, PageStart, Query};
-use mnemoscope::memory::{Entity, Row};
+use mnemoscope::demo::{self, DemoOptions};
+use mnemoscope::memory::query::{Order, Page, PageStart, Query};
+use mnemoscope::memory::{Entity, Row, ValueKind};
 use mnemoscope::store::context::{EpisodeChain, Relatives};
 use mnemoscope::store::{Store, Target};
 use serde_json::Value;
@@ -361,4 +362,33 @@ fn pyworkflow_is_the_same_on_both() {
 #[test]
 fn a_palace_whose_side_files_lie_in_their_logs() {
     holds_on_sqlite(Layout::Mempalace);
+}
+
+#[test]
+fn every_order_of_a_demo_holds_each_row_once() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("demo.db");
+        let options = DemoOptions { episodes: 40, ..DemoOptions::default() };
+        demo::build(&path, &options, |_| ()).await.expect("a demo");
+        let store = open(Target::File(path)).await;
+        let told = |rows: Vec<Row>| {
+            let mut told: Vec<String> = rows.iter().map(|row| row.to_json().to_string()).collect();
+            told.sort_unstable();
+            told
+        };
+        let mut report = Report::default();
+        for entity in Entity::ALL.iter().copied() {
+            let all = Query { limit: 10_000, ..Query::new(entity) };
+            let Ok(page) = store.page(&all).await else { continue };
+            let wanted = told(page.rows);
+            let sorted = entity.columns().iter().filter(|c| !matches!(c.kind, ValueKind::Json | ValueKind::List));
+            for column in sorted {
+                let order = Some(Order { column: column.name, descending: false });
+                let rows = list(&store, Query { order, limit: 50, ..Query::new(entity) }).await;
+                report.expect(format!("{entity} by {}", column.name), &(told(rows) == wanted), &true);
+            }
+        }
+        assert!(report.0.is_empty(), "{:#?}", report.0);
+    });
 }

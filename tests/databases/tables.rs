@@ -200,6 +200,13 @@ fn pages_hold_each_row_once_in_every_order() {
         assert_eq!(world.paged(&["table", "loose"], 3).len(), ROWS as usize);
         let ranked = (0..ROWS).filter(|n| n % 7 != 0).count();
         assert_eq!(world.paged(&["table", "shown"], 5).len(), ranked);
+        // Text that is none, at the edge of a page.
+        if world.server.is_none() {
+            world.write("UPDATE facts SET body = CAST(x'6cff' AS TEXT) WHERE \"key\" = 'k06'");
+            for order in ["body", "body:desc"] {
+                assert_eq!(world.paged(&["table", "facts", "--order", order], 1).len(), ROWS as usize, "{order}");
+            }
+        }
     });
 }
 

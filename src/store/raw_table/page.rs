@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 use super::RawTable;
 use super::shown::{BLOB_READ, ShownRaw, shown};
 use crate::layout::{CatalogColumn, Engine};
-use crate::memory::filter::{Expression, Operator};
+use crate::memory::filter::{Expression, Operator, check_joined};
 use crate::memory::nearest::nearest;
 use crate::store::dialect::{PgType, beginning, quote};
 use crate::store::fetched::{FetchedValue, Param, RawRow};
 use crate::store::order::{place_of, place_text};
 use crate::store::select::SelectStatement;
+use crate::store::shape;
 use crate::store::{RawTables, StoreError};
 
 /// Rows of a page at most.
@@ -125,6 +126,8 @@ fn column<'t>(table: &'t RawTable, name: &str) -> Result<&'t CatalogColumn, Stri
 
 impl RawFilter {
     fn parse(table: &RawTable, text: &str) -> Result<Self, String> {
+        let known = |name: &str| table.column(name).is_some();
+        check_joined(text, &["and", "&&", "or"], known).map_err(|e| format!("--where: {e}"))?;
         let expression = Expression::parse(text).map_err(|e| format!("--where: {e}"))?;
         if expression.op == Operator::Has {
             return Err(
@@ -326,7 +329,7 @@ fn beyond(
     let mut mark = |value: &FetchedValue, declared: &str| {
         params.push(value.clone());
         match engine {
-            Engine::Sqlite => format!("${}", params.len()),
+            Engine::Sqlite => shape::placeholder(engine, params.len(), value, declared),
             Engine::Postgres => format!("${}::text::{declared}", params.len()),
         }
     };
