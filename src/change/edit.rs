@@ -406,7 +406,7 @@ pub(super) async fn set_again(
 ) -> Result<(), ChangeError> {
     let store = draft.store;
     let changed = columns.iter().filter(|c| row.get(c) != found.row.get(c));
-    let mut values: Vec<(&str, GivenValue)> = changed.map(|c| (*c, GivenValue::Is(row.get(c).clone()))).collect();
+    let mut values: Vec<(&str, GivenValue)> = changed.map(|c| (*c, GivenValue::changed(row, c))).collect();
     let shape = store.shapes().shape(&found.table()).await?;
     if takes_time(found, &shape) {
         values.push(("updated_at", GivenValue::Now));

@@ -374,7 +374,7 @@ async fn leave_lists(
         }
         let mut shown = found.row.clone();
         shown.set(name, json!(kept));
-        let values = [(name, GivenValue::Is(json!(kept)))];
+        let values = [(name, GivenValue::changed(&shown, name))];
         draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
         draft.alters(&found.row, &shown);
     }

@@ -1,6 +1,8 @@
 //! Changes a stored list of ids by one id and leaves every other character as its writer spelled it: JSON lists, and
 //! arrays as PostgreSQL spells them.
 
+use std::collections::HashSet;
+
 use serde_json::value::RawValue;
 
 /// The list with an id added at its end. `None` (SQL NULL), `null` and `[]` are empty lists.
@@ -48,6 +50,55 @@ pub fn without(text: Option<&str>, id: &str) -> Result<Option<String>, String> {
     }
     left.push_str(&text[last.1..]);
     Ok(found.then_some(left))
+}
+
+/// A JSON list or an array in which texts came and went until it holds the wanted ones in their order; what it holds beside texts
+/// stays. None where it is neither, or its own texts are in another order.
+#[must_use]
+pub fn relisted(text: &str, wanted: &[&str]) -> Option<String> {
+    let is_array = text.starts_with('{');
+    let items = if is_array { array_items(text).ok()? } else { pieces(text)? };
+    let text_of = |item: &&str| if is_array { array_text(item) } else { serde_json::from_str::<String>(item).ok() };
+    let texts: Vec<Option<String>> = items.iter().map(text_of).collect();
+    let known: HashSet<&str> = texts.iter().flatten().map(String::as_str).collect();
+    let stays: HashSet<&str> = wanted.iter().copied().filter(|text| known.contains(text)).collect();
+    let mut next = wanted.iter().copied().peekable();
+    let mut becomes: Vec<Option<&str>> = Vec::with_capacity(items.len());
+    for text in &texts {
+        becomes.push(match text.as_deref() {
+            // What is no text.
+            None => Some(""),
+            Some(text) if stays.contains(text) => Some(next.next_if(|wanted| *wanted == text)?),
+            // Another one comes in its place.
+            Some(_) => next.next_if(|wanted| !stays.contains(wanted)),
+        });
+    }
+    let spelled = |id: &str| if is_array { array_item(id) } else { serde_json::Value::from(id).to_string() };
+    let mut list = String::from(&text[..=text.find(['[', '{'])?]);
+    let (mut end, mut kept) = (list.len(), false);
+    for ((item, text_of), becomes) in items.iter().zip(&texts).zip(&becomes) {
+        let start = item.as_ptr() as usize - text.as_ptr() as usize;
+        let Some(new) = becomes else {
+            end = start + item.len();
+            continue;
+        };
+        // With the comma before it, unless it is the first now.
+        let gap = &text[end..start];
+        list.push_str(if kept || !gap.contains(',') { gap } else { "" });
+        let is_same = text_of.as_deref().is_none_or(|text| text == *new);
+        list.push_str(&if is_same { (*item).to_owned() } else { spelled(new) });
+        (end, kept) = (start + item.len(), true);
+    }
+    list.push_str(&text[end..]);
+    for new in next {
+        list = if is_array { array_with(Some(&list), new) } else { with(Some(&list), new) }.ok()?;
+    }
+    Some(list)
+}
+
+/// The elements of a JSON list as they are spelled.
+fn pieces(text: &str) -> Option<Vec<&str>> {
+    Some(elements(text).ok()?.into_iter().map(|(start, end)| &text[start..end]).collect())
 }
 
 /// The array with an id added at its end. `None` (SQL NULL) and `{}` are empty.
@@ -175,6 +226,26 @@ mod tests {
             ("null", None),
         ] {
             assert_eq!(without(Some(before), "x"), Ok(after.map(str::to_owned)), "{before}");
+        }
+    }
+
+    #[test]
+    fn texts_come_and_go_and_all_else_stays() {
+        for (before, wanted, after) in [
+            (r#"[5, null,"k" , {"z":1.10},"other"]"#, &["other"][..], Some(r#"[5, null , {"z":1.10},"other"]"#)),
+            (r#"[5,"k"]"#, &["heir"], Some(r#"[5,"heir"]"#)),
+            (r#"["k","m", "k2"]"#, &["heir", "m"], Some(r#"["heir","m"]"#)),
+            (r#"["k", 7]"#, &[], Some("[7]")),
+            (r#"["a","b"]"#, &["a", "b", "c"], Some(r#"["a","b","c"]"#)),
+            (r#"["a"]"#, &[], Some("[]")),
+            (r#"["\u0061", "b"]"#, &["a"], Some(r#"["\u0061"]"#)),
+            ("{a,NULL,b}", &["b"], Some("{NULL,b}")),
+            ("{a,b}", &["x y", "b"], Some(r#"{"x y",b}"#)),
+            (r#"["a","b"]"#, &["b", "a"], None),
+            (r#"["a""#, &["b"], None),
+            ("a, b", &["b"], None),
+        ] {
+            assert_eq!(relisted(before, wanted).as_deref(), after, "{before}");
         }
     }
 

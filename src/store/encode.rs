@@ -18,7 +18,7 @@ use crate::layout::{
     BoundColumn, BoundOrigin, BoundSource, Codec, Engine, Fill, StoredAs, TextPart, TimeSpelling, Write,
 };
 use crate::memory::json::JsonPart;
-use crate::memory::{Entity, Row, ValueKind, json};
+use crate::memory::{Entity, Row, ValueKind, id_list, json};
 
 /// A canonical value to be stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +27,8 @@ pub enum GivenValue {
     Is(Value),
     /// The value of this text, which is a JSON document that is kept as its text.
     Document(String),
+    /// A list of these texts; what else is in the stored one stays there.
+    Texts(Value),
     /// The time of the change.
     Now,
 }
@@ -41,6 +43,16 @@ impl GivenValue {
         }
     }
 
+    /// The value that a canonical column of a row has become: in a list texts came and went.
+    #[must_use]
+    pub fn changed(row: &Row, column: &str) -> Self {
+        let is_list = row.entity.column(column).is_some_and(|c| c.kind == ValueKind::List);
+        match row.get(column) {
+            texts @ Value::Array(_) if is_list => GivenValue::Texts(texts.clone()),
+            value => GivenValue::Is(value.clone()),
+        }
+    }
+
     /// As [`GivenValue::of`], and takes it out of the row.
     #[must_use]
     pub fn take(row: &mut Row, column: &str) -> Self {
@@ -50,7 +62,7 @@ impl GivenValue {
     /// Puts it into a canonical column of a row; the time of the change is no value.
     pub fn put(self, row: &mut Row, column: &str) {
         match self {
-            GivenValue::Is(value) => row.set(column, value),
+            GivenValue::Is(value) | GivenValue::Texts(value) => row.set(column, value),
             GivenValue::Document(text) => row.set_text(column, Value::from(text)),
             GivenValue::Now => {}
         }
@@ -58,7 +70,7 @@ impl GivenValue {
 
     fn part(&self) -> Option<JsonPart<'_>> {
         match self {
-            GivenValue::Is(value) => Some(JsonPart::Value(value)),
+            GivenValue::Is(value) | GivenValue::Texts(value) => Some(JsonPart::Value(value)),
             GivenValue::Document(text) => Some(JsonPart::Document(text)),
             GivenValue::Now => None,
         }
@@ -118,6 +130,9 @@ impl LocatedRow<'_> {
             } else {
                 let mut cells = encode(engine, self.source, shape, column, value)?;
                 cells.iter_mut().try_for_each(|(name, cell)| self.keep_form(column, name, cell))?;
+                if let GivenValue::Texts(texts) = value {
+                    keep_others(&self.image, texts, &mut cells);
+                }
                 set.extend(cells);
             }
         }
@@ -279,6 +294,20 @@ fn text_of(raw: &FetchedValue) -> Option<&str> {
         FetchedValue::Text(text) => Some(text),
         FetchedValue::Bytes(bytes) => std::str::from_utf8(bytes).ok(),
         _ => None,
+    }
+}
+
+/// Has a list of texts that takes the place of a stored one keep what that holds beside texts, and how it is spelled.
+pub fn keep_others(image: &Image, texts: &Value, cells: &mut [(String, Cell)]) {
+    let wanted: Vec<&str> = texts.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    for (name, cell) in cells {
+        let Some(old) = image.get(name) else { continue };
+        if let Some(new) = text_of(old).and_then(|old| id_list::relisted(old, &wanted)) {
+            *cell = Cell::Is(match old {
+                FetchedValue::Bytes(_) => FetchedValue::Bytes(new.into_bytes()),
+                _ => FetchedValue::Text(new),
+            });
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::layout::BoundSource;
 use crate::memory::agreeing;
 use crate::memory::{Entity, Row};
 use crate::store::container::{self, Change, Leaf, Limits, Rewritten, Visitor};
-use crate::store::encode::{GivenValue, encode, plain_column, table_of, touch};
+use crate::store::encode::{GivenValue, encode, keep_others, plain_column, table_of, touch};
 use crate::store::fetched::FetchedValue;
 use crate::store::shape::TableShape;
 use crate::store::stored::{Cell, Image, Mutation, StoredRows};
@@ -98,9 +98,12 @@ fn loosen(
     let list = row.list("reference_case_ids");
     let stays: Vec<&str> = list.iter().copied().filter(|id| !doomed.contains(id)).collect();
     if stays.len() < list.len() {
-        let given = GivenValue::Is(Value::from(stays));
+        let stays = Value::from(stays);
+        let given = GivenValue::Is(stays.clone());
         let cells = encode(draft.store.engine(), source, shape, "reference_case_ids", &given);
-        set.extend(cells.map_err(ChangeError::Refused)?);
+        let mut cells = cells.map_err(ChangeError::Refused)?;
+        keep_others(image, &stays, &mut cells);
+        set.extend(cells);
     }
     if names(row.get("plan"), doomed) {
         let stored = plain_column(source, "plan").and_then(|(name, _)| Some((name, image.get(name)?)));

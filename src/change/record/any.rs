@@ -146,7 +146,7 @@ async fn follow_canvas(draft: &mut Draft<'_>, episode: &str, event: &str) -> Res
         shown.set("canvas_action_count", Value::from(linked.map_or(0, |linked| linked.len()) as u64 + 1));
     }
     let changed = ["canvas_ids", "canvas_action_count"].into_iter().filter(|c| shown.get(c) != found.row.get(c));
-    let values: Vec<(&str, GivenValue)> = changed.map(|c| (c, GivenValue::Is(shown.get(c).clone()))).collect();
+    let values: Vec<(&str, GivenValue)> = changed.map(|c| (c, GivenValue::changed(&shown, c))).collect();
     if values.is_empty() {
         return Ok(());
     }
