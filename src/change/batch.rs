@@ -187,7 +187,7 @@ pub async fn add_to(
         return Ok(tally);
     }
     let shape = store.shapes().shape(&table_of(source)).await?;
-    lost_columns(draft, source, &shape, &rows);
+    lost_columns(draft, source, &shape, &mut rows);
     let used = |c: &&str| rows.iter().any(|r| r.is_given(c));
     let used: Vec<&str> = entity.columns().iter().map(|c| c.name).filter(used).collect();
     let (columns, lost): (Vec<&str>, Vec<&str>) = used.into_iter().partition(|c| has_place(source, c));
@@ -338,16 +338,24 @@ fn depths(parents: &[Option<usize>]) -> Vec<Generation> {
 }
 
 /// Says which stored columns have no place here.
-fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &TableShape, rows: &[NewRow]) {
-    let table = table_of(source).title();
+fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &TableShape, rows: &mut [NewRow]) {
+    let (table, engine) = (table_of(source).title(), draft.store.engine());
     let mut lost: BTreeMap<String, usize> = BTreeMap::new();
-    for surplus in rows.iter().filter_map(|new| new.surplus.as_ref()) {
+    for surplus in rows.iter_mut().filter_map(|new| new.surplus.as_mut()) {
         let same = surplus.table.as_deref() == Some(&table);
-        let kept = |name: &str| same && shape.column(name).is_some();
-        for (name, _) in surplus.hidden.iter().filter(|(name, raw)| *raw != FetchedValue::Null && !kept(name)) {
-            let from = surplus.table.as_deref().unwrap_or_default();
-            *lost.entry(format!("{from}.{name}")).or_default() += 1;
-        }
+        // A server casts what it wrote itself back to what it was.
+        let is_own = engine == Engine::Postgres && surplus.engine.as_deref() == Some(engine.name());
+        let takes = |name: &str, raw: &FetchedValue| {
+            shape.column(name).is_some_and(|column| is_own || column.takes(engine, raw))
+        };
+        let from = surplus.table.clone().unwrap_or_default();
+        surplus.hidden.retain(|(name, raw)| {
+            let is_kept = same && takes(name, raw);
+            if !is_kept && *raw != FetchedValue::Null {
+                *lost.entry(format!("{from}.{name}")).or_default() += 1;
+            }
+            is_kept
+        });
     }
     for (name, count) in lost {
         draft

@@ -4,7 +4,7 @@
 pub mod erasure;
 pub mod past;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::{ChangeError, ChangeSide};
 use crate::memory::{Entity, Row};
+use crate::store::fetched::FetchedValue;
 use crate::store::own::TRAIL;
+use crate::store::row_list::row_digest;
 use crate::store::stored::{Mutation, RowWatch};
 
 /// Changes that a printed plan shows at most.
@@ -120,11 +122,17 @@ impl Plan {
         self.mutations.is_empty()
     }
 
-    /// Counts of all mutations.
+    /// Counts of all mutations. A row that changes twice is one row.
     #[must_use]
     pub fn count<'m>(mutations: impl IntoIterator<Item = &'m Mutation>) -> Counts {
-        let mut counts = Counts::new();
+        let (mut counts, mut updated) = (Counts::new(), HashSet::new());
         for mutation in mutations {
+            if let Mutation::Update { table, key, .. } = mutation {
+                let key: Vec<FetchedValue> = key.iter().map(|(_, value)| value.clone()).collect();
+                if !updated.insert((table, row_digest(&key))) {
+                    continue;
+                }
+            }
             let (verb, rows) = mutation.count();
             *counts.entry(mutation.table().title()).or_default().entry(verb.to_owned()).or_default() += rows;
         }

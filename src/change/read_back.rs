@@ -13,20 +13,25 @@ use crate::store::write::{WriteError, WriteTransaction};
 /// Bytes of rows that are read again with one plan.
 const ROOM: usize = 1 << 20;
 
-/// Looks at new and changed rows again, as many as a plan tells of.
+/// Rows that are read again of any plan: beside those that it tells of, others change with them.
+const ROWS: usize = 100;
+
+/// Looks at new and changed rows again, and whether rows are gone, as many as a plan tells of.
 #[derive(Debug)]
 pub struct ReadBack {
     left: usize,
     room: usize,
     /// Values that are stored otherwise than they were written, by table and column; rows that are not there have no column.
     altered: BTreeMap<(String, String), usize>,
+    /// Rows that were taken away and are there, by table.
+    back: BTreeMap<String, usize>,
 }
 
 impl ReadBack {
     /// Begins with nothing read.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
-        ReadBack { left: plan.changes.len(), room: ROOM, altered: BTreeMap::new() }
+        ReadBack { left: plan.changes.len().max(ROWS), room: ROOM, altered: BTreeMap::new(), back: BTreeMap::new() }
     }
 
     /// Reads what was just written.
@@ -40,6 +45,14 @@ impl ReadBack {
             }
             Mutation::Insert { columns, rows, .. } => {
                 rows.iter().take(self.left).map(|row| columns.iter().zip(row).collect()).collect()
+            }
+            Mutation::Delete(rows) if rows.keys.len() <= self.left => {
+                self.left -= rows.keys.len();
+                let there = writer.images(rows).await?.len();
+                if there > 0 {
+                    *self.back.entry(rows.table.title()).or_default() += there;
+                }
+                return Ok(());
             }
             _ => return Ok(()),
         };
@@ -90,8 +103,11 @@ impl ReadBack {
 
     /// Tells what is stored otherwise.
     pub fn sentences(self) -> impl Iterator<Item = String> {
-        self.altered.into_iter().map(|((table, column), count)| {
-            let by = "by a trigger or a rule of the database";
+        let by = "by a trigger or a rule of the database";
+        let back = self.back.into_iter().map(move |(table, count)| {
+            agreeing(count, &format!("{{#}} {{row|rows}} of {table} {{was|were}} taken away and put back, {by}"))
+        });
+        let altered = self.altered.into_iter().map(move |((table, column), count)| {
             if column.is_empty() {
                 let words = format!("{{#}} {{row|rows}} of {table} {{was|were}} written and taken away again, {by}");
                 return agreeing(count, &words);
@@ -99,7 +115,8 @@ impl ReadBack {
             let words =
                 format!("{{#}} {{value|values}} of {table}.{column} {{is|are}} not what was written: changed {by}");
             agreeing(count, &words)
-        })
+        });
+        altered.chain(back)
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use super::StoreError;
 use super::dialect::quote;
 use super::fetched::{RawRow, number, text};
-use super::proof::tables::{self, ColumnContent, SearchedKind, SearchedTable, UnsearchedReason};
+pub use super::proof::tables::ColumnContent;
+use super::proof::tables::{self, SearchedKind, SearchedTable, UnsearchedReason};
 use super::row_number::hidden;
 use super::shape::Comparison;
 use super::snapshot::Snapshot;
@@ -19,8 +20,10 @@ pub enum OnDelete {
     Cascade,
     /// The column is emptied.
     SetNull,
-    /// Nothing: the deletion is refused.
+    /// Nothing: the deletion is refused while the row refers, as where the key says nothing.
     Refuse,
+    /// The same, and the key says so.
+    Restrict,
 }
 
 /// A foreign key.
@@ -87,7 +90,13 @@ impl Relations {
     /// Whether a column can hold words, such as a handle.
     #[must_use]
     pub fn holds_words(&self, table: &TableName, column: &str) -> bool {
-        !self.holds.contains_key(&(table.clone(), column.to_owned()))
+        self.content(table, column) == ColumnContent::Words
+    }
+
+    /// The content that a column can have.
+    #[must_use]
+    pub fn content(&self, table: &TableName, column: &str) -> ColumnContent {
+        self.holds.get(&(table.clone(), column.to_owned())).copied().unwrap_or(ColumnContent::Words)
     }
 
     /// The way in which values of a column that refers to another are compared with those there: as that column compares
@@ -127,7 +136,7 @@ const FOREIGN_SQLITE: &str = "SELECT l.schema, l.name, f.\"from\", l.schema, \
 
 /// Those of a partition are those of the whole.
 const FOREIGN_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attname::text, s.nspname::text, t.relname::text, \
-     b.attname::text, CASE k.confdeltype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' ELSE 'no action' END, u.at - 1 \
+     b.attname::text, CASE k.confdeltype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' WHEN 'r' THEN 'restrict' ELSE 'no action' END, u.at - 1 \
      FROM pg_constraint k CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS u (own, other, at) \
      JOIN pg_class p ON p.oid = k.conrelid \
      JOIN pg_class c ON c.oid = CASE WHEN p.relispartition THEN pg_partition_root(p.oid) ELSE p.oid END \
@@ -429,6 +438,7 @@ impl Relations {
                 on_delete: match text(row, 6).as_str() {
                     "cascade" => OnDelete::Cascade,
                     "set null" => OnDelete::SetNull,
+                    "restrict" => OnDelete::Restrict,
                     _ => OnDelete::Refuse,
                 },
             }),

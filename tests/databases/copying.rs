@@ -7,7 +7,7 @@ use mnemoscope::memory::query::Query;
 use mnemoscope::memory::{Entity, Row};
 use mnemoscope::store::Target;
 use serde_json::{Value, json};
-use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
 
 use crate::asking::assert_fits;
 use crate::support::block_on;
@@ -304,6 +304,36 @@ fn values_that_the_target_fills_are_no_difference_and_rows_that_differ_are_named
             let (code, shown, words) = run(folder.path(), &copy);
             assert_eq!(code, Some(6), "{words}");
             assert_eq!(shown["compared"]["case"]["examples"], json!([case]), "{:#}", shown["compared"]["case"]);
+        }
+    });
+}
+
+#[test]
+fn a_value_outside_the_layout_that_a_column_would_change_is_left_out_and_named() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert_eq!(run(folder.path(), &["demo", "demo.db", "--no-console", "--episodes", "20"]).0, Some(0));
+        let demo = Target::File(folder.path().join("demo.db"));
+        let script = "UPDATE agents SET created_at = 'now' WHERE id = (SELECT min(id) FROM agents); \
+             UPDATE subjects SET created_at = x'ff' WHERE id = (SELECT min(id) FROM subjects)";
+        let mut link = sqlite(&folder.path().join("demo.db")).await;
+        sqlx::raw_sql(AssertSqlSafe(script.to_owned())).execute(&mut link).await.expect("odd times");
+        link.close().await.expect("closed");
+        let (targets, _database) = natives(folder.path());
+        for target in &targets {
+            let copy = ["copy", "--from", &place(&demo), "--to", &place(target), "--apply"];
+            let (_, shown, words) = run(folder.path(), &copy);
+            let agents = &shown["compared"]["agent"];
+            assert_eq!((&agents["equal"], &agents["missing"]), (&agents["source"], &json!(0)), "{words} {shown:#}");
+            let Target::Postgres(url) = target else { continue };
+            let mut server = PgConnection::connect(url).await.expect("the server");
+            let empty = "SELECT (SELECT count(*) FROM agents WHERE created_at IS NULL) \
+                 + (SELECT count(*) FROM subjects WHERE created_at IS NULL)";
+            let empty: i64 = sqlx::query_scalar(empty).fetch_one(&mut server).await.expect("a number");
+            assert_eq!(empty, 2);
+            for column in ["agents.created_at", "subjects.created_at"] {
+                assert!(told(&shown).contains(&format!("no place for 1 value of `{column}`")), "{shown:#}");
+            }
         }
     });
 }

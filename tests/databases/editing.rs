@@ -579,7 +579,9 @@ fn a_receipt_says_what_a_trigger_made_of_what_was_written() {
                     "CREATE TRIGGER bends AFTER UPDATE ON memories WHEN new.text = 'asked' BEGIN \
                        UPDATE memories SET text = 'bent' WHERE id = new.id; END; \
                      CREATE TRIGGER swallows AFTER INSERT ON agent_feedback WHEN new.correction = 'gone' BEGIN \
-                       DELETE FROM agent_feedback WHERE id = new.id; END"
+                       DELETE FROM agent_feedback WHERE id = new.id; END; \
+                     CREATE TRIGGER returns AFTER DELETE ON memories WHEN old.id = 'm-2' BEGIN \
+                       INSERT INTO memories (id, kind, text) VALUES (old.id, 'fact', 'b'); END"
                 }
                 Target::Postgres(_) => {
                     "CREATE FUNCTION bend() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF new.text = 'asked' THEN \
@@ -587,10 +589,13 @@ fn a_receipt_says_what_a_trigger_made_of_what_was_written() {
                      CREATE TRIGGER bends BEFORE UPDATE ON memories FOR EACH ROW EXECUTE FUNCTION bend(); \
                      CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
                        DELETE FROM agent_feedback WHERE id = new.id AND new.correction = 'gone'; RETURN NULL; END $$; \
-                     CREATE TRIGGER swallows AFTER INSERT ON agent_feedback FOR EACH ROW EXECUTE FUNCTION swallow()"
+                     CREATE TRIGGER swallows AFTER INSERT ON agent_feedback FOR EACH ROW EXECUTE FUNCTION swallow(); \
+                     CREATE FUNCTION bring() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF old.id = 'm-2' THEN \
+                       INSERT INTO memories (id, kind, text) VALUES (old.id, 'fact', 'b'); END IF; RETURN NULL; END $$; \
+                     CREATE TRIGGER returns AFTER DELETE ON memories FOR EACH ROW EXECUTE FUNCTION bring()"
                 }
             };
-            meddle(&world, &format!("INSERT INTO memories (id, kind, text) VALUES ('m-1', 'fact', 'a'); {triggers}"))
+            meddle(&world, &format!("INSERT INTO memories (id, kind, text) VALUES ('m-1', 'fact', 'a'), ('m-2', 'fact', 'b'); {triggers}"))
                 .await;
             let other = |words: &str| edit(Entity::Memory, "m-1", json!({"text": words}));
             let receipt = done(&world, planned(&world, &other("kept")).await).await;
@@ -607,6 +612,8 @@ fn a_receipt_says_what_a_trigger_made_of_what_was_written() {
             let episode = some_episode(&world).await;
             let gone = feedback::add(&world.store, &episode, &said("thumbs_up", None, Some("gone"))).await;
             told(&applied(gone).await, "1 row of agent_feedback was written and taken away again");
+            let back = planned(&world, &remove(Entity::Memory, &["m-2".to_owned()])).await;
+            told(&applied(back).await, "1 row of memories was taken away and put back");
         }
     });
 }

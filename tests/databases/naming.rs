@@ -1,6 +1,8 @@
 //! Rows whose keys the engine compares in a way of its own, or cannot compare: another case, NULL, a domain. Each change
 //! takes what refers to the rows that go, nothing of anybody else, and an undo brings it back.
 
+use std::process::Output;
+
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
@@ -68,15 +70,19 @@ fn told(world: &World, arguments: &[&str]) -> Value {
 }
 
 fn printed(world: &World, arguments: &[&str]) -> String {
+    let output = ended(world, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn ended(world: &World, arguments: &[&str]) -> Output {
     let folder = tempfile::tempdir().expect("a folder");
     let database = match &world.target {
         Target::File(path) => path.display().to_string(),
         Target::Postgres(url) => url.clone(),
     };
     let output = alone_in(folder.path()).args(["-d", &database, "--format", "json"]).args(arguments).output();
-    let output = output.expect("the program");
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("text")
+    output.expect("the program")
 }
 
 async fn texts(world: &World, sql: &str) -> Vec<String> {
@@ -243,6 +249,59 @@ fn a_child_follows_a_parent_that_is_named_in_another_case() {
         let world = with(Some(small().await), "", script).await.expect("a database");
         assert_erased(&told(&world, &["purge", "zoe-1234", "--apply"]));
         assert_eq!(texts(&world, "SELECT parent_id FROM episodes WHERE id = 'ya-2'").await, ["ya-1"]);
+    });
+}
+
+#[test]
+fn lists_of_rows_that_stay_keep_what_is_no_id() {
+    block_on(async {
+        let script = r#"INSERT INTO memories (id, text) VALUES ('k-1', 't');
+             INSERT INTO memories (id, text, source_ids) VALUES ('q-1', 't', '[5, null,"k-1" , {"z":1.10},"other"]')"#;
+        for world in [Some(small().await), native_on_postgres().await] {
+            let Some(world) = with(world, "", script).await else { continue };
+            let receipt = told(&world, &["remove", "memory", "k-1", "--apply"]);
+            let left = texts(&world, "SELECT CAST(source_ids AS TEXT) FROM memories WHERE id = 'q-1'").await;
+            let left: Value = serde_json::from_str(&left[0]).expect("a list");
+            assert_eq!(left, json!([5, null, {"z": 1.1}, "other"]));
+            told(&world, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+        }
+    });
+}
+
+#[test]
+fn a_row_that_changes_twice_is_counted_once() {
+    block_on(async {
+        let script = r#"INSERT INTO canvas_audit (id, episode_id, canvas_type, action) VALUES ('ca-1', 'zo-1', 'chart', 'present');
+             UPDATE episodes SET canvas_ids = '["ca-1"]', canvas_action_count = 1 WHERE id = 'zo-1'"#;
+        for world in [Some(small().await), native_on_postgres().await] {
+            let Some(world) = with(world, "", script).await else { continue };
+            let receipt = told(&world, &["remove", "canvas_event", "ca-1", "--apply"]);
+            assert_eq!(receipt["counts"]["episodes"], json!({"update": 1}), "{receipt:#}");
+            let left = texts(
+                &world,
+                "SELECT canvas_action_count || ' ' || CAST(canvas_ids AS TEXT) FROM episodes WHERE id = 'zo-1'",
+            )
+            .await;
+            assert_eq!(left, ["0 []"]);
+        }
+    });
+}
+
+#[test]
+fn rows_whose_key_refuses_are_not_removed_along() {
+    block_on(async {
+        let script = "CREATE TABLE invoices (id INTEGER PRIMARY KEY, episode TEXT NOT NULL REFERENCES episodes (id) ON DELETE RESTRICT); \
+             INSERT INTO invoices VALUES (1, 'zo-1')";
+        for world in [Some(small().await), native_on_postgres().await] {
+            let Some(world) = with(world, "", script).await else { continue };
+            let refused = ended(&world, &["remove", "episode", "zo-1", "--apply"]);
+            let words = String::from_utf8_lossy(&refused.stderr);
+            assert!(words.contains("rows of invoices refer to what goes"), "{words}");
+            assert_eq!(refused.status.code(), Some(5));
+            assert_eq!(texts(&world, "SELECT CAST(count(*) AS TEXT) FROM invoices").await, ["1"]);
+            assert_erased(&told(&world, &["purge", "zoe-1234", "--apply"]));
+            assert_eq!(texts(&world, "SELECT CAST(count(*) AS TEXT) FROM invoices").await, ["0"]);
+        }
     });
 }
 

@@ -14,6 +14,7 @@ use crate::memory::Entity;
 use crate::store::Store;
 use crate::store::encode::table_of;
 use crate::store::fetched::FetchedValue;
+use crate::store::relations::{ForeignKey, OnDelete};
 use crate::store::row_list::row_digest;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{Cell, Mutation, RowWatch, StoredRows, TableName};
@@ -92,6 +93,13 @@ pub async fn hanging_on(
             lost.rows.table.title()
         )));
     }
+    if let Some(table) = refused(store, &graph, &referring) {
+        return Err(ChangeError::Refused(format!(
+            "rows of {} refer to what goes, and their foreign key refuses that it goes: delete these rows first, or change \
+             its ON DELETE RESTRICT",
+            table.title()
+        )));
+    }
     let follows = &store.recognised().erasure.follows;
     let followed = |table: &TableName| follows.iter().any(|other: &TableKey| *other == key_of(table));
     let mut out = RowsGoing { referring, ..RowsGoing::default() };
@@ -116,6 +124,24 @@ pub async fn hanging_on(
     }
     graph.check()?;
     Ok(out)
+}
+
+/// A table that no layout knows and whose rows would have to go, although its foreign key refuses that.
+fn refused<'g>(store: &Store, graph: &'g Graph, referring: &[RowWatch]) -> Option<&'g TableName> {
+    let recognised = store.recognised();
+    let is_known = |table: &TableName| {
+        recognised.sources.iter().any(|source| table_of(source) == *table)
+            || recognised.erasure.rules.iter().any(|rule| rule.table == key_of(table))
+    };
+    let is_required = |key: &ForeignKey| {
+        key.columns.iter().all(|column| graph.relations.required.contains(&(key.from.clone(), column.clone())))
+    };
+    let refers = |key: &ForeignKey| {
+        let is_it = |watch: &RowWatch| watch.rows.table == key.from && watch.rows.by == key.columns;
+        referring.iter().any(|watch| is_it(watch) && watch.state.count > 0)
+    };
+    let refuses = graph.relations.foreign.iter().filter(|key| key.on_delete == OnDelete::Restrict && is_required(key));
+    refuses.filter(|key| !is_known(&key.from) && refers(key)).map(|key| &key.from).next()
 }
 
 /// The rows whose columns name those that go, as these columns compare values.
