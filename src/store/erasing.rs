@@ -137,8 +137,8 @@ fn purge(row: &RawRow) -> PurgeSession {
 const NONE: [Param; 0] = [];
 
 impl WriteTransaction<'_> {
-    /// Sees to it that what is deleted in this transaction is overwritten, and triggers run their course. Foreign keys are
-    /// not enforced: a cascade would take rows that no plan names, and each one is checked afterwards.
+    /// Sees to it that what is deleted in this transaction is overwritten. Foreign keys are not enforced: a cascade would take
+    /// rows that no plan names, and each one is checked afterwards.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -146,7 +146,6 @@ impl WriteTransaction<'_> {
         match engine {
             Engine::Sqlite => {
                 self.fetch("PRAGMA secure_delete = ON", &NONE).await?;
-                self.fetch("PRAGMA recursive_triggers = ON", &NONE).await?;
             }
             // A batch may take longer than what a screen waits for.
             Engine::Postgres => self.script("SET LOCAL statement_timeout = 0").await?,

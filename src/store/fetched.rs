@@ -36,6 +36,17 @@ impl FetchedValue {
         }
     }
 
+    /// The digits of a whole number; of a real only where it holds each of them.
+    #[must_use]
+    pub fn whole_number(&self) -> Option<String> {
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        match self {
+            FetchedValue::Integer(number) => Some(number.to_string()),
+            FetchedValue::Real(number) if number.fract() == 0.0 && number.abs() < EXACT => Some(format!("{number:.0}")),
+            _ => None,
+        }
+    }
+
     /// Bytes of a text or a blob; 8 for anything else.
     #[must_use]
     pub fn size(&self) -> usize {

@@ -20,6 +20,7 @@ use super::tally;
 use super::{Store, StoreError};
 use crate::layout::Engine;
 use crate::layout::erase::BoundValue;
+use crate::memory::json;
 
 /// Keys of several columns in one condition: SQLite takes a thousand levels of an expression.
 const KEYS: usize = 200;
@@ -427,9 +428,8 @@ impl Snapshot<'_> {
                 format!("lower({expression}) = lower($1) OR {expression}{bytes} LIKE $2")
             }
             HandlesWanted::Of(ids) => format!("{id} IN ({})", marks(ids, &mut params)),
-            HandlesWanted::Shared { values: [], .. } | HandlesWanted::Holding { words: [], .. } => {
-                return Ok(Vec::new());
-            }
+            HandlesWanted::Shared { values: [], .. } => return Ok(Vec::new()),
+            HandlesWanted::Holding { words: [], whole, .. } if whole.is_empty() => return Ok(Vec::new()),
             HandlesWanted::Shared { values, ids } => {
                 let values = &values[..values.len().min(VALUES)];
                 let values = marks(values, &mut params);
@@ -439,7 +439,7 @@ impl Snapshot<'_> {
         };
         let (limit, filter) = match wanted {
             HandlesWanted::Some(most) => (*most, None),
-            HandlesWanted::Holding { words, ids } => (HANDLES, Some(HoldingFilter::new(words, ids)?)),
+            HandlesWanted::Holding { words, whole, ids } => (HANDLES, Some(HoldingFilter::new(words, whole, ids)?)),
             _ => (HANDLES, None),
         };
         let asked = if filter.is_some() { String::new() } else { format!(" LIMIT {limit}") };
@@ -479,22 +479,28 @@ impl Snapshot<'_> {
     }
 }
 
-/// Lets through ids of other people, and what they are known by, that hold one of some words in any case. It looks for all
-/// words at once.
+/// Lets through ids of other people, and what they are known by, that hold one of some words or are one of some texts, in any
+/// case. It looks for all words at once.
 struct HoldingFilter<'a> {
     words: AhoCorasick,
+    whole: &'a HashSet<String>,
     ids: HashSet<&'a str>,
 }
 
 impl<'a> HoldingFilter<'a> {
-    fn new(words: &[String], ids: &'a [String]) -> Result<Self, StoreError> {
+    fn new(words: &[String], whole: &'a HashSet<String>, ids: &'a [String]) -> Result<Self, StoreError> {
         let words = AhoCorasick::new(words.iter().map(|word| word.to_lowercase()));
         let words = words.map_err(|error| sqlx::Error::InvalidArgument(error.to_string()))?;
-        Ok(HoldingFilter { words, ids: ids.iter().map(String::as_str).collect() })
+        Ok(HoldingFilter { words, whole, ids: ids.iter().map(String::as_str).collect() })
     }
 
     fn lets_through(&self, id: &str, value: &str) -> bool {
-        !self.ids.contains(id) && [id, value].iter().any(|text| self.words.is_match(&text.to_lowercase()))
+        let fits = |text: &str| {
+            let small = text.to_lowercase();
+            self.words.is_match(&small) || self.whole.contains(&small)
+        };
+        let is_listed = || json::listed(value).is_some_and(|values| values.iter().any(|value| fits(value)));
+        !self.ids.contains(id) && (fits(id) || fits(value) || !self.whole.is_empty() && is_listed())
     }
 }
 
@@ -524,10 +530,12 @@ pub enum HandlesWanted<'a> {
         /// Ids of people who may own them.
         ids: &'a [String],
     },
-    /// Those of other people that hold one of some words, as does their id.
+    /// Those of other people that hold one of some words or are one of some texts, as does or is their id.
     Holding {
         /// The words, small where they are ASCII.
         words: &'a [String],
+        /// The texts, small.
+        whole: &'a HashSet<String>,
         /// Ids of people whose handles are left out.
         ids: &'a [String],
     },

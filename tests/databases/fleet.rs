@@ -412,6 +412,25 @@ fn a_short_id_leads_to_nobody_in_another_database() {
 }
 
 #[test]
+fn what_one_database_knows_of_the_person_is_looked_for_in_all() {
+    let fleet = Fleet { folder: tempfile::tempdir().expect("a folder") };
+    block_on(async {
+        fleet.add("a.db", Layout::Atom, "user-ana").await;
+        fleet.add("b.db", Layout::Atom, "user-ana").await;
+    });
+    let named = "SELECT count(*) FROM turn_facts WHERE fact_text LIKE '%ana.ruiz@initech.example%'";
+    let other = "UPDATE users SET email = 'old@initech.example' WHERE id = 'user-ana' RETURNING 1";
+    let plant = "INSERT INTO turn_facts (id, workspace_id, user_id, fact_text, status) \
+                 VALUES ('fact-9', 'space', 'user-ben', 'ask ana.ruiz@initech.example', 'active') RETURNING 1";
+    assert_eq!((fleet.number("b.db", other), fleet.number("b.db", plant)), (1, 1));
+    let file = fleet.file("fleet.toml", &[("a", "a.db"), ("b", "b.db")]);
+    let asked = ["purge", "user-ana", "--fleet", &file, "--account", "erase", "--mentions", "redact", "--apply"];
+    let (code, receipt, words) = fleet.run(&asked);
+    assert_eq!((code, statuses(&receipt)), (Some(0), vec![("a", "verified"), ("b", "verified")]), "{words}");
+    assert_eq!(fleet.number("b.db", named), 0);
+}
+
+#[test]
 fn what_a_database_forgot_of_the_person_must_be_gone_from_its_bytes() {
     let fleet = Fleet { folder: tempfile::tempdir().expect("a folder") };
     block_on(async {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::graph::{Graph, as_text, name, names_owner, within};
 use super::owners::called_after_people;
 use super::plan::PurgePlan;
-use super::taken::{TakenRows, ranges};
+use super::taken::{TakenRows, listed, ranges};
 use crate::change::ChangeError;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::agreeing;
@@ -30,6 +30,7 @@ pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: 
             graph.rules.iter().filter(goes).partition(|rule| rule.of.is_none());
         let names_one = matches!(&owners[..], [rule] if rule.inside.is_whole());
         also_of_others(snapshot, plan, graph, (table, taken), &others).await?;
+        also_listed(snapshot, plan, graph, table, &others).await?;
         let called = if held.is_empty() { Vec::new() } else { called_after_people(snapshot.store, table) };
         if owners.is_empty() && called.is_empty() || names_one && others.is_empty() && !chosen {
             continue;
@@ -77,6 +78,41 @@ async fn also_of_others(
                 "{}: {{#}} {{row that goes hangs|rows that go hang}} on rows of {} that stay, too",
                 table.title(),
                 name(of).title()
+            );
+            plan.effects.push(agreeing(rows, &what));
+        }
+    }
+    Ok(())
+}
+
+/// Says how many rows that stay name rows of a table that go, such as episodes of others the runs that they share.
+async fn also_listed(
+    snapshot: &mut Snapshot<'_>,
+    plan: &mut PurgePlan,
+    graph: &Graph,
+    table: &TableName,
+    parents: &[&BoundRule],
+) -> Result<(), ChangeError> {
+    for link in parents.iter().filter(|r| r.inside.is_whole() && r.also.is_empty() && r.when.is_none()) {
+        let (Some(of), Some(to)) = (link.of.as_ref().map(name), &link.to) else { continue };
+        let Some(key) = graph.relations.keys.get(&of).filter(|key| !key.is_empty() && !key.contains(to)) else {
+            continue;
+        };
+        let going = graph.texts_by(link, &[], 0);
+        let columns: Vec<String> = key.iter().chain([to]).cloned().collect();
+        let wanted = WantedRows { table: &of, columns: &columns, when: None, subject: &[] };
+        let names = |row: &RawRow| {
+            let (raw, key) = row.split_last()?;
+            let named = listed(raw.clone(), false).iter().filter_map(as_text).any(|id| going.contains(&id));
+            (named && !graph.has(&of, key)).then_some(())
+        };
+        let mut rows = 0;
+        snapshot.stream_looked(wanted, names, |_, ()| rows += 1).await?;
+        if rows > 0 {
+            let what = format!(
+                "{}: {{#}} {{row|rows}} of {} that {{stays names|stay name}} rows that go, too",
+                table.title(),
+                of.title()
             );
             plan.effects.push(agreeing(rows, &what));
         }

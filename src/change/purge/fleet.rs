@@ -202,6 +202,21 @@ impl FoundPlan {
     }
 }
 
+impl FoundPlan {
+    /// Addresses and telephone numbers among some handles that the database does not know the person by.
+    fn unknown(&self, handles: &BTreeSet<String>, aliases: &[String]) -> Vec<String> {
+        let own: HashSet<String> =
+            self.handles.iter().map(|h| &h.value).chain(aliases).map(|value| value.to_lowercase()).collect();
+        let reaches = |handle: &&String| matches!(subject::kind_of("alias", handle), "e-mail" | "phone");
+        handles.iter().filter(reaches).filter(|handle| !own.contains(&handle.to_lowercase())).cloned().collect()
+    }
+}
+
+fn with_aliases(options: &PurgeOptions, further: &[String]) -> PurgeOptions {
+    let aliases = options.aliases.iter().chain(further).cloned().collect();
+    PurgeOptions { aliases, ..options.clone() }
+}
+
 /// Makes of a plan the JSON that is printed of it, if anything.
 pub type PrintPlan<'a> = &'a (dyn Fn(PurgePlan) -> io::Result<Option<String>> + Sync);
 
@@ -213,6 +228,8 @@ pub enum FleetPlan {
         plan: Box<FoundPlan>,
         /// The handle.
         by: String,
+        /// Addresses and telephone numbers that other databases know the person by, and this one does not.
+        also: Vec<String>,
     },
     /// An erasure of the person waits there to be resumed, by that handle.
     Begun(String),
@@ -223,6 +240,14 @@ pub enum FleetPlan {
 }
 
 impl FleetPlan {
+    /// The same, of a person who was looked for by further handles.
+    fn also(self, further: Vec<String>) -> Self {
+        match self {
+            FleetPlan::Found { plan, by, .. } => FleetPlan::Found { plan, by, also: further },
+            other => other,
+        }
+    }
+
     fn plan(&self) -> Option<&FoundPlan> {
         match self {
             FleetPlan::Found { plan, .. } => Some(plan),
@@ -335,6 +360,19 @@ impl FleetPlanner<'_> {
             }
         }
         known.extend(plans.iter().flat_map(FleetPlan::telling));
+        for (member, planned) in fleet.members.iter().zip(&mut *plans) {
+            let FleetPlan::Found { plan, by, .. } = &*planned else { continue };
+            let also = plan.unknown(&known, &self.options.aliases);
+            if also.is_empty() {
+                continue;
+            }
+            let options = with_aliases(self.options, &also);
+            let again = FleetPlanner { options: &options, ..*self };
+            *planned = match fleet.open(member).await {
+                Ok(store) => again.plan(member, &store, by).await.also(also),
+                Err(words) => FleetPlan::Failed(UNREACHABLE, words),
+            };
+        }
         known
     }
 
@@ -354,7 +392,8 @@ impl FleetPlanner<'_> {
     ) -> Result<FleetPlan, ChangeError> {
         Ok(match looked? {
             LookedFor::Found(plan) => {
-                FleetPlan::Found { plan: Box::new(FoundPlan::of(*plan, self.print)?), by: given.to_owned() }
+                let plan = Box::new(FoundPlan::of(*plan, self.print)?);
+                FleetPlan::Found { plan, by: given.to_owned(), also: Vec::new() }
             }
             LookedFor::Unknown { named, .. } => match planning::erased_as(store, given).await? {
                 Some(session) if session.is_open() => FleetPlan::Begun(given.to_owned()),
@@ -397,9 +436,10 @@ fn check_decisions(each: &BTreeMap<String, Mentions>, plans: &[FleetPlan]) -> Re
 }
 
 /// The decisions that are about mentions of one database.
-fn of_one(options: &PurgeOptions, plan: &FoundPlan) -> PurgeOptions {
+fn of_one(options: &PurgeOptions, plan: &FoundPlan, also: &[String]) -> PurgeOptions {
     let each = options.each.iter().filter(|(name, _)| plan.met.names.contains(*name));
-    PurgeOptions { each: each.map(|(name, decision)| (name.clone(), *decision)).collect(), ..options.clone() }
+    let each = each.map(|(name, decision)| (name.clone(), *decision)).collect();
+    PurgeOptions { each, ..with_aliases(options, also) }
 }
 
 /// The decisions that are not about mentions of databases where nothing was begun.
@@ -415,7 +455,9 @@ fn of_begun(decisions: &NewDecisions, plans: &[FleetPlan]) -> NewDecisions {
 /// half erased.
 async fn check_holds(fleet: &Fleet, plans: &[FleetPlan], known: &BTreeSet<String>) -> Result<(), ChangeError> {
     for (member, planned) in fleet.members.iter().zip(plans) {
-        let (FleetPlan::Found { .. } | FleetPlan::Begun(_)) = planned else { continue };
+        if let FleetPlan::Failed(..) = planned {
+            continue;
+        }
         // One that cannot be opened any more is not erased from either.
         let Ok(store) = fleet.open(member).await else { continue };
         let own = planned.plan().into_iter().flat_map(|plan| &plan.handles).map(|handle| handle.value.as_str());
@@ -541,9 +583,11 @@ impl FleetRun<'_> {
             (FleetPlan::Begun(by), Ok(store)) => {
                 self.run(member, &store, by, &self.session.options, self.decisions.as_ref()).await
             }
-            (FleetPlan::Found { plan, by }, Ok(store)) => match self.ended(place, Some(&store)).await {
+            (FleetPlan::Found { plan, by, also }, Ok(store)) => match self.ended(place, Some(&store)).await {
                 Some(receipt) if plan.is_empty => member.ended(receipt),
-                _ if self.has_choices => self.run(member, &store, by, &of_one(&self.session.options, plan), None).await,
+                _ if self.has_choices => {
+                    self.run(member, &store, by, &of_one(&self.session.options, plan, also), None).await
+                }
                 _ => member.failed("refused", self.nameless(UNDECIDED)),
             },
             (FleetPlan::Absent(named), Ok(store)) => match self.ended(place, Some(&store)).await {

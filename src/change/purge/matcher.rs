@@ -1,5 +1,10 @@
 //! Finds a person's handles in stored values, through every encoding around them, and the ids of rows that go.
 
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use aho_corasick::AhoCorasick;
+
 use super::column_words::leaf_place;
 use super::hit::{ByteFind, Hit};
 use super::id_set::LostIds;
@@ -9,8 +14,10 @@ use super::scrub;
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
 use crate::memory::mention::{Certainty, HandleShape, MentionFinder, MentionSpan, MentionText, SoughtHandle};
+use crate::memory::sieve::WordSieve;
 use crate::store::container::{self, Change, Contents, Layer, Leaf, LeafKind, Limits, Rewritten, Visitor};
 use crate::store::fetched::FetchedValue;
+use crate::store::proof::needles::base64;
 
 /// Digits from which a number can be told from those that mean something else.
 const LONG_NUMBER: usize = 12;
@@ -70,6 +77,52 @@ impl ValueLook {
 pub struct Matcher {
     finder: MentionFinder,
     rows: RowIds,
+    short: Option<ShortForms>,
+}
+
+/// Bytes of a handle whose encoded form is too short a word to be decoded: in base64, and in hexadecimal digits.
+const SHORT: (RangeInclusive<usize>, RangeInclusive<usize>) = (5..=11, 5..=7);
+/// Letters from which such a form is no word by chance.
+const FORM: usize = 6;
+
+/// Handles of which such forms are looked for, at most.
+const SHORT_HANDLES: usize = 1_000;
+
+/// Short handles as they stand in base64 and in hexadecimal digits.
+#[derive(Debug)]
+struct ShortForms {
+    words: AhoCorasick,
+    sieve: Option<WordSieve>,
+}
+
+impl ShortForms {
+    /// The forms of some handles; none where none of these is short.
+    fn of(handles: &[&PersonHandle]) -> Result<Option<Self>, ChangeError> {
+        let told = |h: &&&PersonHandle| {
+            h.unsearched.is_none() && h.common.is_none() && !matches!(&*h.kind, "session" | "profile")
+        };
+        let spelled =
+            handles.iter().filter(told).take(SHORT_HANDLES).flat_map(|h| [h.value.clone(), h.value.to_lowercase()]);
+        let mut forms: BTreeSet<String> = BTreeSet::new();
+        for text in spelled {
+            if SHORT.0.contains(&text.len()) {
+                forms.extend(base64(text.as_bytes()).into_iter().filter(|form| form.len() >= FORM));
+            }
+            if SHORT.1.contains(&text.len()) {
+                forms.extend([hex::encode(&text), hex::encode_upper(&text)]);
+            }
+        }
+        if forms.is_empty() {
+            return Ok(None);
+        }
+        let words = AhoCorasick::new(&forms).map_err(|error| ChangeError::Failed(error.to_string()))?;
+        let sieve = WordSieve::new(|each| forms.iter().for_each(|form| each(form.as_bytes())));
+        Ok(Some(ShortForms { words, sieve }))
+    }
+
+    fn are_in(&self, text: &str) -> bool {
+        self.sieve.as_ref().is_none_or(|sieve| sieve.may_be_in(text)) && self.words.is_match(text)
+    }
 }
 
 impl Matcher {
@@ -82,8 +135,16 @@ impl Matcher {
         rows: RowIds,
         others: &[String],
     ) -> Result<Self, ChangeError> {
+        let handles: Vec<&PersonHandle> = handles.into_iter().collect();
+        let short = ShortForms::of(&handles)?;
         let finder = MentionFinder::new(handles.into_iter().map(sought), others).map_err(ChangeError::Failed)?;
-        Ok(Matcher { finder, rows })
+        Ok(Matcher { finder, rows, short })
+    }
+
+    /// Whether a text holds what a short handle is in base64 or in hexadecimal digits: too short a word to be decoded.
+    #[must_use]
+    pub fn may_hide(&self, raw: &FetchedValue) -> bool {
+        matches!((raw, &self.short), (FetchedValue::Text(text), Some(short)) if short.are_in(text))
     }
 
     /// Looks for handles in a stored value of a column.
@@ -99,6 +160,11 @@ impl Matcher {
         }
         if let FetchedValue::Integer(number) = raw
             && !self.finder.may_be_number(*number)
+        {
+            return look;
+        }
+        if let FetchedValue::Real(_) = raw
+            && raw.whole_number().is_none()
         {
             return look;
         }
@@ -163,7 +229,7 @@ impl Matcher {
     }
 
     fn leaf(&self, leaf: &Leaf<'_>, column: MentionText) -> Vec<MentionSpan> {
-        let number = leaf.kind == LeafKind::Number;
+        let number = leaf.kind == LeafKind::Number || column.number;
         let place = if leaf.layers.is_empty() { column } else { MentionText::ANY };
         let mut spans = self.finder.find(leaf.text, MentionText { number, ..place });
         if spans.is_empty() {

@@ -115,6 +115,9 @@ pub(super) struct TablePlace<'a> {
     pub keys: &'a Keys,
 }
 
+/// Reason why a value is left as it is that holds the encoded form of a short handle.
+const SHORT_FORM: &str = "a short word is a handle of the person in base64 or hexadecimal digits";
+
 impl TablePlace<'_> {
     /// Looks at a row: at each of its values that may hold something of what is sought, and counts these in `values`. None
     /// when it holds nothing. Rows may be looked at side by side.
@@ -124,14 +127,15 @@ impl TablePlace<'_> {
         let kept = self.account.iter().any(|taken| taken.has(key));
         let mut all = RowLook { goes, kept, ..RowLook::default() };
         for (i, raw) in own.iter().enumerate() {
-            if matches!(raw, FetchedValue::Null | FetchedValue::Real(_)) {
+            if *raw == FetchedValue::Null {
                 continue;
             }
             *values += 1;
             let value = self.look_at(i, raw, !goes && !kept && !self.ours);
             let watched = self.search.watch.and_then(|watch| watch.seen(raw, value.look.bare));
             all.watched.extend(watched.map(|seen| (i, seen)));
-            if self.ours || value.holds() || self.unread(i, raw, &value.look).is_some() {
+            let hides = || !goes && value.look.sightings.is_empty() && self.search.matcher.may_hide(raw);
+            if self.ours || value.holds() || self.unread(i, raw, &value.look).is_some() || hides() {
                 all.noted.push((i, value));
             }
         }
@@ -220,6 +224,10 @@ impl TablePlace<'_> {
             }
             if let Some(why) = self.unread(i, raw, &look) {
                 found.not_looked_into(format!("{}.{}", self.table.title(), self.columns.texts[i].0), why);
+                holds = true;
+            }
+            if !looked.goes && look.sightings.is_empty() && self.search.matcher.may_hide(raw) {
+                found.not_looked_into(format!("{}.{}", self.table.title(), self.columns.texts[i].0), SHORT_FORM);
                 holds = true;
             }
             holds |= !look.sightings.is_empty() || look.rows > 0;
@@ -534,7 +542,7 @@ impl TablePlace<'_> {
         let column = at.column;
         let declared = self.columns.texts[column].1.to_ascii_lowercase();
         let postgres = self.search.about.postgres;
-        if let FetchedValue::Integer(_) = at.raw {
+        if let FetchedValue::Integer(_) | FetchedValue::Real(_) = at.raw {
             return Err("a number stands there alone: the row may go, or stay");
         }
         if postgres && declared.ends_with("[]") && !declared.starts_with("text") && !declared.contains("char") {

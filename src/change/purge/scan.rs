@@ -13,13 +13,15 @@ use super::row_ids::ID_LENGTH;
 use super::scan_findings::ScanFindings;
 use super::sealed::sealed_scratch;
 use super::search::{FoundPlaces, PersonSearch};
+use super::subject::PersonHandle;
 use super::vectors;
 use crate::change::ChangeError;
 use crate::lab::LabError;
 use crate::layout::Engine;
-use crate::memory::mention;
+use crate::memory::mention::{LONG_NUMBER, MentionText};
 use crate::memory::packed::pages::PageStore;
 use crate::store::fetched::{FetchedValue, RawRow};
+use crate::store::relations::ColumnContent;
 use crate::store::row_list::RowList;
 use crate::store::shape::ShapeColumn;
 use crate::store::snapshot::{Snapshot, WantedRows};
@@ -45,7 +47,8 @@ pub async fn everything(
     before: Option<&FoundPlaces>,
     updates: &mut KeptRows,
 ) -> Result<(ScanFindings, FoundPlaces), ChangeError> {
-    let numeric = search.handles.iter().any(|h| &*h.kind == "id" && h.value.parse::<i64>().is_ok());
+    // The most digits of a handle that may stand as a number.
+    let digits = search.handles.iter().filter_map(|handle| digits_of(handle)).max();
     let (keys, key_parts) = keys::find(snapshot, search, before).await?;
     let mut places = FoundPlaces { rows: HashMap::new(), keys: key_parts };
     let room = PageStore::new(FOUND, sealed_scratch);
@@ -58,8 +61,12 @@ pub async fn everything(
     for table in search.graph.relations.tables.clone() {
         let key = search.graph.relations.keys.get(&table).cloned().unwrap_or_default();
         let shape = snapshot.store.shapes().shape(&table).await?;
-        let holds = |c: &&ShapeColumn| {
-            search.graph.relations.holds_words(&table, &c.name) || numeric && looks_personal(&c.name)
+        let holds = |c: &&ShapeColumn| match search.graph.relations.content(&table, &c.name) {
+            ColumnContent::Words => true,
+            ColumnContent::Neither => false,
+            ColumnContent::Number | ColumnContent::Numbers => {
+                digits.is_some_and(|digits| digits >= LONG_NUMBER || looks_personal(&c.name))
+            }
         };
         let texts = |columns: &[ShapeColumn]| -> Vec<(String, String)> {
             columns.iter().filter(holds).map(|c| (c.name.clone(), c.base.clone())).collect()
@@ -121,6 +128,15 @@ pub async fn everything(
     Ok((found, places))
 }
 
+/// Digits of an id or a telephone number that may stand as a number; none of what cannot.
+fn digits_of(handle: &PersonHandle) -> Option<usize> {
+    let is_number = match &*handle.kind {
+        "id" => handle.value.parse::<i64>().is_ok(),
+        kind => kind == "phone",
+    };
+    is_number.then(|| handle.value.bytes().filter(u8::is_ascii_digit).count())
+}
+
 /// Knowledge of columns before they are read.
 struct KnownColumns<'a> {
     /// Those whose values are keys.
@@ -145,6 +161,10 @@ impl<'a> TableTexts<'a> {
         let place = |column: &String| (table.clone(), column.clone());
         let each = |of: &dyn Fn(&String) -> bool| texts.iter().map(|(column, _)| of(column)).collect::<Vec<_>>();
         let vectors = each(&|column| known.vectors.contains(&place(column)));
+        let about = |(column, _): &(String, String)| MentionText {
+            number: search.graph.relations.content(table, column) == ColumnContent::Number,
+            ..place_of(table, column, &search.about.naming)
+        };
         TableTexts {
             required: each(&|column| is_required(snapshot, table, column)),
             ids_only: each(&|column| search.about.ids_only.contains(&place(column))),
@@ -154,7 +174,7 @@ impl<'a> TableTexts<'a> {
             opaque: vectors.iter().map(|is_vector| !known.indexes.contains(table) && !is_vector).collect(),
             vectors,
             agents: each(&|column| search.about.naming.agents.contains(&place(column))),
-            about: texts.iter().map(|(column, _)| place_of(table, column, &search.about.naming)).collect(),
+            about: texts.iter().map(about).collect(),
             stored,
             texts,
         }
@@ -249,7 +269,7 @@ async fn large_objects(
         opaque: vec![false],
         vectors: vec![false],
         agents: vec![false],
-        about: vec![mention::MentionText::default()],
+        about: vec![MentionText::default()],
     };
     let (going, account, columns) = (Vec::new(), Vec::new(), &columns);
     let place = TablePlace { search, table: &table, ours: false, going, account, key: &key, columns, keys };

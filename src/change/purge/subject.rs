@@ -249,8 +249,10 @@ pub async fn resolve(
     }
     let mut subject = PurgeSubject { given: given.to_owned(), ids, handles, too_many, ..PurgeSubject::default() };
     let alike = alike(snapshot, &subject).await?;
+    let of_others: HashSet<String> =
+        alike.iter().flat_map(|(id, value)| [id, value]).map(|v| v.to_lowercase()).collect();
     for handle in subject.handles.iter_mut().filter(|h| &*h.kind != "id" && h.value.len() <= LONGEST) {
-        let is_shared = shared.contains(&handle.value) || is_anothers(handle, &alike);
+        let is_shared = shared.contains(&handle.value) || of_others.contains(&handle.value.to_lowercase());
         if is_too_short(handle) {
             handle.unsearched = Some("too short to tell".to_owned());
         } else if is_shared && is_many(&handle.kind) {
@@ -415,7 +417,7 @@ impl KnownHandles {
 }
 
 /// A more telling word for handles of no kind of their own.
-fn kind_of<'k>(kind: &'k str, value: &str) -> &'k str {
+pub(super) fn kind_of<'k>(kind: &'k str, value: &str) -> &'k str {
     if !matches!(kind, "alias" | "handle") {
         return kind;
     }
@@ -430,12 +432,6 @@ fn kind_of<'k>(kind: &'k str, value: &str) -> &'k str {
 
 fn is_too_short(handle: &PersonHandle) -> bool {
     letters(&handle.value) < if &*handle.kind == "name" { LEAST_OF_NAME } else { LEAST }
-}
-
-/// Whether one of the values that other people are known by is a handle.
-fn is_anothers(handle: &PersonHandle, alike: &BTreeSet<(String, String)>) -> bool {
-    let small = handle.value.to_lowercase();
-    !is_many(&handle.kind) && alike.iter().any(|(_, value)| value.to_lowercase() == small)
 }
 
 /// There may be very many conversations and banks of one person.
@@ -483,18 +479,27 @@ fn words(subject: &PurgeSubject) -> Vec<String> {
     told.flat_map(|handle| forms(handle.value.trim())).collect()
 }
 
-/// Ids of other people, and what they are known by that holds a handle of the person.
+/// Ids of other people, and what they are known by that holds a handle of the person, or is the id of a conversation or bank
+/// of theirs.
 async fn alike(snapshot: &mut Snapshot<'_>, subject: &PurgeSubject) -> Result<BTreeSet<(String, String)>, ChangeError> {
     let words = words(subject);
-    let holding = HandlesWanted::Holding { words: &words, ids: &subject.ids };
+    let many = subject.handles.iter().filter(|handle| is_many(&handle.kind));
+    let whole: HashSet<String> = many.map(|handle| handle.value.to_lowercase()).collect();
+    let holding = HandlesWanted::Holding { words: &words, whole: &whole, ids: &subject.ids };
     let mut found = BTreeSet::new();
-    for handle in snapshot.store.recognised().erasure.handles.clone() {
+    let erasure = snapshot.store.recognised().erasure.clone();
+    for handle in erasure.handles {
         let table = TableName::new(handle.table.0.clone(), handle.table.1.clone());
         // Of conversations and banks only whose they are.
         let known = if is_many(&handle.kind) { BoundValue::Column(handle.id.clone()) } else { handle.value };
         for (id, value) in snapshot.handles(&table, &handle.id, &known, &holding).await? {
             found.extend(values(value).into_iter().map(|value| (id.clone(), value)));
         }
+    }
+    let is_owner = |r: &&BoundRule| r.of.is_none() && r.action != EraseAction::Remove;
+    for rule in erasure.rules.iter().filter(is_owner).filter(|r| r.inside.is_whole()) {
+        let owner = BoundValue::Column(rule.column.clone());
+        found.extend(snapshot.handles(&super::graph::name(&rule.table), &rule.column, &owner, &holding).await?);
     }
     Ok(found)
 }
@@ -507,14 +512,8 @@ async fn others(
     alike: BTreeSet<(String, String)>,
 ) -> Result<Vec<String>, ChangeError> {
     let words = words(subject);
-    let holding = HandlesWanted::Holding { words: &words, ids: &subject.ids };
     let mut found: BTreeSet<String> = alike.into_iter().flat_map(|(id, value)| [id, value]).collect();
     let rules = snapshot.store.recognised().erasure.rules.clone();
-    for rule in rules.iter().filter(|r| r.of.is_none() && r.inside.is_whole() && r.action != EraseAction::Remove) {
-        let owner = BoundValue::Column(rule.column.clone());
-        let named = snapshot.handles(&super::graph::name(&rule.table), &rule.column, &owner, &holding).await?;
-        found.extend(named.into_iter().map(|(id, _)| id));
-    }
     let wanted: HashSet<String> = words.iter().map(|word| folded(word)).collect();
     let (shared, own): (Vec<&PersonHandle>, Vec<_>) = subject.handles.iter().partition(|h| h.common.is_some());
     let own: HashSet<&str> = own.into_iter().map(|handle| handle.value.as_str()).collect();

@@ -107,7 +107,7 @@ impl TakenRows {
     }
 }
 
-fn listed(raw: FetchedValue, is_key: bool) -> Vec<FetchedValue> {
+pub(super) fn listed(raw: FetchedValue, is_key: bool) -> Vec<FetchedValue> {
     let items = match &raw {
         FetchedValue::Null => return Vec::new(),
         FetchedValue::Text(text) if !is_key => json::listed(text),

@@ -250,6 +250,19 @@ impl WordLooks {
     }
 }
 
+/// Digits from which on an id may be meant wherever a number is the same: what is counted or measured hardly has so many.
+pub const LONG_NUMBER: usize = 9;
+/// Digits beyond which a number that is the same as an id or a telephone number is that one: a time in seconds has as many.
+const TELLING_DIGITS: usize = 10;
+
+/// A number without decimals that are zero.
+fn whole_number(text: &str) -> &str {
+    match text.split_once('.') {
+        Some((whole, decimals)) if decimals.bytes().all(|digit| digit == b'0') => whole,
+        _ => text,
+    }
+}
+
 /// Handles that are ready to be looked for.
 #[derive(Debug)]
 pub struct MentionFinder {
@@ -425,18 +438,24 @@ impl MentionFinder {
         !self.numbers.is_empty() || !self.phones.is_empty() && is_long()
     }
 
-    /// A number is the person's where it is about people; a telephone number wherever it can be nothing else.
+    /// A number is the person's where it is about people; an id or a telephone number of many digits everywhere.
     fn number(&self, text: &str, place: MentionText) -> Vec<MentionSpan> {
         let span = |handle, certainty| MentionSpan { handle, start: 0, end: text.len(), certainty };
+        let text = whole_number(text);
+        let certainty = if place.people || text.len() > TELLING_DIGITS { Certainty::Certain } else { A_NUMBER };
         let of_others = |handle: usize| if self.handles[handle].is_shared { OF_OTHERS_TOO } else { Certainty::Certain };
         let tells = |known: KnownHandle| place.holds(known.shape) && (place.exact || known.told.is_certain());
-        let own = self.numbers.get(text).filter(|handle| tells(self.handles[**handle]));
-        if let Some(handle) = own {
-            return vec![span(*handle, of_others(*handle))];
+        if let Some(handle) = self.numbers.get(text) {
+            let known = self.handles[*handle];
+            if tells(known) {
+                return vec![span(*handle, of_others(*handle))];
+            }
+            if text.len() >= LONG_NUMBER && known.shape == HandleShape::Id && known.told.is_certain() {
+                return vec![span(*handle, certainty)];
+            }
         }
         let whole = |phone: &Phone| phone.find(text).iter().any(|(start, end, _)| (*start, *end) == (0, text.len()));
         let called = self.phones.iter().find(|(_, phone)| whole(phone));
-        let certainty = if place.people || text.len() > 10 { Certainty::Certain } else { A_NUMBER };
         called.map(|(handle, _)| span(*handle, certainty.and(of_others(*handle)))).into_iter().collect()
     }
 

@@ -243,7 +243,7 @@ pub enum Rewritten<T> {
     Cannot(Layer),
 }
 
-/// Visits every text of a stored value. SQL NULL and reals hold none; an integer is one number.
+/// Visits every text of a stored value. SQL NULL holds none, nor does a real with decimals; an integer is one number.
 pub fn read(raw: &FetchedValue, limits: Limits, visitor: &mut (impl FnMut(&Leaf<'_>) + ?Sized)) -> Contents {
     let mut look = |leaf: &Leaf<'_>| {
         visitor(leaf);
@@ -256,9 +256,8 @@ pub fn read(raw: &FetchedValue, limits: Limits, visitor: &mut (impl FnMut(&Leaf<
 pub fn rewrite(raw: &FetchedValue, limits: Limits, visitor: &mut dyn Visitor) -> (Rewritten<FetchedValue>, Contents) {
     let mut walk = Walk::new(limits, visitor);
     let (old, edits): (&[u8], _) = match raw {
-        FetchedValue::Null | FetchedValue::Real(_) => return (Rewritten::Unchanged, Contents::default()),
-        FetchedValue::Integer(number) => {
-            let text = number.to_string();
+        FetchedValue::Integer(_) | FetchedValue::Real(_) => {
+            let Some(text) = raw.whole_number() else { return (Rewritten::Unchanged, Contents::default()) };
             let edits = walk.number(&text);
             let (done, contents) = walk.end(text.as_bytes(), edits);
             let number = |bytes: Vec<u8>| {
@@ -269,6 +268,7 @@ pub fn rewrite(raw: &FetchedValue, limits: Limits, visitor: &mut dyn Visitor) ->
             };
             return (done.map(number), contents);
         }
+        FetchedValue::Null => return (Rewritten::Unchanged, Contents::default()),
         FetchedValue::Text(text) => (text.as_bytes(), walk.stored_text(text)),
         FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => (bytes, walk.stored_bytes(bytes)),
     };

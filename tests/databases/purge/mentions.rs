@@ -225,6 +225,113 @@ fn ids_that_are_words_or_numbers_leave_everything_else_as_it_is() {
 }
 
 #[test]
+fn a_conversation_that_is_named_like_somebody_else_leaves_theirs_alone() {
+    block_on(async {
+        for name in ["keeper-a", "Kim Keeper", "kim@keeper.example", "owner-b"] {
+            let world = native(20).await;
+            world
+                .run(&format!(
+                    "INSERT INTO subjects (id, name) VALUES ('ann-1', 'Ann Lee Prieto'); \
+                     INSERT INTO subjects (id, name, handles) VALUES ('keeper-a', 'Kim Keeper', '[\"kim@keeper.example\"]'); \
+                     INSERT INTO episodes (id, user_id, session_id, title, status) VALUES \
+                     ('own', 'ann-1', '{name}', 'hers', 'success'), ('theirs', 'keeper-a', 's-9', '{name} called', 'success'), \
+                     ('more', 'owner-b', 's-8', 'a note', 'success')"
+                ))
+                .await;
+            let before = world.dump().await;
+            let (_, receipt) = world.purge("ann-1", &everything()).await.expect("a receipt");
+            assert!(receipt["status"].as_str().is_some_and(|status| status.starts_with("verified")), "{receipt:#}");
+            let after = world.dump().await;
+            for (table, rows) in before.iter().filter(|(table, _)| matches!(table.as_str(), "episodes" | "subjects")) {
+                let gone: Vec<&String> = rows.iter().filter(|row| !after[table].contains(row)).collect();
+                assert_eq!(gone.len(), 1, "{name}: rows of {table} are not what they were: {gone:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn the_encoded_form_of_a_short_handle_is_told() {
+    block_on(async {
+        for (word, told) in [("aGFuYS5ob2x0", true), ("Basic eDpoYW5hLmhvbHQ6eg==", true), ("aGFuYS5ob2x", false)] {
+            let world = native(20).await;
+            world
+                .run(&format!(
+                    "INSERT INTO subjects (id, name) VALUES ('hana.holt', 'Hana Holt-Prieto'); \
+                     INSERT INTO memories (id, user_id, text) VALUES ('own', 'hana.holt', 'hers {word}'), \
+                     ('theirs', 'keeper-a', 'a token: {word}')"
+                ))
+                .await;
+            let (_, receipt) = world.purge("hana.holt", &everything()).await.expect("a receipt");
+            let words = "memories.text: 1 value was left as it is: a short word is a handle";
+            assert_eq!(receipt["disclosures"].to_string().contains(words), told, "{word}: {receipt:#}");
+        }
+    });
+}
+
+#[test]
+fn a_run_that_an_episode_of_somebody_else_names_too_is_told() {
+    block_on(async {
+        let world = native(20).await;
+        world
+            .run(
+                "INSERT INTO subjects (id, name) VALUES ('ann-1', 'Ann Lee Prieto'); \
+                 INSERT INTO episodes (id, user_id, title, status, execution_ids) VALUES \
+                 ('own', 'ann-1', 'hers', 'success', '[\"run-ann-77\"]'), \
+                 ('theirs', 'keeper-a', 'a note', 'success', '[\"run-0\", \"run-ann-77\"]'); \
+                 INSERT INTO workflow_events (id, run_id, kind) VALUES ('we-1', 'run-ann-77', 'STEP_STARTED')",
+            )
+            .await;
+        let (plan, _) = world.purge("ann-1", &everything()).await.expect("a receipt");
+        let told = "workflow_events: 1 row of episodes that stays names rows that go, too";
+        assert!(plan["effects"].to_string().contains(told), "{plan:#}");
+    });
+}
+
+#[test]
+fn a_trigger_that_touches_its_own_row_lets_an_erasure_pass() {
+    block_on(async {
+        let world = native(20).await;
+        world
+            .run(
+                "CREATE TRIGGER touched AFTER UPDATE ON memories BEGIN \
+                 UPDATE memories SET updated_at = '2026-01-01T00:00:00Z' WHERE id = new.id; END; \
+                 INSERT INTO subjects (id, name) VALUES ('ann-1', 'Ann Lee Prieto'); \
+                 INSERT INTO memories (id, user_id, text) VALUES ('own', 'ann-1', 'hers'), ('m-9', 'keeper-a', 'ask Ann Lee Prieto')",
+            )
+            .await;
+        let (_, receipt) = world.purge("ann-1", &everything()).await.expect("a receipt");
+        assert!(receipt["status"].as_str().is_some_and(|status| status.starts_with("verified")), "{receipt:#}");
+        assert_eq!(world.texts("SELECT text FROM memories WHERE id = 'm-9'").await, ["ask [erased]"]);
+    });
+}
+
+#[test]
+fn a_number_of_many_digits_is_found_whatever_type_holds_it() {
+    block_on(async {
+        for world in worlds().await {
+            world
+                .run(
+                    "CREATE TABLE calls (id integer PRIMARY KEY, peer double precision, line bigint, note text); \
+                     INSERT INTO calls (id, peer) VALUES (1, 442079460025), (2, 442079460026), (3, 0.25); \
+                     INSERT INTO calls (id, line) VALUES (4, 442079460025), (5, 442079460026); \
+                     INSERT INTO calls (id, note) VALUES (6, '{\"p\": 442079460025.0}'), (7, '{\"p\": 442079460025.5}')",
+                )
+                .await;
+            let aliases = vec!["+44 20 7946 0025".to_owned()];
+            let options = PurgeOptions { aliases, ..everything() };
+            let (_, receipt) = world.purge("user-ana", &options).await.expect("a receipt");
+            assert!(receipt["status"].as_str().is_some_and(|status| status.starts_with("verified")), "{receipt:#}");
+            let told = receipt["disclosures"].to_string();
+            for column in ["line", "note", "peer"] {
+                let wanted = format!("calls.{column} is outside the layout: 1 value names the person");
+                assert!(told.contains(&wanted), "{receipt:#}");
+            }
+        }
+    });
+}
+
+#[test]
 fn what_the_trail_kept_of_rows_with_short_ids_goes_with_them() {
     block_on(async {
         what_the_trail_kept_goes("id TEXT NOT NULL PRIMARY KEY").await;
