@@ -253,7 +253,7 @@ fn a_conversation_that_is_named_like_somebody_else_leaves_theirs_alone() {
 #[test]
 fn the_encoded_form_of_a_short_handle_is_told() {
     block_on(async {
-        for (word, told) in [("aWRhLnZvc3M5", true), ("Basic eDppZGEudm9zczk6eg==", true), ("aWRhLnZvc3M", false)] {
+        for (word, told) in [("aWRhLnZvc3M5", true), ("/u/aWRhLnZvc3M5/in", true), ("aWRhLnZvc3M", false)] {
             let world = native(20).await;
             world
                 .run(&format!(
