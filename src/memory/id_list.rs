@@ -53,47 +53,70 @@ pub fn without(text: Option<&str>, id: &str) -> Result<Option<String>, String> {
 }
 
 /// A JSON list or an array in which texts came and went until it holds the wanted ones in their order; what it holds beside texts
-/// stays. None where it is neither, or its own texts are in another order.
+/// stays. None where it is neither.
 #[must_use]
 pub fn relisted(text: &str, wanted: &[&str]) -> Option<String> {
     let is_array = text.starts_with('{');
     let items = if is_array { array_items(text).ok()? } else { pieces(text)? };
     let text_of = |item: &&str| if is_array { array_text(item) } else { serde_json::from_str::<String>(item).ok() };
     let texts: Vec<Option<String>> = items.iter().map(text_of).collect();
-    let known: HashSet<&str> = texts.iter().flatten().map(String::as_str).collect();
-    let stays: HashSet<&str> = wanted.iter().copied().filter(|text| known.contains(text)).collect();
-    let mut next = wanted.iter().copied().peekable();
-    let mut becomes: Vec<Option<&str>> = Vec::with_capacity(items.len());
-    for text in &texts {
-        becomes.push(match text.as_deref() {
-            // What is no text.
-            None => Some(""),
-            Some(text) if stays.contains(text) => Some(next.next_if(|wanted| *wanted == text)?),
-            // Another one comes in its place.
-            Some(_) => next.next_if(|wanted| !stays.contains(wanted)),
-        });
-    }
+    let (becomes, used) = places(&texts, wanted);
     let spelled = |id: &str| if is_array { array_item(id) } else { serde_json::Value::from(id).to_string() };
+    let start_of = |item: &str| item.as_ptr() as usize - text.as_ptr() as usize;
+    let parting = match items[..] {
+        _ if is_array => ",",
+        [.., before, last] => &text[start_of(before) + before.len()..start_of(last)],
+        _ => ", ",
+    };
     let mut list = String::from(&text[..=text.find(['[', '{'])?]);
     let (mut end, mut kept) = (list.len(), false);
-    for ((item, text_of), becomes) in items.iter().zip(&texts).zip(&becomes) {
-        let start = item.as_ptr() as usize - text.as_ptr() as usize;
-        let Some(new) = becomes else {
-            end = start + item.len();
-            continue;
-        };
-        // With the comma before it, unless it is the first now.
-        let gap = &text[end..start];
-        list.push_str(if kept || !gap.contains(',') { gap } else { "" });
-        let is_same = text_of.as_deref().is_none_or(|text| text == *new);
-        list.push_str(&if is_same { (*item).to_owned() } else { spelled(new) });
-        (end, kept) = (start + item.len(), true);
+    for ((item, own), becomes) in items.iter().zip(&texts).zip(&becomes) {
+        let start = start_of(item);
+        if let Some(new) = becomes {
+            // With the comma before it, unless it is the first now.
+            let gap = &text[end..start];
+            list.push_str(if kept || !gap.contains(',') { gap } else { "" });
+            let is_same = own.as_deref().is_none_or(|own| own == *new);
+            list.push_str(&if is_same { (*item).to_owned() } else { spelled(new) });
+            kept = true;
+        }
+        end = start + item.len();
+    }
+    for new in &wanted[used..] {
+        list.push_str(if kept { parting } else { "" });
+        list.push_str(&spelled(new));
+        kept = true;
     }
     list.push_str(&text[end..]);
-    for new in next {
-        list = if is_array { array_with(Some(&list), new) } else { with(Some(&list), new) }.ok()?;
-    }
     Some(list)
+}
+
+/// For each text of a list the wanted one in its place: itself where it stays, or one that is new. Where those that stay are in
+/// another order, one after the other. Also how many of the wanted ones have a place.
+fn places<'w>(texts: &[Option<String>], wanted: &[&'w str]) -> (Vec<Option<&'w str>>, usize) {
+    let known: HashSet<&str> = texts.iter().flatten().map(String::as_str).collect();
+    let stays: HashSet<&str> = wanted.iter().copied().filter(|text| known.contains(text)).collect();
+    let (mut at, mut in_order) = (0, true);
+    let ordered = |text: &Option<String>| {
+        let next = wanted.get(at).copied();
+        let place = match text.as_deref() {
+            None => return Some(""),
+            Some(text) if stays.contains(text) => {
+                in_order &= next == Some(text);
+                next
+            }
+            Some(_) => next.filter(|wanted| !stays.contains(wanted)),
+        };
+        at += usize::from(place.is_some());
+        place
+    };
+    let becomes = texts.iter().map(ordered).collect();
+    if in_order {
+        return (becomes, at);
+    }
+    let mut next = wanted.iter().copied();
+    let becomes = texts.iter().map(|text| if text.is_some() { next.next() } else { Some("") }).collect();
+    (becomes, wanted.len() - next.len())
 }
 
 /// The elements of a JSON list as they are spelled.
@@ -235,13 +258,17 @@ mod tests {
             (r#"[5, null,"k" , {"z":1.10},"other"]"#, &["other"][..], Some(r#"[5, null , {"z":1.10},"other"]"#)),
             (r#"[5,"k"]"#, &["heir"], Some(r#"[5,"heir"]"#)),
             (r#"["k","m", "k2"]"#, &["heir", "m"], Some(r#"["heir","m"]"#)),
+            ("[]", &["a", "b"], Some(r#"["a", "b"]"#)),
             (r#"["k", 7]"#, &[], Some("[7]")),
             (r#"["a","b"]"#, &["a", "b", "c"], Some(r#"["a","b","c"]"#)),
             (r#"["a"]"#, &[], Some("[]")),
             (r#"["\u0061", "b"]"#, &["a"], Some(r#"["\u0061"]"#)),
             ("{a,NULL,b}", &["b"], Some("{NULL,b}")),
             ("{a,b}", &["x y", "b"], Some(r#"{"x y",b}"#)),
-            (r#"["a","b"]"#, &["b", "a"], None),
+            (r#"["a",5,"b"]"#, &["b", "a"], Some(r#"["b",5,"a"]"#)),
+            (r#"["k",5,"m"]"#, &["m", "k"], Some(r#"["m",5,"k"]"#)),
+            (r#"["a",5,"a"]"#, &["a"], Some(r#"["a",5]"#)),
+            (r#"["a",5,"a"]"#, &["x", "a", "y"], Some(r#"["x",5,"a","y"]"#)),
             (r#"["a""#, &["b"], None),
             ("a, b", &["b"], None),
         ] {

@@ -240,18 +240,14 @@ pub(super) fn takes(engine: Engine, declared: &str, raw: &FetchedValue) -> bool 
     };
     if engine == Engine::Sqlite {
         // A text that looks like a number becomes that number.
-        let is_number = || text.trim().parse::<f64>().is_ok_and(f64::is_finite);
-        let plain = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-        let is_spelled_so = || {
-            plain.parse::<i64>().is_ok_and(|number| number.to_string() == plain)
-                || plain.parse::<f64>().is_ok_and(|number| number.to_string() == plain)
-        };
         let turns =
             affinity(declared).is_some_and(|affinity| affinity != "TEXT") && matches!(raw, FetchedValue::Text(_));
-        return !turns || !is_number() || is_spelled_so();
+        let is_number = || text.trim().parse::<f64>().is_ok_and(f64::is_finite);
+        return !turns || !is_number() || is_plain(&text);
     }
     match PgType::of(declared) {
-        PgType::Text | PgType::Array | PgType::Bytes | PgType::Place => !text.contains('\0'),
+        PgType::Text => !text.contains('\0') && limit(declared).is_none_or(|most| text.chars().count() <= most),
+        PgType::Array | PgType::Bytes | PgType::Place => true,
         PgType::Uuid => uuid::Uuid::parse_str(&text).is_ok(),
         PgType::Integer => match declared {
             "smallint" => text.parse::<i16>().is_ok(),
@@ -259,13 +255,27 @@ pub(super) fn takes(engine: Engine, declared: &str, raw: &FetchedValue) -> bool 
             _ => text.parse::<i64>().is_ok(),
         },
         PgType::Number => holds_number(declared, &text),
-        PgType::Boolean => matches!(text.as_str(), "0" | "1" | "true" | "false" | "t" | "f"),
+        PgType::Boolean => {
+            const WORDS: [&str; 12] = ["t", "true", "y", "yes", "on", "1", "f", "false", "n", "no", "off", "0"];
+            WORDS.contains(&text.trim().to_ascii_lowercase().as_str())
+        }
         PgType::Json => serde_json::from_str::<&RawValue>(&text).is_ok() && !text.contains("\\u0000"),
+        PgType::Timestamptz | PgType::Timestamp if matches!(text.trim(), "infinity" | "-infinity") => true,
         PgType::Timestamptz => holds_time(&text).is_some(),
-        PgType::Timestamp if declared == "date" => text.len() == 10 && holds_time(&text).is_some(),
+        PgType::Timestamp if declared == "date" => {
+            holds_time(&text).is_some_and(|utc| utc.contains("T00:00:00.000000"))
+        }
         // Its zone is left out.
-        PgType::Timestamp => holds_time(&text).is_some_and(|utc| utc.get(..16) == text.replace(' ', "T").get(..16)),
+        PgType::Timestamp => holds_time(&text).is_some_and(|utc| {
+            let bare = text.replace(' ', "T");
+            bare.len() <= 10 || utc.get(..16) == bare.get(..16)
+        }),
     }
+}
+
+/// Letters that a column of texts takes at most.
+fn limit(declared: &str) -> Option<usize> {
+    declared.starts_with("character").then(|| declared.split_once('(')?.1.trim_end_matches(')').parse().ok()).flatten()
 }
 
 /// The canonical spelling of a time that loses nothing by it.
@@ -275,20 +285,27 @@ fn holds_time(text: &str) -> Option<String> {
     time::canonical(text).filter(|_| digits <= 6)
 }
 
+/// Whether a number is spelled as an engine spells it, so that its text tells no more than the number.
+fn is_plain(text: &str) -> bool {
+    let Ok(number) = text.parse::<f64>() else { return false };
+    let plain = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };
+    // As PostgreSQL writes powers of ten.
+    let power = text.split_once('e').is_some_and(|(_, power)| power.len() > 2 && power.starts_with(['+', '-']));
+    power || number.to_string() == plain || text.parse::<i64>().is_ok_and(|number| number.to_string() == text)
+}
+
 /// Whether a column of numbers holds each digit of one.
 fn holds_number(declared: &str, text: &str) -> bool {
-    let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    let is_number = text.parse::<f64>().is_ok_and(f64::is_finite);
-    let scale = declared.split_once('(').map(|(_, limits)| limits.trim_end_matches(')'));
-    is_number
-        && match scale {
-            None if declared == "numeric" => true,
-            None => text.parse::<f64>().is_ok_and(|number| number.to_string() == text || decimals == 0),
-            Some(limits) => {
-                let scale = limits.split_once(',').map_or(Ok(0), |(_, scale)| scale.trim().parse::<usize>());
-                scale.is_ok_and(|scale| decimals <= scale)
-            }
-        }
+    let Ok(number) = text.trim().parse::<f64>() else { return false };
+    let Some((_, limits)) = declared.split_once('(') else {
+        return declared == "numeric" || !number.is_finite() || text.contains(['e', 'E']) || is_plain(text);
+    };
+    let mut limits =
+        limits.trim_end_matches(')').split(',').map(|limit| limit.trim().parse::<usize>().unwrap_or_default());
+    let (precision, scale) = (limits.next().unwrap_or_default(), limits.next().unwrap_or_default());
+    let (whole, decimals) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+    let digits = whole.trim_start_matches(['+', '-', '0']).len();
+    decimals.trim_end_matches('0').len() <= scale && digits + scale <= precision && number.is_finite()
 }
 
 /// Values up to which a statement keeps its numbered placeholders.
@@ -344,7 +361,11 @@ mod tests {
     fn a_column_takes_what_it_neither_changes_nor_refuses() {
         let text = |text: &str| FetchedValue::Text(text.to_owned());
         for (declared, takes, not) in [
-            ("INTEGER", &["5", "-7", "words", "1.5", "1.50"][..], &["007", "1e3", " 5", "12345678901234567890.5"][..]),
+            (
+                "INTEGER",
+                &["5", "-7", "words", "1.5", "1.50", "5e-05", "1e+15"][..],
+                &["007", "1e3", " 5", "12345678901234567890.5"][..],
+            ),
             ("TEXT", &["007", "1e3"], &[]),
         ] {
             for value in takes {
@@ -358,19 +379,20 @@ mod tests {
             (
                 "timestamp with time zone",
                 &["2026-02-04T10:00:00.000001Z", "2026-02-04 10:00:00+02"][..],
-                &["now", "infinity", "04/05/2026", "2026-02-04T10:00:00.0000001Z", ""][..],
+                &["now", "04/05/2026", "2026-02-04T10:00:00.0000001Z", ""][..],
             ),
             (
                 "timestamp without time zone",
-                &["2026-02-04T10:00:00Z", "2026-02-04 10:00"],
+                &["2026-02-04T10:00:00Z", "2026-02-04 10:00", "2026-02-04", "infinity"],
                 &["2026-02-04T10:00:00+05:00"],
             ),
-            ("date", &["2026-02-04"], &["2026-02-04T10:00Z"]),
-            ("numeric(4,2)", &["1.23"], &["1.239", "x"]),
-            ("numeric", &["12345678901234567890.123456789"], &["Infinity"]),
-            ("double precision", &["0.1", "5"], &["0.1234567890123456789"]),
+            ("date", &["2026-02-04", "2026-02-04 00:00:00"], &["2026-02-04T10:00Z"]),
+            ("character varying(3)", &["abc"], &["abcd"]),
+            ("numeric(4,2)", &["1.23", "1.230", "-12"], &["1.239", "12345", "x"]),
+            ("numeric", &["12345678901234567890.123456789", "NaN"], &["x"]),
+            ("double precision", &["0.1", "5", "1.50", "1.5e3", "NaN"], &["0.1234567890123456789"]),
             ("integer", &["5"], &["2147483648", "5.0"]),
-            ("boolean", &["1", "false"], &["yes"]),
+            ("boolean", &["1", "false", "Yes"], &["2"]),
             ("jsonb", &["{}", "[1]"], &["{", "'a'"]),
             ("text", &["now"], &["a\0b"]),
         ] {

@@ -302,7 +302,10 @@ pub fn keep_others(image: &Image, texts: &Value, cells: &mut [(String, Cell)]) {
     let wanted: Vec<&str> = texts.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for (name, cell) in cells {
         let Some(old) = image.get(name) else { continue };
-        if let Some(new) = text_of(old).and_then(|old| id_list::relisted(old, &wanted)) {
+        let Cell::Is(usual) = &*cell else { continue };
+        let begins = |text: &str| text.trim_start().chars().next();
+        let is_alike = text_of(old).zip(text_of(usual)).is_some_and(|(old, usual)| begins(old) == begins(usual));
+        if let Some(new) = text_of(old).filter(|_| is_alike).and_then(|old| id_list::relisted(old, &wanted)) {
             *cell = Cell::Is(match old {
                 FetchedValue::Bytes(_) => FetchedValue::Bytes(new.into_bytes()),
                 _ => FetchedValue::Text(new),

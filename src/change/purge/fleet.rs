@@ -182,7 +182,8 @@ pub struct FoundPlan {
     pub counts: Counts,
     /// JSON of the plan as it is printed; none where it is not.
     pub printed: Option<String>,
-    /// Handles of the person there.
+    /// Ids and handles of the person there.
+    ids: Vec<String>,
     handles: Vec<PersonHandle>,
     /// Decisions about mentions that are there.
     met: Met,
@@ -194,6 +195,7 @@ impl FoundPlan {
     fn of(plan: PurgePlan, print: PrintPlan<'_>) -> Result<Self, ChangeError> {
         Ok(FoundPlan {
             counts: plan.counts.clone(),
+            ids: plan.subject.ids.clone(),
             handles: plan.subject.handles.clone(),
             met: plan.met.clone(),
             is_empty: plan.is_empty() && plan.redacts.is_empty(),
@@ -207,9 +209,18 @@ impl FoundPlan {
     fn unknown(&self, handles: &BTreeSet<String>, aliases: &[String]) -> Vec<String> {
         let own: HashSet<String> =
             self.handles.iter().map(|h| &h.value).chain(aliases).map(|value| value.to_lowercase()).collect();
-        let reaches = |handle: &&String| matches!(subject::kind_of("alias", handle), "e-mail" | "phone");
-        handles.iter().filter(reaches).filter(|handle| !own.contains(&handle.to_lowercase())).cloned().collect()
+        handles
+            .iter()
+            .filter(|handle| reaches(handle))
+            .filter(|handle| !own.contains(&handle.to_lowercase()))
+            .cloned()
+            .collect()
     }
+}
+
+/// Whether a handle is an address or a telephone number by its own letters: a number alone may be an id.
+fn reaches(handle: &str) -> bool {
+    handle.contains('@') || handle.starts_with('+')
 }
 
 fn with_aliases(options: &PurgeOptions, further: &[String]) -> PurgeOptions {
@@ -368,10 +379,12 @@ impl FleetPlanner<'_> {
             }
             let options = with_aliases(self.options, &also);
             let again = FleetPlanner { options: &options, ..*self };
-            *planned = match fleet.open(member).await {
-                Ok(store) => again.plan(member, &store, by).await.also(also),
-                Err(words) => FleetPlan::Failed(UNREACHABLE, words),
-            };
+            let Ok(store) = fleet.open(member).await else { continue };
+            let found = again.plan(member, &store, by).await;
+            // What leads to somebody else there is no handle of the person there.
+            if found.plan().is_some_and(|further| further.ids == plan.ids) {
+                *planned = found.also(also);
+            }
         }
         known
     }
@@ -461,7 +474,10 @@ async fn check_holds(fleet: &Fleet, plans: &[FleetPlan], known: &BTreeSet<String
         // One that cannot be opened any more is not erased from either.
         let Ok(store) = fleet.open(member).await else { continue };
         let own = planned.plan().into_iter().flat_map(|plan| &plan.handles).map(|handle| handle.value.as_str());
-        check_held(&store, own.chain(known.iter().map(String::as_str)))
+        // Where nobody is known, an id of another database may be somebody else's.
+        let is_absent = matches!(planned, FleetPlan::Absent(_));
+        let known = known.iter().map(String::as_str).filter(|handle| !is_absent || reaches(handle));
+        check_held(&store, own.chain(known))
             .await
             .map_err(|error| ChangeError::Refused(format!("{}: {error}; nothing was erased anywhere", member.label)))?;
     }

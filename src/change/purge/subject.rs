@@ -248,20 +248,22 @@ pub async fn resolve(
         long.unsearched = Some(format!("it has {} bytes, and at most {LONGEST} can be looked for", long.value.len()));
     }
     let mut subject = PurgeSubject { given: given.to_owned(), ids, handles, too_many, ..PurgeSubject::default() };
-    let alike = alike(snapshot, &subject).await?;
-    let of_others: HashSet<String> =
-        alike.iter().flat_map(|(id, value)| [id, value]).map(|v| v.to_lowercase()).collect();
+    let (alike, owners) = alike(snapshot, &subject).await?;
+    let small = |text: &String| text.to_lowercase();
+    let values: HashSet<String> = alike.iter().map(|(_, value)| small(value)).collect();
+    let ids: HashSet<String> = alike.iter().map(|(id, _)| small(id)).chain(owners.iter().map(small)).collect();
     for handle in subject.handles.iter_mut().filter(|h| &*h.kind != "id" && h.value.len() <= LONGEST) {
-        let is_shared = shared.contains(&handle.value) || of_others.contains(&handle.value.to_lowercase());
+        let (many, small) = (is_many(&handle.kind), handle.value.to_lowercase());
+        let is_shared = shared.contains(&handle.value) || values.contains(&small) || many && ids.contains(&small);
         if is_too_short(handle) {
             handle.unsearched = Some("too short to tell".to_owned());
-        } else if is_shared && is_many(&handle.kind) {
+        } else if is_shared && many {
             handle.unsearched = Some(OTHERS_TOO.to_owned());
         } else if is_shared {
             handle.common = Some(OTHERS_TOO.to_owned());
         }
     }
-    subject.others = others(snapshot, &subject, alike).await?;
+    subject.others = others(snapshot, &subject, alike, owners).await?;
     subject.near = near_of(snapshot, &subject).await?;
     Ok(subject)
 }
@@ -417,7 +419,7 @@ impl KnownHandles {
 }
 
 /// A more telling word for handles of no kind of their own.
-pub(super) fn kind_of<'k>(kind: &'k str, value: &str) -> &'k str {
+fn kind_of<'k>(kind: &'k str, value: &str) -> &'k str {
     if !matches!(kind, "alias" | "handle") {
         return kind;
     }
@@ -480,8 +482,11 @@ fn words(subject: &PurgeSubject) -> Vec<String> {
 }
 
 /// Ids of other people, and what they are known by that holds a handle of the person, or is the id of a conversation or bank
-/// of theirs.
-async fn alike(snapshot: &mut Snapshot<'_>, subject: &PurgeSubject) -> Result<BTreeSet<(String, String)>, ChangeError> {
+/// of theirs; and owners of rows who are named so.
+async fn alike(
+    snapshot: &mut Snapshot<'_>,
+    subject: &PurgeSubject,
+) -> Result<(BTreeSet<(String, String)>, BTreeSet<String>), ChangeError> {
     let words = words(subject);
     let many = subject.handles.iter().filter(|handle| is_many(&handle.kind));
     let whole: HashSet<String> = many.map(|handle| handle.value.to_lowercase()).collect();
@@ -496,12 +501,14 @@ async fn alike(snapshot: &mut Snapshot<'_>, subject: &PurgeSubject) -> Result<BT
             found.extend(values(value).into_iter().map(|value| (id.clone(), value)));
         }
     }
+    let mut owners = BTreeSet::new();
     let is_owner = |r: &&BoundRule| r.of.is_none() && r.action != EraseAction::Remove;
     for rule in erasure.rules.iter().filter(is_owner).filter(|r| r.inside.is_whole()) {
         let owner = BoundValue::Column(rule.column.clone());
-        found.extend(snapshot.handles(&super::graph::name(&rule.table), &rule.column, &owner, &holding).await?);
+        let named = snapshot.handles(&super::graph::name(&rule.table), &rule.column, &owner, &holding).await?;
+        owners.extend(named.into_iter().map(|(id, _)| id));
     }
-    Ok(found)
+    Ok((found, owners))
 }
 
 /// Finds the values by which other people are known and that hold a handle of the person; the ids of these people
@@ -510,9 +517,10 @@ async fn others(
     snapshot: &mut Snapshot<'_>,
     subject: &PurgeSubject,
     alike: BTreeSet<(String, String)>,
+    owners: BTreeSet<String>,
 ) -> Result<Vec<String>, ChangeError> {
     let words = words(subject);
-    let mut found: BTreeSet<String> = alike.into_iter().flat_map(|(id, value)| [id, value]).collect();
+    let mut found: BTreeSet<String> = alike.into_iter().flat_map(|(id, value)| [id, value]).chain(owners).collect();
     let rules = snapshot.store.recognised().erasure.rules.clone();
     let wanted: HashSet<String> = words.iter().map(|word| folded(word)).collect();
     let (shared, own): (Vec<&PersonHandle>, Vec<_>) = subject.handles.iter().partition(|h| h.common.is_some());

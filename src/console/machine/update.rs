@@ -255,7 +255,8 @@ impl Model {
     /// Whether a key with alt is `esc` and that key: terminals send both alike, and over a slow line both arrive at once.
     fn is_esc_and(&self, key: Key) -> bool {
         let tells = self.context.changing.releases;
-        key.alt && !tells && self.overlays.is_empty() && self.meaning(&[key]) == KeyMeaning::Nothing
+        let is_letter = matches!(key.code, Code::Char(_));
+        key.alt && is_letter && !tells && self.overlays.is_empty() && self.meaning(&[key]) == KeyMeaning::Nothing
     }
 
     /// Closes what is open over the screen, as `esc` does; where nothing is, or somebody insists, ends the console.
