@@ -337,7 +337,7 @@ fn depths(parents: &[Option<usize>]) -> Vec<Generation> {
     depths.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// Says which stored columns have no place here.
+/// Takes out what stored columns hold that has no place here, and says so.
 fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &TableShape, rows: &mut [NewRow]) {
     let (table, engine) = (table_of(source).title(), draft.store.engine());
     let mut lost: BTreeMap<String, usize> = BTreeMap::new();
@@ -348,7 +348,7 @@ fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &TableShape,
         let takes = |name: &str, raw: &FetchedValue| {
             shape.column(name).is_some_and(|column| is_own || column.takes(engine, raw))
         };
-        let from = surplus.table.clone().unwrap_or_default();
+        let from = surplus.table.as_deref().unwrap_or_default();
         surplus.hidden.retain(|(name, raw)| {
             let is_kept = same && takes(name, raw);
             if !is_kept && *raw != FetchedValue::Null {

@@ -333,11 +333,12 @@ pub fn alternatives(entity: Entity, text: &str) -> Vec<&str> {
     const OR: &str = " or ";
     let text = text.trim();
     let text = text.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')).unwrap_or(text);
-    let begins = |rest: &str| {
-        let known = |said: Expression<'_>| entity.column(said.name).is_some();
-        Expression::parse(rest.split(OR).next().unwrap_or(rest)).is_ok_and(known)
-    };
-    parts_between(text, OR, begins)
+    parts_between(text, OR, |rest| begins_condition(rest, OR, |name| entity.column(name).is_some()))
+}
+
+/// Whether a condition on a column that is known ends before the next joint.
+fn begins_condition(rest: &str, joint: &str, known: impl Fn(&str) -> bool) -> bool {
+    Expression::parse(rest.split(joint).next().unwrap_or(rest)).is_ok_and(|said| known(said.name))
 }
 
 /// Refuses a condition that one of some words joins to another one, of a column that is known: it would be part of the value.
@@ -347,10 +348,7 @@ pub fn alternatives(entity: Entity, text: &str) -> Vec<&str> {
 pub fn check_joined(text: &str, joints: &[&'static str], known: impl Fn(&str) -> bool) -> Result<(), FilterError> {
     for joint in joints {
         let between = format!(" {joint} ");
-        let begins = |rest: &str| {
-            let next = rest.split(&between).next().unwrap_or(rest);
-            Expression::parse(next.trim_start_matches('(')).is_ok_and(|said| known(said.name))
-        };
+        let begins = |rest: &str| begins_condition(rest.trim_start_matches('('), &between, &known);
         if parts_between(text, &between, begins).len() > 1 {
             return Err(FilterError::Joined { joint });
         }

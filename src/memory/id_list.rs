@@ -1,5 +1,5 @@
-//! Changes a stored list of ids by one id and leaves every other character as its writer spelled it: JSON lists, and
-//! arrays as PostgreSQL spells them.
+//! Changes ids of a stored list and leaves every other character as its writer spelled it: JSON lists, and arrays as
+//! PostgreSQL spells them.
 
 use std::collections::HashSet;
 
@@ -10,18 +10,9 @@ use serde_json::value::RawValue;
 /// # Errors
 /// Why the text is no list that can be added to.
 pub fn with(text: Option<&str>, id: &str) -> Result<String, String> {
-    let id = serde_json::Value::from(id).to_string();
-    let Some(text) = text.filter(|t| t.trim() != "null") else { return Ok(format!("[{id}]")) };
-    let places = elements(text)?;
-    let Some((_, end)) = places.last() else {
-        let open = text.find('[').map_or(0, |i| i + 1);
-        return Ok(format!("{}{id}{}", &text[..open], &text[open..]));
-    };
-    let parting = match places[..] {
-        [.., (_, before), (start, _)] => &text[before..start],
-        _ => ", ",
-    };
-    Ok(format!("{}{parting}{id}{}", &text[..*end], &text[*end..]))
+    let text = text.filter(|t| t.trim() != "null").unwrap_or("[]");
+    let items = elements(text)?;
+    Ok(respelled(text, &items, &as_they_are(&items), [json_item(id)]))
 }
 
 /// The list without an id, wherever it is in it; none when it is not there.
@@ -30,26 +21,8 @@ pub fn with(text: Option<&str>, id: &str) -> Result<String, String> {
 /// Why the text is no list.
 pub fn without(text: Option<&str>, id: &str) -> Result<Option<String>, String> {
     let Some(text) = text.filter(|t| t.trim() != "null") else { return Ok(None) };
-    let places = elements(text)?;
-    let is_id = |(start, end): &(usize, usize)| {
-        serde_json::from_str::<String>(&text[*start..*end]).is_ok_and(|element| element == id)
-    };
-    let (Some(first), Some(last)) = (places.first(), places.last()) else { return Ok(None) };
-    let mut left = String::with_capacity(text.len());
-    left.push_str(&text[..first.0]);
-    let (mut found, mut kept) = (false, false);
-    for (position, place) in places.iter().enumerate() {
-        if is_id(place) {
-            found = true;
-            continue;
-        }
-        // With the comma before it, unless it is the first now.
-        let from = if kept { places[position - 1].1 } else { place.0 };
-        left.push_str(&text[from..place.1]);
-        kept = true;
-    }
-    left.push_str(&text[last.1..]);
-    Ok(found.then_some(left))
+    let items = elements(text)?;
+    Ok(left(text, &items, |item| json_text(item).as_deref() == Some(id)))
 }
 
 /// A JSON list or an array in which texts came and went until it holds the wanted ones in their order; what it holds beside texts
@@ -57,38 +30,66 @@ pub fn without(text: Option<&str>, id: &str) -> Result<Option<String>, String> {
 #[must_use]
 pub fn relisted(text: &str, wanted: &[&str]) -> Option<String> {
     let is_array = text.starts_with('{');
-    let items = if is_array { array_items(text).ok()? } else { pieces(text)? };
-    let text_of = |item: &&str| if is_array { array_text(item) } else { serde_json::from_str::<String>(item).ok() };
+    let items = if is_array { array_items(text) } else { elements(text) }.ok()?;
+    let text_of = |item: &&str| if is_array { array_text(item) } else { json_text(item) };
     let texts: Vec<Option<String>> = items.iter().map(text_of).collect();
     let (becomes, used) = places(&texts, wanted);
-    let spelled = |id: &str| if is_array { array_item(id) } else { serde_json::Value::from(id).to_string() };
-    let start_of = |item: &str| item.as_ptr() as usize - text.as_ptr() as usize;
-    let parting = match items[..] {
-        _ if is_array => ",",
-        [.., before, last] => &text[start_of(before) + before.len()..start_of(last)],
+    let spelled = |id: &&str| if is_array { array_item(id) } else { json_item(id) };
+    let mut kept: Vec<Option<String>> = Vec::with_capacity(items.len());
+    for ((item, own), new) in items.iter().zip(&texts).zip(becomes) {
+        let is_same = |new: &str| own.as_deref().is_none_or(|own| own == new);
+        kept.push(new.map(|new| if is_same(new) { (*item).to_owned() } else { spelled(&new) }));
+    }
+    Some(respelled(text, &items, &kept, wanted[used..].iter().map(spelled)))
+}
+
+/// A list or an array whose elements became others or went, and got `more` behind the last one; all else as it was spelled.
+fn respelled<S: AsRef<str>>(
+    text: &str,
+    items: &[&str],
+    becomes: &[Option<S>],
+    more: impl IntoIterator<Item = String>,
+) -> String {
+    let place = |item: &str| {
+        let start = item.as_ptr() as usize - text.as_ptr() as usize;
+        start..start + item.len()
+    };
+    let open = text.find(['[', '{']).map_or(0, |at| at + 1);
+    let begin = items.first().map_or(open, |first| place(first).start);
+    let parting = match items {
+        [.., before, last] => &text[place(before).end..place(last).start],
+        _ if text.starts_with('{') => ",",
         _ => ", ",
     };
-    let mut list = String::from(&text[..=text.find(['[', '{'])?]);
-    let (mut end, mut kept) = (list.len(), false);
-    for ((item, own), becomes) in items.iter().zip(&texts).zip(&becomes) {
-        let start = start_of(item);
+    let mut list = text[..begin].to_owned();
+    let (mut end, mut kept) = (begin, false);
+    for (item, becomes) in items.iter().zip(becomes) {
+        let place = place(item);
         if let Some(new) = becomes {
             // With the comma before it, unless it is the first now.
-            let gap = &text[end..start];
-            list.push_str(if kept || !gap.contains(',') { gap } else { "" });
-            let is_same = own.as_deref().is_none_or(|own| own == *new);
-            list.push_str(&if is_same { (*item).to_owned() } else { spelled(new) });
+            list.push_str(if kept { &text[end..place.start] } else { "" });
+            list.push_str(new.as_ref());
             kept = true;
         }
-        end = start + item.len();
+        end = place.end;
     }
-    for new in &wanted[used..] {
+    for new in more {
         list.push_str(if kept { parting } else { "" });
-        list.push_str(&spelled(new));
+        list.push_str(&new);
         kept = true;
     }
     list.push_str(&text[end..]);
-    Some(list)
+    list
+}
+
+/// The list or array without the elements that go; none when none of them does.
+fn left(text: &str, items: &[&str], goes: impl Fn(&str) -> bool) -> Option<String> {
+    let becomes: Vec<Option<&str>> = items.iter().map(|item| (!goes(item)).then_some(*item)).collect();
+    becomes.contains(&None).then(|| respelled(text, items, &becomes, []))
+}
+
+fn as_they_are<'t>(items: &[&'t str]) -> Vec<Option<&'t str>> {
+    items.iter().copied().map(Some).collect()
 }
 
 /// For each text of a list the wanted one in its place: itself where it stays, or one that is new. Where those that stay are in
@@ -119,20 +120,14 @@ fn places<'w>(texts: &[Option<String>], wanted: &[&'w str]) -> (Vec<Option<&'w s
     (becomes, wanted.len() - next.len())
 }
 
-/// The elements of a JSON list as they are spelled.
-fn pieces(text: &str) -> Option<Vec<&str>> {
-    Some(elements(text).ok()?.into_iter().map(|(start, end)| &text[start..end]).collect())
-}
-
 /// The array with an id added at its end. `None` (SQL NULL) and `{}` are empty.
 ///
 /// # Errors
 /// Why the text is no array of one dimension.
 pub fn array_with(text: Option<&str>, id: &str) -> Result<String, String> {
-    let mut items = text.map_or_else(|| Ok(Vec::new()), array_items)?;
-    let quoted = array_item(id);
-    items.push(&quoted);
-    Ok(format!("{{{}}}", items.join(",")))
+    let text = text.unwrap_or("{}");
+    let items = array_items(text)?;
+    Ok(respelled(text, &items, &as_they_are(&items), [array_item(id)]))
 }
 
 /// The array without an id, wherever it is in it; none when it is not there.
@@ -140,9 +135,9 @@ pub fn array_with(text: Option<&str>, id: &str) -> Result<String, String> {
 /// # Errors
 /// As [`array_with`].
 pub fn array_without(text: Option<&str>, id: &str) -> Result<Option<String>, String> {
-    let items = text.map_or_else(|| Ok(Vec::new()), array_items)?;
-    let kept: Vec<&str> = items.iter().copied().filter(|item| array_text(item).as_deref() != Some(id)).collect();
-    Ok((kept.len() < items.len()).then(|| format!("{{{}}}", kept.join(","))))
+    let Some(text) = text else { return Ok(None) };
+    let items = array_items(text)?;
+    Ok(left(text, &items, |item| array_text(item).as_deref() == Some(id)))
 }
 
 /// The texts of an array; NULL elements are left out.
@@ -151,6 +146,14 @@ pub fn array_without(text: Option<&str>, id: &str) -> Result<Option<String>, Str
 /// As [`array_with`].
 pub fn array_texts(text: &str) -> Result<Vec<String>, String> {
     Ok(array_items(text)?.into_iter().filter_map(array_text).collect())
+}
+
+fn json_item(id: &str) -> String {
+    serde_json::Value::from(id).to_string()
+}
+
+fn json_text(item: &str) -> Option<String> {
+    serde_json::from_str(item).ok()
 }
 
 /// An element as it is in an array: in quotes, which the server takes off where they are not needed.
@@ -200,19 +203,14 @@ fn array_items(text: &str) -> Result<Vec<&str>, String> {
     Ok(items)
 }
 
-/// Finds the position of each element of a JSON list.
-fn elements(text: &str) -> Result<Vec<(usize, usize)>, String> {
+/// The elements of a JSON list as they are spelled.
+fn elements(text: &str) -> Result<Vec<&str>, String> {
     let strict: Result<Vec<&RawValue>, _> = serde_json::from_str(text);
     let list = strict.map_err(|_| {
         let problems = super::json::read_list(Some(text)).problems;
         problems.into_iter().next().unwrap_or_else(|| "not strict JSON".to_owned())
     })?;
-    let base = text.as_ptr() as usize;
-    let place = |element: &&RawValue| {
-        let start = element.get().as_ptr() as usize - base;
-        (start, start + element.get().len())
-    };
-    Ok(list.iter().map(place).collect())
+    Ok(list.into_iter().map(RawValue::get).collect())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub mod bulk;
 mod bytes_in_columns;
 pub mod catalog;
 pub mod codec;
+mod column_fit;
 pub mod companion;
 pub mod connect;
 pub mod container;

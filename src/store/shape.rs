@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::dialect::{self, PgType, quote};
+use super::dialect::{PgType, quote};
 use super::fetched::{self, FetchedValue, Param, RawRow, row_size};
 use super::row_number::{free_name_sql, has_key_index, hidden, is_numbered};
 use super::stored::{Image, ROW, ReadState, StateReading, StoredRows, TableName};
@@ -37,12 +37,6 @@ pub struct ShapeColumn {
 }
 
 impl ShapeColumn {
-    /// Whether it stores a value of another database as it is, as far as the value tells.
-    #[must_use]
-    pub fn takes(&self, engine: Engine, raw: &FetchedValue) -> bool {
-        dialect::takes(engine, &self.base, raw)
-    }
-
     /// Whether values that differ in the case of their letters alone are the same.
     #[must_use]
     pub fn folds_case(&self) -> bool {

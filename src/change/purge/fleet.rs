@@ -185,6 +185,8 @@ pub struct FoundPlan {
     /// Ids and handles of the person there.
     ids: Vec<String>,
     handles: Vec<PersonHandle>,
+    /// Addresses and telephone numbers that only other databases know the person by, with which it was made.
+    also: Vec<String>,
     /// Decisions about mentions that are there.
     met: Met,
     /// Nothing goes, and nothing changes.
@@ -197,14 +199,13 @@ impl FoundPlan {
             counts: plan.counts.clone(),
             ids: plan.subject.ids.clone(),
             handles: plan.subject.handles.clone(),
+            also: Vec::new(),
             met: plan.met.clone(),
             is_empty: plan.is_empty() && plan.redacts.is_empty(),
             printed: print(plan).map_err(|error| ChangeError::Failed(error.to_string()))?,
         })
     }
-}
 
-impl FoundPlan {
     /// Addresses and telephone numbers among some handles that the database does not know the person by.
     fn unknown(&self, handles: &BTreeSet<String>, aliases: &[String]) -> Vec<String> {
         let own: HashSet<String> =
@@ -239,8 +240,6 @@ pub enum FleetPlan {
         plan: Box<FoundPlan>,
         /// The handle.
         by: String,
-        /// Addresses and telephone numbers that other databases know the person by, and this one does not.
-        also: Vec<String>,
     },
     /// An erasure of the person waits there to be resumed, by that handle.
     Begun(String),
@@ -251,14 +250,6 @@ pub enum FleetPlan {
 }
 
 impl FleetPlan {
-    /// The same, of a person who was looked for by further handles.
-    fn also(self, further: Vec<String>) -> Self {
-        match self {
-            FleetPlan::Found { plan, by, .. } => FleetPlan::Found { plan, by, also: further },
-            other => other,
-        }
-    }
-
     fn plan(&self) -> Option<&FoundPlan> {
         match self {
             FleetPlan::Found { plan, .. } => Some(plan),
@@ -380,10 +371,12 @@ impl FleetPlanner<'_> {
             let options = with_aliases(self.options, &also);
             let again = FleetPlanner { options: &options, ..*self };
             let Ok(store) = fleet.open(member).await else { continue };
-            let found = again.plan(member, &store, by).await;
             // What leads to somebody else there is no handle of the person there.
-            if found.plan().is_some_and(|further| further.ids == plan.ids) {
-                *planned = found.also(also);
+            if let FleetPlan::Found { plan: mut further, by } = again.plan(member, &store, by).await
+                && further.ids == plan.ids
+            {
+                further.also = also;
+                *planned = FleetPlan::Found { plan: further, by };
             }
         }
         known
@@ -405,8 +398,7 @@ impl FleetPlanner<'_> {
     ) -> Result<FleetPlan, ChangeError> {
         Ok(match looked? {
             LookedFor::Found(plan) => {
-                let plan = Box::new(FoundPlan::of(*plan, self.print)?);
-                FleetPlan::Found { plan, by: given.to_owned(), also: Vec::new() }
+                FleetPlan::Found { plan: Box::new(FoundPlan::of(*plan, self.print)?), by: given.to_owned() }
             }
             LookedFor::Unknown { named, .. } => match planning::erased_as(store, given).await? {
                 Some(session) if session.is_open() => FleetPlan::Begun(given.to_owned()),
@@ -448,11 +440,11 @@ fn check_decisions(each: &BTreeMap<String, Mentions>, plans: &[FleetPlan]) -> Re
     found().try_for_each(|plan| decide::check_possible(&plan.met))
 }
 
-/// The decisions that are about mentions of one database.
-fn of_one(options: &PurgeOptions, plan: &FoundPlan, also: &[String]) -> PurgeOptions {
+/// The options for one database: the decisions that are about its mentions, and what else it is searched for.
+fn of_one(options: &PurgeOptions, plan: &FoundPlan) -> PurgeOptions {
     let each = options.each.iter().filter(|(name, _)| plan.met.names.contains(*name));
     let each = each.map(|(name, decision)| (name.clone(), *decision)).collect();
-    PurgeOptions { each, ..with_aliases(options, also) }
+    PurgeOptions { each, ..with_aliases(options, &plan.also) }
 }
 
 /// The decisions that are not about mentions of databases where nothing was begun.
@@ -599,11 +591,9 @@ impl FleetRun<'_> {
             (FleetPlan::Begun(by), Ok(store)) => {
                 self.run(member, &store, by, &self.session.options, self.decisions.as_ref()).await
             }
-            (FleetPlan::Found { plan, by, also }, Ok(store)) => match self.ended(place, Some(&store)).await {
+            (FleetPlan::Found { plan, by }, Ok(store)) => match self.ended(place, Some(&store)).await {
                 Some(receipt) if plan.is_empty => member.ended(receipt),
-                _ if self.has_choices => {
-                    self.run(member, &store, by, &of_one(&self.session.options, plan, also), None).await
-                }
+                _ if self.has_choices => self.run(member, &store, by, &of_one(&self.session.options, plan), None).await,
                 _ => member.failed("refused", self.nameless(UNDECIDED)),
             },
             (FleetPlan::Absent(named), Ok(store)) => match self.ended(place, Some(&store)).await {

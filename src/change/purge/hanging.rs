@@ -140,8 +140,10 @@ fn refused<'g>(store: &Store, graph: &'g Graph, referring: &[RowWatch]) -> Optio
         let is_it = |watch: &RowWatch| watch.rows.table == key.from && watch.rows.by == key.columns;
         referring.iter().any(|watch| is_it(watch) && watch.state.count > 0)
     };
-    let refuses = graph.relations.foreign.iter().filter(|key| key.on_delete == OnDelete::Restrict && is_required(key));
-    refuses.filter(|key| !is_known(&key.from) && refers(key)).map(|key| &key.from).next()
+    let refuses = |key: &&ForeignKey| {
+        key.on_delete == OnDelete::Restrict && is_required(key) && !is_known(&key.from) && refers(key)
+    };
+    graph.relations.foreign.iter().find(refuses).map(|key| &key.from)
 }
 
 /// The rows whose columns name those that go, as these columns compare values.

@@ -163,11 +163,6 @@ impl Matcher {
         {
             return look;
         }
-        if let FetchedValue::Real(_) = raw
-            && raw.whole_number().is_none()
-        {
-            return look;
-        }
         let contents = container::read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
             if is_hidden(leaf) {
                 look.rows += self.new_rows(leaf).count();

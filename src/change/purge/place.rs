@@ -50,6 +50,8 @@ struct LookedValue {
     parts: Vec<Hit>,
     /// It may hold ids of rows that go; said of rows that stay.
     refers: bool,
+    /// It holds the encoded form of a short handle, and names nobody otherwise; said of rows that stay.
+    hides: bool,
 }
 
 impl LookedValue {
@@ -131,11 +133,11 @@ impl TablePlace<'_> {
                 continue;
             }
             *values += 1;
-            let value = self.look_at(i, raw, !goes && !kept && !self.ours);
+            let mut value = self.look_at(i, raw, !goes && !kept && !self.ours);
             let watched = self.search.watch.and_then(|watch| watch.seen(raw, value.look.bare));
             all.watched.extend(watched.map(|seen| (i, seen)));
-            let hides = || !goes && value.look.sightings.is_empty() && self.search.matcher.may_hide(raw);
-            if self.ours || value.holds() || self.unread(i, raw, &value.look).is_some() || hides() {
+            value.hides = !goes && value.look.sightings.is_empty() && self.search.matcher.may_hide(raw);
+            if self.ours || value.holds() || value.hides || self.unread(i, raw, &value.look).is_some() {
                 all.noted.push((i, value));
             }
         }
@@ -162,7 +164,7 @@ impl TablePlace<'_> {
         let mut look = matcher.look(raw, self.columns.about[i]);
         if look.whole && self.columns.agents[i] {
             (look.whole, look.sightings) = (false, Vec::new());
-            return LookedValue { look, parts: Vec::new(), refers: false };
+            return LookedValue { look, parts: Vec::new(), refers: false, hides: false };
         }
         let (look, parts) = match raw {
             FetchedValue::Text(vector) if self.columns.texts[i].1 == "tsvector" => {
@@ -183,7 +185,7 @@ impl TablePlace<'_> {
         };
         let named = || scrub::opened(raw).ok().flatten().is_some_and(|opened| self.refers(i, &opened));
         let refers = stays && (look.rows > 0 || named());
-        LookedValue { look, parts, refers }
+        LookedValue { look, parts, refers, hides: false }
     }
 
     /// Reason why bytes of a value were not looked into, where that is worth mentioning.
@@ -215,7 +217,7 @@ impl TablePlace<'_> {
                 self.columns.vectors[i],
             );
         }
-        for (i, LookedValue { mut look, parts, refers }) in looked.noted {
+        for (i, LookedValue { mut look, parts, refers, hides }) in looked.noted {
             let raw = &values[i];
             let is_key = look.whole || self.columns.keyed[i] || self.columns.ids_only[i];
             if matches!(raw, FetchedValue::Text(text) if !is_key && self.keys.kept.contains(text)) {
@@ -226,7 +228,7 @@ impl TablePlace<'_> {
                 found.not_looked_into(format!("{}.{}", self.table.title(), self.columns.texts[i].0), why);
                 holds = true;
             }
-            if !looked.goes && look.sightings.is_empty() && self.search.matcher.may_hide(raw) {
+            if hides {
                 found.not_looked_into(format!("{}.{}", self.table.title(), self.columns.texts[i].0), SHORT_FORM);
                 holds = true;
             }

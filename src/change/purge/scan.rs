@@ -18,7 +18,7 @@ use super::vectors;
 use crate::change::ChangeError;
 use crate::lab::LabError;
 use crate::layout::Engine;
-use crate::memory::mention::{LONG_NUMBER, MentionText};
+use crate::memory::mention::{MANY_DIGITS, MentionText};
 use crate::memory::packed::pages::PageStore;
 use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::relations::ColumnContent;
@@ -65,7 +65,7 @@ pub async fn everything(
             ColumnContent::Words => true,
             ColumnContent::Neither => false,
             ColumnContent::Number | ColumnContent::Numbers => {
-                digits.is_some_and(|digits| digits >= LONG_NUMBER || looks_personal(&c.name))
+                digits.is_some_and(|digits| digits >= MANY_DIGITS || looks_personal(&c.name))
             }
         };
         let texts = |columns: &[ShapeColumn]| -> Vec<(String, String)> {

@@ -251,7 +251,7 @@ impl WordLooks {
 }
 
 /// Digits from which on an id may be meant wherever a number is the same: what is counted or measured hardly has so many.
-pub const LONG_NUMBER: usize = 9;
+pub const MANY_DIGITS: usize = 9;
 /// Digits beyond which a number that is the same as an id or a telephone number is that one: a time in seconds has as many.
 const TELLING_DIGITS: usize = 10;
 
@@ -450,7 +450,7 @@ impl MentionFinder {
             if tells(known) {
                 return vec![span(*handle, of_others(*handle))];
             }
-            if text.len() >= LONG_NUMBER && known.shape == HandleShape::Id && known.told.is_certain() {
+            if text.len() >= MANY_DIGITS && known.shape == HandleShape::Id && known.told.is_certain() {
                 return vec![span(*handle, certainty)];
             }
         }

@@ -136,7 +136,7 @@ const POSTGRES: &str = "WITH RECURSIVE stored AS (SELECT c.oid, c.relname, c.rel
        ORDER BY i.indrelid, i.indisprimary DESC, i.indexrelid), \
      leaf AS (SELECT p.root, p.inner_to, CASE \
          WHEN (t.typname IN ('int2', 'int4', 'int8', 'numeric') OR t.typname = 'float8' AND NOT p.inner_to) AND t.typnamespace = 'pg_catalog'::regnamespace THEN 'number' \
-         WHEN t.typname = 'float8' AND p.inner_to OR t.typname IN ('bool', 'float4', 'money', 'date', 'time', 'timetz', 'timestamp', 'timestamptz', \
+         WHEN t.typname IN ('bool', 'float4', 'float8', 'money', 'date', 'time', 'timetz', 'timestamp', 'timestamptz', \
            'interval', 'bit', 'varbit', 'oid', 'tid', 'xid', 'xid8', 'cid', 'point', 'line', 'lseg', 'box', 'path', \
            'polygon', 'circle', 'pg_lsn') AND t.typnamespace = 'pg_catalog'::regnamespace \
            OR t.typname IN ('vector', 'halfvec', 'sparsevec') AND EXISTS (SELECT 1 FROM pg_depend d \
