@@ -35,7 +35,6 @@ const ACCEPTED: &str = "accepted.jsonl";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnchorSpot {
     place: String,
-    #[serde(default)]
     identity: Identity,
 }
 

@@ -51,10 +51,8 @@ pub struct KeptUndo {
     /// Changes that restore what was, in the order in which they are to be made.
     pub inverses: Vec<InverseMutation>,
     /// Rows that the undo writes to the memory's own trail.
-    #[serde(default)]
     pub trail: Vec<Mutation>,
-    /// Rows that the undo of the undo writes there. Entries of earlier versions have none.
-    #[serde(default)]
+    /// Rows that the undo of the undo writes there.
     pub again: Vec<Mutation>,
 }
 
@@ -196,13 +194,7 @@ async fn settle(
 ) -> Result<Option<i64>, ChangeError> {
     match outcome {
         Ok(seq) => Ok(Some(seq)),
-        Err(FailedTransaction::Write(error @ WriteError::Busy(_))) => {
-            if waiting.again().await {
-                Ok(None)
-            } else {
-                Err(waiting.gave_up(&error))
-            }
-        }
+        Err(FailedTransaction::Write(error @ WriteError::Busy(_))) => waiting.again_after(&error).await.map(|()| None),
         // What another process wrote meanwhile may be what is in the way: then what the plan relies on is seen to have moved.
         Err(FailedTransaction::Write(WriteError::Rejected(_))) if waiting.is_first() && waiting.again().await => {
             Ok(None)
@@ -600,11 +592,7 @@ async fn committed(store: &Store, seq: i64, receipt_id: &str) -> Result<bool, Ch
     let mut waiting = WaitingTries::begin();
     loop {
         match under_head(store, &own, waiting.patience()).await {
-            Err(error @ WriteError::Busy(_)) => {
-                if !waiting.again().await {
-                    return Err(waiting.gave_up(&error));
-                }
-            }
+            Err(error @ WriteError::Busy(_)) => waiting.again_after(&error).await?,
             Err(error) => return Err(error.into()),
             Ok(writer) => {
                 let entry = store.records().trail(seq - 1, 1).await;

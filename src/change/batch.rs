@@ -118,7 +118,7 @@ impl From<Row> for NewRow {
 pub struct ImportTally {
     /// New ones.
     pub added: usize,
-    /// Rows whose key is there already; they stay as they are.
+    /// Rows whose key is there already, or stood before among the new ones.
     pub present: usize,
 }
 
@@ -154,7 +154,7 @@ pub async fn add_beside(
 pub async fn add_to(
     draft: &mut Draft<'_>,
     source: &BoundSource,
-    mut rows: Vec<NewRow>,
+    rows: Vec<NewRow>,
     owner: Option<&Image>,
 ) -> Result<ImportTally, ChangeError> {
     let (store, entity) = (draft.store, source.entity);
@@ -175,14 +175,37 @@ pub async fn add_to(
         let (table, id) = (table_of(source).title(), odd.row.id());
         return Err(ChangeError::Usage(format!("{table}: the id `{id}` is no JSON list of {}", parts.join(", "))));
     }
-    let mut seen: HashSet<Vec<String>> = HashSet::new();
+    // Where the first row with a key is among the new ones; none where it is stored.
+    let mut seen: BTreeMap<Vec<String>, Option<usize>> = BTreeMap::new();
     let keys = rows.iter().map(|r| key_of(&r.row).into_iter().map(FetchedValue::Text).collect()).collect();
     for image in store.shapes().images(&StoredRows { table: table_of(source), by: stored_key.clone(), keys }).await? {
-        seen.insert(stored_key.iter().map(|name| text(&image, name)).collect());
+        seen.insert(stored_key.iter().map(|name| text(&image, name)).collect(), None);
     }
-    let before = rows.len();
-    rows.retain(|r| seen.insert(key_of(&r.row)));
-    let tally = ImportTally { added: rows.len(), present: before - rows.len() };
+    let (mut new, mut present, mut contradicting): (Vec<NewRow>, usize, usize) = (Vec::new(), 0, 0);
+    for row in rows {
+        match seen.entry(key_of(&row.row)) {
+            Entry::Vacant(place) => {
+                place.insert(Some(new.len()));
+                new.push(row);
+            }
+            Entry::Occupied(first) => {
+                present += 1;
+                contradicting += usize::from(first.get().is_some_and(|first| new[first].row != row.row));
+            }
+        }
+    }
+    let mut rows = new;
+    let tally = ImportTally { added: rows.len(), present };
+    if contradicting > 0 {
+        draft.disclosures.push(agreeing(
+            contradicting,
+            &format!(
+                "{{#}} {} {{row has the id of an earlier one and says|rows have the ids of earlier ones and say}} something \
+                 else: the first one is taken",
+                entity.title()
+            ),
+        ));
+    }
     if rows.is_empty() {
         return Ok(tally);
     }

@@ -361,7 +361,7 @@ impl<'s> Draft<'s> {
     /// The same, which is full from some size on. What fills it may stop then: it is made again for fewer rows, or refused.
     #[must_use]
     pub fn limited(self) -> Self {
-        Draft { most: Some(FULL), ..self }
+        Draft { most: Some(self.store.plan_room(FULL)), ..self }
     }
 
     /// The same for one row, which cannot go in parts: what stays and names it may be large.
@@ -385,7 +385,7 @@ impl<'s> Draft<'s> {
     /// Whether it is full, or would be with these rows watched and changed.
     pub fn fills_with(&mut self, rows: &StoredRows) -> bool {
         let size = 2 * rows.size();
-        if size > FULL || self.most.is_some_and(|most| self.size + size > most) {
+        if size > self.store.plan_room(FULL) || self.most.is_some_and(|most| self.size + size > most) {
             self.overfill();
         }
         self.is_full()

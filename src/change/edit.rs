@@ -8,10 +8,11 @@ use super::feedback::{addable, writable};
 use super::import::message_hash;
 use super::operation::{FeedbackFields, set_by};
 use super::plan::{ChangeDanger, Plan};
+use super::profile::check_window;
 use super::record::canonical_row;
 use super::reward::trail;
 use super::{ChangeError, batch, feedback, new_id, policy};
-use crate::layout::BoundSource;
+use crate::layout::{BoundSource, StoredAs};
 use crate::memory::text_check::TextOddities;
 use crate::memory::{Entity, Row, text_check, time};
 use crate::recall::keyword;
@@ -149,10 +150,8 @@ fn check(entity: Entity, set: &Map<String, Value>) -> Result<(), ChangeError> {
             return Err(ChangeError::Refused(format!("`{name}` of {} is not set by hand: {why}", entity.title())));
         }
     }
-    if let Some(window) = set.get("window_size").filter(|w| !w.is_null() && w.as_i64().is_none_or(|n| n < 1)) {
-        return Err(ChangeError::Usage(format!(
-            "a window of {window} is a mistake: give 1 or more, or null to keep all"
-        )));
+    if let Some(window) = set.get("window_size") {
+        check_window(window)?;
     }
     match set.get("reward").and_then(Value::as_f64).filter(|r| !(0.0..=1.0).contains(r)) {
         Some(reward) => Err(ChangeError::Usage(format!("a reward is a number from 0 to 1, not {reward}"))),
@@ -311,18 +310,16 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
     }
     let mut draft = Draft::new(store, "supersede", ChangeDanger::Guarded).await?;
     let found = draft.locate(Entity::Memory, id).await?;
-    addable(found.source)?;
-    let stored = |column: &str| plain_column(found.source, column).is_some();
+    writable(found.source)?;
     if found.row.text("status") == Some(SUPERSEDED) || found.row.get("metadata")["superseded_by"].is_string() {
         return Err(ChangeError::Refused(format!(
             "memory {id} is superseded already: supersede the one that followed it"
         )));
     }
-    let has_place = stored("metadata") || stored("status") && stored("source_ids");
-    if !has_place {
+    if !marks_superseded(found.source) {
         return Err(ChangeError::Refused(format!(
             "{} has no place to mark a memory as superseded and to link the two: neither `metadata`, nor `status` with \
-             `source_ids`",
+             `source_ids` as a list",
             table_of(found.source).title()
         )));
     }
@@ -331,6 +328,7 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
     if text != id && store.row(Entity::Memory, text).await?.is_some() {
         return superseded_by(draft, &found, text).await;
     }
+    addable(found.source)?;
     let mut new = found.row.clone();
     let new_key = new_key(found.source, id);
     new.set("id", Value::from(new_key.clone()));
@@ -342,7 +340,7 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
     mark(&mut draft, &found, &new_key).await?;
     let mut row = batch::NewRow::from(new);
     for column in ["created_at", "updated_at"] {
-        if stored(column)
+        if plain_column(found.source, column).is_some()
             && let Some(column) = Entity::Memory.column(column)
         {
             row = row.at_once(column.name);
@@ -364,6 +362,13 @@ fn new_key(source: &BoundSource, beside: &str) -> String {
         Some((_, others)) => others.iter().cloned().chain([Value::from(new_id())]).collect::<Value>().to_string(),
         None => new_id(),
     }
+}
+
+/// Whether a source has a place to mark a memory as superseded and to link the two.
+pub(super) fn marks_superseded(source: &BoundSource) -> bool {
+    let stored = |column: &str| plain_column(source, column);
+    let one = stored("source_ids").is_some_and(|(_, way)| way.stored == StoredAs::One);
+    !one && (stored("metadata").is_some() || stored("status").is_some() && stored("source_ids").is_some())
 }
 
 /// Marks a memory as superseded by another one.
@@ -419,7 +424,7 @@ pub(super) async fn set_again(
 /// Plans that a memory which is there takes the place of one: both stay with all their links.
 async fn superseded_by(mut draft: Draft<'_>, found: &LocatedRow<'_>, by: &str) -> Result<Plan, ChangeError> {
     let successor = draft.locate(Entity::Memory, by).await?;
-    addable(successor.source)?;
+    writable(successor.source)?;
     let owner = |row: &Row| row.get("user_id").clone();
     if owner(&successor.row) != owner(&found.row) {
         return Err(ChangeError::Refused(format!("memory {by} is another person's")));

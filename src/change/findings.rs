@@ -32,6 +32,7 @@ use crate::store::migration::OWN;
 use crate::store::scratch::scratch;
 use crate::store::stored::TableName;
 use crate::store::structure::StructurePart;
+use crate::store::walk::keyed;
 use crate::store::{EngineFault, Store, StoreError, named_ids};
 
 /// News while looking for findings.
@@ -333,7 +334,8 @@ impl Survey<'_> {
         let sources = self.store.sources_of(entity).unwrap_or_default();
         let writes = |name: &str| {
             let mut read = sources.iter().filter(|source| !source.column(name).is_empty()).peekable();
-            read.peek().is_some() && read.all(|source| source.is_writable() && plain_column(source, name).is_some())
+            let is_cleaned = |s: &&BoundSource| s.is_writable() && keyed(s).is_ok() && plain_column(s, name).is_some();
+            read.peek().is_some() && read.all(is_cleaned)
         };
         let columns = CLEANED.iter().find(|(of, _)| *of == entity).map_or(&[][..], |(_, columns)| columns);
         columns.iter().copied().filter(|name| writes(name)).collect()

@@ -15,20 +15,29 @@ use crate::memory::{agreeing, thousands};
 use crate::store::Store;
 use crate::store::encode::GivenValue;
 
+/// Refuses a window that keeps nothing; null keeps all cases.
+///
+/// # Errors
+/// [`ChangeError::Usage`].
+pub(super) fn check_window(window: &Value) -> Result<(), ChangeError> {
+    if window.is_null() || window.as_i64().is_some_and(|cases| (1..=i64::from(i32::MAX)).contains(&cases)) {
+        return Ok(());
+    }
+    Err(ChangeError::Usage(format!(
+        "a window of {window} is a mistake: give 1 or more, or `all` (null) to keep every case"
+    )))
+}
+
 /// Plans another window; `None` keeps all cases.
 ///
 /// # Errors
 /// [`ChangeError::Usage`] for a window that keeps nothing, [`ChangeError::NotFound`], [`ChangeError::Refused`].
 pub async fn set_window(store: &Store, profile: &str, window: Option<i64>) -> Result<Plan, ChangeError> {
-    if let Some(window) = window.filter(|w| !(1..=i64::from(i32::MAX)).contains(w)) {
-        return Err(ChangeError::Usage(format!(
-            "a window of {window} is a mistake: give 1 or more, or `all` to keep every case"
-        )));
-    }
+    let window = window.map_or(Value::Null, Value::from);
+    check_window(&window)?;
     let mut draft = Draft::new(store, "profile.set", ChangeDanger::Guarded).await?;
     let found = draft.locate(Entity::Profile, profile).await?;
     writable(found.source)?;
-    let window = window.map_or(Value::Null, Value::from);
     if *found.row.get("window_size") == window {
         return Ok(draft.seal());
     }

@@ -64,7 +64,15 @@ impl WaitingTries {
         true
     }
 
-    /// Says so.
+    /// Goes on to another try after one that found the database busy.
+    ///
+    /// # Errors
+    /// The time is over.
+    pub async fn again_after(&mut self, error: &WriteError) -> Result<(), ChangeError> {
+        if self.again().await { Ok(()) } else { Err(self.gave_up(error)) }
+    }
+
+    /// Says that the time is over.
     #[must_use]
     pub fn gave_up(&self, error: &WriteError) -> ChangeError {
         let seconds = self.whole.as_secs();

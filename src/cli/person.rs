@@ -16,7 +16,7 @@ use crate::store::{Store, StoreError};
 /// `export subject SUBJECT`: never masked, since it would be of no use to the person then.
 ///
 /// # Errors
-/// Code 2 with a mask; else what the database says.
+/// Code 2 with a mask, 6 where there is more of the person that could not be read; else what the database says.
 pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) -> Result<(), CommandFailure> {
     if session.mask().is_some() {
         return Err(CommandFailure::usage(
@@ -27,15 +27,35 @@ pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) ->
     let store = session.store().await?;
     if let Some(folder) = out {
         let (manifest, hash) = purge::bundle(&store, subject, &[], Sink::Folder(folder)).await?;
-        return output::value(session.format(), &json!({ "manifest": manifest, "manifest_sha256": hash }));
+        output::value(session.format(), &json!({ "manifest": manifest, "manifest_sha256": hash }))?;
+        return tell_left_out(&manifest);
     }
     let mut lines = PersonLines { people: io::stdout().is_terminal(), waiting: Vec::new(), printed: Ok(true) };
     let written = purge::bundle(&store, subject, &[], Sink::Stream(&mut lines)).await;
     // A reader that has gone away ends the bundle, and is no error.
     if lines.printed? {
-        written?;
+        return tell_left_out(&written?.0);
     }
     Ok(())
+}
+
+/// Says which tables are not in a bundle, and fails where one could not be read.
+fn tell_left_out(manifest: &Value) -> Result<(), CommandFailure> {
+    let left_out = manifest["left_out"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let words = |entry: &Value| {
+        let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+        format!("{} is not in the bundle: {}", text("table"), text("reason"))
+    };
+    let (unread, outside): (Vec<_>, Vec<_>) = left_out.iter().partition(|entry| entry["unread"] == Value::Bool(true));
+    outside.into_iter().for_each(|entry| output::tell(&words(entry)));
+    if unread.is_empty() {
+        return Ok(());
+    }
+    let unread: Vec<String> = unread.into_iter().map(words).collect();
+    Err(CommandFailure::incomplete(format!(
+        "incomplete: {}; a role that may read all rows makes a whole one",
+        unread.join("\n")
+    )))
 }
 
 /// Bytes of lines that wait to be printed.

@@ -265,7 +265,6 @@ async fn carry_out(
     let mut receipt = purge::run(store, args.subject(), options, decisions.as_ref(), &desk, exported)
         .await
         .map_err(|error| with_command(error, &again))?;
-    forget_in_console(&mut receipt, store.location(), args.subject());
     receipt.anchor_problem = anchor::missed(store).await;
     print(session, &receipt, &again)
 }
@@ -276,16 +275,8 @@ pub async fn apply_kept(session: &Session<'_>, kept: &KeptPlan, author: &Author)
     let again = store.invocation().about(&["purge"], &[&kept.given], &["--resume"]);
     let mut receipt =
         purge::run_kept(&store, kept, &desk(author, &say)?).await.map_err(|error| with_command(error, &again))?;
-    forget_in_console(&mut receipt, store.location(), &kept.given);
     receipt.anchor_problem = anchor::missed(&store).await;
     print(session, &receipt, &again)
-}
-
-/// Forgets what the console keeps about the database and may name the person.
-fn forget_in_console(receipt: &mut PurgeReceipt, database: &str, given: &str) {
-    if let Err(why) = config::desk::forget_person(database, given) {
-        receipt.disclosures.push(format!("what the console keeps about this database may name the person: {why:#}"));
-    }
 }
 
 /// Replaces `--resume` in the error that stopped an erasure with the whole command that resumes it.
@@ -318,7 +309,7 @@ pub(super) fn desk<'a>(author: &'a Author, progress: Say<'a>) -> Result<Desk<'a>
     };
     let key = config::erasure_key(true).map_err(|e| kept(&e))?.ok_or_else(|| kept(&"it was not made"))?;
     let folder = config::state_folder().ok_or_else(|| kept(&"there is no state folder: set MNEMOSCOPE_STATE"))?;
-    Ok(Desk { folder, key, author, progress })
+    Ok(Desk { folder, key, author, progress, forget_kept: &config::desk::forget_kept })
 }
 
 /// Tells how far an erasure is.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{read_toml, state_folder};
 use crate::ground::private_file;
@@ -31,10 +32,10 @@ struct Entry<T> {
     kept: T,
 }
 
-/// The file. Earlier versions, which kept questions only, called an entry `query`.
+/// The file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Page<T> {
-    #[serde(default = "Vec::new", alias = "query", rename = "kept")]
+    #[serde(default = "Vec::new", rename = "kept")]
     entries: Vec<Entry<T>>,
 }
 
@@ -96,6 +97,56 @@ impl Book {
         write(&path, &format!("{}\n\n{text}", self.heading)).with_context(named)?;
         Ok(kept)
     }
+}
+
+impl Book {
+    /// Forgets what is kept for a database and names somebody by one of some handles, each with whether it tells also within a
+    /// text.
+    ///
+    /// # Errors
+    /// The file is damaged or cannot be written.
+    pub fn forget_person<T: DeserializeOwned + Serialize + Clone>(
+        self,
+        database: &str,
+        handles: &[(&str, bool)],
+    ) -> anyhow::Result<()> {
+        let is_about = |kept: &T| serde_json::to_value(kept).is_ok_and(|value| names(&value, handles));
+        if self.load::<T>(database)?.iter().any(is_about) {
+            self.change(database, |kept: &mut Vec<T>| kept.retain(|one| !is_about(one)))?;
+        }
+        Ok(())
+    }
+}
+
+/// Characters from which a handle is looked for within words.
+const LONG: usize = 4;
+
+/// Whether a value names somebody by one of some handles, in any case: as a text of its own, or where the handle says so,
+/// within a text.
+fn names(value: &Value, handles: &[(&str, bool)]) -> bool {
+    match value {
+        Value::String(text) => {
+            let text = text.to_lowercase();
+            handles.iter().any(|(handle, within)| {
+                let handle = handle.to_lowercase();
+                text == handle || *within && is_within(&text, &handle)
+            })
+        }
+        Value::Array(items) => items.iter().any(|item| names(item, handles)),
+        Value::Object(members) => members.values().any(|member| names(member, handles)),
+        _ => false,
+    }
+}
+
+/// Whether a text holds a handle; one that is short, or a number, as a word alone.
+fn is_within(text: &str, handle: &str) -> bool {
+    if handle.chars().count() >= LONG && !handle.bytes().all(|b| b.is_ascii_digit()) {
+        return text.contains(handle);
+    }
+    text.match_indices(handle).any(|(at, found)| {
+        let (before, after) = (&text[..at], &text[at + found.len()..]);
+        !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
+    })
 }
 
 /// A file is the same however its path is written.

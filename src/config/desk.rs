@@ -1,4 +1,5 @@
-//! Settings that the console keeps from one session to the next: named places, filters that were written, its looks.
+//! Settings that the console keeps from one session to the next: named places, filters that were written, its looks, and
+//! how many findings there were, so that the next look can name what is new.
 //! All of it in the state folder, never in a database.
 
 use std::collections::BTreeMap;
@@ -6,7 +7,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::book::Book;
+use super::{mutes, queries};
 use crate::memory::Entity;
+use crate::memory::findings::EarlierLook;
 use crate::memory::kept::{KeptPlace, WrittenFilter};
 
 const PLACES: Book =
@@ -14,6 +17,8 @@ const PLACES: Book =
 const FILTERS: Book =
     Book { name: "filters", heading: "# Filters that were written in mnemoscope's console; they may be personal." };
 const LOOKS: Book = Book { name: "console", heading: "# How mnemoscope's console looked when it was left." };
+const FINDINGS: Book =
+    Book { name: "looks", heading: "# How many findings of each kind the last look of mnemoscope's console had." };
 
 /// The name of the place that was left last.
 pub const LAST: &str = "where I was last";
@@ -85,21 +90,34 @@ pub fn keep_looks(looks: &ConsoleLooks) {
     LOOKS.keep_only("", looks);
 }
 
-/// Forgets what may name a person who was erased: every filter, the place that was left last, and kept places that name
-/// them as `given`. Where that cannot be written, the reason.
+/// The last full look for findings; none when there was none, or where it cannot be read.
+#[must_use]
+pub fn last_findings(database: &str) -> Option<EarlierLook> {
+    FINDINGS.only(database)
+}
+
+/// Keeps a look for findings in the place of the one before. Where that cannot be kept, the next look says less.
+pub fn keep_findings(database: &str, look: &EarlierLook) {
+    FINDINGS.keep_only(database, look);
+}
+
+/// Forgets what is kept outside of a database and may name a person who was erased: every filter, the place that was left
+/// last, and kept places, questions and mutes that name them by one of some handles.
 ///
 /// # Errors
-/// A file is damaged or cannot be written.
-pub fn forget_person(database: &str, given: &str) -> anyhow::Result<()> {
-    if !filters(database).is_empty() {
-        FILTERS.change(database, |kept: &mut Vec<WrittenFilter>| kept.clear())?;
-    }
-    let names = |text: Option<&String>| text.is_some_and(|text| text.to_lowercase().contains(&given.to_lowercase()));
-    let is_about = |place: &KeptPlace| {
-        place.name == LAST || [Some(&place.name), place.id.as_ref(), place.filter.as_ref()].into_iter().any(names)
-    };
-    if places(database)?.iter().any(is_about) {
-        PLACES.change(database, |kept: &mut Vec<KeptPlace>| kept.retain(|place| !is_about(place)))?;
-    }
-    Ok(())
+/// In words, that a file is damaged or cannot be written.
+pub fn forget_kept(database: &str, handles: &[(&str, bool)]) -> Result<(), String> {
+    let has_last = places(database).is_ok_and(|places| places.iter().any(|place| place.name == LAST));
+    let last = if has_last { forget_place(database, LAST).map(drop) } else { Ok(()) };
+    let none = |kept: &mut Vec<WrittenFilter>| kept.clear();
+    let filters = if filters(database).is_empty() { Ok(()) } else { FILTERS.change(database, none).map(drop) };
+    // One file that is damaged keeps none of the others from it.
+    let done = [
+        filters,
+        last,
+        PLACES.forget_person::<KeptPlace>(database, handles),
+        queries::forget_person(database, handles),
+        mutes::forget_person(database, handles),
+    ];
+    done.into_iter().collect::<anyhow::Result<()>>().map_err(|why| format!("{why:#}"))
 }

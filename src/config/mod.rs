@@ -4,7 +4,6 @@ mod book;
 pub mod desk;
 pub mod fleet;
 mod keys;
-pub mod looks;
 pub mod mutes;
 pub mod queries;
 

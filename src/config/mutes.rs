@@ -39,3 +39,11 @@ pub fn add(database: &str, mute: &Mute) -> anyhow::Result<Vec<Mute>> {
 pub fn end(database: &str, what: &str) -> anyhow::Result<Vec<Mute>> {
     BOOK.change(database, |kept: &mut Vec<Mute>| kept.retain(|other| other.what != what))
 }
+
+/// Forgets the mutes that name a person by one of some handles.
+///
+/// # Errors
+/// The file is damaged or cannot be written.
+pub fn forget_person(database: &str, handles: &[(&str, bool)]) -> anyhow::Result<()> {
+    BOOK.forget_person::<Mute>(database, handles)
+}

@@ -41,3 +41,11 @@ pub fn save(database: &str, saved: &SavedQuestion) -> anyhow::Result<Vec<SavedQu
 pub fn forget(database: &str, name: &str) -> anyhow::Result<Vec<SavedQuestion>> {
     BOOK.change(database, |kept: &mut Vec<SavedQuestion>| kept.retain(|other| other.name != name))
 }
+
+/// Forgets the questions that name a person by one of some handles.
+///
+/// # Errors
+/// The file is damaged or cannot be written.
+pub fn forget_person(database: &str, handles: &[(&str, bool)]) -> anyhow::Result<()> {
+    BOOK.forget_person::<SavedQuestion>(database, handles)
+}

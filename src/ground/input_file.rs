@@ -233,7 +233,8 @@ mod tests {
         let (reader, writer) = io::pipe().unwrap();
         let mut writer = writer;
         let drip = std::thread::spawn(move || while writer.write_all(b"x").is_ok() {});
-        let mut endless = InputFile::of(File::from(std::os::fd::OwnedFd::from(reader)), u64::MAX, Some(SOON));
+        let patience = Patience { quiet: Duration::from_mins(1), ..SOON };
+        let mut endless = InputFile::of(File::from(std::os::fd::OwnedFd::from(reader)), u64::MAX, Some(patience));
         let error = InputError::from(io::copy(&mut endless, &mut io::sink()).unwrap_err());
         assert!(matches!(error, InputError::Endless(_)), "{error}");
         drop(endless);

@@ -284,13 +284,10 @@ pub struct JobOffer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct JobSettings {
     /// Rows of each batch; `None` lets the job choose by how long batches take.
-    #[serde(default)]
     pub batch: Option<usize>,
     /// Rows a second at most.
-    #[serde(default)]
     pub rate: Option<f64>,
     /// Further arguments of the job, as JSON.
-    #[serde(default)]
     pub told: Value,
 }
 

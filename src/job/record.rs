@@ -177,25 +177,25 @@ pub async fn hold(
             };
             let (row, resumed) = held;
             let mutation = if resumed { update(&writer, &own, &row) } else { insert(&writer, &own, &row) };
-            if let Err(error) = writer.run(&mutation).await {
-                writer.rollback().await;
-                return Err(error);
-            }
-            writer.commit().await?;
-            Ok(Ok(HeldJob { own: own.clone(), row, resumed }))
+            committed(writer, &mutation).await.map(|()| Ok(HeldJob { own: own.clone(), row, resumed }))
         };
         match attempt.await {
             Ok(outcome) => return outcome,
-            Err(error @ WriteError::Busy(_)) => {
-                if !waiting.again().await {
-                    return Err(waiting.gave_up(&error));
-                }
-            }
+            Err(error @ WriteError::Busy(_)) => waiting.again_after(&error).await?,
             // Somebody else inserted it at the same moment.
             Err(WriteError::Rejected(_)) if tries < 3 => tries += 1,
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// Makes a change and commits it, or rolls everything back.
+async fn committed(mut writer: WriteTransaction<'_>, mutation: &Mutation) -> Result<(), WriteError> {
+    if let Err(error) = writer.run(mutation).await {
+        writer.rollback().await;
+        return Err(error);
+    }
+    writer.commit().await
 }
 
 /// The row as this runner takes it, and whether it was there.
@@ -442,20 +442,11 @@ pub async fn ask(store: &Store, name: &str, by: JobMove) -> Result<JobRow, Chang
             }
             move_to(&mut row, state, &at);
             let mutation = update(&writer, &own, &row);
-            if let Err(error) = writer.run(&mutation).await {
-                writer.rollback().await;
-                return Err(error);
-            }
-            writer.commit().await?;
-            Ok(Ok(row))
+            committed(writer, &mutation).await.map(|()| Ok(row))
         };
         match attempt.await {
             Ok(outcome) => return outcome,
-            Err(error @ WriteError::Busy(_)) => {
-                if !waiting.again().await {
-                    return Err(waiting.gave_up(&error));
-                }
-            }
+            Err(error @ WriteError::Busy(_)) => waiting.again_after(&error).await?,
             Err(error) => return Err(error.into()),
         }
     }

@@ -1,8 +1,10 @@
 //! The layouts that ship with the product.
 
+use std::sync::{LazyLock, OnceLock};
+
 use super::parse::requirements;
 use super::recognise::unmet;
-use super::{Catalog, Engine, Layout, LayoutError, parse};
+use super::{Catalog, Engine, Layout, LayoutError, Need, parse};
 use crate::ground::assets;
 
 /// Name and text of each shipped layout file, by name.
@@ -19,26 +21,40 @@ pub fn texts() -> Vec<(&'static str, &'static str)> {
 /// # Errors
 /// What is wrong with a shipped file; a test keeps that from happening.
 pub fn all() -> Result<Vec<Layout>, Vec<LayoutError>> {
-    texts().into_iter().map(|(name, text)| parse(&format!("{name}.toml"), text)).collect()
+    SHIPPED.iter().map(ShippedLayout::whole).collect()
 }
 
 /// The shipped layout of our own audit trail, which is beside any other.
 pub const TRAIL: &str = "audit-trail";
+
+/// A shipped layout, read once by a process and no further than it is needed.
+struct ShippedLayout {
+    name: &'static str,
+    text: &'static str,
+    requires: Vec<Need>,
+    whole: OnceLock<Result<Layout, Vec<LayoutError>>>,
+}
+
+impl ShippedLayout {
+    fn whole(&self) -> Result<Layout, Vec<LayoutError>> {
+        self.whole.get_or_init(|| parse(&format!("{}.toml", self.name), self.text)).clone()
+    }
+}
+
+static SHIPPED: LazyLock<Vec<ShippedLayout>> = LazyLock::new(|| {
+    let shipped = |(name, text)| ShippedLayout { name, text, requires: requirements(text), whole: OnceLock::new() };
+    texts().into_iter().map(shipped).collect()
+});
 
 /// The shipped layouts that fit a database. The others are not parsed beyond what they require.
 ///
 /// # Errors
 /// The faults of a shipped file; a test keeps that from happening.
 pub fn fitting(engine: Engine, catalog: &Catalog) -> Result<Vec<Layout>, Vec<LayoutError>> {
-    let mut fitting = Vec::new();
-    for (name, text) in texts() {
-        // A pattern stands for tables of any name: only the whole layout knows which.
-        let is_missing = |need: &super::Need| !need.table.starts_with('{') && !catalog.has(need);
-        if requirements(text).iter().any(is_missing) {
-            continue;
-        }
-        fitting.push(parse(&format!("{name}.toml"), text)?);
-    }
+    // A pattern stands for tables of any name: only the whole layout knows which.
+    let is_missing = |need: &Need| !need.table.starts_with('{') && !catalog.has(need);
+    let likely = SHIPPED.iter().filter(|shipped| !shipped.requires.iter().any(is_missing));
+    let mut fitting: Vec<Layout> = likely.map(ShippedLayout::whole).collect::<Result<_, _>>()?;
     fitting.retain(|layout| unmet(layout, engine, catalog).is_empty());
     Ok(fitting)
 }

@@ -46,8 +46,6 @@ pub struct CatalogTable {
     pub hides_rows: bool,
     /// Whether its rows are those of its partitions.
     pub partitioned: bool,
-    /// The table through which its rows are seen too, by schema and name: it is a partition of that, or inherits from it.
-    pub part_of: Option<(String, String)>,
 }
 
 impl CatalogTable {

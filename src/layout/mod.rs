@@ -192,8 +192,6 @@ pub struct Source {
     pub derive: Option<Derivation>,
     /// Rules for writing the source's rows; `None` when they are only read.
     pub write: Option<Write>,
-    /// Times are all in the one canonical spelling, so that their text orders them.
-    pub uniform_times: bool,
     /// Location of the rows' vectors.
     pub vector: Option<VectorSpec>,
     /// Condition that finds the rows with one of some words; `$words` stands for the words in the engine's own way of

@@ -74,10 +74,10 @@ const SOURCE_KEYS: &[&str] = &[
     "columns",
     "links",
     "derive",
-    "uniform_times",
     "write",
     "vector",
     "search",
+    "uniform_times",
 ];
 const COLUMN_KEYS: &[&str] = &[
     "column", "columns", "fields", "sql", "value", "decode", "path", "by", "part", "except", "map", "stored", "lookup",
@@ -335,7 +335,6 @@ impl LayoutReader<'_> {
             links: self.links(entity, table, prefix),
             derive: self.derive(table, prefix),
             write: self.write(entity, table, prefix),
-            uniform_times: self.boolean(table, prefix, "uniform_times"),
             vector: self.vector(table, prefix),
             search: table.get("search").and_then(|n| self.sql(n, &join(prefix, "search"))),
             line: self.line(at),

@@ -105,8 +105,6 @@ pub struct BoundSource {
     pub derive: Option<Derivation>,
     /// Rules for writing the source's rows; `None` when they are only read.
     pub write: Option<Write>,
-    /// The times' text orders them.
-    pub uniform_times: bool,
     /// Location of the rows' vectors; `None` when there are no vectors.
     pub vector: Option<BoundVector>,
     /// Condition that finds the rows with one of `$words`.
@@ -369,7 +367,6 @@ fn bind(
         links: source.links.clone(),
         derive: source.derive,
         write: source.write.clone().map(|write| write.of_table(main)),
-        uniform_times: source.uniform_times,
         vector: source.vector.as_ref().and_then(|spec| spec.bind(engine, catalog, &aliases)),
         search: source.search.as_ref().and_then(|sql| sql.on(engine)).map(str::to_owned),
         line: source.line,

@@ -56,6 +56,12 @@ impl Vocabulary {
         known.map(|(canonical, _)| *canonical).or(self.other)
     }
 
+    /// The meaning of words that nobody knows; `None` when they stay.
+    #[must_use]
+    pub fn other(&self) -> Option<&'static str> {
+        self.other
+    }
+
     /// The canonical words.
     pub fn canonical_words(&self) -> impl Iterator<Item = &'static str> {
         self.words.iter().map(|(word, _)| *word)

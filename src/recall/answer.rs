@@ -25,7 +25,7 @@ pub enum PolicyChoice<'r> {
 }
 
 /// Question put to recall, with its ranking and options.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct RecallRequest {
     /// Ranking to use.
     pub ranking: Ranking,
@@ -63,23 +63,7 @@ impl RecallRequest {
     /// A request for nothing in particular.
     #[must_use]
     pub fn new(ranking: Ranking, at: &str) -> Self {
-        RecallRequest {
-            ranking,
-            text: None,
-            vector: None,
-            vector_note: None,
-            like: None,
-            agent: None,
-            user: None,
-            k: None,
-            domain: None,
-            topic: None,
-            workflow: None,
-            all_outcomes: false,
-            policy: None,
-            downweight: false,
-            at: at.to_owned(),
-        }
+        RecallRequest { ranking, at: at.to_owned(), ..Self::default() }
     }
 
     /// Rows at most, unless the bank is set to another number.

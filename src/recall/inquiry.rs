@@ -6,7 +6,7 @@ use super::answer::RecallRequest;
 use super::rank::Ranking;
 
 /// Question put to recall, in a form that can be kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inquiry {
     /// Ranking to use.
     pub ranking: Ranking,
@@ -49,20 +49,7 @@ impl Inquiry {
     /// A question for nothing in particular.
     #[must_use]
     pub fn new(ranking: Ranking) -> Self {
-        Inquiry {
-            ranking,
-            policy: None,
-            text: None,
-            like: None,
-            agent: None,
-            user: None,
-            k: None,
-            domain: None,
-            topic: None,
-            workflow: None,
-            all_outcomes: false,
-            downweight: false,
-        }
+        Inquiry { ranking, ..Self::default() }
     }
 
     /// Whether a situation is named.

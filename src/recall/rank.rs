@@ -36,10 +36,11 @@ pub const LIKED_BOOST: f64 = 0.2;
 pub const DISLIKED_BOOST: f64 = -0.3;
 
 /// A way of ranking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ranking {
     /// Episodes by time and likeness, boosted by canvas and feedback.
+    #[default]
     Boosted,
     /// Memories and episodes by domain, topic, utility and age.
     Proven,

@@ -155,15 +155,10 @@ pub async fn run(
         } else {
             None
         };
-        let desk = Desk { folder, key, author, progress: told };
+        let desk = Desk { folder, key, author, progress: told, forget_kept: &config::desk::forget_kept };
         // Here a run is resumed as it was asked for.
         let as_asked = resume.then(NewDecisions::default);
         let mut receipt = purge::run(store, given, &options(choice), as_asked.as_ref(), &desk, exported).await?;
-        if let Err(why) = config::desk::forget_person(store.location(), given) {
-            receipt
-                .disclosures
-                .push(format!("what the console keeps about this database may name the person: {why:#}"));
-        }
         // What is done is done, whether or not an anchor of it can be kept.
         receipt.anchor_problem = anchor::missed(store).await;
         Ok(purge::outcome(receipt))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::change;
 use crate::change::findings::{self, BriefLimit, FindingNews, FindingRequest};
 use crate::change::migrate::{self, DoneMigration, MigrationState, PendingMigration};
-use crate::config::{looks, mutes};
+use crate::config::{desk, mutes};
 use crate::console::core::RequestFailure;
 use crate::console::core::request::Reply;
 use crate::console::screens::findings::LookNews;
@@ -51,7 +51,7 @@ pub async fn look(store: &Store, brief: bool, replies: impl Fn(Reply) + Sync) ->
         |e: crate::change::ChangeError| RequestFailure::new("Looking for findings ended early", e.to_string(), remedy);
     findings::look(store, &wanted, &mut told).await.map_err(failed)?;
     if !brief {
-        looks::keep(store.location(), &EarlierLook { at: change::now(), counts });
+        desk::keep_findings(store.location(), &EarlierLook { at: change::now(), counts });
     }
     Ok(LookNews::Done)
 }

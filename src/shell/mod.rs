@@ -35,7 +35,6 @@ use futures::StreamExt as _;
 use futures::future::{BoxFuture, join_all};
 use tokio::sync::mpsc;
 
-use crate::config::looks;
 use crate::console::core::key_map::KeyMap;
 use crate::console::core::message::SwitchStep;
 use crate::console::core::request::KnownDatabase;
@@ -208,7 +207,7 @@ fn opened(store: &Store, profile: Option<&String>, production: bool) -> OpenedDa
         profile: profile.cloned(),
         production,
         looked: home::looked(store),
-        found_before: looks::last(store.location()),
+        found_before: crate::config::desk::last_findings(store.location()),
         unfilled: columns_without(store, |source, name| source.derives(name) || !source.column(name).is_empty()),
         fixed: columns_without(store, can_set),
     }

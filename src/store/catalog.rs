@@ -270,9 +270,6 @@ async fn read_postgres(
     for at in 0..catalog.tables.len() {
         sum_of_parts(catalog, &parts, at);
     }
-    for (whole, part) in parts {
-        catalog.tables[part].part_of = Some((catalog.tables[whole].schema.clone(), catalog.tables[whole].name.clone()));
-    }
     Ok(())
 }
 

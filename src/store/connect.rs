@@ -360,6 +360,7 @@ impl Store {
             raw_files: RawFiles::through(options.program.clone()),
             writer: Arc::default(),
             fault: super::fault::FaultCounter::default(),
+            plan_room: super::fault::PlanRoom::default(),
             sortable: super::order::SortableColumns::default(),
             vectors: std::sync::Mutex::default(),
             foresight: None,

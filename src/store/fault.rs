@@ -1,8 +1,8 @@
-//! Failures on purpose: a transaction that fails at its n-th statement, a process that stops there to be killed. For
-//! tests of what is left behind.
+//! Failures on purpose: a transaction that fails at its n-th statement, a process that stops there to be killed, plans that
+//! hold little. For tests of what is left behind.
 
 use std::io::Write as _;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use super::{Store, StoreError};
 
@@ -39,7 +39,27 @@ impl FaultCounter {
     }
 }
 
+/// Bytes that a plan may take at most, whatever it could hold.
+#[derive(Debug)]
+pub struct PlanRoom(AtomicUsize);
+
+impl Default for PlanRoom {
+    fn default() -> Self {
+        PlanRoom(AtomicUsize::new(usize::MAX))
+    }
+}
+
 impl Store {
+    /// Lets plans be full from that many bytes on. It is there for tests of what goes in several plans.
+    pub fn plans_within(&self, bytes: usize) {
+        self.plan_room.0.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns the bytes from which a plan is full, at most those that it could hold.
+    pub(crate) fn plan_room(&self, most: usize) -> usize {
+        most.min(self.plan_room.0.load(Ordering::Relaxed))
+    }
+
     /// Lets every statement of a writing transaction fail that comes after that many further ones; none takes that back.
     /// COMMIT counts as a statement. It is there for tests: whatever fails, the database must be as before or as after.
     pub fn fail_after(&self, statements: Option<u32>) {

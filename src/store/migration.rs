@@ -4,6 +4,9 @@
 //! `requires`, `optional`, `blank`, `was`) and consists of steps, each begun by `-- step: NAME`. What a step makes is read from
 //! its statement: a step whose things are all there is not run again, so that a migration can be taken up where it stopped.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use sha2::{Digest as _, Sha256};
 
 use super::structure::{Structure, StructurePart};
@@ -237,14 +240,27 @@ fn made_by(sql: &str) -> Vec<StructurePart> {
 
 const FILLERS: &[&str] = &["IF", "NOT", "EXISTS", "UNIQUE", "CONCURRENTLY"];
 
-/// The columns that our migrations give one of our own tables, in order. Each stands at the beginning of its line.
+/// The columns that our migrations give one of our own tables, in order; none for other tables.
 #[must_use]
-pub fn own_columns(engine: Engine, table: &str) -> Vec<&'static str> {
-    let begins = format!("CREATE TABLE {table} (");
-    let lines = of(OWN, engine).into_iter().flat_map(|migration| migration.sql.lines());
-    let body = lines.skip_while(|line| *line != begins).skip(1).take_while(|line| !line.starts_with(')'));
-    let named = |word: &&str| word.starts_with(|c: char| c.is_ascii_lowercase());
-    body.filter_map(|line| line.split_whitespace().next()).filter(named).collect()
+pub fn own_columns(engine: Engine, table: &str) -> &'static [&'static str] {
+    static COLUMNS: LazyLock<[HashMap<&str, Vec<&str>>; 2]> =
+        LazyLock::new(|| [Engine::Sqlite, Engine::Postgres].map(created));
+    COLUMNS[usize::from(engine == Engine::Postgres)].get(table).map_or(&[], Vec::as_slice)
+}
+
+/// The columns of our own tables by the tables' names. Each stands at the beginning of its line.
+fn created(engine: Engine) -> HashMap<&'static str, Vec<&'static str>> {
+    let mut tables: HashMap<&str, Vec<&str>> = HashMap::new();
+    let mut open = None;
+    for line in assets::within(&format!("migrations/{OWN}/{}", engine.name())).flat_map(|(_, sql)| sql.lines()) {
+        let begins = line.strip_prefix("CREATE TABLE ").and_then(|rest| rest.strip_suffix(" ("));
+        open = begins.or(open).filter(|_| !line.starts_with(')'));
+        let word = line.split_whitespace().next().filter(|word| word.starts_with(|c: char| c.is_ascii_lowercase()));
+        if let (Some(table), Some(column)) = (open, word) {
+            tables.entry(table).or_default().push(column);
+        }
+    }
+    tables
 }
 
 /// Whether a database has no table but, perhaps, ours.

@@ -210,6 +210,7 @@ pub struct Store {
     /// The connection that writes; all looks at one database share it.
     writer: Arc<tokio::sync::Mutex<Option<write::WriteConnection>>>,
     fault: fault::FaultCounter,
+    plan_room: fault::PlanRoom,
     /// Reliability of the stored order of columns.
     sortable: SortableColumns,
     /// Vectors that are kept in memory between recalls.
@@ -411,6 +412,7 @@ impl Store {
             raw_files: self.raw_files.clone(),
             writer: Arc::clone(&self.writer),
             fault: fault::FaultCounter::default(),
+            plan_room: fault::PlanRoom::default(),
             sortable: SortableColumns::default(),
             vectors: Mutex::default(),
             foresight: None,

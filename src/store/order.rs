@@ -9,10 +9,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::dialect::{self, PgType};
-use super::fetched::FetchedValue;
+use super::fetched::{FetchedValue, RawRow};
 use super::select::SelectStatement;
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Engine, StoredAs};
-use crate::memory::ValueKind;
+use crate::memory::vocabulary::Vocabulary;
+use crate::memory::{ValueKind, time};
 
 /// Order in which one source is walked.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub struct SourceOrder {
     key_declared: String,
     /// The key may be NULL: those rows come last.
     nullable: bool,
+    /// Condition for keys that are read as no value, such as an infinite number: they come last, too.
+    odd: Option<String>,
     id: Vec<IdPart>,
     /// An index has the keys in this order: without one, each page sorts all rows.
     is_indexed: bool,
@@ -259,7 +262,7 @@ impl ListCursor {
 pub enum OrderedPart {
     /// Rows that have a key.
     Keyed,
-    /// Rows whose key is NULL.
+    /// Rows whose key is NULL, or read as no value.
     Unkeyed,
 }
 
@@ -271,11 +274,11 @@ impl SourceOrder {
         source: &BoundSource,
         column: &str,
         descending: bool,
-        sortable: Sortable,
+        sortable: &Sortable,
     ) -> Option<Self> {
         let kind = source.entity.column(column)?.kind;
         let ways = source.column(column);
-        if sortable == Sortable::No {
+        if *sortable == Sortable::No {
             return None;
         }
         let derived = source.derives(column);
@@ -284,7 +287,7 @@ impl SourceOrder {
             return None;
         }
         let id = id_expressions(engine, source)?;
-        let (mut key, key_read, key_declared, nullable) = match ways {
+        let (mut key, mut key_read, mut key_declared, nullable) = match ways {
             [way] => key_expression(engine, way, kind)?,
             several => {
                 let parts: Option<Vec<_>> = several.iter().map(|w| key_expression(engine, w, kind)).collect();
@@ -296,14 +299,27 @@ impl SourceOrder {
                 (key, read, parts[0].2.clone(), parts.iter().all(|p| p.3))
             }
         };
-        let mut key_read = key_read;
-        if sortable == Sortable::OneSpelling {
+        if *sortable == Sortable::OneSpelling {
             key = one_spelling(&key);
             key_read.clone_from(&key);
         }
+        let vocabulary = ways.iter().find_map(|way| way.vocabulary);
+        if let Some(vocabulary) = vocabulary {
+            key = meant(engine, &key, vocabulary);
+            (key_read, key_declared) = (key.clone(), String::new());
+        }
         let is_indexed = matches!(ways, [BoundColumn { origin: BoundOrigin::Column { indexed: true, .. }, .. }])
-            && sortable == Sortable::AsStored;
-        Some(SourceOrder { key, key_read, key_declared, nullable, id, is_indexed, descending, hope: None })
+            && *sortable != Sortable::OneSpelling
+            && vocabulary.is_none();
+        let odd = match sortable {
+            Sortable::AllBut(spans) => Some(within_spans(&key, spans)),
+            _ => odd_keys(engine, &key, &key_declared, (kind, ways)),
+        };
+        if let Some(odd) = &odd {
+            key_read = format!("CASE WHEN {odd} THEN NULL ELSE {key_read} END");
+        }
+        let nullable = nullable || odd.is_some();
+        Some(SourceOrder { key, key_read, key_declared, nullable, odd, id, is_indexed, descending, hope: None })
     }
 
     /// The same, resting on a hope.
@@ -430,8 +446,13 @@ impl SourceOrder {
         let order = self.id_keys(engine).iter().map(|id| format!("{id} {direction}")).collect::<Vec<_>>().join(", ");
         let mut sql = String::new();
         if self.nullable {
-            let test = if part == OrderedPart::Keyed { "IS NOT NULL" } else { "IS NULL" };
-            sql += &format!(" AND {} {test}", self.key);
+            let key = &self.key;
+            sql += &match (part, &self.odd) {
+                (OrderedPart::Keyed, None) => format!(" AND {key} IS NOT NULL"),
+                (OrderedPart::Keyed, Some(odd)) => format!(" AND {key} IS NOT NULL AND NOT ({odd})"),
+                (OrderedPart::Unkeyed, None) => format!(" AND {key} IS NULL"),
+                (OrderedPart::Unkeyed, Some(odd)) => format!(" AND ({key} IS NULL OR {odd})"),
+            };
         }
         if let Edge::At { inclusive, .. } = edge {
             let sign = match (down, inclusive) {
@@ -450,6 +471,54 @@ impl SourceOrder {
         };
         statement.sql += &sql;
     }
+}
+
+/// Condition for keys that the engine stores and puts in order, and that are read as no value.
+fn odd_keys(engine: Engine, key: &str, declared: &str, (kind, ways): (ValueKind, &[BoundColumn])) -> Option<String> {
+    /// Seconds of the first and behind the last moment of the years 1 to 9999.
+    const YEARS: (i64, i64) = (-62_135_596_800, 253_402_300_800);
+    let stored = |wanted: StoredAs| ways.iter().all(|way| way.stored == wanted);
+    match (engine, kind, PgType::of(declared)) {
+        (Engine::Sqlite, ValueKind::Time, _) if stored(StoredAs::Epoch) || stored(StoredAs::EpochMillis) => {
+            let unit = if stored(StoredAs::Epoch) { 1 } else { 1_000 };
+            let (first, last) = (YEARS.0 * unit, YEARS.1 * unit);
+            Some(format!("(typeof({key}) IN ('integer', 'real') AND ({key} < {first} OR {key} >= {last}))"))
+        }
+        (Engine::Sqlite, ValueKind::Real, _) => Some(format!("{key} IN (9e999, -9e999)")),
+        // Not every server knows a numeric that is infinite.
+        (Engine::Postgres, ValueKind::Real, PgType::Number) if declared.starts_with("numeric") => {
+            Some(format!("{key} = 'NaN'"))
+        }
+        (Engine::Postgres, ValueKind::Real, PgType::Number) => {
+            Some(format!("{key} IN ('NaN', 'Infinity', '-Infinity')"))
+        }
+        (Engine::Postgres, ValueKind::Time, PgType::Timestamptz | PgType::Timestamp) => {
+            Some(format!("({key} >= '10000-01-01' OR {key} < '0001-01-01')"))
+        }
+        _ => None,
+    }
+}
+
+/// The word that a stored one stands for, as an expression.
+fn meant(engine: Engine, key: &str, vocabulary: &Vocabulary) -> String {
+    let key = if engine == Engine::Postgres { format!("({key})::text") } else { key.to_owned() };
+    let mut sql = format!("CASE WHEN {key} = '' THEN {key}");
+    for word in vocabulary.canonical_words() {
+        let spellings = vocabulary.meaning(word).unwrap_or_default();
+        if !spellings.is_empty() {
+            let listed: Vec<String> = spellings.iter().map(|spelling| format!("'{spelling}'")).collect();
+            sql += &format!(" WHEN {key} IN ({}) THEN '{word}'", listed.join(", "));
+        }
+    }
+    let other = vocabulary.other().map_or_else(|| key.clone(), |word| format!("'{word}'"));
+    format!("{sql} WHEN {key} IS NOT NULL THEN {other} END")
+}
+
+/// SQLite: condition for texts that lie in one of some spans, both ends with them.
+fn within_spans(key: &str, spans: &[(String, String)]) -> String {
+    let text = |text: &String| format!("CAST(x'{}' AS TEXT)", hex::encode(text));
+    let within = |(from, to): &(String, String)| format!("{key} BETWEEN {} AND {}", text(from), text(to));
+    format!("({})", spans.iter().map(within).collect::<Vec<_>>().join(" OR "))
 }
 
 /// Expression for sorting, expression for reading, declared type, nullable.
@@ -517,10 +586,12 @@ fn one_spelling(time: &str) -> String {
 
 /// Reliability of SQLite's own order of a column's values: one column may hold values of any type and times in any
 /// spelling.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sortable {
     /// The stored values order as the canonical ones do.
     AsStored,
+    /// All but texts in some spans, which are no times.
+    AllBut(Vec<(String, String)>),
     /// Times in several spellings of UTC: brought to one, their text orders them.
     OneSpelling,
     /// Some values are no times or no numbers, which only reading them tells.
@@ -538,7 +609,7 @@ pub struct SortableColumns {
 impl SortableColumns {
     /// Returns what a statement found out earlier.
     pub(super) fn known(&self, probe: &str) -> Option<Sortable> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(probe).copied()
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(probe).cloned()
     }
 
     /// Whether nothing is known or doubted of it.
@@ -560,18 +631,35 @@ impl SortableColumns {
 impl Sortable {
     /// Reads what [`sortable_probe`]'s statement gave.
     #[must_use]
-    pub fn of(probed: Option<&FetchedValue>) -> Self {
-        match probed {
-            Some(FetchedValue::Integer(0)) => Sortable::AsStored,
-            Some(FetchedValue::Integer(1)) => Sortable::OneSpelling,
+    pub fn of(probed: Option<&RawRow>) -> Self {
+        let spans = |row: &RawRow| match row.get(1) {
+            Some(FetchedValue::Text(spans)) => {
+                let spans = serde_json::from_str::<Vec<(String, String)>>(spans).ok()?;
+                // What can be read has its place, however it is spelled.
+                let is_read = |text: &String| time::canonical(text).is_some();
+                (!spans.iter().any(|(low, high)| is_read(low) || is_read(high))).then_some(spans)
+            }
+            Some(_) => None,
+            None => Some(Vec::new()),
+        };
+        match (probed.and_then(|row| row.first()), probed.and_then(spans)) {
+            (Some(FetchedValue::Integer(0)), Some(spans)) if spans.is_empty() => Sortable::AsStored,
+            (Some(FetchedValue::Integer(0)), Some(spans)) => Sortable::AllBut(spans),
+            (Some(FetchedValue::Integer(1)), Some(spans)) if spans.is_empty() => Sortable::OneSpelling,
             _ => Sortable::No,
         }
     }
 }
 
-/// SQLite: the statement that finds out what the stored order of a column is worth: 0, 1 or 2, as [`Sortable`] has it.
-/// None when nothing has to be found out. With an index on the column it reads a few rows only: the greatest number,
-/// as text sorts above them; of times two rows of each day.
+/// Spans of texts that are no times that an order passes over: with more, only reading all tells.
+const ODD: usize = 16;
+
+/// Letters of a text at the end of such a span.
+const LONG: usize = 64;
+
+/// SQLite: the statement that finds out what the stored order of a column is worth: 0 for as it is, 1 for several spellings,
+/// 2 for nothing, and as JSON the spans of texts that are no times. None when nothing has to be found out. With an index on
+/// the column it reads a few rows only: the greatest number, as text sorts above them; of times two rows of each day.
 #[must_use]
 pub fn sortable_probe(source: &BoundSource, column: &str) -> Option<String> {
     let kind = source.entity.column(column)?.kind;
@@ -589,28 +677,49 @@ pub fn sortable_probe(source: &BoundSource, column: &str) -> Option<String> {
     let [BoundColumn { origin: BoundOrigin::Column { indexed: true, .. }, .. }] = ways else {
         let (spelling, sound) = (spelling(&value), sound_utc(&value));
         return Some(format!(
-            "SELECT CASE WHEN count({value}) <> total({sound}) THEN 2 ELSE count(DISTINCT {spelling}) > 1 END FROM {from}"
+            "WITH counted(sound, spelled) AS MATERIALIZED (\
+               SELECT count({value}) = total({sound}), count(DISTINCT CASE WHEN {sound} THEN {spelling} END) FROM {from}), \
+             odd(value) AS MATERIALIZED (\
+               SELECT {value} FROM {from} \
+               WHERE NOT (SELECT sound FROM counted) AND {value} IS NOT NULL AND coalesce({sound}, 0) = 0 LIMIT {}) \
+             SELECT CASE WHEN (SELECT count(*) FROM odd) > {ODD} \
+               OR EXISTS (SELECT 1 FROM odd WHERE typeof(value) <> 'text' OR length(value) > {LONG}) THEN 2 \
+               ELSE (SELECT spelled FROM counted) > 1 END, \
+               (SELECT json_group_array(json_array(value, value)) FROM odd WHERE typeof(value) = 'text')",
+            ODD + 1
         ));
     };
-    let seen = |time: &str| {
-        format!(
-            "SELECT {} AS s, coalesce({}, 0) AS sound FROM days WHERE {time} IS NOT NULL",
-            spelling(time),
-            sound_utc(time)
-        )
-    };
+    let end = "char(1114111)";
+    let (low_sound, high_sound) = (sound_utc("low"), sound_utc("high"));
     Some(format!(
-        "WITH RECURSIVE days(day, low, high) AS (\
-           SELECT substr(min({value}), 1, 10), min({value}), NULL FROM {from} \
+        "WITH RECURSIVE days(day, low) AS (\
+           SELECT substr(min({value}), 1, 10), min({value}) FROM {from} \
            UNION ALL \
-           SELECT (SELECT substr(min({value}), 1, 10) FROM {from} WHERE {value} > day || 'z'), \
-                  (SELECT min({value}) FROM {from} WHERE {value} > day || 'z'), \
-                  (SELECT max({value}) FROM {from} WHERE {value} >= day AND {value} <= day || 'z') \
-           FROM days WHERE day IS NOT NULL LIMIT 20000), \
-         seen AS ({} UNION {}) \
-         SELECT CASE WHEN count(*) <> total(sound) THEN 2 ELSE count(DISTINCT s) > 1 END FROM seen",
-        seen("low"),
-        seen("high"),
+           SELECT (SELECT substr(min({value}), 1, 10) FROM {from} WHERE {value} > day || {end}), \
+                  (SELECT min({value}) FROM {from} WHERE {value} > day || {end}) \
+           FROM days WHERE typeof(low) = 'text' AND length(low) BETWEEN 10 AND {LONG} \
+           LIMIT 20000), \
+         ends(low, high, dated) AS MATERIALIZED (\
+           SELECT low, (SELECT max({value}) FROM {from} WHERE {value} >= low AND {value} <= day || {end}), date(day) = day \
+           FROM days WHERE day IS NOT NULL), \
+         seen(low, high, dated, lows, highs) AS MATERIALIZED (\
+           SELECT low, high, dated, coalesce({low_sound}, 0), coalesce({high_sound}, 0) FROM ends), \
+         texts AS (SELECT * FROM seen WHERE typeof(low) = 'text' AND typeof(high) = 'text'), \
+         odd(span) AS (\
+           SELECT json_array(low, high) FROM texts WHERE dated IS NOT 1 \
+           UNION SELECT json_array(low, low) FROM texts WHERE dated AND NOT lows \
+           UNION SELECT json_array(high, high) FROM texts WHERE dated AND NOT highs \
+           LIMIT {}), \
+         spelled(s) AS (\
+           SELECT {} FROM seen WHERE lows UNION SELECT {} FROM seen WHERE highs) \
+         SELECT CASE WHEN (SELECT count(*) FROM odd) > {ODD} THEN 2 \
+           WHEN EXISTS (SELECT 1 FROM seen WHERE typeof(low) <> 'text' OR typeof(high) <> 'text' \
+             OR length(low) NOT BETWEEN 10 AND {LONG} OR length(high) > {LONG}) THEN 2 \
+           ELSE (SELECT count(*) FROM spelled) > 1 END, \
+           (SELECT json_group_array(json(span)) FROM odd)",
+        ODD + 1,
+        spelling("low"),
+        spelling("high"),
     ))
 }
 

@@ -179,7 +179,7 @@ fn there(engine: Engine, names: &[&str]) -> String {
     };
     let shape = |name: &&str| {
         let own = migration::own_columns(engine, name);
-        format!("{named}('{name}') AND ({columns} IN ({})) = {}", listed(&own), own.len())
+        format!("{named}('{name}') AND ({columns} IN ({})) = {}", listed(own), own.len())
     };
     format!("{head} AND ({})", names.iter().map(shape).collect::<Vec<_>>().join(" OR "))
 }

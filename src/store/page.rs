@@ -142,14 +142,14 @@ impl Store {
         for (i, source) in sources.iter().enumerate() {
             let stored = StoredOrder { store: self, source, column: order.column };
             let hope = if tells { stored.hope().await? } else { None };
-            let begun = cursor.as_ref().and_then(|cursor| cursor.sorted.get(i).copied());
+            let begun = cursor.as_ref().and_then(|cursor| cursor.sorted.get(i).cloned());
             let sortable = match (begun, &hope) {
                 // Whatever was written since: else rows would come twice, or none.
                 (Some(begun), _) => begun,
                 (None, Some(_)) => Sortable::AsStored,
                 (None, None) => stored.sortable().await?,
             };
-            let walk = SourceOrder::new(self.engine(), source, order.column, order.descending, sortable);
+            let walk = SourceOrder::new(self.engine(), source, order.column, order.descending, &sortable);
             walks.push(walk.map(|walk| walk.hoping(hope)));
             sorted.push(sortable);
         }
@@ -452,7 +452,7 @@ impl Store {
         let mut seen = 0_usize;
         for (index, source) in sources.iter().enumerate() {
             let mut twins = after.as_ref().map(|after| Twins::of(after, index));
-            let walk = SourceOrder::new(self.engine(), source, id_column(query.entity), false, Sortable::AsStored);
+            let walk = SourceOrder::new(self.engine(), source, id_column(query.entity), false, &Sortable::AsStored);
             let walk = walk.ok_or_else(|| StoreError::Unordered(source.label.clone()))?;
             let all = Query { start: PageStart::First, ..query.clone() }.in_parts();
             let mut edge = Edge::Begin;

@@ -4,7 +4,6 @@ use super::fetched::FetchedValue;
 use super::order::{SortHope, Sortable, is_of_numbers, one_time, sortable_probe};
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, Engine};
-use crate::memory::ValueKind;
 
 /// A column of a source by which rows are put in order.
 #[derive(Clone, Copy)]
@@ -21,9 +20,8 @@ impl StoredOrder<'_> {
     /// The statement that finds out what the order is worth, where that is a question.
     #[must_use]
     pub fn probe(self) -> Option<String> {
-        let is_time = self.source.entity.column(self.column).is_some_and(|c| c.kind == ValueKind::Time);
-        let is_known = self.store.engine() != Engine::Sqlite || self.source.uniform_times && is_time;
-        if is_known { None } else { sortable_probe(self.source, self.column) }
+        let is_sqlite = self.store.engine() == Engine::Sqlite;
+        is_sqlite.then(|| sortable_probe(self.source, self.column)).flatten()
     }
 
     /// Returns the assumption that the order may rest on while its reliability is not known.
@@ -69,8 +67,8 @@ impl StoredOrder<'_> {
             return Ok(Sortable::AsStored);
         }
         let rows = self.store.fetch_text(&probe).await?;
-        let sortable = Sortable::of(rows.first().and_then(|r| r.first()));
-        known.keep(probe, sortable);
+        let sortable = Sortable::of(rows.first());
+        known.keep(probe, sortable.clone());
         Ok(sortable)
     }
 }

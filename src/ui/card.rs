@@ -28,8 +28,6 @@ pub enum CardTone {
     Warn,
     /// Went wrong.
     Bad,
-    /// Under way; the frame of the spinner, counted up by whoever keeps the time.
-    Busy(usize),
 }
 
 impl CardTone {
@@ -42,7 +40,6 @@ impl CardTone {
             Self::Good => StyleRole::Good,
             Self::Warn => StyleRole::Warn,
             Self::Bad => StyleRole::Bad,
-            Self::Busy(_) => StyleRole::Accent,
         }
     }
 
@@ -55,7 +52,6 @@ impl CardTone {
             Self::Good => glyphs.check,
             Self::Warn => glyphs.warning,
             Self::Bad => glyphs.cross,
-            Self::Busy(frame) => glyphs.spinner[frame % glyphs.spinner.len()],
         }
     }
 }

@@ -28,8 +28,6 @@ macro_rules! glyphs {
             pub shades: [Glyph; 5],
             /// Fills that differ without colour, one for each chart series.
             pub fills: [Glyph; 6],
-            /// The frames of a turning spinner.
-            pub spinner: [Glyph; 8],
         }
 
         static UNICODE: Glyphs = Glyphs {
@@ -39,7 +37,6 @@ macro_rules! glyphs {
             filling: row([' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█']),
             shades: row(['·', '◔', '◑', '◕', '●']),
             fills: row(['█', '▓', '▒', '░', '▚', '≡']),
-            spinner: row(['⣾', '⣽', '⣻', '⢿', '⡿', '⣟', '⣯', '⣷']),
         };
 
         static ASCII: Glyphs = Glyphs {
@@ -49,7 +46,6 @@ macro_rules! glyphs {
             filling: row([' ', ' ', ' ', ' ', '-', '-', '=', '=', '#']),
             shades: row(['.', '-', '+', '*', '#']),
             fills: row(['#', '=', '+', '-', '%', ':']),
-            spinner: row(['|', '/', '-', '\\', '|', '/', '-', '\\']),
         };
 
         impl Glyphs {

@@ -89,13 +89,6 @@ impl TextLine {
         self.runs.iter().map(|run| run.text.width()).sum()
     }
 
-    /// The text alone.
-    #[must_use]
-    pub fn to_text(&self) -> SafeText {
-        let parts: Vec<SafeText> = self.runs.iter().map(|run| run.text.clone()).collect();
-        SafeText::join(&parts, "")
-    }
-
     /// The line in rows of `width` columns: runs stay whole where they fit into a row, else they are wrapped at words.
     #[must_use]
     pub fn flow(&self, width: usize, look: &Look) -> Vec<Self> {

@@ -184,7 +184,7 @@ fn goes_on(database: Database, acts: &[Act], look: &Look) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
 
     #[test]
     fn a_small_world_survives_anything(acts in acts()) {

@@ -241,10 +241,11 @@ fn a_change_of_many_rows_is_told_by_their_number_and_kind() {
         counts: serde_json::from_value(counts.clone()).expect("counts"),
         ..entry(seq, "prune", None)
     };
-    console.tell(Message::Reply(ticket, Reply::Trail(Ok(vec![of(2, Some(112)), of(1, None)]))));
+    console.tell(Message::Reply(ticket, Reply::Trail(Ok(vec![of(3, Some(140)), of(2, Some(112)), of(1, None)]))));
     console.shows("prune  112 cases, 305 rows");
-    // Older entries do not say how many there were.
+    // Older entries do not say how many there were, and of 140 changes some were of other rows.
     console.shows("prune  cases, 305 rows");
+    console.hides("140 cases");
 }
 
 #[test]

@@ -132,4 +132,7 @@ fn words_are_sought_within_details_and_gone_to() {
     console.hides("for FEEDBACK");
     console.press("; 'nowhere' enter ;");
     console.shows("nothing here says nowhere");
+    let mut narrow = Console::new(world(), 80, 24);
+    narrow.press("2 j ; 'FEEDBACK' enter");
+    narrow.shows("1 of ");
 }

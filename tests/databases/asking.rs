@@ -1,7 +1,8 @@
 //! Questions to a whole database as people type them: words in all texts, two rows side by side, lists that grow, the past,
 //! schemas, muted findings. Held against SQL and against what was there, on both engines.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
@@ -538,6 +539,10 @@ fn the_past_is_what_it_was() {
                     _ => feedback::add(store, &other, &said("thumbs_up", None, None)).await,
                 };
                 last = done(&world, plan).await.audit_seq;
+                // After the first, while something is removed that comes back, and after the last.
+                if ![0, 2, 5].contains(&step) {
+                    continue;
+                }
                 let seen = looks.iter().map(|look| {
                     let mut at = look.clone();
                     // The same moment for both recalls: ages count.
@@ -643,8 +648,8 @@ fn strict(schema: &mut Value) {
     }
 }
 
-/// Holds an answer against its schema.
-pub fn assert_fits(name: &str, value: &Value) {
+/// A schema that allows no key that it does not name.
+fn strict_schema(name: &str) -> (boon::Schemas, boon::SchemaIndex) {
     let mut document = schema::schema(name).unwrap_or_else(|| panic!("no schema {name}"));
     // Parts that are met together with others name some of the keys only.
     let said = document.to_string();
@@ -660,7 +665,18 @@ pub fn assert_fits(name: &str, value: &Value) {
     let mut known = boon::Schemas::new();
     compiler.add_resource("mem:///schema.json", document).expect("a schema");
     let index = compiler.compile("mem:///schema.json", &mut known).unwrap_or_else(|error| panic!("{name}: {error:#}"));
-    known.validate(value, index).unwrap_or_else(|error| panic!("{name}: {error:#}\n{value:#}"));
+    (known, index)
+}
+
+/// Holds an answer against its schema.
+pub fn assert_fits(name: &str, value: &Value) {
+    thread_local! {
+        static SCHEMAS: RefCell<HashMap<String, (boon::Schemas, boon::SchemaIndex)>> = RefCell::default();
+    }
+    SCHEMAS.with_borrow_mut(|all| {
+        let (known, index) = all.entry(name.to_owned()).or_insert_with(|| strict_schema(name));
+        known.validate(value, *index).unwrap_or_else(|error| panic!("{name}: {error:#}\n{value:#}"));
+    });
 }
 
 #[test]

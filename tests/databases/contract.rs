@@ -365,7 +365,7 @@ fn a_palace_whose_side_files_lie_in_their_logs() {
 }
 
 #[test]
-fn every_order_of_a_demo_holds_each_row_once() {
+fn every_order_of_a_demo_holds_each_row_once_and_those_without_a_value_last() {
     block_on(async {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("demo.db");
@@ -386,6 +386,14 @@ fn every_order_of_a_demo_holds_each_row_once() {
             for column in sorted {
                 let order = Some(Order { column: column.name, descending: false });
                 let rows = list(&store, Query { order, limit: 50, ..Query::new(entity) }).await;
+                let values: Vec<Value> = rows.iter().map(|row| row.get(column.name).clone()).collect();
+                let (known, others) = values.split_at(values.iter().take_while(|value| !value.is_null()).count());
+                let ordered = |a: &Value, b: &Value| match (a.as_f64(), b.as_f64()) {
+                    (Some(a), Some(b)) => a <= b,
+                    _ => a.as_str() <= b.as_str(),
+                };
+                let is_ordered = known.is_sorted_by(ordered) && others.iter().all(Value::is_null);
+                report.expect(format!("{entity} in the order of {}", column.name), &is_ordered, &true);
                 report.expect(format!("{entity} by {}", column.name), &(told(rows) == wanted), &true);
             }
         }

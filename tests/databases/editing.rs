@@ -145,7 +145,8 @@ fn rows_of_every_kind_are_removed_with_what_hangs_on_them_and_undone_to_the_byte
                 let Ok(page) = world.store.page(&Query { limit: 12, ..Query::new(*entity) }).await else { continue };
                 let ids: Vec<String> =
                     page.rows.iter().map(|row| row.id().to_owned()).filter(|id| !id.is_empty()).collect();
-                for count in [1, 3] {
+                // Three, or one where there are fewer or three do not go together.
+                for count in [3, 1] {
                     let Some(ids) = ids.get(..count) else { continue };
                     let operation = remove(*entity, ids);
                     match planned(&world, &operation).await {
@@ -160,6 +161,7 @@ fn rows_of_every_kind_are_removed_with_what_hangs_on_them_and_undone_to_the_byte
                     })
                     .await;
                     tried.push(*entity);
+                    break;
                 }
             }
             assert!(tried.contains(&Entity::Episode) && tried.contains(&Entity::Feedback), "{tried:?}");
@@ -206,7 +208,7 @@ fn no_layout_asks_the_engine_what_it_cannot_answer_when_rows_are_to_go() {
         let mut planned_for = 0;
         for world in all {
             for entity in Entity::ALL {
-                let Ok(page) = world.store.page(&Query { limit: 8, ..Query::new(*entity) }).await else { continue };
+                let Ok(page) = world.store.page(&Query { limit: 3, ..Query::new(*entity) }).await else { continue };
                 for row in page.rows.iter().filter(|row| !row.id().is_empty()) {
                     match planned(&world, &remove(*entity, &[row.id().to_owned()])).await {
                         Err(ChangeError::Store(StoreError::Engine(error))) => panic!("{entity} {}: {error}", row.id()),

@@ -179,6 +179,13 @@ fn importing_twice_changes_nothing_and_bad_lines_are_named() {
                 "{:?}",
                 skipped.disclosures
             );
+            let twice = [("the same", 1), ("another", 1), ("the same", 1), ("the last", 2)].map(|(title, n)| {
+                format!("{{\"entity\": \"episode\", \"id\": \"twice-{n}\", \"title\": \"{title}\"}}\n")
+            });
+            let plan = import::plan(store, ImportFormat::Jsonl, "x", &twice.concat(), false).await.expect("a plan");
+            let told = "1 episode row has the id of an earlier one and says something else: the first one is taken";
+            assert!(plan.disclosures.iter().any(|d| d == told), "{:?}", plan.disclosures);
+            assert_eq!(plan.counts.values().next().map(|c| c["insert"]), Some(2), "{:?}", plan.counts);
             for text in ["", "{}", "[1", "[1] 2", "[1,]"] {
                 assert!(lines_of(text).unwrap_err().contains("no JSON list of trajectories"), "{text}");
             }
@@ -708,19 +715,22 @@ fn a_long_list_of_trajectories_goes_in_in_parts_and_once_only() {
                  \"traj\":[{{\"role\":\"user\",\"content\":\"Book {i}\"}}]}}"
             )
         };
-        let list: Vec<String> = (0..60).map(trajectory).collect();
+        let list: Vec<String> = (0..50).map(trajectory).collect();
         std::fs::write(&file, format!("[\n{}\n]", list.join(",\n"))).unwrap();
         for world in worlds().await {
             let words = ["import", "tau-bench", file.to_str().expect("a path")];
             let answer = |more: &[&str]| -> Value {
                 serde_json::from_str(&printed(&world.target, &[&words, more].concat())).expect("JSON")
             };
-            let plan = answer(&[]);
             let expected = json!({
-                "agents": {"insert": 1}, "agent_memory_profiles": {"insert": 1}, "agent_memory_cases": {"insert": 60},
-                "episodes": {"insert": 60}, "episode_segments": {"insert": 60}, "workflow_events": {"insert": 180},
+                "agents": {"insert": 1}, "agent_memory_profiles": {"insert": 1}, "agent_memory_cases": {"insert": 50},
+                "episodes": {"insert": 50}, "episode_segments": {"insert": 50}, "workflow_events": {"insert": 150},
             });
-            assert_eq!((&plan["parts"], &plan["counts"]), (&json!(2), &expected), "{}", plan["disclosures"]);
+            // The file is cut before an engine is asked.
+            if let Target::File(_) = world.target {
+                let plan = answer(&[]);
+                assert_eq!((&plan["parts"], &plan["counts"]), (&json!(2), &expected), "{}", plan["disclosures"]);
+            }
             let receipt = answer(&["--apply"]);
             assert_eq!((&receipt["status"], &receipt["counts"]), (&json!("applied"), &expected));
             assert_eq!(receipt["receipts"].as_array().map(Vec::len), Some(2));

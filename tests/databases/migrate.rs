@@ -341,7 +341,7 @@ async fn killed_world(layout: Option<Layout>) -> Vec<World> {
 
 /// One statement in this many is tried; all of them with `MNEMOSCOPE_KILL_EVERY=1`.
 fn every() -> usize {
-    std::env::var("MNEMOSCOPE_KILL_EVERY").ok().and_then(|text| text.parse().ok()).unwrap_or(19)
+    std::env::var("MNEMOSCOPE_KILL_EVERY").ok().and_then(|text| text.parse().ok()).unwrap_or(37)
 }
 
 #[test]
@@ -350,7 +350,7 @@ fn a_migration_killed_at_any_statement_goes_on_there_and_every_row_stays() {
         let layouts =
             [None, Some(Layout::Atom), Some(Layout::Atom2026), Some(Layout::NousHead), Some(Layout::EnnubeJson)];
         for (first, layout) in layouts.into_iter().enumerate() {
-            for statement in (1 + first % every()..).step_by(every()) {
+            for statement in (1 + 7 * first % every()..).step_by(every()) {
                 let mut all_ended = true;
                 for world in killed_world(layout).await {
                     let before = rows(&world.target).await;
@@ -418,11 +418,20 @@ fn a_table_of_somebody_else_that_bears_one_of_our_names_is_not_taken_for_ours() 
                 || looks.iter().map(|words| words.split(' ').collect::<Vec<_>>()).chain([vec!["purge", &person]]);
             let codes =
                 || looks().map(|words| (words.join(" "), told(folder.path(), &database, &words).0)).collect::<Vec<_>>();
-            let before = codes();
-            for name in mnemoscope::store::own::TABLES {
+            let create = async |name: &str| {
                 run(&world.target, &format!("CREATE TABLE {name} (id integer PRIMARY KEY, note text)")).await;
                 run(&world.target, &format!("INSERT INTO {name} (id, note) VALUES (1, 'theirs')")).await;
-                assert_eq!(codes(), before, "{name}");
+            };
+            let before = codes();
+            for name in mnemoscope::store::own::TABLES {
+                create(name).await;
+            }
+            assert_eq!(codes(), before);
+            for name in mnemoscope::store::own::TABLES {
+                run(&world.target, &format!("DROP TABLE {name}")).await;
+            }
+            for name in mnemoscope::store::own::TABLES {
+                create(name).await;
                 let (code, plan, said) = told(folder.path(), &database, &["migrate"]);
                 assert_eq!(code, Some(5), "{name}: {said}");
                 assert!(said.contains(name) && said.contains("rename it"), "{said}");

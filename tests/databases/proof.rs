@@ -478,7 +478,7 @@ async fn places(path: &Path, handle: &str) -> (usize, u64) {
     let needles = sought.needles();
     let file = std::fs::read(path).expect("the file");
     let plain = needles.iter().filter(|n| matches!(n.form, NeedleForm::Utf8 | NeedleForm::Utf16Le));
-    let count = |needle: &[u8]| file.windows(needle.len()).filter(|bytes| *bytes == needle).count();
+    let count = |needle: &[u8]| memchr::memmem::find_iter(&file, needle).count();
     (plain.map(|needle| count(needle.bytes)).sum(), told)
 }
 

@@ -410,11 +410,13 @@ fn compared_by(store: &Store, request: &RecallRequest) -> (lab::RecallAnswer, Op
 }
 
 /// Bytes that may be kept: all, rounded vectors with their rows, rounded vectors alone, nothing.
-const LIMITS: [usize; 4] = [4 << 20, 128 << 10, 72 << 10, 16 << 10];
+const LIMITS: &[usize] = &[4 << 20, 128 << 10, 72 << 10, 16 << 10];
 
 #[test]
 fn kept_rows_and_vectors_rank_as_stored_ones_do() {
-    for world in worlds() {
+    for (number, world) in worlds().into_iter().enumerate() {
+        // What is kept of a server's rows is the same however its vectors are stored.
+        let limits = if number < 2 { LIMITS } else { &LIMITS[..2] };
         written(&world, &many_episodes(world.kept));
         let like = |id: &str, ranking| RecallRequest { like: Some(id.to_owned()), ..request(ranking) };
         let raw = |vector: Vec<f32>| RecallRequest {
@@ -437,7 +439,7 @@ fn kept_rows_and_vectors_rank_as_stored_ones_do() {
             requests.extend([like(id, Ranking::Boosted), like(id, Ranking::Similar)]);
         }
         let plain: Vec<_> = requests.iter().map(|request| compared_by(&world.store, request).0).collect();
-        for limit in LIMITS {
+        for &limit in limits {
             let mut fast = 0;
             for (request, plain) in requests.iter().zip(&plain) {
                 world.store.embeddings().keep_vectors(limit);
@@ -464,10 +466,12 @@ fn kept_rows_and_vectors_rank_as_stored_ones_do() {
 
 #[test]
 fn kept_rows_that_others_changed_are_read_again() {
-    for world in worlds() {
+    for (number, world) in worlds().into_iter().enumerate() {
         written(&world, &many_episodes(world.kept));
         let request = RecallRequest { like: Some("many 17".to_owned()), ..request(Ranking::Boosted) };
-        for limit in [LIMITS[0], LIMITS[1]] {
+        // The third store keeps its rows as the second does.
+        let limits = if number < 2 { &LIMITS[..2] } else { &LIMITS[1..2] };
+        for &limit in limits {
             let plain = || {
                 let path = world.folder.path().join("memory.db");
                 let url = world.database.as_ref().map(|database| Target::Postgres(database.url().to_owned()));
@@ -580,7 +584,7 @@ fn a_question_is_kept_and_asked_again() {
         let (_, words, found) = ran(folder, "", None, arguments);
         assert!(found == code && words.contains(word), "{arguments:?}: {found} {words}");
     }
-    std::fs::write(&file, "[[query]]\nname = 3\n").unwrap();
+    std::fs::write(&file, "[[kept]]\nname = 3\n").unwrap();
     let (_, words, code) = ran(folder, "", None, &["queries"]);
     assert!(code == 1 && words.contains("queries.toml:"), "{words}");
 }

@@ -425,6 +425,13 @@ fn an_erasure_by_a_role_that_may_not_read_or_delete_everything_is_not_verified()
         let refused = world.reader(&["purge", "user-ana", "--apply"]);
         assert!(matches!(refused.code, Some(5 | 6)), "{:?} {} {:#}", refused.code, refused.words, refused.value);
         assert!(!refused.value["status"].to_string().contains("verified"), "{:#}", refused.value);
+        world.run("REVOKE ALL ON agent_feedback FROM $role").await;
+        let exported = world.output(&world.url_of_role(), &["export", "subject", "user-ana"]);
+        let (lines, words) = (String::from_utf8_lossy(&exported.stdout), String::from_utf8_lossy(&exported.stderr));
+        assert_eq!(exported.status.code(), Some(6), "{words}");
+        assert!(words.contains("agent_feedback is not in the bundle"), "{words}");
+        let end: Value = serde_json::from_str(lines.lines().last().expect("a manifest")).expect("JSON");
+        assert_eq!(end["manifest"]["left_out"][0]["table"], "agent_feedback", "{end:#}");
         world.end().await;
     });
 }

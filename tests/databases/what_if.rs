@@ -3,7 +3,9 @@
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_sqlite};
 use crate::support::postgres::Database;
-use crate::support::world::{World, author, done, meddle, native, native_on_postgres, on_postgres, on_sqlite, world};
+use crate::support::world::{
+    World, author, done, meddle, native, native_on_postgres, on_postgres, on_sqlite, small, world,
+};
 use mnemoscope::change::operation::{FeedbackFields, ImportFormat, Pruning};
 use mnemoscope::change::what_if::{self, KeptQuestion};
 use mnemoscope::change::{
@@ -26,8 +28,8 @@ use std::time::Duration;
 /// Place and score of a row that is recalled.
 type Ranked = Option<(usize, f64)>;
 
-/// Changes in all databases together, unless the variable says another number.
-const CHANGES: usize = 36;
+/// Changes in each database, unless the variable says another number.
+const CHANGES: usize = 3;
 /// The variable that says how many.
 const VARIABLE: &str = "MNEMOSCOPE_WHAT_IF_CHANGES";
 /// Time for a look in which everything is looked at.
@@ -289,11 +291,17 @@ async fn random_changes(name: &str, store: &Store, changes: usize, seed: u64) {
     assert!(made > 0, "{name}: nothing can be changed");
 }
 
-async fn worlds() -> Vec<(String, World)> {
-    let mut all = vec![("demo".to_owned(), native().await)];
+async fn worlds_on_sqlite() -> Vec<(String, World)> {
+    let mut all = vec![("demo".to_owned(), small().await)];
     for layout in [Layout::Atom, Layout::Atom2026] {
         all.push((format!("{layout:?} on SQLite"), on_sqlite(layout).await));
     }
+    all.extend(shared_files().await);
+    all
+}
+
+async fn worlds_on_postgres() -> Vec<(String, World)> {
+    let mut all = Vec::new();
     all.extend(native_on_postgres().await.map(|world| ("native on PostgreSQL".to_owned(), world)));
     for layout in [Layout::EnnubeVectors, Layout::EnnubeJson, Layout::NousPlanned, Layout::Atom] {
         let Some(database) = Database::fresh() else { continue };
@@ -302,14 +310,26 @@ async fn worlds() -> Vec<(String, World)> {
         }
         all.extend(on_postgres(layout).await.map(|world| (format!("{layout:?} on PostgreSQL"), world)));
     }
-    all.extend(shared().await);
+    all.extend(shared_on_postgres().await);
     all
 }
 
-/// The databases that are handed around with the product's description, where they are there.
-async fn shared() -> Vec<(String, World)> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures");
-    let mut all = Vec::new();
+/// The folder of the databases that are handed around with the product's description, where they are there.
+fn shared() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures")
+}
+
+fn say_if_skipped(shared: &[(String, World)]) {
+    if shared.is_empty() {
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"SKIPPED with the shared databases: they are not there\n",
+        );
+    }
+}
+
+async fn shared_files() -> Vec<(String, World)> {
+    let (folder, mut all) = (shared(), Vec::new());
     for name in ["atom.db", "atom-2026-02.db"] {
         let own = tempfile::tempdir().expect("a folder");
         let path = own.path().join(name);
@@ -321,6 +341,12 @@ async fn shared() -> Vec<(String, World)> {
             all.push((name.to_owned(), world(Target::File(path), own, None).await));
         }
     }
+    say_if_skipped(&all);
+    all
+}
+
+async fn shared_on_postgres() -> Vec<(String, World)> {
+    let (folder, mut all) = (shared(), Vec::new());
     for name in ["ennube.sql", "nous.sql"] {
         let (Ok(sql), Some(database)) = (std::fs::read_to_string(folder.join(name)), Database::fresh()) else {
             continue;
@@ -336,24 +362,25 @@ async fn shared() -> Vec<(String, World)> {
         let target = Target::Postgres(database.url().to_owned());
         all.push((name.to_owned(), world(target, tempfile::tempdir().expect("a folder"), Some(database)).await));
     }
-    if all.is_empty() {
-        let _ = std::io::Write::write_all(
-            &mut std::io::stderr(),
-            b"SKIPPED with the shared databases: they are not there\n",
-        );
-    }
+    say_if_skipped(&all);
     all
 }
 
+async fn random_changes_in(worlds: Vec<(String, World)>, first_seed: u64) {
+    let changes = std::env::var(VARIABLE).ok().and_then(|n| n.parse().ok()).unwrap_or(CHANGES);
+    for (seed, (name, world)) in (first_seed..).zip(&worlds) {
+        random_changes(name, &world.store, changes, seed).await;
+    }
+}
+
 #[test]
-fn what_is_foretold_of_random_changes_comes_true() {
-    block_on(async {
-        let changes = std::env::var(VARIABLE).ok().and_then(|n| n.parse().ok()).unwrap_or(CHANGES);
-        let worlds = worlds().await;
-        for (i, (name, world)) in worlds.iter().enumerate() {
-            random_changes(name, &world.store, (changes / worlds.len()).max(1), 1 + i as u64).await;
-        }
-    });
+fn what_is_foretold_of_random_changes_comes_true_on_sqlite() {
+    block_on(async { random_changes_in(worlds_on_sqlite().await, 1).await });
+}
+
+#[test]
+fn what_is_foretold_of_random_changes_comes_true_on_postgres() {
+    block_on(async { random_changes_in(worlds_on_postgres().await, 4).await });
 }
 
 /// A palace is only read; what we add is in a database beside it, attached under another name.
@@ -465,8 +492,11 @@ fn the_effect_of_a_purge_on_very_many_rows_is_refused() {
             let (code, refused) = told(&["--what-if"]);
             assert_eq!(code, Some(5), "{refused}");
             assert!(refused.contains("50,001 rows go or change") && refused.contains("50,000 at most"), "{refused}");
-            meddle(&world, "DELETE FROM canvas_audit WHERE id = 'many-1'").await;
-            assert_eq!(told(&["--what-if"]).0, Some(0));
+            // The bound is counted from the plan, before an engine is asked.
+            if let Target::File(_) = world.target {
+                meddle(&world, "DELETE FROM canvas_audit WHERE id = 'many-1'").await;
+                assert_eq!(told(&["--what-if"]).0, Some(0));
+            }
         }
     });
 }

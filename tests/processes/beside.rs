@@ -119,7 +119,7 @@ fn sqlite_keeps_its_locks_whatever_is_done() {
 
         let by = author();
         let state = shop.folder.path().join("state");
-        let desk = Desk { folder: state, key: KEY, author: &by, progress: &|_, _| {} };
+        let desk = Desk { folder: state, key: KEY, author: &by, progress: &|_, _| {}, forget_kept: &|_, _| Ok(()) };
         let receipt =
             purge::run(&store, erased, &PurgeOptions::default(), None, &desk, None).await.expect("the erasure");
         assert!(receipt.verification.bytes.checked, "{receipt:?}");
@@ -256,7 +256,13 @@ fn nobody_waits_longer_for_a_lock_than_was_said() {
         let agent = agent::keeps_writing(path);
         let folder = tempfile::tempdir().expect("a folder");
         let by = author();
-        let desk = Desk { folder: folder.path().to_owned(), key: KEY, author: &by, progress: &|_, _| {} };
+        let desk = Desk {
+            folder: folder.path().to_owned(),
+            key: KEY,
+            author: &by,
+            progress: &|_, _| {},
+            forget_kept: &|_, _| Ok(()),
+        };
         let began = Instant::now();
         let choices = PurgeOptions::default();
         let erasing = async { (purge::run(&first, &person, &choices, None, &desk, None).await, began.elapsed()) };

@@ -9,6 +9,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
+use tempfile::TempDir;
 
 use crate::pty::terminal::{Home, PROGRAM, Start};
 use crate::support::fixtures::{Layout, build_sqlite};
@@ -20,7 +21,7 @@ const ELSEWHERE: &[&str] = &["cargo", "python3", "systemctl", "systemd-sysusers"
 
 /// Texts of the pages, and what stands for them here.
 const PLACES: &[(&str, &str)] =
-    &[("/var/lib/node_exporter/", ""), ("/tmp/", ""), ("--episodes 100000", "--episodes 1000"), (SERVER, "$SERVER")];
+    &[("/var/lib/node_exporter/", ""), ("/tmp/", ""), ("--episodes 100000", "--episodes 300"), (SERVER, "$SERVER")];
 const SERVER: &str = "postgres://reader@db.example/memory";
 /// Bytes of what was said last that a failure shows.
 const TOLD: usize = 1500;
@@ -55,10 +56,10 @@ fn script<'a>(page: &'a str) -> (String, Vec<(&'a str, &'a str)>) {
 }
 
 /// Makes what a page takes from its reader: databases, files, programs.
-fn surroundings(home: &Home, script: &str) {
+fn surroundings(home: &Home, script: &str, demo: &Path) {
     let folder = home.path();
     if !script.contains("demo demo.db") {
-        demo_in(folder, 250);
+        fs::copy(demo, folder.join("demo.db")).expect("a copy");
     }
     block_on(build_sqlite(Layout::Atom, &folder.join("agent.db")));
     Connection::open(folder.join("bot.db")).and_then(|bot| bot.execute_batch(BOT)).expect("a database");
@@ -83,14 +84,14 @@ fn server(folder: &Path) -> Option<Database> {
     Some(database)
 }
 
-/// Runs the commands of a page; what was said when one of them fails.
-fn follow(page: &str) -> Result<(), String> {
+/// Runs the commands of a page, where it takes the demo from; what was said when one of them fails.
+fn follow(page: &str, demo: &Path) -> Result<(), String> {
     let (script, files) = script(page);
     if script.is_empty() {
         return Ok(());
     }
     let home = Home::new();
-    surroundings(&home, &script);
+    surroundings(&home, &script, demo);
     let asks_a_server = script.contains("$SERVER") || script.contains(&format!(" {PROFILE} "));
     let database = if asks_a_server { server(home.path()) } else { None };
     if asks_a_server && database.is_none() {
@@ -121,8 +122,10 @@ fn every_command_of_the_book_works() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let book = fs::read_dir(root.join("docs")).expect("the book").map(|page| page.expect("a page").path());
     let pages = book.filter(|page| page.extension().is_some_and(|e| e == "md")).chain([root.join("README.md")]);
+    let folder = TempDir::new().expect("a folder");
+    let demo = demo_in(folder.path(), 250);
     let failed = std::thread::scope(|scope| {
-        let follow = |page: &Path| follow(&fs::read_to_string(page).expect("a page"));
+        let follow = |page: &Path| follow(&fs::read_to_string(page).expect("a page"), &demo);
         let run = |page: PathBuf| {
             // What is skipped is told by the name of its thread.
             let named = std::thread::Builder::new().name(page.display().to_string());

@@ -27,8 +27,8 @@ use place::Bases;
 use run::Run;
 
 /// Duration of a sample, in seconds, and the minimum number of histories in it, however slow the machine.
-const SECONDS: u64 = 20;
-const LEAST: u64 = 8;
+const SECONDS: u64 = 12;
+const LEAST: u64 = 6;
 
 /// Seeds that found a fault once, an engine and a seed a line.
 const FOUND: &str = include_str!("fire/seeds.txt");

@@ -303,8 +303,8 @@ fn a_stream_without_an_end_is_given_up() {
     for line in ["x", "[1,", "{\"entity\":\"episode\",\"id\":\"a\",\"title\":\"t\"}\n", "\n"] {
         let block = line.repeat(65536 / line.len());
         for words in places("-") {
-            // A layout, a fleet and settings are files.
-            if words.contains(&"--layout") {
+            // A layout is a file. Only an import looks at what comes before it has all.
+            if words.contains(&"--layout") || (line != "x" && words[0] != "import") {
                 continue;
             }
             let mut command = desk.command(&[&["-d", desk.database.to_str().unwrap()], &words[..]].concat());
@@ -325,13 +325,13 @@ fn a_stream_without_an_end_is_given_up() {
 }
 
 #[test]
-fn a_row_that_names_160000_ids_costs_time_in_proportion() {
+fn a_row_that_names_80000_ids_costs_time_in_proportion() {
     let desk = Desk::new();
     let episode = desk.episode();
     let ids = |kind: &str| {
         format!(
-            "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 160000) \
-             SELECT json_group_array('{kind}-' || (i % 159999)) FROM n)"
+            "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 80000) \
+             SELECT json_group_array('{kind}-' || (i % 79999)) FROM n)"
         )
     };
     let sql = format!(
@@ -355,12 +355,12 @@ fn a_row_that_names_160000_ids_costs_time_in_proportion() {
     ] {
         let run = watched(desk.command(&[&["-d", desk.database.to_str().unwrap()], words].concat()));
         assert!(run.output.status.success(), "{words:?}: {}", told(&run.output));
-        assert!(run.memory < 400 << 10 && run.worked < 20.0, "{words:?}: {} kB, {} s", run.memory, run.worked);
+        assert!(run.memory < 250 << 10 && run.worked < 10.0, "{words:?}: {} kB, {} s", run.memory, run.worked);
         if words == ["show", "episode", &episode] {
             let shown: serde_json::Value = serde_json::from_slice(&run.output.stdout).unwrap();
             let dangling = shown["findings"].as_array().unwrap().iter().find(|f| f["kind"] == "dangling_id").unwrap();
             assert_eq!(dangling["ids"].as_array().unwrap().len(), 100);
-            assert!(dangling["message"].as_str().unwrap().ends_with("(showing 100 of 159999)"), "{dangling}");
+            assert!(dangling["message"].as_str().unwrap().ends_with("(showing 100 of 79999)"), "{dangling}");
         }
     }
 }
@@ -413,6 +413,10 @@ fn handles(desk: &Desk) -> Vec<String> {
     assert!(found.len() > 30, "{found:?}");
     found
 }
+
+/// Commands that print rows.
+const ROWS: &[&str] =
+    &["list", "table", "findings", "recall", "context", "replay", "chain", "insights", "evaluate", "audit", "export"];
 
 #[test]
 fn a_masked_session_prints_no_handle_of_anybody() {
@@ -486,7 +490,10 @@ fn a_masked_session_prints_no_handle_of_anybody() {
     let entities = mnemoscope::memory::Entity::ALL.iter().map(|entity| vec!["list", entity.name()]);
     let commands = commands.iter().map(|words| words.to_vec()).chain(entities);
     for words in commands {
-        for format in ["json", "jsonl", "csv", "table"] {
+        // What is one document is the same text as lines, and none as CSV.
+        let formats: &[&str] =
+            if ROWS.contains(&words[0]) { &["json", "jsonl", "csv", "table"] } else { &["json", "table"] };
+        for &format in formats {
             let output = desk.on(&[&["--mask", "--format", format], &words[..]].concat());
             let said = told(&output).to_lowercase();
             let seen: Vec<&String> = known.iter().filter(|handle| said.contains(&handle.to_lowercase())).collect();

@@ -159,58 +159,68 @@ fn named(state: &Path) -> Vec<String> {
     files(state).into_iter().filter(holds).map(|path| path.display().to_string()).collect()
 }
 
-/// Returns the number of runs to kill: a sample, or the number in `MNEMOSCOPE_KILLS`.
-fn kills(sample: usize) -> usize {
-    std::env::var("MNEMOSCOPE_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(sample)
+/// Statements from one kill to the next: those of a sample, or the number in `MNEMOSCOPE_KILL_STEP`.
+fn kill_step() -> usize {
+    std::env::var("MNEMOSCOPE_KILL_STEP").ok().and_then(|n| n.parse().ok()).unwrap_or(32).max(1)
+}
+
+/// Kills runs at statements from the first to the last, resumes each, and compares with a run that was let be.
+fn killed_at_any_statement(world: fn() -> Option<World>) {
+    let Some(whole) = world() else { return };
+    let state = tempfile::tempdir().expect("a folder");
+    let done = finished(&whole, state.path(), &purge(&[&CHOICES[..], &["--apply"]].concat()));
+    assert!(done.status.success(), "{}", words(&done));
+    let (expected, whole_receipt) = (block_on(rows(&whole)), receipt(&done));
+    assert!(!block_on(pseudonym(&whole)).is_empty(), "there is an account for pseudonyms");
+    // Whether a run comes to a statement; one that does is killed there and resumed.
+    let comes_to = |statement: usize| {
+        let (world, state) = (world().expect("a database"), tempfile::tempdir().expect("a folder"));
+        let Some(child) = standing_at(&world, state.path(), statement) else { return false };
+        kill(child);
+        assert_eq!(named(state.path()), Vec::<String>::new(), "killed at {statement}");
+        // None of the choices is said again.
+        let resumed = finished(&world, state.path(), &purge(&["--resume"]));
+        assert!(resumed.status.success(), "killed at {statement}: {}", words(&resumed));
+        let resumed = receipt(&resumed);
+        let differs = differences(&expected, &block_on(rows(&world)));
+        assert!(differs.is_empty(), "killed at {statement}: {differs:#?}");
+        for key in ["counts", "status", "mentions", "account", "rows_erased"] {
+            assert_eq!(resumed[key], whole_receipt[key], "{key}, killed at {statement}");
+        }
+        let left: Vec<_> = files(&state.path().join("purges"));
+        assert!(left.is_empty(), "killed at {statement}: {left:?}");
+        assert_eq!(named(state.path()), Vec::<String>::new());
+        let verdict = block_on(async { audit::verify(&open(&world.target).await, &[]).await.expect("a verdict") });
+        assert!(verdict.ok, "{verdict:?}");
+        let id = resumed["receipt_id"].as_str().expect("an id");
+        let looked = finished(&world, state.path(), &["purge", "verify", id]);
+        assert!(looked.status.success(), "killed at {statement}: {}", words(&looked));
+        true
+    };
+    let (mut reached, mut beyond) = (0, 1);
+    while comes_to(beyond) {
+        (reached, beyond) = (beyond, beyond + kill_step());
+    }
+    assert!(reached > 0, "it writes");
+    // The last one is found by halving.
+    while beyond - reached > 1 {
+        let middle = usize::midpoint(reached, beyond);
+        if comes_to(middle) {
+            reached = middle;
+        } else {
+            beyond = middle;
+        }
+    }
 }
 
 #[test]
-fn a_run_killed_at_any_statement_is_resumed_to_the_same_end_with_the_same_choices() {
-    for world in worlds() {
-        let Some(whole) = world() else { continue };
-        let state = tempfile::tempdir().expect("a folder");
-        let done = finished(&whole, state.path(), &purge(&[&CHOICES[..], &["--apply"]].concat()));
-        assert!(done.status.success(), "{}", words(&done));
-        let (expected, whole_receipt) = (block_on(rows(&whole)), receipt(&done));
-        assert!(!block_on(pseudonym(&whole)).is_empty(), "there is an account for pseudonyms");
-        // How many statements there are, found by halving.
-        let (mut reached, mut beyond) = (1, 4096);
-        while beyond - reached > 1 {
-            let (middle, state) = (usize::midpoint(reached, beyond), tempfile::tempdir().expect("a folder"));
-            let Some(world) = world() else { return };
-            match standing_at(&world, state.path(), middle) {
-                Some(child) => {
-                    kill(child);
-                    reached = middle;
-                }
-                None => beyond = middle,
-            }
-        }
-        let times = kills(8);
-        for time in 0..times {
-            let statement = 1 + time * (reached - 1) / (times - 1).max(1);
-            let (Some(world), state) = (world(), tempfile::tempdir().expect("a folder")) else { return };
-            kill(standing_at(&world, state.path(), statement).expect("it came so far"));
-            assert_eq!(named(state.path()), Vec::<String>::new(), "killed at {statement}");
-            // None of the choices is said again.
-            let resumed = finished(&world, state.path(), &purge(&["--resume"]));
-            assert!(resumed.status.success(), "killed at {statement} of {reached}: {}", words(&resumed));
-            let resumed = receipt(&resumed);
-            let differs = differences(&expected, &block_on(rows(&world)));
-            assert!(differs.is_empty(), "killed at {statement}: {differs:#?}");
-            for key in ["counts", "status", "mentions", "account", "rows_erased"] {
-                assert_eq!(resumed[key], whole_receipt[key], "{key}, killed at {statement}");
-            }
-            let left: Vec<_> = files(&state.path().join("purges"));
-            assert!(left.is_empty(), "killed at {statement}: {left:?}");
-            assert_eq!(named(state.path()), Vec::<String>::new());
-            let verdict = block_on(async { audit::verify(&open(&world.target).await, &[]).await.expect("a verdict") });
-            assert!(verdict.ok, "{verdict:?}");
-            let id = resumed["receipt_id"].as_str().expect("an id");
-            let looked = finished(&world, state.path(), &["purge", "verify", id]);
-            assert!(looked.status.success(), "killed at {statement}: {}", words(&looked));
-        }
-    }
+fn a_run_on_sqlite_killed_at_any_statement_is_resumed_to_the_same_end_with_the_same_choices() {
+    killed_at_any_statement(worlds()[0]);
+}
+
+#[test]
+fn a_run_on_postgres_killed_at_any_statement_is_resumed_to_the_same_end_with_the_same_choices() {
+    killed_at_any_statement(worlds()[1]);
 }
 
 #[test]
@@ -241,7 +251,13 @@ fn two_that_begin_at_once_do_not_share_a_session() {
             let options = OpenOptions { secret: Some(KEY), ..crate::support::options() };
             let store = Store::open(&world.target, &options).await.unwrap_or_else(|error| panic!("{error}"));
             let by = author();
-            let desk = Desk { folder: state.to_owned(), key: KEY, author: &by, progress: &|_, _| {} };
+            let desk = Desk {
+                folder: state.to_owned(),
+                key: KEY,
+                author: &by,
+                progress: &|_, _| {},
+                forget_kept: &|_, _| Ok(()),
+            };
             let choices = PurgeOptions { account: true, mentions: purge::Mentions::Redact, ..PurgeOptions::default() };
             purge::run(&store, given, &choices, None, &desk, None).await
         };

@@ -7,9 +7,12 @@ pub mod pooler;
 pub mod postgres;
 pub mod world;
 
+use std::collections::BTreeMap;
+use std::fs::Permissions;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 use mnemoscope::store::OpenOptions;
 
@@ -37,13 +40,37 @@ pub fn alone_in(folder: &Path) -> Command {
     command
 }
 
+/// Files that were made once, by what they hold, with their rights.
+static MADE: Mutex<BTreeMap<String, (Vec<u8>, Permissions)>> = Mutex::new(BTreeMap::new());
+
+/// Writes a copy of a file that was made before. Whether there is one.
+pub fn made_before(what: &str, path: &Path) -> bool {
+    let made = MADE.lock().expect("nobody panics here");
+    let Some((bytes, rights)) = made.get(what) else { return false };
+    std::fs::write(path, bytes).expect("a file");
+    std::fs::set_permissions(path, rights.clone()).expect("its rights");
+    true
+}
+
+/// Keeps a closed database for those that want the same.
+pub fn keep_made(what: &str, path: &Path) {
+    let bytes = std::fs::read(path).expect("a file");
+    let rights = std::fs::metadata(path).expect("a file").permissions();
+    MADE.lock().expect("nobody panics here").insert(what.to_owned(), (bytes, rights));
+}
+
 /// Makes a demo database in a folder, which ends at the same moment at any time.
 pub fn demo_in(folder: &Path, episodes: u32) -> PathBuf {
     let database = folder.join("demo.db");
     let count = episodes.to_string();
+    let what = format!("a demo of {count}");
+    if made_before(&what, &database) {
+        return database;
+    }
     let words = ["--episodes", &count, "--no-console", "--at", "2026-06-15T16:00:00Z"];
     let output = alone_in(folder).arg("demo").arg(&database).args(words).output().expect("the program");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    keep_made(&what, &database);
     database
 }
 

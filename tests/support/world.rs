@@ -2,6 +2,7 @@
 
 use super::fixtures::{Layout, build_postgres, build_sqlite};
 use super::postgres::Database;
+use super::{keep_made, made_before};
 use mnemoscope::change::operation::FeedbackFields;
 use mnemoscope::change::{self, Author, ChangeError, Plan, Receipt, audit, feedback, migrate};
 use mnemoscope::demo;
@@ -46,8 +47,12 @@ pub async fn native() -> World {
 async fn native_of(episodes: u64) -> World {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("native.db");
-    let options = demo::DemoOptions { episodes, ..demo::DemoOptions::default() };
-    demo::build(&path, &options, |_| {}).await.expect("the demo");
+    let what = format!("a native database of {episodes}");
+    if !made_before(&what, &path) {
+        let options = demo::DemoOptions { episodes, ..demo::DemoOptions::default() };
+        demo::build(&path, &options, |_| {}).await.expect("the demo");
+        keep_made(&what, &path);
+    }
     world(Target::File(path), folder, None).await
 }
 
@@ -120,17 +125,19 @@ pub async fn dump(world: &World) -> BTreeMap<String, Vec<String>> {
                         )
                     })
                     .collect();
-                let sql = format!("SELECT {} FROM \"{table}\"", quoted.join(" || ',' || "));
-                let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut link).await.expect("rows");
-                dump.insert(table, rows.iter().map(|r| r.get::<String, _>(0)).collect());
+                let row = quoted.join(" || ',' || ");
+                let sql = format!("SELECT group_concat({row}, char(10)) FROM \"{table}\"");
+                let rows = sqlx::query(AssertSqlSafe(sql)).fetch_one(&mut link).await.expect("rows");
+                let rows = rows.get::<Option<String>, _>(0);
+                dump.insert(table, rows.iter().flat_map(|all| all.split('\n')).map(str::to_owned).collect());
             }
         }
         Target::Postgres(url) => {
             let mut link = PgConnection::connect(url).await.expect("the server");
             for table in tables {
-                let sql = format!("SELECT t::text FROM {table} t ORDER BY 1");
-                let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut link).await.expect("rows");
-                dump.insert(table, rows.iter().map(|r| r.get::<String, _>(0)).collect());
+                let sql = format!("SELECT array_agg(t::text ORDER BY t::text) FROM {table} t");
+                let rows = sqlx::query(AssertSqlSafe(sql)).fetch_one(&mut link).await.expect("rows");
+                dump.insert(table, rows.get::<Option<Vec<String>>, _>(0).unwrap_or_default());
             }
         }
     }

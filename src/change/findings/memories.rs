@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::{ChangeError, FindingNews, Survey};
+use crate::change::edit::marks_superseded;
 use crate::lab::LabError;
 use crate::layout::BoundSource;
 use crate::memory::Entity;
@@ -11,7 +12,6 @@ use crate::memory::prune::NEAR;
 use crate::memory::query::Query;
 use crate::memory::vector::{dot, unit};
 use crate::store::Store;
-use crate::store::encode::plain_column;
 use crate::store::scratch::scratch;
 
 /// Memories that say the same.
@@ -95,11 +95,7 @@ impl Survey<'_> {
     /// Whether a memory can be marked as superseded by another one.
     pub(super) fn supersedes(&self) -> bool {
         let sources = self.store.sources_of(Entity::Memory).unwrap_or_default();
-        let stored = |source: &BoundSource, column| plain_column(source, column).is_some();
-        let marks = |source: &&BoundSource| {
-            source.is_writable()
-                && (stored(source, "metadata") || stored(source, "status") && stored(source, "source_ids"))
-        };
+        let marks = |source: &&BoundSource| source.is_writable() && marks_superseded(source);
         sources.iter().all(marks) && self.store.why_not_writable().is_none()
     }
 }

@@ -326,7 +326,8 @@ async fn drop_hanging(
         let place = (&table.table, table.column.as_str());
         let keys = draft.store.shapes().spelled(place, table.compared.clone(), cases).await?;
         let rows = StoredRows { table: table.table.clone(), by: vec![table.column.clone()], keys };
-        let (mut found, is_broken_off) = match draft.store.shapes().images_within(&rows, &columns, FULL).await {
+        let room = draft.store.plan_room(FULL);
+        let (mut found, is_broken_off) = match draft.store.shapes().images_within(&rows, &columns, room).await {
             Err(error) if error.is_denied() && draft.only_looks() => {
                 let table = table.table.title();
                 draft

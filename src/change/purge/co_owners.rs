@@ -30,7 +30,7 @@ pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: 
             graph.rules.iter().filter(goes).partition(|rule| rule.of.is_none());
         let names_one = matches!(&owners[..], [rule] if rule.inside.is_whole());
         also_of_others(snapshot, plan, graph, (table, taken), &others).await?;
-        also_listed(snapshot, plan, graph, table, &others).await?;
+        also_listed(snapshot, plan, graph, (table, &held), &others).await?;
         let called = if held.is_empty() { Vec::new() } else { called_after_people(snapshot.store, table) };
         if owners.is_empty() && called.is_empty() || names_one && others.is_empty() && !chosen {
             continue;
@@ -85,12 +85,13 @@ async fn also_of_others(
     Ok(())
 }
 
-/// Says how many rows that stay name rows of a table that go, such as episodes of others the runs that they share.
+/// Says how many rows that stay name rows of a table that go, such as episodes of others the runs that they share. Refuses
+/// where one of them is a held person's.
 async fn also_listed(
     snapshot: &mut Snapshot<'_>,
     plan: &mut PurgePlan,
     graph: &Graph,
-    table: &TableName,
+    (table, held): (&TableName, &HashSet<String>),
     parents: &[&BoundRule],
 ) -> Result<(), ChangeError> {
     for link in parents.iter().filter(|r| r.inside.is_whole() && r.also.is_empty() && r.when.is_none()) {
@@ -99,15 +100,31 @@ async fn also_listed(
             continue;
         };
         let going = graph.texts_by(link, &[], 0);
-        let columns: Vec<String> = key.iter().chain([to]).cloned().collect();
+        let owners: Vec<&BoundRule> =
+            graph.rules.iter().filter(|rule| names_owner(rule) && name(&rule.table) == of).collect();
+        let owned = owners.iter().map(|rule| &rule.column);
+        let columns: Vec<String> = key.iter().chain(owned).chain([to]).cloned().collect();
         let wanted = WantedRows { table: &of, columns: &columns, when: None, subject: &[] };
         let names = |row: &RawRow| {
-            let (raw, key) = row.split_last()?;
+            let (raw, rest) = row.split_last()?;
+            let (key, owned) = rest.split_at(key.len());
             let named = listed(raw.clone(), false).iter().filter_map(as_text).any(|id| going.contains(&id));
-            (named && !graph.has(&of, key)).then_some(())
+            let mut people = owners.iter().zip(owned).flat_map(|(rule, raw)| within(raw, rule));
+            (named && !graph.has(&of, key)).then(|| people.find(|person| held.contains(person)))
         };
-        let mut rows = 0;
-        snapshot.stream_looked(wanted, names, |_, ()| rows += 1).await?;
+        let (mut rows, mut kept) = (0, None);
+        let each = |_, person: Option<String>| {
+            rows += 1;
+            kept = kept.take().or(person);
+        };
+        snapshot.stream_looked(wanted, names, each).await?;
+        if let Some(person) = kept {
+            return Err(ChangeError::Refused(format!(
+                "a row of {} would go that a row of {} names, too, and its owner {person} is under a legal hold: `unhold` them",
+                table.title(),
+                of.title()
+            )));
+        }
         if rows > 0 {
             let what = format!(
                 "{}: {{#}} {{row|rows}} of {} that {{stays names|stay name}} rows that go, too",

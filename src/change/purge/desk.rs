@@ -8,7 +8,7 @@ use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::fleet::FleetSession;
@@ -46,6 +46,10 @@ const RECEIPT_BYTES: u64 = 64 << 20;
 /// Told what is being done and how far it is.
 pub type Progress<'a> = &'a (dyn Fn(&str, u64) + Sync);
 
+/// Forgets what is kept outside of a database, by its location, and names a person by one of some handles, each with whether it
+/// tells also within a text. Gives the reason where that fails.
+pub type ForgetKept<'a> = &'a (dyn Fn(&str, &[(&str, bool)]) -> Result<(), String> + Sync);
+
 /// Workplace of an erasure: folder, key, author, and the receiver of its progress.
 pub struct Desk<'a> {
     /// Folder that outlives the run; readable by nobody else.
@@ -56,6 +60,8 @@ pub struct Desk<'a> {
     pub author: &'a Author,
     /// Told how far it is.
     pub progress: Progress<'a>,
+    /// Forgets what the operator keeps outside of the database about the person.
+    pub forget_kept: ForgetKept<'a>,
 }
 
 /// An erasure that was asked for: its choices, kept before anything is planned or written.
@@ -73,9 +79,8 @@ pub struct PurgeRequest {
     pub export_sha256: Option<String>,
     /// Time when the erasure was requested.
     pub started_at: String,
-    /// Location of the database: a copy has the same id. None in files of earlier versions.
-    #[serde(default)]
-    pub spot: Option<AnchorSpot>,
+    /// Location of the database: a copy has the same id.
+    pub spot: AnchorSpot,
 }
 
 /// Content of a session's file, but for the rows that go and their ids.
@@ -118,10 +123,10 @@ impl SessionStage {
         }
     }
 
-    fn spot(&self) -> Option<&AnchorSpot> {
+    fn spot(&self) -> &AnchorSpot {
         match self {
-            SessionStage::Asked(asked) => asked.spot.as_ref(),
-            SessionStage::Planned(kept) => kept.spot.as_ref(),
+            SessionStage::Asked(asked) => &asked.spot,
+            SessionStage::Planned(kept) => &kept.spot,
         }
     }
 
@@ -188,7 +193,7 @@ pub struct KeptSession {
     /// Rows that were to go, so that none is lost when what led to it is gone already.
     pub deletes: Vec<GoingRows>,
     /// Ids of rows that go.
-    #[serde(skip_serializing, default = "no_ids", deserialize_with = "ids")]
+    #[serde(skip, default = "no_ids")]
     pub ids: Arc<IdSet>,
     /// Stands for the person where a column must name somebody.
     pub pseudonym: String,
@@ -197,13 +202,10 @@ pub struct KeptSession {
     /// Data that stays according to the plan: shown, but without influence on the final status.
     pub particular: Vec<String>,
     /// Hashes of texts that lose words, which stay.
-    #[serde(default)]
     pub old_hashes: Vec<String>,
     /// Values that name the person and stay by choice, by table and column.
-    #[serde(default)]
     pub left: BTreeMap<String, usize>,
     /// References to rows that go which the plan said would stay, by table and column.
-    #[serde(default)]
     pub left_references: BTreeMap<String, usize>,
     /// Disclosures that do not.
     pub notes: Vec<String>,
@@ -212,15 +214,12 @@ pub struct KeptSession {
     /// Tables whose rows go or change.
     pub touched: Vec<TableName>,
     /// Tables that named the person.
-    #[serde(default)]
     pub named_in: Vec<TableName>,
     /// Search indexes that keep entries about other tables' rows, as they were before.
-    #[serde(default)]
     pub side_indexes: Vec<SideIndex>,
     /// Hits among the bytes of the files before, by handle; none for a server.
     pub bytes_before: Option<Vec<u64>>,
     /// Vectors of rows that go, a sample.
-    #[serde(default)]
     pub vectors: Vec<OldVector>,
     /// Seconds that each phase took.
     pub phases: BTreeMap<String, f64>,
@@ -228,9 +227,8 @@ pub struct KeptSession {
     pub export_sha256: Option<String>,
     /// Time when the erasure began.
     pub started_at: String,
-    /// Location of the database: a copy has the same id. None in files of earlier versions.
-    #[serde(default)]
-    pub spot: Option<AnchorSpot>,
+    /// Location of the database: a copy has the same id.
+    pub spot: AnchorSpot,
     /// Decisions that were made when it was resumed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redecided: Vec<Redecision>,
@@ -243,13 +241,6 @@ pub struct KeptSession {
 
 fn no_ids() -> Arc<IdSet> {
     Arc::new(IdSet::new(&room()))
-}
-
-/// Ids as session files of earlier versions hold them.
-fn ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<IdSet>, D::Error> {
-    let mut ids = IdSet::new(&room());
-    Vec::<String>::deserialize(deserializer)?.iter().for_each(|id| ids.insert(id));
-    Ok(Arc::new(ids))
 }
 
 impl KeptSession {
@@ -355,8 +346,7 @@ impl Desk<'_> {
     /// Reads the kept sessions of a database, oldest first, but for those of a copy of it; unreadable files are skipped.
     #[must_use]
     pub fn stages(&self, database_id: &str, here: &AnchorSpot) -> Vec<SessionStage> {
-        let is_ours =
-            |stage: &SessionStage| stage.database_id() == database_id && stage.spot().is_none_or(|spot| spot.is(here));
+        let is_ours = |stage: &SessionStage| stage.database_id() == database_id && stage.spot().is(here);
         stages(&self.folder, &self.key).into_iter().filter(is_ours).collect()
     }
 
@@ -514,12 +504,10 @@ fn stage(key: &Key, path: &Path) -> Option<SessionStage> {
 fn read_session(key: &Key, path: &Path, pages: &PageStore) -> Option<KeptSession> {
     let mut file = serde_json::Deserializer::from_reader(open(key, path)?);
     let SessionStage::Planned(mut kept) = SessionStage::deserialize(&mut file).ok()? else { return None };
-    for rows in kept.deletes.iter_mut().filter(|rows| rows.is_empty()) {
+    for rows in &mut kept.deletes {
         *rows = GoingRows::new(rows.table.clone(), rows.by.clone(), pages);
     }
     let mut ids = IdSet::new(pages);
-    kept.ids.iter().for_each(|id| ids.insert(&id));
-    kept.ids.check().ok()?;
     loop {
         match file.end() {
             Ok(()) => break,

@@ -273,17 +273,25 @@ fn left(plan: &mut PurgePlan, found: &ScanFindings) -> BTreeSet<String> {
 }
 
 /// Tables that no layout speaks of, with their columns that look personal.
-fn strangers(snapshot: &Snapshot<'_>, graph: &Graph) -> Vec<(String, String)> {
+pub fn strangers(snapshot: &Snapshot<'_>, graph: &Graph) -> Vec<(String, String)> {
     let known = known_tables(snapshot.store);
     let ours = crate::store::own::TABLES;
     let strange = graph.relations.tables.iter().filter(|t| !known.contains(*t) && !ours.contains(&t.name.as_str()));
-    let personal = |table: &TableName| -> Vec<String> {
-        let found = snapshot.store.catalog().exactly(&table.schema, &table.name);
-        let names = found.into_iter().flat_map(|t| &t.columns).map(|c| c.name.clone());
-        names.filter(|name| looks_personal(name)).collect()
-    };
+    let personal = |table: &TableName| personal_columns(snapshot, table);
     let all = strange.map(|table| (table.title(), personal(table).join(", ")));
     all.filter(|(_, columns)| !columns.is_empty()).collect()
+}
+
+/// The columns of a table that look personal by their names.
+fn personal_columns(snapshot: &Snapshot<'_>, table: &TableName) -> Vec<String> {
+    let found = snapshot.store.catalog().exactly(&table.schema, &table.name);
+    let names = found.into_iter().flat_map(|t| &t.columns).map(|c| c.name.clone());
+    names.filter(|name| looks_personal(name)).collect()
+}
+
+/// Whether a table may hold what is a person's: the layout speaks of it, or its columns look so.
+pub fn may_be_personal(snapshot: &Snapshot<'_>, table: &TableName) -> bool {
+    known_tables(snapshot.store).contains(table) || !personal_columns(snapshot, table).is_empty()
 }
 
 /// Rows whose owner columns are all empty belong to nobody that can be told.

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::disclose;
 use super::graph::Graph;
 use super::scrub::readable;
 use super::subject;
@@ -18,7 +19,8 @@ use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::row_number::is_row_number;
 use crate::store::shape::TableShape;
-use crate::store::stored::Image;
+use crate::store::snapshot::Snapshot;
+use crate::store::stored::{Image, TableName};
 
 /// Rows that are read at a time: few at first, and more while they take few bytes together.
 const FEWEST: usize = 16;
@@ -48,6 +50,7 @@ pub async fn bundle(
     let relations = snapshot.relations().await?;
     let mut graph = Graph::new(store, &store.recognised().erasure.rules, relations, true);
     graph.close(&mut snapshot, &subject.ids).await?;
+    let left_out = left_out(&snapshot, &graph);
     drop(snapshot);
     if let Sink::Folder(folder) = &sink {
         create(folder)?;
@@ -104,6 +107,7 @@ pub async fn bundle(
     let manifest = json!({
         "format": "mnemoscope subject bundle 1", "subject": subject.ids, "handles": kinds, "made_at": now(),
         "layouts": store.recognised().layouts.iter().map(|l| l.name.clone()).collect::<Vec<_>>(), "tables": tables,
+        "left_out": left_out,
     });
     let hash = digest_of(&manifest);
     match &mut sink {
@@ -117,6 +121,23 @@ pub async fn bundle(
         }
     }
     Ok((manifest, hash))
+}
+
+/// Tables that may hold more of the person: what our role may not read, and what no layout speaks of.
+fn left_out(snapshot: &Snapshot<'_>, graph: &Graph) -> Vec<Value> {
+    let relations = &graph.relations;
+    let may_hold = |(table, _): &&(TableName, &str)| disclose::may_be_personal(snapshot, table);
+    let unread = relations.unread.iter().chain(&relations.elsewhere).filter(may_hold);
+    let unread = unread.map(|(table, reason)| (table.title(), *reason));
+    let unread = unread.map(|(table, reason)| json!({ "table": table, "unread": true, "reason": reason }));
+    let goes: Vec<String> =
+        graph.tables.iter().filter(|(_, taken)| !taken.is_empty()).map(|(t, _)| t.title()).collect();
+    let strange = disclose::strangers(snapshot, graph).into_iter().filter(|(table, _)| !goes.contains(table));
+    let strange = strange.map(|(table, columns)| {
+        let reason = format!("it is outside the layout and looks personal ({columns}): look there yourself");
+        json!({ "table": table, "unread": false, "reason": reason })
+    });
+    unread.chain(strange).collect()
 }
 
 fn failed(error: &std::io::Error) -> ChangeError {

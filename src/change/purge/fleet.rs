@@ -261,7 +261,7 @@ impl FleetPlan {
     fn telling(&self) -> impl Iterator<Item = String> + '_ {
         let handles = self.plan().into_iter().flat_map(|plan| &plan.handles);
         let telling = handles.filter(|handle| {
-            let is_one_persons = handle.common.is_none() && subject::check(&handle.value).is_ok();
+            let is_one_persons = handle.common.is_none() && subject::tells(&handle.value);
             is_one_persons && TELLING.contains(&&*handle.kind)
         });
         telling.map(|handle| handle.value.clone())

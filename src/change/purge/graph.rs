@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::column_words::{NamingColumns, is_of_people};
 use super::id_set::IdSet;
+use super::subject;
 use super::taken::{GoingRows, TakenRows, ranges, room};
 use crate::change::ChangeError;
 use crate::lab::LabError;
@@ -310,7 +311,7 @@ impl Graph {
     }
 
     /// Takes the rows that hold the person at some part of a value: those whose owner is the person, and the others unless
-    /// they name somebody else at a place at which the person owns rows.
+    /// they name somebody else at a place at which the person owns rows, or the part is a short number or word.
     async fn take_parts(&mut self, snapshot: &mut Snapshot<'_>, subject: &[String]) -> Result<(), ChangeError> {
         let (parts, whole): (Vec<BoundRule>, Vec<BoundRule>) =
             self.rules.iter().filter(|r| names_owner(r)).cloned().partition(|rule| rule.owner.is_some());
@@ -331,9 +332,13 @@ impl Graph {
             by_path_rows(snapshot, rule, &columns, &texts, subject, |row| {
                 let (row, named) = row.split_at(read);
                 let is_other = |id: &String| !id.is_empty() && !texts.contains(id);
+                let parts = texts_of(&named[0], &rule.inside);
+                let tells = |part: &String| texts.contains(part) && (parts.len() == 1 || subject::tells_anywhere(part));
                 if within(&named[0], rule).iter().any(|id| texts.contains(id)) {
                     owning.extend(rule.inside.by.clone());
                     taken.add(row);
+                } else if !parts.iter().any(tells) {
+                    // A short number or word is somebody else's, too.
                 } else if whole.iter().zip(&named[1..]).any(|(rule, raw)| within(raw, rule).iter().any(is_other)) {
                     elsewhere.push(row);
                 } else {
@@ -708,8 +713,13 @@ async fn is_named(snapshot: &mut Snapshot<'_>, rule: &BoundRule, id: &str) -> Re
 pub async fn is_at_path(snapshot: &mut Snapshot<'_>, rule: &BoundRule, text: &str) -> Result<bool, ChangeError> {
     let mut texts = IdSet::new(&room());
     texts.insert(text);
+    let anywhere = rule.owner.is_none() || subject::tells_anywhere(text);
     let mut is_there = false;
-    by_path_rows(snapshot, rule, &[], &texts, &[], |_| is_there = true).await?;
+    let owns = |row: &RawRow| {
+        let Some(raw) = row.first() else { return false };
+        within(raw, rule).iter().any(|id| id == text) || texts_of(raw, &rule.inside) == [text]
+    };
+    by_path_rows(snapshot, rule, &[], &texts, &[], |row| is_there |= anywhere || owns(&row)).await?;
     Ok(is_there)
 }
 

@@ -5,9 +5,7 @@
 #[must_use]
 pub fn in_order(vector: &str) -> String {
     let mut words: Vec<(u32, String)> = Vec::new();
-    let mut rest = vector.trim_start();
-    while let Some((word, behind)) = lexeme(rest) {
-        let (places, next) = behind.split_once(' ').unwrap_or((behind, ""));
+    for (word, places, _) in lexemes(vector) {
         // A place may have a weight: `3A`.
         let place = |text: &str| text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok();
         let found: Vec<u32> = places.trim_start_matches(':').split(',').filter_map(place).collect();
@@ -16,11 +14,51 @@ pub fn in_order(vector: &str) -> String {
         } else {
             words.extend(found.into_iter().map(|place| (place, word.clone())));
         }
-        rest = next.trim_start();
     }
     words.sort_by_key(|(place, _)| *place);
     let words: Vec<String> = words.into_iter().map(|(_, word)| word).collect();
     words.join(" ")
+}
+
+/// The vector without what some handles are in it: each whole, its words, and their stems.
+#[must_use]
+pub fn without(vector: &str, handles: &[&str]) -> String {
+    let words: Vec<String> = handles
+        .iter()
+        .map(|handle| handle.to_lowercase())
+        .flat_map(|handle| {
+            let parts: Vec<String> = handle
+                .split(|c: char| !c.is_alphanumeric())
+                .filter(|part| !part.is_empty())
+                .map(str::to_owned)
+                .collect();
+            parts.into_iter().chain([handle])
+        })
+        .collect();
+    let goes = |lexeme: &str| words.iter().any(|word| word == lexeme || is_stem(lexeme, word));
+    let kept = lexemes(vector).filter(|(word, ..)| !goes(&word.to_lowercase())).map(|(_, _, whole)| whole);
+    kept.collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a dictionary may have made the lexeme of a word: it takes a short end off, and makes an `i` of a `y`.
+fn is_stem(lexeme: &str, word: &str) -> bool {
+    const LEAST: usize = 3;
+    const CUT: usize = 2;
+    let begins = |stem: &str| word.strip_prefix(stem).is_some_and(|end| end.chars().count() <= CUT);
+    let of_y = lexeme.strip_suffix('i').is_some_and(|stem| word.strip_prefix(stem) == Some("y"));
+    lexeme.chars().count() >= LEAST && (begins(lexeme) || of_y)
+}
+
+/// The lexemes of a vector: each with its places, and as it stands there.
+fn lexemes(vector: &str) -> impl Iterator<Item = (String, &str, &str)> {
+    let mut rest = vector.trim_start();
+    std::iter::from_fn(move || {
+        let (word, behind) = lexeme(rest)?;
+        let (places, next) = behind.split_once(' ').unwrap_or((behind, ""));
+        let whole = &rest[..rest.len() - behind.len() + places.len()];
+        rest = next.trim_start();
+        Some((word, places, whole))
+    })
 }
 
 /// A quoted word at the start, without its quotes, and what follows it.
@@ -42,6 +80,19 @@ fn lexeme(text: &str) -> Option<(String, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_handle_is_in_a_vector_is_taken_out() {
+        for (vector, handle, left) in [
+            ("'call':1 'joao':3 'joao-silva':2A 'now':5 'silva':4", "joao-silva", "'call':1 'now':5"),
+            ("'ask':1 'curi':3 'mari':2 'market':4 'silk':5", "Marie Curie-Silva", "'ask':1 'market':4 'silk':5"),
+            ("'ask':1 'mari':2", "Mary", "'ask':1"),
+            ("'ana@x.example':2 'b\\\\c':1 'it''s'", "ana@x.example", "'b\\\\c':1 'it''s'"),
+            ("'a':1", "a", ""),
+        ] {
+            assert_eq!(without(vector, &[handle]), left, "{vector}");
+        }
+    }
 
     #[test]
     fn words_come_in_the_order_of_their_text() {

@@ -1,6 +1,7 @@
 //! One table's rows as the search reads them: what a row that stays loses, and what is noted of it.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::effects::{KeptRows, NewValue};
 use super::graph::{as_text, name};
@@ -29,6 +30,7 @@ const IN_KEY: &str = "a key: other rows may refer to it";
 /// Reason why nothing is taken out of a generated column.
 const GENERATED: &str = "a generated column: it follows the columns that it is made of";
 const LIKE_A_KEY: Certainty = Certainty::Possible("the same as a key that stays");
+const WORDS_ALONE: Certainty = Certainty::Possible("search words of a text that does not name the person");
 
 /// One value that holds something.
 struct ValueSpot<'a> {
@@ -141,7 +143,20 @@ impl TablePlace<'_> {
                 all.noted.push((i, value));
             }
         }
+        self.hold_to_texts(&mut all);
         (!all.noted.is_empty() || !all.watched.is_empty()).then_some(all)
+    }
+
+    /// Search words are made of the texts of their row: where none of these names the person for sure, neither do they.
+    fn hold_to_texts(&self, row: &mut RowLook) {
+        let is_vector = |i: usize| self.columns.texts[i].1 == "tsvector";
+        let names = |(i, value): &(usize, LookedValue)| !is_vector(*i) && value.look.count(true) > 0;
+        if (0..self.columns.texts.len()).all(is_vector) || row.noted.iter().any(names) {
+            return;
+        }
+        for (_, value) in row.noted.iter_mut().filter(|(i, _)| is_vector(*i)) {
+            value.look.sightings.iter_mut().for_each(|sighting| sighting.certainty = WORDS_ALONE);
+        }
     }
 
     /// Looks at the generated columns of a row whose stored ones hold nothing of what is sought. None when these hold nothing
@@ -207,6 +222,7 @@ impl TablePlace<'_> {
         updates: &mut KeptRows,
     ) -> bool {
         let mut holds = false;
+        let mut named = BTreeSet::new();
         let (key, values) = self.parts(row);
         for (i, seen) in looked.watched {
             found.live.add(
@@ -235,6 +251,7 @@ impl TablePlace<'_> {
             holds |= !look.sightings.is_empty() || look.rows > 0;
             for sighting in &look.sightings {
                 found.control[sighting.handle] += 1;
+                named.insert(sighting.handle);
             }
             if looked.goes {
                 continue;
@@ -250,7 +267,31 @@ impl TablePlace<'_> {
                 holds |= self.value(&spot, found, updates);
             }
         }
+        if !named.is_empty() && updates.loses(self.table, key) {
+            self.search_words(key, values, &named, updates);
+        }
         holds
+    }
+
+    /// Takes the words of handles out of the search words of a row whose texts lose them, stems too, which tell nothing by
+    /// themselves.
+    fn search_words(
+        &self,
+        key: &[FetchedValue],
+        values: &[FetchedValue],
+        named: &BTreeSet<usize>,
+        updates: &mut KeptRows,
+    ) {
+        let handles: Vec<&str> = named.iter().map(|handle| &*self.search.handles[*handle].value).collect();
+        let stored = self.columns.texts.iter().zip(values).take(self.columns.stored);
+        for ((column, _), raw) in stored.filter(|((_, declared), _)| declared == "tsvector") {
+            let FetchedValue::Text(vector) = raw else { continue };
+            let left = lexemes::without(vector, &handles);
+            if left != *vector {
+                let why = format!("{}.{column} loses the words that its texts lose", self.table.title());
+                updates.set(self.table, key, column, raw, NewValue::Is(FetchedValue::Text(left)), &why);
+            }
+        }
     }
 
     /// Our own records name nobody for long: private values of the audit trail are redacted, what jobs noted of a row
@@ -554,6 +595,12 @@ impl TablePlace<'_> {
                 _ => None,
             };
             return left.map(FetchedValue::Text).ok_or("the column's type takes no other words");
+        }
+        if let FetchedValue::Text(vector) = at.raw
+            && declared == "tsvector"
+        {
+            let named = at.look.sightings.iter().map(|sighting| &*self.search.handles[sighting.handle].value);
+            return Ok(FetchedValue::Text(lexemes::without(vector, &named.collect::<Vec<_>>())));
         }
         let takes_words =
             !postgres || ["text", "char", "json", "bytea", "citext", "name"].iter().any(|t| declared.contains(t));

@@ -29,7 +29,6 @@ impl AccountFate {
 
 /// Handles that were found before anything was deleted: not finding them later means something.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct ControlFound {
     /// Number of handles that were found.
     pub found: usize,
@@ -39,7 +38,6 @@ pub struct ControlFound {
 
 /// Values that name the person or refer to rows that are gone.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct ValueHits {
     /// Number of values.
     pub hits: usize,
@@ -51,7 +49,6 @@ pub struct ValueHits {
 
 /// Entries of search indexes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct IndexHits {
     /// Number of index entries.
     pub hits: u64,
@@ -61,7 +58,6 @@ pub struct IndexHits {
 
 /// A file with bytes of the person.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct FileHits {
     /// Path of the file.
     pub path: String,
@@ -71,7 +67,6 @@ pub struct FileHits {
 
 /// Bytes of the database's files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct ByteHits {
     /// Hits in all files.
     pub hits: u64,
@@ -87,7 +82,6 @@ pub struct ByteHits {
 
 /// Searches after an erasure, with their findings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct PurgeVerification {
     /// Handles that were found before the erasure.
     pub control: ControlFound,
@@ -101,7 +95,6 @@ pub struct PurgeVerification {
 
 /// Decisions that were made when an erasure was resumed: who, when, and how many of each.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Redecision {
     /// For all certain mentions.
     pub mentions: Option<Mentions>,
@@ -115,7 +108,6 @@ pub struct Redecision {
 
 /// Receipt of a person's erasure.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct PurgeReceipt {
     /// Identity of the receipt.
     pub receipt_id: String,
@@ -166,13 +158,13 @@ pub struct PurgeReceipt {
     /// Reason why the erasure cannot be undone.
     pub undo_reason: String,
     /// Decisions that were made when the erasure was resumed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions_on_resume: Vec<Redecision>,
     /// Hash of the bundle that was exported before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub export_sha256: Option<String>,
     /// Notes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// SHA-256 over everything above.
     #[serde(skip_serializing_if = "Option::is_none")]

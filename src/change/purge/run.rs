@@ -76,7 +76,7 @@ pub async fn run_kept(store: &Store, kept: &KeptPlan, desk: &Desk<'_>) -> Result
         ticket: desk.author.ticket.clone().or_else(|| kept.ticket.clone()),
         ..desk.author.clone()
     };
-    let desk = &Desk { folder: desk.folder.clone(), key: desk.key, author: &author, progress: desk.progress };
+    let desk = &Desk { folder: desk.folder.clone(), author: &author, ..*desk };
     as_planned(store, &kept.given, &kept.options, None, desk, None, Some(&kept.plan_id)).await
 }
 
@@ -126,7 +126,7 @@ fn asked(
         options: options.clone(),
         export_sha256,
         started_at: now(),
-        spot: Some(here),
+        spot: here,
     }
 }
 
@@ -140,7 +140,7 @@ async fn again(
     decisions: &NewDecisions,
 ) -> Result<PurgeReceipt, ChangeError> {
     let given = &new.given;
-    let stages = new.spot.as_ref().map(|here| desk.stages(&own.database_id, here)).unwrap_or_default();
+    let stages = desk.stages(&own.database_id, &new.spot);
     for stage in stages.into_iter().rev().filter(|stage| stage.is_about(&desk.key, given)) {
         let hold = held(desk, stage.session())?;
         match (store.records().purge_session(stage.session()).await?, stage) {
@@ -213,9 +213,9 @@ async fn deliver(
 /// Forgets what was asked for earlier about a person whose erasure has begun now, and wrote nothing, unless somebody works on
 /// it. A commit that was under way when its connection was lost has been waited for by then.
 async fn forget_asked(store: &Store, kept: &KeptSession, desk: &Desk<'_>) -> Result<(), ChangeError> {
-    let (Some(here), given) = (&kept.spot, &kept.subject.given) else { return Ok(()) };
-    let others = desk.stages(&kept.database_id, here).into_iter().filter(|stage| stage.session() != kept.session);
-    for stage in others.filter(|stage| stage.is_about(&desk.key, given)) {
+    let others = desk.stages(&kept.database_id, &kept.spot).into_iter();
+    let others = others.filter(|stage| stage.session() != kept.session);
+    for stage in others.filter(|stage| stage.is_about(&desk.key, &kept.subject.given)) {
         if store.records().purge_session(stage.session()).await?.is_none_or(|session| !session.is_open())
             && let Some(_hold) = desk.hold(stage.session())?
         {
@@ -286,7 +286,6 @@ pub struct KeptPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<String>,
     /// SHA-256 over all of that, as hexadecimal digits.
-    #[serde(default)]
     pub sha256: String,
 }
 
@@ -630,7 +629,14 @@ async fn delete(
     let counts = batches::run(store, own, desk, &kept, &plan, so_far, &mut turn).await?;
     drop(plan);
     *kept.phases.entry("delete".to_owned()).or_default() += began.elapsed().as_secs_f64();
-    let proof = prove::after(store, desk, &mut kept).await.map_err(|error| unproved(&error))?;
+    let mut proof = prove::after(store, desk, &mut kept).await.map_err(|error| unproved(&error))?;
+    let alone = kept.subject.handles.iter().filter(|handle| kept.subject.is_alone(handle));
+    let alone = alone.map(|handle| (&*handle.value, handle.common.is_none()));
+    let ids = kept.subject.ids.iter().chain([&kept.subject.given]).map(|id| (&**id, false));
+    let handles: Vec<(&str, bool)> = alone.chain(ids).collect();
+    if let Err(why) = (desk.forget_kept)(store.location(), &handles) {
+        proof.notes.push(format!("what the console keeps about this database may name the person: {why}"));
+    }
     // Between its entry in the trail and its file the receipt would be lost with the process.
     kept.receipt = Some(receipt(desk, &kept, &counts, &proof));
     desk.keep(&kept).map_err(|error| unproved(&error))?;
@@ -658,8 +664,8 @@ fn handed_over(
 ) -> Result<PurgeReceipt, ChangeError> {
     let file = desk.keep_receipt(&receipt.receipt_id, &receipt)?;
     receipt.kept_in = Some(file.display().to_string());
-    let is_needed = |spot: &AnchorSpot| !spot.is(here) && spot.stands();
-    if receipt.status != PurgeStatus::Incomplete && !kept.spot.as_ref().is_some_and(is_needed) {
+    let is_needed = !kept.spot.is(here) && kept.spot.stands();
+    if receipt.status != PurgeStatus::Incomplete && !is_needed {
         desk.forget(&kept.session);
     }
     desk.tidy();

@@ -31,6 +31,8 @@ const LONGEST: usize = 1_000;
 const NEAR: usize = 5_000;
 /// Reason why it is uncertain whom a handle means.
 pub(super) const OTHERS_TOO: &str = "other people have it too";
+/// Reason why a handle is not looked for in texts.
+const TOO_SHORT: &str = "too short to tell";
 /// Near matches that are shown.
 const NEAR_SHOWN: usize = 8;
 
@@ -90,7 +92,6 @@ pub struct PersonHandle {
     pub unsearched: Option<String>,
     /// Reason why it is uncertain that the handle means the person in texts: it is a number, an everyday word, too
     /// short. `None` when it is certain.
-    #[serde(default)]
     pub common: Option<String>,
 }
 
@@ -108,7 +109,6 @@ pub struct PurgeSubject {
     pub near: Vec<(String, String)>,
     /// Values by which other people are known and that hold a handle of the person: `bob-smith` where the person is
     /// `bob`, `ANN` where the person is `ann`. They are left alone.
-    #[serde(default)]
     pub others: Vec<String>,
     /// Places at which the person owned rows when the erasure was planned, and other people's ids may be too.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -194,14 +194,31 @@ pub fn check(text: &str) -> Result<&str, ChangeError> {
     if trimmed.chars().all(is_wildcard) {
         return refuse("a subject has no wildcards: one person is erased at a time");
     }
-    // A number may be somebody's whole id; it is matched as such alone.
-    if letters(trimmed) < LEAST && !trimmed.bytes().all(|b| b.is_ascii_digit()) {
+    if is_short(trimmed) && (trimmed.chars().nth(1).is_none() || letters(trimmed) == 0) {
         return refuse("the subject is too short to mean one person");
     }
     if trimmed.len() > LONGEST || trimmed.contains('\0') {
         return refuse(&format!("this cannot be a person's handle: it is longer than {LONGEST} bytes or holds NUL"));
     }
     Ok(trimmed)
+}
+
+/// Whether a text means a person only where it is somebody's whole id. A number is matched as such alone, whatever its length.
+fn is_short(text: &str) -> bool {
+    letters(text) < LEAST && !text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Whether a handle is long enough to be looked for where nobody is known by it.
+#[must_use]
+pub fn tells(handle: &str) -> bool {
+    check(handle).is_ok_and(|handle| !is_short(handle))
+}
+
+/// Whether an id means the person at any part of a value, such as a conversation's name: a short number or word may count
+/// conversations there.
+pub(super) fn tells_anywhere(id: &str) -> bool {
+    const DIGITS: usize = 6;
+    if id.bytes().all(|b| b.is_ascii_digit()) { id.len() >= DIGITS } else { !is_short(id) }
 }
 
 /// Letters and digits; those beyond the scripts of Europe count twice.
@@ -256,7 +273,7 @@ pub async fn resolve(
         let (many, small) = (is_many(&handle.kind), handle.value.to_lowercase());
         let is_shared = shared.contains(&handle.value) || values.contains(&small) || many && ids.contains(&small);
         if is_too_short(handle) {
-            handle.unsearched = Some("too short to tell".to_owned());
+            handle.unsearched = Some(TOO_SHORT.to_owned());
         } else if is_shared && many {
             handle.unsearched = Some(OTHERS_TOO.to_owned());
         } else if is_shared {
@@ -381,6 +398,9 @@ pub fn by_words(given: &str, aliases: &[String]) -> Result<PurgeSubject, ChangeE
         no_pattern(word)?;
         known.add(kind_of("alias", word), word.to_owned(), "given");
     }
+    for short in known.handles.iter_mut().filter(|h| is_short(&h.value)) {
+        short.unsearched = Some(TOO_SHORT.to_owned());
+    }
     Ok(PurgeSubject {
         given: given.trim().to_owned(),
         ids: vec![given.trim().to_owned()],
@@ -451,7 +471,7 @@ async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, 
             return Ok(vec![text.to_owned()]);
         }
     }
-    let found = known_as(snapshot, text).await?;
+    let found = if is_short(text) { BTreeSet::new() } else { known_as(snapshot, text).await? };
     if found.is_empty() {
         for rule in owners.iter().filter(|r| !r.inside.is_whole()) {
             if super::graph::is_at_path(snapshot, rule, text).await? {

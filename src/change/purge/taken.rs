@@ -4,7 +4,7 @@
 use std::io;
 use std::ops::Range;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::sealed::sealed_scratch;
 use crate::memory::json;
@@ -123,19 +123,12 @@ pub struct GoingRows {
     pub table: TableName,
     /// Columns of the key.
     pub by: Vec<String>,
-    #[serde(skip_serializing, rename = "keys", default = "no_rows", deserialize_with = "rows")]
+    #[serde(skip, default = "no_rows")]
     rows: RowList,
 }
 
 fn no_rows() -> RowList {
     RowList::new(&room())
-}
-
-/// Rows as session files of earlier versions hold them, beside their table.
-fn rows<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RowList, D::Error> {
-    let mut rows = no_rows();
-    Vec::<RawRow>::deserialize(deserializer)?.iter().for_each(|row| rows.push(row));
-    Ok(rows)
 }
 
 impl GoingRows {

@@ -8,6 +8,7 @@ use crate::change::draft::Draft;
 use crate::change::feedback::{addable, writable};
 use crate::change::operation::FeedbackFields;
 use crate::change::plan::{ChangeDanger, Plan};
+use crate::change::profile::check_window;
 use crate::change::remove::COUNTED;
 use crate::change::{ChangeError, feedback, now, uses};
 use crate::layout::LinkBy;
@@ -35,6 +36,9 @@ pub async fn any(store: &Store, entity: Entity, text: &str) -> Result<Plan, Chan
     let source = batch::target(store, entity)?;
     addable(source)?;
     let object = object(text)?;
+    if let Some(window) = object.get("window_size") {
+        check_window(window)?;
+    }
     let row = if entity == Entity::MemoryLink {
         super::canonical_row(entity, &object, &mut crate::memory::text_check::TextOddities::default())
             .map_err(ChangeError::Usage)?

@@ -99,13 +99,19 @@ pub enum Refusal {
 }
 
 /// Words for a change of several rows of the kind that it is about: `112 cases`; `cases` where their number is not known.
-/// None when it is about one row; `total` is how many changes there are beside those that were kept.
+/// None when it is about one row; `total` is how many changes there are, of which the first were kept, and `counts` the rows
+/// that were written.
 #[must_use]
-pub fn many(changes: &[Change], total: Option<usize>) -> Option<String> {
+pub fn many(changes: &[Change], total: Option<usize>, counts: &Counts) -> Option<String> {
     let kind = &changes.first()?.entity;
     let like = changes.iter().filter(|change| change.entity == *kind).count();
     let rows = plural(Entity::parse(kind)?);
-    let number = if like == changes.len() { total } else { total.filter(|all| *all == changes.len()).map(|_| like) };
+    // Changes that were not kept may be of another kind, unless some table has as many.
+    let is_of_table = |all: &usize| counts.values().any(|verbs| verbs.values().any(|rows| rows == all));
+    let number = match total {
+        Some(all) if all == changes.len() => Some(like),
+        all => all.filter(|all| like == changes.len() && is_of_table(all)),
+    };
     let number = number.map(|number| agreeing(number as u64, &format!("{{#}} {rows}")));
     (like > 1).then(|| number.unwrap_or_else(|| rows.to_owned()))
 }

@@ -1,7 +1,6 @@
 //! The one table of commands: keys, help, hints, palette and the table of docs/keys.md are derived from it.
 
 use crate::change::plan::erasure::Mentions;
-use crate::console::core::key_map::slug;
 use crate::console::core::screen_kind::ScreenKind;
 use crate::console::screens::erase::messages::EraseChoice;
 use crate::console::screens::inbox::messages::InboxVerdict;
@@ -646,52 +645,6 @@ pub fn meanings(id: CommandId) -> &'static str {
     }
 }
 
-/// Meaning of a letter wherever it has one; only what it acts on differs between screens.
-pub const SENSES: &[(&str, &str)] = &[
-    ("/", "names what is shown: a filter, a situation, a topic, a person; in the help, what is sought"),
-    ("a", "does what is shown or agreed to"),
-    ("d", "removes it, or ends it"),
-    ("h", "to the left: the tab, step or example before"),
-    ("i", "leaves it as it is"),
-    ("l", "to the right: the next tab, step or example"),
-    ("m", "mutes it, or ends that"),
-    ("o", "opens it in your editor"),
-    ("p", "pauses"),
-    ("s", "chooses the order"),
-    ("space", "on or off"),
-    ("u", "takes back"),
-    ("x", "puts it right"),
-    ("+", "more, or larger"),
-    ("-", "fewer, or smaller"),
-    ("=", "compares"),
-    ("~", "exchanges the two sides"),
-];
-
-/// The table of docs/keys.md, in Markdown.
-#[must_use]
-pub fn key_table() -> String {
-    let mut out = "A key means the same everywhere. Digits and capitals lead to screens; `c` changes, `t` signals, `y` copies, \
-                   `n` narrows, `b` keeps places and questions, `.` leads to tabs, `*` does it to the whole column. Alone:\n\n| key | means |\n|---|---|\n"
-        .to_owned();
-    for (key, means) in SENSES {
-        out += &format!("| `{key}` | {means} |\n");
-    }
-    out.push('\n');
-    for &scope in CommandScope::ALL.iter().rev() {
-        let mut commands = COMMANDS.iter().filter(|c| c.scope == scope).peekable();
-        if commands.peek().is_none() {
-            continue;
-        }
-        out += &format!("**{}** (`{}`)\n\n| keys | name | does |\n|---|---|---|\n", scope.title(), slug(scope.title()));
-        for command in commands {
-            let keys: Vec<String> = command.keys.iter().map(|k| format!("`{}`", k.replace('|', "\\|"))).collect();
-            out += &format!("| {} | `{}` | {} |\n", keys.join(" "), slug(command.title), command.help);
-        }
-        out.push('\n');
-    }
-    out
-}
-
 /// Returns the commands of a scope that have a word for the footer.
 pub fn hinted(scope: CommandScope) -> impl Iterator<Item = CommandId> {
     COMMANDS.iter().filter(move |command| command.scope == scope && !command.hint.is_empty()).map(|command| command.id)
@@ -718,21 +671,6 @@ mod tests {
                 let clash = seen.iter().find(|other| other.starts_with(&keys) || keys.starts_with(other));
                 assert!(clash.is_none(), "{} clashes with {clash:?}", command.title);
                 seen.push(keys);
-            }
-        }
-    }
-
-    #[test]
-    fn a_key_means_the_same_on_every_screen() {
-        let alone = |command: &'static ConsoleCommand| command.keys.iter().filter(|keys| keys.chars().count() == 1);
-        let has_sense = |key: &str| SENSES.iter().any(|(known, _)| *known == key);
-        let own = COMMANDS.iter().filter(|command| !command.scope.is_shared());
-        for (command, key) in own.flat_map(|command| alone(command).map(move |key| (command, *key))) {
-            assert!(has_sense(key), "{key} of {} has no sense that every screen shares", command.title);
-            assert!(!key.chars().all(|c| c.is_ascii_digit()), "digits lead to screens: {}", command.title);
-            let elsewhere = COMMANDS.iter().filter(|other| other.scope.is_shared());
-            for other in elsewhere.filter(|other| alone(other).any(|other| *other == key)) {
-                assert!(!matches!(other.id, CommandId::Panel(_)), "{key} leads to {} elsewhere", other.title);
             }
         }
     }

@@ -136,7 +136,8 @@ pub(super) fn sequence(keys: &str) -> impl Iterator<Item = Option<Key>> {
 }
 
 /// A title as a name in the settings: `Copy as CSV` is `copy-as-csv`.
-pub(super) fn slug(title: &str) -> String {
+#[must_use]
+pub fn slug(title: &str) -> String {
     let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
 }

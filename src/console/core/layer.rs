@@ -1,6 +1,6 @@
 //! Layers over a screen, and everything that the core asks of them. The topmost one has the keys.
 
-use super::context::Context;
+use super::context::{Context, ToastTone};
 use super::gate::ConfirmGate;
 use super::key::{Code, Key};
 use super::message::{ClickTarget, Ticket};
@@ -26,8 +26,12 @@ pub trait Layer {
     /// Handles a key.
     fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep;
 
-    /// Handles a pasted text: ignored outside of a field.
-    fn paste(&mut self, _text: &str, _cx: &mut Context) {}
+    /// Handles a pasted text: ignored outside of a field, and refused at a gate.
+    fn paste(&mut self, _text: &str, cx: &mut Context) {
+        if self.gate().is_some() {
+            cx.say(ToastTone::Warn, "what confirms is typed, not pasted");
+        }
+    }
 
     /// Handles a click; one beside the layer closes it, unless something would be lost.
     fn click(&mut self, target: &ClickTarget, _cx: &mut Context) -> LayerStep {

@@ -305,8 +305,10 @@ pub trait Screen: std::any::Any {
     /// A job of this console, or one asked from here, began, stopped or was asked to stop.
     fn job_moved(&mut self) {}
 
-    /// Prepares for being left.
-    fn left(&mut self, _cx: &mut Context) {}
+    /// Prepares for being left: others may write meanwhile.
+    fn left(&mut self, cx: &mut Context) {
+        self.others_wrote(cx);
+    }
 
     /// Returns the reason why the screen cannot be left: something runs here that must not be interrupted unasked.
     fn busy(&self) -> Option<&'static str> {

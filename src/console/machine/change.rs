@@ -179,7 +179,7 @@ impl Context {
         });
         // What the title says is not said again.
         let name = name.filter(|name| !title.contains(name.as_str()));
-        let about = many(&done.receipt.changes, Some(done.receipt.changes_total)).or(name);
+        let about = many(&done.receipt.changes, Some(done.receipt.changes_total), &done.receipt.counts).or(name);
         let more: Vec<String> = about.into_iter().chain(rows_written(&done.receipt.counts)).collect();
         let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
         format!("{title}: done{more}")

@@ -28,10 +28,6 @@ impl Layer for LastQuestion {
         LayerStep::Closes
     }
 
-    fn paste(&mut self, _text: &str, cx: &mut Context) {
-        cx.say(ToastTone::Warn, TYPED);
-    }
-
     fn gate(&self) -> Option<&ConfirmGate> {
         Some(&self.gate)
     }
@@ -48,6 +44,3 @@ impl Layer for LastQuestion {
         dialog.draw(lines, look, canvas.area, canvas.buf, canvas.drawn);
     }
 }
-
-/// Message when a text is pasted where a word must be typed to confirm.
-pub const TYPED: &str = "what confirms is typed, not pasted";

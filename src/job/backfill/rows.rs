@@ -93,8 +93,11 @@ pub struct RowBackfill {
 /// # Errors
 /// [`ChangeError::Refused`] with why there is none.
 pub fn make(store: &Store, spec: &'static RowBackfill) -> Result<Box<dyn Job>, ChangeError> {
+    // What is there and cannot be written tells more than what is not there.
+    let (there, missing): (Vec<&RowPart>, Vec<&RowPart>) =
+        spec.parts.iter().partition(|part| store.sources_of(part.entity).is_ok());
     let mut why = None;
-    for part in spec.parts {
+    for part in there.into_iter().chain(missing) {
         match writable(store, part.entity, part.needs) {
             Ok(_) => return Ok(Box::new(OverRows { spec, starts: OnceCell::new() })),
             Err(error) => why = Some(why.unwrap_or(error)),

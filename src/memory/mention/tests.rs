@@ -26,6 +26,8 @@ fn check(kind: &str, value: &str, rows: &[(&str, &[&str])]) {
 }
 
 proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(85))]
+
     /// The first look at a text takes nothing away.
     #[test]
     fn a_text_that_names_somebody_passes_the_first_look(

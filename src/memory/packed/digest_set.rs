@@ -224,7 +224,7 @@ mod tests {
             let pages = PageStore::new(room, space);
             let (mut set, mut other) = (DigestSet::new(&pages), DigestSet::new(&pages));
             let hashes = |n: usize| wide_digest(&n.to_string());
-            let count = 9 * RECENT + 5;
+            let count = 7 * RECENT + 5;
             assert!((0..count).all(|n| set.insert(hashes(n))));
             assert!((0..count).all(|n| set.contains(hashes(n)) && !set.contains(hashes(count + n))));
             assert!(!(0..count).any(|n| set.insert(hashes(n))));

@@ -1,6 +1,5 @@
 //! CBOR, read part by part. A reader of our own, since crates decode into trees and hostile bytes have to cost little.
 
-use super::LeafKind;
 use super::piece::{BrokenDocument, ByteCursor, DocumentPiece, OpenNesting, PieceBody, PieceReader, longest_text};
 use super::place::DocumentStep;
 
@@ -87,34 +86,22 @@ impl PieceReader for CborReader<'_> {
                     return Err(BrokenDocument);
                 }
             }
-            let kind = self.nesting.kind();
             let body = match (major, argument) {
                 (0, Some(number)) => Some(PieceBody::Number(number.into())),
                 (1, Some(number)) => Some(PieceBody::Number(-1 - i128::from(number))),
                 (2, Some(length)) => Some(PieceBody::Bytes(self.cursor.take(length)?)),
                 (3, Some(length)) => Some(PieceBody::Text(self.cursor.take(length)?)),
                 (2 | 3, None) => Some(PieceBody::Joined(self.joined(major)?)),
-                (4, _) => {
-                    self.nesting.begin(DocumentStep::Key(0..0));
-                    self.nesting.enter(argument, false)?;
-                    continue;
-                }
-                (5, _) => {
-                    self.nesting.begin(DocumentStep::Key(0..0));
-                    self.nesting.enter(argument, true)?;
+                (4 | 5, _) => {
+                    self.nesting.enter(argument, major == 5)?;
                     continue;
                 }
                 (7, Some(_)) => None,
                 _ => return Err(BrokenDocument),
             };
-            self.nesting.begin(match &body {
-                Some(PieceBody::Text(range)) => DocumentStep::Key(range.clone()),
-                Some(PieceBody::Number(number)) => DocumentStep::Number(*number),
-                _ => DocumentStep::Key(0..0),
-            });
-            if let Some(body) = body {
-                let kind = if matches!(body, PieceBody::Number(_)) { LeafKind::Number } else { kind };
-                return Ok(Some(DocumentPiece { kind, whole: start..self.cursor.at, body }));
+            let piece = self.nesting.piece(start..self.cursor.at, body);
+            if piece.is_some() {
+                return Ok(piece);
             }
         }
     }

@@ -226,8 +226,6 @@ pub struct Opaque {
 pub struct Contents {
     /// Parts that could not be looked into, the first sixteen of them.
     pub opaque: Vec<Opaque>,
-    /// Number of such parts in all.
-    pub opaque_count: usize,
     /// Some of it was compressed.
     pub compressed: bool,
 }

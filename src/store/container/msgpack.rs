@@ -4,7 +4,6 @@
 
 use std::ops::Range;
 
-use super::LeafKind;
 use super::piece::{
     BrokenDocument, ByteCursor, DocumentPiece, OpenNesting, PieceBody, PieceReader, longest_text, signed,
 };
@@ -113,7 +112,6 @@ impl PieceReader for MsgpackReader<'_> {
                 self.values += 1;
             }
             if let Some((items, is_map)) = self.compound(head)? {
-                self.nesting.begin(DocumentStep::Key(0..0));
                 self.nesting.enter(Some(items), is_map)?;
                 continue;
             }
@@ -121,15 +119,9 @@ impl PieceReader for MsgpackReader<'_> {
                 return Err(BrokenDocument);
             }
             let body = self.value(head)?;
-            let kind = self.nesting.kind();
-            self.nesting.begin(match &body {
-                Some(PieceBody::Text(range)) => DocumentStep::Key(range.clone()),
-                Some(PieceBody::Number(number)) => DocumentStep::Number(*number),
-                _ => DocumentStep::Key(0..0),
-            });
-            if let Some(body) = body {
-                let kind = if matches!(body, PieceBody::Number(_)) { LeafKind::Number } else { kind };
-                return Ok(Some(DocumentPiece { kind, whole: start..self.cursor.at, body }));
+            let piece = self.nesting.piece(start..self.cursor.at, body);
+            if piece.is_some() {
+                return Ok(piece);
             }
         }
     }

@@ -160,13 +160,14 @@ impl OpenNesting {
     }
 
     /// Returns the role of the next value, if it is a text.
-    pub fn kind(&self) -> LeafKind {
+    fn kind(&self) -> LeafKind {
         let is_key = self.open.last().is_some_and(|level| level.is_map && level.seen.is_multiple_of(2));
         if is_key { LeafKind::Key } else { LeafKind::Text }
     }
 
-    /// Opens an array or map; `items` are elements or pairs, none when an end is marked.
+    /// Begins an array or map and opens it; `items` are elements or pairs, none when an end is marked.
     pub fn enter(&mut self, items: Option<u64>, is_map: bool) -> Result<(), BrokenDocument> {
+        self.begin(DocumentStep::Key(0..0));
         if self.open.len() >= DEPTH {
             return Err(BrokenDocument);
         }
@@ -203,8 +204,19 @@ impl OpenNesting {
         self.open.pop();
     }
 
+    /// Takes a value that is no array or map, whose bytes are `whole`. Gives the part that it is, if it has a content.
+    pub fn piece(&mut self, whole: Range<usize>, body: Option<PieceBody>) -> Option<DocumentPiece> {
+        let kind = if matches!(body, Some(PieceBody::Number(_))) { LeafKind::Number } else { self.kind() };
+        self.begin(match &body {
+            Some(PieceBody::Text(range)) => DocumentStep::Key(range.clone()),
+            Some(PieceBody::Number(number)) => DocumentStep::Number(*number),
+            _ => DocumentStep::Key(0..0),
+        });
+        body.map(|body| DocumentPiece { kind, whole, body })
+    }
+
     /// Notes that a value begins; `key` leads on if it is a key.
-    pub fn begin(&mut self, key: DocumentStep) {
+    fn begin(&mut self, key: DocumentStep) {
         let kind = self.kind();
         let depth = self.open.len();
         let Some(level) = self.open.last_mut() else { return };

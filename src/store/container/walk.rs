@@ -520,7 +520,6 @@ impl<'v> Walk<'v> {
     }
 
     fn opaque(&mut self, why: &'static str, bytes: usize, place: &TextPlace<'_>) {
-        self.contents.opaque_count += 1;
         if self.contents.opaque.len() < REPORTED {
             self.contents.opaque.push(Opaque { why, path: place.path(), layers: self.layers.clone(), bytes });
         }

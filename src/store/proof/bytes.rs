@@ -49,7 +49,6 @@ pub struct FileScan {
     /// Needles that were found, with their counts.
     pub found: Vec<NeedleCount>,
     /// Further places, which values that stay account for.
-    #[serde(default)]
     pub known: u64,
 }
 

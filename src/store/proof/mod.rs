@@ -4,7 +4,6 @@
 //! Nothing here knows whose values they are or what happens to them: it looks, and says what it found.
 
 pub mod bytes;
-pub mod disk;
 pub mod holders;
 pub mod index;
 mod made;

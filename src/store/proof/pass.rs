@@ -17,8 +17,6 @@ use crate::store::write::WriteError;
 pub enum PassOutcome {
     /// Step was done.
     Done,
-    /// There was nothing to do.
-    NotNeeded,
     /// We may not do it here: disclosed.
     NotAllowed,
     /// Step was not done: the pass is incomplete.

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _};
 
-use super::disk::free_bytes;
 use super::pass::{PassOutcome, PassReport, PassRequest};
 use super::{bytes::sqlite_files, holders};
 use crate::layout::Engine;
@@ -319,6 +318,12 @@ fn is_contentless(sql: &str) -> bool {
 fn is_no_comparison(line: &str, table: &str) -> bool {
     let said = line.strip_prefix("unable to validate the inverted index for ");
     said.is_some_and(|rest| rest.contains(&format!(" table main.{table}: ")))
+}
+
+/// Bytes that we may still write on the disk that holds a path; none when the system does not say.
+fn free_bytes(path: &Path) -> Option<u64> {
+    let about = rustix::fs::statvfs(path).ok()?;
+    about.f_bavail.checked_mul(about.f_frsize)
 }
 
 fn is_busy(error: &sqlx::Error) -> bool {

@@ -12,7 +12,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::json;
 use unicode_width::UnicodeWidthChar;
 
-use super::screen::{draw, text_of};
+use super::screen::{draw, text_of, whole_text_of};
 
 fn look() -> Look {
     Look::new(Theme::dark(), Glyphs::unicode())
@@ -25,9 +25,7 @@ fn glyphs_are_one_column_wide_and_have_an_ascii_twin() {
         assert!(ascii.get().is_ascii_graphic(), "{name}");
     }
     let (unicode, ascii) = (Glyphs::unicode(), Glyphs::ascii());
-    let all = |glyphs: &'static Glyphs| {
-        [&glyphs.rising[..], &glyphs.filling, &glyphs.shades, &glyphs.fills, &glyphs.spinner].concat()
-    };
+    let all = |glyphs: &'static Glyphs| [&glyphs.rising[..], &glyphs.filling, &glyphs.shades, &glyphs.fills].concat();
     assert!(all(unicode).iter().all(|glyph| glyph.get().width() == Some(1)));
     assert!(all(ascii).iter().all(|glyph| glyph.get().is_ascii()));
     assert!((0..=255).all(|bits| ascii.dots(bits).get().is_ascii()));
@@ -270,7 +268,7 @@ fn sums_are_on_one_scale_with_negative_parts_left_of_zero() {
     let bars = [bar(&[4.0, 4.0]), bar(&[2.0, -2.0])];
     let mono = Look::new(Theme::dark().at(Depth::Mono), Glyphs::ascii());
     let lines = chart::StackedBars { bars: &bars, legend: &[], selected: None }.lines(10, &mono);
-    assert_eq!(lines.iter().map(|line| line.to_text().to_string()).collect::<Vec<_>>(), ["  ####====", "==##      "]);
+    assert_eq!(lines.iter().map(whole_text_of).collect::<Vec<_>>(), ["  ####====", "==##      "]);
 }
 
 proptest! {

@@ -40,9 +40,14 @@ pub fn styles(width: u16, height: u16, paint: impl FnOnce(Rect, &mut Buffer)) ->
     out
 }
 
+/// A line's text.
+pub fn whole_text_of(line: &TextLine) -> String {
+    line.runs.iter().map(|run| run.text.as_str()).collect()
+}
+
 /// A line's text without blanks at its end.
 pub fn text_of(line: &TextLine) -> String {
-    line.to_text().as_str().trim_end().to_owned()
+    whole_text_of(line).trim_end().to_owned()
 }
 
 fn buffer(width: u16, height: u16, paint: impl FnOnce(Rect, &mut Buffer)) -> Buffer {

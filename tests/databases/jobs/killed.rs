@@ -82,7 +82,7 @@ async fn check_entries(world: &World, undisturbed: &World) {
 }
 
 fn kill_on(make: impl Fn(u32) -> Option<World>) {
-    let (kills, episodes) = (setting("MNEMOSCOPE_KILLS", 10), setting("MNEMOSCOPE_KILL_EPISODES", 300));
+    let (kills, episodes) = (setting("MNEMOSCOPE_KILLS", 6), setting("MNEMOSCOPE_KILL_EPISODES", 150));
     let batch = (episodes / 60).max(5).to_string();
     let Some(undisturbed) = make(episodes) else { return };
     let started = Instant::now();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use mnemoscope::store::Target;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
@@ -33,7 +34,7 @@ async fn in_circles(world: &World) -> (usize, BTreeMap<String, String>) {
 type Shape = (i64, i64, &'static str, Option<usize>);
 
 async fn filled(world: &World, shapes: &[Shape]) {
-    let postgres = matches!(world.target, mnemoscope::store::Target::Postgres(_));
+    let postgres = matches!(world.target, Target::Postgres(_));
     let vector = if postgres { "'[1,1]'" } else { "x'0000803F0000803F'" };
     let at = |hours: i64| format!("'2026-01-{:02}T{:02}:00:00.000000Z'", 10 + hours / 24, hours % 24);
     let mut script = String::new();
@@ -78,6 +79,12 @@ fn two_that_would_choose_each_other_and_a_ring_become_no_circle() {
 #[test]
 fn the_batch_size_changes_nothing_and_stored_circles_grow_no_arms() {
     block_on(async {
+        let (empty, folder) = (on_sqlite(1).await, tempfile::tempdir().expect("a folder"));
+        let copied = async |world: &World, name: String| {
+            let path = folder.path().join(name);
+            world.execute(&format!("VACUUM INTO '{}'", path.display())).await;
+            World::view(&Target::File(path)).await
+        };
         for seed in 0..12_u64 {
             let mut chance = StdRng::seed_from_u64(seed);
             let shapes: Vec<Shape> = (0..16)
@@ -88,11 +95,12 @@ fn the_batch_size_changes_nothing_and_stored_circles_grow_no_arms() {
                     (start, end.max(0), status, chance.random_bool(0.3).then(|| chance.random_range(0..16)))
                 })
                 .collect();
+            let full = copied(&empty, format!("{seed}.db")).await;
+            filled(&full, &shapes).await;
+            let (before, _) = in_circles(&full).await;
             let mut results = Vec::new();
             for batch in [1, 3, 500] {
-                let world = on_sqlite(1).await;
-                filled(&world, &shapes).await;
-                let (before, _) = in_circles(&world).await;
+                let world = copied(&full, format!("{seed}-{batch}.db")).await;
                 world.backfill("parents", batch).await;
                 let (after, parents) = in_circles(&world).await;
                 assert_eq!(before, after, "seed {seed}, batch {batch}: {shapes:?} {parents:?}");

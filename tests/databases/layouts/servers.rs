@@ -118,8 +118,11 @@ const STORES: &[ServerStore] = &[
             CREATE TABLE block (id text PRIMARY KEY, label text, value text, is_deleted bool NOT NULL DEFAULT false, metadata_ json,
               created_at timestamptz, updated_at timestamptz);
             CREATE TABLE blocks_agents (agent_id text, block_id text, PRIMARY KEY (agent_id, block_id));
+            CREATE TABLE identities_blocks (identity_id text, block_id text, PRIMARY KEY (identity_id, block_id));
             CREATE TABLE messages (id text PRIMARY KEY, agent_id text, role text, text text, content json, tool_calls json, sequence_id bigint,
-              conversation_id text, created_at timestamptz);
+              conversation_id text, created_at timestamptz, sender_id text);
+            CREATE TABLE provider_traces (id text PRIMARY KEY, agent_id text, request_json json);
+            INSERT INTO provider_traces VALUES ('t1', 'a1', '{"prompt": "Ada likes tea"}');
             INSERT INTO identities VALUES ('i1', 'ada-1', 'Ada'), ('i2', 'bo-22', 'Bo');
             INSERT INTO agents VALUES ('a1', 'helper'), ('a2', 'helper'), ('a3', 'shared');
             INSERT INTO identities_agents VALUES ('i1', 'a1'), ('i2', 'a2'), ('i1', 'a3'), ('i2', 'a3');
@@ -128,9 +131,12 @@ const STORES: &[ServerStore] = &[
             INSERT INTO archival_passages VALUES ('p1', 'Ada likes tea', NULL, '["x"]', false, 'v1', '{}', now(), now()),
               ('p2', 'Bo likes coffee', NULL, 'null', false, 'v2', NULL, now(), NULL), ('p3', 'All share this', NULL, NULL, true, 'v3', NULL, now(), NULL);
             INSERT INTO passage_tags VALUES ('g1', 'x', 'p1');
-            INSERT INTO block VALUES ('b1', 'human', 'Ada rows', false, '{}', now(), now()), ('b2', 'human', 'Bo rows', false, '{}', now(), now());
+            INSERT INTO block VALUES ('b1', 'human', 'Ada rows', false, '{}', now(), now()), ('b2', 'human', 'Bo rows', false, '{}', now(), now()),
+              ('b3', 'human', 'Ada sews', false, '{}', now(), now());
             INSERT INTO blocks_agents VALUES ('a1', 'b1'), ('a2', 'b2');
-            INSERT INTO messages VALUES ('m1', 'a1', 'user', NULL, '[{"type":"text","text":"Ada likes tea"}]', NULL, 1, NULL, now());"#,
+            INSERT INTO identities_blocks VALUES ('i1', 'b3'), ('i1', 'b2');
+            INSERT INTO messages VALUES ('m1', 'a1', 'user', NULL, '[{"type":"text","text":"Ada likes tea"}]', NULL, 1, NULL, now(), 'i1'),
+              ('m2', 'a3', 'user', NULL, '[{"type":"text","text":"Ada speaks to all"}]', NULL, 2, NULL, now(), 'i1');"#,
         tables: &[
             "identities",
             "identities_agents",
@@ -139,10 +145,11 @@ const STORES: &[ServerStore] = &[
             "passage_tags",
             "block",
             "messages",
+            "provider_traces",
         ],
         entity: "memory",
         column: "text",
-        rows: 5,
+        rows: 6,
         left: 3,
     },
     ServerStore {
@@ -238,6 +245,33 @@ fn every_store_on_a_server_is_recognised_listed_edited_and_erased() {
             assert!(after.contains(row), "{}: {row}\n{after:#?}", store.layout);
         }
     }
+}
+
+#[test]
+fn search_words_of_others_stay_where_their_text_stays() {
+    let Some(database) = Database::fresh() else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    let store = STORES.iter().find(|store| store.layout == "hindsight").expect("a store");
+    block_on(fill(database.url(), store.statements));
+    block_on(fill(
+        database.url(),
+        "INSERT INTO memory_units (id, bank_id, text, fact_type, metadata, tags, search_vector) VALUES \
+         ('00000000-0000-0000-0000-000000000004', 'bo-22', 'met joao-silva-71', 'world', '{}', '{}', \
+          '''joao-silva-7'':2 ''joao-silva-71'':2 ''met'':1'), \
+         ('00000000-0000-0000-0000-000000000005', 'bo-22', 'asked joao-silva-7 for tea', 'world', '{}', '{}', \
+          '''ask'':1 ''joao-silva-7'':2 ''tea'':4'); \
+         INSERT INTO banks VALUES ('joao-silva-7', 'Jo', now()); UPDATE documents SET bank_id = 'joao-silva-7'; \
+         CREATE TABLE file_storage (storage_key text PRIMARY KEY, data bytea); \
+         ALTER TABLE documents ADD COLUMN file_storage_key text; UPDATE documents SET file_storage_key = 'f1'; \
+         INSERT INTO file_storage VALUES ('f1', 'a file'), ('f2', 'another')",
+    ));
+    let told = |arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments);
+    told(&["migrate", "--apply"]);
+    told(&["purge", "joao-silva-7", "--mentions", "redact", "--apply"]);
+    let rows = block_on(dump(database.url(), &["memory_units", "file_storage"])).join("\n");
+    assert!(rows.contains("'joao-silva-7':2 'joao-silva-71':2 'met':1"), "{rows}");
+    assert!(rows.contains("'ask':1 'tea':4") && !rows.contains("asked joao"), "{rows}");
+    assert!(rows.contains("(f2,") && !rows.contains("(f1,"), "{rows}");
 }
 
 const TIMES: &str = "CREATE TABLE agent_sessions (session_id text PRIMARY KEY, created_at timestamp, updated_at timestamp);

@@ -391,7 +391,7 @@ fn every_store_is_recognised_listed_masked_and_erased() {
         told(&database, &["purge", store.person, "--mentions", "redact", "--apply"]);
         assert_eq!(listed(&database, store.entity, &[]).len(), store.left, "{}", store.layout);
         let bytes = std::fs::read(&database).expect("the file");
-        let gone = |needle: &str| !bytes.windows(needle.len()).any(|part| part == needle.as_bytes());
+        let gone = |needle: &str| memchr::memmem::find(&bytes, needle.as_bytes()).is_none();
         assert!(gone("Ada likes") && gone("Ada asks"), "{}", store.layout);
     }
 }
@@ -512,6 +512,56 @@ fn a_memory_of_a_second_table_is_followed_in_that_table() {
     assert_eq!(receipt["counts"], json!({"agno_learnings": {"insert": 1, "update": 1}}), "{receipt:#}");
     told(&database, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
     assert_eq!(stored(&database), before);
+}
+
+#[test]
+fn a_number_that_counts_conversations_is_nobody() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "openai-agents");
+    let before = stored(&database);
+    assert_eq!(refused(&database, &["purge", "1", "--apply"]).0, Some(3));
+    assert_eq!(stored(&database), before);
+}
+
+#[test]
+fn copies_that_wait_to_be_sent_go_with_their_rows() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "claude-mem");
+    run(
+        &database,
+        "CREATE TABLE sync_content_outbox (id INTEGER PRIMARY KEY, kind TEXT, origin_local_id TEXT, body TEXT); \
+         CREATE TABLE sync_dead_letter (id INTEGER PRIMARY KEY, kind TEXT, origin_local_id TEXT, raw_body TEXT); \
+         INSERT INTO sync_content_outbox VALUES (1, 'observation', '1', '{\"narrative\": \"tea\"}'), \
+           (2, 'observation', '2', '{\"narrative\": \"coffee\"}'), (3, 'summary', '1', '{\"request\": \"coffee\"}'); \
+         INSERT INTO sync_dead_letter SELECT * FROM sync_content_outbox",
+    );
+    told(&database, &["purge", "ada-stall", "--apply"]);
+    let left = stored(&database);
+    for table in ["sync_content_outbox", "sync_dead_letter"] {
+        assert_eq!((left[table].matches("tea").count(), left[table].matches("coffee").count()), (0, 2), "{left:#?}");
+    }
+}
+
+#[test]
+fn what_findings_advise_on_a_store_is_not_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hidden = "UPDATE store SET value = CAST(replace(CAST(value AS TEXT), 'tea', 'te\u{200b}a') AS BLOB)";
+    let alike = "INSERT INTO memory_events SELECT 10 + n, 'desk', 'ada-1', 's' || n, 'e1', 'user', 1772461900.5 + n, \
+         '{\"parts\":[{\"text\":\"How much is left for the cargo bike?\"}]}', 'how much is left' \
+         FROM (SELECT 7 AS n UNION SELECT 8)";
+    for (layout, more, kind) in
+        [("langgraph-store", hidden, "hidden_characters"), ("google-adk-memory", alike, "near_duplicate_memory")]
+    {
+        let database = store_of(&folder, layout);
+        run(&database, more);
+        let found = told(&database, &["findings"]);
+        let found = found["findings"].as_array().expect("findings");
+        assert!(found.iter().any(|f| f["kind"] == kind), "{layout}: {found:#?}");
+        for finding in found {
+            let words = shell_words::split(finding["remedy"].as_str().expect("a command")).expect("words");
+            told(&database, &words[3..].iter().map(String::as_str).collect::<Vec<_>>());
+        }
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use mnemoscope::change::purge::{self, Mentions, PurgeOptions};
 use mnemoscope::change::{self, ChangeError, feedback};
 use serde_json::{Value, json};
 
+use super::owners::{held, released};
 use super::{World, author, everything, native, on_postgres, on_sqlite};
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
@@ -184,7 +185,7 @@ fn a_possible_mention_goes_when_it_is_decided_by_itself() {
 #[test]
 fn ids_that_are_words_or_numbers_leave_everything_else_as_it_is() {
     block_on(async {
-        for id in ["42", "1", "2026", "success", "null", "true", "completed", "thumbs_up", "in-progress"] {
+        for id in ["42", "1", "x1", "-1", "2026", "success", "null", "true", "completed", "thumbs_up", "in-progress"] {
             let world = native(20).await;
             world
                 .run(&format!(
@@ -199,7 +200,7 @@ fn ids_that_are_words_or_numbers_leave_everything_else_as_it_is() {
                 ))
                 .await;
             let before = world.dump().await;
-            let named = if id.parse::<u32>().is_ok() { id } else { "Ana Ruiz Prieto" };
+            let named = if id.len() < 3 || id.parse::<u32>().is_ok() { id } else { "Ana Ruiz Prieto" };
             let (plan, receipt) = world.purge(named, &everything()).await.expect("a receipt");
             assert_eq!(plan["counts"], receipt["counts"]);
             let changed = world.texts("SELECT title || metadata FROM episodes WHERE id = 'at'").await;
@@ -282,9 +283,33 @@ fn a_run_that_an_episode_of_somebody_else_names_too_is_told() {
                  INSERT INTO workflow_events (id, run_id, kind) VALUES ('we-1', 'run-ann-77', 'STEP_STARTED')",
             )
             .await;
+        held(&world, "keeper-a").await;
+        let refused = world.purge("ann-1", &everything()).await;
+        assert!(matches!(&refused, Err(ChangeError::Refused(why)) if why.contains("legal hold")), "{refused:?}");
+        released(&world, "keeper-a").await;
         let (plan, _) = world.purge("ann-1", &everything()).await.expect("a receipt");
         let told = "workflow_events: 1 row of episodes that stays names rows that go, too";
         assert!(plan["effects"].to_string().contains(told), "{plan:#}");
+    });
+}
+
+#[test]
+fn a_link_of_somebody_elses_episode_to_a_memory_that_goes_is_told() {
+    block_on(async {
+        let world = native(20).await;
+        world
+            .run(
+                "INSERT INTO subjects (id, name) VALUES ('ann-1', 'Ann Lee Prieto'); \
+                 INSERT INTO episodes (id, user_id, title, status) VALUES ('theirs', 'keeper-a', 'a note', 'success'); \
+                 INSERT INTO memories (id, user_id, text) VALUES ('own', 'ann-1', 'hers'); \
+                 INSERT INTO episode_memories (episode_id, memory_id) VALUES ('theirs', 'own')",
+            )
+            .await;
+        let (plan, receipt) = world.purge("ann-1", &everything()).await.expect("a receipt");
+        let told = "episode_memories: 1 row that goes hangs on rows of episodes that stay, too";
+        for told_in in [&plan, &receipt] {
+            assert!(told_in["effects"].to_string().contains(told), "{told_in:#}");
+        }
     });
 }
 

@@ -382,20 +382,12 @@ impl Terminal {
 
     /// Waits until the process has a file open no more.
     pub fn lets_go_of(&self, file: &Path) {
-        let start = Instant::now();
-        while self.holds(file) {
-            assert!(start.elapsed() < DEADLINE, "{} is still open", file.display());
-            std::thread::yield_now();
-        }
+        assert!(comes(|| !self.holds(file)), "{} is still open", file.display());
     }
 
     /// Waits until the process has stopped.
     pub fn is_stopped(&self) {
-        let start = Instant::now();
-        while !self.state().starts_with('T') {
-            assert!(start.elapsed() < DEADLINE, "it did not stop");
-            std::thread::yield_now();
-        }
+        assert!(comes(|| self.state().starts_with('T')), "it did not stop");
     }
 
     /// Waits for the end; the exit code.
@@ -432,11 +424,8 @@ impl Terminal {
 
     /// Waits for the end, whatever brought it about.
     pub fn gone(&mut self) {
-        let start = Instant::now();
-        while self.child.try_wait().unwrap().is_none() {
-            assert!(start.elapsed() < DEADLINE, "it did not end; on the screen is\n{}", self.contents());
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        let has_ended = comes(|| self.child.try_wait().unwrap().is_some());
+        assert!(has_ended, "it did not end; on the screen is\n{}", self.contents());
     }
 
     /// Waits for the end and for the last byte; the exit code.
@@ -481,6 +470,18 @@ impl Drop for Terminal {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Whether something comes to hold within the time that anything may take.
+fn comes(mut to_hold: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    while !to_hold() {
+        if start.elapsed() >= DEADLINE {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    true
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -2,7 +2,6 @@
 
 pub(in crate::console) mod draw;
 
-use super::last_question::TYPED;
 use crate::change::plan::Plan;
 use crate::console::core::context::{ConfirmedPlan, Context, LayerOpening, ScreenAction, ToastTone};
 use crate::console::core::gate::{ConfirmGate, GatePassage};
@@ -103,10 +102,6 @@ impl Layer for Confirmation {
             }
         }
         LayerStep::Closes
-    }
-
-    fn paste(&mut self, _text: &str, cx: &mut Context) {
-        cx.say(ToastTone::Warn, TYPED);
     }
 
     fn scroll_by(&mut self, by: isize, cx: &Context) {

@@ -6,7 +6,6 @@ pub mod messages;
 
 pub use messages::{PendingStep, WriteState};
 
-use super::last_question::TYPED;
 use crate::change::plan::ChangeDanger;
 use crate::console::core::context::{Context, ScreenAction, ToastTone, UnlockStep};
 use crate::console::core::gate::{ConfirmGate, GatePassage};
@@ -72,10 +71,6 @@ impl Layer for Unlock {
             }
         }
         LayerStep::Closes
-    }
-
-    fn paste(&mut self, _text: &str, cx: &mut Context) {
-        cx.say(ToastTone::Warn, TYPED);
     }
 
     fn scroll_by(&mut self, by: isize, cx: &Context) {

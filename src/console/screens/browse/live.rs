@@ -104,7 +104,9 @@ impl ListScreen {
         for group in result.into_iter().flatten() {
             self.marks.retain(|key| !group.dangling.iter().any(|id| id == key.id()));
         }
-        if self.marks.len() < before {
+        // What was done here, and can be undone, stays told.
+        let is_told = cx.toast.as_ref().is_some_and(|toast| toast.hint.is_some());
+        if self.marks.len() < before && !is_told {
             let gone = before - self.marks.len();
             cx.say(ToastTone::Warn, agreeing(gone as u64, "{#} marked {row is|rows are} gone, and marked no more"));
         }

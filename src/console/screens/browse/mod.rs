@@ -548,7 +548,13 @@ impl Screen for ListScreen {
         match purpose {
             Purpose::Filter => self.filter(text, cx),
             Purpose::Columns => self.choose_columns(text, cx),
-            Purpose::Within => self.detail.seek_words(text),
+            Purpose::Within => {
+                self.detail.seek_words(text);
+                // Where there is no room beside the list, the details come to the front.
+                if !text.is_empty() && self.window.current().is_some() && draw::is_alone(self, cx) {
+                    self.pane = BrowsePane::Detail;
+                }
+            }
             Purpose::Export => self.export(text, cx),
             _ => {}
         }

@@ -76,7 +76,7 @@ pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut 
     column(&lines, home.selected, look, inside, buf, drawn);
     let pane = PaneFrame { focused: !is_left, note: news, ..PaneFrame::new("lately") };
     let inside = padded(pane.render(right, buf, look));
-    let used = lately(home, look, inside, buf);
+    let used = lately(cx, home, look, inside, buf);
     let rest = lay::below(inside, used);
     let lines = recent(cx, home, first_recent, usize::from(rest.width), look);
     column(&lines, home.selected, look, rest, buf, drawn);
@@ -85,7 +85,7 @@ pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut 
 /// Lists what happened since the user last looked.
 fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
     let Some(since) = home.since(cx) else { return Vec::new() };
-    let name = home.rows().first().map_or("rows", |row| plural(row.entity));
+    let name = looked_at(cx).map_or("rows", plural);
     let title = match &since.looked {
         Some(at) => format!("since you looked, {} UTC", words::time(at, false).as_str()),
         None => "your first look (:tour shows you around)".to_owned(),
@@ -196,7 +196,7 @@ fn notable(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Ho
     if standouts.is_empty() {
         return Vec::new();
     }
-    let title = format!("of {}", seen(home).as_str());
+    let title = format!("of {}", seen(cx, home).as_str());
     let mut lines: Vec<HomeEntry> = section(&title, width, look).into();
     lines.extend(strip(standouts.iter().enumerate().map(cell), width));
     lines
@@ -462,7 +462,7 @@ fn recent_line(cx: &Context, row: &Row, has_outcomes: bool, width: usize, look: 
 }
 
 /// Activity by day and how things went, of the newest rows; the lines used, a blank one included.
-fn lately(home: &HomeScreen, look: &Look, area: Rect, buf: &mut Buffer) -> u16 {
+fn lately(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut Buffer) -> u16 {
     const HEAT: u16 = 8;
     const LEAST: u16 = 30;
     const OUTCOMES: usize = 6;
@@ -470,7 +470,7 @@ fn lately(home: &HomeScreen, look: &Look, area: Rect, buf: &mut Buffer) -> u16 {
     if area.height < LEAST {
         return 0;
     }
-    look.text(lay::row(area, 0), buf, &seen(home), StyleRole::Muted);
+    look.text(lay::row(area, 0), buf, &seen(cx, home), StyleRole::Muted);
     let (days, labels) = calendar(page);
     let heat = Rect { y: area.y + 1, height: HEAT, ..area };
     CalendarHeat { days: &days, labels: &labels }.render(heat, buf, look);
@@ -535,10 +535,10 @@ fn outcome_line(word: &str, count: usize, of: usize, width: usize, look: &Look) 
 }
 
 /// Names the rows that the charts and the notable entries are about.
-fn seen(home: &HomeScreen) -> SafeText {
+fn seen(cx: &Context, home: &HomeScreen) -> SafeText {
     let count = home.rows().len();
     let all = home.recent.as_ref().is_some_and(|page| page.next.is_none());
-    let name = home.rows().first().map_or("rows", |row| plural(row.entity));
+    let name = looked_at(cx).map_or("rows", plural);
     let count = figures::count(count as u64);
     format!("{} {} {name}", if all { "all" } else { "the newest" }, count.as_str()).into()
 }

@@ -409,10 +409,6 @@ impl Screen for InboxScreen {
         true
     }
 
-    fn left(&mut self, _cx: &mut Context) {
-        self.aged = true;
-    }
-
     fn reply(&mut self, ticket: Ticket, reply: Reply, cx: &mut Context) {
         match reply {
             Reply::Page(result) => self.take_page(ticket, result, cx),

@@ -96,7 +96,7 @@ fn about(entry: &ReceiptEntry, names: &NameBook) -> Option<SafeText> {
         return Some(SafeText::limited(&entry.migrations.join(", "), 100));
     }
     let change = entry.changes.first()?;
-    if let Some(many) = many(&entry.changes, entry.changes_total) {
+    if let Some(many) = many(&entry.changes, entry.changes_total, &entry.counts) {
         let words: Vec<String> = [many].into_iter().chain(rows_written(&entry.counts)).collect();
         return Some(words.join(", ").into());
     }

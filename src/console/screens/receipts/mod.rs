@@ -164,10 +164,6 @@ impl Screen for ReceiptsScreen {
         true
     }
 
-    fn left(&mut self, _cx: &mut Context) {
-        self.aged = true;
-    }
-
     fn can(&self, id: CommandId, _cx: &Context) -> Result<(), Lack> {
         let entry = || self.current().ok_or_else(|| ("no change is selected".to_owned(), None));
         match id {
