@@ -82,13 +82,16 @@ impl SortHope {
         }
     }
 
-    /// The statement that says whether a value is otherwise.
+    /// The statement that reads the values that are otherwise, NULL for one that is no short text: more than
+    /// [`Sortable::but`] takes tell that they are too many.
     #[must_use]
-    pub fn probe(&self, source: &BoundSource, column: &str) -> Option<String> {
+    pub fn otherwise(&self, source: &BoundSource, column: &str) -> Option<String> {
         let (value, from) = (stored_value(source, column)?, super::select::from_clause(source));
         let odd = self.odd(&value)?;
         Some(format!(
-            "SELECT EXISTS (SELECT 1 FROM {from} WHERE {value} IS NOT NULL AND ({odd} OR typeof({value}) = 'blob'))"
+            "SELECT CASE WHEN typeof({value}) = 'text' AND length({value}) <= {LONG} THEN {value} END FROM {from} \
+             WHERE {value} IS NOT NULL AND ({odd} OR typeof({value}) = 'blob') LIMIT {}",
+            ODD + 1
         ))
     }
 
@@ -629,6 +632,21 @@ impl SortableColumns {
 }
 
 impl Sortable {
+    /// The order of times in one spelling but for some values, which are read as none; none where these are many, or one of them
+    /// can be read.
+    #[must_use]
+    pub fn but(odd: Vec<RawRow>) -> Option<Self> {
+        let span = |mut row: RawRow| match row.pop() {
+            Some(FetchedValue::Text(text)) if time::canonical(&text).is_none() => Some((text.clone(), text)),
+            _ => None,
+        };
+        if odd.len() > ODD {
+            return None;
+        }
+        let spans: Vec<(String, String)> = odd.into_iter().map(span).collect::<Option<_>>()?;
+        Some(if spans.is_empty() { Sortable::AsStored } else { Sortable::AllBut(spans) })
+    }
+
     /// Reads what [`sortable_probe`]'s statement gave.
     #[must_use]
     pub fn of(probed: Option<&RawRow>) -> Self {

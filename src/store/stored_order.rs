@@ -60,11 +60,11 @@ impl StoredOrder<'_> {
         }
         // The same that the first row of a list tells, so that each of its pages is in the same order.
         let hope = self.spelling().await?;
-        if let Some(otherwise) = hope.and_then(|hope| hope.probe(self.source, self.column))
-            && self.store.fetch_text(&otherwise).await? == [[FetchedValue::Integer(0)]]
+        if let Some(otherwise) = hope.and_then(|hope| hope.otherwise(self.source, self.column))
+            && let Some(sortable) = Sortable::but(self.store.fetch_text(&otherwise).await?)
         {
-            known.keep(probe, Sortable::AsStored);
-            return Ok(Sortable::AsStored);
+            known.keep(probe, sortable.clone());
+            return Ok(sortable);
         }
         let rows = self.store.fetch_text(&probe).await?;
         let sortable = Sortable::of(rows.first());
