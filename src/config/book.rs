@@ -97,9 +97,7 @@ impl Book {
         write(&path, &format!("{}\n\n{text}", self.heading)).with_context(named)?;
         Ok(kept)
     }
-}
 
-impl Book {
     /// Forgets what is kept for a database and names somebody by one of some handles, each with whether it tells also within a
     /// text.
     ///

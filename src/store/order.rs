@@ -302,7 +302,11 @@ impl SourceOrder {
                 (key, read, parts[0].2.clone(), parts.iter().all(|p| p.3))
             }
         };
-        if *sortable == Sortable::OneSpelling {
+        let odd = match sortable {
+            Sortable::AllBut(spans) | Sortable::OneSpellingBut(spans) => Some(within_spans(&key, spans)),
+            _ => odd_keys(engine, &key, &key_declared, (kind, ways)),
+        };
+        if sortable.has_several() {
             key = one_spelling(&key);
             key_read.clone_from(&key);
         }
@@ -312,12 +316,8 @@ impl SourceOrder {
             (key_read, key_declared) = (key.clone(), String::new());
         }
         let is_indexed = matches!(ways, [BoundColumn { origin: BoundOrigin::Column { indexed: true, .. }, .. }])
-            && *sortable != Sortable::OneSpelling
+            && !sortable.has_several()
             && vocabulary.is_none();
-        let odd = match sortable {
-            Sortable::AllBut(spans) => Some(within_spans(&key, spans)),
-            _ => odd_keys(engine, &key, &key_declared, (kind, ways)),
-        };
         if let Some(odd) = &odd {
             key_read = format!("CASE WHEN {odd} THEN NULL ELSE {key_read} END");
         }
@@ -597,6 +597,8 @@ pub enum Sortable {
     AllBut(Vec<(String, String)>),
     /// Times in several spellings of UTC: brought to one, their text orders them.
     OneSpelling,
+    /// The same but for texts in some spans, which are no times.
+    OneSpellingBut(Vec<(String, String)>),
     /// Some values are no times or no numbers, which only reading them tells.
     No,
 }
@@ -643,8 +645,22 @@ impl Sortable {
         if odd.len() > ODD {
             return None;
         }
-        let spans: Vec<(String, String)> = odd.into_iter().map(span).collect::<Option<_>>()?;
-        Some(if spans.is_empty() { Sortable::AsStored } else { Sortable::AllBut(spans) })
+        Some(Sortable::of_times(false, odd.into_iter().map(span).collect::<Option<_>>()?))
+    }
+
+    /// The order of times in one spelling or several, but for texts in some spans.
+    fn of_times(several: bool, spans: Vec<(String, String)>) -> Self {
+        match (several, spans.is_empty()) {
+            (false, true) => Sortable::AsStored,
+            (false, false) => Sortable::AllBut(spans),
+            (true, true) => Sortable::OneSpelling,
+            (true, false) => Sortable::OneSpellingBut(spans),
+        }
+    }
+
+    /// Whether the spellings have to be brought to one.
+    fn has_several(&self) -> bool {
+        matches!(self, Sortable::OneSpelling | Sortable::OneSpellingBut(_))
     }
 
     /// Reads what [`sortable_probe`]'s statement gave.
@@ -661,9 +677,7 @@ impl Sortable {
             None => Some(Vec::new()),
         };
         match (probed.and_then(|row| row.first()), probed.and_then(spans)) {
-            (Some(FetchedValue::Integer(0)), Some(spans)) if spans.is_empty() => Sortable::AsStored,
-            (Some(FetchedValue::Integer(0)), Some(spans)) => Sortable::AllBut(spans),
-            (Some(FetchedValue::Integer(1)), Some(spans)) if spans.is_empty() => Sortable::OneSpelling,
+            (Some(FetchedValue::Integer(several @ 0..=1)), Some(spans)) => Sortable::of_times(*several == 1, spans),
             _ => Sortable::No,
         }
     }

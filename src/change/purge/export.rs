@@ -128,8 +128,7 @@ fn left_out(snapshot: &Snapshot<'_>, graph: &Graph) -> Vec<Value> {
     let relations = &graph.relations;
     let may_hold = |(table, _): &&(TableName, &str)| disclose::may_be_personal(snapshot, table);
     let unread = relations.unread.iter().chain(&relations.elsewhere).filter(may_hold);
-    let unread = unread.map(|(table, reason)| (table.title(), *reason));
-    let unread = unread.map(|(table, reason)| json!({ "table": table, "unread": true, "reason": reason }));
+    let unread = unread.map(|(table, reason)| json!({ "table": table.title(), "unread": true, "reason": reason }));
     let goes: Vec<String> =
         graph.tables.iter().filter(|(_, taken)| !taken.is_empty()).map(|(t, _)| t.title()).collect();
     let strange = disclose::strangers(snapshot, graph).into_iter().filter(|(table, _)| !goes.contains(table));
