@@ -154,18 +154,20 @@ pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
         ),
         Engine::Postgres => "SELECT a.attname::text, format_type(a.atttypid, a.atttypmod), \
              a.attnotnull AND NOT a.atthasdef AND a.attidentity = '', NULL::text, a.attgenerated <> '', \
+             CASE WHEN y.typtype <> 'd' THEN format_type(a.atttypid, a.atttypmod) ELSE \
              coalesce((WITH RECURSIVE made_of (type, modifier, ruled) AS ( \
                SELECT a.atttypid, a.atttypmod, false UNION ALL \
                SELECT t.typbasetype, t.typtypmod, m.ruled OR EXISTS \
                  (SELECT 1 FROM pg_constraint r WHERE r.contypid = t.oid AND r.contype = 'c') \
                FROM made_of m JOIN pg_type t ON t.oid = m.type WHERE t.typtype = 'd') \
                SELECT format_type(m.type, m.modifier) FROM made_of m JOIN pg_type t ON t.oid = m.type \
-               WHERE t.typtype <> 'd' AND NOT m.ruled), format_type(a.atttypid, a.atttypmod)), \
+               WHERE t.typtype <> 'd' AND NOT m.ruled), format_type(a.atttypid, a.atttypmod)) END, \
+             CASE WHEN y.typtype <> 'd' THEN format_type(a.atttypid, a.atttypmod) ELSE \
              (WITH RECURSIVE made_of (type, modifier) AS (SELECT a.atttypid, a.atttypmod UNION ALL \
                SELECT t.typbasetype, t.typtypmod FROM made_of m JOIN pg_type t ON t.oid = m.type WHERE t.typtype = 'd') \
-               SELECT format_type(m.type, m.modifier) FROM made_of m JOIN pg_type t ON t.oid = m.type WHERE t.typtype <> 'd'), \
+               SELECT format_type(m.type, m.modifier) FROM made_of m JOIN pg_type t ON t.oid = m.type WHERE t.typtype <> 'd') END, \
              a.attidentity = 'a' \
-             FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+             FROM pg_attribute a JOIN pg_type y ON y.oid = a.atttypid JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
              WHERE n.nspname = $1 AND c.relname = $2 AND a.attnum > 0 AND NOT a.attisdropped \
              ORDER BY a.attnum"
             .to_owned(),

@@ -120,18 +120,18 @@ const SQLITE_OTHERS: &str = "SELECT schema, name, type FROM pragma_table_list \
 const POSTGRES: &str = "WITH RECURSIVE stored AS (SELECT c.oid, c.relname, c.relkind, c.relispartition, n.oid AS space, \
        n.nspname, c.relispopulated FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
        WHERE c.relkind IN ('r', 'p', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'), \
+     held AS MATERIALIZED (SELECT a.* FROM stored s JOIN pg_attribute a ON a.attrelid = s.oid \
+       WHERE a.attnum > 0 AND NOT a.attisdropped), \
      part (root, oid, inner_to) AS ( \
-       SELECT a.atttypid, a.atttypid, false FROM pg_attribute a JOIN stored s ON s.oid = a.attrelid \
-         WHERE a.attnum > 0 AND NOT a.attisdropped \
-       UNION SELECT p.root, x.oid, p.inner_to OR x.inner_to FROM part p JOIN pg_type t ON t.oid = p.oid, LATERAL ( \
+       SELECT DISTINCT a.atttypid, a.atttypid, false FROM held a UNION SELECT p.root, x.oid, p.inner_to OR x.inner_to FROM part p JOIN pg_type t ON t.oid = p.oid, LATERAL ( \
          SELECT t.typbasetype, false WHERE t.typtype = 'd' \
          UNION ALL SELECT t.typelem, true WHERE t.typcategory = 'A' AND t.typelem <> 0 \
          UNION ALL SELECT f.atttypid, true FROM pg_attribute f \
            WHERE t.typtype = 'c' AND f.attrelid = t.typrelid AND f.attnum > 0 AND NOT f.attisdropped \
          UNION ALL SELECT r.rngsubtype, true FROM pg_range r \
            WHERE t.oid IN (r.rngtypid, (to_jsonb(r) ->> 'rngmultitypid')::oid)) x (oid, inner_to)), \
-     chosen AS (SELECT DISTINCT ON (i.indrelid) i.indrelid, i.indkey::int2[] AS columns, i.indnkeyatts AS width FROM pg_index i \
-       WHERE i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL AND NOT EXISTS (SELECT 1 FROM pg_attribute b \
+     chosen AS MATERIALIZED (SELECT DISTINCT ON (i.indrelid) i.indrelid, i.indkey::int2[] AS columns, i.indnkeyatts AS width FROM pg_index i \
+       JOIN stored s ON s.oid = i.indrelid WHERE i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL AND NOT EXISTS (SELECT 1 FROM pg_attribute b \
          WHERE b.attrelid = i.indrelid AND b.attnum = ANY (i.indkey::int2[]) AND NOT b.attnotnull) \
        ORDER BY i.indrelid, i.indisprimary DESC, i.indexrelid), \
      leaf AS (SELECT p.root, p.inner_to, CASE \
@@ -156,8 +156,7 @@ const POSTGRES: &str = "WITH RECURSIVE stored AS (SELECT c.oid, c.relname, c.rel
      coalesce((SELECT array_position(i.columns[0:i.width - 1], a.attnum) + 1 FROM chosen i WHERE i.indrelid = s.oid), 0), coalesce(k.holds, 'words'), coalesce(k.bytes, false), \
      s.relispartition, row_security_active(s.oid), a.attnotnull, \
      a.attinhcount > 0 AND NOT s.relispartition \
-     FROM stored s JOIN pg_attribute a ON a.attrelid = s.oid LEFT JOIN kinds k ON k.root = a.atttypid \
-     WHERE a.attnum > 0 AND NOT a.attisdropped ORDER BY 1, 2, a.attnum";
+     FROM stored s JOIN held a ON a.attrelid = s.oid LEFT JOIN kinds k ON k.root = a.atttypid ORDER BY 1, 2, a.attnum";
 
 /// Tables that inherit, without partitions, and from which.
 const INHERITING: &str = "SELECT n.nspname::text, c.relname::text, s.nspname::text, p.relname::text FROM pg_inherits i \
