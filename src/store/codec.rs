@@ -271,6 +271,13 @@ fn by_kind(kind: ValueKind, stored: StoredAs, raw: &FetchedValue) -> (Value, Vec
     }
 }
 
+/// Whether a stored value of a column gives a canonical one.
+pub(super) fn is_read(source: &BoundSource, column: &str, raw: &FetchedValue) -> bool {
+    let kind = source.entity.column(column).map(|column| column.kind);
+    let reads = |kind| source.column(column).iter().any(|way| by_kind(kind, way.stored, raw).1.is_empty());
+    kind.is_some_and(reads)
+}
+
 fn text(raw: &FetchedValue) -> (Value, Vec<String>) {
     match raw {
         FetchedValue::Null => (Value::Null, Vec::new()),

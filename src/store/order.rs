@@ -82,15 +82,21 @@ impl SortHope {
         }
     }
 
-    /// The statement that reads the values that are otherwise, NULL for one that is no short text: more than
+    /// The statement that reads the values that are otherwise, NULL for one of many letters, and no letter of bytes: more than
     /// [`Sortable::but`] takes tell that they are too many.
     #[must_use]
     pub fn otherwise(&self, source: &BoundSource, column: &str) -> Option<String> {
         let (value, from) = (stored_value(source, column)?, super::select::from_clause(source));
-        let odd = self.odd(&value)?;
+        let odd = match self {
+            // Texts and bytes lie above all numbers: an index on the column finds them.
+            SortHope::Numbers => format!("{value} >= ''"),
+            SortHope::Spelling(_) => {
+                format!("{value} IS NOT NULL AND ({} OR typeof({value}) = 'blob')", self.odd(&value)?)
+            }
+        };
         Some(format!(
-            "SELECT CASE WHEN typeof({value}) = 'text' AND length({value}) <= {LONG} THEN {value} END FROM {from} \
-             WHERE {value} IS NOT NULL AND ({odd} OR typeof({value}) = 'blob') LIMIT {}",
+            "SELECT DISTINCT CASE WHEN typeof({value}) = 'blob' THEN x'' WHEN length({value}) <= {LONG} THEN {value} END \
+             FROM {from} WHERE {odd} LIMIT {}",
             ODD + 1
         ))
     }
@@ -304,6 +310,11 @@ impl SourceOrder {
         };
         let odd = match sortable {
             Sortable::AllBut(spans) | Sortable::OneSpellingBut(spans) => Some(within_spans(&key, spans)),
+            Sortable::Numbers => {
+                let odd = odd_keys(engine, &key, &key_declared, (kind, ways));
+                let text = format!("typeof({key}) IN ('text', 'blob')");
+                Some(odd.map_or_else(|| text.clone(), |odd| format!("({text} OR {odd})")))
+            }
             _ => odd_keys(engine, &key, &key_declared, (kind, ways)),
         };
         if sortable.has_several() {
@@ -480,6 +491,8 @@ impl SourceOrder {
 fn odd_keys(engine: Engine, key: &str, declared: &str, (kind, ways): (ValueKind, &[BoundColumn])) -> Option<String> {
     /// Seconds of the first and behind the last moment of the years 1 to 9999.
     const YEARS: (i64, i64) = (-62_135_596_800, 253_402_300_800);
+    /// Floating-point numbers below it are told from their neighbours.
+    const WHOLE: &str = "9e15";
     let stored = |wanted: StoredAs| ways.iter().all(|way| way.stored == wanted);
     match (engine, kind, PgType::of(declared)) {
         (Engine::Sqlite, ValueKind::Time, _) if stored(StoredAs::Epoch) || stored(StoredAs::EpochMillis) => {
@@ -488,6 +501,15 @@ fn odd_keys(engine: Engine, key: &str, declared: &str, (kind, ways): (ValueKind,
             Some(format!("(typeof({key}) IN ('integer', 'real') AND ({key} < {first} OR {key} >= {last}))"))
         }
         (Engine::Sqlite, ValueKind::Real, _) => Some(format!("{key} IN (9e999, -9e999)")),
+        (Engine::Sqlite, ValueKind::Integer, _) => {
+            Some(format!("(typeof({key}) = 'real' AND (abs({key}) >= {WHOLE} OR {key} <> CAST({key} AS INTEGER)))"))
+        }
+        (Engine::Sqlite, ValueKind::Boolean, _) => {
+            Some(format!("(typeof({key}) = 'real' OR typeof({key}) = 'integer' AND {key} NOT IN (0, 1))"))
+        }
+        (Engine::Postgres, ValueKind::Integer, PgType::Number) => {
+            Some(format!("(abs({key}) >= {WHOLE} OR {key} <> trunc({key}))"))
+        }
         // Not every server knows a numeric that is infinite.
         (Engine::Postgres, ValueKind::Real, PgType::Number) if declared.starts_with("numeric") => {
             Some(format!("{key} = 'NaN'"))
@@ -599,6 +621,8 @@ pub enum Sortable {
     OneSpelling,
     /// The same but for texts in some spans, which are no times.
     OneSpellingBut(Vec<(String, String)>),
+    /// Numbers, and texts and bytes that are none.
+    Numbers,
     /// Some values are no times or no numbers, which only reading them tells.
     No,
 }
@@ -634,18 +658,25 @@ impl SortableColumns {
 }
 
 impl Sortable {
-    /// The order of times in one spelling but for some values, which are read as none; none where these are many, or one of them
+    /// The order of what a hope is about but for some values, which are read as none; none where these are many, or one of them
     /// can be read.
     #[must_use]
-    pub fn but(odd: Vec<RawRow>) -> Option<Self> {
-        let span = |mut row: RawRow| match row.pop() {
-            Some(FetchedValue::Text(text)) if time::canonical(&text).is_none() => Some((text.clone(), text)),
-            _ => None,
-        };
-        if odd.len() > ODD {
+    pub fn but(hope: &SortHope, odd: Vec<RawRow>, is_read: impl Fn(&FetchedValue) -> bool) -> Option<Self> {
+        let odd: Vec<FetchedValue> = odd.into_iter().flatten().collect();
+        if odd.len() > ODD || odd.iter().any(|value| *value == FetchedValue::Null || is_read(value)) {
             return None;
         }
-        Some(Sortable::of_times(false, odd.into_iter().map(span).collect::<Option<_>>()?))
+        match hope {
+            SortHope::Numbers if odd.is_empty() => Some(Sortable::AsStored),
+            SortHope::Numbers => Some(Sortable::Numbers),
+            SortHope::Spelling(_) => {
+                let span = |value| match value {
+                    FetchedValue::Text(text) => Some((text.clone(), text)),
+                    _ => None,
+                };
+                Some(Sortable::of_times(false, odd.into_iter().map(span).collect::<Option<_>>()?))
+            }
+        }
     }
 
     /// The order of times in one spelling or several, but for texts in some spans.
@@ -690,8 +721,8 @@ const ODD: usize = 16;
 const LONG: usize = 64;
 
 /// SQLite: the statement that finds out what the stored order of a column is worth: 0 for as it is, 1 for several spellings,
-/// 2 for nothing, and as JSON the spans of texts that are no times. None when nothing has to be found out. With an index on
-/// the column it reads a few rows only: the greatest number, as text sorts above them; of times two rows of each day.
+/// 2 for nothing, and as JSON the spans of texts that are no times; of numbers, the values that are none. None when nothing has
+/// to be found out. With an index on the column it reads a few rows only, of times two of each day.
 #[must_use]
 pub fn sortable_probe(source: &BoundSource, column: &str) -> Option<String> {
     let kind = source.entity.column(column)?.kind;
@@ -702,7 +733,7 @@ pub fn sortable_probe(source: &BoundSource, column: &str) -> Option<String> {
     match kind {
         ValueKind::Time if in_text => {}
         ValueKind::Time | ValueKind::Integer | ValueKind::Real | ValueKind::Boolean => {
-            return Some(format!("SELECT 2 * (typeof(max({value})) IN ('text', 'blob')) FROM {from}"));
+            return SortHope::Numbers.otherwise(source, column);
         }
         ValueKind::Text | ValueKind::Json | ValueKind::List => return None,
     }
@@ -712,7 +743,7 @@ pub fn sortable_probe(source: &BoundSource, column: &str) -> Option<String> {
             "WITH counted(sound, spelled) AS MATERIALIZED (\
                SELECT count({value}) = total({sound}), count(DISTINCT CASE WHEN {sound} THEN {spelling} END) FROM {from}), \
              odd(value) AS MATERIALIZED (\
-               SELECT {value} FROM {from} \
+               SELECT DISTINCT {value} FROM {from} \
                WHERE NOT (SELECT sound FROM counted) AND {value} IS NOT NULL AND coalesce({sound}, 0) = 0 LIMIT {}) \
              SELECT CASE WHEN (SELECT count(*) FROM odd) > {ODD} \
                OR EXISTS (SELECT 1 FROM odd WHERE typeof(value) <> 'text' OR length(value) > {LONG}) THEN 2 \

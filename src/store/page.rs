@@ -263,7 +263,8 @@ impl Store {
         let bytes = query.bytes.unwrap_or(usize::MAX);
         let parts = walk.parts(edge, forward);
         let mut ahead = match (ahead, parts.first()) {
-            (Some(ahead), Some(part)) if walk.sorts() || self.sorts_all(&narrowed, *part, edge).await? => Some(ahead),
+            (Some(ahead), Some(_)) if ahead.is_given() || walk.sorts() => Some(ahead),
+            (Some(ahead), Some(part)) if self.sorts_all(&narrowed, *part, edge).await? => Some(ahead),
             _ => None,
         };
         for (number, part) in parts.iter().enumerate() {
@@ -370,7 +371,11 @@ impl Store {
         edge: &Edge,
         most: usize,
     ) -> Result<(Vec<Edge>, bool), StoreError> {
-        if !ahead.goes_on(part, edge) {
+        let goes_on = ahead.goes_on(part, edge);
+        if !goes_on && ahead.is_given() {
+            return Ok((Vec::new(), true));
+        }
+        if !goes_on {
             let engine = self.engine();
             let projection = Projection::new(engine, narrowed.source, Some(&[]), None);
             let mut statement = narrowed.statement(engine, &projection);
@@ -452,9 +457,10 @@ impl Store {
         let mut seen = 0_usize;
         for (index, source) in sources.iter().enumerate() {
             let mut twins = after.as_ref().map(|after| Twins::of(after, index));
-            let walk = SourceOrder::new(self.engine(), source, id_column(query.entity), false, &Sortable::AsStored);
-            let walk = walk.ok_or_else(|| StoreError::Unordered(source.label.clone()))?;
-            let all = Query { start: PageStart::First, ..query.clone() }.in_parts();
+            let walk = id_walk(self.engine(), source)?;
+            // Rows are read whole once it is known which are shown.
+            let columns = Some(vec![id_column(query.entity)]);
+            let all = Query { start: PageStart::First, columns, ..query.clone() }.in_parts();
             let mut edge = Edge::Begin;
             loop {
                 let asked = PreparedQuery { query: &all, ..asked };
@@ -485,10 +491,13 @@ impl Store {
                 }
             }
         }
-        let mut rows = heap.into_sorted_vec();
-        let more = is_cut || rows.len() > query.limit;
-        rows.truncate(query.limit);
+        let mut places = heap.into_sorted_vec();
+        let all = places.len();
+        places.truncate(query.limit);
+        let mut rows = self.whole(asked, sources, &mut places).await?;
+        let more = is_cut || places.len() < all;
         if !forward {
+            places.reverse();
             rows.reverse();
         }
         let cursor_at = |row: Option<&ScannedRow>| {
@@ -501,9 +510,75 @@ impl Store {
             ListCursor { list: list.clone(), edges: Vec::new(), sorted: Vec::new(), scanned }.encode()
         };
         let (ahead, behind) = if forward { (more, after.is_some()) } else { (after.is_some(), more) };
-        let next = (ahead && !rows.is_empty()).then(|| cursor_at(rows.last()));
-        let previous = (behind && !rows.is_empty()).then(|| cursor_at(rows.first()));
-        Ok(Page { rows: rows.into_iter().map(|ranked| ranked.row).collect(), next, previous })
+        let next = (ahead && !places.is_empty()).then(|| cursor_at(places.last()));
+        let previous = (behind && !places.is_empty()).then(|| cursor_at(places.first()));
+        Ok(Page { rows, next, previous })
+    }
+
+    /// The rows of some places, in their order, without those that are gone since. The places end where the rows reach the query's
+    /// bytes.
+    async fn whole(
+        &self,
+        asked: PreparedQuery<'_>,
+        sources: &[&BoundSource],
+        places: &mut Vec<ScannedRow>,
+    ) -> Result<Vec<Row>, StoreError> {
+        /// Rows that are read at a time.
+        const RUN: usize = 256;
+        let bytes = asked.query.bytes.unwrap_or(usize::MAX);
+        let (mut rows, mut held, mut read, mut run) = (Vec::new(), 0, 0, RUN);
+        while read < places.len() && (held < bytes || read == 0) {
+            let wanted = &places[read..(read + run).min(places.len())];
+            let (mut found, is_cut) = self.placed(asked, sources, wanted).await?;
+            if is_cut && run > 1 {
+                // Which of them have room is told by their order, in which they are not read.
+                run = 1;
+                continue;
+            }
+            read += wanted.len();
+            for place in wanted {
+                if let Some(placed) = found.remove(&place.seen) {
+                    held += placed.size;
+                    rows.push(placed.row);
+                }
+            }
+        }
+        places.truncate(read);
+        Ok(rows)
+    }
+
+    /// The rows of some places by the number of the place, and whether not all have room.
+    async fn placed(
+        &self,
+        asked: PreparedQuery<'_>,
+        sources: &[&BoundSource],
+        places: &[ScannedRow],
+    ) -> Result<(HashMap<usize, Placed>, bool), StoreError> {
+        let (mut found, mut is_cut) = (HashMap::new(), false);
+        let query = Query { start: PageStart::First, limit: places.len(), ..asked.query.clone() };
+        for (index, source) in sources.iter().enumerate() {
+            let walk = id_walk(self.engine(), source)?;
+            for part in walk.parts(&Edge::Begin, true) {
+                let of_part = |place: &&ScannedRow| {
+                    place.source == index && is_unkeyed(&place.edge) == (part == OrderedPart::Unkeyed)
+                };
+                let mut of_part: Vec<&ScannedRow> = places.iter().filter(of_part).collect();
+                of_part.sort_unstable_by_key(|place| place.seen);
+                if of_part.is_empty() {
+                    continue;
+                }
+                let mut keys = KeysAhead::given(part, of_part.iter().map(|place| place.edge.clone()));
+                let asked = PreparedQuery { query: &query, ..asked };
+                let chunk = self.chunk(asked, index, source, &walk, &Edge::Begin, true, Some(&mut keys)).await?;
+                is_cut |= chunk.is_cut;
+                for placed in chunk.placed {
+                    if let Some(place) = of_part.iter().find(|place| place.edge == placed.edge) {
+                        found.insert(place.seen, placed);
+                    }
+                }
+            }
+        }
+        Ok((found, is_cut))
     }
 
     /// All rows of an entity whose column is one of the values, in order of time and id.
@@ -880,6 +955,16 @@ fn wanted_columns<'q>(query: &'q Query, order: &Order, source: &BoundSource) -> 
 /// The column by which rows of equal keys are distinguished.
 pub(super) fn id_column(entity: Entity) -> &'static str {
     if entity == Entity::MemoryLink { "memory_id" } else { "id" }
+}
+
+/// Order of a source's rows by what tells them apart.
+fn id_walk(engine: Engine, source: &BoundSource) -> Result<SourceOrder, StoreError> {
+    let walk = SourceOrder::new(engine, source, id_column(source.entity), false, &Sortable::AsStored);
+    walk.ok_or_else(|| StoreError::Unordered(source.label.clone()))
+}
+
+fn is_unkeyed(edge: &Edge) -> bool {
+    matches!(edge, Edge::At { key: RawKey::Null, .. })
 }
 
 fn identity(row: &Row) -> String {

@@ -36,6 +36,8 @@ pub(super) struct KeysAhead {
     keys: VecDeque<Edge>,
     /// No others follow these.
     is_whole: bool,
+    /// Whoever asks has chosen them: what else the part holds is not asked for.
+    is_given: bool,
 }
 
 impl KeysAhead {
@@ -45,7 +47,17 @@ impl KeysAhead {
     pub const BYTES: usize = 4 << 20;
 
     pub fn new(part: OrderedPart, edge: Edge, keys: impl Iterator<Item = Edge>, is_whole: bool) -> Self {
-        KeysAhead { part: Some(part), keys: std::iter::once(edge).chain(keys).collect(), is_whole }
+        let keys = std::iter::once(edge).chain(keys).collect();
+        KeysAhead { part: Some(part), keys, is_whole, is_given: false }
+    }
+
+    /// Chosen places of a part, in its order.
+    pub fn given(part: OrderedPart, keys: impl Iterator<Item = Edge>) -> Self {
+        KeysAhead { is_given: true, ..KeysAhead::new(part, Edge::Begin, keys, true) }
+    }
+
+    pub fn is_given(&self) -> bool {
+        self.is_given
     }
 
     /// Leaves out what lies before an edge; whether it is known what follows it.

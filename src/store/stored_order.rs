@@ -1,5 +1,6 @@
 //! Reliability of the stored order of a column: found out once, and kept while the database is open.
 
+use super::codec;
 use super::fetched::FetchedValue;
 use super::order::{SortHope, Sortable, is_of_numbers, one_time, sortable_probe};
 use super::{Store, StoreError};
@@ -33,10 +34,11 @@ impl StoredOrder<'_> {
         if !is_open || self.source.keep.is_some() {
             return Ok(None);
         }
-        if is_of_numbers(self.source, self.column) {
-            return Ok(Some(SortHope::Numbers));
-        }
-        self.spelling().await
+        self.assumption().await
+    }
+
+    async fn assumption(self) -> Result<Option<SortHope>, StoreError> {
+        if is_of_numbers(self.source, self.column) { Ok(Some(SortHope::Numbers)) } else { self.spelling().await }
     }
 
     /// The spelling that times without an index may have, all of them.
@@ -59,16 +61,24 @@ impl StoredOrder<'_> {
             return Ok(sortable);
         }
         // The same that the first row of a list tells, so that each of its pages is in the same order.
-        let hope = self.spelling().await?;
-        if let Some(otherwise) = hope.and_then(|hope| hope.otherwise(self.source, self.column))
-            && let Some(sortable) = Sortable::but(self.store.fetch_text(&otherwise).await?)
-        {
-            known.keep(probe, sortable.clone());
-            return Ok(sortable);
-        }
-        let rows = self.store.fetch_text(&probe).await?;
-        let sortable = Sortable::of(rows.first());
+        let hope = self.assumption().await?;
+        let but = match &hope {
+            Some(hope) => self.all_but(hope).await?,
+            None => None,
+        };
+        let sortable = match (but, hope) {
+            (Some(sortable), _) => sortable,
+            (None, Some(SortHope::Numbers)) => Sortable::No,
+            (None, _) => Sortable::of(self.store.fetch_text(&probe).await?.first()),
+        };
         known.keep(probe, sortable.clone());
         Ok(sortable)
+    }
+
+    /// The order where few values are otherwise than hoped, and none of these can be read.
+    async fn all_but(self, hope: &SortHope) -> Result<Option<Sortable>, StoreError> {
+        let Some(otherwise) = hope.otherwise(self.source, self.column) else { return Ok(None) };
+        let odd = self.store.fetch_text(&otherwise).await?;
+        Ok(Sortable::but(hope, odd, |value| codec::is_read(self.source, self.column, value)))
     }
 }
