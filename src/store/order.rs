@@ -387,10 +387,33 @@ impl SourceOrder {
         run: &[Edge],
         forward: bool,
     ) {
-        let (Some(first), Some(last)) = (self.id.first(), run.last()) else { return };
-        let mut marks = Vec::with_capacity(run.len());
+        let Some(last) = run.last() else { return };
+        self.narrow_to_ids(engine, statement, run);
+        let upper = self.beside(engine, statement, part, last, if self.goes_down(forward) { ">=" } else { "<=" });
+        statement.sql += &upper;
+    }
+
+    /// Narrows to rows of these places and no others.
+    pub fn narrow_to_places(&self, engine: Engine, statement: &mut SelectStatement, places: &[Edge]) {
+        self.narrow_to_ids(engine, statement, places);
+        if self.id.len() < 2 {
+            return;
+        }
+        let mut rows = Vec::with_capacity(places.len());
+        for edge in places {
+            let Edge::At { id, .. } = edge else { continue };
+            let marks = id.iter().zip(&self.id).map(|(at, part)| statement.bind(engine, at.raw(), &part.declared));
+            rows.push(format!("({})", marks.collect::<Vec<_>>().join(", ")));
+        }
+        statement.sql += &format!(" AND ({}) IN (VALUES {})", self.id_keys(engine).join(", "), rows.join(", "));
+    }
+
+    /// Narrows to rows with the first parts of some ids.
+    fn narrow_to_ids(&self, engine: Engine, statement: &mut SelectStatement, edges: &[Edge]) {
+        let Some(first) = self.id.first() else { return };
+        let mut marks = Vec::with_capacity(edges.len());
         let mut has_none = false;
-        for edge in run {
+        for edge in edges {
             let Edge::At { id, .. } = edge else { continue };
             let Some(at) = id.first() else { continue };
             has_none |= *at == RawKey::Text(String::new());
@@ -398,8 +421,7 @@ impl SourceOrder {
         }
         let id = first.bare.as_ref().unwrap_or(&first.key);
         let none = if has_none && first.bare.is_some() { format!(" OR {id} IS NULL") } else { String::new() };
-        let upper = self.beside(engine, statement, part, last, if self.goes_down(forward) { ">=" } else { "<=" });
-        statement.sql += &format!(" AND ({id} IN ({}){none}){upper}", marks.join(", "));
+        statement.sql += &format!(" AND ({id} IN ({}){none})", marks.join(", "));
     }
 
     fn goes_down(&self, forward: bool) -> bool {

@@ -282,7 +282,11 @@ impl Store {
                     if run.is_empty() {
                         break;
                     }
-                    walk.narrow_to(engine, &mut statement, *part, run, forward);
+                    if ahead.as_ref().is_some_and(|ahead| ahead.is_given()) {
+                        walk.narrow_to_places(engine, &mut statement, run);
+                    } else {
+                        walk.narrow_to(engine, &mut statement, *part, run, forward);
+                    }
                 }
                 walk.walk(engine, &mut statement, *part, &edge, forward, batch);
                 let (raw, is_broken_off) = self.fetch_within(&statement, bytes).await?;
@@ -948,6 +952,10 @@ fn wanted_columns<'q>(query: &'q Query, order: &Order, source: &BoundSource) -> 
     }
     if query.canvas.is_some() {
         wanted.extend(["canvas_ids", "metadata"]);
+    }
+    // A score that is not stored is told by what was given.
+    if query.entity == Entity::Feedback && wanted.contains(&"score") {
+        wanted.extend(["kind", "rating"]);
     }
     Some(wanted)
 }
