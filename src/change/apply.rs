@@ -328,6 +328,12 @@ async fn within(
     for mutation in &plan.trail {
         writer.run(mutation).await?;
     }
+    if writer.settle().await? {
+        read_back = ReadBack::of(plan);
+        for mutation in &plan.mutations {
+            read_back.look(writer, mutation).await?;
+        }
+    }
     receipt.disclosures.extend(read_back.sentences());
     let undo = if plan.undo_reason.is_none() { Some(kept_undo(writer, plan, before).await?) } else { None };
     let seq = audit::append(writer, own, entry(plan, author, receipt, undo)).await.map_err(|error| match error {

@@ -66,7 +66,7 @@ pub async fn view(store: &Store, moment: &Moment) -> Result<(Store, AsOf), Chang
         return Err(ChangeError::Refused(words.to_owned()));
     }
     let (view, _) = store.ahead().as_of(&mutations, &as_of.at).await?;
-    let histories = Stores { now: store, whole: &taken_back, view: &view }.histories(&mut as_of).await?;
+    let histories = Stores { whole: &taken_back, view: &view }.histories(&mut as_of).await?;
     if histories.is_empty() {
         return Ok((view, as_of));
     }
@@ -192,10 +192,8 @@ async fn last_before(store: &Store, head: i64, at: &str) -> Result<i64, ChangeEr
     Ok(low)
 }
 
-/// The same database three times.
+/// The same database twice.
 struct Stores<'a> {
-    /// As it is.
-    now: &'a Store,
     /// With our changes taken back.
     whole: &'a Store,
     /// The same without rows that came later.
@@ -230,7 +228,7 @@ impl Stores<'_> {
     async fn histories(&self, as_of: &mut AsOf) -> Result<Vec<Mutation>, ChangeError> {
         let (whole, view) = (self.whole, self.view);
         let mut changed: BTreeMap<String, Vec<(&'static str, Value)>> = BTreeMap::new();
-        for signal in later(self.now, Entity::UtilityEvent, as_of).await? {
+        for signal in later(whole, Entity::UtilityEvent, as_of).await? {
             let Some(episode) = signal.text("episode_id").filter(|id| !changed.contains_key(*id)) else { continue };
             let utility = self.utility(episode, &signal).await?;
             changed.entry(episode.to_owned()).or_default().extend(utility.is_number().then_some(("utility", utility)));

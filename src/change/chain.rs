@@ -1,5 +1,7 @@
 //! Chains: an episode gets a parent or loses it. A circle is refused, with the way round shown.
 
+use std::collections::{BTreeMap, HashSet};
+
 use serde_json::Value;
 
 use super::ChangeError;
@@ -53,6 +55,35 @@ pub async fn link(store: &Store, child: &str, parent: &str) -> Result<Plan, Chan
     }
     set_parent(&mut draft, &found, Value::from(parent)).await?;
     Ok(draft.seal())
+}
+
+/// The ids from an episode up its parents, until one is met again, with which they end, or there is none. Some parents are
+/// taken from `given` instead of the rows.
+///
+/// # Errors
+/// The engine's refusal.
+pub(super) async fn above(
+    draft: &mut Draft<'_>,
+    child: &str,
+    given: &BTreeMap<String, Option<String>>,
+) -> Result<Vec<String>, ChangeError> {
+    let mut path = vec![child.to_owned()];
+    let mut met: HashSet<String> = HashSet::from([child.to_owned()]);
+    while path.len() <= FAR {
+        let last = &path[path.len() - 1];
+        let next = if let Some(parent) = given.get(last) {
+            parent.clone()
+        } else {
+            let row = draft.seek(Entity::Episode, last).await?.map(|located| located.row);
+            row.and_then(|row| row.text("parent_id").map(str::to_owned))
+        };
+        let Some(next) = next else { break };
+        path.push(next.clone());
+        if !met.insert(next) {
+            break;
+        }
+    }
+    Ok(path)
 }
 
 /// Plans that `child` has no parent any more.

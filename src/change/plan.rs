@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::entry::EntryFacts;
 use super::{ChangeError, ChangeSide};
 use crate::memory::{Entity, Row};
 use crate::store::fetched::FetchedValue;
@@ -212,10 +213,25 @@ impl Plan {
             "its counts are not those of the rows that it writes"
         } else if writes.any(|write| TRAIL.iter().any(|own| write.table().name.eq_ignore_ascii_case(own))) {
             "it writes into the audit trail"
+        } else if self.forges() {
+            "what it says of itself is what only the trail's own entries say"
         } else {
             return Ok(());
         };
         Err(ChangeError::Usage(format!("this is no plan kept with --plan-out: {why}; make a new one")))
+    }
+
+    /// Whether its entry would be read as one that redacts, erases or migrates, or as the undo of another.
+    fn forges(&self) -> bool {
+        let facts = EntryFacts::of(&self.facts);
+        let name = self.operation.as_str();
+        name == "migrate"
+            || name.starts_with("audit.")
+            || name.starts_with("purge")
+            || !facts.redacts.is_empty()
+            || !facts.migrations.is_empty()
+            || facts.receipt_sha256.is_some()
+            || facts.undo_of.is_some() && name != "undo"
     }
 
     /// SHA-256 of what was read, in hexadecimal digits.

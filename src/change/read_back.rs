@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::plan::Plan;
 use crate::layout::Engine;
 use crate::memory::agreeing;
@@ -122,14 +124,58 @@ impl ReadBack {
 
 /// Whether another value is stored. Of types that an engine spells in its own way, such as times, this cannot be told.
 fn is_other(engine: Engine, written: &FetchedValue, stored: &FetchedValue, column: &ShapeColumn) -> bool {
-    let is_words = || {
-        let kind = column.compared.as_str();
-        engine == Engine::Sqlite || kind == "text" || kind.starts_with("character varying") || column.is_citext()
-    };
+    let kind = column.compared.as_str();
+    let is_words =
+        engine == Engine::Sqlite || kind == "text" || kind.starts_with("character varying") || column.is_citext();
     match (written, stored) {
-        (FetchedValue::Text(a), FetchedValue::Text(b)) => a != b && is_words(),
         (FetchedValue::Integer(a), FetchedValue::Integer(b)) => a != b,
         (FetchedValue::Null, other) | (other, FetchedValue::Null) => *other != FetchedValue::Null,
-        _ => false,
+        (FetchedValue::Text(a), FetchedValue::Text(b)) if is_words => a != b,
+        (FetchedValue::Text(a), FetchedValue::Text(b)) if matches!(kind, "json" | "jsonb") => {
+            let [a, b] = [a, b].map(|text| serde_json::from_str::<Value>(text).ok());
+            a.zip(b).is_some_and(|(a, b)| a != b)
+        }
+        (a, b) if kind == "boolean" => truth(a).zip(truth(b)).is_some_and(|(a, b)| a != b),
+        (a, b) => {
+            let numbers = number(engine, a, kind).zip(number(engine, b, kind));
+            numbers.is_some_and(|(a, b)| (a - b).abs() > precision(kind) * a.abs().max(1.0))
+        }
+    }
+}
+
+fn truth(value: &FetchedValue) -> Option<bool> {
+    match value {
+        FetchedValue::Integer(number) => Some(*number != 0),
+        FetchedValue::Text(word) => match word.as_str() {
+            "t" | "true" | "1" => Some(true),
+            "f" | "false" | "0" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A number; PostgreSQL takes and gives some as text.
+fn number(engine: Engine, value: &FetchedValue, kind: &str) -> Option<f64> {
+    match value {
+        FetchedValue::Integer(number) => Some(*number as f64),
+        FetchedValue::Real(number) => Some(*number),
+        FetchedValue::Text(text) if engine == Engine::Postgres => {
+            let is_number = matches!(kind, "smallint" | "integer" | "bigint" | "real" | "double precision")
+                || kind.starts_with("numeric");
+            text.parse().ok().filter(|_| is_number)
+        }
+        _ => None,
+    }
+}
+
+/// Difference, as a part of the number, up to which a type may store it otherwise.
+fn precision(kind: &str) -> f64 {
+    let scale: Option<i32> =
+        kind.strip_prefix("numeric(").and_then(|rest| rest.strip_suffix(')')?.split(',').nth(1)?.parse().ok());
+    match (kind, scale) {
+        ("real", _) => 1e-6,
+        (_, Some(scale)) => 10_f64.powi(-scale),
+        _ => 1e-12,
     }
 }

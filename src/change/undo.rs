@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::apply::{InverseMutation, KeptUndo, describe};
 use super::audit::{self, OpenedEntry};
+use super::chain;
 use super::draft::Draft;
 use super::entry::EntryFacts;
 use super::plan::{Change, ChangeDanger, Plan};
@@ -75,6 +76,7 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
     }
     moved.extend(leaning(&mut draft).await?);
     moved.extend(unsupported(&mut draft).await?);
+    moved.extend(circles(&mut draft, &opened).await?);
     if !moved.is_empty() {
         if let Some(by) = undone_by(store, seq).await? {
             return Err(ChangeError::Conflict {
@@ -94,6 +96,24 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
         draft.note(entity, &change.id, change.after, change.before);
     }
     Ok(draft.seal())
+}
+
+/// Circles of parents that the undo would close, in words.
+async fn circles(draft: &mut Draft<'_>, opened: &OpenedEntry) -> Result<Vec<String>, ChangeError> {
+    let is_chain = |change: &Change| change.entity == Entity::Episode.name() && change.before["parent_id"].is_string();
+    let restored: BTreeMap<String, Option<String>> = changes(opened)
+        .into_iter()
+        .filter(is_chain)
+        .map(|change| (change.id.clone(), change.before["parent_id"].as_str().map(str::to_owned)))
+        .collect();
+    let mut closed = Vec::new();
+    for child in restored.keys() {
+        let path = chain::above(draft, child, &restored).await?;
+        if path.len() > 1 && path.last() == Some(child) {
+            closed.push(format!("its parents would run in a circle: {}", path.join(" -> ")));
+        }
+    }
+    Ok(closed)
 }
 
 /// The later entry that undid one and stands itself; none when there is none among the next ones.

@@ -4,7 +4,8 @@
 use serde_json::Value;
 
 use super::names_in_sql::lacking;
-use super::{Catalog, ColumnSpec, Engine, Inside, Layout, Need, Sql, TextPart};
+use super::vector::BoundVector;
+use super::{BoundOrigin, BoundSource, Catalog, ColumnSpec, Engine, Inside, Layout, Need, Sql, TextPart};
 
 /// A column by which a person is known.
 #[derive(Debug, Clone, PartialEq)]
@@ -287,6 +288,50 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
             erasure.accounts.push(BoundAccount { table, id, nameless });
         }
     }
+}
+
+/// Adds rules for vectors that lie beside rows, where the layouts have none: they go with their row.
+pub fn with_vectors(sources: &[BoundSource], erasure: &mut Erasure) {
+    for source in sources {
+        let Some(BoundVector { beside: Some(beside), keep: None, .. }) = &source.vector else { continue };
+        let (Some(table), Some(ids)) = (&beside.table, id_columns(source)) else { continue };
+        let is_ruled = |rule: &BoundRule| rule.table == *table && rule.of.as_ref() == Some(&source.table);
+        if *table == source.table || beside.key.len() != ids.len() || erasure.rules.iter().any(is_ruled) {
+            continue;
+        }
+        let mut pairs = beside.key.iter().map(|(name, _)| name.clone()).zip(ids);
+        let Some((column, to)) = pairs.next() else { continue };
+        erasure.rules.push(BoundRule {
+            table: table.clone(),
+            columns: vec![column.clone()],
+            column,
+            inside: Inside::default(),
+            owner: None,
+            of: Some(source.table.clone()),
+            to: Some(to),
+            also: pairs.collect(),
+            when: None,
+            action: EraseAction::Delete,
+            value: None,
+            account: false,
+            recompute: None,
+        });
+    }
+}
+
+/// The stored columns that a source's id is made of, all of its own table.
+fn id_columns(source: &BoundSource) -> Option<Vec<String>> {
+    let [way] = source.column("id") else { return None };
+    let parts = match &way.origin {
+        BoundOrigin::Key { parts, .. } => &parts[..],
+        origin if way.inside.is_whole() && way.map.is_empty() => std::slice::from_ref(origin),
+        _ => return None,
+    };
+    let own = |part: &BoundOrigin| match part {
+        BoundOrigin::Column { alias, name, .. } if alias == "t" => Some(name.clone()),
+        _ => None,
+    };
+    parts.iter().map(own).collect()
 }
 
 /// The ways in which a layout reads whose a row is.

@@ -361,7 +361,8 @@ fn put_within(
 ) -> Result<FetchedValue, String> {
     let kind = source.entity.column(column).map_or(ValueKind::Text, |c| c.kind);
     let times = source.write.as_ref().map_or(TimeSpelling::Canonical, |w| w.times);
-    let value = match (kind, &*mapped(way, value, true)) {
+    let title = || table_of(source).title();
+    let value = match (kind, &*mapped(way, value, true).map_err(|why| format!("{}.{column} {why}", title()))?) {
         (ValueKind::Time, Value::String(time)) => match spell(spelling(engine, way, times), time) {
             FetchedValue::Text(text) => Value::from(text),
             FetchedValue::Integer(number) => Value::from(number),
@@ -373,7 +374,7 @@ fn put_within(
     let empty = FetchedValue::Text(if way.inside.path.is_some() { "{}" } else { "null" }.to_owned());
     let within = way.inside.path.is_some() || !way.inside.decode.is_empty();
     let old = if *old == FetchedValue::Null && is_json && within { &empty } else { old };
-    within::replaced(old, &way.inside, &value).map_err(|why| format!("{}.{column} {why}", table_of(source).title()))
+    within::replaced(old, &way.inside, &value).map_err(|why| format!("{}.{column} {why}", title()))
 }
 
 /// Adds what the layout sets with every change of a row, unless the change says otherwise.
@@ -390,7 +391,16 @@ pub fn touch(source: &BoundSource, shape: &TableShape, set: &mut Vec<(String, Ce
 pub fn touched(source: &BoundSource, shape: &TableShape) -> Vec<(String, TimeSpelling)> {
     let Some(write) = &source.write else { return Vec::new() };
     let there = write.touch.iter().filter_map(|name| shape.column(name));
-    there.map(|column| (column.name.clone(), write.times)).collect()
+    // A column that the layout reads is spelled as it is read.
+    let read = |name: &str| {
+        source.columns.iter().flatten().find(|way| way.stored != StoredAs::Plain && stored_in_table(way) == Some(name))
+    };
+    let times = |name: &str| match read(name).map(|way| way.stored) {
+        Some(StoredAs::Epoch) => TimeSpelling::Epoch,
+        Some(StoredAs::EpochMillis) => TimeSpelling::EpochMillis,
+        _ => write.times,
+    };
+    there.map(|column| (column.name.clone(), times(&column.name))).collect()
 }
 
 /// The table of a source's rows.
@@ -493,9 +503,8 @@ pub(super) fn encode_value(
             None => Cell::Now(spelling(engine, way, times)),
             Some(value) => {
                 let raw = match value {
-                    JsonPart::Value(value) => {
-                        raw(engine, way, kind, &stored.declared, times, &mapped(way, value, position == 0))
-                    }
+                    JsonPart::Value(value) => mapped(way, value, position == 0)
+                        .and_then(|value| raw(engine, way, kind, &stored.declared, times, &value)),
                     JsonPart::Document(text) => document(engine, &stored.declared, text),
                 };
                 Cell::Is(raw.map_err(|e| format!("{title}.{name} {e}"))?)
@@ -510,26 +519,33 @@ pub(super) fn encode_value(
 }
 
 /// The stored word behind a canonical one. A word that the map does not know is stored as it is where the column is
-/// the first choice, and leaves a second one empty.
-fn mapped<'v>(way: &BoundColumn, value: &'v Value, first: bool) -> Cow<'v, Value> {
-    let Value::String(word) = value else { return Cow::Borrowed(value) };
+/// the first choice and holds words, and leaves a second one empty.
+///
+/// # Errors
+/// The words that there are, where the column holds numbers.
+fn mapped<'v>(way: &BoundColumn, value: &'v Value, first: bool) -> Result<Cow<'v, Value>, String> {
+    let Value::String(word) = value else { return Ok(Cow::Borrowed(value)) };
     if way.map.is_empty() {
-        return Cow::Borrowed(value);
+        return Ok(Cow::Borrowed(value));
     }
     let mut words = way.map.iter().filter(|(_, to)| to == word).map(|(from, _)| from.as_str());
     let is_flag = matches!(dialect::declared(&way.origin), "boolean" | "bool" | "integer" | "int");
     let numeric = |w: &&str| w.bytes().all(|b| b.is_ascii_digit());
     // A map may say that a canonical word is a stored one too: `success = "success"`.
     if words.clone().any(|from| from == word) {
-        return Cow::Borrowed(value);
+        return Ok(Cow::Borrowed(value));
     }
     let found = if is_flag { words.clone().find(numeric).or_else(|| words.next()) } else { words.next() };
-    match found {
+    Ok(match found {
         Some(stored) if is_flag => Cow::Owned(stored.parse::<i64>().map_or_else(|_| Value::from(stored), Value::from)),
         Some(stored) => Cow::Owned(Value::from(stored)),
+        None if first && is_flag => {
+            let known: Vec<String> = way.map.iter().map(|(_, to)| format!("`{to}`")).collect();
+            return Err(format!("holds {} here, not `{word}`", known.join(", ")));
+        }
         None if first => Cow::Borrowed(value),
         None => Cow::Owned(Value::Null),
-    }
+    })
 }
 
 fn spelling(engine: Engine, way: &BoundColumn, times: TimeSpelling) -> TimeSpelling {

@@ -156,7 +156,7 @@ fn is_named(text: &str, table: &str) -> bool {
 }
 
 const APPLIED: &str = "SELECT version, name, checksum, database_id, applied_at FROM memory_migrations ORDER BY version";
-const MIGRATED: &str = "SELECT public FROM memory_audit WHERE action = 'migrate' ORDER BY seq";
+const MIGRATED: &str = "SELECT public FROM memory_audit WHERE CAST(action AS TEXT) = 'migrate' ORDER BY seq";
 const MAY_APPEND: &str = "SELECT has_table_privilege('memory_audit', 'INSERT') \
      AND has_table_privilege('memory_audit_private', 'INSERT') AND has_table_privilege('memory_audit_head', 'UPDATE')";
 const HEAD: &str = "SELECT seq, hash FROM memory_audit_head WHERE id = 1";
@@ -426,7 +426,9 @@ impl<'a> RecordReader<'a> {
         after: Option<i64>,
         limit: usize,
     ) -> Result<Vec<TrailEntry>, StoreError> {
-        self.entries(&format!("action = '{action}' AND {} ORDER BY seq LIMIT {limit}", beyond(after))).await
+        // Bytes with the same letters are read as the same word, and hashed as such.
+        self.entries(&format!("CAST(action AS TEXT) = '{action}' AND {} ORDER BY seq LIMIT {limit}", beyond(after)))
+            .await
     }
 
     async fn entries(self, which: &str) -> Result<Vec<TrailEntry>, StoreError> {
@@ -469,7 +471,11 @@ impl<'a> RecordReader<'a> {
         fields: &[&'static str],
     ) -> Result<Vec<PrivateValue>, StoreError> {
         let named: Vec<String> = fields.iter().map(|field| format!("'{field}'")).collect();
-        let of = if named.is_empty() { String::new() } else { format!(" AND field IN ({})", named.join(", ")) };
+        let of = if named.is_empty() {
+            String::new()
+        } else {
+            format!(" AND CAST(field AS TEXT) IN ({})", named.join(", "))
+        };
         let sql = format!(
             "SELECT seq, field, salt, value FROM memory_audit_private WHERE seq BETWEEN {from} AND {to}{of} \
              ORDER BY seq, field"
@@ -484,7 +490,7 @@ impl<'a> RecordReader<'a> {
     pub async fn undo_sizes(self, after: i64, to: i64) -> Result<Vec<(i64, i64)>, StoreError> {
         let sql = format!(
             "SELECT seq, octet_length(value) FROM memory_audit_private WHERE seq > {after} AND seq <= {to} \
-             AND field = 'undo' ORDER BY seq DESC"
+             AND CAST(field AS TEXT) = 'undo' ORDER BY seq DESC"
         );
         let rows = self.fetch_own(&sql, &[]).await?;
         Ok(rows.iter().map(|row| (number(row, 0), number(row, 1))).collect())

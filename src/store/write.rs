@@ -338,6 +338,24 @@ impl WriteTransaction<'_> {
         self.store
     }
 
+    /// Has PostgreSQL do now what triggers would do at the end of the transaction; whether there are such.
+    ///
+    /// # Errors
+    /// What one of them refuses.
+    pub async fn settle(&mut self) -> Result<bool, WriteError> {
+        const DEFERRED: &str = "SELECT count(*) FROM pg_trigger \
+             WHERE tginitdeferred AND NOT tgisinternal AND tgenabled <> 'D'";
+        if self.engine() == Engine::Sqlite {
+            return Ok(false);
+        }
+        let is_deferred =
+            self.fetch(DEFERRED, &[]).await?.first().is_some_and(|row| super::fetched::number(row, 0) > 0);
+        if is_deferred {
+            self.script("SET CONSTRAINTS ALL IMMEDIATE").await?;
+        }
+        Ok(is_deferred)
+    }
+
     /// A whole number as it is bound on this engine.
     #[must_use]
     pub fn number(&self, number: i64) -> FetchedValue {

@@ -363,6 +363,15 @@ pub fn is_person(name: &str) -> bool {
     }
 }
 
+/// Whether a column that names somebody says rather who did something with the row, or for whom a whole team works, than whose
+/// the row is.
+pub fn is_beside(name: &str) -> bool {
+    let words = words(name);
+    let is_group =
+        |word: &String| matches!(word.as_str(), "tenant" | "client" | "org" | "organisation" | "organization");
+    words.last().is_some_and(|last| last == "by") || words.iter().any(is_group)
+}
+
 /// Whether a word says that what follows it is a person's name, as in `users/ann`.
 pub fn leads_to_person(part: &str) -> bool {
     matches!(&singulars(part)[..], [one] if PERSON.contains(&one.as_str()))

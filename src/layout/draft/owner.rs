@@ -1,5 +1,7 @@
 //! Owners of rows: columns, and places within JSON, that name a person.
 
+use std::cmp::Reverse;
+
 use super::document::usable;
 use super::evidence::ValueShape;
 use super::names;
@@ -34,6 +36,13 @@ pub struct PeopleTable {
     pub id: String,
     /// Column and kind of handle.
     pub handles: Vec<(String, &'static str)>,
+}
+
+impl OwnerGuess {
+    /// Place among the guesses of a table: the first tells the owner.
+    pub fn rank(&self) -> impl Ord + use<> {
+        (self.path.is_some() || self.part.is_some(), names::is_beside(&self.column), Reverse(self.sure))
+    }
 }
 
 /// Levels of JSON at which a person is looked for.

@@ -601,7 +601,7 @@ impl Mapping<'_> {
     fn person(&mut self) {
         let mut owners = owner::of_table(self.known);
         owners.retain(|guess| guess.sure > Sure::Low || guess.part.is_some() || guess.rows == self.known.table.rows);
-        owners.sort_by_key(|guess| (guess.path.is_some() || guess.part.is_some(), std::cmp::Reverse(guess.sure)));
+        owners.sort_by_key(owner::OwnerGuess::rank);
         let Some(guess) = owners.into_iter().next() else { return };
         let is_whole = guess.path.is_none() && guess.part.is_none();
         let way =

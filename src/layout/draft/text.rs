@@ -146,7 +146,10 @@ fn way(way: &ColumnReading, sql: &dyn DraftSql) -> String {
 }
 
 fn write_owners(out: &mut String, owners: &[OwnerGuess], people: &[PeopleTable], sql: &dyn DraftSql) {
-    let _ = writeln!(out, "\n# Owners of rows. Guesses are commented out: remove the `#` where they are right.");
+    let _ = writeln!(
+        out,
+        "\n# Owners of rows: one rule for each table. Less certain ones are commented out: remove the `#` where they are right."
+    );
     for list in people {
         let (table, id) = (quoted(&list.table), quoted(&list.id));
         let _ = writeln!(out, "\n{}", comment(&format!("{}: a list of people, by its name (medium)", list.table)));
@@ -171,12 +174,18 @@ fn write_owners(out: &mut String, owners: &[OwnerGuess], people: &[PeopleTable],
         let _ = write!(out, "\n[[handle]]\ntable = {table}\nid = {column}\ncolumn = {column}\nkind = \"id\"\n");
     }
     for owner in owners {
-        let sign = if owner.sure == Sure::Low { "# " } else { "" };
+        let of_table = owners.iter().filter(|other| other.table == owner.table);
+        let is_owner = of_table.min_by_key(|other| other.rank()) == Some(owner);
+        let sign = if owner.sure == Sure::Low || !is_owner { "# " } else { "" };
         let path = owner.path.as_ref().map(|path| format!("{sign}path = {}\n", quoted(path))).unwrap_or_default();
         let part =
             owner.part.map(|(by, part)| format!("{sign}by = {}\n{sign}part = {part}\n", quoted(&by.to_string())));
         let part = part.unwrap_or_default();
         let _ = writeln!(out, "\n{}", comment(&format!("{}: {}", owner.sure.word(), owner.why)));
+        if !is_owner {
+            let _ =
+                writeln!(out, "# With this rule rows of the owner that another rule finds go with this person, too.");
+        }
         let (table, column) = (quoted(&owner.table), quoted(&owner.column));
         let _ = write!(out, "{sign}[[erase]]\n{sign}table = {table}\n{sign}column = {column}\n{path}{part}");
     }
