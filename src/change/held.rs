@@ -17,6 +17,9 @@ use crate::store::{Store, StoreError};
 const LINKS: [(&str, Entity); 3] =
     [("episode_id", Entity::Episode), ("memory_id", Entity::Memory), ("profile_id", Entity::Profile)];
 
+/// Stands for a memory that an episode of a held person used: its link is a row of theirs.
+const USED: &str = "used";
+
 /// People under a hold, and their rows on which others hang.
 #[derive(Debug, Default)]
 pub struct HeldRows {
@@ -36,12 +39,21 @@ impl HeldRows {
         let linked = LINKS.into_iter().filter(|(_, entity)| store.sources_of(*entity).is_ok());
         for (link, entity) in linked {
             let people: Vec<&String> = held.people.iter().collect();
-            let parents = &mut held.parents;
+            let (parents, mut episodes) = (&mut held.parents, Vec::new());
             let take = |row: Row, _| {
                 parents.insert(digest(link, row.id()));
+                parents.extend(row.list("execution_ids").into_iter().map(|run| digest("run_id", run)));
+                episodes.extend((entity == Entity::Episode).then(|| row.id().to_owned()));
                 ControlFlow::Continue(())
             };
-            store.each_related(entity, "user_id", &people, &["id", "user_id"], take).await?;
+            let more = (entity == Entity::Episode).then_some("execution_ids");
+            let columns: Vec<&str> = ["id", "user_id"].into_iter().chain(more).collect();
+            store.each_related(entity, "user_id", &people, &columns, take).await?;
+            let used = |row: Row, _| {
+                parents.extend(row.text("memory_id").map(|id| digest(USED, id)));
+                ControlFlow::Continue(())
+            };
+            store.each_related(Entity::MemoryLink, "episode_id", &episodes, &["memory_id", "episode_id"], used).await?;
         }
         Ok(held)
     }
@@ -63,12 +75,13 @@ impl HeldRows {
     pub fn keeps(&self, row: &Row) -> bool {
         let owners = HeldRows::owners();
         !self.people.is_empty()
-            && owners.into_iter().any(|column| row.text(column).is_some_and(|id| self.has(column, id)))
+            && (row.entity == Entity::Memory && self.has(USED, row.id())
+                || owners.into_iter().any(|column| row.text(column).is_some_and(|id| self.has(column, id))))
     }
 
-    fn owners() -> [&'static str; LINKS.len() + 1] {
+    fn owners() -> [&'static str; LINKS.len() + 2] {
         let [a, b, c] = LINKS.map(|(link, _)| link);
-        ["user_id", a, b, c]
+        ["user_id", a, b, c, "run_id"]
     }
 
     /// Whether a value of a column that says to whom a row belongs leads to a held person.
@@ -97,7 +110,9 @@ pub async fn taken_from(store: &Store, plan: &Plan) -> Result<Option<String>, St
     }
     let is_held = |change: &&Change| {
         let leads = |column: &&str| change.before[column].as_str().is_some_and(|id| held.has(column, id));
+        let goes = change.after.is_null();
         HeldRows::owners().iter().any(leads)
+            || goes && change.entity == Entity::Memory.name() && held.has(USED, &change.id)
     };
     if let Some(Change { entity, id, .. }) = plan.changes.iter().find(is_held) {
         return Ok(Some(format!("{entity} {id} belongs")));

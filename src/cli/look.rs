@@ -98,11 +98,11 @@ pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), CommandFai
             let database = &status.database;
             writeln!(out, "{} {}  {}", database.engine, database.version, SafeText::new(&database.location))?;
             for note in &database.notes {
-                writeln!(out, "note: {note}")?;
+                writeln!(out, "note: {}", SafeText::new(note))?;
             }
             for layout in &status.layouts {
                 let variant = layout.variant.as_ref().map(|v| format!(", {v}")).unwrap_or_default();
-                writeln!(out, "\nlayout {}{variant}", layout.name)?;
+                writeln!(out, "\nlayout {}", SafeText::new(&format!("{}{variant}", layout.name)))?;
                 let rows: Vec<_> = layout
                     .entities
                     .iter()

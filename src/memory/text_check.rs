@@ -443,7 +443,9 @@ fn run(text: &str, fits: impl Fn(u8) -> bool) -> usize {
     text.bytes().take_while(|b| b.is_ascii() && fits(*b)).count()
 }
 
-fn is_hidden(c: char) -> bool {
+/// Whether a character is not seen, or changes how others are.
+#[must_use]
+pub fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'

@@ -6,6 +6,7 @@ use super::owner::{self, OwnerGuess, PeopleTable};
 use super::source::{self, ColumnGuess, ColumnReading, DraftedSource, KnownTable, ReadPlace, VectorGuess};
 use super::{DraftSql, SampledTable, Sure};
 use crate::memory::Entity;
+use crate::memory::text_check::is_hidden;
 
 /// Letters of a comment.
 const COMMENT: usize = 200;
@@ -34,14 +35,22 @@ pub fn draft(name: &str, title: &str, tables: &[SampledTable], sql: &dyn DraftSq
     Ok(out)
 }
 
-/// A text in TOML's quotes.
+/// A text in TOML's quotes; characters that nobody sees are spelled.
 fn quoted(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
+    if !text.chars().any(is_hidden) {
+        return toml::Value::String(text.to_owned()).to_string();
+    }
+    let spelled = |c: char| match c {
+        '"' | '\\' => format!("\\{c}"),
+        c if c.is_control() || is_hidden(c) => format!("\\U{:08X}", c as u32),
+        c => c.to_string(),
+    };
+    format!("\"{}\"", text.chars().map(spelled).collect::<String>())
 }
 
 /// One line of a comment, whatever the text holds.
 fn comment(text: &str) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let plain: String = text.chars().map(|c| if c.is_control() || is_hidden(c) { ' ' } else { c }).collect();
     match plain.char_indices().nth(COMMENT) {
         Some((end, _)) => format!("# {}…", &plain[..end]),
         None => format!("# {plain}"),
