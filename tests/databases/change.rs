@@ -314,6 +314,17 @@ fn a_kept_plan_is_applied_as_it_is_or_not_at_all() {
             let refused = Plan::from_file(&forged.to_file());
             assert!(matches!(&refused, Err(ChangeError::Usage(words)) if words.contains(why)), "{refused:?}");
         }
+        for (operation, facts) in [
+            ("audit.redact", json!({})),
+            ("feedback.add", json!({ "redacts": [[1, "changes"]] })),
+            ("feedback.add", json!({ "undo_of": 1 })),
+            ("purge", json!({})),
+        ] {
+            let mut forged = Plan { operation: operation.to_owned(), facts, ..plan.clone() };
+            forged.plan_id = forged.digest();
+            let refused = Plan::from_file(&forged.to_file());
+            assert!(matches!(&refused, Err(ChangeError::Usage(words)) if words.contains("own entries")), "{refused:?}");
+        }
         done(&world, Plan::from_file(&text)).await;
     });
 }
@@ -524,6 +535,13 @@ fn chains_are_linked_and_unlinked_and_never_closed_to_a_circle() {
         assert_eq!(store.row(Entity::Episode, "ep-3").await.unwrap().unwrap().text("parent_id"), None);
         done(&world, undo::undo(store, receipt.audit_seq.unwrap()).await).await;
         assert_eq!(store.row(Entity::Episode, "ep-3").await.unwrap().unwrap().text("parent_id"), Some("ep-2"));
+        let unlinked = done(&world, chain::unlink(store, "ep-2").await).await;
+        done(&world, chain::link(store, "ep-1", "ep-2").await).await;
+        let closed = undo::undo(store, unlinked.audit_seq.unwrap()).await;
+        assert!(
+            matches!(&closed, Err(ChangeError::Conflict { rows, .. }) if rows[0].contains("ep-2 -> ep-1 -> ep-2")),
+            "{closed:?}"
+        );
     });
 }
 
@@ -817,6 +835,13 @@ fn redacted_values_are_accepted_and_returning_ones_told() {
             meddle(&world, "INSERT INTO memory_audit_private SELECT * FROM bomb").await;
             let verdict = audit::verify(&world.store, &[]).await.unwrap();
             assert_eq!(verdict.faults.iter().map(|f| (f.kind, f.seq)).collect::<Vec<_>>(), [("resurrected_value", 3)]);
+            if matches!(world.target, Target::File(_)) {
+                // Bytes that are read as the same word.
+                meddle(&world, "UPDATE memory_audit SET action = CAST(action AS BLOB) WHERE action = 'audit.redact'")
+                    .await;
+                let verdict = audit::verify(&world.store, &[]).await.unwrap();
+                assert!(verdict.faults.iter().any(|f| (f.kind, f.seq) == ("resurrected_value", 3)), "{verdict:?}");
+            }
         }
     });
 }

@@ -420,7 +420,11 @@ fn what_belongs_to_a_person_under_a_hold_stays() {
                  ('f-seg', NULL, 'x', '2001-01-01T00:00:00.000000Z'); \
                  INSERT INTO agent_feedback (id, episode_id, user_id, kind) VALUES ('h-fb', 'h-ep', 'another', 'thumbs_up'); \
                  INSERT INTO utility_events (id, episode_id, signal, delta, \"before\", \"after\") VALUES ('h-sig', 'h-ep', 'approved', 0.1, 0.5, 0.6); \
-                 INSERT INTO memories (id, kind, text, user_id) VALUES ('h-m', 'fact', 'a', 'held'); \
+                 INSERT INTO memories (id, kind, text, user_id) VALUES ('h-m', 'fact', 'a', 'held'), ('h-used', 'fact', 'a', NULL); \
+                 INSERT INTO episode_memories (episode_id, memory_id) VALUES ('h-ep', 'h-used'); \
+                 UPDATE episodes SET execution_ids = '[\"h-run\"]' WHERE id = 'h-ep'; \
+                 INSERT INTO workflow_events (id, run_id, sequence, kind, created_at) VALUES \
+                 ('h-ev', 'h-run', 1, 'x', '2001-01-01T00:00:00.000000Z'), ('f-ev', 'f-run', 1, 'x', '2001-01-01T00:00:00.000000Z'); \
                  INSERT INTO agent_memory_profiles (id, user_id, agent_id) VALUES ('h-b', 'held', 'a'), ('f-b', 'free', 'a'); \
                  INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, created_at) VALUES \
                  ('h-c1', 'h-b', 'held', 'a', '2026-01-01T00:00:00.000000Z'), ('h-c2', 'h-b', 'held', 'a', '2026-01-02T00:00:00.000000Z'), \
@@ -437,6 +441,8 @@ fn what_belongs_to_a_person_under_a_hold_stays() {
                 one(Entity::Feedback, "h-fb"),
                 one(Entity::UtilityEvent, "h-sig"),
                 one(Entity::Memory, "h-m"),
+                one(Entity::Memory, "h-used"),
+                one(Entity::WorkflowEvent, "h-ev"),
                 one(Entity::Case, "h-c1"),
                 Operation::RemoveFeedback { id: "h-fb".to_owned() },
                 Operation::Retract { id: "h-sig".to_owned() },
@@ -464,11 +470,15 @@ fn what_belongs_to_a_person_under_a_hold_stays() {
             assert!(windows.contains(&&json!(1)), "the window that was applied: {windows:?}");
             let old = rules("share = 1.0\n[[rule]]\nentity = \"segment\"\nolder_than = \"9000d\"");
             done(&world, planned(&world, &old).await).await;
+            let old = rules("share = 1.0\n[[rule]]\nentity = \"workflow_event\"\nolder_than = \"9000d\"");
+            done(&world, planned(&world, &old).await).await;
             for (entity, id, stays) in [
                 (Entity::Case, "h-c1", true),
                 (Entity::Case, "f-c1", false),
                 (Entity::Segment, "h-seg", true),
                 (Entity::Segment, "f-seg", false),
+                (Entity::WorkflowEvent, "h-ev", true),
+                (Entity::WorkflowEvent, "f-ev", false),
             ] {
                 assert_eq!(row(&world, entity, id).await.is_some(), stays, "{id}");
             }
@@ -508,6 +518,8 @@ fn a_hold_stops_what_was_planned_before_it() {
                 one(Entity::Profile, "f-b"),
                 one(Entity::Segment, "h-seg"),
                 one(Entity::Memory, "h-m"),
+                one(Entity::Memory, "h-used"),
+                one(Entity::WorkflowEvent, "h-ev"),
                 one(Entity::Case, "h-c1"),
                 Operation::RemoveFeedback { id: "h-fb".to_owned() },
                 Operation::Retract { id: "h-sig".to_owned() },
@@ -611,11 +623,38 @@ fn a_receipt_says_what_a_trigger_made_of_what_was_written() {
                 assert!(receipt.disclosures.iter().any(|said| said.starts_with(words)), "{:?}", receipt.disclosures);
             };
             told(&receipt, "1 value of memories.text is not what was written");
+            meddle(&world, "UPDATE memories SET importance = 0.5, metadata = '{}' WHERE id = 'm-1'").await;
+            let keeps = match world.target {
+                Target::File(_) => {
+                    "CREATE TRIGGER keeps AFTER UPDATE ON memories WHEN old.importance = 0.5 BEGIN \
+                       UPDATE memories SET importance = 0.5, metadata = '{}' WHERE id = new.id; END"
+                }
+                Target::Postgres(_) => {
+                    "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN new.importance = old.importance; \
+                       new.metadata = old.metadata; RETURN new; END $$; \
+                     CREATE TRIGGER keeps BEFORE UPDATE ON memories FOR EACH ROW EXECUTE FUNCTION keep()"
+                }
+            };
+            meddle(&world, keeps).await;
+            let number = edit(Entity::Memory, "m-1", json!({"importance": 0.3, "metadata": {"a": 1}}));
+            let receipt = applied(planned(&world, &number).await).await;
+            told(&receipt, "1 value of memories.importance is not what was written");
+            told(&receipt, "1 value of memories.metadata is not what was written");
             let episode = some_episode(&world).await;
             let gone = feedback::add(&world.store, &episode, &said("thumbs_up", None, Some("gone"))).await;
             told(&applied(gone).await, "1 row of agent_feedback was written and taken away again");
             let back = planned(&world, &remove(Entity::Memory, &["m-2".to_owned()])).await;
             told(&applied(back).await, "1 row of memories was taken away and put back");
+            if matches!(world.target, Target::Postgres(_)) {
+                let deferred = "INSERT INTO memories (id, kind, text) VALUES ('m-3', 'fact', 'c'); \
+                     CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                       INSERT INTO memories SELECT old.*; RETURN NULL; END $$; \
+                     CREATE CONSTRAINT TRIGGER again AFTER DELETE ON memories DEFERRABLE INITIALLY DEFERRED \
+                       FOR EACH ROW EXECUTE FUNCTION again()";
+                meddle(&world, deferred).await;
+                let back = planned(&world, &remove(Entity::Memory, &["m-3".to_owned()])).await;
+                told(&applied(back).await, "1 row of memories was taken away and put back");
+            }
         }
     });
 }

@@ -419,7 +419,8 @@ fn one_door_to_postgres(source: &Source) -> Vec<String> {
         });
         let lasts = |statement: &str| {
             let words = statement.split_whitespace().collect::<Vec<_>>().join(" ") + " ";
-            let sets = words.starts_with("SET ") && !words.starts_with("SET LOCAL ");
+            let of_transaction = ["SET LOCAL ", "SET CONSTRAINTS "].iter().any(|start| words.starts_with(start));
+            let sets = words.starts_with("SET ") && !of_transaction;
             sets || LASTS.iter().any(|start| words.starts_with(start))
         };
         let lasting = statements.filter(|(_, text)| text.split(';').any(lasts));

@@ -1,7 +1,7 @@
 //! Layouts taught by a file, on tables that nobody would have designed: what they list, and whom they erase.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -50,6 +50,13 @@ impl Taught {
     fn told(&self, words: &[&str]) -> Value {
         let layout = self.folder.path().join("taught.toml");
         told(&self.database, &[&["--layout", layout.to_str().expect("a path")], words].concat())
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(program());
+        command.env("HOME", self.folder.path()).env_remove("MNEMOSCOPE_DATABASE");
+        command.arg("-d").arg(&self.database).arg("--layout").arg(self.folder.path().join("taught.toml"));
+        command.args(words).output().expect("it runs")
     }
 
     /// The answer of `layouts check` or `layouts test`, whatever the exit code.
@@ -130,6 +137,87 @@ fn parts_of_an_episode_go_with_it_where_no_rule_says_so() {
     let receipt = taught.told(&["purge", "ada-1", "--apply"]);
     assert_eq!(receipt["counts"], json!({ "lines": { "delete": 2 }, "talks": { "delete": 2 } }));
     assert_eq!(taught.column("SELECT said FROM lines ORDER BY id"), ["tea", "milk"]);
+}
+
+const FACTS: &str = r#"
+    name = "facts"
+    title = "Facts"
+    requires = ["facts/owner"]
+
+    [[memory]]
+    table = "facts"
+    vector = { table = "vectors", key = "fact", column = "numbers" }
+    write = { touch = ["changed"] }
+    [memory.columns]
+    id = "id"
+    user_id = "owner"
+    text = "said"
+    importance = "weight"
+    status = { column = "state", map = { "0" = "active", "1" = "superseded" } }
+    updated_at = { column = "changed", stored = "epoch-millis" }
+
+    [[erase]]
+    table = "facts"
+    column = "owner"
+"#;
+
+const FACT_ROWS: &str = "CREATE TABLE facts (id text primary key, owner text, said text, weight real, state integer, changed integer);
+    CREATE TABLE vectors (fact text, numbers text);
+    INSERT INTO facts VALUES ('f1', 'ada-1', 'tea', 0.5, 0, 1770000000000), ('f2', 'bo-22', 'milk', 'heavy', 0, 1770000000001),
+      ('f3', 'ada-1', 'oats', 0.25, 1, 1770000000002), ('f4', 'bo-22', 'rye', 0.75, 1, 'soon'), ('f5', 'bo-22', 'bran', 9e999, 0, 1770000000003);
+    INSERT INTO vectors SELECT id, '[0.25, ' || rowid || '.5]' FROM facts;";
+
+#[test]
+fn vectors_beside_rows_go_with_them_where_no_rule_says_so() {
+    let taught = Taught::new(FACT_ROWS, FACTS);
+    taught.told(&["migrate", "--apply"]);
+    let receipt = taught.told(&["remove", "memory", "f2", "--apply"]);
+    assert_eq!(receipt["counts"], json!({ "facts": { "delete": 1 }, "vectors": { "delete": 1 } }));
+    let receipt = taught.told(&["purge", "ada-1", "--apply"]);
+    assert_eq!(receipt["counts"], json!({ "facts": { "delete": 2 }, "vectors": { "delete": 2 } }));
+    assert_eq!(taught.column("SELECT fact FROM vectors ORDER BY fact"), ["f4", "f5"]);
+}
+
+#[test]
+fn values_are_written_as_their_columns_are_read() {
+    let taught = Taught::new(FACT_ROWS, FACTS);
+    taught.told(&["migrate", "--apply"]);
+    taught.told(&["edit", "memory", "f1", "text=green tea", "--apply"]);
+    assert_eq!(taught.column("SELECT typeof(changed) FROM facts WHERE id = 'f1'"), ["integer"]);
+    taught.told(&["edit", "memory", "f1", "status=superseded", "--apply"]);
+    assert_eq!(taught.column("SELECT typeof(state) || state FROM facts WHERE id = 'f1'"), ["integer1"]);
+    let refused = taught.run(&["edit", "memory", "f1", "status=archived", "--apply"]);
+    assert_eq!(refused.status.code(), Some(5));
+    assert_eq!(taught.column("SELECT CAST(state AS TEXT) FROM facts WHERE id = 'f1'"), ["1"]);
+}
+
+#[test]
+fn numbers_are_in_order_beside_what_is_none() {
+    let taught = Taught::new(FACT_ROWS, FACTS);
+    for (order, wanted) in [
+        ("importance:asc", ["f3", "f1", "f4", "f2", "f5"]),
+        ("importance:desc", ["f4", "f1", "f3", "f5", "f2"]),
+        ("updated_at:asc", ["f1", "f2", "f3", "f5", "f4"]),
+        ("updated_at:desc", ["f5", "f3", "f2", "f1", "f4"]),
+    ] {
+        for limit in ["1", "2", "9"] {
+            let (mut ids, mut after): (Vec<String>, Option<String>) = (Vec::new(), None);
+            loop {
+                let words = ["list", "memory", "--order", order, "--limit", limit];
+                let page = match &after {
+                    Some(after) => taught.told(&[&words[..], &["--after", after]].concat()),
+                    None => taught.told(&words),
+                };
+                let rows = page["rows"].as_array().expect("rows");
+                ids.extend(rows.iter().filter_map(|row| row["id"].as_str().map(str::to_owned)));
+                after = page["next"].as_str().map(str::to_owned);
+                if after.is_none() || ids.len() > 9 {
+                    break;
+                }
+            }
+            assert_eq!(ids, wanted, "{order} {limit}");
+        }
+    }
 }
 
 #[test]
