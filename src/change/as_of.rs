@@ -1,7 +1,7 @@
 //! A memory database as it was: our own changes taken back by the before-images of the trail, rows that came later left
 //! out, utility and aggregates by their histories. What cannot be known is said, never made up.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ pub async fn view(store: &Store, moment: &Moment) -> Result<(Store, AsOf), Chang
         return Err(ChangeError::Refused(words.to_owned()));
     }
     let (view, _) = store.ahead().as_of(&mutations, &as_of.at).await?;
-    let histories = Stores { whole: &taken_back, view: &view }.histories(&mut as_of).await?;
+    let histories = Stores { now: store, whole: &taken_back, view: &view }.histories(&mut as_of).await?;
     if histories.is_empty() {
         return Ok((view, as_of));
     }
@@ -192,8 +192,10 @@ async fn last_before(store: &Store, head: i64, at: &str) -> Result<i64, ChangeEr
     Ok(low)
 }
 
-/// The same database twice.
+/// The same database three times.
 struct Stores<'a> {
+    /// As it is.
+    now: &'a Store,
     /// With our changes taken back.
     whole: &'a Store,
     /// The same without rows that came later.
@@ -228,10 +230,18 @@ impl Stores<'_> {
     async fn histories(&self, as_of: &mut AsOf) -> Result<Vec<Mutation>, ChangeError> {
         let (whole, view) = (self.whole, self.view);
         let mut changed: BTreeMap<String, Vec<(&'static str, Value)>> = BTreeMap::new();
-        for signal in later(whole, Entity::UtilityEvent, as_of).await? {
+        let told = as_of.unknown.len();
+        let others = later(whole, Entity::UtilityEvent, as_of).await?;
+        as_of.unknown.truncate(told);
+        let others: HashSet<&str> = others.iter().map(Row::id).collect();
+        for signal in later(self.now, Entity::UtilityEvent, as_of).await? {
             let Some(episode) = signal.text("episode_id").filter(|id| !changed.contains_key(*id)) else { continue };
-            let utility = self.utility(episode, &signal).await?;
-            changed.entry(episode.to_owned()).or_default().extend(utility.is_number().then_some(("utility", utility)));
+            let values = changed.entry(episode.to_owned()).or_default();
+            // What one of ours found is in the trail, whatever other signals say.
+            if others.contains(signal.id()) {
+                let utility = self.utility(episode, &signal).await?;
+                values.extend(utility.is_number().then_some(("utility", utility)));
+            }
         }
         for (entity, list) in [(Entity::Feedback, "feedback_ids"), (Entity::CanvasEvent, "canvas_ids")] {
             let mut newer: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

@@ -503,6 +503,8 @@ fn the_past_is_what_it_was() {
         for world in worlds().await {
             let (desk, store) = (Desk::at(&world.target), &world.store);
             let episode = some_episode(&world).await;
+            // An agent wrote it without a signal.
+            meddle(&world, &format!("UPDATE episodes SET utility = 0.93 WHERE id = '{episode}'")).await;
             let other = ids(&world, Entity::Episode).await.into_iter().find(|id| *id != episode).expect("another");
             let looks = [
                 vec!["show", "episode", &episode],
