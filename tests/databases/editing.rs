@@ -496,7 +496,10 @@ fn a_hold_stops_what_was_planned_before_it() {
                  INSERT INTO episode_segments (id, episode_id, content, created_at) VALUES ('h-seg', 'h-ep', 'x', '2001-01-01T00:00:00.000000Z'); \
                  INSERT INTO agent_feedback (id, episode_id, user_id, kind) VALUES ('h-fb', 'h-ep', 'another', 'thumbs_up'); \
                  INSERT INTO utility_events (id, episode_id, signal, delta, \"before\", \"after\") VALUES ('h-sig', 'h-ep', 'approved', 0.1, 0.5, 0.6); \
-                 INSERT INTO memories (id, kind, text, user_id) VALUES ('h-m', 'fact', 'a', 'held'), ('h-n', 'fact', 'a', 'held'); \
+                 INSERT INTO memories (id, kind, text, user_id) VALUES ('h-m', 'fact', 'a', 'held'), ('h-n', 'fact', 'a', 'held'), \
+                 ('h-used', 'fact', 'a', NULL); INSERT INTO episode_memories (episode_id, memory_id) VALUES ('h-ep', 'h-used'); \
+                 UPDATE episodes SET execution_ids = '[\"h-run\"]' WHERE id = 'h-ep'; \
+                 INSERT INTO workflow_events (id, run_id, sequence, kind) VALUES ('h-ev', 'h-run', 1, 'x'); \
                  INSERT INTO agent_memory_profiles (id, user_id, agent_id) VALUES ('h-b', 'held', 'a'), ('f-b', 'free', 'b'); \
                  INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, created_at) VALUES \
                  ('h-c3', 'f-b', 'held', 'b', '2026-01-01T00:00:00.000000Z'), \

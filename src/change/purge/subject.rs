@@ -255,10 +255,22 @@ pub async fn resolve(
     let mut ids = ids_behind(snapshot, given, aliases).await?;
     let mut known = KnownHandles::default();
     let led_to = ids_of_aliases(snapshot, aliases, &mut ids).await?;
+    add_owner_of_address(snapshot, given, &mut ids).await?;
     ids.iter().for_each(|id| known.add("id", id.clone(), "owner"));
     led_to.iter().for_each(|alias| known.add(kind_of("alias", alias), (*alias).to_owned(), "given"));
     known.add(kind_of("alias", given), given.to_owned(), "given");
-    let shared = add_known(snapshot, &ids, &mut known).await?;
+    let mut shared = add_known(snapshot, &ids, &mut known).await?;
+    let addresses = known.handles.iter().filter(|h| is_address(&h.kind) && !shared.contains(&h.value));
+    let addresses: Vec<String> = addresses.map(|handle| handle.value.clone()).collect();
+    let before = ids.len();
+    for address in addresses {
+        if !ids.contains(&address) && is_owner(snapshot, &address).await? {
+            ids.push(address);
+        }
+    }
+    if ids.len() > before {
+        shared.extend(add_known(snapshot, &ids, &mut known).await?);
+    }
     let KnownHandles { mut handles, too_many, .. } = known;
     handles.shrink_to_fit();
     for long in handles.iter_mut().filter(|h| h.value.len() > LONGEST) {
@@ -461,16 +473,45 @@ fn is_many(kind: &str) -> bool {
     matches!(kind, "session" | "profile")
 }
 
-/// The ids that a text is, or that are known by it.
-async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, ChangeError> {
-    let erasure = snapshot.store.recognised().erasure.clone();
-    let owners: Vec<&BoundRule> = erasure.rules.iter().filter(|r| r.of.is_none()).collect();
-    for rule in owners.iter().filter(|r| r.inside.is_whole()) {
-        let table = TableName::new(rule.table.0.clone(), rule.table.1.clone());
-        if snapshot.holds(&table, &rule.column, FetchedValue::Text(text.to_owned())).await? {
-            return Ok(vec![text.to_owned()]);
+/// Handles that one person has: rows may name their owner by them, beside others that do by an id.
+fn is_address(kind: &str) -> bool {
+    matches!(kind, "e-mail" | "phone")
+}
+
+/// Adds the id of the one person who is known by an address that rows name their owner by, too.
+async fn add_owner_of_address(
+    snapshot: &mut Snapshot<'_>,
+    given: &str,
+    ids: &mut Vec<String>,
+) -> Result<(), ChangeError> {
+    if is_address(kind_of("alias", given)) && ids.iter().any(|id| id == given) {
+        let known: Vec<String> = known_as(snapshot, given).await?.into_iter().filter(|id| !ids.contains(id)).collect();
+        if let [one] = &known[..] {
+            ids.push(one.clone());
         }
     }
+    Ok(())
+}
+
+/// Whether rows name their owner so, in a column of its own.
+async fn is_owner(snapshot: &mut Snapshot<'_>, text: &str) -> Result<bool, ChangeError> {
+    let rules = snapshot.store.recognised().erasure.rules.clone();
+    for rule in rules.iter().filter(|rule| rule.of.is_none() && rule.inside.is_whole()) {
+        let table = TableName::new(rule.table.0.clone(), rule.table.1.clone());
+        if snapshot.holds(&table, &rule.column, FetchedValue::Text(text.to_owned())).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The ids that a text is, or that are known by it.
+async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, ChangeError> {
+    if is_owner(snapshot, text).await? {
+        return Ok(vec![text.to_owned()]);
+    }
+    let erasure = snapshot.store.recognised().erasure.clone();
+    let owners: Vec<&BoundRule> = erasure.rules.iter().filter(|r| r.of.is_none()).collect();
     let found = if is_short(text) { BTreeSet::new() } else { known_as(snapshot, text).await? };
     if found.is_empty() {
         for rule in owners.iter().filter(|r| !r.inside.is_whole()) {

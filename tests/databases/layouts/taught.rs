@@ -179,6 +179,32 @@ fn vectors_beside_rows_go_with_them_where_no_rule_says_so() {
 }
 
 #[test]
+fn a_person_of_an_id_and_of_an_address_is_one() {
+    let tables = format!(
+        "{FACT_ROWS} CREATE TABLE people (id text primary key, mail text);
+         CREATE TABLE asked (id integer primary key, by_mail text, words text);
+         INSERT INTO people VALUES ('ada-1', 'ada@corp.example'), ('bo-22', 'bo@corp.example');
+         INSERT INTO asked VALUES (1, 'ada@corp.example', 'why'), (2, 'bo@corp.example', 'how'), (3, 'ada@corp.example', 'who');"
+    );
+    let rules = "[[handle]]\ntable = \"people\"\nid = \"id\"\ncolumn = \"mail\"\nkind = \"e-mail\"\n\
+         [[erase]]\ntable = \"people\"\ncolumn = \"id\"\naccount = true\n\
+         [[erase]]\ntable = \"asked\"\ncolumn = \"by_mail\"\n";
+    for person in ["ada-1", "ada@corp.example"] {
+        let taught = Taught::new(&tables, &format!("{FACTS}\n{rules}"));
+        taught.told(&["migrate", "--apply"]);
+        taught.told(&["hold", "ada-1", "--reason", "court", "--apply"]);
+        let refused = taught.run(&["purge", person, "--account", "erase", "--apply"]);
+        assert_eq!(refused.status.code(), Some(5), "{person}");
+        taught.told(&["unhold", "ada-1", "--apply"]);
+        let receipt = taught.told(&["purge", person, "--account", "erase", "--apply"]);
+        assert_eq!(receipt["counts"]["asked"], json!({ "delete": 2 }), "{person}: {receipt:#}");
+        assert_eq!(receipt["counts"]["facts"], json!({ "delete": 2 }), "{person}");
+        assert_eq!(taught.column("SELECT words FROM asked"), ["how"]);
+        assert_eq!(taught.column("SELECT id FROM people"), ["bo-22"]);
+    }
+}
+
+#[test]
 fn values_are_written_as_their_columns_are_read() {
     let taught = Taught::new(FACT_ROWS, FACTS);
     taught.told(&["migrate", "--apply"]);
