@@ -24,7 +24,14 @@ pub fn leave_out(known: &[Layout], catalog: &Catalog, found: &mut RecognisedLayo
     let RecognisedLayouts { layouts, sources, withheld, .. } = found;
     sources.retain_mut(|source| {
         let Some(layout) = layouts.iter_mut().find(|layout| layout.name == source.layout) else { return true };
-        let reason = VersionReader { known, catalog }.keeps(source, layout);
+        let reader = VersionReader { known, catalog };
+        let reason = reader.keeps(source, layout);
+        layout.missing.extend(reason.iter().map(|reason| MissingColumn {
+            line: source.line,
+            key: source.entity.to_string(),
+            message: reason.clone(),
+            optional: reader.may_be_absent(source),
+        }));
         withheld.extend(reason.iter().map(|reason| WithheldPart {
             entity: source.entity,
             column: None,
@@ -73,6 +80,12 @@ impl<'c> VersionReader<'c> {
         let query = source.vector.as_ref().and_then(|vector| vector.beside.as_ref()?.query.clone());
         source.vector = source.vector.take().filter(|_| query.is_none_or(|sql| self.lack_of_sql(&sql, &[]).is_none()));
         lack_of_id(source, layout)
+    }
+
+    /// Whether the layout of a source says that it may not be there.
+    fn may_be_absent(&self, source: &BoundSource) -> bool {
+        let sources = self.known.iter().filter(|known| known.name == source.layout).flat_map(|known| &known.sources);
+        sources.filter(|other| other.line == source.line).any(|other| !other.requires.is_empty())
     }
 
     /// Whether the layout of a source says that a column may be missing.

@@ -205,6 +205,14 @@ fn a_person_of_an_id_and_of_an_address_is_one() {
 }
 
 #[test]
+fn a_condition_that_fails_is_an_error_of_the_file() {
+    let typo = FACTS.replace("write = { touch", "keep = \"t.nope = 1\"\n    write = { touch");
+    let errors = Taught::new(FACT_ROWS, &typo).of_file("check")["errors"].clone();
+    assert_eq!(errors.as_array().map(Vec::len), Some(1), "{errors:#}");
+    assert!(errors[0]["message"].as_str().unwrap().contains("nope"), "{errors:#}");
+}
+
+#[test]
 fn values_are_written_as_their_columns_are_read() {
     let taught = Taught::new(FACT_ROWS, FACTS);
     taught.told(&["migrate", "--apply"]);
