@@ -133,13 +133,25 @@ fn is_other(engine: Engine, written: &FetchedValue, stored: &FetchedValue, colum
         (FetchedValue::Text(a), FetchedValue::Text(b)) if is_words => a != b,
         (FetchedValue::Text(a), FetchedValue::Text(b)) if matches!(kind, "json" | "jsonb") => {
             let [a, b] = [a, b].map(|text| serde_json::from_str::<Value>(text).ok());
-            a.zip(b).is_some_and(|(a, b)| a != b)
+            a.zip(b).is_some_and(|(a, b)| !is_same(&a, &b))
         }
         (a, b) if kind == "boolean" => truth(a).zip(truth(b)).is_some_and(|(a, b)| a != b),
         (a, b) => {
             let numbers = number(engine, a, kind).zip(number(engine, b, kind));
             numbers.is_some_and(|(a, b)| (a - b).abs() > precision(kind) * a.abs().max(1.0))
         }
+    }
+}
+
+/// Whether two documents say the same: numbers are compared by value, as engines spell them in their own way.
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| is_same(a, b)))
+        }
+        (a, b) => a == b,
     }
 }
 

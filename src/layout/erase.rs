@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::names_in_sql::lacking;
 use super::vector::BoundVector;
-use super::{BoundOrigin, BoundSource, Catalog, ColumnSpec, Engine, Inside, Layout, Need, Sql, TextPart};
+use super::{BoundOrigin, BoundSource, Catalog, CatalogTable, ColumnSpec, Engine, Inside, Layout, Need, Sql, TextPart};
 
 /// A column by which a person is known.
 #[derive(Debug, Clone, PartialEq)]
@@ -290,13 +290,29 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
     }
 }
 
-/// Adds rules for vectors that lie beside rows, where the layouts have none: they go with their row.
-pub fn with_vectors(sources: &[BoundSource], erasure: &mut Erasure) {
+/// Adds rules for vectors that lie beside rows, where the layouts have none: they go with their row. Vectors of rows of several
+/// kinds in one table are left alone, because their keys may be the same.
+pub fn with_vectors(sources: &[BoundSource], catalog: &Catalog, erasure: &mut Erasure) {
     for source in sources {
-        let Some(BoundVector { beside: Some(beside), keep: None, .. }) = &source.vector else { continue };
+        let Some(BoundVector { beside: Some(beside), column, keep: None, .. }) = &source.vector else { continue };
         let (Some(table), Some(ids)) = (&beside.table, id_columns(source)) else { continue };
         let is_ruled = |rule: &BoundRule| rule.table == *table && rule.of.as_ref() == Some(&source.table);
-        if *table == source.table || beside.key.len() != ids.len() || erasure.rules.iter().any(is_ruled) {
+        let others = sources.iter().filter(|other| other.table != source.table);
+        let is_shared =
+            others.filter_map(|other| other.vector.as_ref()?.beside.as_ref()?.table.as_ref()).any(|t| t == table);
+        let keys: Vec<&String> = beside.key.iter().map(|(name, _)| name).collect();
+        let is_own = |there: &CatalogTable| {
+            let is_key = |unique: &Vec<String>| unique.iter().all(|name| keys.contains(&name));
+            let bare = there.columns.iter().all(|c| c.name == *column || keys.contains(&&c.name));
+            !there.places.is_empty() && there.unread.is_none() && (bare || there.unique.iter().any(is_key))
+        };
+        let is_own = catalog.exactly(&table.0, &table.1).is_some_and(is_own);
+        if !is_own
+            || is_shared
+            || *table == source.table
+            || keys.len() != ids.len()
+            || erasure.rules.iter().any(is_ruled)
+        {
             continue;
         }
         let mut pairs = beside.key.iter().map(|(name, _)| name.clone()).zip(ids);

@@ -314,7 +314,7 @@ pub fn recognise(layouts: &[Layout], engine: Engine, catalog: &Catalog) -> Recog
             missing,
         });
     }
-    super::erase::with_vectors(&found.sources, &mut found.erasure);
+    super::erase::with_vectors(&found.sources, catalog, &mut found.erasure);
     found
 }
 

@@ -296,26 +296,38 @@ impl SourceOrder {
             return None;
         }
         let id = id_expressions(engine, source)?;
-        let (mut key, mut key_read, mut key_declared, nullable) = match ways {
-            [way] => key_expression(engine, way, kind)?,
+        let odd_of = |key: &str, declared: &str| match sortable {
+            Sortable::AllBut(spans) | Sortable::OneSpellingBut(spans) => Some(within_spans(key, spans)),
+            Sortable::Numbers => {
+                let odd = odd_keys(engine, key, declared, (kind, ways));
+                let text = format!("typeof({key}) IN ('text', 'blob')");
+                Some(odd.map_or_else(|| text.clone(), |odd| format!("({text} OR {odd})")))
+            }
+            _ => odd_keys(engine, key, declared, (kind, ways)),
+        };
+        let (mut key, mut key_read, mut key_declared, nullable, odd) = match ways {
+            [way] => {
+                let (key, read, declared, nullable) = key_expression(engine, way, kind)?;
+                let odd = odd_of(&key, &declared);
+                (key, read, declared, nullable, odd)
+            }
             several => {
                 let parts: Option<Vec<_>> = several.iter().map(|w| key_expression(engine, w, kind)).collect();
-                let parts = parts?;
+                let mut parts = parts?;
+                // Where one way says nothing that can be read, the next one counts.
+                for (key, read, declared, nullable) in &mut parts {
+                    if let Some(odd) = odd_of(key, declared) {
+                        *read = format!("CASE WHEN {odd} THEN NULL ELSE {read} END");
+                        *key = format!("CASE WHEN {odd} THEN NULL ELSE {key} END");
+                        *nullable = true;
+                    }
+                }
                 let join =
                     |f: fn(&(String, String, String, bool)) -> &str| parts.iter().map(f).collect::<Vec<_>>().join(", ");
                 let key = format!("coalesce({})", join(|p| &p.0));
                 let read = format!("coalesce({})", join(|p| &p.1));
-                (key, read, parts[0].2.clone(), parts.iter().all(|p| p.3))
+                (key, read, parts[0].2.clone(), parts.iter().all(|p| p.3), None)
             }
-        };
-        let odd = match sortable {
-            Sortable::AllBut(spans) | Sortable::OneSpellingBut(spans) => Some(within_spans(&key, spans)),
-            Sortable::Numbers => {
-                let odd = odd_keys(engine, &key, &key_declared, (kind, ways));
-                let text = format!("typeof({key}) IN ('text', 'blob')");
-                Some(odd.map_or_else(|| text.clone(), |odd| format!("({text} OR {odd})")))
-            }
-            _ => odd_keys(engine, &key, &key_declared, (kind, ways)),
         };
         if sortable.has_several() {
             key = one_spelling(&key);
@@ -529,6 +541,7 @@ fn odd_keys(engine: Engine, key: &str, declared: &str, (kind, ways): (ValueKind,
         (Engine::Sqlite, ValueKind::Boolean, _) => {
             Some(format!("(typeof({key}) = 'real' OR typeof({key}) = 'integer' AND {key} NOT IN (0, 1))"))
         }
+        (Engine::Postgres, ValueKind::Boolean, PgType::Integer) => Some(format!("{key} NOT IN (0, 1)")),
         (Engine::Postgres, ValueKind::Integer, PgType::Number) => {
             Some(format!("(abs({key}) >= {WHOLE} OR {key} <> trunc({key}))"))
         }

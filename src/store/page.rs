@@ -165,7 +165,7 @@ impl Store {
                     None => Box::pin(self.page_of(query, reading)).await,
                 }
             }
-            _ => self.scanned(asked, &sources, list, cursor).await,
+            _ => self.scanned(asked, &sources, list, cursor, true).await,
         }
     }
 
@@ -443,17 +443,19 @@ impl Store {
         Ok(Some(few))
     }
 
-    /// A page in an order that only the canonical values have: every row is looked at, the page's rows are kept.
+    /// A page in an order that only the canonical values have: every row is looked at, the page's rows are kept. Where the place
+    /// of each tells it from all others (`brief`), only what they are ordered by is read at first.
     async fn scanned(
         &self,
         asked: PreparedQuery<'_>,
         sources: &[&BoundSource],
         list: String,
         cursor: Option<ListCursor>,
+        brief: bool,
     ) -> Result<Page, StoreError> {
         let PreparedQuery { query, order, .. } = asked;
         let forward = matches!(query.start, PageStart::First | PageStart::After(_));
-        let after = cursor.and_then(|c| c.scanned);
+        let after = cursor.as_ref().and_then(|c| c.scanned.clone());
         let mut heap: BinaryHeap<ScannedRow> = BinaryHeap::new();
         let (mut held, mut is_cut, bytes) = (0, false, query.bytes.unwrap_or(usize::MAX));
         // The first row that had no room: none that follows it comes before it on a page.
@@ -462,15 +464,19 @@ impl Store {
         for (index, source) in sources.iter().enumerate() {
             let mut twins = after.as_ref().map(|after| Twins::of(after, index));
             let walk = id_walk(self.engine(), source)?;
-            // Rows are read whole once it is known which are shown.
-            let columns = Some(vec![id_column(query.entity)]);
+            let columns = if brief { Some(vec![id_column(query.entity)]) } else { query.columns.clone() };
             let all = Query { start: PageStart::First, columns, ..query.clone() }.in_parts();
             let mut edge = Edge::Begin;
+            let asked_whole = asked;
             loop {
                 let asked = PreparedQuery { query: &all, ..asked };
                 let Chunk { placed, is_cut: is_part } =
                     self.chunk(asked, index, source, &walk, &edge, true, None).await?;
                 let Some(last) = placed.last() else { break };
+                let before = std::iter::once(&edge).chain(placed.iter().map(|placed| &placed.edge));
+                if brief && before.zip(&placed).any(|(before, placed)| *before == placed.edge) {
+                    return Box::pin(self.scanned(asked_whole, sources, list, cursor, false)).await;
+                }
                 edge = last.edge.clone();
                 let ended = placed.len() <= all.limit && !is_part;
                 for Placed { row, size, edge, source, .. } in placed {
@@ -498,7 +504,11 @@ impl Store {
         let mut places = heap.into_sorted_vec();
         let all = places.len();
         places.truncate(query.limit);
-        let mut rows = self.whole(asked, sources, &mut places).await?;
+        let mut rows = if brief {
+            self.whole(asked, sources, &mut places).await?
+        } else {
+            places.iter_mut().map(|place| std::mem::replace(&mut place.row, Row::empty(query.entity))).collect()
+        };
         let more = is_cut || places.len() < all;
         if !forward {
             places.reverse();

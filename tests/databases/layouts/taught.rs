@@ -179,6 +179,37 @@ fn vectors_beside_rows_go_with_them_where_no_rule_says_so() {
 }
 
 #[test]
+fn vectors_of_several_kinds_in_one_table_are_left_alone() {
+    let rows = FACT_ROWS.replace(
+        "CREATE TABLE vectors (fact text, numbers text)",
+        "CREATE TABLE vectors (fact text, numbers text, kind text)",
+    );
+    let rows = rows.replace("INSERT INTO vectors SELECT id,", "INSERT INTO vectors (fact, numbers) SELECT id,");
+    let taught = Taught::new(&format!("{rows} INSERT INTO vectors VALUES ('f2', '[9]', 'turn');"), FACTS);
+    taught.told(&["migrate", "--apply"]);
+    assert_eq!(taught.told(&["remove", "memory", "f2", "--apply"])["counts"], json!({ "facts": { "delete": 1 } }));
+}
+
+#[test]
+fn rows_of_a_view_with_the_same_id_are_each_listed_once_in_an_order_of_values() {
+    let rows = "CREATE TABLE stored (id text, owner text, said text, weight, state integer, changed integer);
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)
+          INSERT INTO stored SELECT 'f' || (i / 2), 'bo-22', 'w' || i, CASE i % 3 WHEN 0 THEN 'odd' || i ELSE i / 8.0 END, 0, 0 FROM n;
+        CREATE TABLE vectors (fact text, numbers text);
+        CREATE VIEW facts AS SELECT * FROM stored;";
+    let taught = Taught::new(rows, FACTS);
+    let page = taught.told(&["list", "memory", "--order", "importance:asc", "--limit", "100"]);
+    let rows = page["rows"].as_array().expect("rows");
+    let mut texts: Vec<&str> = rows.iter().filter_map(|row| row["text"].as_str()).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    assert_eq!((rows.len(), texts.len()), (60, 60));
+    let known: Vec<f64> = rows.iter().filter_map(|row| row["importance"].as_f64()).collect();
+    assert_eq!(known.len(), 40);
+    assert!(known.is_sorted() && rows[40..].iter().all(|row| row["importance"].is_null()));
+}
+
+#[test]
 fn a_person_of_an_id_and_of_an_address_is_one() {
     let tables = format!(
         "{FACT_ROWS} CREATE TABLE people (id text primary key, mail text);
@@ -201,6 +232,24 @@ fn a_person_of_an_id_and_of_an_address_is_one() {
         assert_eq!(receipt["counts"]["facts"], json!({ "delete": 2 }), "{person}");
         assert_eq!(taught.column("SELECT words FROM asked"), ["how"]);
         assert_eq!(taught.column("SELECT id FROM people"), ["bo-22"]);
+    }
+}
+
+#[test]
+fn a_number_of_the_second_way_is_in_order_where_the_first_holds_none() {
+    let layout = FACTS.replace("importance = \"weight\"", "importance = [\"weight\", \"weight2\"]");
+    let rows = FACT_ROWS
+        .replace("changed integer)", "changed integer, weight2 real)")
+        .replace("INSERT INTO facts VALUES", "INSERT INTO facts (id, owner, said, weight, state, changed) VALUES");
+    let taught =
+        Taught::new(&format!("{rows} UPDATE facts SET weight2 = 0.6 WHERE id IN ('f2', 'f5', 'f1');"), &layout);
+    for (order, wanted) in
+        [("importance:asc", ["f3", "f1", "f2", "f5", "f4"]), ("importance:desc", ["f4", "f5", "f2", "f1", "f3"])]
+    {
+        let page = taught.told(&["list", "memory", "--order", order]);
+        let ids: Vec<&str> =
+            page["rows"].as_array().expect("rows").iter().filter_map(|row| row["id"].as_str()).collect();
+        assert_eq!(ids, wanted, "{order}");
     }
 }
 
