@@ -230,11 +230,12 @@ impl Stores<'_> {
     async fn histories(&self, as_of: &mut AsOf) -> Result<Vec<Mutation>, ChangeError> {
         let (whole, view) = (self.whole, self.view);
         let mut changed: BTreeMap<String, Vec<(&'static str, Value)>> = BTreeMap::new();
+        let signals = later(self.now, Entity::UtilityEvent, as_of).await?;
         let told = as_of.unknown.len();
-        let others = later(whole, Entity::UtilityEvent, as_of).await?;
+        let others = if signals.is_empty() { Vec::new() } else { later(whole, Entity::UtilityEvent, as_of).await? };
         as_of.unknown.truncate(told);
         let others: HashSet<&str> = others.iter().map(Row::id).collect();
-        for signal in later(self.now, Entity::UtilityEvent, as_of).await? {
+        for signal in signals {
             let Some(episode) = signal.text("episode_id").filter(|id| !changed.contains_key(*id)) else { continue };
             let values = changed.entry(episode.to_owned()).or_default();
             // What one of ours found is in the trail, whatever other signals say.

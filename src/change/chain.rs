@@ -65,14 +65,14 @@ pub async fn link(store: &Store, child: &str, parent: &str) -> Result<Plan, Chan
 pub(super) async fn above(
     draft: &mut Draft<'_>,
     child: &str,
-    given: &BTreeMap<String, Option<String>>,
+    given: &BTreeMap<String, String>,
 ) -> Result<Vec<String>, ChangeError> {
     let mut path = vec![child.to_owned()];
     let mut met: HashSet<String> = HashSet::from([child.to_owned()]);
     while path.len() <= FAR {
         let last = &path[path.len() - 1];
         let next = if let Some(parent) = given.get(last) {
-            parent.clone()
+            Some(parent.clone())
         } else {
             let row = draft.seek(Entity::Episode, last).await?.map(|located| located.row);
             row.and_then(|row| row.text("parent_id").map(str::to_owned))

@@ -37,9 +37,10 @@ impl HeldRows {
     pub async fn of(store: &Store) -> Result<Self, StoreError> {
         let mut held = HeldRows { people: store.records().held().await?, parents: HashSet::new() };
         let linked = LINKS.into_iter().filter(|(_, entity)| store.sources_of(*entity).is_ok());
+        let mut episodes = Vec::new();
         for (link, entity) in linked {
             let people: Vec<&String> = held.people.iter().collect();
-            let (parents, mut episodes) = (&mut held.parents, Vec::new());
+            let parents = &mut held.parents;
             let take = |row: Row, _| {
                 parents.insert(digest(link, row.id()));
                 parents.extend(row.list("execution_ids").into_iter().map(|run| digest("run_id", run)));
@@ -49,12 +50,12 @@ impl HeldRows {
             let more = (entity == Entity::Episode).then_some("execution_ids");
             let columns: Vec<&str> = ["id", "user_id"].into_iter().chain(more).collect();
             store.each_related(entity, "user_id", &people, &columns, take).await?;
-            let used = |row: Row, _| {
-                parents.extend(row.text("memory_id").map(|id| digest(USED, id)));
-                ControlFlow::Continue(())
-            };
-            store.each_related(Entity::MemoryLink, "episode_id", &episodes, &["memory_id", "episode_id"], used).await?;
         }
+        let used = |row: Row, _| {
+            held.parents.extend(row.text("memory_id").map(|id| digest(USED, id)));
+            ControlFlow::Continue(())
+        };
+        store.each_related(Entity::MemoryLink, "episode_id", &episodes, &["memory_id", "episode_id"], used).await?;
         Ok(held)
     }
 

@@ -100,12 +100,11 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
 
 /// Circles of parents that the undo would close, in words.
 async fn circles(draft: &mut Draft<'_>, opened: &OpenedEntry) -> Result<Vec<String>, ChangeError> {
-    let is_chain = |change: &Change| change.entity == Entity::Episode.name() && change.before["parent_id"].is_string();
-    let restored: BTreeMap<String, Option<String>> = changes(opened)
-        .into_iter()
-        .filter(is_chain)
-        .map(|change| (change.id.clone(), change.before["parent_id"].as_str().map(str::to_owned)))
-        .collect();
+    let parent = |change: Change| {
+        let parent = change.before["parent_id"].as_str().map(str::to_owned);
+        Some((change.id, parent.filter(|_| change.entity == Entity::Episode.name())?))
+    };
+    let restored: BTreeMap<String, String> = changes(opened).into_iter().filter_map(parent).collect();
     let mut closed = Vec::new();
     for child in restored.keys() {
         let path = chain::above(draft, child, &restored).await?;

@@ -467,15 +467,14 @@ impl Store {
             let columns = if brief { Some(vec![id_column(query.entity)]) } else { query.columns.clone() };
             let all = Query { start: PageStart::First, columns, ..query.clone() }.in_parts();
             let mut edge = Edge::Begin;
-            let asked_whole = asked;
             loop {
-                let asked = PreparedQuery { query: &all, ..asked };
+                let part = PreparedQuery { query: &all, ..asked };
                 let Chunk { placed, is_cut: is_part } =
-                    self.chunk(asked, index, source, &walk, &edge, true, None).await?;
+                    self.chunk(part, index, source, &walk, &edge, true, None).await?;
                 let Some(last) = placed.last() else { break };
                 let before = std::iter::once(&edge).chain(placed.iter().map(|placed| &placed.edge));
                 if brief && before.zip(&placed).any(|(before, placed)| *before == placed.edge) {
-                    return Box::pin(self.scanned(asked_whole, sources, list, cursor, false)).await;
+                    return Box::pin(self.scanned(asked, sources, list, cursor, false)).await;
                 }
                 edge = last.edge.clone();
                 let ended = placed.len() <= all.limit && !is_part;
@@ -504,15 +503,11 @@ impl Store {
         let mut places = heap.into_sorted_vec();
         let all = places.len();
         places.truncate(query.limit);
-        let mut rows = if brief {
-            self.whole(asked, sources, &mut places).await?
-        } else {
-            places.iter_mut().map(|place| std::mem::replace(&mut place.row, Row::empty(query.entity))).collect()
-        };
+        let mut rows = if brief { Some(self.whole(asked, sources, &mut places).await?) } else { None };
         let more = is_cut || places.len() < all;
         if !forward {
             places.reverse();
-            rows.reverse();
+            rows.iter_mut().for_each(|rows| rows.reverse());
         }
         let cursor_at = |row: Option<&ScannedRow>| {
             let scanned = row.map(|ScannedRow { row, source, edge, .. }| ScannedEdge {
@@ -526,6 +521,7 @@ impl Store {
         let (ahead, behind) = if forward { (more, after.is_some()) } else { (after.is_some(), more) };
         let next = (ahead && !places.is_empty()).then(|| cursor_at(places.last()));
         let previous = (behind && !places.is_empty()).then(|| cursor_at(places.first()));
+        let rows = rows.unwrap_or_else(|| places.into_iter().map(|place| place.row).collect());
         Ok(Page { rows, next, previous })
     }
 

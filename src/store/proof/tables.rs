@@ -123,7 +123,8 @@ const POSTGRES: &str = "WITH RECURSIVE stored AS (SELECT c.oid, c.relname, c.rel
      held AS MATERIALIZED (SELECT a.* FROM stored s JOIN pg_attribute a ON a.attrelid = s.oid \
        WHERE a.attnum > 0 AND NOT a.attisdropped), \
      part (root, oid, inner_to) AS ( \
-       SELECT DISTINCT a.atttypid, a.atttypid, false FROM held a UNION SELECT p.root, x.oid, p.inner_to OR x.inner_to FROM part p JOIN pg_type t ON t.oid = p.oid, LATERAL ( \
+       SELECT DISTINCT a.atttypid, a.atttypid, false FROM held a \
+       UNION SELECT p.root, x.oid, p.inner_to OR x.inner_to FROM part p JOIN pg_type t ON t.oid = p.oid, LATERAL ( \
          SELECT t.typbasetype, false WHERE t.typtype = 'd' \
          UNION ALL SELECT t.typelem, true WHERE t.typcategory = 'A' AND t.typelem <> 0 \
          UNION ALL SELECT f.atttypid, true FROM pg_attribute f \

@@ -204,6 +204,20 @@ fn rows_of_a_view_with_the_same_id_are_each_listed_once_in_an_order_of_values() 
     texts.sort_unstable();
     texts.dedup();
     assert_eq!((rows.len(), texts.len()), (60, 60));
+    let (mut paged, mut after): (Vec<Value>, Option<String>) = (Vec::new(), None);
+    loop {
+        let words = ["list", "memory", "--order", "importance:asc", "--limit", "7"];
+        let page = match &after {
+            Some(after) => taught.told(&[&words[..], &["--after", after]].concat()),
+            None => taught.told(&words),
+        };
+        paged.extend(page["rows"].as_array().expect("rows").iter().cloned());
+        after = page["next"].as_str().map(str::to_owned);
+        if after.is_none() || paged.len() > 60 {
+            break;
+        }
+    }
+    assert_eq!(&paged, rows);
     let known: Vec<f64> = rows.iter().filter_map(|row| row["importance"].as_f64()).collect();
     assert_eq!(known.len(), 40);
     assert!(known.is_sorted() && rows[40..].iter().all(|row| row["importance"].is_null()));
