@@ -102,6 +102,44 @@ async fn worlds() -> Vec<World> {
 }
 
 #[test]
+fn an_answer_is_that_of_its_own_call_where_ids_of_calls_come_again() {
+    let call = |name: &str| json!({"id": "c1", "function": {"name": name, "arguments": "{}"}});
+    let asks = |calls: Value| json!({"role": "assistant", "content": null, "tool_calls": calls});
+    let answer = |text: &str| json!({"role": "tool", "tool_call_id": "c1", "content": text});
+    let trajectory = json!([{"task_id": 7, "trial": 0, "reward": 1.0, "info": {"task": {"user_id": "ann"}}, "traj": [
+        {"role": "user", "content": "Hello"}, asks(json!([call("first")])), answer("one"), asks(json!([call("second")])),
+        answer("Error: two"), asks(json!([call("third"), call("fourth")])), answer("three"), answer("four"),
+    ]}]);
+    let lines = lines_of(&trajectory.to_string()).expect("lines");
+    block_on(async {
+        for world in worlds().await {
+            let plan = import::plan(&world.store, ImportFormat::TauBench, "again.json", &lines, false).await;
+            done(&world, plan).await;
+            let episodes = all(&world.store, Entity::Episode).await;
+            let episode = episodes.iter().find(|e| e.text("workflow_name") == Some("tau-bench")).expect("the episode");
+            let told = |name: &Value, result: &Value, error: &Value| json!([name, result, error]);
+            let expected = json!([
+                ["first", "one", null],
+                ["second", null, "Error: two"],
+                ["third", "three", null],
+                ["fourth", "four", null]
+            ]);
+            let actions = episode.get("actions").as_array().expect("actions");
+            let actions: Vec<Value> =
+                actions.iter().map(|a| told(&a["step_name"], &a["result"], &a["error"])).collect();
+            assert_eq!(json!(actions), expected);
+            let events = all(&world.store, Entity::WorkflowEvent).await;
+            let mut steps: Vec<&Row> = events.iter().filter(|e| e.id().starts_with("tau-run-")).collect();
+            steps.sort_by_key(|event| event.get("sequence").as_i64());
+            let ended = |e: &&&Row| matches!(e.text("kind"), Some("step.completed" | "step.failed"));
+            let data = steps.iter().filter(ended).map(|event| event.get("data"));
+            let steps: Vec<Value> = data.map(|d| told(&d["step_name"], &d["result"], &d["error"])).collect();
+            assert_eq!(json!(steps), expected);
+        }
+    });
+}
+
+#[test]
 fn trajectories_become_episodes_with_segments_events_and_cases() {
     block_on(async {
         for world in worlds().await {

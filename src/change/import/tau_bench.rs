@@ -190,8 +190,8 @@ fn trajectory_of(contents: &mut ImportContents, agent: &str, trajectory: &Value)
     let instruction = about["instruction"].as_str().map(|text| contents.text(text));
     let first = messages.iter().find(|m| m["role"] == "user").and_then(|m| m["content"].as_str()).unwrap_or_default();
     let message = contents.text(first);
-    let calls = segments(contents, &format!("tau-{key}"), messages);
-    events(contents, &format!("tau-run-{key}"), messages, &calls, reward, instruction.as_deref());
+    let (calls, answered) = segments(contents, &format!("tau-{key}"), messages);
+    events(contents, &format!("tau-run-{key}"), messages, (&calls, answered), reward, instruction.as_deref());
     let read = Trajectory { json: trajectory, agent, user, key, reward, instruction, message, calls };
     contents.add(read.episode());
     contents.add(read.case());
@@ -272,10 +272,17 @@ impl Trajectory<'_> {
     }
 }
 
-/// Adds messages and calls as segments; gives the calls with their results.
-fn segments(contents: &mut ImportContents, episode: &str, messages: &[Value]) -> Vec<Call> {
-    let mut calls: Vec<Call> = Vec::new();
-    let mut sequence = 0;
+/// The call that an answer belongs to: ids come again within a trajectory, so it is one that has no answer yet, of the latest
+/// calls first.
+fn answered_by(calls: &[Call], latest: usize, id: &str) -> Option<usize> {
+    let is_open = |at: &usize| calls[*at].id == id && calls[*at].result.is_none();
+    (latest..calls.len()).find(is_open).or_else(|| (0..latest).rev().find(is_open))
+}
+
+/// Adds messages and calls as segments; gives the calls with their results, and the call of each answer.
+fn segments(contents: &mut ImportContents, episode: &str, messages: &[Value]) -> (Vec<Call>, Vec<Option<usize>>) {
+    let (mut calls, mut answered) = (Vec::<Call>::new(), Vec::new());
+    let (mut sequence, mut latest) = (0, 0);
     for message in messages {
         let role = message["role"].as_str().unwrap_or_default();
         let text = message["content"].as_str().map(|text| contents.text(text));
@@ -283,15 +290,21 @@ fn segments(contents: &mut ImportContents, episode: &str, messages: &[Value]) ->
             "tool" => ("execution", message["tool_call_id"].as_str()),
             _ => ("message", None),
         };
-        if let (Some(id), Some(text)) = (source_id, &text)
-            && let Some(call) = calls.iter_mut().find(|c| c.id == id)
-        {
-            call.result = Some(text.clone());
+        if let ("tool", Some(text)) = (role, &text) {
+            let call = source_id.and_then(|id| answered_by(&calls, latest, id));
+            if let Some(call) = call {
+                calls[call].result = Some(text.clone());
+            }
+            answered.push(call);
         }
         if let Some(text) = text {
             segment(contents, episode, &mut sequence, kind, role, source_id, text);
         }
-        for call in message["tool_calls"].as_array().into_iter().flatten() {
+        let made = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if !made.is_empty() {
+            latest = calls.len();
+        }
+        for call in made {
             let name = call["function"]["name"].as_str().unwrap_or("unknown").to_owned();
             let written = call["function"]["arguments"].as_str().unwrap_or("{}");
             let read = json::exactly(written).unwrap_or_else(|_| Value::from(written));
@@ -302,7 +315,7 @@ fn segments(contents: &mut ImportContents, episode: &str, messages: &[Value]) ->
             calls.push(Call { id, name, arguments, result: None });
         }
     }
-    calls
+    (calls, answered)
 }
 
 fn segment(
@@ -337,20 +350,19 @@ fn events(
     contents: &mut ImportContents,
     run: &str,
     messages: &[Value],
-    calls: &[Call],
+    (calls, answered): (&[Call], Vec<Option<usize>>),
     reward: f64,
     instruction: Option<&str>,
 ) {
     let mut log: Vec<(&str, Value)> = vec![("workflow.started", json!({"args": [instruction]}))];
-    let mut next = calls.iter();
+    let (mut next, mut answered) = (calls.iter(), answered.into_iter());
     for message in messages {
         let role = message["role"].as_str().unwrap_or_default();
         match (role, message["content"].as_str()) {
             // The policy is in the segments; results follow as completed steps.
             ("system", _) | (_, None) => {}
             ("tool", Some(_)) => {
-                let id = message["tool_call_id"].as_str().unwrap_or_default();
-                if let Some(call) = calls.iter().find(|c| c.id == id) {
+                if let Some(call) = answered.next().flatten().map(|call| &calls[call]) {
                     log.push(if call.failed() {
                         ("step.failed", json!({"step_id": call.id, "step_name": call.name, "error": call.result}))
                     } else {
