@@ -45,6 +45,24 @@ pub enum NewValue {
 }
 
 impl NewValue {
+    /// The same, in a scratch file where it is long.
+    fn kept(self, pages: &PageStore) -> Self {
+        match self {
+            NewValue::Is(value) if value.size() > LONG => NewValue::Long(LongValue::new(value, pages)),
+            new => new,
+        }
+    }
+
+    /// The value, where it does not hold the pseudonym.
+    #[must_use]
+    pub fn known(&self) -> Option<FetchedValue> {
+        match self {
+            NewValue::Is(value) => Some(value.clone()),
+            NewValue::Long(value) => value.read().ok(),
+            NewValue::Pseudonym | NewValue::Around(_) => None,
+        }
+    }
+
     /// Whether the pseudonym stands within it.
     #[must_use]
     pub fn is_around(&self) -> bool {
@@ -202,16 +220,24 @@ impl KeptRows {
         if update.get(&column).is_some() {
             return;
         }
-        let new = match new {
-            NewValue::Is(value) if value.size() > LONG => NewValue::Long(LongValue::new(value, &self.pages)),
-            new => new,
-        };
+        let new = new.kept(&self.pages);
         // Of most rows one column changes, for one reason, and there may be very many.
         update.set.reserve_exact(1);
         update.set.push(ColumnUpdate { column, was: digest(old), new });
         if !update.why.contains(&why) {
             update.why.reserve_exact(1);
             update.why.push(why);
+        }
+    }
+
+    /// Notes another new value of a column that has one.
+    pub fn replace(&mut self, table: &TableName, key: &[FetchedValue], column: &str, new: NewValue, why: &str) {
+        let why = self.word(why);
+        let new = new.kept(&self.pages);
+        let Some((_, row)) = self.rows.get_mut(&(table.clone(), spelled(key))) else { return };
+        if let Some(update) = row.set.iter_mut().find(|update| *update.column == *column) {
+            update.new = new;
+            row.why.push(why);
         }
     }
 

@@ -652,7 +652,7 @@ pub async fn naming(
     columns: &[String],
     keys: &[Vec<FetchedValue>],
     subject: &[String],
-    take: impl FnMut(RawRow),
+    take: impl FnMut(RawRow) + Send,
 ) -> Result<(), ChangeError> {
     let table = name(&rule.table);
     let by = rule.naming_columns();
@@ -719,7 +719,8 @@ pub async fn is_at_path(snapshot: &mut Snapshot<'_>, rule: &BoundRule, text: &st
         let Some(raw) = row.first() else { return false };
         within(raw, rule).iter().any(|id| id == text) || texts_of(raw, &rule.inside) == [text]
     };
-    by_path_rows(snapshot, rule, &[], &texts, &[], |row| is_there |= anywhere || owns(&row)).await?;
+    let column = std::slice::from_ref(&rule.column);
+    by_path_rows(snapshot, rule, column, &texts, &[], |row| is_there |= anywhere || owns(&row)).await?;
     Ok(is_there)
 }
 
@@ -734,7 +735,7 @@ pub async fn by_path_rows(
     columns: &[String],
     texts: &IdSet,
     subject: &[String],
-    mut take: impl FnMut(RawRow),
+    mut take: impl FnMut(RawRow) + Send,
 ) -> Result<(), ChangeError> {
     let table = name(&rule.table);
     let mut read = columns.to_vec();
@@ -766,7 +767,7 @@ pub async fn by_path_rows(
 pub async fn each_owner(
     snapshot: &mut Snapshot<'_>,
     rule: &BoundRule,
-    each: impl FnMut(String),
+    each: impl FnMut(String) + Send,
 ) -> Result<(), ChangeError> {
     let (table, read) = (name(&rule.table), [rule.column.clone()]);
     let wanted = WantedRows { table: &table, columns: &read, when: rule.when.as_deref(), subject: &[] };

@@ -50,7 +50,7 @@ pub fn called_after_people(store: &Store, table: &TableName) -> Vec<String> {
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn each(snapshot: &mut Snapshot<'_>, mut each: impl FnMut(String)) -> Result<(), ChangeError> {
+pub async fn each(snapshot: &mut Snapshot<'_>, mut each: impl FnMut(String) + Send) -> Result<(), ChangeError> {
     let store = snapshot.store;
     let mut seen: HashSet<[u64; 2]> = HashSet::new();
     let may_read = |rule: &&BoundRule| {

@@ -359,13 +359,19 @@ impl TablePlace<'_> {
         let ValueSpot { key, column: i, raw, look, refers, .. } = *at;
         let column = &self.columns.texts[i].0;
         let holds = !look.sightings.is_empty() || refers;
-        if !holds || updates.get(self.table, key, column).is_some() {
-            return holds;
+        if !holds {
+            return false;
         }
         let place = format!("{}.{column}", self.table.title());
         let known = self.search.about.tables.contains(self.table) && !self.key.is_empty();
         let is_generated = i >= self.columns.stored;
         let changeable = known && !is_generated && !self.key.contains(column);
+        if let Some(new) = updates.get(self.table, key, column) {
+            if let Some(new) = new.known() {
+                self.rest(at, &new, &place, changeable, found, updates);
+            }
+            return true;
+        }
         if !look.sightings.is_empty() && self.follows(i, raw) {
             return true;
         }
@@ -397,6 +403,32 @@ impl TablePlace<'_> {
             }
         }
         true
+    }
+
+    /// Looks at what a rule leaves of a value: where that still names the person, it is a mention as any other.
+    fn rest(
+        &self,
+        at: &ValueSpot<'_>,
+        new: &FetchedValue,
+        place: &str,
+        changeable: bool,
+        found: &mut ScanFindings,
+        updates: &mut KeptRows,
+    ) {
+        let column = &self.columns.texts[at.column].0;
+        // A reference or a list that gets a new value is none of words.
+        let is_within =
+            |rule: &BoundRule| name(&rule.table) == *self.table && rule.column == *column && !rule.inside.is_whole();
+        let look = self.search.matcher.look(new, self.columns.about[at.column]);
+        if look.sightings.is_empty() || !self.search.graph.rules.iter().any(is_within) {
+            return;
+        }
+        let left = ValueSpot { key: at.key, column: at.column, raw: new, look: &look, parts: &[], refers: false };
+        if let Some(without) = self.decided(&left, changeable, found) {
+            let why = format!("{place} named the person or rows that go, which is taken out");
+            updates.replace(self.table, at.key, &self.columns.texts[at.column].0, NewValue::Is(without), &why);
+            updates.lose(self.table, at.key);
+        }
     }
 
     /// A key, or an id with more than the person's in it: it gets another name.

@@ -542,6 +542,74 @@ fn copies_that_wait_to_be_sent_go_with_their_rows() {
     }
 }
 
+/// Tables with the rows that are left of them.
+type LeftRows = &'static [(&'static str, &'static str)];
+
+/// More rows for a store, and what is left of some tables when its person is erased.
+const HANGING: &[(&str, &str, LeftRows)] = &[
+    (
+        "mcp-memory-service",
+        "ALTER TABLE memories ADD COLUMN parent_id TEXT; \
+         UPDATE memories SET superseded_by = 'a', parent_id = 'a' WHERE id = 2; \
+         INSERT INTO memories (id, content_hash, content, tags, metadata, created_at) VALUES (3, 'z', 'x', '', '{}', 1), \
+           (4, 'y', 'x', '', '{}', 1); \
+         UPDATE memories SET superseded_by = 'z' WHERE id = 1; UPDATE memories SET parent_id = 'z' WHERE id = 4; \
+         CREATE TABLE beliefs (id INTEGER PRIMARY KEY, derived_from TEXT, contradicted_by TEXT); \
+         INSERT INTO beliefs VALUES (1, '[\"a\",\"b\"]', '[\"a\"]'); \
+         CREATE TABLE sync_events (seq INTEGER PRIMARY KEY, content_hash TEXT, payload TEXT); \
+         INSERT INTO sync_events VALUES (1, 'gone', '{\"metadata\":{\"user_id\":\"ada-1\"}}'), \
+           (2, 'gone', '{\"metadata\":{\"user_id\":\"bo-22\"}}')",
+        &[
+            (
+                "memories",
+                "2,'b','Bo likes coffee','food','note','{\"user_id\": \"bo-22\"}',1772461856.0,1772461856.0,'','',1772461857.0,'z',NULL\
+                 |3,'z','x','',NULL,'{}',1.0,NULL,NULL,NULL,NULL,NULL,NULL|4,'y','x','',NULL,'{}',1.0,NULL,NULL,NULL,NULL,NULL,'z'",
+            ),
+            ("beliefs", "1,'[\"b\"]','[]'"),
+            ("sync_events", "2,'gone','{\"metadata\":{\"user_id\":\"bo-22\"}}'"),
+        ],
+    ),
+    (
+        "claude-mem",
+        "CREATE TABLE tool_uses (id INTEGER PRIMARY KEY, content_session_id TEXT, session_db_id INTEGER, project TEXT, tool_input TEXT); \
+         INSERT INTO tool_uses VALUES (1, 'c1', 1, '', 'x'), (2, 'c1', NULL, 'branch', 'x'), (3, 'c2', 2, 'branch', 'x')",
+        &[("tool_uses", "3,'c2',2,'branch','x'")],
+    ),
+    (
+        "open-webui",
+        "CREATE TABLE access_grant (id TEXT, resource_type TEXT, resource_id TEXT, principal_type TEXT, principal_id TEXT); \
+         INSERT INTO access_grant VALUES ('1', 'tool', 't', 'user', 'ada-1'), ('2', 'chat', 'c1', 'user', 'bo-22'), \
+           ('3', 'note', 'c1', 'user', 'bo-22'); \
+         CREATE TABLE message (id TEXT PRIMARY KEY, user_id TEXT, parent_id TEXT, reply_to_id TEXT); \
+         INSERT INTO message VALUES ('m1', 'ada-1', NULL, NULL), ('m2', 'bo-22', 'm1', 'm1'), ('m3', 'bo-22', 'm2', NULL); \
+         CREATE TABLE message_reaction (id TEXT, user_id TEXT, message_id TEXT); \
+         INSERT INTO message_reaction VALUES ('1', 'bo-22', 'm1'), ('2', 'bo-22', 'm2'); \
+         CREATE TABLE automation_run (id TEXT, automation_id TEXT, chat_id TEXT, error TEXT); \
+         INSERT INTO automation_run VALUES ('1', 'a', 'c1', 'x'), ('2', 'a', 'c2', 'x')",
+        &[
+            ("access_grant", "'3','note','c1','user','bo-22'"),
+            ("message", "'m2','bo-22',NULL,NULL|'m3','bo-22','m2',NULL"),
+            ("message_reaction", "'2','bo-22','m2'"),
+            ("automation_run", "'2','a','c2','x'"),
+        ],
+    ),
+];
+
+#[test]
+fn what_hangs_on_rows_of_a_person_in_a_store_goes_or_leads_to_them_no_more() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (layout, more, left) in HANGING {
+        let store = STORES.iter().find(|store| store.layout == *layout).expect("a store");
+        let database = made(&folder, layout, &format!("{}{more}", store.statements));
+        told(&database, &["migrate", "--apply"]);
+        told(&database, &["purge", store.person, "--apply"]);
+        let now = stored(&database);
+        for (table, rows) in *left {
+            assert_eq!(now[*table], *rows, "{layout}");
+        }
+    }
+}
+
 #[test]
 fn what_findings_advise_on_a_store_is_not_refused() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -113,6 +113,31 @@ fn an_id_that_is_a_usual_word_means_the_person_only_where_ids_of_people_stand() 
 }
 
 #[test]
+fn what_a_rule_leaves_of_a_value_is_a_mention_where_it_names_the_person() {
+    let rows = r#"INSERT INTO workflow_runs (run_id, workflow_name, status, created_at, updated_at, input_kwargs) VALUES
+          ('run-q', 'wf', 'completed', '2026-05-01 10:00:00', '2026-05-01 10:00:00', '{"user_id": "quirin-7"}'),
+          ('run-b', 'wf', 'completed', '2026-05-01 10:00:00', '2026-05-01 10:00:00', '{"user_id": "bo-22"}');
+        INSERT INTO events (event_id, run_id, sequence, type, timestamp, data) VALUES ('ev-b', 'run-b', 1, 'hook.received',
+          '2026-05-01 10:00:05', '{"payload": "{\"by\": \"quirin-7\", \"comment\": \"Quentin Queue says no\"}"}')"#;
+    let decided = [(Mentions::Leave, "Quentin Queue says no"), (Mentions::Redact, "[erased] says no")];
+    block_on(async {
+        for (mentions, comment) in decided {
+            for world in [Some(on_sqlite(Layout::Pyworkflow).await), on_postgres(Layout::Pyworkflow).await] {
+                let Some(world) = world else { continue };
+                world.run(rows).await;
+                let aliases = vec!["Quentin Queue".to_owned()];
+                let options = PurgeOptions { aliases, mentions, ..PurgeOptions::default() };
+                let (plan, receipt) = world.purge("quirin-7", &options).await.expect("a receipt");
+                assert_eq!(plan["mentions"].as_array().map(Vec::len), Some(1), "{plan:#}");
+                assert_ne!(receipt["status"], "incomplete", "{receipt:#}");
+                let data = world.texts("SELECT data FROM events WHERE event_id = 'ev-b'").await.remove(0);
+                assert!(data.contains(comment) && !data.contains("quirin-7"), "{data}");
+            }
+        }
+    });
+}
+
+#[test]
 fn what_an_object_keeps_under_the_id_of_a_row_goes_with_the_row() {
     block_on(async {
         for world in [Some(on_sqlite(Layout::Atom2026).await), on_postgres(Layout::Atom2026).await] {

@@ -1,6 +1,8 @@
 //! Owners that are a part, a path or a tag: a later check, the findings and near matches know them as an
 //! erasure does. Small databases of such layouts, on both engines.
 
+use std::collections::BTreeSet;
+
 use mnemoscope::change::apply::apply;
 
 use super::*;
@@ -323,6 +325,22 @@ fn a_key_of_somebody_else_that_holds_the_person_is_a_mention() {
                 assert_eq!(world.texts(&left).await, keys.rows);
                 let word = world.purge(keys.word, &PurgeOptions::default()).await;
                 assert!(matches!(word, Err(ChangeError::NotFound(_))), "{word:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_short_id_is_its_owners_where_ids_stand_in_a_key() {
+    block_on(async {
+        for (keys, id) in SHARED_KEYS.iter().flat_map(|keys| [(keys, "421"), (keys, "a7")]) {
+            for world in worlds(&keys.tables.replace("ada-1", id), BOTH).await {
+                let (_, receipt) = world.purge(id, &PurgeOptions::default()).await.expect("a receipt");
+                assert!(receipt["status"].as_str().is_some_and(|status| status.starts_with("verified")), "{receipt:#}");
+                let (table, column) = keys.column.split_once('.').expect("a column");
+                let left =
+                    world.texts(&format!("SELECT {column} FROM {table}")).await.into_iter().collect::<BTreeSet<_>>();
+                assert_eq!(left, keys.rows.iter().map(|row| row.replace("ada-1", id)).collect::<BTreeSet<_>>());
             }
         }
     });
