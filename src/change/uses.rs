@@ -79,7 +79,7 @@ async fn links(
     column: &str,
     value: &str,
     wanted: &[&str],
-    mut each: impl FnMut(Row) -> ControlFlow<()>,
+    mut each: impl FnMut(Row) -> ControlFlow<()> + Send,
 ) -> Result<(), ChangeError> {
     let store = draft.store;
     let Ok(sources) = store.sources_of(Entity::MemoryLink) else { return Ok(()) };

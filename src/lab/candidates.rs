@@ -33,7 +33,7 @@ pub(super) struct CandidateRows<'a> {
 
 impl CandidateRows<'_> {
     /// Hands each row to `each`.
-    pub async fn each(&self, store: &Store, each: impl FnMut(Row)) -> Result<(), LabError> {
+    pub async fn each(&self, store: &Store, each: impl FnMut(Row) + Send) -> Result<(), LabError> {
         Ok(store.each_candidate(self.kind, self.filters, self.columns, self.words, each).await?)
     }
 }

@@ -75,7 +75,12 @@ pub fn silent(_: Entity, _: usize) {}
 const TOLD_EVERY: usize = 2_000;
 
 /// All rows of a query, in no order; none when the database does not hold the entity.
-async fn each(store: &Store, query: &Query, told: Told<'_>, mut row: impl FnMut(Row)) -> Result<bool, StoreError> {
+async fn each(
+    store: &Store,
+    query: &Query,
+    told: Told<'_>,
+    mut row: impl FnMut(Row) + Send,
+) -> Result<bool, StoreError> {
     if store.sources_of(query.entity).is_err() {
         return Ok(false);
     }

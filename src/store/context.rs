@@ -580,7 +580,7 @@ impl ContextReader<'_> {
         entity: Entity,
         column: &str,
         values: &[String],
-        mut look: impl FnMut(Option<&str>),
+        mut look: impl FnMut(Option<&str>) + Send,
     ) -> Result<(Vec<String>, usize), StoreError> {
         let mut first = FirstOf::new(IDS);
         let take = |row: Row, _| {

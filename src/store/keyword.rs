@@ -53,7 +53,7 @@ impl Store {
         filters: &[Filter],
         columns: &[&'static str],
         words: &[String],
-        mut each: impl FnMut(Row),
+        mut each: impl FnMut(Row) + Send,
     ) -> Result<(), StoreError> {
         let key = format!("{entity} {filters:?} {columns:?} {words:?}");
         if let Some(known) = self.ahead().known_candidates(&key) {

@@ -3,6 +3,7 @@
 
 pub mod ability;
 pub mod aside;
+pub mod batch;
 pub mod beside;
 pub mod bulk;
 mod bytes_in_columns;
@@ -84,6 +85,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use batch::{ReadRow, TakeEach};
 use fetched::RawRow;
 use order::SortableColumns;
 use select::SelectStatement;
@@ -361,7 +363,7 @@ impl Store {
     async fn scan(
         &self,
         statement: &SelectStatement,
-        each: impl FnMut(RawRow) -> ControlFlow<()>,
+        each: impl FnMut(RawRow) -> ControlFlow<()> + Send,
     ) -> Result<(), StoreError> {
         let seen = self.ahead().seen(statement);
         let statement = seen.as_ref().unwrap_or(statement);
@@ -372,8 +374,8 @@ impl Store {
     async fn scan_ahead<R: Send + 'static>(
         &self,
         statement: &SelectStatement,
-        read: &Arc<impl Fn(RawRow) -> R + Send + Sync + 'static>,
-        each: impl FnMut(R) -> ControlFlow<()>,
+        read: &ReadRow<R>,
+        each: &mut TakeEach<'_, R>,
     ) -> Result<(), StoreError> {
         let seen = self.ahead().seen(statement);
         let statement = seen.as_ref().unwrap_or(statement);
@@ -425,6 +427,17 @@ impl Store {
 /// Reason and remedy of tables that are not found, and the entities that they hold.
 type HiddenLayout = ((String, Option<String>), Vec<Entity>);
 
+/// Advice that sets a search path of PostgreSQL.
+fn with_search_path(schemas: &[&str]) -> String {
+    let quoted: Vec<String> = schemas.iter().map(|schema| dialect::quote(schema)).collect();
+    let mut words = format!("ALTER ROLE CURRENT_USER SET search_path TO {}", quoted.join(", "));
+    let is_plain = |schema: &&str| schema.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '_'));
+    if schemas.iter().all(is_plain) {
+        words.push_str(&format!(", or `?options[search_path]={}` at the end of the URL", schemas.join(",")));
+    }
+    words
+}
+
 /// A known layout whose tables are in a schema that the search path does not name, and how to name it.
 fn beyond_search_path(engine: Engine, catalog: &Catalog) -> Option<HiddenLayout> {
     let schemas: BTreeSet<&str> = catalog.tables.iter().filter(|t| !t.visible).map(|t| t.schema.as_str()).collect();
@@ -438,11 +451,10 @@ fn beyond_search_path(engine: Engine, catalog: &Catalog) -> Option<HiddenLayout>
                 "its tables fit the layout {}, but are in the schema `{schema}`, which is not in the search path",
                 layout.name
             );
-            let mut remedy = format!("ALTER ROLE CURRENT_USER SET search_path TO {}", dialect::quote(schema));
-            if schema.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '_')) {
-                remedy.push_str(&format!(", or `?options[search_path]={schema}` at the end of the URL"));
-            }
-            return Some(((reason, Some(remedy)), layout.sources.iter().map(|source| source.entity).collect()));
+            return Some((
+                (reason, Some(with_search_path(&[schema]))),
+                layout.sources.iter().map(|source| source.entity).collect(),
+            ));
         }
     }
     None

@@ -1,14 +1,16 @@
 //! Our own tables beside any layout: the migrations that make them, and what is read of the audit trail.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::ability::ServerAbility;
+use super::dialect;
 use super::fetched::{Param, RawRow, number, text};
 use super::migration::{self, Migration};
 use super::stored::TableName;
 use super::withhold::DeniedTable;
 use super::write::{WriteError, WriteTransaction};
-use super::{RecordReader, StoreError};
+use super::{RecordReader, StoreError, with_search_path};
 use crate::layout::{CatalogTable, Engine};
 use crate::memory::agreeing;
 use crate::memory::query::Capability;
@@ -198,6 +200,27 @@ fn taken(engine: Engine, names: &[String]) -> String {
     }
 }
 
+/// Finds other schemas of PostgreSQL in which tables of ours are kept for the memory that we see. Whose they are can be told
+/// only where no other schema holds anything beside tables of ours: another application's memory, or a tenant's, would have
+/// some. The schemas that we see are given as JSON, a list.
+fn kept_elsewhere() -> String {
+    let own = migration::own_columns(Engine::Postgres, LIST);
+    format!(
+        "SELECT n.nspname::text FROM pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace \
+         WHERE t.relname = '{LIST}' AND t.relkind IN ('r', 'p') AND n.nspname !~ '^pg_' \
+         AND t.oid IS DISTINCT FROM to_regclass('{LIST}')::oid \
+         AND (SELECT count(*) FROM pg_attribute c WHERE c.attrelid = t.oid AND c.attnum > 0 AND NOT c.attisdropped \
+           AND c.attname IN ({})) = {} \
+         AND EXISTS (SELECT 1 FROM pg_class h WHERE h.relnamespace = n.oid AND h.relname = 'memory_holds') \
+         AND NOT EXISTS (SELECT 1 FROM pg_class m JOIN pg_namespace o ON o.oid = m.relnamespace \
+           WHERE m.relkind IN ('r', 'p', 'v', 'm', 'f') AND o.nspname !~ '^pg_' AND o.nspname <> 'information_schema' \
+           AND m.relname NOT IN ({}) AND o.nspname NOT IN (SELECT json_array_elements_text($1::json))) ORDER BY 1",
+        listed(own),
+        own.len(),
+        listed(&[TABLES, &["memory_embeddings"]].concat())
+    )
+}
+
 /// Names of ours, as a list of texts.
 fn listed(names: &[impl std::fmt::Display]) -> String {
     names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ")
@@ -211,7 +234,8 @@ pub fn is_ours(table: &CatalogTable, engine: Engine) -> bool {
         && migration::own_columns(engine, &table.name.to_ascii_lowercase()).iter().all(|c| table.column(c).is_some())
 }
 
-/// Explanation why our tables cannot be added, and what helps: other things have their names.
+/// Explanation why our tables cannot be added, and what helps: other things have their names, or they are kept where the search
+/// path does not lead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenNames {
     /// The reason, for users.
@@ -240,6 +264,27 @@ impl TakenNames {
             ),
         };
         (!names.is_empty()).then_some(TakenNames { reason, remedy })
+    }
+}
+
+impl TakenNames {
+    fn kept_in(schema: &str, seen: &BTreeSet<&str>) -> Self {
+        let of_all = (!seen.contains("public")).then_some("public");
+        let path: Vec<&str> = std::iter::once(schema)
+            .chain(seen.iter().copied().filter(|other| *other != schema))
+            .chain(of_all)
+            .collect();
+        TakenNames {
+            reason: format!(
+                "tables for changes of this memory, with its holds and its audit trail, are in the schema {}, which your search \
+                 path leaves out or names too late",
+                dialect::quote(schema)
+            ),
+            remedy: format!(
+                "put it first: {}; tables for changes in two schemas know nothing of each other's holds: keep one of them",
+                with_search_path(&path)
+            ),
+        }
     }
 }
 
@@ -315,13 +360,35 @@ impl<'a> RecordReader<'a> {
         }
     }
 
-    /// Checks that we see every row of one of our own tables.
+    /// Explains that tables of ours for the memory that we see are in another schema of PostgreSQL.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn kept_elsewhere(self) -> Result<Option<TakenNames>, StoreError> {
+        if self.store.engine() == Engine::Sqlite {
+            return Ok(None);
+        }
+        let is_theirs = |(_, name): &&(String, String)| !TABLES.contains(&name.as_str());
+        let tables = self.store.recognised().sources.iter().map(|source| &source.table).filter(is_theirs);
+        let seen: BTreeSet<&str> = tables.map(|(schema, _)| schema.as_str()).collect();
+        if seen.is_empty() {
+            return Ok(None);
+        }
+        let given = Param::Text(serde_json::json!(seen).to_string());
+        let schemas = self.store.sessions.fetch(&kept_elsewhere(), &[given]).await?;
+        Ok(schemas.first().map(|row| TakenNames::kept_in(&text(row, 0), &seen)))
+    }
+
+    /// Checks that we see every row of one of our own tables, and that there are no others.
     ///
     /// # Errors
     /// [`StoreError::Denied`] where row-level security may hide some, or the engine's refusal.
     pub(super) async fn check_unhidden(self, table: &str) -> Result<(), StoreError> {
         if self.store.engine() == Engine::Sqlite {
             return Ok(());
+        }
+        if let Some(TakenNames { reason, remedy }) = self.kept_elsewhere().await? {
+            return Err(StoreError::Denied { reason, remedy });
         }
         let sql = format!("SELECT 1 WHERE row_security_active(to_regclass('{table}')::oid)");
         let is_hidden = match self.store.refusals.ask(&self.store.sessions, ServerAbility::RowSecurity, &sql).await? {
@@ -358,6 +425,11 @@ impl<'a> RecordReader<'a> {
         // Beside a palace they go into a database of their own.
         if names.is_empty() || self.store.companion().is_some() {
             return Ok(None);
+        }
+        if own.is_none()
+            && let Some(elsewhere) = self.kept_elsewhere().await?
+        {
+            return Ok(Some(elsewhere));
         }
         Ok(TakenNames::of(engine, &self.store.fetch_text(&taken(engine, &names)).await?))
     }
@@ -505,7 +577,7 @@ impl<'a> RecordReader<'a> {
         self,
         after: Option<i64>,
         to: Option<i64>,
-        mut each: impl FnMut(PrivateValue),
+        mut each: impl FnMut(PrivateValue) + Send,
     ) -> Result<(), StoreError> {
         // Says who may not read it, as for our other tables.
         self.fetch_own("SELECT seq FROM memory_audit_private LIMIT 0", &[]).await?;
@@ -551,6 +623,10 @@ impl WriteTransaction<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn taken(&mut self, engine: Engine, pending: &[Migration]) -> Result<Option<TakenNames>, WriteError> {
+        let is_first = pending.first().is_some_and(|migration| migration.version == 1);
+        if is_first && let Some(elsewhere) = self.store.records().kept_elsewhere().await? {
+            return Ok(Some(elsewhere));
+        }
         Ok(TakenNames::of(engine, &self.fetch(&taken(engine, &made(pending)), &NONE).await?))
     }
 

@@ -678,7 +678,7 @@ impl Store {
         values: &[impl AsRef<str> + Sync],
         filters: &[Filter],
         wanted_columns: Option<&[&str]>,
-        mut each: impl FnMut(Row, usize) -> ControlFlow<()>,
+        mut each: impl FnMut(Row, usize) -> ControlFlow<()> + Send,
     ) -> Result<(), StoreError> {
         let values: Vec<String> =
             values.iter().map(|v| as_stored(self.engine(), source, column, v.as_ref()).into_owned()).collect();
@@ -711,7 +711,7 @@ impl Store {
         column: &str,
         values: &[impl AsRef<str> + Sync],
         wanted: &[&str],
-        mut each: impl FnMut(Row, usize) -> ControlFlow<()>,
+        mut each: impl FnMut(Row, usize) -> ControlFlow<()> + Send,
     ) -> Result<(), StoreError> {
         let Ok(sources) = self.sources_of(entity) else { return Ok(()) };
         let mut flow = ControlFlow::Continue(());
@@ -958,10 +958,6 @@ fn wanted_columns<'q>(query: &'q Query, order: &Order, source: &BoundSource) -> 
     }
     if query.canvas.is_some() {
         wanted.extend(["canvas_ids", "metadata"]);
-    }
-    // A score that is not stored is told by what was given.
-    if query.entity == Entity::Feedback && wanted.contains(&"score") {
-        wanted.extend(["kind", "rating"]);
     }
     Some(wanted)
 }

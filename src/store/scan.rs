@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use super::batch::{ReadRow, TakeEach};
 use super::dialect::quote;
 use super::encode::plain_column;
 use super::fetched::{FetchedValue, RawRow, number};
@@ -14,6 +15,9 @@ use crate::layout::{BoundFrom, BoundSource, Engine};
 use crate::memory::filter::Filter;
 use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row};
+
+/// Takes each row with its source, until it breaks off.
+type TakeSourced<'t> = dyn FnMut(Option<&BoundSource>, Row) -> ControlFlow<()> + Send + 't;
 
 /// Rows that one statement reads where writers wait for its end.
 const PART: usize = 1_000;
@@ -47,8 +51,12 @@ impl RowWalks<'_> {
     ///
     /// # Errors
     /// An entity that the database does not hold, or the engine's refusal.
-    pub async fn each_row(self, query: &Query, mut each: impl FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError> {
-        self.each_sourced(query, |_, row| each(row)).await
+    pub async fn each_row(
+        self,
+        query: &Query,
+        mut each: impl FnMut(Row) -> ControlFlow<()> + Send,
+    ) -> Result<(), StoreError> {
+        self.each_of_sources(query, &mut |_, row| each(row)).await
     }
 
     /// The same, each row with its source; of rows that a derivation completes the source is told where there is one.
@@ -58,8 +66,12 @@ impl RowWalks<'_> {
     pub async fn each_sourced(
         self,
         query: &Query,
-        mut each: impl FnMut(Option<&BoundSource>, Row) -> ControlFlow<()>,
+        mut each: impl FnMut(Option<&BoundSource>, Row) -> ControlFlow<()> + Send,
     ) -> Result<(), StoreError> {
+        self.each_of_sources(query, &mut each).await
+    }
+
+    async fn each_of_sources(self, query: &Query, each: &mut TakeSourced<'_>) -> Result<(), StoreError> {
         let wanted: Option<Vec<&str>> = query.columns.as_ref().map(|columns| {
             let mut wanted = columns.clone();
             wanted.push("id");
@@ -74,7 +86,7 @@ impl RowWalks<'_> {
         };
         if sources.iter().any(derived) {
             let only = if let [source] = &sources[..] { Some(*source) } else { None };
-            return self.each_paged(query, |row| each(only, row)).await;
+            return self.each_paged(query, &mut |row| each(only, row)).await;
         }
         for source in sources {
             let mut projection = Projection::new(self.store.engine(), source, wanted.as_deref(), query.preview);
@@ -105,7 +117,7 @@ impl RowWalks<'_> {
         source: &BoundSource,
         scan: Scan,
         read: impl Fn(RawRow) -> R + Send + Sync + 'static,
-        each: &mut impl FnMut(R) -> ControlFlow<()>,
+        each: &mut TakeEach<'_, R>,
     ) -> Result<ControlFlow<()>, StoreError> {
         let mut end = Box::pin(self.first_end(source)).await?;
         let Scan { mut all, conditions, .. } = scan;
@@ -118,18 +130,18 @@ impl RowWalks<'_> {
                 all.sql = all.sql.replacen(&from, &format!("{from} NOT INDEXED"), 1);
             }
         }
-        let (read, mut behind) = (Arc::new(read), String::new());
+        let (read, mut behind): (ReadRow<R>, _) = (Arc::new(read), String::new());
         let mut flow = ControlFlow::Continue(());
         loop {
             let mut part = all.clone();
             if let Some(last) = end {
                 let _ = write!(part.sql, "{behind} AND t.rowid <= {last}");
             }
-            let take = |made| {
+            let mut take = |made| {
                 flow = each(made);
                 flow
             };
-            self.store.scan_ahead(&part, &read, take).await?;
+            self.store.scan_ahead(&part, &read, &mut take).await?;
             let Some(last) = end.filter(|_| flow.is_continue()) else { return Ok(flow) };
             behind = format!(" AND t.rowid > {last}");
             end = Box::pin(self.part_end(source, &behind)).await?;
@@ -244,7 +256,7 @@ impl RowWalks<'_> {
         table.is_some_and(|t| !t.columns.iter().any(|column| column.name.eq_ignore_ascii_case("rowid")))
     }
 
-    async fn each_paged(self, query: &Query, mut each: impl FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError> {
+    async fn each_paged(self, query: &Query, each: &mut TakeEach<'_, Row>) -> Result<(), StoreError> {
         let mut query = Query { start: PageStart::First, order: None, canvas: None, ..query.clone() }.in_parts();
         loop {
             let page = self.store.page(&query).await?;

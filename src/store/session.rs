@@ -3,7 +3,6 @@
 //! A read that nobody waits for any more is stopped on the server too: dropping a future alone would leave SQLite's
 //! thread busy and PostgreSQL's backend running.
 
-use std::future::ready;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,12 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
+use super::batch::{BatchTaker, ReadRow, TakeEach};
 use super::engine_error::{is_late, lost};
 use super::fetched::{Param, RawRow, read_size};
 use super::file_state::OpenedFile;
 use super::server::{Server, ServerLink};
 use super::sqlite_reader::{SqliteFile, SqliteReader};
-use super::tally;
 use crate::layout::Engine;
 
 /// Means of opening another connection.
@@ -130,9 +129,9 @@ impl Sessions {
         &self,
         sql: &str,
         params: &[Param],
-        mut each: impl FnMut(RawRow) -> ControlFlow<()>,
+        mut each: impl FnMut(RawRow) -> ControlFlow<()> + Send,
     ) -> Result<(), sqlx::Error> {
-        self.batches(sql, params, |rows| ready(rows.into_iter().try_for_each(&mut each))).await
+        self.batches(sql, params, BatchTaker::rows(&mut each)).await
     }
 
     /// As [`Sessions::scan`], for very many rows: tasks of their own fetch them ahead and turn them into what `read` makes
@@ -144,12 +143,12 @@ impl Sessions {
         self: &Arc<Self>,
         sql: &str,
         params: &[Param],
-        read: &Arc<impl Fn(RawRow) -> R + Send + Sync + 'static>,
-        mut each: impl FnMut(R) -> ControlFlow<()>,
+        read: &ReadRow<R>,
+        each: &mut TakeEach<'_, R>,
     ) -> Result<(), sqlx::Error> {
         let mut rows = self.rows_ahead(sql, params, read);
         while let Some(batch) = rows.given.recv().await {
-            if batch.into_iter().try_for_each(&mut each).is_break() {
+            if batch.into_iter().try_for_each(&mut *each).is_break() {
                 return Ok(());
             }
         }
@@ -157,12 +156,7 @@ impl Sessions {
     }
 
     /// Reads the rows of a statement ahead, in tasks of their own, as what `read` makes of them.
-    fn rows_ahead<R: Send + 'static>(
-        self: &Arc<Self>,
-        sql: &str,
-        params: &[Param],
-        read: &Arc<impl Fn(RawRow) -> R + Send + Sync + 'static>,
-    ) -> RowsAhead<R> {
+    fn rows_ahead<R: Send + 'static>(self: &Arc<Self>, sql: &str, params: &[Param], read: &ReadRow<R>) -> RowsAhead<R> {
         let mut tasks = JoinSet::new();
         let mut fetched = self.ahead(sql, params, &mut tasks);
         let (give, given) = mpsc::channel(BATCHES_AHEAD);
@@ -187,32 +181,16 @@ impl Sessions {
     ) -> mpsc::Receiver<Vec<RawRow>> {
         let (give, given) = mpsc::channel(1);
         let (sessions, sql, params) = (Arc::clone(self), sql.to_owned(), params.to_vec());
-        tasks.spawn(async move {
-            let send = |rows| async { give.send(rows).await.map_or(ControlFlow::Break(()), ControlFlow::Continue) };
-            sessions.batches(&sql, &params, send).await
-        });
+        tasks.spawn(async move { sessions.batches(&sql, &params, BatchTaker::ahead(&give)).await });
         given
     }
 
-    async fn batches<T: Future<Output = ControlFlow<()>>>(
-        &self,
-        sql: &str,
-        params: &[Param],
-        mut take: impl FnMut(Vec<RawRow>) -> T,
-    ) -> Result<(), sqlx::Error> {
-        let mut started = false;
-        let mut take = |rows: Vec<RawRow>| {
-            tally::read(rows.len());
-            take(rows)
-        };
-        let mut counted = |rows| {
-            started = true;
-            take(rows)
-        };
-        match self.try_batches(sql, params, &mut counted).await {
-            Err(error) if lost(&error) && !is_late(&error) && !started => {
+    async fn batches(&self, sql: &str, params: &[Param], taker: BatchTaker<'_>) -> Result<(), sqlx::Error> {
+        let mut taker = taker.tallied();
+        match self.try_batches(sql, params, &mut taker).await {
+            Err(error) if lost(&error) && !is_late(&error) && !taker.has_taken() => {
                 self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                self.try_batches(sql, params, &mut take).await
+                self.try_batches(sql, params, &mut taker).await
             }
             outcome => outcome,
         }
@@ -230,12 +208,7 @@ impl Sessions {
             .map_or(Ok(()), |words| Err(sqlx::Error::InvalidArgument(words)))
     }
 
-    async fn try_batches<T: Future<Output = ControlFlow<()>>>(
-        &self,
-        sql: &str,
-        params: &[Param],
-        take: &mut impl FnMut(Vec<RawRow>) -> T,
-    ) -> Result<(), sqlx::Error> {
+    async fn try_batches(&self, sql: &str, params: &[Param], taker: &mut BatchTaker<'_>) -> Result<(), sqlx::Error> {
         self.check_place()?;
         let _permit = self.permits.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?;
         // Dropped while it reads, it is not used again: a server stops by itself when it finds the connection gone.
@@ -244,9 +217,9 @@ impl Sessions {
             None => Connection::open(&self.opener).await?,
         };
         let outcome = match &mut connection {
-            Connection::Sqlite(reader) => reader.batches(sql, params, take).await,
+            Connection::Sqlite(reader) => reader.batches(sql, params, taker).await,
             // On the heap: whatever reads holds room for it otherwise.
-            Connection::Postgres(link) => Box::pin(link.read_batches(sql, params, take)).await,
+            Connection::Postgres(link) => Box::pin(link.read_batches(sql, params, taker)).await,
         };
         match outcome {
             Ok(ControlFlow::Continue(())) => self.give_back(connection),

@@ -1,11 +1,11 @@
 //! One read-only transaction over several reads: all of them see the database at the same moment.
 
 use std::collections::HashSet;
-use std::future::ready;
 use std::ops::ControlFlow;
 
 use aho_corasick::AhoCorasick;
 
+use super::batch::{BatchTaker, TakeEach};
 use super::dialect::{PgType, quote};
 use super::fetched::{FetchedValue, Param, RawRow, alike, integer, text};
 use super::row_number::{free_name_sql, is_numbered};
@@ -16,7 +16,6 @@ use super::side_by_side::RowBatch;
 use super::sqlite_reader::SqliteReader;
 use super::stored::{RowWatch, StoredRows, TableName};
 use super::stripes::{self, StripedStatement};
-use super::tally;
 use super::{Store, StoreError};
 use crate::layout::Engine;
 use crate::layout::erase::BoundValue;
@@ -95,7 +94,7 @@ impl Snapshot<'_> {
 
     pub(super) async fn fetch(&mut self, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, StoreError> {
         let mut rows = Vec::new();
-        self.each(sql, params, |row| {
+        self.each(sql, params, &mut |row| {
             rows.push(row);
             ControlFlow::Continue(())
         })
@@ -103,23 +102,15 @@ impl Snapshot<'_> {
         Ok(rows)
     }
 
-    async fn each(
-        &mut self,
-        sql: &str,
-        params: &[Param],
-        mut each: impl FnMut(RawRow) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
+    async fn each(&mut self, sql: &str, params: &[Param], each: &mut TakeEach<'_, RawRow>) -> Result<(), StoreError> {
         tracing::debug!(%sql, "snapshot");
-        let mut take = |rows: Vec<RawRow>| {
-            tally::read(rows.len());
-            ready(rows.into_iter().try_for_each(&mut each))
-        };
+        let mut taker = BatchTaker::rows(each).tallied();
         let _ = match &mut self.link {
             SnapshotLink::Sqlite(readers) => {
                 let reader = readers.first_mut().ok_or(sqlx::Error::WorkerCrashed)?;
-                reader.batches(sql, params, &mut take).await?
+                reader.batches(sql, params, &mut taker).await?
             }
-            SnapshotLink::Postgres(link) => link.batches(sql, params, &mut take).await?,
+            SnapshotLink::Postgres(link) => link.batches(sql, params, &mut taker).await?,
         };
         Ok(())
     }
@@ -190,7 +181,7 @@ impl Snapshot<'_> {
         wanted: WantedRows<'_>,
         by: &[String],
         keys: &[Vec<FetchedValue>],
-        take: impl FnMut(RawRow),
+        take: impl FnMut(RawRow) + Send,
     ) -> Result<(), StoreError> {
         self.each_first(wanted, (by, &[]), keys, None, take).await
     }
@@ -204,7 +195,7 @@ impl Snapshot<'_> {
         wanted: WantedRows<'_>,
         (by, compared): (&[String], &[Option<Comparison>]),
         keys: &[Vec<FetchedValue>],
-        take: impl FnMut(RawRow),
+        take: impl FnMut(RawRow) + Send,
     ) -> Result<(), StoreError> {
         self.each_first(wanted, (by, compared), keys, None, take).await
     }
@@ -238,7 +229,7 @@ impl Snapshot<'_> {
         (by, compared): (&[String], &[Option<Comparison>]),
         keys: &[Vec<FetchedValue>],
         most: Option<usize>,
-        mut take: impl FnMut(RawRow),
+        mut take: impl FnMut(RawRow) + Send,
     ) -> Result<(), StoreError> {
         if self.denied.contains(wanted.table) {
             return Ok(());
@@ -256,7 +247,7 @@ impl Snapshot<'_> {
                 self.projection(&shape, wanted.columns),
                 shape::qualified(wanted.table)
             );
-            self.each(&sql, &params, |row| {
+            self.each(&sql, &params, &mut |row| {
                 take(row);
                 ControlFlow::Continue(())
             })
@@ -292,9 +283,9 @@ impl Snapshot<'_> {
     pub async fn stream(
         &mut self,
         wanted: WantedRows<'_>,
-        each: impl FnMut(RawRow) -> ControlFlow<()>,
+        mut each: impl FnMut(RawRow) -> ControlFlow<()> + Send,
     ) -> Result<(), StoreError> {
-        self.selected("SELECT", wanted, each).await
+        self.selected("SELECT", wanted, &mut each).await
     }
 
     /// Hands each row of a table to `each`, of those that are alike in the wanted columns one.
@@ -304,16 +295,16 @@ impl Snapshot<'_> {
     pub async fn distinct(
         &mut self,
         wanted: WantedRows<'_>,
-        each: impl FnMut(RawRow) -> ControlFlow<()>,
+        mut each: impl FnMut(RawRow) -> ControlFlow<()> + Send,
     ) -> Result<(), StoreError> {
-        self.selected("SELECT DISTINCT", wanted, each).await
+        self.selected("SELECT DISTINCT", wanted, &mut each).await
     }
 
     async fn selected(
         &mut self,
         select: &str,
         wanted: WantedRows<'_>,
-        each: impl FnMut(RawRow) -> ControlFlow<()>,
+        each: &mut TakeEach<'_, RawRow>,
     ) -> Result<(), StoreError> {
         if self.denied.contains(wanted.table) {
             return Ok(());
@@ -337,8 +328,8 @@ impl Snapshot<'_> {
     pub async fn stream_looked<T: Send>(
         &mut self,
         wanted: WantedRows<'_>,
-        look: impl Fn(&RawRow) -> Option<T> + Sync,
-        mut take: impl FnMut(RawRow, T),
+        look: impl Fn(&RawRow) -> Option<T> + Send + Sync,
+        mut take: impl FnMut(RawRow, T) + Send,
     ) -> Result<(), StoreError> {
         if let Some(number) = self.row_number(&wanted).await? {
             return self.stripes(&wanted, &number, look, take).await;
@@ -373,8 +364,8 @@ impl Snapshot<'_> {
         &mut self,
         wanted: &WantedRows<'_>,
         number: &str,
-        look: impl Fn(&RawRow) -> Option<T> + Sync,
-        take: impl FnMut(RawRow, T),
+        look: impl Fn(&RawRow) -> Option<T> + Send + Sync,
+        take: impl FnMut(RawRow, T) + Send,
     ) -> Result<(), StoreError> {
         let from = shape::qualified(wanted.table);
         let ends = format!("SELECT (SELECT min({number}) FROM {from}), (SELECT max({number}) FROM {from})");
@@ -449,7 +440,7 @@ impl Snapshot<'_> {
             shape::qualified(table)
         );
         let mut pairs = Vec::new();
-        self.each(&sql, &params, |row| {
+        self.each(&sql, &params, &mut |row| {
             if let Ok([FetchedValue::Text(id), FetchedValue::Text(value)]) = <[FetchedValue; 2]>::try_from(row)
                 && pairs.len() < limit
                 && filter.as_ref().is_none_or(|filter| filter.lets_through(&id, &value))

@@ -6,7 +6,6 @@
 use std::borrow::Cow;
 use std::ffi::c_int;
 use std::fmt;
-use std::future::ready;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +19,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use super::batch::BatchTaker;
 use super::dialect::{quote, unnumbered};
 use super::fetched::{FetchedValue, Param, RawRow, number, row_size};
 
@@ -186,11 +186,11 @@ impl SqliteReader {
     /// SQLite's refusal.
     pub async fn fetch(&mut self, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, sqlx::Error> {
         let mut all = Vec::new();
-        let mut take = |rows: Vec<RawRow>| {
-            all.extend(rows);
-            ready(ControlFlow::Continue(()))
+        let mut each = |row| {
+            all.push(row);
+            ControlFlow::Continue(())
         };
-        let _ = self.batches(sql, params, &mut take).await?;
+        let _ = self.batches(sql, params, &mut BatchTaker::rows(&mut each)).await?;
         Ok(all)
     }
 
@@ -203,23 +203,23 @@ impl SqliteReader {
         Ok(rows.first().map_or(0, |row| number(row, 0)))
     }
 
-    /// Hands the rows of a statement on in batches as they come, until `take` breaks off. At most seven batches are held, each
+    /// Hands the rows of a statement on in batches as they come, until `taker` breaks off. At most seven batches are held, each
     /// of 128 rows or 1 MB, or of one longer row.
     ///
     /// # Errors
     /// SQLite's refusal.
-    pub async fn batches<T: Future<Output = ControlFlow<()>>>(
+    pub async fn batches(
         &mut self,
         sql: &str,
         params: &[Param],
-        take: &mut impl FnMut(Vec<RawRow>) -> T,
+        taker: &mut BatchTaker<'_>,
     ) -> Result<ControlFlow<()>, sqlx::Error> {
         let mut read = self.begin(sql, params)?;
         let mut flow = ControlFlow::Continue(());
         while flow.is_continue()
             && let Some(rows) = read.given.recv().await
         {
-            flow = take(rows).await;
+            flow = taker.take(rows).await;
         }
         let done = self.end(read).await?;
         if flow.is_break() { Ok(flow) } else { done.map(|()| flow) }

@@ -29,7 +29,7 @@ pub(super) async fn scan(
     link: &mut SqliteConnection,
     sql: &str,
     params: &[Param],
-    mut each: impl FnMut(RawRow),
+    mut each: impl FnMut(RawRow) + Send,
 ) -> Result<(), sqlx::Error> {
     let mut rows = bound(sql, params.to_vec()).fetch(link);
     while let Some(stored) = rows.try_next().await? {

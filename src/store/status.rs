@@ -152,6 +152,9 @@ impl DatabaseReport<'_> {
             (None, Some(OwnTables { unread: Some((reason, remedy)), .. })) => {
                 (Some(reason.clone()), Some(remedy.clone()))
             }
+            (None, Some(_)) if let Some(elsewhere) = self.store.records().kept_elsewhere().await? => {
+                (Some(elsewhere.reason), Some(elsewhere.remedy))
+            }
             (None, Some(_)) if !self.store.records().may_append().await? => (
                 Some("your role may not write the audit trail, without which nothing is changed".to_owned()),
                 Some(super::withhold::to_append(&self.store.catalog().role)),

@@ -211,7 +211,7 @@ impl<'a> VectorReader<'a> {
     pub(super) async fn each_stored_vector(
         self,
         source: &BoundSource,
-        mut each: impl FnMut(&[f32]) -> ControlFlow<()>,
+        mut each: impl FnMut(&[f32]) -> ControlFlow<()> + Send,
     ) -> Result<(), StoreError> {
         let engine = self.store.engine();
         let ([id], Some(vector)) = (source.column("id"), source.vector.as_ref()) else { return Ok(()) };
@@ -388,7 +388,7 @@ impl<'a> VectorReader<'a> {
         entity: Entity,
         filters: &[Filter],
         query: &[f32],
-        each: impl FnMut(&str, f64),
+        each: impl FnMut(&str, f64) + Send,
     ) -> Result<EachCosine, StoreError> {
         let key = vector_cache::key(entity, filters);
         let asked = AskedVectors { key, places: self.places(entity), filters, query };
@@ -402,7 +402,7 @@ impl<'a> VectorReader<'a> {
         self,
         asked: &AskedVectors<'_>,
         or_stop: bool,
-        mut each: impl FnMut(&str, f64),
+        mut each: impl FnMut(&str, f64) + Send,
     ) -> Result<Option<EachCosine>, StoreError> {
         let AskedVectors { key, places, filters, query } = asked;
         let kept = self.cache().get(key);
@@ -460,7 +460,7 @@ impl<'a> VectorReader<'a> {
         self,
         places: &[VectorSource<'_>],
         filters: &[Filter],
-        mut each: impl FnMut(StoredVector<'_>) -> ControlFlow<()>,
+        mut each: impl FnMut(StoredVector<'_>) -> ControlFlow<()> + Send,
     ) -> Result<(), StoreError> {
         let engine = self.store.engine();
         for place in places {

@@ -110,7 +110,7 @@ impl RowWalks<'_> {
     ///
     /// # Errors
     /// As [`RowWalks::walk`].
-    pub async fn walk_each(self, walk: &RowWalk<'_>, mut each: impl FnMut(WalkedRow)) -> Result<(), StoreError> {
+    pub async fn walk_each(self, walk: &RowWalk<'_>, mut each: impl FnMut(WalkedRow) + Send) -> Result<(), StoreError> {
         let each = |found| {
             each(found);
             ControlFlow::Continue(())
@@ -125,7 +125,7 @@ impl RowWalks<'_> {
     pub async fn walk_until(
         self,
         walk: &RowWalk<'_>,
-        mut each: impl FnMut(WalkedRow) -> ControlFlow<()>,
+        mut each: impl FnMut(WalkedRow) -> ControlFlow<()> + Send,
     ) -> Result<(), StoreError> {
         let (id, _) = key_of(walk.source)?;
         let (statement, projection) = self.walking(walk, id);

@@ -8,6 +8,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection as _};
 use tokio::sync::MutexGuard;
 
+use super::batch::BatchTaker;
 use super::dialect::quote;
 use super::engine_error::{explain, is_disk, is_late, lost, primary_code};
 use super::fetched::{FetchedValue, Param, RawRow, integer, text};
@@ -154,16 +155,21 @@ impl WriteConnection {
     }
 
     /// Hands out each row of a statement as it comes.
-    async fn scan(&mut self, sql: &str, params: &[Param], mut each: impl FnMut(RawRow)) -> Result<(), sqlx::Error> {
+    async fn scan(
+        &mut self,
+        sql: &str,
+        params: &[Param],
+        mut each: impl FnMut(RawRow) + Send,
+    ) -> Result<(), sqlx::Error> {
         tracing::debug!(%sql, "fetch for writing");
         match self {
             WriteConnection::Sqlite(link) => sqlite_writer::scan(link, sql, params, each).await,
             WriteConnection::Postgres(link) => {
-                let mut take = |rows: Vec<RawRow>| {
-                    rows.into_iter().for_each(&mut each);
-                    std::future::ready(ControlFlow::Continue(()))
+                let mut each = |row| {
+                    each(row);
+                    ControlFlow::Continue(())
                 };
-                link.batches(sql, params, &mut take).await.map(drop)
+                link.batches(sql, params, &mut BatchTaker::rows(&mut each)).await.map(drop)
             }
         }
     }

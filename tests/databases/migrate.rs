@@ -470,6 +470,51 @@ fn a_table_of_somebody_else_that_bears_one_of_our_names_is_not_taken_for_ours() 
 }
 
 #[test]
+fn tables_for_changes_in_a_schema_that_the_search_path_leaves_out_are_not_made_a_second_time() {
+    let Some(world) = block_on(worlds(Layout::Atom)).pop() else { return };
+    let Target::Postgres(url) = &world.target else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    let sql = |sql: &str| block_on(run(&world.target, sql));
+    let through = |path: &str| format!("{url}{}options[search_path]={path}", if url.contains('?') { '&' } else { '?' });
+    let asked = |database: &str, words: &[&str]| told(home.path(), database, words);
+    let person =
+        asked(url, &["list", "subject", "--limit", "1"]).1["rows"][0]["id"].as_str().expect("somebody").to_owned();
+    // Tables for changes of the memory in `public`, by somebody who keeps them apart, and a hold.
+    sql("CREATE SCHEMA ours");
+    let ours = through("ours,public");
+    assert_eq!(asked(&ours, &["migrate", "--apply"]).0, Some(0));
+    assert_eq!(asked(&ours, &["hold", &person, "--reason", "a claim", "--apply"]).0, Some(0));
+    assert_eq!(asked(&ours, &["purge", &person]).0, Some(5), "the hold is seen");
+    let is_named = |(code, _, said): (Option<i32>, serde_json::Value, String), words: &[&str]| {
+        assert!(
+            matches!(code, Some(5 | 6)) && said.contains("options[search_path]=ours,public"),
+            "{words:?} {code:?}: {said}"
+        );
+    };
+    for words in [&["migrate"][..], &["migrate", "--apply"], &["hold", &person, "--reason", "x", "--apply"]] {
+        is_named(asked(url, words), words);
+    }
+    let status = asked(url, &["status"]).1["capabilities"].to_string();
+    assert!(status.contains("search_path]=ours,public"), "{status}");
+    // Two sets, which versions before made: neither lets an erasure through that the other forbids.
+    sql("ALTER TABLE ours.memory_migrations RENAME TO kept");
+    assert_eq!(asked(url, &["migrate", "--apply"]).0, Some(0));
+    sql("ALTER TABLE ours.kept RENAME TO memory_migrations");
+    let purge = ["purge", &person, "--apply"];
+    is_named(asked(url, &purge), &purge);
+    assert!(asked(&ours, &purge).2.contains("search_path]=public"), "the other set is named");
+    let told_in_plan =
+        || asked(url, &["purge", &person]).1["disclosures"].to_string().contains("search_path]=ours,public");
+    assert!(told_in_plan());
+    // Where others have memories in this database, nobody can tell whose they are.
+    sql("CREATE SCHEMA tenant; DO $$ DECLARE name text; BEGIN \
+         FOR name IN SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname NOT LIKE 'memory%' LOOP \
+         EXECUTE format('CREATE TABLE tenant.%I (LIKE public.%I INCLUDING ALL)', name, name); END LOOP; END $$");
+    assert_eq!(asked(&through("tenant"), &["migrate", "--apply"]).0, Some(0));
+    assert!(!told_in_plan());
+}
+
+#[test]
 fn parents_that_edges_of_a_graph_tell_outlive_the_columns_that_a_migration_adds() {
     let Some(world) = block_on(worlds(Layout::NousHead)).pop() else { return };
     let Target::Postgres(url) = &world.target else { return };

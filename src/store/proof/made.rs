@@ -22,7 +22,7 @@ impl ProofReader<'_> {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn made_values(self, mut each: impl FnMut(&[u8])) -> Result<(), StoreError> {
+    pub async fn made_values(self, mut each: impl FnMut(&[u8]) + Send) -> Result<(), StoreError> {
         if self.store.engine() != Engine::Sqlite {
             return Ok(());
         }

@@ -216,8 +216,8 @@ impl ProofReader<'_> {
         self,
         watch: &ValueWatch,
         contexts: &mut NeedleContexts,
-        each: impl FnMut(StoredSighting) -> ControlFlow<()>,
-        progress: impl FnMut(&SearchProgress),
+        each: impl FnMut(StoredSighting) -> ControlFlow<()> + Send,
+        progress: impl FnMut(&SearchProgress) + Send,
     ) -> Result<ValueSearch, StoreError> {
         self.search_tables(watch, contexts, each, progress, |_| true).await
     }
@@ -231,7 +231,7 @@ impl ProofReader<'_> {
         self,
         watch: &ValueWatch,
         contexts: &mut NeedleContexts,
-        each: impl FnMut(StoredSighting) -> ControlFlow<()>,
+        each: impl FnMut(StoredSighting) -> ControlFlow<()> + Send,
     ) -> Result<ValueSearch, StoreError> {
         self.search_tables(watch, contexts, each, |_| {}, is_engines_own).await
     }
@@ -240,8 +240,8 @@ impl ProofReader<'_> {
         self,
         watch: &ValueWatch,
         contexts: &mut NeedleContexts,
-        each: impl FnMut(StoredSighting) -> ControlFlow<()>,
-        progress: impl FnMut(&SearchProgress),
+        each: impl FnMut(StoredSighting) -> ControlFlow<()> + Send,
+        progress: impl FnMut(&SearchProgress) + Send,
         wanted: impl Fn(&TableName) -> bool,
     ) -> Result<ValueSearch, StoreError> {
         let began = Instant::now();
@@ -268,8 +268,8 @@ impl ProofReader<'_> {
         run: &mut SearchRun<'_, F, P>,
     ) -> Result<(), StoreError>
     where
-        F: FnMut(StoredSighting) -> ControlFlow<()>,
-        P: FnMut(&SearchProgress),
+        F: FnMut(StoredSighting) -> ControlFlow<()> + Send,
+        P: FnMut(&SearchProgress) + Send,
     {
         if let SearchedKind::Unread(reason) = table.kind {
             run.found.unread.push((table.name.title(), reason.words().to_owned()));
@@ -302,8 +302,8 @@ impl ProofReader<'_> {
         run: &mut SearchRun<'_, F, P>,
     ) -> Result<(), StoreError>
     where
-        F: FnMut(StoredSighting) -> ControlFlow<()>,
-        P: FnMut(&SearchProgress),
+        F: FnMut(StoredSighting) -> ControlFlow<()> + Send,
+        P: FnMut(&SearchProgress) + Send,
     {
         let mut names: Vec<String> = table.key.iter().map(|k| quote(k)).collect();
         names.extend(table.columns.iter().map(|c| quote(&c.name)));
@@ -332,8 +332,8 @@ impl ProofReader<'_> {
         run: &mut SearchRun<'_, F, P>,
     ) -> Result<(), StoreError>
     where
-        F: FnMut(StoredSighting) -> ControlFlow<()>,
-        P: FnMut(&SearchProgress),
+        F: FnMut(StoredSighting) -> ControlFlow<()> + Send,
+        P: FnMut(&SearchProgress) + Send,
     {
         let mut params = Vec::new();
         let numbers = run.watch.words.numbers();
@@ -361,8 +361,8 @@ impl ProofReader<'_> {
         run: &mut SearchRun<'_, F, P>,
     ) -> Result<(usize, Option<i64>), StoreError>
     where
-        F: FnMut(StoredSighting) -> ControlFlow<()>,
-        P: FnMut(&SearchProgress),
+        F: FnMut(StoredSighting) -> ControlFlow<()> + Send,
+        P: FnMut(&SearchProgress) + Send,
     {
         tracing::debug!(%sql, "search");
         let (mut count, mut last) = (0, None);
@@ -381,8 +381,8 @@ impl ProofReader<'_> {
 
 impl<F, P> SearchRun<'_, F, P>
 where
-    F: FnMut(StoredSighting) -> ControlFlow<()>,
-    P: FnMut(&SearchProgress),
+    F: FnMut(StoredSighting) -> ControlFlow<()> + Send,
+    P: FnMut(&SearchProgress) + Send,
 {
     /// Notes what a row holds.
     fn row(

@@ -12,6 +12,7 @@ use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, TypeInfo as _, ValueRef as _};
 
 use super::{Host, Server, too_late};
+use crate::store::batch::BatchTaker;
 use crate::store::fetched::{FetchedValue, Param, RawRow, row_size};
 
 /// Time that a read waits for a lock.
@@ -185,17 +186,17 @@ impl ServerLink {
         Ok(bound(sql, params).execute(&mut self.link).await?.rows_affected())
     }
 
-    /// Hands the rows of a statement inside the transaction to `take`, a batch at a time, until it breaks off.
+    /// Hands the rows of a statement inside the transaction to `taker`, a batch at a time, until it breaks off.
     ///
     /// # Errors
     /// The server's refusal.
-    pub async fn batches<T: Future<Output = ControlFlow<()>>>(
+    pub async fn batches(
         &mut self,
         sql: &str,
         params: &[Param],
-        take: &mut impl FnMut(Vec<RawRow>) -> T,
+        taker: &mut BatchTaker<'_>,
     ) -> Result<ControlFlow<()>, sqlx::Error> {
-        self.batches_within(None, sql, params, take).await
+        self.batches_within(None, sql, params, taker).await
     }
 
     /// All rows of a statement.
@@ -204,20 +205,20 @@ impl ServerLink {
     /// The server's refusal.
     pub async fn fetch(&mut self, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, sqlx::Error> {
         let mut all = Vec::new();
-        let mut take = |rows: Vec<RawRow>| {
-            all.extend(rows);
-            std::future::ready(ControlFlow::Continue(()))
+        let mut each = |row| {
+            all.push(row);
+            ControlFlow::Continue(())
         };
-        let _ended = self.batches(sql, params, &mut take).await?;
+        let _ended = self.batches(sql, params, &mut BatchTaker::rows(&mut each)).await?;
         Ok(all)
     }
 
-    async fn batches_within<T: Future<Output = ControlFlow<()>>>(
+    async fn batches_within(
         &mut self,
         patience: Option<Duration>,
         sql: &str,
         params: &[Param],
-        take: &mut impl FnMut(Vec<RawRow>) -> T,
+        taker: &mut BatchTaker<'_>,
     ) -> Result<ControlFlow<()>, sqlx::Error> {
         let mut rows = bound(sql, params).fetch(&mut self.link).fuse();
         loop {
@@ -225,7 +226,7 @@ impl ServerLink {
             if batch.is_empty() {
                 return Ok(ControlFlow::Continue(()));
             }
-            if take(batch).await.is_break() {
+            if taker.take(batch).await.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -236,17 +237,17 @@ impl ServerLink {
     ///
     /// # Errors
     /// The server's refusal.
-    pub async fn read_batches<T: Future<Output = ControlFlow<()>>>(
+    pub async fn read_batches(
         &mut self,
         sql: &str,
         params: &[Param],
-        take: &mut impl FnMut(Vec<RawRow>) -> T,
+        taker: &mut BatchTaker<'_>,
     ) -> Result<ControlFlow<()>, sqlx::Error> {
         self.begin_reading(Isolation::Statement).await?;
         // Past its own limit a server says something, unless it is not there any more.
         let connecting = self.server.connect_timeout;
         let patience = self.server.statement_timeout.map(|limit| limit + connecting.unwrap_or(limit));
-        match self.batches_within(patience, sql, params, take).await {
+        match self.batches_within(patience, sql, params, taker).await {
             Ok(ControlFlow::Continue(())) => {
                 within(connecting, self.commit(), SILENT).await.map(|()| ControlFlow::Continue(()))
             }
@@ -267,11 +268,11 @@ impl ServerLink {
     /// The server's refusal.
     pub async fn read(&mut self, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, sqlx::Error> {
         let mut rows = Vec::new();
-        let mut take = |more: Vec<RawRow>| {
-            rows.extend(more);
-            std::future::ready(ControlFlow::Continue(()))
+        let mut each = |row| {
+            rows.push(row);
+            ControlFlow::Continue(())
         };
-        let _ended = self.read_batches(sql, params, &mut take).await?;
+        let _ended = self.read_batches(sql, params, &mut BatchTaker::rows(&mut each)).await?;
         Ok(rows)
     }
 
