@@ -69,7 +69,9 @@ pub async fn edit(
     if takes_time(&found, &shape) && !changed.contains(&"updated_at") {
         values.push(("updated_at", GivenValue::Now));
     }
-    draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
+    let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
+    check_unreferred(store, &found, &update).await?;
+    draft.push(update);
     check_whole(store, &row, &changed).await?;
     tell_unknown(&mut draft, &row, &changed).await;
     draft.alters(&found.row, &row);
@@ -81,6 +83,25 @@ pub async fn edit(
         tell_case(&mut draft, &found.row, &row).await?;
     }
     Ok(draft.seal())
+}
+
+/// Checks that no column is set by which rows of others refer to this one: the engine would change them along, or they would
+/// refer to nothing.
+async fn check_unreferred(store: &Store, found: &LocatedRow<'_>, update: &Mutation) -> Result<(), ChangeError> {
+    let Mutation::Update { table, set, .. } = update else { return Ok(()) };
+    let is_set = |column: &str| set.iter().any(|(name, _)| name.eq_ignore_ascii_case(column));
+    for (reference, _) in store.shapes().key_references(table).await? {
+        let Some(value) = found.image.get(&reference.to).filter(|_| is_set(&reference.to)) else { continue };
+        if store.shapes().is_referred(&reference, value).await? {
+            return Err(ChangeError::Refused(format!(
+                "{}.{} is what rows of {} name this row by: it is not edited",
+                table.title(),
+                reference.to,
+                reference.from.title()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that the row of which another one becomes a part is there, and belongs to the same person and agent.

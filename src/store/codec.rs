@@ -197,7 +197,7 @@ fn stored_word(slot: &Slot, raw: &RawRow) -> Option<String> {
 }
 
 /// The canonical value of a stored one, and what is wrong with it.
-fn value(kind: ValueKind, column: &BoundColumn, raw: &FetchedValue) -> (Value, Vec<String>) {
+pub(super) fn value(kind: ValueKind, column: &BoundColumn, raw: &FetchedValue) -> (Value, Vec<String>) {
     if *raw == FetchedValue::Null {
         return (Value::Null, Vec::new());
     }

@@ -12,7 +12,7 @@ use super::select::{as_stored, is_uuid, key_parts};
 use super::shape::TableShape;
 use super::stored::{Cell, Image, Mutation, StoredRows, TableName, spell};
 use super::surplus::StoredColumns;
-use super::{RowEncoder, StoreError, within};
+use super::{RowEncoder, StoreError, codec, within};
 use crate::layout::write::Removal;
 use crate::layout::{
     BoundColumn, BoundOrigin, BoundSource, Codec, Engine, Fill, StoredAs, TextPart, TimeSpelling, Write,
@@ -122,6 +122,7 @@ impl LocatedRow<'_> {
     ) -> Result<Mutation, String> {
         let mut set: Vec<(String, Cell)> = Vec::new();
         for (column, value) in values {
+            self.check_alone(column)?;
             if let (Some((name, way)), Some(value)) = (self.way_in_use(column), value.part()) {
                 let old = current(&set, &self.image, name);
                 let new = put_within(engine, self.source, column, way, &value.to_value(), old)?;
@@ -207,6 +208,32 @@ impl LocatedRow<'_> {
             None => ways().find(|way| within_table(way).is_some())?,
         };
         Some((within_table(way)?, way))
+    }
+
+    /// Checks that what is stored alone says the value of a column, where the layout asks other rows first.
+    fn check_alone(&self, column: &str) -> Result<(), String> {
+        let ways = self.source.column(column);
+        let Some((name, way)) = self.way_in_use(column).or_else(|| plain_column(self.source, column)) else {
+            return Ok(());
+        };
+        let mut before = ways.iter().take_while(|other| *other != way);
+        let (Some(stored), Some(kind)) = (self.image.get(name), self.source.entity.column(column).map(|c| c.kind))
+        else {
+            return Ok(());
+        };
+        let asks = |way: &BoundColumn| match &way.origin {
+            BoundOrigin::Sql(sql) => sql.to_ascii_lowercase().contains("select"),
+            _ => false,
+        };
+        if !before.any(asks) {
+            return Ok(());
+        }
+        let (told, shown) = (codec::value(kind, way, stored).0, self.row.get(column));
+        let says_all = match (told.as_array(), shown.as_array()) {
+            (told, Some(shown)) => shown.iter().all(|item| told.is_some_and(|told| told.contains(item))),
+            _ => told == *shown,
+        };
+        if says_all { Ok(()) } else { Err(format!("`{column}` of this row follows from other rows too: change those")) }
     }
 
     /// Whether the stored row goes when this one is taken away; otherwise it stays with other values.

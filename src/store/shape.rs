@@ -229,7 +229,7 @@ const REFERRED_POSTGRES: &str = "SELECT a.attname::text, n.nspname::text, c.reln
      JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = k.confkey[1] \
      WHERE k.contype = 'f' AND array_length(k.conkey, 1) = 1 AND m.nspname = $1 AND o.relname = $2";
 
-/// A foreign key of one column.
+/// A column of a foreign key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnReference {
     /// Table that refers.
@@ -240,18 +240,21 @@ pub struct ColumnReference {
     pub to: String,
 }
 
+/// The columns of foreign keys that refer to a table, with the number of columns of each key.
 const REFERENCES_SQLITE: &str = "SELECT m.schema, m.name, f.\"from\", coalesce(f.\"to\", (SELECT p.name \
-     FROM pragma_table_info($2, $1) p WHERE p.pk = 1)) FROM pragma_table_list m \
-     JOIN pragma_foreign_key_list(m.name, m.schema) f \
-     WHERE m.type = 'table' AND lower(f.\"table\") = lower($2) AND m.schema = $1 \
-     AND (SELECT count(*) FROM pragma_foreign_key_list(m.name, m.schema) g WHERE g.id = f.id) = 1";
+     FROM pragma_table_info($2, $1) p WHERE p.pk = f.seq + 1)), \
+     (SELECT count(*) FROM pragma_foreign_key_list(m.name, m.schema) g WHERE g.id = f.id) \
+     FROM pragma_table_list m JOIN pragma_foreign_key_list(m.name, m.schema) f \
+     WHERE m.type = 'table' AND lower(f.\"table\") = lower($2) AND m.schema = $1";
 
-const REFERENCES_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attname::text, b.attname::text \
+const REFERENCES_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attname::text, b.attname::text, \
+     cardinality(k.conkey)::bigint \
      FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
      JOIN pg_class t ON t.oid = k.confrelid JOIN pg_namespace s ON s.oid = t.relnamespace \
-     JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1] \
-     JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = k.confkey[1] \
-     WHERE k.contype = 'f' AND cardinality(k.conkey) = 1 AND s.nspname = $1 AND t.relname = $2";
+     CROSS JOIN LATERAL unnest(k.conkey, k.confkey) u(own, other) \
+     JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.own \
+     JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = u.other \
+     WHERE k.contype = 'f' AND s.nspname = $1 AND t.relname = $2";
 
 /// Tables of which rows go or change where rows of another go, and whether we may see none of them.
 const DEPENDENTS_POSTGRES: &str = "SELECT DISTINCT n.nspname::text, c.relname::text, \
@@ -473,6 +476,15 @@ impl ShapeReader<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn references(self, table: &TableName) -> Result<Vec<ColumnReference>, StoreError> {
+        let all = self.key_references(table).await?.into_iter();
+        Ok(all.filter(|(_, columns)| *columns == 1).map(|(reference, _)| reference).collect())
+    }
+
+    /// Every column of a foreign key that refers to a table, and how many columns that key has.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn key_references(self, table: &TableName) -> Result<Vec<(ColumnReference, i64)>, StoreError> {
         let sql = match self.store.engine() {
             Engine::Sqlite => REFERENCES_SQLITE,
             Engine::Postgres => REFERENCES_POSTGRES,
@@ -482,12 +494,30 @@ impl ShapeReader<'_> {
             Some(FetchedValue::Text(text)) => text.clone(),
             _ => String::new(),
         };
-        let reference = |row: &RawRow| ColumnReference {
-            from: TableName::new(text(row.first()), text(row.get(1))),
-            column: text(row.get(2)),
-            to: text(row.get(3)),
+        let reference = |row: &RawRow| {
+            let from = TableName::new(text(row.first()), text(row.get(1)));
+            (ColumnReference { from, column: text(row.get(2)), to: text(row.get(3)) }, fetched::number(row, 4))
         };
         Ok(self.store.sessions.fetch(sql, &params).await?.iter().map(reference).collect())
+    }
+
+    /// Whether a row refers by a column of a foreign key to a value.
+    ///
+    /// # Errors
+    /// As [`ShapeReader::shape`].
+    pub async fn is_referred(self, reference: &ColumnReference, value: &FetchedValue) -> Result<bool, StoreError> {
+        if *value == FetchedValue::Null {
+            return Ok(false);
+        }
+        let shape = self.shape(&reference.from).await?;
+        let declared = shape.column(&reference.column).map_or("", |column| column.declared.as_str());
+        let sql = format!(
+            "SELECT 1 FROM {} t WHERE t.{} = {} LIMIT 1",
+            qualified(&reference.from),
+            quote(&reference.column),
+            placeholder(self.store.engine(), 1, value, declared)
+        );
+        Ok(!self.store.sessions.fetch(&sql, std::slice::from_ref(value)).await?.is_empty())
     }
 
     /// A table of which the database deletes or changes rows along with those of this one, though we may read none of them

@@ -139,6 +139,39 @@ fn parts_of_an_episode_go_with_it_where_no_rule_says_so() {
     assert_eq!(taught.column("SELECT said FROM lines ORDER BY id"), ["tea", "milk"]);
 }
 
+#[test]
+fn a_column_by_which_rows_of_others_refer_to_a_row_is_not_edited() {
+    let layout = r#"
+        name = "codes"
+        title = "Codes"
+        requires = ["notes/code"]
+
+        [[memory]]
+        table = "notes"
+        write = {}
+        [memory.columns]
+        id = "id"
+        title = "code"
+        text = "body"
+    "#;
+    let taught = Taught::new(
+        "CREATE TABLE notes (id integer primary key, code text, body text, UNIQUE (code, body));
+         CREATE TABLE parts (id integer primary key, code text, body text, \
+           FOREIGN KEY (code, body) REFERENCES notes (code, body) ON UPDATE CASCADE);
+         INSERT INTO notes VALUES (1, 'a', 'tea'), (2, 'b', 'coffee');
+         INSERT INTO parts VALUES (1, 'a', 'tea'), (2, NULL, NULL);",
+        layout,
+    );
+    taught.told(&["migrate", "--apply"]);
+    for column in ["title=x", "text=x"] {
+        let refused = taught.run(&["edit", "memory", "1", column, "--apply"]);
+        let words = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(5) && words.contains("rows of parts name this row by"), "{words}");
+        taught.told(&["edit", "memory", "2", column, "--apply"]);
+    }
+    assert_eq!(taught.column("SELECT code || body FROM notes ORDER BY id"), ["atea", "xx"]);
+}
+
 const FACTS: &str = r#"
     name = "facts"
     title = "Facts"
