@@ -24,32 +24,24 @@ pub async fn link(store: &Store, child: &str, parent: &str) -> Result<Plan, Chan
     let mut draft = Draft::new(store, "link", ChangeDanger::Guarded).await?;
     let found = draft.locate(Entity::Episode, child).await?;
     writable(found.source)?;
-    let above = draft.locate(Entity::Episode, parent).await?;
-    let mut path = vec![child.to_owned(), parent.to_owned()];
-    let mut next = Some(above.row.clone());
-    while let Some(row) = next.take() {
-        if row.id() == child {
-            return Err(ChangeError::Refused(format!("this would close a circle: {}", path.join(" -> "))));
-        }
-        let Some(id) = row.text("parent_id").map(str::to_owned) else { break };
-        if path[1..].contains(&id) {
-            draft.disclosures.push(format!("the chain above runs in a circle already, at {id}"));
-            break;
-        }
+    let mother = draft.locate(Entity::Episode, parent).await?;
+    let path = above(&mut draft, child, &BTreeMap::from([(found.row.id().to_owned(), parent.to_owned())])).await?;
+    if let Some((last, before)) = path.split_last() {
         if path.len() > FAR {
             return Err(ChangeError::Refused(format!("the chain above {parent} is longer than {FAR} episodes")));
         }
-        path.push(id.clone());
-        if id == child {
+        if before.first() == Some(last) {
             return Err(ChangeError::Refused(format!("this would close a circle: {}", path.join(" -> "))));
         }
-        next = draft.seek(Entity::Episode, &id).await?.map(|l| l.row);
+        if before.contains(last) {
+            draft.disclosures.push(format!("the chain above runs in a circle already, at {last}"));
+        }
     }
-    if above.row.text("agent_id") != found.row.text("agent_id") {
+    if mother.row.text("agent_id") != found.row.text("agent_id") {
         draft.disclosures.push("the parent is of another agent: a chain across agents is rarely one story".to_owned());
     }
-    if let (Some(mother), Some(own)) = (above.row.text("started_at"), found.row.text("started_at"))
-        && mother > own
+    if let (Some(before), Some(own)) = (mother.row.text("started_at"), found.row.text("started_at"))
+        && before > own
     {
         draft.disclosures.push("the parent started after its child".to_owned());
     }
@@ -57,8 +49,8 @@ pub async fn link(store: &Store, child: &str, parent: &str) -> Result<Plan, Chan
     Ok(draft.seal())
 }
 
-/// The ids from an episode up its parents, until one is met again, with which they end, or there is none. Some parents are
-/// taken from `given` instead of the rows.
+/// The ids of an episode and of those above it, until one is met again, with which they end, or there is none, or they are more
+/// than [`FAR`]. Some parents are taken from `given` instead of the rows. A parent may be named in another spelling than its id.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -67,21 +59,16 @@ pub(super) async fn above(
     child: &str,
     given: &BTreeMap<String, String>,
 ) -> Result<Vec<String>, ChangeError> {
-    let mut path = vec![child.to_owned()];
-    let mut met: HashSet<String> = HashSet::from([child.to_owned()]);
-    while path.len() <= FAR {
-        let last = &path[path.len() - 1];
-        let next = if let Some(parent) = given.get(last) {
-            Some(parent.clone())
-        } else {
-            let row = draft.seek(Entity::Episode, last).await?.map(|located| located.row);
-            row.and_then(|row| row.text("parent_id").map(str::to_owned))
-        };
-        let Some(next) = next else { break };
-        path.push(next.clone());
-        if !met.insert(next) {
-            break;
+    let (mut path, mut met) = (Vec::new(), HashSet::new());
+    let mut next = Some(child.to_owned());
+    while let Some(named) = next.take() {
+        let row = draft.seek(Entity::Episode, &named).await?.map(|located| located.row);
+        let id = row.as_ref().map_or(named, |row| row.id().to_owned());
+        if met.insert(id.clone()) && path.len() < FAR {
+            let stored = || row.and_then(|row| row.text("parent_id").filter(|id| !id.is_empty()).map(str::to_owned));
+            next = given.get(&id).cloned().or_else(stored);
         }
+        path.push(id);
     }
     Ok(path)
 }

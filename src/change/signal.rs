@@ -34,8 +34,15 @@ pub async fn add(
     let found = draft.locate(Entity::Episode, episode).await?;
     let history = history(&mut draft, source, &found).await?;
     let start = start(&history, &found.row);
-    let replay = utility::replay_signals(start, history.iter().map(|stored| stored.signal).chain([Some(signal)]));
-    let Some(step) = replay.steps.last() else { return Ok(draft.seal()) };
+    // A replay takes those without a time last.
+    let place = history.iter().take_while(|stored| stored.at().is_some()).count();
+    let mut signals: Vec<Option<Signal>> = history.iter().map(|stored| stored.signal).collect();
+    signals.insert(place, Some(signal));
+    let mut replay = utility::replay_signals(start, signals);
+    let step = replay.steps[place];
+    if place < history.len() {
+        replay.steps.remove(place);
+    }
     let mut row = Row::empty(Entity::UtilityEvent);
     row.set("id", Value::from(new_id()));
     row.set("episode_id", Value::from(episode));

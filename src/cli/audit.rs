@@ -102,6 +102,7 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
                     break;
                 }
             }
+            reader.tell_rest();
             Ok(())
         }
         Format::Csv => {
@@ -111,6 +112,7 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
                     break;
                 }
             }
+            reader.tell_rest();
             Ok(())
         }
         Format::Table => {
@@ -134,6 +136,8 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
                     "a table ends with {} rows: --format csv or jsonl prints more",
                     thousands(TABLE)
                 ));
+            } else {
+                reader.tell_rest();
             }
             Ok(())
         }
@@ -150,6 +154,13 @@ struct EntryReader<'s> {
 }
 
 impl EntryReader<'_> {
+    /// Says on standard error that older entries follow, and how to see them.
+    fn tell_rest(&self) {
+        if let Some(before) = self.before.filter(|seq| self.left == 0 && *seq > 1) {
+            output::tell(&format!("older entries follow: --before {before}, or a higher --limit"));
+        }
+    }
+
     async fn next(&mut self) -> Result<Option<Vec<ListedEntry>>, CommandFailure> {
         if self.left == 0 || self.before.is_some_and(|before| before <= 1) {
             return Ok(None);

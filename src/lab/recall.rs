@@ -1,6 +1,6 @@
 //! `recall`: what would be remembered in a situation, in order, each score taken apart.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::OnceLock;
 use std::time::Instant;
 use std::vec;
@@ -688,7 +688,8 @@ async fn recalls(
     }
     let filters = owner(request.agent.as_deref(), request.user.as_deref());
     let count = |access: Row| {
-        for id in access.list("ids") {
+        // One recall, however often it names a case.
+        for id in BTreeSet::from_iter(access.list("ids")) {
             *recalls.entry(id.to_owned()).or_default() += 1;
         }
     };

@@ -211,7 +211,8 @@ fn came(source: &BoundSource) -> Option<(&str, &BoundColumn)> {
 /// Counts the values that a change binds in a statement.
 fn values_of(mutation: &Mutation) -> usize {
     match mutation {
-        Mutation::Insert { columns, rows, .. } => columns.len() * rows.len(),
+        // The key of a row stands once more: where a stored one is left out.
+        Mutation::Insert { key, columns, rows, .. } => (columns.len() + 2 * key.len()) * rows.len(),
         // The key stands twice: where the row is left out, and where it comes back.
         Mutation::Update { key, set, .. } => 2 * key.len() + set.len(),
         Mutation::Delete(rows) => 2 * rows.by.len() * rows.keys.len(),
@@ -274,7 +275,17 @@ impl Foreseen {
     /// Takes a change; later ones stand on it.
     fn take(&mut self, mutation: &Mutation, now: &str) {
         match mutation {
-            Mutation::Insert { columns, rows, .. } => {
+            Mutation::Insert { table, key, columns, rows } => {
+                // One that somebody put back since is the same row.
+                let places: Vec<usize> =
+                    key.iter().filter_map(|name| columns.iter().position(|column| column == name)).collect();
+                if !key.is_empty() && places.len() == key.len() {
+                    let key_of =
+                        |cells: &Vec<super::stored::Cell>| places.iter().map(|at| cells[*at].at(now)).collect();
+                    let keys: Vec<Vec<FetchedValue>> = rows.iter().map(key_of).collect();
+                    self.forget(key, &keys);
+                    self.gone.push(StoredRows { table: table.clone(), by: key.clone(), keys });
+                }
                 let row = |cells: &Vec<super::stored::Cell>| {
                     columns.iter().cloned().zip(cells.iter().map(|cell| cell.at(now))).collect::<Values>()
                 };
@@ -285,9 +296,7 @@ impl Foreseen {
                 self.alter(key.clone(), set.collect());
             }
             Mutation::Delete(rows) => {
-                let holds =
-                    |row: &Values, key: &Vec<FetchedValue>| rows.by.iter().zip(key).all(|(c, v)| row.get(c) == Some(v));
-                self.new.retain(|row| !rows.keys.iter().any(|key| holds(row, key)));
+                self.forget(&rows.by, &rows.keys);
                 self.gone.push(rows.clone());
             }
             Mutation::Revise(revise) => {
@@ -297,6 +306,12 @@ impl Foreseen {
                 }
             }
         }
+    }
+
+    /// Forgets new rows by their keys.
+    fn forget(&mut self, by: &[String], keys: &[Vec<FetchedValue>]) {
+        let holds = |row: &Values, key: &Vec<FetchedValue>| by.iter().zip(key).all(|(c, v)| row.get(c) == Some(v));
+        self.new.retain(|row| !keys.iter().any(|key| holds(row, key)));
     }
 
     fn alter(&mut self, key: Key, set: Values) {

@@ -13,9 +13,9 @@ use uuid::fmt::Hyphenated;
 use super::dialect::{self, PgType};
 use super::fetched::{FetchedValue, Param, affinity, number_of};
 use crate::layout::{BoundColumn, BoundFrom, BoundOrigin, BoundSource, Derivation, Engine, StoredAs, TextPart};
-use crate::memory::ValueKind;
 use crate::memory::filter::{Filter, Operand, Operator as Op};
 use crate::memory::search::{self, Search};
+use crate::memory::{Entity, ValueKind};
 
 /// A statement under construction with its parameters.
 #[derive(Debug, Default, Clone)]
@@ -76,12 +76,29 @@ pub enum SlotTarget {
     RawOutcome,
 }
 
+/// Wanted columns, and those that tell the value of one that is not stored: a score, and whether it counts.
+fn with_tellers<'w>(source: &BoundSource, wanted: &[&'w str]) -> Vec<&'w str> {
+    let mut all = wanted.to_vec();
+    if source.entity == Entity::Feedback {
+        let lacks = |all: &[&str], name| all.contains(&name) && source.column(name).is_empty();
+        if lacks(&all, "counts") {
+            all.push("score");
+        }
+        if lacks(&all, "score") {
+            all.extend(["kind", "rating"]);
+        }
+    }
+    all
+}
+
 impl Projection {
     /// Projects the wanted canonical columns of a source; `wanted` none means all.
     #[must_use]
     pub fn new(engine: Engine, source: &BoundSource, wanted: Option<&[&str]>, preview: Option<usize>) -> Self {
         let mut projection =
             Projection { slots: Vec::new(), unparsed: false, expressions: Vec::new(), shared: Vec::new() };
+        let wanted = wanted.map(|wanted| with_tellers(source, wanted));
+        let wanted = wanted.as_deref();
         let columns = source.entity.columns();
         for (i, ways) in source.columns.iter().enumerate() {
             if wanted.is_none_or(|w| w.contains(&columns[i].name)) {

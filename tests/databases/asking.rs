@@ -498,6 +498,62 @@ fn a_word_of_an_enum_is_found_and_another_is_not_there() {
 }
 
 #[test]
+fn a_value_that_follows_from_other_rows_is_not_edited() {
+    block_on(async {
+        for world in worlds().await {
+            let desk = Desk::at(&world.target);
+            meddle(&world, "INSERT INTO agents (id, name) VALUES ('idle', 'Idle')").await;
+            let sql = "SELECT agent_id FROM episodes WHERE started_at IS NOT NULL";
+            let busy = column(&world, sql).await.into_iter().next().expect("an agent");
+            meddle(
+                &world,
+                &format!(
+                    "INSERT INTO agents (id, name) SELECT '{busy}', 'x' WHERE NOT EXISTS \
+                (SELECT 1 FROM agents WHERE id = '{busy}')"
+                ),
+            )
+            .await;
+            let moment = "last_seen=2026-03-04T05:06:07Z";
+            let words = desk.refused(&["edit", "agent", &busy, moment, "--apply", "--actor", "x"], 5);
+            assert!(words.contains("`last_seen` of this row follows from other rows too"), "{words}");
+            desk.json(&["edit", "agent", "idle", moment, "--apply", "--actor", "x", "--format", "json"]);
+            let shown = desk.json(&["show", "agent", "idle", "--format", "json"]);
+            assert!(shown.to_string().contains("2026-03-04T05:06:07"), "{shown:#}");
+        }
+    });
+}
+
+#[test]
+fn a_row_that_an_agent_put_back_is_there_once_in_the_past() {
+    block_on(async {
+        for world in worlds().await {
+            let desk = Desk::at(&world.target);
+            let gone = desk.rows(&["list", "feedback"]).into_iter().find(|row| row["created_at"].is_string());
+            let gone = gone.expect("feedback with a time");
+            let (id, episode) = (id_of(&gone), gone["episode_id"].as_str().expect("an episode"));
+            let receipt = desk.json(&["feedback", "remove", &id, "--apply", "--actor", "x", "--format", "json"]);
+            let before = (receipt["audit_seq"].as_i64().expect("a number") - 1).to_string();
+            meddle(
+                &world,
+                &format!(
+                    "INSERT INTO agent_feedback (id, episode_id, user_id, kind, created_at) VALUES ('{id}', '{episode}', \
+                     'u', 'thumbs_up', '2026-01-02T00:00:00.000000Z')"
+                ),
+            )
+            .await;
+            for again in [false, true] {
+                if again {
+                    desk.json(&["feedback", "remove", &id, "--apply", "--actor", "x", "--format", "json"]);
+                }
+                let then = desk.rows(&["list", "feedback", "--as-of", &before]);
+                let then: Vec<&Value> = then.iter().filter(|row| row["id"] == gone["id"]).collect();
+                assert_eq!(then, [&gone]);
+            }
+        }
+    });
+}
+
+#[test]
 fn the_past_is_what_it_was() {
     block_on(async {
         for world in worlds().await {

@@ -6,6 +6,7 @@ use crate::support::block_on;
 use crate::support::fixtures::{Context, Fixture, Layout, build_postgres, build_sqlite, build_sqlite_as_postgres};
 use crate::support::postgres::Database;
 use mnemoscope::demo::{self, DemoOptions};
+use mnemoscope::memory::filter::{Filter, Operand, Operator};
 use mnemoscope::memory::query::{Order, Page, PageStart, Query};
 use mnemoscope::memory::{Entity, Row, ValueKind};
 use mnemoscope::store::context::{EpisodeChain, Relatives};
@@ -388,13 +389,21 @@ fn every_order_of_a_demo_holds_each_row_once_and_those_without_a_value_last() {
                 let rows = list(&store, Query { order, limit: 50, ..Query::new(entity) }).await;
                 let values: Vec<Value> = rows.iter().map(|row| row.get(column.name).clone()).collect();
                 let (known, others) = values.split_at(values.iter().take_while(|value| !value.is_null()).count());
-                let ordered = |a: &Value, b: &Value| match (a.as_f64(), b.as_f64()) {
+                let number = |value: &Value| value.as_f64().or_else(|| value.as_bool().map(f64::from));
+                let ordered = |a: &Value, b: &Value| match (number(a), number(b)) {
                     (Some(a), Some(b)) => a <= b,
                     _ => a.as_str() <= b.as_str(),
                 };
                 let is_ordered = known.is_sorted_by(ordered) && others.iter().all(Value::is_null);
                 report.expect(format!("{entity} in the order of {}", column.name), &is_ordered, &true);
                 report.expect(format!("{entity} by {}", column.name), &(told(rows) == wanted), &true);
+                if column.kind == ValueKind::Boolean {
+                    let is_it = Filter::new(column.name, Operator::Equal, Operand::Boolean(true));
+                    let counted = Query { filters: vec![is_it], columns: Some(Vec::new()), ..all.clone() };
+                    let found = store.page(&counted).await.expect("a page").rows.len();
+                    let known = values.iter().filter(|value| value.as_bool() == Some(true)).count();
+                    report.expect(format!("{entity} where {} is true", column.name), &found, &known);
+                }
             }
         }
         assert!(report.0.is_empty(), "{:#?}", report.0);

@@ -1,6 +1,7 @@
 //! Findings about case banks: windows, repeats, bursts, references, overused cases. However many cases there are, what is
 //! known of them is put in order and asked for in order.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use super::bursts::bursts;
@@ -210,7 +211,9 @@ impl CaseBank {
     pub fn access(&mut self, row: &Row) {
         self.recalls.add([owner(row), 1]);
         let question = row.text("query").map_or(0, digest);
-        row.list("ids").into_iter().for_each(|id| self.recalled.add([digest(id), question]));
+        // One recall, however often it names a case.
+        let ids: BTreeSet<&str> = row.list("ids").into_iter().collect();
+        ids.into_iter().for_each(|id| self.recalled.add([digest(id), question]));
     }
 
     /// Policies whose bank has no case; all policies have been taken.

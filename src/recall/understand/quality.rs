@@ -96,7 +96,7 @@ impl WorkTally {
             self.decided.add(episode.started_at.as_deref(), || value);
         }
         if let Some(feedback) = episode.feedback {
-            self.feedback.add(feedback.midpoint(1.0));
+            self.feedback.add(feedback.clamp(-1.0, 1.0).midpoint(1.0));
         }
         if let Some(interventions) = episode.interventions {
             let sum = self.interventions.get_or_insert(0);

@@ -89,10 +89,10 @@ impl MemoryJudge {
         let uses = JudgedUses { memory, utility, n, low, high };
         if utility <= LOW && low * 3 >= n * 2 {
             self.mislead_total += 1;
-            hold(&mut self.mislead, uses, worse);
+            hold(&mut self.mislead, uses, |a, b| firmer(a.utility, b.utility, (a.n, b.n)));
         } else if utility >= 1.0 - LOW && high * 3 >= n * 2 {
             self.help_total += 1;
-            hold(&mut self.help, uses, |a, b| worse(b, a));
+            hold(&mut self.help, uses, |a, b| firmer(b.utility, a.utility, (a.n, b.n)));
         }
     }
 
@@ -123,8 +123,8 @@ impl MemoryJudge {
             judged: self.judged,
             mislead_total: self.mislead_total,
             help_total: self.help_total,
-            mislead: named(self.mislead, worst),
-            help: named(self.help, |a, b| worst(b, a)),
+            mislead: named(self.mislead, |a, b| firmer(a.utility, b.utility, (a.n, b.n)).then_with(|| a.id.cmp(&b.id))),
+            help: named(self.help, |a, b| firmer(b.utility, a.utility, (a.n, b.n)).then_with(|| a.id.cmp(&b.id))),
         }
     }
 }
@@ -136,14 +136,10 @@ impl JudgedUses {
     }
 }
 
-/// The order of those that mislead.
-fn worst(a: &Usefulness, b: &Usefulness) -> Ordering {
-    a.utility.total_cmp(&b.utility).then(b.n.cmp(&a.n)).then_with(|| a.id.cmp(&b.id))
-}
-
-/// The same without ids.
-fn worse(a: &JudgedUses, b: &JudgedUses) -> Ordering {
-    a.utility.total_cmp(&b.utility).then(b.n.cmp(&a.n))
+/// The order of memories by their utility, given the way round in which the lower one comes first; among equals that of more
+/// uses does.
+fn firmer(utility: f64, other: f64, (n, of_other): (usize, usize)) -> Ordering {
+    utility.total_cmp(&other).then(of_other.cmp(&n))
 }
 
 /// Holds a memory; of twice as many as are needed the last go.
@@ -198,6 +194,9 @@ mod tests {
     fn among_equals_the_ids_decide() {
         let found = judged(&[("c", &[0.0; 3]), ("a", &[0.0; 3]), ("b", &[0.0; 4])], 9);
         let ids: Vec<&str> = found.mislead.iter().map(|uses| uses.id.as_str()).collect();
+        assert_eq!(ids, ["b", "a", "c"]);
+        let found = judged(&[("c", &[1.0; 3]), ("a", &[1.0; 3]), ("b", &[1.0; 4])], 9);
+        let ids: Vec<&str> = found.help.iter().map(|uses| uses.id.as_str()).collect();
         assert_eq!(ids, ["b", "a", "c"]);
     }
 }

@@ -14,7 +14,7 @@ use crate::console::view::keys::hint_of;
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::{failure_card, halves};
 use crate::console::view::{Canvas, Drawn, words};
-use crate::memory::findings::{EarlierLook, Mute, OffendingQuote};
+use crate::memory::findings::{EarlierLook, KINDS, Mute, OffendingQuote};
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
     Card, CardTone, Look, PaneFrame, SafeText, Section, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
@@ -48,7 +48,9 @@ fn panes(body: Rect, in_examples: bool) -> (Rect, Rect) {
 fn card(cx: &Context, health: &Health) -> Card {
     match &health.failure {
         Some(failure) => failure_card(cx, failure),
-        None => Card::new(CardTone::Plain, if health.done { "Nothing was found" } else { "Looking" }),
+        None if !health.done => Card::new(CardTone::Plain, "Looking"),
+        None if health.skipped.len() >= KINDS.len() => Card::new(CardTone::Warn, "Nothing could be judged"),
+        None => Card::new(CardTone::Plain, "Nothing was found"),
     }
 }
 

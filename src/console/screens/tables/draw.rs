@@ -183,7 +183,10 @@ fn rows_card(cx: &Context, screen: &TablesScreen) -> Option<Card> {
         return Some(failure_card(cx, failure));
     }
     match (screen.rows.filled, screen.rows.page.rows.is_empty()) {
-        (false, _) => Some(Card::new(CardTone::Plain, if screen.tables.is_some() { "Reading" } else { "" })),
+        (false, _) => {
+            let awaited = screen.tables.as_ref().is_some_and(|tables| !tables.is_empty());
+            Some(Card::new(CardTone::Plain, if awaited { "Reading" } else { "" }))
+        }
         (true, true) => Some(Card::new(CardTone::Plain, "It has no rows")),
         (true, false) => None,
     }
