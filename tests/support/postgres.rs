@@ -5,17 +5,21 @@
 
 use super::block_on_aside;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use url::Url;
 
 /// Memory that the server of the tests may need, in bytes: its log of 256 MB and the databases of the tests that run.
 const ROOM: u64 = 2 << 30;
+
+/// Databases that were made once, by what they hold. The server of the tests' own is deleted with them.
+static KEPT: Mutex<BTreeMap<String, Arc<Database>>> = Mutex::new(BTreeMap::new());
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -65,6 +69,23 @@ impl Database {
             sqlx::query(AssertSqlSafe(create)).execute(&mut connect().await).await.expect("a copy of the database");
         });
         Self { name, url, has_vector: self.has_vector }
+    }
+
+    /// A copy of a database that was made before and kept by what it holds. `None` where there is none yet.
+    pub fn copy_of(what: &str) -> Option<Self> {
+        let kept = KEPT.lock().expect("nobody panics here").get(what).cloned();
+        kept.map(|kept| kept.copy())
+    }
+
+    /// Keeps this database for those that want the same, and gives a copy; on a server that others use too, nothing is kept:
+    /// nobody would delete it. Nobody may be connected to it.
+    pub fn keep_as(self, what: &str) -> Self {
+        if std::env::var_os("TEST_DATABASE_URL").is_some() {
+            return self;
+        }
+        let copy = self.copy();
+        KEPT.lock().expect("nobody panics here").insert(what.to_owned(), Arc::new(self));
+        copy
     }
 
     /// The database's address, as a user would write it.

@@ -69,16 +69,33 @@ pub async fn on_sqlite(layout: Layout) -> World {
 }
 
 pub async fn on_postgres(layout: Layout) -> Option<World> {
-    let database = Database::fresh()?;
-    build_postgres(layout, database.url()).await;
+    made_on_postgres(&format!("{layout:?}"), async |url| drop(build_postgres(layout, url).await)).await
+}
+
+/// A database with our tables on PostgreSQL, made the first time that somebody asks for what it holds, and copied after that.
+async fn made_on_postgres(what: &str, build: impl AsyncFnOnce(&str)) -> Option<World> {
+    let database = if let Some(database) = Database::copy_of(what) {
+        database
+    } else {
+        let database = Database::fresh()?;
+        build(database.url()).await;
+        let store = open(&Target::Postgres(database.url().to_owned())).await;
+        migrate::apply(&store, &author(), None).await.expect("our tables");
+        drop(store);
+        database.keep_as(what)
+    };
     let target = Target::Postgres(database.url().to_owned());
-    Some(world(target, tempfile::tempdir().expect("a folder"), Some(database)).await)
+    let store = open(&target).await;
+    Some(World { store, target, _folder: tempfile::tempdir().expect("a folder"), _database: Some(database) })
 }
 
 /// A small native database on PostgreSQL.
 pub async fn native_on_postgres() -> Option<World> {
-    let database = Database::fresh()?;
-    let mut server = PgConnection::connect(database.url()).await.expect("the server");
+    made_on_postgres("native", build_native).await
+}
+
+async fn build_native(url: &str) {
+    let mut server = PgConnection::connect(url).await.expect("the server");
     let schema = include_str!("../../assets/migrations/mnemoscope/postgres/0001_native.sql");
     // Not within the transaction that several statements at once are.
     let whole = include_str!("../../assets/migrations/mnemoscope/postgres/0003_whole_memories.sql");
@@ -101,8 +118,7 @@ pub async fn native_on_postgres() -> Option<World> {
     for sql in [schema, whole, rows] {
         sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut server).await.expect("the native schema");
     }
-    let target = Target::Postgres(database.url().to_owned());
-    Some(world(target, tempfile::tempdir().expect("a folder"), Some(database)).await)
+    server.close().await.expect("the server");
 }
 
 /// Every row of every table that is not ours, as text.
