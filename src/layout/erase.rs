@@ -216,6 +216,8 @@ pub struct Erasure {
     pub accounts: Vec<BoundAccount>,
     /// Tables that triggers keep in step with others.
     pub follows: Vec<TableKey>,
+    /// Tables that may hold what is a person's in rows that do not tell whose they are.
+    pub unowned: Vec<TableKey>,
     /// Sentences about what applications keep of a person outside of the database.
     pub elsewhere: Vec<String>,
     /// Names in a layout that the database lacks: line, key and message.
@@ -274,9 +276,13 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
     }
     let inherited = inherited_owners(&erasure.rules);
     erasure.rules.extend(inherited);
-    let follows = layout.follows.iter().filter_map(|name| catalog.table(name));
+    let keys = |names: &[String]| -> Vec<TableKey> {
+        let tables = names.iter().filter_map(|name| catalog.table(name));
+        tables.map(|table| (table.schema.clone(), table.name.clone())).collect()
+    };
+    erasure.follows.extend(keys(&layout.follows));
+    erasure.unowned.extend(keys(&layout.unowned));
     erasure.elsewhere.extend(layout.elsewhere.iter().cloned());
-    erasure.follows.extend(follows.map(|table| (table.schema.clone(), table.name.clone())));
     if let Some(account) = &layout.account {
         let mut find = RuleFinder { catalog, line: account.line, key: "account", missing: &mut erasure.missing };
         if let Some((table, name)) = find.table(&account.table)

@@ -20,6 +20,7 @@ impl Layout {
         or(&mut self.patterns, base.patterns);
         or(&mut self.handles, base.handles);
         or(&mut self.follows, base.follows);
+        or(&mut self.unowned, base.unowned);
         or(&mut self.elsewhere, base.elsewhere);
         self.folder = self.folder.or(base.folder);
         self.account = self.account.or(base.account);

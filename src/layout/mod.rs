@@ -89,6 +89,8 @@ pub struct Layout {
     pub account: Option<erase::Account>,
     /// Tables that triggers keep in step with others: erasing leaves them to those.
     pub follows: Vec<String>,
+    /// Tables that may hold what is a person's in rows that do not tell whose they are.
+    pub unowned: Vec<String>,
     /// Sentences about what its application keeps of a person outside of the database, where no erasure reaches.
     pub elsewhere: Vec<String>,
     /// Kind of rows that its agents recall, when the file says so.

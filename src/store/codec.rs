@@ -117,7 +117,7 @@ fn unparsed<'a>(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &'a 
         (StoredAs::One, _) => false,
         (_, ValueKind::List) => projection.unparsed && json::is_plain_list(&text),
         (StoredAs::Nested, ValueKind::Json) => {
-            return json::is_kept_as_text(&text).then(|| json::nested_text(&text))?.map(Cow::from);
+            return json::nested_text(&text).map(Cow::from);
         }
         (_, ValueKind::Json) => is_short() || json::is_kept_as_text(&text),
         _ => false,

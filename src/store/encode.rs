@@ -212,20 +212,17 @@ impl LocatedRow<'_> {
 
     /// Checks that what is stored alone says the value of a column, where the layout asks other rows first.
     fn check_alone(&self, column: &str) -> Result<(), String> {
-        let ways = self.source.column(column);
+        let asks = |way: &BoundColumn| matches!(&way.origin, BoundOrigin::Sql(sql) if sql.to_ascii_lowercase().contains("select"));
+        let Some(first) = self.source.column(column).iter().position(asks) else { return Ok(()) };
+        let behind = &self.source.column(column)[first..];
         let Some((name, way)) = self.way_in_use(column).or_else(|| plain_column(self.source, column)) else {
             return Ok(());
         };
-        let mut before = ways.iter().take_while(|other| *other != way);
         let (Some(stored), Some(kind)) = (self.image.get(name), self.source.entity.column(column).map(|c| c.kind))
         else {
             return Ok(());
         };
-        let asks = |way: &BoundColumn| match &way.origin {
-            BoundOrigin::Sql(sql) => sql.to_ascii_lowercase().contains("select"),
-            _ => false,
-        };
-        if !before.any(asks) {
+        if !behind.contains(way) {
             return Ok(());
         }
         let (told, shown) = (codec::value(kind, way, stored).0, self.row.get(column));

@@ -168,7 +168,7 @@ impl WriteTransaction<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn holds(&mut self) -> Result<Vec<(String, String)>, WriteError> {
-        self.store.records().check_unhidden("memory_holds").await?;
+        self.store.records().check_guards(&["memory_holds"]).await?;
         let rows = self.fetch(HOLDS, &NONE).await?;
         Ok(rows.iter().map(|row| (text(row, 0), text(row, 1))).collect())
     }

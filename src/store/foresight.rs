@@ -211,7 +211,7 @@ fn came(source: &BoundSource) -> Option<(&str, &BoundColumn)> {
 /// Counts the values that a change binds in a statement.
 fn values_of(mutation: &Mutation) -> usize {
     match mutation {
-        // The key of a row stands once more: where a stored one is left out.
+        // The key stands twice more: where a stored row is left out, and where altered rows come back.
         Mutation::Insert { key, columns, rows, .. } => (columns.len() + 2 * key.len()) * rows.len(),
         // The key stands twice: where the row is left out, and where it comes back.
         Mutation::Update { key, set, .. } => 2 * key.len() + set.len(),

@@ -343,9 +343,8 @@ impl<'a> RecordReader<'a> {
         if let Some(table) = names.iter().filter_map(known).find(|table| table.denied) {
             return Err(denied(table));
         }
-        for guard in GUARDS.iter().filter(|guard| names.contains(guard)) {
-            self.check_unhidden(guard).await?;
-        }
+        let guards: Vec<&str> = GUARDS.into_iter().filter(|guard| names.contains(guard)).collect();
+        self.check_guards(&guards).await?;
         match self.store.sessions.fetch(sql, params).await.map_err(StoreError::from) {
             // Made, or taken from us, since the database was opened.
             Err(error) if error.is_denied() => {
@@ -379,17 +378,24 @@ impl<'a> RecordReader<'a> {
         Ok(schemas.first().map(|row| TakenNames::kept_in(&text(row, 0), &seen)))
     }
 
-    /// Checks that we see every row of one of our own tables, and that there are no others.
+    /// Checks that we see every row of tables of ours that keep something from being done, and that no others do so too.
     ///
     /// # Errors
-    /// [`StoreError::Denied`] where row-level security may hide some, or the engine's refusal.
-    pub(super) async fn check_unhidden(self, table: &str) -> Result<(), StoreError> {
-        if self.store.engine() == Engine::Sqlite {
+    /// [`StoreError::Denied`] where row-level security may hide some, or there are others; or the engine's refusal.
+    pub(super) async fn check_guards(self, tables: &[&str]) -> Result<(), StoreError> {
+        if tables.is_empty() || self.store.engine() == Engine::Sqlite {
             return Ok(());
         }
         if let Some(TakenNames { reason, remedy }) = self.kept_elsewhere().await? {
             return Err(StoreError::Denied { reason, remedy });
         }
+        for table in tables {
+            self.check_unhidden(table).await?;
+        }
+        Ok(())
+    }
+
+    async fn check_unhidden(self, table: &str) -> Result<(), StoreError> {
         let sql = format!("SELECT 1 WHERE row_security_active(to_regclass('{table}')::oid)");
         let is_hidden = match self.store.refusals.ask(&self.store.sessions, ServerAbility::RowSecurity, &sql).await? {
             Some(rows) => !rows.is_empty(),

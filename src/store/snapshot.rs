@@ -453,16 +453,38 @@ impl Snapshot<'_> {
         Ok(pairs)
     }
 
-    /// Counts the rows of a table that hold NULL in every one of some columns.
+    /// Counts the rows of a table that hold NULL in every one of some columns. A row is not counted for which, by a pair of
+    /// columns, the first one's value is another row's in the second one, and that row holds something.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn count_empty(&mut self, table: &TableName, columns: &[&str]) -> Result<i64, StoreError> {
+    pub async fn count_unowned(
+        &mut self,
+        table: &TableName,
+        owners: &[&str],
+        others: &[(&str, &str)],
+    ) -> Result<i64, StoreError> {
         if self.denied.contains(table) {
             return Ok(0);
         }
-        let empty: Vec<String> = columns.iter().map(|column| format!("t.{} IS NULL", quote(column))).collect();
-        let sql = format!("SELECT count(*) FROM {} t WHERE {}", shape::qualified(table), empty.join(" AND "));
+        let from = shape::qualified(table);
+        let all = |alias: &str, test: &str, join: &str| -> String {
+            let each = owners.iter().map(|column| format!("{alias}.{} {test}", quote(column)));
+            each.collect::<Vec<_>>().join(join)
+        };
+        let owned = all("o", "IS NOT NULL", " OR ");
+        let with_others = others.iter().map(|(own, to)| {
+            let (own, to) = (quote(own), quote(to));
+            format!(
+                " AND (t.{own} IS NULL OR CAST(t.{own} AS text) NOT IN (SELECT CAST(o.{to} AS text) FROM {from} o \
+                 WHERE o.{to} IS NOT NULL AND ({owned})))"
+            )
+        });
+        let sql = format!(
+            "SELECT count(*) FROM {from} t WHERE {}{}",
+            all("t", "IS NULL", " AND "),
+            with_others.collect::<String>()
+        );
         Ok(match self.fetch(&sql, &[]).await?.first().and_then(|row| row.first()) {
             Some(FetchedValue::Integer(count)) => *count,
             _ => 0,

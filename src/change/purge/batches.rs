@@ -569,7 +569,8 @@ async fn seen_gone(
 /// Rows that may get another key in one statement.
 const TOGETHER: usize = 2_000;
 
-/// Gives keys another name, and what refers to them. On PostgreSQL those that refer to each other change at once.
+/// Gives keys another name, and what refers to them. On PostgreSQL those that refer to each other change at once, and rows
+/// that go later with them: its foreign keys are looked at after each statement.
 async fn rename(
     writer: &mut WriteTransaction<'_>,
     kept: &KeptSession,
@@ -585,6 +586,11 @@ async fn rename(
         }
         let RowUpdate { table, key, set } = update;
         writer.run(&Mutation::Update { table, key, set }).await.map_err(unchanged)?;
+    }
+    if writer.engine() == Engine::Postgres {
+        for row in &plan.along {
+            together.push(checked(writer, kept, row).await?);
+        }
     }
     if together.len() > TOGETHER {
         return Err(ChangeError::Refused(format!(

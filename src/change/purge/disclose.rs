@@ -294,35 +294,43 @@ pub fn may_be_personal(snapshot: &Snapshot<'_>, table: &TableName) -> bool {
     known_tables(snapshot.store).contains(table) || !personal_columns(snapshot, table).is_empty()
 }
 
-/// Rows whose owner columns are all empty belong to nobody that can be told.
+/// Notes rows of which nobody can tell whose they are. They lower the word only where the layout says that they may be anybody's.
 async fn ownerless(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: &Graph) -> Result<(), ChangeError> {
     let tables: BTreeSet<_> = snapshot.store.recognised().sources.iter().map(|s| name(&s.table)).collect();
     for table in tables {
-        let mut owners: Vec<&str> = Vec::new();
-        for rule in graph
-            .rules
-            .iter()
-            .filter(|r| r.action == EraseAction::Delete && r.inside.is_whole() && name(&r.table) == table)
-            // A row that goes with others of its table belongs to whom they belong.
-            .filter(|r| r.of.as_ref() != Some(&r.table))
-        {
-            if !owners.contains(&&*rule.column) {
-                owners.push(&rule.column);
-            }
-        }
-        if owners.is_empty() || graph.rules.iter().any(|r| !r.inside.is_whole() && name(&r.table) == table) {
-            continue;
-        }
-        let rows = snapshot.count_empty(&table, &owners).await?;
-        if rows > 0 {
-            plan.notes.push(agreeing(
-                rows,
-                &format!(
-                    "{{#}} {{row of|rows of}} {} {{names no|name no}} owner: the owner of {{it|them}} is unknown",
-                    table.title()
-                ),
-            ));
-        }
+        let Some(words) = unowned(snapshot, graph, &table).await? else { continue };
+        let is_anybodys = snapshot.store.recognised().erasure.unowned.iter().any(|key| name(key) == table);
+        if is_anybodys { plan.particular.push(words) } else { plan.notes.push(words) }
     }
     Ok(())
+}
+
+/// Words for the rows of a table whose owner columns are all empty, and those of the rows that they go with; none where there
+/// are no such rows.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn unowned(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    table: &TableName,
+) -> Result<Option<String>, ChangeError> {
+    let of_table = || graph.rules.iter().filter(|rule| name(&rule.table) == *table);
+    let deletes = || of_table().filter(|rule| rule.action == EraseAction::Delete && rule.inside.is_whole());
+    // A row that goes with others of its table belongs to whom they belong.
+    let (with_others, owners): (Vec<_>, Vec<_>) = deletes().partition(|rule| rule.of.as_ref() == Some(&rule.table));
+    let mut columns: Vec<&str> = owners.iter().map(|rule| &*rule.column).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    if columns.is_empty() || of_table().any(|rule| !rule.inside.is_whole()) {
+        return Ok(None);
+    }
+    let others: Vec<(&str, &str)> =
+        with_others.iter().filter_map(|rule| Some((&*rule.column, rule.to.as_deref()?))).collect();
+    let rows = snapshot.count_unowned(table, &columns, &others).await?;
+    let what = format!(
+        "{{#}} {{row of|rows of}} {} {{names no|name no}} owner: the owner of {{it|them}} is unknown",
+        table.title()
+    );
+    Ok((rows > 0).then(|| agreeing(rows, &what)))
 }

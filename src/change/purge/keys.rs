@@ -3,13 +3,14 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::column_words::place_of;
-use super::effects::{KeptRows, NewValue};
+use super::effects::{KeptRow, KeptRows, NewValue};
 use super::graph::{Graph, name};
 use super::hit::{ByteFind, Hit};
 use super::key_parts::{PersonKeyPart, parts, renamed};
 use super::mention::{self, MentionRefusals, Mentions, OUTSIDE};
 use super::search::{FoundPlaces, PersonSearch};
 use crate::change::ChangeError;
+use crate::layout::Engine;
 use crate::layout::erase::EraseAction;
 use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::shape::Comparison;
@@ -24,6 +25,8 @@ pub struct KeyReference {
     to: TableName,
     to_columns: Vec<String>,
     when: Option<String>,
+    /// The database itself sees to it that what is referred to is there.
+    is_enforced: bool,
 }
 
 /// Everything that refers to a column of another row.
@@ -35,6 +38,7 @@ pub fn references(graph: &Graph) -> Vec<KeyReference> {
         to: f.to.clone(),
         to_columns: f.to_columns.clone(),
         when: None,
+        is_enforced: true,
     });
     let mut all: Vec<KeyReference> = foreign.collect();
     for rule in graph.rules.iter().filter(|r| r.inside.is_whole() && r.action != EraseAction::Remove) {
@@ -46,6 +50,7 @@ pub fn references(graph: &Graph) -> Vec<KeyReference> {
             to: of,
             to_columns: std::iter::once(to).chain(rule.also.iter().map(|(_, to)| to.clone())).collect(),
             when: rule.when.clone(),
+            is_enforced: false,
         };
         let same = |other: &KeyReference| {
             (&other.from, &other.columns, &other.to) == (&reference.from, &reference.columns, &reference.to)
@@ -204,11 +209,17 @@ fn decided(search: &PersonSearch<'_>, part: &PersonKeyPart, text: &str) -> Menti
     if refusals.of(asked).is_some() { Mentions::Leave } else { asked }
 }
 
-/// Gives everything that refers to a key the name that the key gets, over every hop.
+/// Gives everything that refers to a key the name that the key gets, over every hop. `going` are rows that go: until they
+/// do, a foreign key asks for it of them too.
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn follow(snapshot: &mut Snapshot<'_>, graph: &Graph, updates: &mut KeptRows) -> Result<(), ChangeError> {
+pub async fn follow(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    updates: &mut KeptRows,
+    going: &mut KeptRows,
+) -> Result<(), ChangeError> {
     let references = references(graph);
     let mut work: BTreeSet<(TableName, String)> = updates.renamed().map(|(place, _)| place.clone()).collect();
     while !work.is_empty() {
@@ -217,7 +228,7 @@ pub async fn follow(snapshot: &mut Snapshot<'_>, graph: &Graph, updates: &mut Ke
             let rows: Vec<(TableName, String)> =
                 work.iter().filter(|(table, _)| *table == reference.to).cloned().collect();
             if !rows.is_empty() {
-                next.extend(of_reference(snapshot, graph, reference, &rows, updates).await?);
+                next.extend(of_reference(snapshot, graph, reference, &rows, (updates, going)).await?);
             }
         }
         work = next;
@@ -231,7 +242,7 @@ async fn of_reference(
     graph: &Graph,
     reference: &KeyReference,
     rows: &[(TableName, String)],
-    updates: &mut KeptRows,
+    (updates, going): (&mut KeptRows, &mut KeptRows),
 ) -> Result<Vec<(TableName, String)>, ChangeError> {
     let keys_of = |table: &TableName| graph.relations.keys.get(table).cloned().unwrap_or_default();
     let (parent_key, own_key) = (keys_of(&reference.to), keys_of(&reference.from));
@@ -261,26 +272,60 @@ async fn of_reference(
     let mut read = own_key.clone();
     read.extend(reference.columns.iter().cloned());
     let wanted = WantedRows { table: &reference.from, columns: &read, when: reference.when.as_deref(), subject: &[] };
-    let mut reached = Vec::new();
+    // SQLite looks at foreign keys when all is done. A row that goes is found by its key, which stays.
+    let is_held = reference.is_enforced
+        && snapshot.store.engine() == Engine::Postgres
+        && !reference.columns.iter().any(|column| own_key.contains(column));
+    let mut reached = given(graph, reference, &named, updates);
     let mut rows = Vec::new();
     let compared = compared(graph, reference);
     snapshot.each_compared(wanted, (&reference.columns, &compared), &tuples, |row| rows.push(row)).await?;
     for row in rows {
         let (key, tuple) = row.split_at(own_key.len());
-        if graph.has(&reference.from, key) {
+        let goes = graph.has(&reference.from, key);
+        if goes && !is_held {
             continue;
         }
         let Some(news) = named.get(&folded(graph, reference, tuple)) else { continue };
         for ((column, old), new) in reference.columns.iter().zip(tuple).zip(news) {
             let Some(new) = new else { continue };
-            if updates.get(&reference.from, key, column).is_none() {
-                let why = format!("{}.{column} follows the key that it refers to", reference.from.title());
+            let why = follows_key(reference, column);
+            if goes {
+                going.set(&reference.from, key, column, old, new.clone(), &why);
+            } else if updates.get(&reference.from, key, column).is_none() {
                 updates.set(&reference.from, key, column, old, new.clone(), &why);
                 reached.push((reference.from.clone(), spelled(key)));
             }
         }
     }
     Ok(reached)
+}
+
+fn follows_key(reference: &KeyReference, column: &str) -> String {
+    format!("{}.{column} follows the key that it refers to", reference.from.title())
+}
+
+/// Renames what rows are about to refer to where that gets another name. Gives these rows.
+fn given(
+    graph: &Graph,
+    reference: &KeyReference,
+    named: &HashMap<String, Vec<Option<NewValue>>>,
+    updates: &mut KeptRows,
+) -> Vec<(TableName, String)> {
+    // Of several columns no rule gives all of them.
+    let [column] = &*reference.columns else { return Vec::new() };
+    let new = |row: &KeptRow| {
+        let value = row.get(column)?.known().filter(|value| *value != FetchedValue::Null)?;
+        named.get(&folded(graph, reference, &[value]))?.first()?.clone()
+    };
+    let of_table = updates.rows.iter().filter(|((table, _), _)| *table == reference.from);
+    let renamed: Vec<_> =
+        of_table.filter_map(|(place, (key, row))| Some((place.clone(), key.clone(), new(row)?))).collect();
+    let why = follows_key(reference, column);
+    for ((table, _), key, new) in &renamed {
+        updates.replace(table, key, column, new.clone(), &why);
+    }
+    renamed.into_iter().map(|(place, ..)| place).collect()
 }
 
 fn compared(graph: &Graph, reference: &KeyReference) -> Vec<Option<Comparison>> {

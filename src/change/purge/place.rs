@@ -405,7 +405,8 @@ impl TablePlace<'_> {
         true
     }
 
-    /// Looks at what a rule leaves of a value: where that still names the person, it is a mention as any other.
+    /// Looks at what a rule leaves of a value: where that still names the person, it is a mention as any other, and where it
+    /// refers to rows that go, it loses them.
     fn rest(
         &self,
         at: &ValueSpot<'_>,
@@ -419,14 +420,27 @@ impl TablePlace<'_> {
         // A reference or a list that gets a new value is none of words.
         let is_within =
             |rule: &BoundRule| name(&rule.table) == *self.table && rule.column == *column && !rule.inside.is_whole();
-        let look = self.search.matcher.look(new, self.columns.about[at.column]);
-        if look.sightings.is_empty() || !self.search.graph.rules.iter().any(is_within) {
+        if !self.search.graph.rules.iter().any(is_within) {
             return;
         }
-        let left = ValueSpot { key: at.key, column: at.column, raw: new, look: &look, parts: &[], refers: false };
-        if let Some(without) = self.decided(&left, changeable, found) {
+        let mut left = Cow::Borrowed(new);
+        let look = self.search.matcher.look(new, self.columns.about[at.column]);
+        let spot = ValueSpot { key: at.key, column: at.column, raw: new, look: &look, parts: &[], refers: false };
+        let decided = if look.sightings.is_empty() { None } else { self.decided(&spot, changeable, found) };
+        let loses = decided.is_some();
+        if let Some(without) = decided {
+            left = Cow::Owned(without);
+        }
+        if at.refers
+            && let Some(loosened) = self.loosen(at, place, changeable, &left, found)
+        {
+            left = Cow::Owned(loosened);
+        }
+        if *left != *new {
             let why = format!("{place} named the person or rows that go, which is taken out");
-            updates.replace(self.table, at.key, &self.columns.texts[at.column].0, NewValue::Is(without), &why);
+            updates.replace(self.table, at.key, column, NewValue::Is(left.into_owned()), &why);
+        }
+        if loses {
             updates.lose(self.table, at.key);
         }
     }

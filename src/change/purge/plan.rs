@@ -114,6 +114,8 @@ pub struct PurgePlan {
     pub deletes: Vec<GoingRows>,
     /// Rows that stay and change.
     pub updates: Vec<AlteredRow>,
+    /// Rows that go, and follow a key that gets another name until they do; they are counted as rows that go.
+    pub along: Vec<AlteredRow>,
     /// The account that pseudonyms refer to, where a foreign key asks for one.
     pub nameless: Option<Nameless>,
     /// Private values of our audit trail that go.

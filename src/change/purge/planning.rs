@@ -223,9 +223,11 @@ pub async fn rest(
     let (mut updates, found, ids) = rounds(snapshot, &mut graph, &account, &search, (also, kept)).await?;
     updates.without(&graph);
     loss::refuse(snapshot, &graph.relations, &updates.losing()).await?;
-    keys::follow(snapshot, &graph, &mut updates).await?;
+    let mut going = KeptRows::new(graph.pages());
+    keys::follow(snapshot, &graph, &mut updates, &mut going).await?;
     let recomputed = recompute::all(snapshot, &graph, &found, &mut updates).await?;
     let mut plan = finished(snapshot, subject, options, &graph, updates, found, ids).await?;
+    plan.along = altered(&graph, going);
     if !recomputed {
         let words = "aggregates of rows that stay are not recomputed: tables that they are made of may not be read";
         plan.notes.push(words.to_owned());
@@ -429,11 +431,7 @@ async fn finished(
         let Some(taken) = graph.taken(&table) else { continue };
         deletes.push(taken.going(table));
     }
-    let mut altered = Vec::new();
-    for ((table, _), (key, update)) in updates.rows {
-        let by = graph.relations.keys.get(&table).cloned().unwrap_or_default();
-        altered.push(AlteredRow { key: by.into_iter().zip(key).collect(), table, update });
-    }
+    let altered = altered(graph, updates);
     let nameless = nameless(store, graph, &altered);
     let mut counts = Counts::new();
     let mut count = |table: &TableName, verb: &str, rows: usize| {
@@ -451,6 +449,7 @@ async fn finished(
         options: options.clone(),
         deletes,
         updates: altered,
+        along: Vec::new(),
         nameless,
         redacts: std::mem::take(&mut found.redacts),
         counts,
@@ -480,6 +479,14 @@ async fn finished(
     plan.plan_id = digest(&plan);
     graph.check()?;
     Ok(plan)
+}
+
+/// Rows that change, with the columns of their keys.
+fn altered(graph: &Graph, rows: KeptRows) -> Vec<AlteredRow> {
+    let by = |table: &TableName| graph.relations.keys.get(table).cloned().unwrap_or_default();
+    let row =
+        |((table, _), (key, update))| AlteredRow { key: by(&table).into_iter().zip(key).collect(), table, update };
+    rows.rows.into_iter().map(row).collect()
 }
 
 /// Returns the tables that led to each other, as far as their rows go.

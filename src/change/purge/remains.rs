@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::desk::{Desk, KeptSession};
+use super::disclose;
 use super::effects::KeptRows;
 use super::graph::Graph;
 use super::id_set::{IdSet, LostIds};
@@ -56,6 +57,11 @@ pub async fn logical(
         );
     }
     graph.tables.clear();
+    for table in erasure.unowned.iter().map(super::graph::name) {
+        if let Some(words) = disclose::unowned(&mut snapshot, &graph, &table).await? {
+            proof.find(RemainKind::Elsewhere, words);
+        }
+    }
     for (table, reason) in &relations.unread {
         proof.find(RemainKind::Unread, format!("{}: {reason}", table.title()));
     }

@@ -51,7 +51,7 @@ pub enum RemainKind {
     Untold,
     /// Cleaning that is not ours to do here.
     NotAllowed,
-    /// Rows in another database, or in a session of somebody else.
+    /// Rows in another database, or in a session of somebody else, or of which only another database says whose they are.
     Elsewhere,
     /// Handles and ids that only rows which are gone told.
     Forgotten,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{is_kept_as_text, members, unwrap_json_string};
+use super::{LONG, each_text, is_kept_as_text, members, unwrap_json_string};
 
 /// Values that are JSON strings inside JSON, read through one level of the object.
 #[must_use]
@@ -15,26 +15,36 @@ pub fn nested(value: Value) -> Value {
     }
 }
 
-/// The text of what [`nested`] gives for a text that is kept as such; none where that text is not kept, or may hold a
-/// pickle.
+/// The text of what [`nested`] gives for a long text that is kept as such; none where it is not kept, or may hold a pickle.
 #[must_use]
 pub fn nested_text(text: &str) -> Option<String> {
-    if text.contains("pickle") {
+    if text.len() < LONG || text.contains("pickle") {
         return None;
     }
-    let Some(members) = members(text) else { return Some(text.to_owned()) };
+    let Some(members) = members(text) else { return is_kept_as_text(text).then(|| text.to_owned()) };
     let mut whole = String::with_capacity(text.len());
     for (key, value) in members {
         let before = if whole.is_empty() { '{' } else { ',' };
         _ = write!(whole, "{before}{}:", Value::from(key));
-        match serde_json::from_str::<String>(value.get()) {
-            Ok(inner) if is_kept_as_text(&inner) => whole.push_str(&inner),
-            Ok(inner) => _ = write!(whole, "{}", unwrap_json_string(Value::from(inner))),
-            Err(_) => whole.push_str(value.get()),
+        let quoted = value.get();
+        // A string is as long as the whole, perhaps: it is written where it is read.
+        let is_read =
+            quoted.starts_with('"') && each_text(quoted, &mut |inner| unquote(inner.text(), &mut whole)).is_ok();
+        if !is_read {
+            whole.push_str(quoted);
         }
     }
     whole.push('}');
     is_kept_as_text(&whole).then_some(whole)
+}
+
+/// Writes a string as the JSON that it holds, or as what it is.
+fn unquote(inner: &str, whole: &mut String) {
+    if is_kept_as_text(inner) {
+        whole.push_str(inner);
+    } else {
+        _ = write!(whole, "{}", unwrap_json_string(Value::from(inner)));
+    }
 }
 
 #[cfg(test)]

@@ -611,6 +611,28 @@ fn what_hangs_on_rows_of_a_person_in_a_store_goes_or_leads_to_them_no_more() {
 }
 
 #[test]
+fn who_pinned_archived_or_invited_is_named_by_a_pseudonym() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "open-webui");
+    run(
+        &database,
+        "CREATE TABLE channel (id TEXT PRIMARY KEY, user_id TEXT, updated_by TEXT, archived_by TEXT, deleted_by TEXT); \
+         INSERT INTO channel VALUES ('h1', 'bo-22', 'ada-1', 'ada-1', 'ada-1'); \
+         CREATE TABLE channel_member (id TEXT PRIMARY KEY, user_id TEXT, invited_by TEXT); \
+         INSERT INTO channel_member VALUES ('1', 'bo-22', 'ada-1'); \
+         CREATE TABLE message (id TEXT PRIMARY KEY, user_id TEXT, pinned_by TEXT); \
+         INSERT INTO message VALUES ('m1', 'bo-22', 'ada-1')",
+    );
+    told(&database, &["migrate", "--apply"]);
+    let receipt = told(&database, &["purge", "ada-1", "--account", "erase", "--apply"]);
+    assert_eq!(receipt["status"], "verified", "{receipt:#}");
+    let now = stored(&database);
+    for table in ["channel", "channel_member", "message"] {
+        assert!(now[table].contains("bo-22") && !now[table].contains("ada-1"), "{table}: {}", now[table]);
+    }
+}
+
+#[test]
 fn what_findings_advise_on_a_store_is_not_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let hidden = "UPDATE store SET value = CAST(replace(CAST(value AS TEXT), 'tea', 'te\u{200b}a') AS BLOB)";

@@ -426,3 +426,40 @@ fn an_id_that_two_people_have_is_told_before_both_are_erased() {
         );
     }
 }
+
+#[test]
+fn a_value_that_loses_the_person_by_a_rule_loses_references_to_rows_that_go_too() {
+    let layout = format!(
+        "{TALKS}\n[[workflow_event]]\ntable = \"logs\"\n[workflow_event.columns]\nid = \"id\"\ndata = \"data\"\n\n\
+         [[erase]]\ntable = \"logs\"\ncolumn = \"data\"\npath = \"by\"\naction = \"empty\"\n"
+    );
+    let logs = "INSERT INTO talks VALUES ('talk-aaa-4711', 'ada-1', 'z');
+        CREATE TABLE logs (id integer primary key, data text);
+        INSERT INTO logs VALUES (1, '{\"by\": \"ada-1\", \"ref\": \"talk-aaa-4711\", \"said\": \"hi\"}'),
+          (2, '{\"by\": \"bo-22\", \"ref\": \"talk-aaa-4711\"}');";
+    let taught = Taught::new(&format!("{TALK_ROWS}{logs}"), &layout);
+    taught.told(&["migrate", "--apply"]);
+    let receipt = taught.told(&["purge", "ada-1", "--mentions", "redact", "--apply"]);
+    assert_eq!(receipt["status"], "verified", "{receipt:#}");
+    let left = taught.column("SELECT data FROM logs ORDER BY id");
+    assert!(left.iter().all(|data| !data.contains("4711") && !data.contains("ada-1")), "{left:?}");
+    assert!(left[0].contains("hi") && left[1].contains("bo-22"), "{left:?}");
+}
+
+#[test]
+fn rows_that_may_be_anybodys_lower_the_word_of_an_erasure() {
+    let rows = "CREATE TABLE past (id integer primary key, talk text, actor text, was text);
+        INSERT INTO past VALUES (1, 't1', 'ada-1', 'tea'), (2, 't1', NULL, 'green tea'), (3, 't9', NULL, 'mint tea'),
+          (4, NULL, NULL, 'coffee');";
+    let rules = "\n[[audit_entry]]\ntable = \"past\"\n[audit_entry.columns]\nid = \"id\"\nactor = \"actor\"\n\n\
+        [[erase]]\ntable = \"past\"\ncolumn = \"actor\"\n\n\
+        [[erase]]\ntable = \"past\"\ncolumn = \"talk\"\nof = \"past\"\nto = \"talk\"\n";
+    for (unowned, word) in [("", "verified"), ("unowned = [\"past\"]\n", "verified with disclosures")] {
+        let taught = Taught::new(&format!("{TALK_ROWS}{rows}"), &format!("{unowned}{TALKS}{rules}"));
+        taught.told(&["migrate", "--apply"]);
+        let receipt = taught.told(&["purge", "ada-1", "--apply"]);
+        assert_eq!(receipt["status"], word, "{receipt:#}");
+        assert!(receipt["disclosures"].to_string().contains("2 rows of past name no owner"), "{receipt:#}");
+        assert_eq!(taught.column("SELECT CAST(id AS TEXT) FROM past ORDER BY id"), ["3", "4"]);
+    }
+}

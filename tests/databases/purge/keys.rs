@@ -105,6 +105,32 @@ fn a_key_is_renamed_with_everything_that_refers_to_it() {
 }
 
 #[test]
+fn what_comes_to_refer_to_a_key_that_gets_another_name_follows_it() {
+    block_on(async {
+        for world in worlds().await {
+            // Between the two is an episode of the person, which refers to the key until it goes.
+            world
+                .run(
+                    "INSERT INTO episodes (id, title, agent_id, user_id, workspace_id, status, maturity_at_time, \
+                     human_intervention_count, access_count, consolidated_into) VALUES \
+                     ('plant-between', 'm', 'agent-ledger', 'user-ana', 'w', 'completed', 'student', 0, 0, 'ep:user-ana:7'), \
+                     ('plant-below', 'd', 'agent-ledger', 'user-ben', 'w', 'completed', 'student', 0, 0, 'plant-between'); \
+                     INSERT INTO episode_segments (id, episode_id, segment_type, sequence_order, content, source_type) VALUES \
+                     ('seg-of-between', 'plant-between', 'message', 1, 'nothing', 'chat')",
+                )
+                .await;
+            let broken = dangling(&world).await;
+            let (_, receipt) = purged(&world, Mentions::Redact).await;
+            assert_eq!(receipt["status"], "verified with disclosures", "one is possible: {receipt:#}");
+            let key = world.texts("SELECT id FROM episodes WHERE title = 'a'").await;
+            assert_eq!(world.texts("SELECT consolidated_into FROM episodes WHERE id = 'plant-below'").await, key);
+            assert_eq!(world.count("episodes WHERE id = 'plant-between'").await, 0);
+            assert_eq!(dangling(&world).await, broken);
+        }
+    });
+}
+
+#[test]
 fn a_decision_holds_for_a_row_whose_key_gets_another_name() {
     block_on(async {
         for world in worlds().await {
