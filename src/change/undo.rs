@@ -101,7 +101,7 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
 /// Circles of parents that the undo would close, in words.
 async fn circles(draft: &mut Draft<'_>, opened: &OpenedEntry) -> Result<Vec<String>, ChangeError> {
     let parent = |change: Change| {
-        let parent = change.before["parent_id"].as_str().map(str::to_owned);
+        let parent = change.before["parent_id"].as_str().filter(|id| !id.is_empty()).map(str::to_owned);
         Some((change.id, parent.filter(|_| change.entity == Entity::Episode.name())?))
     };
     let restored: BTreeMap<String, String> = changes(opened).into_iter().filter_map(parent).collect();

@@ -11,6 +11,7 @@ use super::context::{NO_DATABASE, Session};
 use super::demo::{self, DemoArgs};
 use super::doing::login;
 use super::failure::CommandFailure;
+use super::ink::ColourSurroundings;
 use super::log::HeldLines;
 use super::options::{Global, When};
 use crate::config::{self, Config, DatabaseProfile};
@@ -40,7 +41,7 @@ pub struct Look {
     /// Leave the mouse to the terminal.
     #[arg(long)]
     pub no_mouse: bool,
-    /// Print changes line by line instead of drawing the screen, for screen readers.
+    /// Print changes line by line instead of drawing the screen, for screen readers and where TERM is dumb.
     #[arg(long)]
     pub plain: bool,
 }
@@ -61,7 +62,7 @@ pub async fn open(session: &Session<'_>, named: Option<&str>, look: &Look) -> Re
         keys: keys(session)?,
         ascii: look.ascii || session.config.ascii,
         mouse: !(look.no_mouse || session.config.no_mouse),
-        plain: look.plain,
+        plain: look.plain || ColourSurroundings::here().dumb,
         colour: match session.global.color {
             When::Auto => None,
             When::Always => Some(true),

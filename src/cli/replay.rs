@@ -58,7 +58,8 @@ fn lines(out: &mut Vec<u8>, ranked: &RankedRow, around: &[(&str, String)]) -> io
     let row = &ranked.row;
     let text = |column: &str| row.text(column).unwrap_or("·").to_owned();
     let date = text("started_at").get(..10).unwrap_or("·").to_owned();
-    let parent = row.text("parent_id").map(|p| format!(" (continues {p})")).unwrap_or_default();
+    let parent =
+        row.text("parent_id").filter(|id| !id.is_empty()).map(|p| format!(" (continues {p})")).unwrap_or_default();
     let line = format!("{date}  {:.3}  {}  {}{parent}", ranked.score.total, row.id(), text("title"));
     writeln!(out, "{}", SafeText::new(&line))?;
     if let Some(summary) = row.text("summary") {

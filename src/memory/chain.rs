@@ -50,12 +50,12 @@ impl ChainWalk {
         self.wanted.as_deref()
     }
 
-    /// The wanted row exists and has this parent.
+    /// The wanted row exists and has this parent; an empty id is none.
     pub fn found(&mut self, parent: Option<&str>) {
         let Some(id) = self.wanted.take() else { return };
         self.seen.insert(id.clone());
         self.upwards.push(id);
-        match parent {
+        match parent.filter(|parent| !parent.is_empty()) {
             Some(parent) if self.seen.contains(parent) => self.cycle = true,
             parent => self.wanted = parent.map(str::to_owned),
         }

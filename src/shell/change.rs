@@ -14,7 +14,7 @@ use crate::console::overlays::unlock::{PendingStep, WriteState};
 use crate::console::screens::receipts::{ENTRIES, ReceiptEntry};
 use crate::console::screens::trail::{TrailFault, TrailVerdict};
 use crate::job::backfill::BackfillArguments;
-use crate::memory::{Entity, Row};
+use crate::memory::{Entity, Row, agreeing};
 use crate::recall::what_if::WhatIf;
 use crate::store::Store;
 
@@ -82,24 +82,34 @@ pub async fn look_back(store: &Store, moment: Option<Moment>) -> Result<Option<(
     found.map(Some).map_err(|error| failure("The past could not be looked at", &error))
 }
 
-/// Plans what is proposed, keeps the plan, and gives it to be shown.
+/// Plans what is proposed, keeps the plan, and gives it to be shown. Of several changes, those with nothing to do are left
+/// out: `told` gets their positions.
 pub async fn plan(
     store: &Store,
     plans: &Plans,
     ticket: Ticket,
-    proposal: Proposal,
+    mut proposal: Proposal,
     author: &Author,
+    told: impl Fn(Vec<usize>),
 ) -> Result<Box<Plan>, Refusal> {
     let wished = proposal.wished();
     let planned = match &proposal {
         Proposal::Changes(changes) => plan_each(store, changes, author).await,
         Proposal::Backfill { name, .. } => {
-            super::job::plan(store, name, plans.given()).await.map_err(|error| (proposal.title(), error))
+            let planned = super::job::plan(store, name, plans.given()).await;
+            planned.map(|plan| (plan, Vec::new())).map_err(|error| (proposal.title(), error))
         }
     };
     match planned {
-        Ok(plan) => {
-            let shown = Box::new(plan.clone());
+        Ok((plan, idle)) => {
+            let mut shown = Box::new(plan.clone());
+            if !idle.is_empty() {
+                proposal.leave_out(&idle);
+                let words = "{#} more {is|are} already so and {stays as it is|stay as they are}";
+                shown.disclosures.insert(0, agreeing(idle.len() as u64, words));
+                shown.danger = shown.danger.max(ChangeDanger::Guarded);
+                told(idle);
+            }
             plans.keep(ticket, proposal, plan);
             Ok(shown)
         }
@@ -107,28 +117,40 @@ pub async fn plan(
     }
 }
 
-/// Several plans as one to look at: what they come to together. Each is planned again when it is its turn.
-async fn plan_each(store: &Store, each: &[Operation], author: &Author) -> Result<Plan, (String, ChangeError)> {
-    let mut whole: Option<Plan> = None;
-    for operation in each {
+/// Several plans as one to look at: what they come to together, and the positions of those with nothing to do, where others
+/// have something. Each is planned again when it is its turn.
+async fn plan_each(
+    store: &Store,
+    each: &[Operation],
+    author: &Author,
+) -> Result<(Plan, Vec<usize>), (String, ChangeError)> {
+    let (mut whole, mut empty, mut idle) = (None, None, Vec::new());
+    for (position, operation) in each.iter().enumerate() {
         let plan = change::plan(store, operation, author).await.map_err(|error| (operation.title(), error))?;
+        if plan.is_empty() && plan.counts.is_empty() {
+            idle.push(position);
+            empty = empty.or(Some(plan));
+            continue;
+        }
         whole = Some(match whole {
             None => plan,
             Some(whole) => joined(whole, plan),
         });
     }
-    let nothing = || ("Nothing".to_owned(), ChangeError::Usage("nothing was asked for".to_owned()));
-    let mut whole = whole.ok_or_else(nothing)?;
-    if each.len() > 1 {
+    let Some(mut whole) = whole else {
+        let nothing = || ("Nothing".to_owned(), ChangeError::Usage("nothing was asked for".to_owned()));
+        return empty.map(|plan| (plan, Vec::new())).ok_or_else(nothing);
+    };
+    let changing = each.len() - idle.len();
+    if changing > 1 {
         whole.danger = whole.danger.max(ChangeDanger::Guarded);
         let words = format!(
-            "these are {} changes, each planned again in its turn, with an audit entry of its own: when one is refused, those \
-             before it stay and can be undone one by one",
-            each.len()
+            "these are {changing} changes, each planned again in its turn, with an audit entry of its own: when one is refused, those \
+             before it stay and can be undone one by one"
         );
         whole.disclosures.insert(0, words);
     }
-    Ok(whole)
+    Ok((whole, idle))
 }
 
 fn joined(mut whole: Plan, next: Plan) -> Plan {
@@ -228,7 +250,10 @@ pub fn failure(what: &str, error: &ChangeError) -> RequestFailure {
         ChangeError::Paused(_) => "resume it",
         ChangeError::Uncertain(_) => "look whether it was written before you do it again",
     };
-    RequestFailure::new(what, error.to_string(), remedy)
+    let message = error.to_string();
+    // Its own words may say so already.
+    let remedy = Some(remedy.to_owned()).filter(|remedy| !message.to_lowercase().contains(remedy.as_str()));
+    RequestFailure { what, message, code: None, remedy, passes: false }
 }
 
 fn lacks_trail(error: &ChangeError) -> bool {
@@ -311,5 +336,17 @@ fn entry(listed: ListedEntry) -> ReceiptEntry {
         undo_reason: facts.undo_reason,
         undo_of: facts.undo_of,
         migrations: facts.migrations,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_to_do_is_not_said_twice() {
+        let remedy = |words: &str| failure("Edit", &ChangeError::Failed(words.to_owned())).remedy;
+        assert_eq!(remedy("it gave up after 12 s. Try again when that has finished"), None);
+        assert_eq!(remedy("the disk failed").as_deref(), Some("try again"));
     }
 }

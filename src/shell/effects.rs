@@ -17,6 +17,7 @@ use super::{
 };
 use crate::change::Author;
 use crate::change::plan::past::Moment;
+use crate::console::core::request::TriedDatabase;
 use crate::console::core::{Effect, Message, Proposal, Reply, Request, RequestFailure, Ticket};
 use crate::job::backfill::BackfillArguments;
 use crate::job::plan::JobWish;
@@ -54,7 +55,9 @@ impl Worker {
 
     /// Plans something, and keeps the plan until it is applied or left.
     async fn plan(&self, store: &Store, proposal: Proposal) -> Reply {
-        Reply::Planned(change::plan(store, &self.plans, self.ticket, proposal, &self.author(None)).await)
+        let author = self.author(None);
+        let idle = |positions| self.tell(Reply::NothingToDo(positions));
+        Reply::Planned(change::plan(store, &self.plans, self.ticket, proposal, &author, idle).await)
     }
 
     /// Reports the progress of the task.
@@ -204,6 +207,8 @@ pub struct Tasks {
     running: HashMap<Ticket, JoinHandle<()>>,
     /// Stop switches of the jobs that run here, by ticket.
     jobs: HashMap<Ticket, watch::Sender<JobWish>>,
+    /// Tasks that write to the database, jobs aside; each with the number of commits that had begun before.
+    writes: HashMap<Ticket, u64>,
 }
 
 impl Tasks {
@@ -227,6 +232,7 @@ impl Tasks {
             replies,
             running: HashMap::new(),
             jobs: HashMap::new(),
+            writes: HashMap::new(),
         }
     }
 
@@ -250,6 +256,10 @@ impl Tasks {
 
     /// Starts what an effect asks for; those that concern the terminal are not for here.
     pub fn start(&mut self, effect: Effect) {
+        if let Effect::Ask(ticket, Request::Apply { .. } | Request::Migrate(_) | Request::Erase { .. }) = &effect {
+            let begun = self.worker(*ticket).store.commits_begun();
+            self.writes.insert(*ticket, begun);
+        }
         match effect {
             Effect::Ask(ticket, Request::Migrate(optional)) => self.migrate(ticket, optional),
             Effect::Ask(ticket, Request::LoadDatabases) => {
@@ -318,6 +328,7 @@ impl Tasks {
     /// Opens another database beside this one.
     fn try_database(&mut self, ticket: Ticket, name: String) {
         let (doors, place) = (self.doors.clone(), Arc::clone(&self.beside));
+        let here = self.worker(ticket).store;
         self.spawn(ticket, async move {
             let failed = |message: String| {
                 let remedy = "look at the path or the address; this database stays open";
@@ -327,8 +338,9 @@ impl Tasks {
                 let door = (doors.door)(name.clone()).await.map_err(failed)?;
                 let store = (door.open)().await.map_err(|error| failed(error.to_string()))?;
                 let location = store.location().to_owned();
+                let replaces = store.place() == here.place() && here.is_replaced();
                 *place.lock().unwrap_or_else(PoisonError::into_inner) = Some((store, door));
-                Ok(location)
+                Ok(TriedDatabase { location, replaces })
             };
             Message::Reply(ticket, Reply::Tried(tried.await))
         });
@@ -395,23 +407,53 @@ impl Tasks {
         });
     }
 
-    /// Has the jobs pause at their next checkpoint and waits for that, but not for long: what is broken off then is as
-    /// good as paused.
+    /// Closes the connections that nobody uses: others are made when they are needed.
+    pub fn reconnect(&self) {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner).close_idle();
+    }
+
+    /// Stops all tasks, jobs at their next checkpoint, and waits for that, but not for long.
+    pub async fn end(&mut self) {
+        self.close().await;
+        for (_, task) in self.running.drain().filter(|(_, task)| !task.is_finished()) {
+            task.abort();
+            let _ = tokio::time::timeout(Duration::from_secs(1), task).await;
+        }
+    }
+
+    /// Has the jobs pause at their next checkpoint, and waits for that and for the end of other writing, but not for long: a
+    /// job that is broken off then is as good as paused.
     pub async fn close(&mut self) {
         const PATIENCE: Duration = Duration::from_secs(2);
         let until = tokio::time::Instant::now() + PATIENCE;
         for wish in self.jobs.values() {
             let _ = wish.send(JobWish::Pause);
         }
-        for ticket in self.jobs.keys() {
+        for ticket in self.jobs.keys().chain(self.writes.keys()) {
             if let Some(task) = self.running.get_mut(ticket) {
                 let _ = tokio::time::timeout_at(until, task).await;
             }
         }
     }
 
+    /// Breaks off what is still writing, jobs aside: the numbers of those requests, each with whether it may have made something
+    /// final.
+    pub async fn break_off(&mut self) -> Vec<(Ticket, bool)> {
+        let mut broken = Vec::new();
+        for (ticket, before) in std::mem::take(&mut self.writes) {
+            let Some(task) = self.running.get_mut(&ticket).filter(|task| !task.is_finished()) else { continue };
+            task.abort();
+            // Nothing is made final any more once it has ended.
+            let ended = tokio::time::timeout(Duration::from_millis(200), task).await.is_ok();
+            let begun = self.worker(ticket).store.commits_begun();
+            broken.push((ticket, !ended || begun != before));
+        }
+        broken
+    }
+
     fn spawn(&mut self, ticket: Ticket, work: impl Future<Output = Message> + Send + 'static) {
         self.running.retain(|_, task| !task.is_finished());
+        self.writes.retain(|write, _| *write == ticket || self.running.contains_key(write));
         let replies = self.replies.clone();
         let task = tokio::spawn(async move {
             super::terminal::panic_if_asked("worker");

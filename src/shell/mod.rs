@@ -16,6 +16,7 @@ mod live;
 mod load;
 mod look;
 mod open;
+mod parting;
 mod recall;
 mod replay;
 mod replies;
@@ -363,7 +364,10 @@ impl<'s> Console<'s> {
                 () = frame, if self.dirty => {}
                 _ = tick.tick() => self.tick().await,
             }
-            self.drain().await;
+            // What is answered after the end is told in a line: no frame shows it any more.
+            if self.ended.is_none() {
+                self.drain().await;
+            }
         }
     }
 
@@ -407,7 +411,7 @@ impl<'s> Console<'s> {
                     self.close(here);
                 }
             }
-            SwitchStep::Opened => {
+            SwitchStep::Opened | SwitchStep::Replace => {
                 let Some((store, door)) = self.open.find_mut(from).and_then(|open| open.tasks.beside()) else {
                     return Ok(());
                 };
@@ -418,9 +422,12 @@ impl<'s> Console<'s> {
                 let door = Door { masked: door.masked || masked, ..door };
                 let (model, tasks) = made(store, door, self.doors.clone(), self.options, settings, replies);
                 self.open.add(self.newest, model, tasks);
+                if step == SwitchStep::Replace {
+                    self.replace(from, self.newest).await;
+                }
                 self.begin(self.newest).await?;
                 // Who looks at another one meanwhile is not taken away from it.
-                if from == here {
+                if from == here && step == SwitchStep::Opened {
                     self.show(self.newest).await;
                 }
             }
@@ -449,6 +456,21 @@ impl<'s> Console<'s> {
         }
     }
 
+    /// Ends a database whose file was replaced, before the one that was opened at its path is read: both keep files of the
+    /// same name beside them, and to close those drops all locks of this process on them.
+    async fn replace(&mut self, old: u64, new: u64) {
+        if self.open.here().id == old {
+            self.show(new).await;
+        }
+        if let Some(mut closed) = self.open.take(old) {
+            desk::leave(&closed.model, spell_utc(Utc::now()).as_deref());
+            closed.tasks.end().await;
+        }
+        if let Some(open) = self.open.find_mut(new) {
+            open.tasks.reconnect();
+        }
+    }
+
     /// Passes on to the database that is shown what is new in the others.
     fn pass_on(&self) {
         let (here, beside) = (self.open.here(), self.open.beside());
@@ -457,11 +479,28 @@ impl<'s> Console<'s> {
         }
     }
 
-    /// Keeps what the next session is to find, and has all jobs pause; lines to print.
-    async fn leave(self) -> Vec<String> {
+    /// Keeps what the next session is to find, has all jobs pause, and waits for what is being written, but not for long;
+    /// lines to print.
+    async fn leave(mut self) -> Vec<String> {
         let mut all = self.open.into_all();
         join_all(all.iter_mut().map(|open| open.tasks.close())).await;
-        for open in &all {
+        let mut broken = Vec::new();
+        for open in &mut all {
+            broken.push(open.tasks.break_off().await);
+        }
+        let mut answered = Vec::new();
+        while let Ok((database, message)) = self.replies.try_recv() {
+            let open = all.iter_mut().find(|open| open.id == database);
+            if let (Some(open), Message::Reply(ticket, reply)) = (open, message)
+                && let Some(words) = parting::outcome(&mut open.model, ticket, reply)
+            {
+                answered.push((database, ticket));
+                self.told.push(words);
+            }
+        }
+        for (open, broken) in all.iter().zip(broken) {
+            let unanswered = broken.into_iter().filter(|(ticket, _)| !answered.contains(&(open.id, *ticket)));
+            self.told.extend(unanswered.map(|(ticket, is_begun)| parting::broken_off(&open.model, ticket, is_begun)));
             desk::leave(&open.model, spell_utc(Utc::now()).as_deref());
         }
         self.told

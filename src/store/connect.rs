@@ -359,6 +359,7 @@ impl Store {
             secret: options.secret,
             raw_files: RawFiles::through(options.program.clone()),
             writer: Arc::default(),
+            commits: Arc::default(),
             fault: super::fault::FaultCounter::default(),
             plan_room: super::fault::PlanRoom::default(),
             sortable: super::order::SortableColumns::default(),
@@ -747,7 +748,7 @@ async fn open_postgres(words: &str, options: &OpenOptions) -> Result<OpenedConne
     server.password_command.clone_from(&options.password_command);
     let server = Arc::new(server);
     let opened = Sessions::open(Opener::Postgres(Arc::clone(&server)), options.connections).await;
-    let said = |error: &sqlx::Error| location::without_user(&explain(error), words);
+    let said = |error: &sqlx::Error| location::without_user(&words_of(error), words);
     let sessions = opened.map_err(|error| match classified(&location::shown(words), &error, said(&error)) {
         OpenError::Login { location, message, .. } => {
             let hint = server.notes.iter().fold(String::new(), |hint, note| hint + "; " + note);
@@ -786,7 +787,12 @@ async fn server_notes(
 }
 
 fn classify(location: &str, error: &sqlx::Error) -> OpenError {
-    classified(location, error, explain(error))
+    classified(location, error, words_of(error))
+}
+
+/// The words of an error that stand beside the location.
+fn words_of(error: &sqlx::Error) -> String {
+    if let sqlx::Error::Io(error) = error { server::cause_of(error) } else { explain(error) }
 }
 
 fn classified(location: &str, error: &sqlx::Error, message: String) -> OpenError {

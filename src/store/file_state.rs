@@ -106,6 +106,12 @@ impl OpenedFile {
         }
     }
 
+    /// Whether another file stands at the path now: the opened one may be closed, and this one opened instead.
+    #[must_use]
+    pub fn is_replaced(&self) -> bool {
+        file_id(&self.path).is_some_and(|now| Some(now) != self.file)
+    }
+
     /// Connections of this process write to a `-wal` file that was deleted: nobody else would ever see what they write.
     /// The last connection to close deletes it too and holds it for a moment longer, so one look is no proof.
     fn log_deleted(&self) -> Option<String> {

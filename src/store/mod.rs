@@ -211,6 +211,8 @@ pub struct Store {
     raw_files: raw_file::RawFiles,
     /// The connection that writes; all looks at one database share it.
     writer: Arc<tokio::sync::Mutex<Option<write::WriteConnection>>>,
+    /// Transactions that were to be made final.
+    commits: Arc<std::sync::atomic::AtomicU64>,
     fault: fault::FaultCounter,
     plan_room: fault::PlanRoom,
     /// Reliability of the stored order of columns.
@@ -413,6 +415,7 @@ impl Store {
             secret: self.secret,
             raw_files: self.raw_files.clone(),
             writer: Arc::clone(&self.writer),
+            commits: Arc::clone(&self.commits),
             fault: fault::FaultCounter::default(),
             plan_room: fault::PlanRoom::default(),
             sortable: SortableColumns::default(),

@@ -85,6 +85,17 @@ impl Sessions {
         self.files.iter().find_map(OpenedFile::displaced)
     }
 
+    /// Whether another file stands where one of the open ones did.
+    #[must_use]
+    pub fn is_replaced(&self) -> bool {
+        self.files.iter().any(OpenedFile::is_replaced)
+    }
+
+    /// Closes the connections that nobody uses.
+    pub fn close_idle(&self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Returns the means of opening further connections.
     pub(super) fn opener(&self) -> &Opener {
         &self.opener
@@ -189,7 +200,7 @@ impl Sessions {
         let mut taker = taker.tallied();
         match self.try_batches(sql, params, &mut taker).await {
             Err(error) if lost(&error) && !is_late(&error) && !taker.has_taken() => {
-                self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                self.close_idle();
                 self.try_batches(sql, params, &mut taker).await
             }
             outcome => outcome,

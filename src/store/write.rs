@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -284,6 +285,24 @@ impl Store {
     #[must_use]
     pub fn displaced(&self) -> Option<String> {
         self.sessions.displaced()
+    }
+
+    /// Returns the number of transactions that were to be made final since the database was opened: as long as it stays the same,
+    /// nothing was written by them.
+    #[must_use]
+    pub fn commits_begun(&self) -> u64 {
+        self.commits.load(Ordering::SeqCst)
+    }
+
+    /// Closes the connections that nobody uses; others are made when they are needed.
+    pub fn close_idle(&self) {
+        self.sessions.close_idle();
+    }
+
+    /// Whether another file stands at the path of the database since it was opened.
+    #[must_use]
+    pub fn is_replaced(&self) -> bool {
+        self.sessions.is_replaced()
     }
 
     /// Returns the reason why nothing can be written in this database, whatever the operator may do; `None` when it
@@ -595,6 +614,7 @@ impl WriteTransaction<'_> {
             Engine::Sqlite => format!("PRAGMA busy_timeout = {left}; COMMIT"),
             Engine::Postgres => "COMMIT".to_owned(),
         };
+        self.store.commits.fetch_add(1, Ordering::SeqCst);
         match self.link()?.script(&commit).await {
             Ok(()) => {
                 *self.home = self.link.take();

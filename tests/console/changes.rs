@@ -321,6 +321,36 @@ fn keys_that_come_too_early_confirm_nothing() {
 }
 
 #[test]
+fn a_plan_whose_row_is_gone_cannot_be_applied_any_more() {
+    let (mut console, _) = asked_to_remove(unlocked(160, 50));
+    console.wait();
+    console.beat();
+    console.shows("A apply");
+    console.database.rows.get_mut(&Entity::Feedback).expect("feedback").retain(|row| row.id() != "fb-1");
+    console.beat();
+    console.shows("feedback fb-1 is gone: this cannot be applied any more");
+    console.hides("A apply");
+    console.press("A");
+    assert!(!applies(&console));
+    console.press("enter");
+    console.shows("nothing was changed");
+}
+
+#[test]
+fn what_to_do_after_a_failure_is_said_once() {
+    let (mut console, _) = asked_to_remove(unlocked(160, 50));
+    console.wait();
+    console.press("A");
+    let (request, ..) = applied(&mut console);
+    let message = "another process is writing; gave up after 12 s. Try again when that has finished".to_owned();
+    let failure = RequestFailure { remedy: None, ..RequestFailure::new("Remove feedback fb-1: not done", message, "") };
+    let refused = AppliedPlan { receipts: Vec::new(), refusal: Some(Refusal::Failed(failure)) };
+    console.tell(Message::Reply(request, Reply::Applied(None, refused)));
+    console.shows("gave up after 12 s");
+    assert_eq!(console.text().to_lowercase().matches("try again").count(), 1);
+}
+
+#[test]
 fn held_keys_and_pastes_change_nothing() {
     let key = |text: &str| Key::parse(text).expect("a key");
     let (mut console, _) = asked_to_remove(unlocked(160, 50));

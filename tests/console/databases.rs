@@ -2,7 +2,7 @@
 
 use mnemoscope::console::core::context::OpenBeside;
 use mnemoscope::console::core::message::SwitchStep;
-use mnemoscope::console::core::request::KnownDatabase;
+use mnemoscope::console::core::request::{KnownDatabase, TriedDatabase};
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
 use mnemoscope::memory::Entity;
 use serde_json::json;
@@ -36,12 +36,17 @@ fn steps(console: &Console) -> Vec<SwitchStep> {
 
 /// Chooses to open a database and has that go well at a location.
 fn opens(console: &mut Console, location: &str) {
+    opens_so(console, location, false);
+}
+
+/// As [`opens`]; whether that database replaces the one that is shown.
+fn opens_so(console: &mut Console, location: &str, replaces: bool) {
     console.press("ctrl-o");
     let (ticket, _) = asked(console, |request| *request == Request::LoadDatabases);
     console.tell(Message::Reply(ticket, Reply::Databases(known())));
     console.press("'address' enter 'x.db' enter");
     let (ticket, _) = asked(console, |request| matches!(request, Request::TryDatabase(_)));
-    console.tell(Message::Reply(ticket, Reply::Tried(Ok(location.to_owned()))));
+    console.tell(Message::Reply(ticket, Reply::Tried(Ok(TriedDatabase { location: location.to_owned(), replaces }))));
 }
 
 #[test]
@@ -95,6 +100,14 @@ fn a_database_that_is_open_is_shown_and_not_opened_again() {
     console.shows("this is the database that is shown");
     opens(&mut console, "/srv/laptop.db");
     assert_eq!(steps(&console), [SwitchStep::To(1)]);
+}
+
+#[test]
+fn a_database_whose_file_was_replaced_is_opened_again_in_its_place() {
+    let mut console = Console::new(world(), 120, 30);
+    opens_so(&mut console, "memory/made-up.db", true);
+    assert_eq!(steps(&console), [SwitchStep::Replace]);
+    assert_eq!(console.model.leave().said.as_deref(), Some("opened again"));
 }
 
 #[test]

@@ -266,6 +266,19 @@ fn home(width: u16, height: u16) -> (Console, Ticket) {
 }
 
 #[test]
+fn findings_from_before_others_wrote_are_told_as_such() {
+    let (mut console, ticket) = home(180, 48);
+    found(&mut console, ticket);
+    tell(&mut console, ticket, LookNews::Done);
+    console.beat();
+    console.hides("before others wrote");
+    console.beat();
+    console.shows("found before others wrote: r looks again");
+    console.press("r");
+    console.hides("before others wrote");
+}
+
+#[test]
 fn the_first_screen_lists_the_worst_findings_and_leads_to_them() {
     for (width, height) in [(180, 48), (100, 40)] {
         let (mut console, ticket) = home(width, height);

@@ -28,6 +28,19 @@ fn a_foreign_key_is_read_as_what_it_names() {
 }
 
 #[test]
+fn a_column_to_sort_by_is_found_by_its_name_and_as_it_is_shown() {
+    for typed in ["'duration_seconds'", "'duration seconds'"] {
+        let mut console = Console::new(world(), 120, 40);
+        console.press("2 s");
+        console.press(typed);
+        console.shows("1 of 1");
+        console.press("enter");
+        let order = console.model.at::<ListScreen>().expect("a list").order.clone();
+        assert_eq!(order.map(|order| order.column), Some("duration_seconds"), "{typed}");
+    }
+}
+
+#[test]
 fn names_are_read_once_for_a_page() {
     let mut database = many(300);
     let scribe = row(Entity::Agent, &[("id", json!("agent-1")), ("name", json!("Scribe"))]);

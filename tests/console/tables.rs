@@ -56,6 +56,17 @@ fn tables_are_listed_with_their_rows_at_every_size() {
 }
 
 #[test]
+fn where_there_are_no_tables_no_rows_are_awaited() {
+    let mut console = Console::new(world(), 100, 30);
+    console.press("B");
+    let (ticket, _) = asked(&mut console, |request| *request == Request::LoadTables);
+    console.tell(Message::Reply(ticket, Reply::Tables(Ok(Vec::new()))));
+    console.shows("There are no tables here");
+    console.hides("Reading");
+    assert_eq!(console.text().matches('○').count(), 1, "one card");
+}
+
+#[test]
 fn the_growth_of_a_table_stands_below_its_rows() {
     let mut console = at_tables(Console::new(world(), 100, 30));
     console.shows("being counted");

@@ -5,7 +5,7 @@ use mnemoscope::change::operation::Operation;
 use mnemoscope::change::plan::ChangeDanger;
 use mnemoscope::change::plan::past::Moment;
 use mnemoscope::console::core::change::AppliedPlan;
-use mnemoscope::console::core::request::KnownDatabase;
+use mnemoscope::console::core::request::{KnownDatabase, TriedDatabase};
 use mnemoscope::console::core::{Effect, Message, Proposal, Reply, Request, Ticket};
 use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::console::screens::migrations::{MigrationItem, MigrationList, MigrationStanding};
@@ -303,7 +303,7 @@ fn another_database_is_gone_to() {
     task.tell(ticket, Reply::Databases(vec![known]));
     task.press("enter");
     let (ticket, _) = task.asked(|request| matches!(request, Request::TryDatabase(_)));
-    task.tell(ticket, Reply::Tried(Ok("/srv/other.db".to_owned())));
+    task.tell(ticket, Reply::Tried(Ok(TriedDatabase { location: "/srv/other.db".to_owned(), replaces: false })));
     assert!(task.console.asked.iter().any(|effect| matches!(effect, Effect::Switch(_))));
     task.took(2);
 }

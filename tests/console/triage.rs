@@ -434,6 +434,27 @@ fn a_conflict_shows_three_sides_and_can_be_planned_again() {
 }
 
 #[test]
+fn of_marked_rows_those_with_nothing_to_do_are_left_out() {
+    let mut console = unlocked(160, 50);
+    console.press("5 v*2 c d");
+    let (ticket, _) = proposed(&mut console);
+    console.tell(Message::Reply(ticket, Reply::NothingToDo(vec![0])));
+    console.tell(Message::Reply(
+        ticket,
+        Reply::Planned(Ok(Box::new(plan("feedback.remove", ChangeDanger::Guarded, &removal())))),
+    ));
+    console.wait();
+    console.shows("A apply");
+    console.hides("and 1 more");
+    console.press("y c");
+    let copied = console.asked.iter().find_map(|effect| match effect {
+        Effect::Copy(_, text) => Some(text.clone()),
+        _ => None,
+    });
+    assert!(copied.as_ref().is_some_and(|text| text.contains("fb-2") && text.lines().count() == 1), "{copied:?}");
+}
+
+#[test]
 fn marked_rows_are_changed_with_one_confirmation() {
     let mut console = unlocked(160, 50);
     console.press("5 v*2 c d");

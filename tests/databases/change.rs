@@ -546,6 +546,24 @@ fn chains_are_linked_and_unlinked_and_never_closed_to_a_circle() {
 }
 
 #[test]
+fn an_empty_parent_is_none() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let store = &world.store;
+            let ids = ids(&world, Entity::Episode).await;
+            let [root, child, other] = &ids[..3] else { panic!("{ids:?}") };
+            meddle(&world, "UPDATE episodes SET parent_id = ''").await;
+            done(&world, chain::link(store, child, root).await).await;
+            let context = store.contexts().episode(child).await.unwrap().expect("the child");
+            assert_eq!((context.chain.ids.len(), context.chain.missing_parent.as_ref()), (2, None));
+            let linked = done(&world, chain::link(store, root, other).await).await;
+            done(&world, undo::undo(store, linked.audit_seq.unwrap()).await).await;
+            assert_eq!(store.row(Entity::Episode, root).await.unwrap().unwrap().text("parent_id"), Some(""));
+        }
+    });
+}
+
+#[test]
 fn all_that_follows_an_episode_is_read_with_its_chain() {
     block_on(async {
         for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {

@@ -117,6 +117,32 @@ fn a_listener_that_never_answers_is_not_waited_for_for_ever() {
     });
 }
 
+#[test]
+fn a_server_that_is_gone_is_told_with_the_place_where_it_was() {
+    let Some(database) = Database::fresh() else { return };
+    let (host, port, user, name) = parts(database.url());
+    if !host.starts_with('/') {
+        return skipped("the tests' server has no socket here");
+    }
+    block_on(build_postgres(Layout::NousPlanned, database.url()));
+    let desk = Desk::new();
+    let socket = desk.path(&format!(".s.PGSQL.{port}"));
+    std::os::unix::fs::symlink(Path::new(&host).join(format!(".s.PGSQL.{port}")), &socket).expect("a link");
+    let words = format!("host={} port={port} user={user} dbname={name}", desk.0.path().display());
+    let error = block_on(async {
+        let store = Store::open(&Target::Postgres(words.clone()), &crate::support::options()).await.expect("opens");
+        std::fs::remove_file(&socket).expect("no link");
+        let mut link = PgConnection::connect(database.url()).await.expect("the server");
+        let ends =
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid()";
+        sqlx::query(ends).bind(&name).execute(&mut link).await.expect("ended");
+        store.page(&Query::new(Entity::Episode)).await.expect_err("no page").to_string()
+    });
+    let place = format!("no connection to {}:{port} (No such file", desk.0.path().display());
+    assert!(error.contains(&place), "{error}");
+    fails(&desk.run(&["-d", &words, "status"]), &["no connection (No such file", "is the server running"]);
+}
+
 /// Passes bytes on between a client and a server until it is armed, and from then on none that come after a message which
 /// begins with a letter: nobody hears anything, and nobody hangs up.
 fn goes_silent(url: &str, letter: u8) -> (u16, Arc<AtomicBool>) {

@@ -305,8 +305,10 @@ impl Context {
         }
     }
 
-    /// Others wrote: the state of the database is read again. What is known of it stays until then.
+    /// Others wrote: the state of the database is read again. What is known of it stays until then, and so do findings, which
+    /// are marked as older.
     pub fn renew_status(&mut self) {
+        self.health.aged = true;
         self.status_failure = None;
         if self.status.is_some() && self.status_renewal.is_wanted() {
             let ticket = self.ask_for_all(Request::Renew(Box::new(Request::LoadStatus)));

@@ -38,13 +38,15 @@ pub struct ConfirmGate {
     pub early: bool,
     /// The time that must pass before; counted again with each key that comes too early.
     pub timer: Ticket,
+    /// Reason why it can never be confirmed any more.
+    pub shut: Option<String>,
 }
 
 impl ConfirmGate {
     /// A gate of that danger; `timer` arms it when it elapses, at once when `armed`.
     #[must_use]
     pub fn new(step: ChangeDanger, word: impl Into<String>, timer: Ticket, armed: bool) -> Self {
-        ConfirmGate { step, word: word.into(), input: Input::default(), armed, early: false, timer }
+        ConfirmGate { step, word: word.into(), input: Input::default(), armed, early: false, timer, shut: None }
     }
 
     /// Handles a key at the gate and returns its effect.
@@ -54,11 +56,11 @@ impl ConfirmGate {
         }
         if self.step == ChangeDanger::Grave {
             return match key.code {
-                Code::Enter if !self.armed => GatePassage::Taken,
+                Code::Enter if !self.can_open() => GatePassage::Taken,
                 Code::Enter if self.input.text().trim() == self.word => GatePassage::Open,
                 Code::Enter => GatePassage::Taken,
                 Code::Up | Code::Down | Code::PageUp | Code::PageDown => GatePassage::Other,
-                _ if !self.armed => GatePassage::Taken,
+                _ if !self.can_open() => GatePassage::Taken,
                 _ if self.input.press(key) => GatePassage::Taken,
                 _ => GatePassage::Other,
             };
@@ -67,7 +69,7 @@ impl ConfirmGate {
             // Cancel has the focus.
             Code::Enter | Code::Char('q') if !key.ctrl && !key.alt => GatePassage::Closed,
             Code::Char(CONFIRM) if !key.ctrl && !key.alt => {
-                if self.armed {
+                if self.can_open() {
                     GatePassage::Open
                 } else {
                     GatePassage::Taken
@@ -95,16 +97,26 @@ impl ConfirmGate {
         self.step == ChangeDanger::Grave && self.word.strip_prefix(typed).is_some_and(|rest| rest.starts_with(next))
     }
 
-    /// The words for a gate that cannot be passed yet.
+    /// Whether it takes a confirmation: neither too early nor shut.
     #[must_use]
-    pub fn waiting_words(&self) -> &'static str {
-        if self.early { "too soon: press it again in a moment" } else { "can be confirmed in a moment" }
+    pub fn can_open(&self) -> bool {
+        self.armed && self.shut.is_none()
+    }
+
+    /// The words for a gate that cannot be passed now.
+    #[must_use]
+    pub fn waiting_words(&self) -> &str {
+        match &self.shut {
+            Some(why) => why,
+            None if self.early => "too soon: press it again in a moment",
+            None => "can be confirmed in a moment",
+        }
     }
 
     /// Whether confirming would do it now.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.armed && (self.step != ChangeDanger::Grave || self.input.text().trim() == self.word)
+        self.can_open() && (self.step != ChangeDanger::Grave || self.input.text().trim() == self.word)
     }
 }
 

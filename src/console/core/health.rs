@@ -26,6 +26,8 @@ pub struct Health {
     pub pending: Option<Ticket>,
     /// Reason why the look ended early.
     pub failure: Option<RequestFailure>,
+    /// Others wrote since the look began: what was found may be out of date.
+    pub aged: bool,
     /// Names of the findings that this look reported; when it is over, findings known only from an older look are
     /// dropped.
     told: BTreeSet<Name>,

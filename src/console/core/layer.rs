@@ -55,6 +55,9 @@ pub trait Layer {
     /// Takes a reply that it waits for.
     fn reply(&mut self, _ticket: Ticket, _reply: Reply, _cx: &mut Context) {}
 
+    /// Handles that others wrote to the database, or may have.
+    fn others_wrote(&mut self, _cx: &mut Context) {}
+
     /// A time that it waited for is over.
     fn elapsed(&mut self, _ticket: Ticket, _cx: &mut Context) {}
 

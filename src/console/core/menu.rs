@@ -141,8 +141,8 @@ impl Menu {
     /// The entries that match what was typed, best first; all of them in order when nothing was.
     #[must_use]
     pub fn matching(&self) -> Vec<&MenuItem> {
-        // Names are found as the settings spell them, too: `audit-trails`.
-        let text = &*self.input.text().trim().replace('-', " ");
+        // Names are found as settings and columns are spelled, too: `audit-trails`, `parent_id`.
+        let text = &*self.input.text().trim().replace(['-', '_'], " ");
         if text.is_empty() {
             return self.items.iter().collect();
         }

@@ -151,6 +151,8 @@ pub enum Message {
 pub enum SwitchStep {
     /// Show the one that was opened just now.
     Opened,
+    /// The same, in the place of the one that is shown, which is closed.
+    Replace,
     /// Show the one of that number.
     To(u64),
     /// Close the one of that number, which is not shown.

@@ -33,6 +33,14 @@ impl Proposal {
         }
     }
 
+    /// Leaves out the changes at these positions.
+    pub fn leave_out(&mut self, positions: &[usize]) {
+        if let Proposal::Changes(changes) = self {
+            let mut position = 0..;
+            changes.retain(|_| position.next().is_none_or(|position| !positions.contains(&position)));
+        }
+    }
+
     /// The change that it is; none when it is several, or a backfill.
     #[must_use]
     pub fn single(&self) -> Option<&Operation> {

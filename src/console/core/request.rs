@@ -59,6 +59,15 @@ pub struct KnownDatabase {
     pub open: String,
 }
 
+/// A database that was opened beside the one that is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TriedDatabase {
+    /// Path or URL, without a password.
+    pub location: String,
+    /// It replaces the one that is shown: another file stands at its path.
+    pub replaces: bool,
+}
+
 /// Number of rows in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowCount {
@@ -277,7 +286,7 @@ pub enum Reply {
     /// Databases that can be opened.
     Databases(Vec<KnownDatabase>),
     /// Whether a database was opened.
-    Tried(Result<String, RequestFailure>),
+    Tried(Result<TriedDatabase, RequestFailure>),
     /// Rows are shown as they were at a moment, or as they are.
     LookedBack(Result<Option<Box<AsOf>>, RequestFailure>),
     /// Rows that hold what was looked for.
@@ -308,6 +317,8 @@ pub enum Reply {
     Exported(Result<(usize, String), RequestFailure>),
     /// So many rows were written so far.
     Exporting(usize),
+    /// Positions of those proposed changes that have nothing to do: they are left out of the plan that follows.
+    NothingToDo(Vec<usize>),
     /// Plan of what was proposed.
     Planned(Result<Box<Plan>, Refusal>),
     /// A plan was applied with that reason, as far as it came.
@@ -374,6 +385,7 @@ impl Reply {
             Reply::Exporting(_)
             | Reply::News(_)
             | Reply::Unread(_)
+            | Reply::NothingToDo(_)
             | Reply::LookingAhead(_)
             | Reply::Erasing(..)
             | Reply::Recalling(_)

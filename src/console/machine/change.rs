@@ -49,7 +49,7 @@ impl Model {
         }
         let gate = self.context.gate(plan.danger, &subject);
         let reason = proposal.reason().or(self.screen().reason()).unwrap_or_default().to_owned();
-        self.show(Confirmation { proposal, plan, ticket, gate, scroll: 0, reason, copying: false, ahead: None });
+        self.show(Confirmation::of(proposal, plan, ticket, gate, reason));
     }
 
     /// A plan was confirmed.

@@ -41,6 +41,7 @@ impl Model {
             Reply::News(_) if self.context.watch.hears(ticket) => {
                 let follows = self.at_screen(Screen::others_wrote);
                 self.context.watch.is_aged |= !follows;
+                self.context.health.aged = true;
             }
             Reply::Places(result) => self.kept.take(ticket, result, &mut self.context),
             Reply::Databases(known) => self.switch.choose(&known, &mut self.context),
@@ -69,6 +70,11 @@ impl Model {
                         .context
                         .say(ToastTone::Good, format!("{} written to {path}", agreeing(rows as u64, "{#} {row|rows}"))),
                     Err(failure) => self.context.fail(failure),
+                }
+            }
+            Reply::NothingToDo(positions) => {
+                if let Some(pending) = self.context.changing.pending.as_mut().filter(|p| p.ticket == ticket) {
+                    pending.proposal.leave_out(&positions);
                 }
             }
             Reply::Planned(result) => self.planned(ticket, result),

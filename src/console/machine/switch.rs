@@ -6,7 +6,7 @@ use crate::console::core::context::{Context, LayerOpening, OpenBeside, ToastTone
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
 use crate::console::core::message::{Effect, RequestFailure, SwitchStep, Ticket};
 use crate::console::core::opened::Arrival;
-use crate::console::core::request::{KnownDatabase, Request};
+use crate::console::core::request::{KnownDatabase, Request, TriedDatabase};
 use crate::console::view::live::new_rows;
 use crate::console::view::words::age;
 
@@ -58,15 +58,19 @@ impl DatabaseSwitch {
         self.waiting = Some(cx.ask_for_all(Request::TryDatabase(name.to_owned())));
     }
 
-    /// Takes the location of a database that was opened, and shows it. Of too many, the one that was shown longest ago and
-    /// has nothing under way is closed.
-    pub(super) fn tried(&mut self, result: Result<String, RequestFailure>, cx: &mut Context) {
+    /// Takes a database that was opened, and shows it. Of too many, the one that was shown longest ago and has nothing under
+    /// way is closed.
+    pub(super) fn tried(&mut self, result: Result<TriedDatabase, RequestFailure>, cx: &mut Context) {
         self.waiting = None;
-        let location = match result {
-            Ok(location) => location,
+        let TriedDatabase { location, replaces } = match result {
+            Ok(tried) => tried,
             Err(failure) => return cx.fail(failure),
         };
         cx.toast = None;
+        if replaces {
+            self.said = Some("opened again".to_owned());
+            return cx.perform(Effect::Switch(SwitchStep::Replace));
+        }
         if location == cx.opened.location {
             return cx.say(ToastTone::Info, "this is the database that is shown");
         }

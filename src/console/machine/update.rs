@@ -130,7 +130,12 @@ impl Model {
         }
         match &reply {
             Reply::Unread(why) => self.context.unread = Some(why.clone()),
-            Reply::News(_) => self.context.unread = None,
+            Reply::News(_) => {
+                self.context.unread = None;
+                for id in self.overlays.ids() {
+                    self.at_layer(id, |overlay, cx| overlay.get_mut().others_wrote(cx));
+                }
+            }
             _ => {}
         }
         self.context.masking.inbound(&mut reply);

@@ -35,7 +35,7 @@ impl Layer for FailureLayer {
 }
 
 fn draw_failure(failure: &RequestFailure, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    // What the database does not hold is no failure, and trying again does not help.
+    // What the database does not hold is no failure, and reading again does not help.
     let is_absence = failure.is_absence();
     let (tone, frame) = if is_absence { (CardTone::Plain, None) } else { (CardTone::Bad, Some(StyleRole::Bad)) };
     let mut card =
@@ -48,7 +48,7 @@ fn draw_failure(failure: &RequestFailure, look: &Look, area: Rect, buf: &mut Buf
     }
     card = card.hint(KeyHint::new("enter", "close"));
     if !is_absence {
-        card = card.hint(KeyHint::new("r", "try again"));
+        card = card.hint(KeyHint::new("r", "read again"));
     }
     let height = card.height(68, look) + 4;
     let modal = Modal { pane: PaneFrame { tone: frame, ..PaneFrame::new("") }, width: 76, height };

@@ -122,6 +122,12 @@ impl OverlayStack {
         self.stack.iter_mut().map(|(_, overlay)| overlay)
     }
 
+    /// Numbers of all, from the bottom.
+    #[must_use]
+    pub fn ids(&self) -> Vec<u64> {
+        self.stack.iter().map(|(id, _)| *id).collect()
+    }
+
     /// The one of that number.
     pub fn find_mut(&mut self, id: u64) -> Option<&mut Overlay> {
         self.stack.iter_mut().find(|(number, _)| *number == id).map(|(_, overlay)| overlay)

@@ -73,7 +73,7 @@ impl Dialog<'_> {
         let kind = if ready { HintKind::Danger } else { HintKind::Off };
         let confirm = |key: String| KeyHint { kind, ..KeyHint::new(key, self.verb) };
         let mut hints = Vec::new();
-        if self.gate.step == ChangeDanger::Grave && !self.gate.armed {
+        if self.gate.step == ChangeDanger::Grave && !self.gate.can_open() {
             TextLine::of(self.gate.waiting_words(), StyleRole::Stale).render(question, buf, look);
             hints.push(KeyHint::new("esc", "cancel"));
         } else if self.gate.step == ChangeDanger::Grave {
@@ -88,7 +88,7 @@ impl Dialog<'_> {
             let used = cancel.render(question, buf, look);
             look.select(Rect { width: used, ..question }, buf, StyleRole::Selection);
             drawn.hits.add(Rect { width: used, ..question }, ClickTarget::Cancel);
-            // Colour alone would not tell that it cannot be confirmed yet.
+            // Colour alone would not tell that it cannot be confirmed.
             let word =
                 if ready { format!("  {CONFIRM} {}", self.verb) } else { format!("  {}", self.gate.waiting_words()) };
             let role = if ready { StyleRole::Danger } else { StyleRole::Stale };

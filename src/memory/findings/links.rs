@@ -752,6 +752,7 @@ mod tests {
             let mut story = LinkedEpisodes::new(5, space).within(room);
             for (id, agent, parent, day) in [
                 ("root", "a", None, 2),
+                ("blank", "a", Some(""), 2),
                 ("foreign", "b", Some("root"), 3),
                 ("orphan", "a", Some("nobody"), 3),
                 ("younger", "a", Some("root"), 1),

@@ -101,7 +101,7 @@ impl EpisodeMark {
             started: moment(row, "started_at"),
             ended: moment(row, "ended_at"),
             score: row.number("feedback_score").unwrap_or(f64::NAN),
-            parent: row.text("parent_id").map_or(0, digest),
+            parent: row.text("parent_id").filter(|id| !id.is_empty()).map_or(0, digest),
             agent: 0,
             // No number of rows is that of one that is out of range.
             count: i32::try_from(row.get("canvas_action_count").as_i64().unwrap_or_default()).unwrap_or(i32::MIN),

@@ -103,7 +103,7 @@ impl ServerLink {
     /// Nobody answers in time, or the server's refusal.
     pub async fn open(server: &Arc<Server>) -> Result<ServerLink, sqlx::Error> {
         // On the heap: what it takes to connect would make everything that may connect large.
-        let link = Box::pin(server.connect()).await?.0;
+        let link = Box::pin(server.connect()).await.map_err(|error| server.unreached(error))?.0;
         Ok(ServerLink { link, server: Arc::clone(server), runtime: tokio::runtime::Handle::current().id() })
     }
 

@@ -153,6 +153,17 @@ impl Server {
         Err(io::Error::other(format!("no host is the one that is meant: {}", refusals.join("; "))).into())
     }
 
+    /// An error of connecting, with the place where it was tried: the system's words alone do not name it.
+    fn unreached(&self, error: sqlx::Error) -> sqlx::Error {
+        if complaint(&error).is_some() {
+            return error;
+        }
+        let sqlx::Error::Io(cause) = error else { return error };
+        let hosts: Vec<&str> = self.hosts.iter().map(|host| host.name.as_str()).collect();
+        let place = self.choice().map_or_else(|| hosts.join(", "), str::to_owned);
+        io::Error::new(cause.kind(), NoConnection { place, cause }).into()
+    }
+
     /// Connects to a host that let us in before. A password such as a token may have run out since: it is asked for once more.
     async fn open_again(&self, host: &Host) -> Result<link::BareConnection, sqlx::Error> {
         let renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -178,6 +189,22 @@ impl Server {
         let (standby, read_only) = link.state().await?;
         Ok(role.misfit(standby, read_only).map_or(Ok(link), Err))
     }
+}
+
+/// A failure to connect to a server, or to find the one that is meant.
+#[derive(Debug, thiserror::Error)]
+#[error("no connection to {place} ({cause})")]
+struct NoConnection {
+    /// The host and port, or those that were tried.
+    place: String,
+    cause: io::Error,
+}
+
+/// The system's words about a failure to connect, without the place; those of any other error whole.
+#[must_use]
+pub fn cause_of(error: &io::Error) -> String {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<NoConnection>());
+    inner.map_or(error, |failed| &failed.cause).to_string()
 }
 
 /// Whether the next host is tried after an error of this one: it is not there, or it takes nobody in now.

@@ -8,9 +8,14 @@ use super::terminal::{Home, PROGRAM, Start, Terminal};
 
 /// The first feedback of the list, as the command line tells it.
 fn newest_feedback(home: &Home, database: &Path) -> serde_json::Value {
+    newest(home, database, "feedback")
+}
+
+/// The first row of a list.
+fn newest(home: &Home, database: &Path, entity: &str) -> serde_json::Value {
     let mut command = Command::new(PROGRAM);
     command.env_clear().envs(home.surroundings());
-    let out = command.arg("-d").arg(database).args(["list", "feedback", "--limit", "1"]).output().unwrap();
+    let out = command.arg("-d").arg(database).args(["list", entity, "--limit", "1"]).output().unwrap();
     let listed: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     listed["rows"][0].clone()
 }
@@ -63,6 +68,70 @@ fn a_feedback_row_is_edited_and_the_edit_is_taken_back() {
     assert_eq!(newest_feedback(&home, &database), before);
     terminal.press("R");
     terminal.shows("undo of 2");
+    terminal.press("q");
+}
+
+/// The console where the newest feedback is about to be removed, while another process writes.
+fn removing(home: &Home) -> (Terminal, rusqlite::Connection) {
+    let terminal = unlocked(home);
+    terminal.press("cd");
+    terminal.shows("A apply");
+    let other = rusqlite::Connection::open(home.path().join("demo.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    terminal.press("A");
+    terminal.shows("applying");
+    (terminal, other)
+}
+
+#[test]
+fn whoever_ends_the_console_during_a_change_is_told_what_became_of_it() {
+    let home = Home::new();
+    let (mut terminal, other) = removing(&home);
+    terminal.press("\x03");
+    terminal.settle();
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(terminal.ended_and_read(), 0);
+    terminal.is_given_back();
+    assert!(terminal.contents().contains(": done"), "{}", terminal.contents());
+
+    let home = Home::new();
+    let (mut terminal, _other) = removing(&home);
+    terminal.signal("TERM");
+    assert_eq!(terminal.ended_and_read(), 143);
+    terminal.is_given_back();
+    let told = String::from_utf8_lossy(&terminal.raw()).into_owned();
+    assert!(told.contains(": not done: it was still under way when the console ended"), "{told}");
+}
+
+#[test]
+fn of_marked_rows_those_that_are_already_so_are_not_counted() {
+    let home = Home::new();
+    let database = home.demo();
+    let first = newest(&home, &database, "case")["id"].as_str().unwrap().to_owned();
+    let other = rusqlite::Connection::open(&database).unwrap();
+    let set = "UPDATE agent_memory_cases SET outcome = iif(id = $1, 'success', 'failure')";
+    other.execute(set, [&first]).unwrap();
+    drop(other);
+    let terminal = unlocked_on(&home);
+    terminal.press("4");
+    terminal.shows("row 1 of");
+    terminal.press("vvv");
+    terminal.shows("3 marked");
+    terminal.press("ce");
+    terminal.shows("Edit 3 marked cases");
+    for _ in 0..20 {
+        terminal.settle();
+        if terminal.contents().contains("▌outcome") {
+            break;
+        }
+        terminal.press("\t");
+    }
+    terminal.press("success\x13");
+    terminal.shows("these are 2 changes");
+    terminal.shows("1 more is already so and stays as it is");
+    terminal.shows("A apply");
+    terminal.press("A");
+    terminal.shows("2 of 2 changes made");
     terminal.press("q");
 }
 

@@ -226,6 +226,28 @@ fn another_database_is_gone_to_and_what_was_kept_is_there_at_the_next_start() {
 }
 
 #[test]
+fn a_database_whose_file_was_replaced_is_opened_again_by_its_path() {
+    let home = Home::new();
+    let (database, copy) = (home.demo(), home.path().join("copy.db"));
+    std::fs::copy(&database, &copy).expect("a second database");
+    let other = rusqlite::Connection::open(&copy).expect("the second database");
+    other.execute_batch("UPDATE episodes SET title = 'From the other file'").expect("changed");
+    other.close().expect("closed");
+    let terminal = episodes(Start::new(&home, &["demo.db"]).sized(120, 40));
+    std::fs::rename(&copy, &database).expect("replaced");
+    terminal.shows("cannot be read");
+    terminal.press("\x0f");
+    terminal.shows("Open another database");
+    terminal.press("address\r");
+    terminal.shows("a path, a folder");
+    terminal.press("demo.db\r");
+    terminal.shows("opened again");
+    terminal.press("2");
+    terminal.shows("From the other file");
+    quit(terminal);
+}
+
+#[test]
 fn rows_that_another_process_changes_and_deletes_are_shown_as_they_are() {
     let home = Home::new();
     let other = rusqlite::Connection::open(home.demo()).expect("the database");

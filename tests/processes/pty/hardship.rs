@@ -138,18 +138,15 @@ fn a_terminal_of_sixteen_colours_gets_no_others() {
 }
 
 #[test]
-fn a_dumb_terminal_gets_no_colours_and_answers_keys() {
+fn a_dumb_terminal_gets_lines_without_sequences() {
     let home = Home::new();
     home.demo();
-    let terminal = episodes(Start::new(&home, &["demo.db"]).with("COLORTERM", "").with("TERM", "dumb"));
-    terminal.with_screen(|screen| {
-        let (rows, columns) = screen.size();
-        let (rows, columns) = (rows.get(), columns.get());
-        let coloured = |at: (u16, u16)| {
-            let cell = screen.cell(at.0, at.1);
-            cell.is_some_and(|cell| cell.fgcolor() != vt100::Color::Default || cell.bgcolor() != vt100::Color::Default)
-        };
-        assert!(!(0..rows).any(|row| (0..columns).any(|column| coloured((row, column)))));
-    });
-    quit(terminal);
+    let mut terminal = Start::new(&home, &["demo.db"]).with("COLORTERM", "").with("TERM", "dumb").run();
+    terminal.shows("newest episodes");
+    terminal.press("2");
+    terminal.shows("selected: ");
+    terminal.press("q");
+    assert_eq!(terminal.ended_and_read(), 0);
+    let raw = terminal.raw();
+    assert!(!raw.contains(&0x1b), "{}", String::from_utf8_lossy(&raw));
 }

@@ -2,19 +2,26 @@
 
 pub(in crate::console) mod draw;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::change::plan::Plan;
 use crate::console::core::context::{ConfirmedPlan, Context, LayerOpening, ScreenAction, ToastTone};
 use crate::console::core::gate::{ConfirmGate, GatePassage};
 use crate::console::core::key::{Code, Key};
 use crate::console::core::layer::{Layer, LayerStep, scroll_key, scrolled};
+use crate::console::core::live::Renewal;
 use crate::console::core::menu::Purpose;
-use crate::console::core::message::{Effect, Ticket};
+use crate::console::core::message::{Effect, RequestFailure, Ticket};
 use crate::console::core::proposal::Proposal;
-use crate::console::core::request::Reply;
+use crate::console::core::request::{Related, Relation, Reply, Request};
 use crate::console::core::twin::change_line;
 use crate::console::core::what_if::RecallAhead;
 use crate::console::view::Canvas;
 use crate::console::view::what_if::LONGER;
+use crate::memory::{Entity, agreeing};
+
+/// Rows of a plan of which it is looked whether they are still there.
+const LOOKED_AT: usize = 500;
 
 /// A plan that waits for a yes.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,18 +43,61 @@ pub struct Confirmation {
     pub copying: bool,
     /// Expected changes of recall; `None` when recall cannot change.
     pub ahead: Option<RecallAhead>,
+    /// Whether the rows that it changes are still there is looked at again when others wrote.
+    rows: Renewal,
 }
 
 impl Confirmation {
+    /// A plan that waits at a gate, with the reason that was given so far.
+    #[must_use]
+    pub fn of(proposal: Proposal, plan: Plan, ticket: Ticket, gate: ConfirmGate, reason: String) -> Self {
+        let (ahead, rows) = (None, Renewal::default());
+        Confirmation { proposal, plan, ticket, gate, scroll: 0, reason, copying: false, ahead, rows }
+    }
+
+    /// The rows that the changes found, by their entity. A backfill takes the rows that it finds when it runs.
+    fn rows_found(&self) -> Vec<(String, Relation)> {
+        let mut found: BTreeMap<Entity, BTreeSet<String>> = BTreeMap::new();
+        let changes = if self.proposal.changes().is_empty() { &[][..] } else { &self.plan.changes };
+        for change in changes.iter().filter(|change| !change.before.is_null()).take(LOOKED_AT) {
+            if let Some(entity) = Entity::parse(&change.entity).filter(|entity| entity.column("id").is_some()) {
+                found.entry(entity).or_default().insert(change.id.clone());
+            }
+        }
+        let ids = |(entity, ids): (Entity, BTreeSet<String>)| Relation::Ids(entity, ids.into_iter().collect());
+        found.into_iter().map(|found| (found.0.title(), ids(found))).collect()
+    }
+
+    /// Shuts the gate where rows that would be changed are gone.
+    fn take_rows(&mut self, found: Result<Vec<Related>, RequestFailure>, cx: &mut Context) {
+        let groups = found.unwrap_or_default();
+        let gone: Vec<(&str, &String)> =
+            groups.iter().flat_map(|group| group.dangling.iter().map(|id| (group.title.as_str(), id))).collect();
+        self.gate.shut = match &gone[..] {
+            [] => None,
+            [(title, id)] if !cx.masking.is_on() => {
+                Some(format!("{title} {id} is gone: this cannot be applied any more"))
+            }
+            more => {
+                let rows = agreeing(more.len() as u64, "{#} {row of this plan is|rows of this plan are} gone");
+                Some(format!("{rows}: it cannot be applied any more"))
+            }
+        };
+        if self.rows.is_due() {
+            self.others_wrote(cx);
+        }
+    }
+
     fn look_longer(&mut self, cx: &mut Context) {
         if let Some(ahead) = &mut self.ahead {
             ahead.look_longer(cx);
         }
     }
 
-    /// Nobody waits for the look at recall any more.
+    /// Nobody waits for the look at recall, or at the rows, any more.
     fn stop_looking(&mut self, cx: &mut Context) {
-        cx.cancel(self.ahead.as_mut().and_then(|ahead| ahead.waiting.take()));
+        let ahead = self.ahead.as_mut().and_then(|ahead| ahead.waiting.take());
+        cx.cancel(ahead.into_iter().chain(self.rows.release()));
     }
 
     fn confirmed(&mut self, cx: &mut Context) {
@@ -116,9 +166,23 @@ impl Layer for Confirmation {
         Some(&mut self.gate)
     }
 
+    fn others_wrote(&mut self, cx: &mut Context) {
+        let rows = self.rows_found();
+        if !rows.is_empty() && self.rows.is_wanted() {
+            let ticket = cx.renew(Request::LoadRelated(rows));
+            self.rows.begin(ticket);
+        }
+    }
+
     fn reply(&mut self, ticket: Ticket, reply: Reply, cx: &mut Context) {
-        if let Some(ahead) = &mut self.ahead {
-            ahead.take(ticket, reply, cx);
+        match (reply, &mut self.ahead) {
+            (Reply::Related(found), _) => {
+                if self.rows.end(ticket) {
+                    self.take_rows(found, cx);
+                }
+            }
+            (reply, Some(ahead)) => ahead.take(ticket, reply, cx),
+            (_, None) => {}
         }
     }
 

@@ -169,6 +169,9 @@ fn needs(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
     if cx.health.more() > 0 {
         told.push(format!("{} more kinds of findings: F", cx.health.more()).into());
     }
+    if cx.health.aged && !cx.health.found.is_empty() {
+        told.push("found before others wrote: r looks again".into());
+    }
     if looking || !cx.health.left.is_empty() || cx.health.failure.is_some() {
         told.push(crate::console::view::health::progress(&cx.health));
     }

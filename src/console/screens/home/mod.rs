@@ -385,7 +385,7 @@ fn of_finding(finding: &Finding, count: u64, cx: &Context) -> NeededStep {
         more: cx.health.may_grow(finding.kind),
         text: format!("{word}: {what}"),
         note: String::new(),
-        role,
+        role: if cx.health.aged { StyleRole::Stale } else { role },
         to: Destination::Finding(finding.kind, finding.entity),
     }
 }

@@ -96,6 +96,10 @@ fn draw_rows(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf: 
     let pane = PaneFrame { focused: screen.in_rows, note, ..PaneFrame::new(SafeText::limited(&title, 60)) };
     let inside = pane.render(area, buf, look);
     drawn.hits.add(inside, ClickTarget::Detail);
+    if screen.current().is_none() {
+        // The list says why.
+        return;
+    }
     if let Some(card) = rows_card(cx, screen) {
         return card.render(inside, buf, look);
     }
@@ -183,10 +187,7 @@ fn rows_card(cx: &Context, screen: &TablesScreen) -> Option<Card> {
         return Some(failure_card(cx, failure));
     }
     match (screen.rows.filled, screen.rows.page.rows.is_empty()) {
-        (false, _) => {
-            let awaited = screen.tables.as_ref().is_some_and(|tables| !tables.is_empty());
-            Some(Card::new(CardTone::Plain, if awaited { "Reading" } else { "" }))
-        }
+        (false, _) => Some(Card::new(CardTone::Plain, "Reading")),
         (true, true) => Some(Card::new(CardTone::Plain, "It has no rows")),
         (true, false) => None,
     }
