@@ -9,10 +9,12 @@ use super::import::message_hash;
 use super::operation::{FeedbackFields, set_by};
 use super::plan::{ChangeDanger, Plan};
 use super::profile::check_window;
+use super::purge::graph;
 use super::record::canonical_row;
 use super::reward::trail;
 use super::{ChangeError, batch, feedback, new_id, policy};
-use crate::layout::{BoundSource, StoredAs};
+use crate::layout::erase::{BoundRule, EraseAction};
+use crate::layout::{BoundSource, Codec, StoredAs};
 use crate::memory::text_check::TextOddities;
 use crate::memory::{Entity, Row, text_check, time};
 use crate::recall::keyword;
@@ -20,7 +22,7 @@ use crate::store::Store;
 use crate::store::embedding::VectorShelf;
 use crate::store::encode::{GivenValue, LocatedRow, keeps_whole, key_columns, plain_column, table_of, touched};
 use crate::store::fetched::FetchedValue;
-use crate::store::shape::TableShape;
+use crate::store::shape::{ColumnReference, TableShape};
 use crate::store::stored::{Cell, Mutation, StoredRows};
 
 /// Status of a memory that another one has taken the place of.
@@ -85,23 +87,57 @@ pub async fn edit(
     Ok(draft.seal())
 }
 
-/// Checks that no column is set by which rows of others refer to this one: the engine would change them along, or they would
-/// refer to nothing.
+/// Checks that no column changes by which other rows refer to this one, by a foreign key or as the layout says: the engine
+/// would change them along, or they would refer to nothing.
 async fn check_unreferred(store: &Store, found: &LocatedRow<'_>, update: &Mutation) -> Result<(), ChangeError> {
     let Mutation::Update { table, set, .. } = update else { return Ok(()) };
-    let is_set = |column: &str| set.iter().any(|(name, _)| name.eq_ignore_ascii_case(column));
+    let changes = |column: &str| {
+        let old = found.image.get(column)?;
+        let is_it = |(name, cell): &(String, Cell)| name.eq_ignore_ascii_case(column) && *cell != Cell::Is(old.clone());
+        set.iter().any(is_it).then_some(old)
+    };
+    let refused = |reference: &ColumnReference| {
+        Err(ChangeError::Refused(format!(
+            "{}.{} would change, and rows of {} name this row by it (`{}`): it is not edited",
+            table.title(),
+            reference.to,
+            reference.from.title(),
+            reference.column
+        )))
+    };
     for (reference, _) in store.shapes().key_references(table).await? {
-        let Some(value) = found.image.get(&reference.to).filter(|_| is_set(&reference.to)) else { continue };
+        let Some(value) = changes(&reference.to) else { continue };
         if store.shapes().is_referred(&reference, value).await? {
-            return Err(ChangeError::Refused(format!(
-                "{}.{} is what rows of {} name this row by: it is not edited",
-                table.title(),
-                reference.to,
-                reference.from.title()
-            )));
+            return refused(&reference);
+        }
+    }
+    let of_table = |rule: &&BoundRule| rule.of.as_ref().is_some_and(|of| graph::name(of) == *table);
+    for rule in store.recognised().erasure.rules.iter().filter(of_table) {
+        let Some((to, value)) = rule.to.as_ref().and_then(|to| Some((to, changes(to)?))) else { continue };
+        let (from, column) = (graph::name(&rule.table), rule.column.clone());
+        let reference = ColumnReference { from, column, to: to.clone() };
+        let names = if rule.inside.is_whole() && rule.action != EraseAction::Remove {
+            store.shapes().is_referred(&reference, value).await?
+        } else {
+            is_within(store, rule, value).await?
+        };
+        if names {
+            return refused(&reference);
         }
     }
     Ok(())
+}
+
+/// Whether a value stands within the column of a rule: in a list, unless the rule says where.
+async fn is_within(store: &Store, rule: &BoundRule, value: &FetchedValue) -> Result<bool, ChangeError> {
+    let mut rule = rule.clone();
+    if rule.inside.is_whole() {
+        rule.inside.decode.push(Codec::Json);
+    }
+    match graph::as_text(value) {
+        Some(text) => graph::is_at_path(&mut store.snapshot().await?, &rule, &text).await,
+        None => Ok(false),
+    }
 }
 
 /// Checks that the row of which another one becomes a part is there, and belongs to the same person and agent.

@@ -375,8 +375,9 @@ fn words_of_application(layout: &Layout) -> Vec<String> {
 /// The part that holds the owner: the one that the layout reads, else the first that may be an id.
 fn place_of_owner(layout: &Layout, inside: &Inside) -> OwnerPlace {
     let read = owner_columns(layout).find(|way| way.inside.by == inside.by);
-    let part = read.map_or(TextPart::At(0), |way| way.inside.part.clone());
-    OwnerPlace { inside: Inside { part, ..inside.clone() }, is_read: read.is_some() }
+    let (part, after) =
+        read.map_or((TextPart::At(0), Vec::new()), |way| (way.inside.part.clone(), way.inside.after.clone()));
+    OwnerPlace { inside: Inside { part, after, ..inside.clone() }, is_read: read.is_some() }
 }
 
 /// Owner rules of rows that refer to others by the column that names the owner: they name the owner themselves, also when

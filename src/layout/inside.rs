@@ -72,6 +72,8 @@ pub struct Inside {
     pub part: TextPart,
     /// Parts that do not count.
     pub except: Vec<String>,
+    /// Words: where a part that counts follows one of them, it holds the value, and its place is not asked.
+    pub after: Vec<String>,
 }
 
 impl Inside {
@@ -97,10 +99,18 @@ impl Inside {
     #[must_use]
     pub fn parts<'t>(&self, text: &'t str) -> Vec<&'t str> {
         let Some(by) = &self.by else { return vec![text] };
-        let mut parts = text.split(by.as_str()).filter(|part| !self.except.iter().any(|other| other == part));
+        let counts = |part: &&str| !self.except.iter().any(|other| other == part);
+        let all = || text.split(by.as_str());
+        let mut parts = all().filter(counts);
         match &self.part {
             TextPart::Any => parts.filter(|part| !part.is_empty()).collect(),
-            TextPart::At(place) => parts.nth(*place).into_iter().collect(),
+            TextPart::At(place) => {
+                let follows = |(word, part): &(&str, &str)| {
+                    self.after.iter().any(|known| known == word) && !part.is_empty() && counts(part)
+                };
+                let after = all().zip(all().skip(1)).find(follows).map(|(_, part)| part);
+                after.or_else(|| parts.nth(*place)).into_iter().collect()
+            }
             TextPart::After(start) => parts.find_map(|part| part.strip_prefix(start.as_str())).into_iter().collect(),
         }
     }
@@ -118,6 +128,10 @@ mod tests {
             except: except.iter().map(|e| (*e).to_owned()).collect(),
             ..Inside::default()
         };
+        let after = Inside { after: vec!["users".to_owned()], ..inside(".", TextPart::At(0), &["users", "profile"]) };
+        assert_eq!(after.parts("org.acme.users.hiro.prefs"), ["hiro"]);
+        assert_eq!(after.parts("org.users"), ["org"]);
+        assert_eq!(after.parts("users.profile.hiro"), ["hiro"]);
         let person = inside(".", TextPart::At(0), &["memories", "langmem", "profile"]);
         assert_eq!(person.parts("memories.hiro-t.s1"), ["hiro-t"]);
         assert_eq!(person.parts("hiro.profile"), ["hiro"]);

@@ -81,8 +81,8 @@ const SOURCE_KEYS: &[&str] = &[
     "uniform_times",
 ];
 const COLUMN_KEYS: &[&str] = &[
-    "column", "columns", "fields", "sql", "value", "decode", "path", "by", "part", "except", "map", "stored", "lookup",
-    "requires", "forbids", "optional",
+    "column", "columns", "fields", "sql", "value", "decode", "path", "by", "part", "except", "after", "map", "stored",
+    "lookup", "requires", "forbids", "optional",
 ];
 
 /// Reads the text of a layout file.

@@ -48,11 +48,11 @@ impl Write {
     }
 }
 
-/// A second place of a canonical column's text: an edit of the one is an edit of the other.
+/// A second place of what canonical columns say: an edit of the one is an edit of the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredCopy {
-    /// The canonical column.
-    pub of: String,
+    /// The canonical columns: of several, the copy is a digest of all that they store.
+    pub of: Vec<String>,
     /// The stored column that holds the copy.
     pub column: String,
     /// Place of the copy within that column's value.
@@ -61,7 +61,7 @@ pub struct StoredCopy {
     pub form: CopyForm,
 }
 
-/// Form in which a copy of a text is stored.
+/// Form in which a copy of a text or of a time is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CopyForm {
     /// The text.
@@ -75,6 +75,12 @@ pub enum CopyForm {
     Sha256,
     /// The same of nothing but its small letters a to z and digits, capitals made small.
     Sha256Letters,
+    /// The same of the text in small letters, without white space around it.
+    Sha256Trimmed,
+    /// The first 16 digits of the SHA-256 digest.
+    Sha256Short,
+    /// The time in another spelling.
+    Time(TimeSpelling),
 }
 
 impl CopyForm {
@@ -85,19 +91,29 @@ impl CopyForm {
         ("md5", CopyForm::Md5),
         ("sha256", CopyForm::Sha256),
         ("sha256-letters", CopyForm::Sha256Letters),
+        ("sha256-trimmed", CopyForm::Sha256Trimmed),
+        ("sha256-16", CopyForm::Sha256Short),
+        ("iso-seconds", CopyForm::Time(TimeSpelling::Seconds)),
+        ("iso-millis", CopyForm::Time(TimeSpelling::Millis)),
     ];
 
     /// Whether the copy does not show the text.
     #[must_use]
     pub fn is_digest(self) -> bool {
-        matches!(self, CopyForm::Md5 | CopyForm::Sha256 | CopyForm::Sha256Letters)
+        !matches!(self, CopyForm::Same | CopyForm::Lower | CopyForm::Time(_))
+    }
+
+    /// The spelling of a time; `None` for the copy of a text.
+    #[must_use]
+    pub fn spelling(self) -> Option<TimeSpelling> {
+        if let CopyForm::Time(spelling) = self { Some(spelling) } else { None }
     }
 
     /// The copy of a text.
     #[must_use]
     pub fn of(self, text: &str) -> String {
         match self {
-            CopyForm::Same => text.to_owned(),
+            CopyForm::Same | CopyForm::Time(_) => text.to_owned(),
             CopyForm::Lower => text.to_lowercase(),
             CopyForm::Md5 => hex::encode(Md5::digest(text.as_bytes())),
             CopyForm::Sha256 => hex::encode(Sha256::digest(text.as_bytes())),
@@ -105,6 +121,12 @@ impl CopyForm {
                 let mut plain = text.to_lowercase();
                 plain.retain(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit());
                 CopyForm::Sha256.of(&plain)
+            }
+            CopyForm::Sha256Trimmed => CopyForm::Sha256.of(&text.trim().to_lowercase()),
+            CopyForm::Sha256Short => {
+                let mut digits = CopyForm::Sha256.of(text);
+                digits.truncate(16);
+                digits
             }
         }
     }
@@ -153,6 +175,10 @@ pub enum TimeSpelling {
     Naive,
     /// `2026-02-04T10:00:00.000000+00:00`
     Offset,
+    /// `2026-02-04T10:00:00Z`
+    Seconds,
+    /// `2026-02-04T10:00:00.000Z`
+    Millis,
     /// Seconds since 1970, whole.
     Epoch,
     /// Milliseconds since 1970.

@@ -137,9 +137,9 @@ impl LocatedRow<'_> {
                 set.extend(cells);
             }
         }
-        for (name, new) in copies(self.source, shape, values, |name| current(&set, &self.image, name).clone(), false)? {
+        for (name, cell) in copies(self.source, shape, values, (&set, &self.image), false)? {
             set.retain(|(known, _)| *known != name);
-            set.push((name, Cell::Is(new)));
+            set.push((name, cell));
         }
         for (name, cell) in &mut set {
             if *cell == Cell::Is(FetchedValue::Null) && shape.column(name).is_some_and(|c| c.required) {
@@ -338,31 +338,57 @@ pub fn keep_others(image: &Image, texts: &Value, cells: &mut [(String, Cell)]) {
     }
 }
 
-/// The stored copies of canonical values that are written, each with its column. Of a copy within a value that is there, one
-/// that is missing stays missing; a new row gets all.
+/// The stored copies of canonical values that are written, each with its column, given what is `set` of a row that is or
+/// was `there`. Of a copy within a value that is there, one that is missing stays missing; a new row gets all.
 fn copies(
     source: &BoundSource,
     shape: &TableShape,
     values: &[(&str, impl Borrow<GivenValue>)],
-    current: impl Fn(&str) -> FetchedValue,
+    (set, there): (&[(String, Cell)], &Image),
     new: bool,
-) -> Result<Vec<(String, FetchedValue)>, String> {
+) -> Result<Vec<(String, Cell)>, String> {
     let Some(write) = &source.write else { return Ok(Vec::new()) };
-    let mut made: Vec<(String, FetchedValue)> = Vec::new();
+    let mut made: Vec<(String, Cell)> = Vec::new();
     for copy in write.copies.iter().filter(|copy| shape.column(&copy.column).is_some()) {
-        let given = values.iter().find(|(column, _)| *column == copy.of).map(|(_, value)| value.borrow());
-        let Some(GivenValue::Is(Value::String(text))) = given else { continue };
-        let known = made.iter().find(|(name, _)| *name == copy.column).map(|(_, raw)| raw.clone());
-        let old = known.unwrap_or_else(|| current(&copy.column));
-        if !new && !copy.inside.is_whole() && within::found(&old, &copy.inside).0.is_none() {
+        let Some(given) = values.iter().find(|(column, _)| copy.of.iter().any(|of| of == column)) else { continue };
+        let given: &GivenValue = given.1.borrow();
+        let text = match (copy.form.spelling(), given) {
+            (Some(spelling), time) => {
+                made.extend(time_cell(spelling, time).map(|cell| (copy.column.clone(), cell)));
+                continue;
+            }
+            (None, _) if copy.of.len() > 1 => {
+                let stored = |of: &String| plain_column(source, of).map(|(name, _)| current(set, there, name));
+                let texts = copy.of.iter().map(|of| stored(of).and_then(text_of).unwrap_or_default());
+                Cow::Owned(texts.collect::<Vec<_>>().join("\0"))
+            }
+            (None, GivenValue::Is(Value::String(text))) => Cow::Borrowed(text.as_str()),
+            _ => continue,
+        };
+        let known = made.iter().find_map(|(name, cell)| match cell {
+            Cell::Is(raw) if *name == copy.column => Some(raw),
+            _ => None,
+        });
+        let old = known.unwrap_or_else(|| current(set, there, &copy.column));
+        if !new && !copy.inside.is_whole() && within::found(old, &copy.inside).0.is_none() {
             continue;
         }
-        let raw = within::replaced(&old, &copy.inside, &Value::from(copy.form.of(text)))
+        let raw = within::replaced(old, &copy.inside, &Value::from(copy.form.of(&text)))
             .map_err(|why| format!("{}.{} {why}", table_of(source).title(), copy.column))?;
         made.retain(|(name, _)| *name != copy.column);
-        made.push((copy.column.clone(), raw));
+        made.push((copy.column.clone(), Cell::Is(raw)));
     }
     Ok(made)
+}
+
+/// A time in another spelling; `None` for what is no time.
+fn time_cell(spelling: TimeSpelling, time: &GivenValue) -> Option<Cell> {
+    match time {
+        GivenValue::Now => Some(Cell::Now(spelling)),
+        GivenValue::Is(Value::Null) => Some(Cell::Is(FetchedValue::Null)),
+        GivenValue::Is(Value::String(time)) => Some(Cell::Is(spell(spelling, time))),
+        _ => None,
+    }
 }
 
 /// Returns the value that a stored column holds, or is about to hold.
@@ -410,7 +436,7 @@ pub fn touch(source: &BoundSource, shape: &TableShape, set: &mut Vec<(String, Ce
     }
 }
 
-/// The stored columns that take the time of every change of a row, with how it is spelled.
+/// The stored columns that take the time of every change of a row, copies of such times among them, with how it is spelled.
 #[must_use]
 pub fn touched(source: &BoundSource, shape: &TableShape) -> Vec<(String, TimeSpelling)> {
     let Some(write) = &source.write else { return Vec::new() };
@@ -424,7 +450,15 @@ pub fn touched(source: &BoundSource, shape: &TableShape) -> Vec<(String, TimeSpe
         Some(StoredAs::EpochMillis) => TimeSpelling::EpochMillis,
         _ => write.times,
     };
-    there.map(|column| (column.name.clone(), times(&column.name))).collect()
+    let mut touched: Vec<(String, TimeSpelling)> =
+        there.map(|column| (column.name.clone(), times(&column.name))).collect();
+    let is_touched =
+        |of: &String| plain_column(source, of).is_some_and(|(name, _)| touched.iter().any(|t| t.0 == name));
+    let again = write.copies.iter().filter(|copy| copy.of.iter().any(is_touched));
+    let again = again.filter_map(|copy| Some((shape.column(&copy.column)?.name.clone(), copy.form.spelling()?)));
+    let again: Vec<(String, TimeSpelling)> = again.collect();
+    touched.extend(again);
+    touched
 }
 
 /// The table of a source's rows.
@@ -965,11 +999,9 @@ impl<'a> RowEncoder<'a> {
                 self.put_into(source, column, &value.to_value(), &mut cells)?;
             }
         }
-        for (name, new) in
-            copies(source, shape, values, |name| current(&cells, &Image(Vec::new()), name).clone(), true)?
-        {
+        for (name, cell) in copies(source, shape, values, (&cells, &Image(Vec::new())), true)? {
             cells.retain(|(known, _)| *known != name);
-            cells.push((name, Cell::Is(new)));
+            cells.push((name, cell));
         }
         self.fill(shape, write, values, owner, &mut cells);
         for (name, raw) in stored {

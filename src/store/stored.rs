@@ -218,9 +218,16 @@ pub fn spell(spelling: TimeSpelling, canonical: &str) -> FetchedValue {
         TimeSpelling::Canonical => FetchedValue::Text(canonical.to_owned()),
         TimeSpelling::Naive => FetchedValue::Text(canonical.replace('T', " ").replace('Z', "")),
         TimeSpelling::Offset => FetchedValue::Text(canonical.replace('Z', "+00:00")),
+        TimeSpelling::Seconds => FetchedValue::Text(cut(canonical, 19)),
+        TimeSpelling::Millis => FetchedValue::Text(cut(canonical, 23)),
         TimeSpelling::Epoch => FetchedValue::Integer(micros() / 1_000_000),
         TimeSpelling::EpochMillis => FetchedValue::Integer(micros() / 1_000),
     }
+}
+
+/// A canonical time without what follows its first letters.
+fn cut(canonical: &str, letters: usize) -> String {
+    canonical.get(..letters).map_or_else(|| canonical.to_owned(), |time| format!("{time}Z"))
 }
 
 /// A value to be written.

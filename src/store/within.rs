@@ -210,7 +210,7 @@ mod tests {
             path: path.map(str::to_owned),
             by: by.map(str::to_owned),
             part,
-            except: Vec::new(),
+            ..Inside::default()
         }
     }
 

@@ -556,6 +556,24 @@ impl WriteTransaction<'_> {
         (format!("DELETE FROM {} WHERE {condition}", shape::qualified(&rows.table)), params)
     }
 
+    /// Deletes every row that some values find, as many as are expected.
+    ///
+    /// # Errors
+    /// As [`WriteTransaction::run`].
+    pub async fn delete_all(&mut self, rows: &StoredRows, expected: usize) -> Result<(), WriteError> {
+        let shape = self.shape(&rows.table).await?;
+        let mut hit = 0;
+        for keys in delete_parts(rows) {
+            let (sql, params) = self.delete(&shape, rows, keys);
+            hit += self.link()?.execute(&sql, params).await?;
+        }
+        if hit == expected as u64 {
+            Ok(())
+        } else {
+            Err(WriteError::Missed { table: rows.table.title(), expected, hit })
+        }
+    }
+
     /// Deletes rows of one or more tables at once: PostgreSQL looks at foreign keys at the end of a statement, and rows that
     /// refer to each other cannot go one after the other.
     ///

@@ -5,6 +5,7 @@ use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_sqlite};
 use crate::support::world::*;
 use mnemoscope::change::operation::ImportFormat;
+use mnemoscope::change::purge::{self, PurgeOptions};
 use mnemoscope::change::{self, ChangeError, anchor, audit, feedback, import, migrate, record, signal, undo};
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::utility::Signal;
@@ -188,8 +189,19 @@ fn a_palace_gets_a_companion_that_takes_what_is_recorded_and_stays_as_it_is() {
         let drawer = store.row(Entity::Memory, "drawer_ana_billing_01").await.unwrap().expect("the drawer");
         assert_eq!((drawer.get("uses"), drawer.number("utility")), (&json!(1), Some(0.7)));
         assert_eq!(drawer.text("text"), Some("Ana Ruiz asked for the August invoice"));
+        let flags = (&drawer.get("metadata")["pinned"], &drawer.get("metadata")["stale"]);
+        assert_eq!(flags, (&json!(true), &json!(false)), "{drawer:?}");
         apply(undo::undo(&store, added.audit_seq.expect("an entry")).await).await;
         assert!(store.contexts().episode("ep-1").await.unwrap().expect("the episode").feedback.is_empty());
+        // Nobody has an id in a palace: it is searched as without a companion.
+        let plan = purge::plan(&store, "Ana Ruiz", &PurgeOptions::default(), &|_, _| {}).await.expect("a plan");
+        let plan = json!(plan.printed());
+        assert_eq!(plan["counts"], json!({}), "{plan:#}");
+        assert!(plan["mentions_total"].as_u64().is_some_and(|n| n > 0), "{plan:#}");
+        let unowned = plan["disclosures"][0].as_str().unwrap_or_default();
+        assert!(unowned.starts_with("a palace does not say whom its drawers are about"), "{plan:#}");
+        let nobody = purge::plan(&store, "nobody@nowhere.example", &PurgeOptions::default(), &|_, _| {}).await;
+        assert!(matches!(nobody, Err(ChangeError::NotFound(_))), "{nobody:?}");
         let verdict = audit::verify(&store, &[]).await.expect("a trail");
         assert!(verdict.ok && verdict.entries == 6, "{verdict:?}");
         assert_eq!(contents(&path), before, "the palace itself is not touched");

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::decide::NewDecisions;
 use super::desk::{Desk, KeptSession};
 use super::effects::{ColumnUpdate, digest};
+use super::graph::OwnedRows;
 use super::plan::{AlteredRow, PurgePlan};
 use super::taken::GoingRows;
 use crate::change::anchor;
@@ -28,6 +29,8 @@ use crate::store::{Store, StoreError};
 enum BatchStep<'p> {
     Nameless,
     Update(&'p AlteredRow),
+    /// All rows of a table that nothing tells apart and that are the person's.
+    Owned(&'p OwnedRows),
     /// Keys that get another name, with all that refers to them.
     Rename(Vec<&'p AlteredRow>),
     /// Some rows by their numbers.
@@ -453,6 +456,9 @@ fn batches<'p>(plan: &'p PurgePlan) -> Vec<Vec<BatchStep<'p>>> {
     for row in others {
         push(BatchStep::Update(row), 1);
     }
+    for owned in &plan.owned {
+        push(BatchStep::Owned(owned), owned.count);
+    }
     for rows in &plan.deletes {
         if let Some(circle) = plan.circles.iter().find(|circle| circle.contains(&rows.table)) {
             let all: Vec<&GoingRows> = plan.deletes.iter().filter(|rows| circle.contains(&rows.table)).collect();
@@ -478,6 +484,7 @@ fn count(counts: &mut Counts, plan: &PurgePlan, step: &BatchStep<'_>) {
             None => return,
         },
         BatchStep::Update(row) => (&row.table, "update", 1),
+        BatchStep::Owned(owned) => (&owned.rows.table, "delete", owned.count),
         BatchStep::Rename(rows) => {
             for row in rows {
                 *counts.entry(row.table.title()).or_default().entry("update".to_owned()).or_default() += 1;
@@ -523,6 +530,10 @@ async fn make(
             writer.run(&Mutation::Update { table, key, set }).await.map_err(unchanged)?;
         }
         BatchStep::Rename(rows) => rename(writer, kept, plan, rows).await?,
+        BatchStep::Owned(owned) => {
+            let deleted = writer.delete_all(&owned.rows, owned.count).await;
+            seen_gone(writer, std::slice::from_ref(&owned.rows), deleted).await?;
+        }
         BatchStep::Delete(rows, part) => {
             let some = stored(rows, part.clone())?;
             let deleted = writer.run(&Mutation::Delete(some.clone())).await;

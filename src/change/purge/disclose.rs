@@ -63,7 +63,8 @@ pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey],
 /// Words for what the database does by itself when the rows go or change, unless it keeps a table that the layout knows of in
 /// step.
 fn triggered(plan: &PurgePlan, follows: &[TableKey], triggers: &[TableTrigger]) -> Vec<String> {
-    let goes: BTreeSet<&TableName> = plan.deletes.iter().map(|rows| &rows.table).collect();
+    let owned = plan.owned.iter().map(|owned| &owned.rows.table);
+    let goes: BTreeSet<&TableName> = plan.deletes.iter().map(|rows| &rows.table).chain(owned).collect();
     let changes: BTreeSet<&TableName> = plan.updates.iter().map(|row| &row.table).collect();
     let is_known = |trigger: &TableTrigger| follows.iter().any(|table| trigger.text.contains(&*name(table).name));
     let runs = |trigger: &&TableTrigger| {
@@ -148,8 +149,9 @@ pub fn old_hashes(store: &Store, plan: &PurgePlan) -> Vec<String> {
     for source in &store.recognised().sources {
         let table = table_of(source);
         for copy in source.write.iter().flat_map(|write| &write.copies).filter(|copy| copy.form.is_digest()) {
-            let of = plain_column(source, &copy.of).map(|(column, _)| column);
-            let is_of = |mention: &&Mention| mention.table == table && of == Some(mention.column.as_str());
+            let of: Vec<&str> =
+                copy.of.iter().filter_map(|of| plain_column(source, of)).map(|(column, _)| column).collect();
+            let is_of = |mention: &&Mention| mention.table == table && of.contains(&mention.column.as_str());
             let redacted = plan.mentions.iter().filter(is_of).filter(|mention| mention.decision == Mentions::Redact);
             let rows = redacted.map(|mention| mention.key.iter().filter_map(as_text).collect());
             counts.entry(format!("{}.{}", table.title(), copy.column)).or_default().extend(rows);

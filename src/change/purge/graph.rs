@@ -40,7 +40,9 @@ pub struct Graph {
     pub relations: Relations,
     /// The columns that the ids of a table's rows stand in, as the layout says: the keys may be others.
     ids: BTreeMap<TableName, BTreeSet<String>>,
-    /// Rows that nothing tells apart and the engine takes along, by table and the column that names what goes.
+    /// Rows that nothing tells apart and whose column names the person.
+    pub(super) owned: BTreeMap<TableName, OwnedRows>,
+    /// Other rows that nothing tells apart and the engine takes along, by table and the column that names what goes.
     carried: BTreeMap<(TableName, String), usize>,
     /// Places at which the person owns rows, and other people's ids may be too: separators of parts, and tables.
     pub owning: BTreeSet<String>,
@@ -48,6 +50,15 @@ pub struct Graph {
     pages: PageStore,
     /// Number of rows from which no more are looked for.
     most: usize,
+}
+
+/// Rows that nothing tells apart and that go together, by a column that names the person.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnedRows {
+    /// The rows, by that column.
+    pub rows: StoredRows,
+    /// Number of rows.
+    pub count: usize,
 }
 
 /// Adds what tells a set from others to a hash, under a title.
@@ -85,6 +96,7 @@ impl Graph {
             rules,
             relations,
             ids,
+            owned: BTreeMap::new(),
             carried: BTreeMap::new(),
             owning: BTreeSet::new(),
             pages: room(),
@@ -267,6 +279,7 @@ impl Graph {
         let rules: Vec<BoundRule> = self.rules.iter().filter(follows).cloned().collect();
         let mut done: HashMap<usize, usize> = HashMap::new();
         self.carried.clear();
+        self.owned.clear();
         loop {
             let mut grown = false;
             for (i, rule) in rules.iter().enumerate() {
@@ -289,8 +302,8 @@ impl Graph {
     /// As [`Graph::close`].
     pub async fn take_late(&mut self, snapshot: &mut Snapshot<'_>, gone: &[GoingRows]) -> Result<Graph, ChangeError> {
         let (rules, relations, ids) = (self.rules.clone(), self.relations.clone(), self.ids.clone());
-        let (tables, carried, owning) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        let mut led = Graph { tables, rules, relations, ids, carried, owning, pages: room(), most: self.most };
+        let (tables, owned, carried, owning) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        let mut led = Graph { tables, rules, relations, ids, owned, carried, owning, pages: room(), most: self.most };
         for rows in gone.iter().filter(|rows| !is_numbered(&rows.by)) {
             let taken = led.table(&rows.table);
             let (same, columns) = (taken.key == rows.by, taken.columns.len());
@@ -406,10 +419,7 @@ impl Graph {
             }
             let compared = self.compared(rule);
             if self.is_passed_over(rule)? {
-                let mut rows = 0;
-                let count = |_| rows += 1;
-                naming(snapshot, (rule, &compared), &rule.naming_columns(), &keys, subject, count).await?;
-                *self.carried.entry((table.clone(), rule.column.clone())).or_default() += rows;
+                self.pass_over(snapshot, rule, &keys, subject).await?;
                 continue;
             }
             let columns = self.table(&table).columns.clone();
@@ -417,6 +427,48 @@ impl Graph {
             naming(snapshot, (rule, &compared), &columns, &keys, subject, |row| taken.add(&row)).await?;
         }
         Ok(self.table(&table).len() > before)
+    }
+
+    /// Counts rows that a rule finds and that nothing tells apart: those whose column names the person are counted by the rule
+    /// that says so alone.
+    async fn pass_over(
+        &mut self,
+        snapshot: &mut Snapshot<'_>,
+        rule: &BoundRule,
+        keys: &[Vec<FetchedValue>],
+        subject: &[String],
+    ) -> Result<(), ChangeError> {
+        let (table, compared) = (name(&rule.table), self.compared(rule));
+        let owner = self.owner_of(&table).cloned();
+        let is_owner = owner.as_ref() == Some(rule);
+        let columns = owner.as_ref().map_or_else(|| rule.naming_columns(), |owner| vec![owner.column.clone()]);
+        let (mut count, mut named): (usize, Vec<RawRow>) = (0, Vec::new());
+        let take = |row: RawRow| {
+            let id = row.first().filter(|_| owner.is_some() && !is_owner).and_then(as_text);
+            if id.is_some_and(|id| subject.contains(&id)) {
+                return;
+            }
+            count += 1;
+            if is_owner && !named.contains(&row) {
+                named.push(row);
+            }
+        };
+        naming(snapshot, (rule, &compared), &columns, keys, subject, take).await?;
+        if is_owner {
+            let rows = StoredRows { table: table.clone(), by: columns, keys: named };
+            self.owned.insert(table, OwnedRows { rows, count });
+        } else {
+            *self.carried.entry((table, rule.column.clone())).or_default() += count;
+        }
+        Ok(())
+    }
+
+    /// The rule by which a column of a table alone says that its rows are the person's.
+    fn owner_of(&self, table: &TableName) -> Option<&BoundRule> {
+        let of_table = |rule: &&BoundRule| names_owner(rule) && rule.owner.is_none() && name(&rule.table) == *table;
+        let alone = |rule: &&BoundRule| rule.inside.is_whole() && rule.when.is_none();
+        let mut owners = self.rules.iter().filter(of_table).filter(alone);
+        owners.find(|rule| self.compared(rule).iter().all(Option::is_none))
     }
 
     /// Tables whose rows nothing tells apart and the engine takes along, with how many: one may be named by several columns.

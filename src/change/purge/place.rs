@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::effects::{KeptRows, NewValue};
-use super::graph::{as_text, name};
+use super::graph::{OwnedRows, as_text, name};
 use super::hit::{ByteFind, Hit};
 use super::id_set::LostIds;
 use super::key_parts;
@@ -109,6 +109,8 @@ pub(super) struct TablePlace<'a> {
     pub ours: bool,
     /// Rows that go, among which its own are.
     pub going: Vec<&'a TakenRows>,
+    /// Rows that nothing tells apart and that go, with the place of the column that names the person.
+    pub owned: Option<(usize, &'a OwnedRows)>,
     /// Rows of the person's account, which is kept, among which its own are.
     pub account: Vec<&'a TakenRows>,
     /// Columns of its key.
@@ -127,7 +129,10 @@ impl TablePlace<'_> {
     /// when it holds nothing. Rows may be looked at side by side.
     pub fn look(&self, row: &[FetchedValue], values: &mut u64) -> Option<RowLook> {
         let (key, own) = self.parts(row);
-        let goes = self.going.iter().any(|taken| taken.has(key));
+        let is_owned = |(at, owned): (usize, &OwnedRows)| {
+            own.get(at).is_some_and(|raw| owned.rows.keys.iter().any(|key| key.first() == Some(raw)))
+        };
+        let goes = self.going.iter().any(|taken| taken.has(key)) || self.owned.is_some_and(is_owned);
         let kept = self.account.iter().any(|taken| taken.has(key));
         let mut all = RowLook { goes, kept, ..RowLook::default() };
         for (i, raw) in own.iter().enumerate() {

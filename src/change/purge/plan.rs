@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::decide::NewDecisions;
 use super::effects::KeptRow;
+use super::graph::OwnedRows;
 use super::id_set::IdSet;
 use super::mention::{Decisions, Mention, Mentions, Met};
 use super::scan_findings::PlaceTally;
@@ -110,7 +111,9 @@ pub struct PurgePlan {
     pub subject: PurgeSubject,
     /// Options of the erasure.
     pub options: PurgeOptions,
-    /// Rows that go, in the order in which they do.
+    /// Rows that nothing tells apart and that go first, by a column that names the person.
+    pub owned: Vec<OwnedRows>,
+    /// Other rows that go, in the order in which they do.
     pub deletes: Vec<GoingRows>,
     /// Rows that stay and change.
     pub updates: Vec<AlteredRow>,
@@ -155,9 +158,16 @@ pub struct PurgePlan {
 }
 
 impl PurgePlan {
+    /// Number of rows that go.
+    #[must_use]
+    pub fn going(&self) -> usize {
+        let owned: usize = self.owned.iter().map(|owned| owned.count).sum();
+        owned + self.deletes.iter().map(GoingRows::len).sum::<usize>()
+    }
+
     /// Whether there is nothing to do.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.deletes.is_empty() && self.updates.is_empty()
+        self.owned.is_empty() && self.deletes.is_empty() && self.updates.is_empty()
     }
 }

@@ -9,7 +9,7 @@ use super::co_owners;
 use super::decide;
 use super::disclose;
 use super::effects::{self, KeptRows, NewValue};
-use super::graph::{Graph, as_text, key_of, name};
+use super::graph::{Graph, OwnedRows, as_text, key_of, name};
 use super::id_set::{IdSet, LostIds};
 use super::keys;
 use super::loss;
@@ -38,6 +38,10 @@ use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::row_number::is_numbered;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
+
+/// Reason why what names somebody in a palace stays.
+const UNOWNED: &str = "a palace does not say whom its drawers are about, so nothing can be erased there, only searched: what is \
+     found has to be erased with the tool that wrote it";
 
 /// Rounds in which deleted mentions may bring further rows.
 const ROUNDS: usize = 5;
@@ -141,7 +145,12 @@ pub async fn look_for(
         Err(ChangeError::NotFound(words)) => {
             let words = words + &erased_before(store, given).await?;
             let subject = subject::by_words(given, &options.aliases)?;
-            let plan = rest(&mut snapshot, subject, options, (&[], kept), progress).await?;
+            let mut plan = rest(&mut snapshot, subject, options, (&[], kept), progress).await?;
+            // Nobody has an id in a palace: what is said of its drawers without a companion holds with one.
+            if store.companion().is_some() && !plan.mentioned.is_empty() {
+                plan.particular.insert(0, UNOWNED.to_owned());
+                return Ok(LookedFor::Found(Box::new(plan)));
+            }
             return Ok(LookedFor::Unknown { words, named: NamedInTexts::of(&plan) });
         }
         found => found?,
@@ -437,6 +446,8 @@ async fn finished(
     let mut count = |table: &TableName, verb: &str, rows: usize| {
         *counts.entry(table.title()).or_default().entry(verb.to_owned()).or_default() += rows;
     };
+    let owned: Vec<OwnedRows> = graph.owned.values().filter(|owned| owned.count > 0).cloned().collect();
+    owned.iter().for_each(|owned| count(&owned.rows.table, "delete", owned.count));
     deletes.iter().for_each(|rows| count(&rows.table, "delete", rows.len()));
     altered.iter().for_each(|row| count(&row.table, "update", 1));
     nameless.iter().for_each(|account| count(&account.table, "insert", 1));
@@ -447,6 +458,7 @@ async fn finished(
         plan_id: String::new(),
         subject,
         options: options.clone(),
+        owned,
         deletes,
         updates: altered,
         along: Vec::new(),
@@ -527,8 +539,9 @@ fn digest(plan: &PurgePlan) -> String {
         "account": plan.options.account, "full": plan.options.full,
         "nameless": plan.nameless, "redacts": plan.redacts,
     });
+    let owned = plan.owned.iter().map(|owned| json!({ "rows": owned.rows, "count": owned.count }));
     let deletes = plan.deletes.iter().flat_map(|rows| {
         std::iter::once(json!({ "table": rows.table, "by": rows.by })).chain(rows.all_keys().map(|key| json!(key)))
     });
-    digest_of_each(std::iter::once(asked).chain(deletes).chain(plan.updates.iter().map(|row| json!(row))))
+    digest_of_each(std::iter::once(asked).chain(owned).chain(deletes).chain(plan.updates.iter().map(|row| json!(row))))
 }

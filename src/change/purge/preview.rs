@@ -159,6 +159,8 @@ fn tree(plan: &PurgePlan) -> Vec<Branch> {
         table: table.title(),
         rows: plan.deletes.iter().find(|d| d.table == *table).map_or(0, GoingRows::len),
     }));
+    let owned = plan.owned.iter().map(|owned| (owned.rows.table.title(), owned.count));
+    branches.extend(owned.map(|(table, rows)| Branch { depth: 0, table, rows }));
     branches
 }
 

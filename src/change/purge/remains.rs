@@ -45,8 +45,10 @@ pub async fn logical(
     graph.owning.clone_from(&kept.subject.owning);
     graph.close(&mut snapshot, &kept.subject.ids).await?;
     graph.take_late(&mut snapshot, &kept.deletes).await?;
-    for (table, taken) in graph.tables.iter().filter(|(_, taken)| !taken.is_empty()) {
-        let rows = taken.len();
+    let owned = std::mem::take(&mut graph.owned);
+    let late = owned.iter().map(|(table, owned)| (table, owned.count));
+    let late = graph.tables.iter().map(|(table, taken)| (table, taken.len())).chain(late);
+    for (table, rows) in late.filter(|(_, rows)| *rows > 0) {
         let title = table.title();
         proof.find(
             RemainKind::Rows,

@@ -17,7 +17,7 @@ use super::prove::{self, Proof};
 use super::receipt::{AccountFate, PurgeReceipt, Redecision};
 use super::search::KeptSearch;
 use super::subject;
-use super::taken::{GoingRows, room};
+use super::taken::room;
 use super::verdict::{self, PurgeStatus};
 use crate::change::anchor::AnchorSpot;
 use crate::change::draft::writable;
@@ -491,6 +491,7 @@ async fn prepare(
 /// Tables whose rows go or change, our own among them.
 fn touched(plan: &PurgePlan, own: &OwnTables) -> Vec<TableName> {
     let mut tables: Vec<TableName> = plan.deletes.iter().map(|rows| rows.table.clone()).collect();
+    tables.extend(plan.owned.iter().map(|owned| owned.rows.table.clone()));
     tables.extend(plan.updates.iter().map(|row| row.table.clone()));
     tables.extend((!plan.redacts.is_empty()).then(|| own.table("memory_audit_private")));
     tables.sort_unstable();
@@ -705,7 +706,7 @@ fn receipt(desk: &Desk<'_>, kept: &KeptSession, counts: &Counts, proof: &Proof) 
         actor: desk.author.actor.clone(),
         ticket: desk.author.ticket.clone(),
         handles_hmac,
-        rows_erased: kept.deletes.iter().map(GoingRows::len).sum(),
+        rows_erased: counts.values().filter_map(|verbs| verbs.get("delete")).sum(),
         undo_reason: "an erasure is not undone".to_owned(),
         decisions_on_resume: kept.redecided.clone(),
         export_sha256: kept.export_sha256.clone(),

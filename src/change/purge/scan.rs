@@ -192,6 +192,10 @@ impl<'a> TableTexts<'a> {
             table,
             ours: search.about.is_ours(table),
             going: search.graph.taken_through(table).collect(),
+            owned: search.graph.owned.get(table).and_then(|owned| {
+                let at = self.texts.iter().position(|(column, _)| owned.rows.by.first() == Some(column))?;
+                Some((at, owned))
+            }),
             account: search.account.taken_through(table).collect(),
             key,
             keys,
@@ -271,8 +275,8 @@ async fn large_objects(
         agents: vec![false],
         about: vec![MentionText::default()],
     };
-    let (going, account, columns) = (Vec::new(), Vec::new(), &columns);
-    let place = TablePlace { search, table: &table, ours: false, going, account, key: &key, columns, keys };
+    let (going, owned, account, columns) = (Vec::new(), None, Vec::new(), &columns);
+    let place = TablePlace { search, table: &table, ours: false, going, owned, account, key: &key, columns, keys };
     for (id, _) in snapshot.large_objects().await?.into_iter().flatten().filter(|(_, readable)| *readable) {
         match snapshot.large_object(id).await? {
             Some(bytes) => {

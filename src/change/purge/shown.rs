@@ -12,7 +12,6 @@ use super::plan::PurgePlan;
 use super::receipt::AccountFate;
 use super::scan_findings::PlaceTally;
 use super::subject::PersonHandle;
-use super::taken::GoingRows;
 use crate::change::ChangeSide;
 use crate::change::plan::erasure::Mentions;
 use crate::change::plan::{Change, Counts};
@@ -127,6 +126,7 @@ impl PurgePlan {
     #[must_use]
     pub fn printed(self) -> PrintedPurgePlan {
         let (changes, control) = (self.changes(), self.control());
+        let changes_total = self.updates.len() + self.going();
         let near = self.subject.near.into_iter().map(|(id, value)| NearHandle { id, value });
         let standing = disclose::STANDING.iter().map(|words| (*words).to_owned());
         PrintedPurgePlan {
@@ -136,7 +136,7 @@ impl PurgePlan {
             counts: self.counts,
             changes_shown: changes.len(),
             changes,
-            changes_total: self.updates.len() + self.deletes.iter().map(GoingRows::len).sum::<usize>(),
+            changes_total,
             effects: self.effects,
             disclosures: self.particular.into_iter().chain(self.notes).chain(standing).collect(),
             created_at: self.created_at,

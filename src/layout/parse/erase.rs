@@ -13,6 +13,7 @@ pub(super) const RULE_KEYS: &[&str] = &[
     "by",
     "part",
     "except",
+    "after",
     "of",
     "to",
     "when",

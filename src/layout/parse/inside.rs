@@ -8,7 +8,7 @@ use crate::layout::{Codec, Inside, TablePattern, TextPart};
 use crate::memory::Entity;
 
 impl LayoutReader<'_> {
-    /// `decode`, `path`, `by`, `part` and `except`, which each say where a value stands within the one around it.
+    /// `decode`, `path`, `by`, `part`, `except` and `after`, which each say where a value stands within the one around it.
     pub(super) fn inside(&mut self, table: &DeTable<'_>, prefix: &str) -> Inside {
         let mut decode = Vec::new();
         for (at, word) in self.texts(table, prefix, "decode") {
@@ -23,11 +23,20 @@ impl LayoutReader<'_> {
         if by.as_ref().is_some_and(String::is_empty) {
             self.error(at("by"), &join(prefix, "by"), "the text between parts is empty");
         }
-        if let (None, Some(key)) = (&by, ["part", "except"].into_iter().find(|key| table.get(*key).is_some())) {
+        if let (None, Some(key)) = (&by, ["part", "except", "after"].into_iter().find(|key| table.get(*key).is_some()))
+        {
             self.error(at(key), &join(prefix, key), "say with `by` what stands between the parts");
         }
-        let except = self.plain_texts(table, prefix, "except");
-        Inside { decode, path: self.text(table, prefix, "path"), by, part: part.unwrap_or_default(), except }
+        let (except, after) = (self.plain_texts(table, prefix, "except"), self.plain_texts(table, prefix, "after"));
+        let part = part.unwrap_or_default();
+        if !after.is_empty() && !matches!(part, TextPart::At(_)) {
+            self.error(
+                at("after"),
+                &join(prefix, "after"),
+                "say with `part` which part it is where no such word stands",
+            );
+        }
+        Inside { decode, path: self.text(table, prefix, "path"), by, part, except, after }
     }
 
     fn part(&mut self, table: &DeTable<'_>, prefix: &str) -> Option<TextPart> {
@@ -61,14 +70,36 @@ impl LayoutReader<'_> {
                 }
                 known
             });
-            let of = self.canonical(entity, table, &key, "of");
+            let of = self.canonical_of(entity, table, &key);
             let column = self.required_text(table, &key, "column");
             let inside = self.inside(table, &key);
-            if let (Some(of), Some(column), Some(form)) = (of, column, form) {
+            if let (Some(column), Some(form)) = (column, form) {
+                if of.len() > 1 && !form.is_digest() {
+                    let at = table.get("of").map_or(0, |node| node.span().start);
+                    self.error(at, &join(&key, "of"), "only a digest is a copy of several columns: say its `form`");
+                }
                 copies.push(StoredCopy { of, column, inside, form });
             }
         }
         copies
+    }
+
+    /// The canonical columns whose values a copy repeats: one, or a list.
+    fn canonical_of(&mut self, entity: Entity, table: &DeTable<'_>, prefix: &str) -> Vec<String> {
+        let (key, what) = (join(prefix, "of"), format!("column of {}", entity.title()));
+        if table.get("of").is_none() {
+            let at = table.keys().map(|k| k.span().start).min().unwrap_or(0);
+            self.error(at, &key, "is missing");
+        }
+        let mut known = Vec::new();
+        for (at, name) in self.texts(table, prefix, "of") {
+            if entity.column(&name).is_some() {
+                known.push(name);
+            } else {
+                self.unknown(at, &key, &name, &what, entity.columns().iter().map(|c| c.name));
+            }
+        }
+        known
     }
 
     /// Reads the effect of removing a row: a word, or a table of stored columns with their new values.

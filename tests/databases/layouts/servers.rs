@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use super::stores::told_in;
+use super::stores::{BEHIND_A_WORD, erased_behind_a_word, told_in};
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
 use crate::support::postgres::Database;
@@ -272,6 +272,74 @@ fn search_words_of_others_stay_where_their_text_stays() {
     assert!(rows.contains("'joao-silva-7':2 'joao-silva-71':2 'met':1"), "{rows}");
     assert!(rows.contains("'ask':1 'tea':4") && !rows.contains("asked joao"), "{rows}");
     assert!(rows.contains("(f2,") && !rows.contains("(f1,"), "{rows}");
+}
+
+#[test]
+fn a_person_stands_after_a_word_in_a_namespace_on_a_server() {
+    let Some(database) = Database::fresh().filter(Database::has_vector) else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    let store = STORES.iter().find(|store| store.layout == "langgraph-store").expect("a store");
+    block_on(fill(database.url(), store.statements));
+    block_on(fill(database.url(), BEHIND_A_WORD));
+    let told = |arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments);
+    told(&["migrate", "--apply"]);
+    erased_behind_a_word(&told);
+}
+
+#[test]
+fn links_without_a_key_are_counted_by_their_bank() {
+    let Some(database) = Database::fresh() else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    let store = STORES.iter().find(|store| store.layout == "hindsight").expect("a store");
+    block_on(fill(database.url(), store.statements));
+    block_on(fill(
+        database.url(),
+        "CREATE TABLE memory_links (bank_id text NOT NULL, link_type text, \
+           from_unit_id uuid NOT NULL REFERENCES memory_units ON DELETE CASCADE, \
+           to_unit_id uuid NOT NULL REFERENCES memory_units ON DELETE CASCADE); \
+         INSERT INTO memory_links SELECT u.bank_id, 'semantic', u.id, u.id FROM memory_units u, generate_series(1, 2)",
+    ));
+    let told = |arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments);
+    told(&["migrate", "--apply"]);
+    let plan = told(&["purge", "ada-1"]);
+    assert_eq!(plan["counts"]["memory_links"], json!({"delete": 4}), "{plan:#}");
+    let counts = plan["counts"]
+        .as_object()
+        .expect("counts")
+        .values()
+        .flat_map(|verbs| verbs.as_object().expect("verbs").values());
+    assert_eq!(plan["changes_total"].as_u64(), Some(counts.filter_map(Value::as_u64).sum()), "{plan:#}");
+    let words = json!([plan["effects"], plan["disclosures"]]).to_string();
+    assert!(!words.contains("memory_links"), "{words}");
+    let receipt = told(&["purge", "ada-1", "--apply"]);
+    assert_eq!(receipt["counts"], plan["counts"], "{receipt:#}");
+    let left = block_on(dump(database.url(), &["memory_links"]));
+    assert!(left.len() == 2 && left.iter().all(|row| row.contains("bo-22")), "{left:?}");
+}
+
+#[test]
+fn mental_models_of_two_banks_with_one_id_are_told_apart() {
+    let Some(database) = Database::fresh() else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    let store = STORES.iter().find(|store| store.layout == "hindsight").expect("a store");
+    block_on(fill(database.url(), store.statements));
+    block_on(fill(
+        database.url(),
+        "CREATE TABLE mental_models (id text, bank_id text, name text, content text, created_at timestamptz DEFAULT now(), \
+           PRIMARY KEY (bank_id, id)); \
+         INSERT INTO mental_models VALUES ('mm', 'ada-1', 'tea', 'Ada likes tea'), ('mm', 'bo-22', 'coffee', 'Bo likes coffee')",
+    ));
+    let told = |arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments);
+    for (id, text) in [(r#"["ada-1","mm"]"#, "Ada likes tea"), (r#"["bo-22","mm"]"#, "Bo likes coffee")] {
+        let shown = told(&["show", "memory", id]);
+        assert_eq!((&shown["id"], &shown["text"]), (&json!(id), &json!(text)), "{shown:#}");
+        assert!(shown["problems"].is_null(), "{shown:#}");
+    }
+    told(&["migrate", "--apply"]);
+    told(&["purge", "ada-1", "--apply"]);
+    let listed = told(&["list", "memory", "--limit", "100"]);
+    let ids: Vec<&str> = listed["rows"].as_array().expect("rows").iter().filter_map(|row| row["id"].as_str()).collect();
+    assert!(ids.contains(&r#"["bo-22","mm"]"#) && ids.len() == 2, "{ids:?}");
 }
 
 const TIMES: &str = "CREATE TABLE agent_sessions (session_id text PRIMARY KEY, created_at timestamp, updated_at timestamp);

@@ -498,6 +498,65 @@ fn a_fact_of_memori_keeps_its_digest_in_step() {
 }
 
 #[test]
+fn a_hash_and_the_second_spelling_of_a_time_follow_an_edit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "mcp-memory-service");
+    let before = stored(&database);
+    let (text, created, updated) =
+        ("text= Likes TÉA ", "created_at=2026-03-03T03:03:03Z", "updated_at=2026-03-04T04:04:04Z");
+    let receipt = told(&database, &["edit", "memory", "1", text, created, updated, "--apply"]);
+    // sha256 of `likes téa`.
+    let digest = "c1edae55e8c0f770b6944500b854ad64a4f0410e7a0c63c072b6705dc742a0ee";
+    let times = "1772506983.0,1772597044.0,'2026-03-03T03:03:03Z','2026-03-04T04:04:04Z'";
+    let memories = stored(&database)["memories"].clone();
+    assert!(memories.contains(digest) && memories.contains(times), "{memories}");
+    told(&database, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+    assert_eq!(stored(&database), before);
+    told(&database, &["edit", "memory", "1", text, "--apply"]);
+    let shown = told(&database, &["show", "memory", "1"]);
+    let changed = format!("'{}Z'", &shown["updated_at"].as_str().expect("a time")[..19]);
+    assert!(stored(&database)["memories"].contains(&changed), "{changed}: {shown:#}");
+
+    let database = store_of(&folder, "claude-mem");
+    run(&database, "ALTER TABLE observations ADD COLUMN content_hash TEXT");
+    // sha256 of session, title and narrative with NUL between them.
+    for (column, digest) in [("text=Ada flies kites", "fb87bd6d1f408655"), ("title=kites", "1d7554dcd198b3ca")] {
+        told(&database, &["edit", "memory", "1", column, "--apply"]);
+        assert!(stored(&database)["observations"].contains(&format!("'{digest}'")), "{:#?}", stored(&database));
+    }
+    told(&database, &["edit", "memory", "1", created, "--apply"]);
+    let times = "'2026-03-03T03:03:03.000Z',1772506983000,";
+    assert!(stored(&database)["observations"].contains(times), "{:#?}", stored(&database));
+}
+
+#[test]
+fn a_hash_by_which_other_rows_name_a_memory_does_not_change() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "mcp-memory-service");
+    run(
+        &database,
+        "CREATE TABLE memory_graph (source_hash TEXT, target_hash TEXT, PRIMARY KEY (source_hash, target_hash)); \
+         CREATE TABLE beliefs (id INTEGER PRIMARY KEY, derived_from TEXT, contradicted_by TEXT); \
+         UPDATE memories SET content_hash = 'c1edae55e8c0f770b6944500b854ad64a4f0410e7a0c63c072b6705dc742a0ee' WHERE id = 1; \
+         INSERT INTO memory_graph SELECT content_hash, 'x' FROM memories WHERE id = 1; \
+         INSERT INTO beliefs VALUES (1, '[\"b\"]', NULL)",
+    );
+    for (id, column, text) in
+        [("1", "memory_graph name this row by it (`source_hash`)", "tea"), ("2", "beliefs name this row", "coffee")]
+    {
+        let before = stored(&database);
+        let (code, words) = refused(&database, &["edit", "memory", id, &format!("text=no {text}"), "--apply"]);
+        assert_eq!(code, Some(5), "{words}");
+        assert!(words.contains("memories.content_hash") && words.contains(column), "{words}");
+        assert_eq!(stored(&database), before);
+        told(&database, &["edit", "memory", id, "kind=fact", "--apply"]);
+    }
+    told(&database, &["edit", "memory", "1", "text=likes TÉA", "--apply"]);
+    run(&database, "DELETE FROM memory_graph");
+    told(&database, &["edit", "memory", "1", "text=no tea", "--apply"]);
+}
+
+#[test]
 fn a_memory_of_a_second_table_is_followed_in_that_table() {
     let folder = tempfile::tempdir().expect("a folder");
     let database = store_of(&folder, "agno");
@@ -687,6 +746,33 @@ fn a_memory_within_a_document_or_under_a_key_of_several_columns_is_recorded() {
             assert_eq!(stored(&database), before);
         }
     }
+}
+
+/// Rows of a `LangGraph` store that name their person after a word, and one that names none.
+pub const BEHIND_A_WORD: &str = "INSERT INTO store (prefix, key, value) VALUES ('org.acme.users.ada-1.prefs', 'k3', '{\"text\":\"likes rye\"}'), \
+     ('org.acme.users.bo.prefs', 'k4', '{\"text\":\"likes oats\"}'), ('org.acme.plans', 'k5', '{\"text\":\"a plan\"}')";
+
+/// Erases Ada, whose rows are in all these places; rows of others stay.
+pub fn erased_behind_a_word(told: &dyn Fn(&[&str]) -> Value) {
+    let owned = |user: &str| told(&["list", "memory", "--where", &format!("user_id={user}")])["rows"].clone();
+    let texts =
+        |rows: Value| -> Vec<Value> { rows.as_array().expect("rows").iter().map(|row| row["text"].clone()).collect() };
+    assert!(texts(owned("ada-1")).contains(&json!("likes rye")), "{:#}", owned("ada-1"));
+    assert_eq!((texts(owned("bo")), texts(owned("org"))), (vec![json!("likes oats")], vec![json!("a plan")]));
+    let receipt = told(&["purge", "ada-1", "--apply"]);
+    assert_eq!(receipt["counts"]["store"], json!({"delete": 3}), "{receipt:#}");
+    assert!(receipt["status"].as_str().is_some_and(|status| status.starts_with("verified")), "{receipt:#}");
+    let mut left = texts(told(&["list", "memory"])["rows"].clone());
+    left.sort_by_key(ToString::to_string);
+    assert_eq!(left, ["Bo likes coffee", "a plan", "likes oats"]);
+}
+
+#[test]
+fn a_person_stands_after_a_word_in_a_namespace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "langgraph-store");
+    run(&database, BEHIND_A_WORD);
+    erased_behind_a_word(&|arguments| told(&database, arguments));
 }
 
 #[test]
