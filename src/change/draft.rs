@@ -88,7 +88,9 @@ impl<'s> Draft<'s> {
     /// The engine's refusal.
     pub async fn look(store: &'s Store, operation: &'static str, danger: ChangeDanger) -> Result<Self, ChangeError> {
         let own = store.records().own().await?.filter(|own| own.unread.is_none());
-        Ok(Draft::begin(store, own, operation, danger, KEPT))
+        let mut draft = Draft::begin(store, own, operation, danger, KEPT);
+        draft.disclosures.extend(not_yet(writable(store).await)?);
+        Ok(draft)
     }
 
     /// Whether the plan can be looked at and not be applied.
@@ -521,6 +523,21 @@ pub fn check_id(entity: Entity, id: &str) -> Result<(), ChangeError> {
 pub async fn trail(store: &Store) -> Result<OwnTables, ChangeError> {
     let own = store.records().own().await?.map(OwnTables::read).transpose()?;
     own.ok_or_else(|| ChangeError::Refused(format!("{} has no audit trail", store.location())))
+}
+
+/// Says of a plan that it can be looked at and not be applied, by the answer to whether changes can be made here; `None`
+/// where they can.
+///
+/// # Errors
+/// Every answer that is no refusal.
+pub fn not_yet(ready: Result<OwnTables, ChangeError>) -> Result<Option<String>, ChangeError> {
+    let why = match ready {
+        Ok(_) => return Ok(None),
+        Err(ChangeError::Refused(why) | ChangeError::Broken(why)) => why,
+        Err(ChangeError::Store(StoreError::Denied { reason, remedy })) => format!("{reason}; {remedy}"),
+        Err(error) => return Err(error),
+    };
+    Ok(Some(format!("this plan can be looked at and not be applied yet: {why}")))
 }
 
 /// Our tables, where changes can be made.

@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 use super::draft::Draft;
 use super::feedback::{addable, writable};
 use super::import::message_hash;
-use super::operation::{FeedbackFields, set_by};
+use super::operation::FeedbackFields;
 use super::plan::{ChangeDanger, Plan};
 use super::profile::check_window;
 use super::purge::graph;
 use super::record::canonical_row;
 use super::reward::trail;
-use super::{ChangeError, batch, feedback, new_id, policy};
+use super::{ChangeError, batch, feedback, given, new_id, policy};
 use crate::layout::erase::{BoundRule, EraseAction};
 use crate::layout::{BoundSource, Codec, StoredAs};
 use crate::memory::text_check::TextOddities;
@@ -64,6 +64,13 @@ pub async fn edit(
         entity.columns().iter().map(|c| c.name).filter(|c| !row.json(c).is_same(found.row.json(c))).collect();
     if changed.is_empty() {
         return Ok(draft.seal());
+    }
+    for column in &changed {
+        given::check_word(found.source, &row, column)?;
+    }
+    if entity == Entity::Profile && changed.iter().any(|column| matches!(*column, "user_id" | "agent_id")) {
+        given::check_only_bank(store, &row).await?;
+        draft.relies_on_none(found.source, &row, &["user_id", "agent_id"]);
     }
     let mut values: Vec<(&str, GivenValue)> =
         changed.iter().map(|column| (*column, GivenValue::Is(row.get(column).clone()))).collect();
@@ -164,9 +171,8 @@ async fn check_whole(store: &Store, row: &Row, changed: &[&str]) -> Result<(), C
     Ok(())
 }
 
-/// Adds to a draft which new values name nobody, or are no words that are known.
+/// Adds to a draft which new values name nobody.
 async fn tell_unknown(draft: &mut Draft<'_>, row: &Row, changed: &[&str]) {
-    const OUTCOMES: [&str; 6] = ["success", "partial", "failure", "aborted", "ongoing", "unknown"];
     let set = |column| row.text(column).filter(|_| changed.contains(&column));
     for (column, entity) in [("agent_id", Entity::Agent), ("user_id", Entity::Subject)] {
         // Where agents or people cannot be read, nobody can say.
@@ -175,9 +181,6 @@ async fn tell_unknown(draft: &mut Draft<'_>, row: &Row, changed: &[&str]) {
         {
             draft.disclosures.push(format!("`{column}` names no {} that is here: {id}", entity.title()));
         }
-    }
-    if let Some(outcome) = set("outcome").filter(|outcome| !OUTCOMES.contains(outcome)) {
-        draft.disclosures.push(format!("`{outcome}` is none of the outcomes that are known: {}", OUTCOMES.join(", ")));
     }
 }
 
@@ -203,9 +206,7 @@ fn check(entity: Entity, set: &Map<String, Value>) -> Result<(), ChangeError> {
         if matches!(name.as_str(), "id") {
             return refused("`id` names the row: record a new one instead");
         }
-        if let Some(why) = set_by(entity, name) {
-            return Err(ChangeError::Refused(format!("`{name}` of {} is not set by hand: {why}", entity.title())));
-        }
+        given::check_by_hand(entity, name)?;
     }
     if let Some(window) = set.get("window_size") {
         check_window(window)?;

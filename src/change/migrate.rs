@@ -19,7 +19,7 @@ use crate::store::migration::{self, Migration, MigrationStep, Standing};
 use crate::store::own::{AppliedMigration, OwnTables};
 use crate::store::stored::{Cell, Mutation, TableName};
 use crate::store::write::{WriteError, WriteTransaction};
-use crate::store::{OpenOptions, Store, Target};
+use crate::store::{OpenOptions, Store, StoreError, Target};
 
 /// Total time that a step waits while others hold a lock that it needs.
 const LOCKS: Duration = Duration::from_secs(30);
@@ -587,16 +587,17 @@ async fn run(store: &Store, migration: &Migration, steps: &[&MigrationStep]) -> 
             Err(WriteError::Busy(_)) if waiting.again().await => {}
             Err(error) => {
                 let name = steps.first().map_or("", |step| step.name.as_str());
+                let (why, is_refused) = match &error {
+                    WriteError::Store(StoreError::Denied { reason, remedy }) => (format!("{reason}; {remedy}"), true),
+                    other => (other.to_string(), matches!(other, WriteError::ReadOnly(_))),
+                };
                 let after = format!(
-                    "{}: the step \"{name}\" did not succeed: {error}. What was done before it stays; `{}` continues \
+                    "{}: the step \"{name}\" did not succeed: {why}. What was done before it stays; `{}` continues \
                      there",
                     migration.name,
                     store.invocation().line(applying(migration.optional.as_deref()))
                 );
-                return Err(match error {
-                    WriteError::ReadOnly(_) => ChangeError::Refused(after),
-                    _ => ChangeError::Failed(after),
-                });
+                return Err(if is_refused { ChangeError::Refused(after) } else { ChangeError::Failed(after) });
             }
         }
     }

@@ -15,6 +15,7 @@ pub mod edit;
 pub mod entry;
 pub mod feedback;
 pub mod findings;
+mod given;
 pub mod held;
 pub mod hold;
 pub mod import;
@@ -47,7 +48,7 @@ use crate::store::{Store, StoreError};
 use waiting::WaitingTries;
 
 pub use apply::{Author, apply};
-pub use draft::Draft;
+pub use draft::{Draft, not_yet};
 pub use operation::Operation;
 pub use plan::{Change, ChangeDanger, Plan, Receipt, ShownPlan};
 pub use side::ChangeSide;

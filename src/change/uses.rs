@@ -1,7 +1,7 @@
 //! Statistics of the memories that episodes used: number of uses, and mean utility of the episodes, where the layout
 //! stores that with the memory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use serde_json::Value;
@@ -101,14 +101,16 @@ async fn utility_of(
 ) -> Result<Option<f64>, ChangeError> {
     let others: Vec<&str> =
         users.iter().map(String::as_str).filter(|id| changed.is_none_or(|row| row.id() != *id)).collect();
-    let mut latest: BTreeMap<(String, String), f64> = BTreeMap::new();
+    // Newest first: start, utility and id.
+    let mut latest: Vec<(String, f64, String)> = Vec::new();
     let mut take = |row: &Row| {
-        let started = row.text("started_at").unwrap_or_default().to_owned();
-        let known = row.number("utility").filter(|utility| utility.is_finite());
-        latest.extend(known.map(|utility| ((started, row.id().to_owned()), utility)));
-        if latest.len() > utility::LATEST {
-            latest.pop_first();
+        if latest.iter().any(|(_, _, known)| known == row.id()) {
+            return;
         }
+        let started = row.text("started_at").unwrap_or_default().to_owned();
+        latest.push((started, utility::of_use(row.number("utility")), row.id().to_owned()));
+        latest.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
+        latest.truncate(utility::LATEST);
     };
     changed.into_iter().for_each(&mut take);
     let columns = ["id", "started_at", "utility"];
@@ -119,7 +121,7 @@ async fn utility_of(
         };
         store.each_related(Entity::Episode, "id", others, &columns, take).await?;
     }
-    Ok(utility::of_memory(latest.into_values().rev()))
+    Ok(utility::of_memory(latest.into_iter().map(|(_, utility, _)| utility)))
 }
 
 /// The links of memories that become one: those that it lacks are added. What it is used by then, as its columns say it.

@@ -12,6 +12,7 @@ use super::options::Global;
 use crate::change::anchor;
 use crate::config;
 use crate::demo::{self, DemoOptions, DemoProgress};
+use crate::ground::server_words::is_server;
 use crate::ground::unfinished::EndWithoutRemains;
 use crate::memory::time;
 use crate::store::bulk;
@@ -61,6 +62,9 @@ pub async fn make(asked: &DemoArgs, global: &Global) -> Result<PathBuf, CommandF
     };
     let mut options = DemoOptions { episodes, vectors, seed, anchor, ..DemoOptions::default() };
     let path = if let Some(path) = &asked.path {
+        if path.to_str().is_some_and(is_server) {
+            return Err(CommandFailure::usage("`demo` makes an SQLite file, and no database on a server: name a file"));
+        }
         path.clone()
     } else {
         let path = default_path(episodes, seed)?;

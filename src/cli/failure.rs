@@ -68,10 +68,9 @@ impl CommandFailure {
         }
     }
 
-    /// The failure of a command line that cannot be read, in the parser's words.
+    /// The failure of a command line that cannot be read, in the parser's words (see [`parser_words`]).
     #[must_use]
-    pub fn of_parser(wrong: &clap::Error) -> Self {
-        let words = wrong.render().to_string();
+    pub fn of_parser(words: &str) -> Self {
         let paragraphs: Vec<&str> = words.split("\n\n").map(str::trim).collect();
         let message = paragraphs.first().map_or("", |first| first.strip_prefix("error: ").unwrap_or(first));
         let tips = paragraphs.iter().flat_map(|part| part.lines()).filter_map(|line| line.trim().strip_prefix("tip: "));
@@ -118,6 +117,30 @@ impl CommandFailure {
         let remedy = self.remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default();
         say("mnemoscope: ", &format!("{}{remedy}", self.message));
     }
+}
+
+/// The parser's words about a command line. Its advice for a value that begins with `-` is right for arguments: an option
+/// takes such a value after `=`.
+#[must_use]
+pub fn parser_words(wrong: &clap::Error, program: &clap::Command, typed: &[String]) -> String {
+    let rewritten = |line: &str| {
+        let (value, _) = line.trim_start().strip_prefix("tip: to pass '")?.split_once('\'')?;
+        let at = typed.iter().position(|word| word.starts_with(value))?;
+        let option = typed.get(at.checked_sub(1)?).filter(|word| takes_value(program, word))?;
+        Some(format!("  tip: to pass '{value}' to '{option}', use '{option}={value}'"))
+    };
+    let words = wrong.render().to_string();
+    words.split('\n').map(|line| rewritten(line).unwrap_or_else(|| line.to_owned())).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a word is an option of a command, or of one below it, and takes a value.
+fn takes_value(command: &clap::Command, word: &str) -> bool {
+    let is_named = |arg: &clap::Arg| {
+        arg.get_long().is_some_and(|long| word.strip_prefix("--") == Some(long))
+            || arg.get_short().is_some_and(|short| word.strip_prefix('-').is_some_and(|name| name.chars().eq([short])))
+    };
+    command.get_arguments().any(|arg| is_named(arg) && arg.get_action().takes_values())
+        || command.get_subcommands().any(|inner| takes_value(inner, word))
 }
 
 /// The first command that a message advises: what is in backticks and begins with our name.

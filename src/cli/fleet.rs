@@ -108,7 +108,7 @@ fn show(session: &Session<'_>, file: &Path, fleet: &Fleet, plans: &[FleetPlan]) 
         let (status, plan, error) = match planned {
             FleetPlan::Found { plan, .. } => {
                 fleet::add_counts(&mut counts, &member.label, &plan.counts);
-                ("planned", plan.printed.as_deref().map(JsonPart::Document), None)
+                ("planned", plan.printed.as_deref().map(JsonPart::Document), plan.not_yet.as_deref())
             }
             FleetPlan::Absent(named) => ("not found", None, named.as_ref().map(|named| &*named.words)),
             FleetPlan::Begun(_) => ("begun", None, None),

@@ -15,6 +15,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use super::failure::CommandFailure;
 use super::failure::{harmless, say};
 use super::options::Global;
+use super::output;
 use crate::ground::private_file;
 use crate::ui::text::SafeText;
 
@@ -128,6 +129,8 @@ fn tell(line: &str) {
     match &mut *WAITING.lock().unwrap_or_else(PoisonError::into_inner) {
         Some(waiting) if waiting.len() < HELD => waiting.push(line.to_owned()),
         Some(_) => {}
+        // A warning is a note of the answer that a program reads; more than these are asked for as they come.
+        None if line.starts_with("WARN") => output::warn(line),
         None => say("mnemoscope: ", line),
     }
 }

@@ -81,14 +81,15 @@ pub fn main() -> ExitCode {
         Err(answer) if !answer.use_stderr() => (output::is_read(answer.print()).map(drop), false),
         Err(wrong) => {
             let format = asked_format();
+            let words = failure::parser_words(&wrong, &Cli::command(), &typed().collect::<Vec<_>>());
             match misspelt(&wrong) {
                 None if !format.is_some_and(Format::is_json) => {
                     veil_words();
-                    failure::say("", &wrong.render().to_string());
+                    failure::say("", &words);
                     return ExitCode::from(2);
                 }
                 found => (
-                    Err(found.unwrap_or_else(|| CommandFailure::of_parser(&wrong))),
+                    Err(found.unwrap_or_else(|| CommandFailure::of_parser(&words))),
                     format.is_some_and(Format::is_json),
                 ),
             }

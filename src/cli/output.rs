@@ -428,6 +428,14 @@ pub fn tell(words: &str) {
     }
 }
 
+/// Says a warning of the log on standard error; where a program reads that, once the command has ended.
+pub fn warn(line: &str) {
+    match MANNER.get() {
+        Some(manner) if manner.is_json => HELD.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned()),
+        _ => say("mnemoscope: ", line),
+    }
+}
+
 /// Takes the words that wait.
 pub fn held() -> Vec<String> {
     std::mem::take(&mut *HELD.lock().unwrap_or_else(PoisonError::into_inner))

@@ -15,7 +15,7 @@ use super::{output, progress};
 use crate::change::purge::verdict::PurgeStatus;
 use crate::change::purge::{self, Desk, KeptPlan, Mentions, NewDecisions, Progress as Say, PurgeOptions, Sink};
 use crate::change::purge::{PrintedPurgePlan, PurgePlan, PurgeReceipt};
-use crate::change::{Author, ChangeError, anchor, what_if};
+use crate::change::{Author, ChangeError, anchor, not_yet, what_if};
 use crate::config;
 use crate::memory::thousands;
 use crate::recall::what_if::WhatIf;
@@ -203,6 +203,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandF
     };
     let mut plan = printed(session, plan);
     plan.disclosures.extend(hold);
+    plan.disclosures.extend(not_yet(purge::ready(&store).await)?);
     output::shape(session.format(), &PlanWithRecall { plan, recall })?;
     if std::io::stderr().is_terminal() {
         output::tell("this is a plan, nothing was written; --apply does it");

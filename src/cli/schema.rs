@@ -41,5 +41,9 @@ pub(super) fn run(session: &Session<'_>, asked: &Schema) -> Result<(), CommandFa
         let known = names();
         CommandFailure::not_found(unknown("schema", name, known.iter().map(String::as_str)))
     })?;
-    output::json(&found)
+    match session.format() {
+        // A schema is read as the JSON that it is.
+        Format::Table => output::json(&found),
+        format => output::shape(format, &found),
+    }
 }

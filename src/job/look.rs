@@ -6,8 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::first_changes::FirstChanges;
 use super::plan::undo_reason;
+use super::record::ready;
 use super::{BatchAsk, Job};
-use crate::change::{ChangeDanger, ChangeError, Plan, now};
+use crate::change::{ChangeDanger, ChangeError, Plan, not_yet, now};
 use crate::memory::agreeing;
 use crate::store::Store;
 
@@ -22,6 +23,7 @@ pub async fn look(store: &Store, job: &dyn Job) -> Result<Plan, ChangeError> {
     let own = store.records().own().await?.filter(|own| own.unread.is_none());
     let mut place = job.begin();
     let mut sum = empty(job, job.total(store).await?, own.as_ref().map(|o| o.database_id.clone()).unwrap_or_default());
+    sum.disclosures.extend(not_yet(ready(store).await)?);
     let (mut sums, mut first) = (Map::new(), FirstChanges::default());
     let (mut seen, mut bad) = (0_u64, 0_u64);
     loop {

@@ -6,13 +6,12 @@ use super::LabError;
 use super::candidates::CandidateRows;
 use crate::memory::digest::{Digest, digest};
 use crate::memory::packed::id_table::IdTable;
-use crate::memory::packed::records::{RecordSorter, ordered};
-use crate::memory::{Entity, Row, time};
-use crate::recall::rank::{self, LATEST_USES};
+use crate::memory::packed::records::{Record, RecordSorter, ordered};
+use crate::memory::{Entity, Row, time, utility};
 use crate::store::Store;
 use crate::store::scratch::sorter;
 
-/// Uses of memories with the utility of what used them. Of those of one time the one with the lower rank is the later.
+/// Uses of memories with the utility of what used them. Of those of one time the one with the higher utility is the later.
 pub(super) struct TimedUses(RecordSorter<4>);
 
 impl Default for TimedUses {
@@ -23,22 +22,43 @@ impl Default for TimedUses {
 
 impl TimedUses {
     /// Takes a use. `at` is the time of it, in microseconds since 1970; the least value when unknown.
-    pub fn add(&mut self, memory: Digest, at: i64, rank: u64, utility: f64) {
-        self.0.add([memory, descending(at), rank, utility.to_bits()]);
+    pub fn add(&mut self, memory: Digest, at: i64, utility: f64) {
+        let worth = descending(worth_of(utility.to_bits()));
+        self.0.add([memory, descending(at), worth, utility.to_bits()]);
     }
 
-    /// Hands on each memory with the utility of its latest `most` uses, the latest first.
+    /// Takes the uses that links say, pairs of an episode and a memory: an episode used a memory once, however often that is
+    /// said. `read` gives the time and the utility of an episode.
     ///
     /// # Errors
     /// Those that did not fit in memory could not be kept in a file.
-    pub fn each(self, most: usize, mut memory: impl FnMut(Digest, &[f64])) -> Result<(), LabError> {
+    pub fn add_links<const N: usize>(
+        &mut self,
+        links: RecordSorter<2>,
+        episodes: &IdTable<N>,
+        read: impl Fn(Record<N>) -> (i64, f64),
+    ) -> io::Result<()> {
+        let mut last = None;
+        episodes.join(links, |link, episode| {
+            if last.replace(link) != Some(link) {
+                let (at, utility) = read(episode);
+                self.add(link[1], at, utility);
+            }
+        })
+    }
+
+    /// Hands on each memory with the utility of its latest [`utility::LATEST`] uses, the latest first.
+    ///
+    /// # Errors
+    /// Those that did not fit in memory could not be kept in a file.
+    pub fn each(self, mut memory: impl FnMut(Digest, &[f64])) -> Result<(), LabError> {
         let sorted = self.0.sorted()?;
         let mut stream = sorted.stream()?;
         let mut latest = Vec::new();
         while let Some(id) = stream.group() {
             latest.clear();
             while let Some([_, _, _, utility]) = stream.next_of(id)? {
-                if latest.len() < most {
+                if latest.len() < utility::LATEST {
                     latest.push(f64::from_bits(utility));
                 }
             }
@@ -72,7 +92,7 @@ impl EpisodeWorth {
     /// Takes an episode.
     pub fn add(&mut self, episode: &Row) {
         let started = episode.text("started_at").and_then(time::epoch_micros).unwrap_or(i64::MIN);
-        let utility = episode.number("utility").unwrap_or(rank::UTILITY_START);
+        let utility = utility::of_use(episode.number("utility"));
         self.0.add([digest(episode.id()), started as u64, utility.to_bits()]);
     }
 }
@@ -98,13 +118,11 @@ impl MemoryUses {
                 }
             })
             .await?;
-        episodes.join(linked, |[_, memory], [_, started, utility]| {
-            uses.add(memory, started as i64, descending(worth_of(utility)), f64::from_bits(utility));
-        })?;
+        uses.add_links(linked, &episodes, |[_, started, utility]| (started as i64, f64::from_bits(utility)))?;
         let mut means = sorter();
-        uses.each(LATEST_USES, |memory, latest| {
-            let mean = latest.iter().sum::<f64>() / latest.len().max(1) as f64;
-            means.add([memory, mean.to_bits()]);
+        uses.each(|memory, latest| {
+            let mean = utility::of_memory(latest.iter().copied());
+            mean.into_iter().for_each(|mean| means.add([memory, mean.to_bits()]));
         })?;
         Ok(MemoryUses(IdTable::of(means, |_, _| {})?))
     }
@@ -130,9 +148,9 @@ mod tests {
 
     use super::*;
 
-    fn latest(uses: TimedUses, most: usize) -> HashMap<Digest, Vec<f64>> {
+    fn latest(uses: TimedUses) -> HashMap<Digest, Vec<f64>> {
         let mut found = HashMap::new();
-        uses.each(most, |memory, latest| assert!(found.insert(memory, latest.to_vec()).is_none())).unwrap();
+        uses.each(|memory, latest| assert!(found.insert(memory, latest.to_vec()).is_none())).unwrap();
         found
     }
 
@@ -142,25 +160,25 @@ mod tests {
         // Newest and oldest by turns; 20 of 50 are the latest.
         for n in 0..25 {
             for at in [n, 49 - n] {
-                uses.add(7, at, 0, if at < 30 { 0.0 } else { 1.0 });
+                uses.add(7, at, if at < 30 { 0.0 } else { 1.0 });
             }
         }
-        uses.add(8, -5, 0, 0.25);
-        uses.add(8, i64::MIN, 1, 0.5);
-        uses.add(8, 5, 2, 0.75);
-        let found = latest(uses, 20);
+        uses.add(8, -5, 0.25);
+        uses.add(8, i64::MIN, 0.5);
+        uses.add(8, 5, 0.75);
+        let found = latest(uses);
         assert_eq!(found, HashMap::from([(7, vec![1.0; 20]), (8, vec![0.75, 0.25, 0.5])]));
     }
 
     #[test]
-    fn of_one_time_the_rank_decides() {
+    fn of_one_time_the_higher_utility_is_the_later_and_a_link_said_twice_is_one_use() {
         let mut uses = TimedUses::default();
-        for (rank, utility) in [(2, 0.3), (0, 0.1), (1, 0.2)] {
-            uses.add(1, 5, rank, utility);
-        }
-        for utility in [0.2, 0.9, -0.5] {
-            uses.add(2, 5, descending(worth_of(f64::to_bits(utility))), utility);
-        }
-        assert_eq!(latest(uses, 2), HashMap::from([(1, vec![0.1, 0.2]), (2, vec![0.9, 0.2])]));
+        [0.2, 0.9, -0.5].into_iter().for_each(|utility| uses.add(2, 5, utility));
+        let (mut episodes, mut links) = (sorter(), sorter());
+        [[1, 0.25_f64.to_bits()], [2, 0.75_f64.to_bits()]].into_iter().for_each(|episode| episodes.add(episode));
+        [[1, 3], [2, 3], [1, 3], [7, 3]].into_iter().for_each(|link| links.add(link));
+        let episodes = IdTable::of(episodes, |_, _| {}).unwrap();
+        uses.add_links(links, &episodes, |[id, utility]| (id as i64, f64::from_bits(utility))).unwrap();
+        assert_eq!(latest(uses), HashMap::from([(2, vec![0.9, 0.2, -0.5]), (3, vec![0.75, 0.25])]));
     }
 }

@@ -13,13 +13,13 @@ use crate::memory::mask::Mask;
 use crate::memory::packed::id_table::IdTable;
 use crate::memory::packed::records::Record;
 use crate::memory::query::Query;
-use crate::memory::{Entity, Row, feedback, time};
+use crate::memory::{Entity, Row, feedback, time, utility};
 use crate::recall::understand::canvas::{self, CanvasStudy, CanvasSummary, CanvasUse};
 use crate::recall::understand::forgetting::{AgeTally, AgedEpisode};
 use crate::recall::understand::graduation;
 use crate::recall::understand::quality::{self, ProposalDecision, WorkTally, WorkedEpisode};
 use crate::recall::understand::report::{CanvasPattern, Graduation, InsightRule, Insights};
-use crate::recall::understand::usefulness::{self, JudgedMemories, MemoryJudge};
+use crate::recall::understand::usefulness::{JudgedMemories, MemoryJudge};
 use crate::store::scratch::{scratch, sorter};
 use crate::store::{Store, StoreError, named_ids};
 
@@ -63,10 +63,6 @@ impl EpisodeFacts {
 
     fn feedback(self) -> Option<f64> {
         Some(self.feedback).filter(|value| !value.is_nan())
-    }
-
-    fn utility(self) -> Option<f64> {
-        Some(self.utility).filter(|value| !value.is_nan())
     }
 }
 
@@ -287,27 +283,27 @@ fn canvas_use<'r>(row: &'r Row, episodes: &Episodes) -> CanvasUse<'r> {
     }
 }
 
-/// Judges memories by their uses: by episodes with a utility, and by cases that name other cases, whose reward stands for
-/// it. `None` when nothing says what was used.
+/// Judges memories by their uses: by episodes where any of them has a utility, and by cases that name other cases, whose
+/// reward stands for it. `None` when nothing says what was used.
 async fn judge_memories(
     store: &Store,
     agent: Option<&str>,
     episodes: &Episodes,
     told: Told<'_>,
 ) -> Result<Option<MemoryJudge>, LabError> {
-    let (mut uses, mut order) = (TimedUses::default(), 0..);
+    let mut uses = TimedUses::default();
     let mut linked = false;
     if episodes.rated {
         let mut links = sorter();
         linked = each(store, &links_of_memories(), told, |row| {
             if let (Some(episode), Some(memory)) = (row.text("episode_id"), row.text("memory_id")) {
-                links.add([digest(episode), digest(memory), order.next().unwrap_or_default()]);
+                links.add([digest(episode), digest(memory)]);
             }
         })
         .await?;
-        episodes.facts.join(links, |[_, memory, order], facts| {
+        uses.add_links(links, &episodes.facts, |facts| {
             let facts = EpisodeFacts::of(facts);
-            facts.utility().into_iter().for_each(|utility| uses.add(memory, facts.at, order, utility));
+            (facts.at, utility::of_use(Some(facts.utility)))
         })?;
     }
     let cases = of_agent(Entity::Case, &["reward", "reference_case_ids", "created_at"], agent);
@@ -315,12 +311,12 @@ async fn judge_memories(
         let Some(reward) = row.number("reward") else { return };
         let at = row.text("created_at").and_then(time::epoch_micros).unwrap_or(i64::MIN);
         for memory in row.list("reference_case_ids") {
-            uses.add(digest(memory), at, order.next().unwrap_or_default(), reward);
+            uses.add(digest(memory), at, reward);
         }
     })
     .await?;
     let mut judge = MemoryJudge::default();
-    uses.each(usefulness::LATEST, |memory, latest| judge.add(memory, latest))?;
+    uses.each(|memory, latest| judge.add(memory, latest))?;
     Ok((linked || referred).then_some(judge))
 }
 

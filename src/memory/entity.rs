@@ -247,7 +247,7 @@ impl Column {
     #[must_use]
     pub fn example(&self) -> &'static str {
         match (self.name, self.kind) {
-            ("status", _) => "\"completed\"",
+            ("status", _) => "\"active\"",
             ("outcome", _) => "\"success\"",
             ("id" | "parent_id" | "episode_id" | "memory_id" | "profile_id" | "run_id" | "source_id", _) => {
                 "\"8f14e45f\""

@@ -11,11 +11,17 @@ pub const START: f64 = 0.5;
 /// Number of the latest episodes using a memory that decide its utility.
 pub const LATEST: usize = 20;
 
-/// Utility of a memory, in 0..1: the mean over the episodes that used it, given newest first, the latest [`LATEST`] of
-/// them. None when no episode's utility is known.
+/// Utility that an episode gives to the memories it used: its own, or [`START`] where the data does not say it.
+#[must_use]
+pub fn of_use(stored: Option<f64>) -> f64 {
+    stored.filter(|utility| utility.is_finite()).unwrap_or(START)
+}
+
+/// Utility of a memory, in 0..1: the mean over the episodes that used it (see [`of_use`]), given newest first, the latest
+/// [`LATEST`] of them. Of episodes of one time the one with the higher utility is the newer. None without episodes.
 #[must_use]
 pub fn of_memory(newest_first: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let latest: Vec<f64> = newest_first.into_iter().filter(|u| u.is_finite()).take(LATEST).collect();
+    let latest: Vec<f64> = newest_first.into_iter().take(LATEST).collect();
     // Oldest first, as whoever kept the sum while the episodes came has added them up.
     (!latest.is_empty()).then(|| latest.iter().rev().sum::<f64>() / latest.len() as f64)
 }
@@ -218,7 +224,8 @@ mod tests {
     #[test]
     fn a_memory_has_the_mean_of_the_latest_episodes_that_used_it() {
         assert_eq!(of_memory([]), None);
-        assert_eq!(of_memory([f64::NAN]), None);
+        assert_eq!(of_memory([1.0, 1.0, 1.0].map(Some).into_iter().chain([None]).map(of_use)), Some(0.875));
+        assert!(close(of_use(Some(f64::NAN)), START));
         assert_eq!(of_memory([0.25, 0.75]), Some(0.5));
         let newest_first = std::iter::repeat_n(1.0, LATEST).chain([0.0, 0.0]);
         assert_eq!(of_memory(newest_first), Some(1.0));

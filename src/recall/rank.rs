@@ -9,7 +9,7 @@ use super::features::{self, SoughtName, age_days};
 use super::policy::Policy;
 use super::{Score, Term};
 use crate::memory::json::{self, JsonPart, LONG};
-use crate::memory::{Entity, Row};
+use crate::memory::{Entity, Row, utility};
 
 /// Cosine to a chosen row above which a candidate gives way to it.
 pub const NEAR_DUPLICATE: f64 = 0.95;
@@ -20,9 +20,7 @@ pub const CASES: usize = 4;
 /// Rows that agents get of similar episodes.
 pub const SIMILAR: usize = 3;
 /// Utility of what no signal has moved.
-pub const UTILITY_START: f64 = 0.5;
-/// Latest episodes whose utilities make that of a memory.
-pub const LATEST_USES: usize = 20;
+pub const UTILITY_START: f64 = utility::START;
 
 /// Share of likeness in the base of boosted recall; time has the rest (ours: the source says "time and similarity").
 pub(super) const LIKENESS_IN_BASE: f64 = 0.7;

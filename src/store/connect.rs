@@ -453,14 +453,16 @@ impl LayoutChoice {
         }
     }
 
-    /// The layout of a folder, and its main file.
+    /// The layout of a folder, and its main file: a named one that says it, else one that we know. A layout for some of the
+    /// tables in a folder need not say of which files it is made.
     fn of_folder(&self, path: &Path) -> Result<Option<(Layout, PathBuf)>, OpenError> {
-        let layouts = match self {
+        let named = match self {
             LayoutChoice::Named(layouts) => layouts.clone(),
-            LayoutChoice::Any(_) => builtin::all().map_err(OpenError::Layout)?,
+            LayoutChoice::Any(_) => Vec::new(),
         };
         let main = |layout: Layout| Some((path.join(layout.folder.as_ref()?), layout));
-        let found = layouts.into_iter().filter_map(main).find(|(main, _)| main.is_file());
+        let known = builtin::all().map_err(OpenError::Layout)?;
+        let found = named.into_iter().chain(known).filter_map(main).find(|(main, _)| main.is_file());
         Ok(found.map(|(main, layout)| (layout, main)))
     }
 }

@@ -777,6 +777,16 @@ fn same(a: &Cell, b: &Cell) -> bool {
 /// No stored columns.
 const NOTHING: &StoredColumns = &Vec::new();
 
+/// The refusal to change a row that the layout makes of several stored ones.
+fn made_of_several(source: &BoundSource, id: &str) -> StoreError {
+    StoreError::CannotHold(format!(
+        "{} `{id}` can only be looked at: the layout {} makes it of several rows of {}, and does not say how they are written",
+        source.entity.title(),
+        source.layout,
+        table_of(source).title()
+    ))
+}
+
 /// Rows that one statement reads by their ids.
 const AT_ONCE: usize = 400;
 
@@ -849,7 +859,7 @@ impl<'a> RowEncoder<'a> {
                 let id = fetched::text(std::slice::from_ref(&value), 0);
                 let Some(given) = given.get(&id) else { continue };
                 if located.contains_key(given) {
-                    return Err(StoreError::Ambiguous(entity.title(), id));
+                    return Err(made_of_several(source, &id));
                 }
                 let Some(row) = rows.remove(&id) else { continue };
                 let key = vec![(name.to_owned(), value)];
@@ -881,16 +891,17 @@ impl<'a> RowEncoder<'a> {
             .images(&StoredRows { table: table_of(source), by: by.clone(), keys: vec![values] })
             .await?;
         let Some(image) = images.pop() else { return Ok(None) };
+        let mut rows = self.store.related_in(source, "id", &[id.to_owned()], &[], None).await?;
         if !images.is_empty() {
-            return Err(StoreError::Ambiguous(source.entity.title(), id.to_owned()));
+            return Err(match rows.len() {
+                1 => made_of_several(source, id),
+                _ => StoreError::Ambiguous(source.entity.title(), id.to_owned()),
+            });
         }
         let key: Option<Vec<(String, FetchedValue)>> =
             by.into_iter().map(|name| Some((name.clone(), image.get(&name)?.clone()))).collect();
         let Some(key) = key else { return Ok(None) };
-        let Some(row) = self.store.related_in(source, "id", &[id.to_owned()], &[], None).await?.pop() else {
-            return Ok(None);
-        };
-        Ok(Some(LocatedRow { source, key, image, row }))
+        Ok(rows.pop().map(|row| LocatedRow { source, key, image, row }))
     }
 
     /// Whether a column can hold that id: a text that is no UUID is in no uuid column, and asking would be an error.

@@ -74,7 +74,7 @@ impl VectorReader<'_> {
         self.tally(rows, id, condition, most).await
     }
 
-    /// Rows whose vector has another size than most. A column that fixes the size has none.
+    /// Rows whose vector has another size than most, or is none, such as a text. A column that fixes the size has none.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -104,7 +104,7 @@ impl VectorReader<'_> {
             Some(FetchedValue::Integer(size)) => *size,
             _ => return Ok(FindingTally::default()),
         };
-        self.tally(from, &place.key, &format!("{column} IS NOT NULL AND {size} <> {common}"), most).await
+        self.tally(from, &place.key, &format!("{column} IS NOT NULL AND coalesce({size}, -1) <> {common}"), most).await
     }
 
     async fn tally(self, from: &str, key: &str, condition: &str, most: usize) -> Result<FindingTally, StoreError> {

@@ -1,6 +1,7 @@
 //! Leaves out of the recognised sources what our role may not read, so that the rest can be read: a column is null, rows of
 //! one of several tables are missing, or a source is not there. Each with the reason and the GRANT that would help.
 
+use super::StoreError;
 use super::dialect::quote;
 use super::lacking;
 use super::sql_names::{self, ReadTable};
@@ -53,7 +54,7 @@ impl<'c> DeniedTable<'c> {
     /// Returns the reason for the denial, in words.
     #[must_use]
     pub fn reason(&self, role: &str) -> String {
-        let who = if role.is_empty() { "your role".to_owned() } else { format!("your role {role}") };
+        let who = who(role);
         match self.columns[..] {
             [] => format!("{who} may not read the table {}", self.table.title()),
             [column] => format!("{who} may not read the column {column} of {}", self.table.title()),
@@ -75,6 +76,11 @@ impl<'c> DeniedTable<'c> {
     /// Returns the SQL with which the owner of the table can grant access.
     #[must_use]
     pub fn remedy(&self, role: &str) -> String {
+        self.grant("SELECT", role)
+    }
+
+    /// The SQL that grants rights to the table, or to its columns.
+    fn grant(&self, rights: &str, role: &str) -> String {
         let role = if role.is_empty() { "your role".to_owned() } else { plain_or_quoted(role) };
         let schema = plain_or_quoted(&self.table.schema);
         let enter = if self.table.closed_schema {
@@ -86,8 +92,21 @@ impl<'c> DeniedTable<'c> {
         let columns = if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) };
         let name = plain_or_quoted(&self.table.name);
         let table = if self.table.visible { name } else { format!("{schema}.{name}") };
-        format!("{enter}GRANT SELECT{columns} ON {table} TO {role}")
+        format!("{enter}GRANT {rights}{columns} ON {table} TO {role}")
     }
+}
+
+/// The refusal of a change in a table that the role may not write, with the GRANT that would help.
+#[must_use]
+pub fn unwritable(table: &CatalogTable, role: &str) -> StoreError {
+    let reason = format!("{} may not write the table {}", who(role), table.title());
+    let remedy = DeniedTable::whole(table).grant("SELECT, INSERT, UPDATE, DELETE", role);
+    StoreError::Denied { reason, remedy }
+}
+
+/// The role in a sentence.
+fn who(role: &str) -> String {
+    if role.is_empty() { "your role".to_owned() } else { format!("your role {role}") }
 }
 
 /// Whether the tables that a piece of SQL reads are there.

@@ -18,7 +18,7 @@ use super::server::ServerLink;
 use super::session::Opener;
 use super::shape::{self, TableShape};
 use super::stored::{Cell, Image, Mutation, ReadState, StateReading, StoredRows, TableName};
-use super::{Store, StoreError, companion};
+use super::{Store, StoreError, companion, withhold};
 use super::{sqlite_reader, sqlite_writer};
 use crate::layout::Engine;
 
@@ -89,21 +89,28 @@ impl From<sqlx::Error> for WriteError {
         let code = about.code().unwrap_or_default();
         match (primary_code(&error), code.as_ref()) {
             (Some(5 | 6), _) | (_, "40001" | "40P01" | "55P03") => WriteError::Busy(error),
-            (_, "42501") => WriteError::ReadOnly(format!("{}{}", explain(&error), granted(about.message()))),
-            (Some(8), _) | (_, "25006") => WriteError::ReadOnly(explain(&error)),
+            (Some(8), _) | (_, "25006" | "42501") => WriteError::ReadOnly(explain(&error)),
             (sqlite, code) if is_refusal(sqlite, code, about.message()) => WriteError::Rejected(explain(&error)),
             _ => WriteError::Store(error.into()),
         }
     }
 }
 
-/// Words for the GRANT that helps where PostgreSQL refuses a table; empty where it says something else.
-fn granted(message: &str) -> String {
-    message.strip_prefix("permission denied for table ").map_or_else(String::new, |table| {
-        format!(
-            "; its owner lets your role write there by GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO that role"
-        )
-    })
+/// The refusal of a statement, about a table where that is known: where our role has not the rights, with the GRANT that helps.
+fn refused(store: &Store, table: Option<&TableName>, error: sqlx::Error) -> WriteError {
+    let about = error.as_database_error().filter(|about| about.code().is_some_and(|code| code == "42501"));
+    let said = about.map_or("", |about| about.message());
+    let named = said.strip_prefix("permission denied for table ");
+    let known = match table {
+        Some(table) if named.is_some() || said.starts_with("permission denied for schema ") => {
+            store.catalog.exactly(&table.schema, &table.name)
+        }
+        _ => named.and_then(|name| store.catalog.table(name)),
+    };
+    match known {
+        Some(known) => WriteError::Store(withhold::unwritable(known, &store.catalog.role)),
+        None => error.into(),
+    }
 }
 
 /// Whether the database does not accept what was to be written, by its own numbers or PostgreSQL's codes.
@@ -217,7 +224,10 @@ impl Drop for Store {
                 sqlx::raw_sql("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut link).await?;
                 link.close().await
             });
-            if let Err(error) = closed {
+            // What cannot be written holds no change of ours.
+            if let Err(error) = closed
+                && primary_code(&error) != Some(8)
+            {
                 tracing::warn!(%error, "the log stays beside the database");
             }
         }
@@ -410,10 +420,11 @@ impl WriteTransaction<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn images(&mut self, rows: &StoredRows) -> Result<Vec<Image>, WriteError> {
-        let shape = self.shape(&rows.table).await?;
+        let (store, shape) = (self.store, self.shape(&rows.table).await?);
         let mut answers = Vec::new();
         for (sql, params) in shape::image_statements(self.engine(), &shape, rows, true) {
-            answers.extend(self.link()?.fetch(&sql, &params).await?);
+            let found = self.link()?.fetch(&sql, &params).await;
+            answers.extend(found.map_err(|error| refused(store, Some(&rows.table), error))?);
         }
         Ok(shape::images(&shape, answers))
     }
@@ -424,10 +435,11 @@ impl WriteTransaction<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn is_state(&mut self, rows: &StoredRows, state: &ReadState) -> Result<(bool, usize), WriteError> {
-        let shape = self.shape(&rows.table).await?.narrowed(&state.columns, &rows.by);
+        let (store, shape) = (self.store, self.shape(&rows.table).await?.narrowed(&state.columns, &rows.by));
         let mut reading = StateReading::like(state);
         for (sql, params) in shape::image_statements(self.engine(), &shape, rows, true) {
-            self.link()?.scan(&sql, &params, shape::state_taker(&shape, &mut reading)).await?;
+            let scanned = self.link()?.scan(&sql, &params, shape::state_taker(&shape, &mut reading)).await;
+            scanned.map_err(|error| refused(store, Some(&rows.table), error))?;
         }
         let now = reading.close();
         Ok((now == *state, now.count))
@@ -460,18 +472,18 @@ impl WriteTransaction<'_> {
             Mutation::Insert { columns, rows, .. } => {
                 for rows in parts(rows) {
                     let (sql, params) = self.insert(&shape, &table, columns, rows);
-                    hit += self.link()?.execute(&sql, params).await?;
+                    hit += self.execute(&table, &sql, params).await?;
                 }
             }
             Mutation::Update { key, set, .. } => {
                 let mut params = Vec::new();
                 let sql = self.update(&shape, &table, key, set, &mut params);
-                hit += self.link()?.execute(&sql, params).await?;
+                hit += self.execute(&table, &sql, params).await?;
             }
             Mutation::Delete(rows) => {
                 for keys in delete_parts(rows) {
                     let (sql, params) = self.delete(&shape, rows, keys);
-                    hit += self.link()?.execute(&sql, params).await?;
+                    hit += self.execute(&table, &sql, params).await?;
                 }
             }
             Mutation::Revise(revise) => {
@@ -480,12 +492,18 @@ impl WriteTransaction<'_> {
                 }
                 let now = self.now.clone();
                 for (sql, params) in revise::statements(self.engine(), &shape, revise, &now) {
-                    hit += self.link()?.execute(&sql, params).await?;
+                    hit += self.execute(&table, &sql, params).await?;
                 }
             }
         }
         let expected = mutation.count().1;
         if hit == expected as u64 { Ok(()) } else { Err(WriteError::Missed { table: table.title(), expected, hit }) }
+    }
+
+    /// Runs a statement that changes rows of a table.
+    async fn execute(&mut self, table: &TableName, sql: &str, params: Vec<Param>) -> Result<u64, WriteError> {
+        let store = self.store;
+        self.link()?.execute(sql, params).await.map_err(|error| refused(store, Some(table), error))
     }
 
     fn insert(
@@ -614,7 +632,8 @@ impl WriteTransaction<'_> {
     /// # Errors
     /// The engine's refusal.
     pub(super) async fn fetch(&mut self, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, WriteError> {
-        Ok(self.link()?.fetch(sql, params).await?)
+        let store = self.store;
+        self.link()?.fetch(sql, params).await.map_err(|error| refused(store, None, error))
     }
 
     /// Makes everything final.

@@ -422,7 +422,7 @@ async fn assert_memory(world: &World, memory: &str) {
     let mut episodes = store.related(Entity::Episode, "id", &ids).await.unwrap();
     episodes
         .sort_by_key(|e| std::cmp::Reverse((e.text("started_at").unwrap_or_default().to_owned(), e.id().to_owned())));
-    let latest: Vec<f64> = episodes.iter().filter_map(|e| e.number("utility")).take(20).collect();
+    let latest: Vec<f64> = episodes.iter().map(|e| e.number("utility").unwrap_or(utility::START)).take(20).collect();
     let mean = latest.iter().sum::<f64>() / latest.len() as f64;
     let row = store.row(Entity::Memory, memory).await.unwrap().unwrap();
     assert!((row.number("utility").unwrap() - mean).abs() < 1e-9, "{memory}: {row:?} is not {mean}");
@@ -459,6 +459,49 @@ fn memories_are_promoted_and_demoted_by_the_episodes_that_used_them() {
                 done(&world, undo::undo(&world.store, seq).await).await;
             }
             assert_eq!(dump(&world).await, before);
+        }
+    });
+}
+
+#[test]
+fn a_memory_has_one_utility_in_its_row_in_recall_and_in_insights() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let episodes: Vec<String> = [("1", "1.0"), ("2", "1.0"), ("3", "1.0"), ("4", "NULL")]
+                .iter()
+                .map(|(n, utility)| {
+                    format!("('e-used-{n}', 'a-used', 'u', 'x', '2026-03-0{n}T10:00:00.000000Z', {utility})")
+                })
+                .collect();
+            let links: Vec<String> = (1..5).map(|n| format!("('e-used-{n}', 'm-used')")).collect();
+            meddle(
+                &world,
+                &format!(
+                    "INSERT INTO memories (id, kind, text) VALUES ('m-used', 'drawer', 'x'); \
+                     INSERT INTO episodes (id, agent_id, user_id, title, started_at, utility) VALUES {}; \
+                     INSERT INTO episode_memories (episode_id, memory_id) VALUES {}",
+                    episodes.join(", "),
+                    links.join(", ")
+                ),
+            )
+            .await;
+            done(&world, signal::add(&world.store, "e-used-1", Signal::Rejected, "me", None).await).await;
+            // 0.7, 1, 1, and where none is stored the 0.5 that a utility starts at.
+            let is_mean = |utility: Option<f64>| utility.is_some_and(|utility| (utility - 0.8).abs() < 1e-9);
+            let memory = world.store.row(Entity::Memory, "m-used").await.unwrap().expect("the memory");
+            assert!(is_mean(memory.number("utility")), "{memory:?}");
+            let folder = tempfile::tempdir().expect("a folder");
+            let at = address(&world);
+            let (_, recalled, words) = run(folder.path(), &["-d", &at, "recall", "--ranking", "proven", "-k", "500"]);
+            let rows = recalled["rows"].as_array().unwrap_or_else(|| panic!("{words}"));
+            let row = rows.iter().find(|row| row["id"] == "m-used").expect("the memory");
+            let term =
+                row["terms"].as_array().unwrap().iter().find(|term| term["name"] == "utility").expect("the term");
+            assert!(is_mean(term["value"].as_f64()), "{term}");
+            let (_, judged, words) = run(folder.path(), &["-d", &at, "insights", "--agent", "a-used"]);
+            let helps = &judged["memories"]["help"][0];
+            assert!(helps["id"] == "m-used" && is_mean(helps["utility"].as_f64()), "{words}: {judged}");
+            assert_eq!(helps["n"], 4);
         }
     });
 }
@@ -937,6 +980,23 @@ fn without_our_tables_a_database_is_view_only_and_says_what_helps() {
         assert!(status.capabilities.iter().any(|c| c.name == "write" && c.available));
         assert!(status.migrations.pending.is_empty());
     });
+}
+
+#[test]
+fn a_plan_that_cannot_be_applied_yet_says_what_is_missing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = crate::support::demo_in(folder.path(), 120).display().to_string();
+    let told = |words: &[&str]| {
+        let (code, plan, said) = run(folder.path(), &[&["-d", &path, "--format", "json"], words].concat());
+        assert_eq!((code, plan["changes"].is_array()), (Some(0), true), "{words:?}: {said}");
+        let disclosures = plan["disclosures"].to_string();
+        disclosures.contains("not be applied yet") && disclosures.contains("migrate --apply")
+    };
+    let plans: [&[&str]; 3] = [&["prune", "--window", "1"], &["purge", "felix.abbott"], &["backfill", "links"]];
+    assert!(plans.iter().all(|words| told(words)), "a plan without a word");
+    let (code, _, words) = run(folder.path(), &["-d", &path, "migrate", "--apply"]);
+    assert_eq!(code, Some(0), "{words}");
+    assert!(!plans.iter().any(|words| told(words)), "it can be applied");
 }
 
 #[test]

@@ -569,6 +569,24 @@ fn verify_and_retract_are_commands_and_after_two_dashes_names() {
 }
 
 #[test]
+fn a_schema_is_one_document_and_no_table() {
+    let desk = Desk::new();
+    let line = text(&desk.run(&["schema", "agent", "--format", "jsonl"]));
+    assert_eq!(line.lines().count(), 1, "{line}");
+    assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), desk.json(&["schema", "agent"]));
+    let refused = desk.run(&["schema", "agent", "--format", "csv"]);
+    assert_eq!((refused.status.code(), text(&refused)), (Some(2), String::new()), "{}", words(&refused));
+}
+
+#[test]
+fn a_demo_is_a_file() {
+    let desk = Desk::new();
+    let refused = desk.typed(&["demo", "postgres://ada:s3cret@h/nous", "--no-console"], &[]);
+    assert_eq!(refused.status.code(), Some(2), "{}", words(&refused));
+    assert!(words(&refused).contains("an SQLite file") && !words(&refused).contains("s3cret"), "{}", words(&refused));
+}
+
+#[test]
 fn unknown_words_are_answered_with_the_nearest_known_one() {
     let desk = Desk::new();
     std::fs::write(desk.folder.path().join("config.toml"), "[profile.production]\ndatabase = \"x.db\"\n").unwrap();
@@ -602,6 +620,9 @@ fn unknown_words_are_answered_with_the_nearest_known_one() {
         (&["import", "taubench", "x"], 2, "did you mean `tau-bench`?"),
         (&["record", "cas", "x"], 2, "did you mean `case`?"),
         (&["recall", "--ranking", "boost", "x"], 2, "boosted"),
+        (&["list", "episode", "--limit", "-1"], 2, "to pass '-1' to '--limit', use '--limit=-1'"),
+        (&["recall", "x", "-k", "-1"], 2, "use '-k=-1'"),
+        (&["list", "episode", "--limit=-1"], 2, "invalid value '-1' for '--limit"),
         // Values, where nothing has the one that is asked for.
         (&["list", "episode", "--canvas", "spreadsheet"], 0, "did you mean `sheets`?"),
         (&["list", "episode", "--canvas", "sheets:presnt"], 0, "did you mean `present`?"),

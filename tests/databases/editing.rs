@@ -118,17 +118,26 @@ fn rows_of_every_kind_are_edited_and_undone_to_the_byte() {
 }
 
 #[test]
-fn values_that_name_nobody_or_are_no_known_words_are_told_by_the_plan() {
+fn values_that_name_nobody_are_told_by_the_plan_and_words_that_are_none_are_refused() {
     block_on(async {
         for world in worlds().await {
             let id = ids(&world, Entity::Episode).await.remove(0);
             let known = row(&world, Entity::Episode, &id).await.expect("the row");
             let told = |set: Value| edit(Entity::Episode, &id, set);
-            let plan = planned(&world, &told(json!({"agent_id": "agent-nobody", "outcome": "banana"}))).await;
+            let plan = planned(&world, &told(json!({"agent_id": "agent-nobody"}))).await;
             let disclosures = plan.expect("a plan").disclosures.join("; ");
-            for part in ["`agent_id` names no agent that is here: agent-nobody", "`banana` is none of the outcomes"] {
-                assert!(disclosures.contains(part), "{disclosures}");
+            assert!(disclosures.contains("`agent_id` names no agent that is here: agent-nobody"), "{disclosures}");
+            for (column, known) in
+                [("outcome", "known are success, failure"), ("status", "known are active, summarized")]
+            {
+                let plan = planned(&world, &told(json!({ column: "banana" }))).await;
+                assert!(
+                    matches!(&plan, Err(ChangeError::Usage(words)) if words.contains("`banana`") && words.contains(known)),
+                    "{plan:?}"
+                );
             }
+            let plan = planned(&world, &told(json!({ "outcome": null }))).await;
+            assert!(!matches!(plan, Err(ChangeError::Usage(_))), "{plan:?}");
             let other = if known.text("outcome") == Some("success") { "partial" } else { "success" };
             let plan = planned(&world, &told(json!({ "outcome": other }))).await.expect("a plan");
             assert!(!plan.disclosures.iter().any(|words| words.contains("outcome")), "{:?}", plan.disclosures);
@@ -404,6 +413,70 @@ fn rows_of_other_kinds_are_recorded_once() {
                 let refused = planned(&world, &Operation::Record { entity, text: given.to_string() }).await;
                 assert!(matches!(refused, Err(ChangeError::Refused(_) | ChangeError::Usage(_))), "{refused:?}");
             }
+        }
+    });
+}
+
+#[test]
+fn what_no_other_command_takes_is_not_recorded() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            meddle(
+                &world,
+                "INSERT INTO agent_memory_profiles (id, user_id, agent_id) VALUES ('p-one', 'u-one', 'a-one'), \
+                 ('p-two', 'u-two', 'a-one')",
+            )
+            .await;
+            let before = rows_of(&world).await;
+            let at = "2026-05-01T00:00:00Z";
+            let bank = json!({"user_id": "u-one", "agent_id": "a-one"});
+            for (entity, given, by_hand, words) in [
+                (Entity::Episode, json!({"title": "t", "started_at": at, "utility": 3}), false, "is from 0 to 1"),
+                (
+                    Entity::Episode,
+                    json!({"title": "t", "started_at": at, "outcome": "weird"}),
+                    false,
+                    "known are success",
+                ),
+                (
+                    Entity::Episode,
+                    json!({"title": "t", "started_at": at, "status": "weird"}),
+                    false,
+                    "known are active",
+                ),
+                (Entity::Case, json!({"prompt": "hi", "profile_id": "p-one", "outcome": "weird"}), false, "known are"),
+                (Entity::Memory, json!({"text": "t", "utility": -0.9}), false, "is from 0 to 1"),
+                (Entity::Memory, json!({}), false, "needs one of `text`, `title`, `metadata`"),
+                (Entity::Segment, json!({}), false, "needs `episode_id`"),
+                (Entity::CanvasEvent, json!({}), false, "a canvas event needs one of `canvas_id`"),
+                (Entity::WorkflowEvent, json!({"run_id": "r"}), false, "a workflow event needs `kind`"),
+                (Entity::Access, json!({}), false, "an access needs one of `query`, `ids`"),
+                (Entity::MemoryLink, json!({"memory_id": "m"}), false, "needs `episode_id`"),
+                (Entity::Agent, json!({}), false, "an agent needs one of `id`, `name`"),
+                (Entity::Profile, json!({"user_id": "u-one"}), false, "a profile needs `agent_id`"),
+                (Entity::Profile, bank, true, "is there already: `p-one`"),
+            ] {
+                let refused = planned(&world, &Operation::Record { entity, text: given.to_string() }).await;
+                let told = match &refused {
+                    Err(ChangeError::Refused(told)) if by_hand => told,
+                    Err(ChangeError::Usage(told)) if !by_hand => told,
+                    _ => panic!("{entity} {given}: {refused:?}"),
+                };
+                assert!(told.contains(words), "{entity} {given}: {told}");
+            }
+            let moved = planned(&world, &edit(Entity::Profile, "p-two", json!({"user_id": "u-one"}))).await;
+            assert!(matches!(&moved, Err(ChangeError::Refused(told)) if told.contains("`p-one`")), "{moved:?}");
+            assert_eq!(rows_of(&world).await, before);
+            let record = |id: &str| {
+                let text = json!({"id": id, "user_id": "u-one", "agent_id": "a-two"}).to_string();
+                Operation::Record { entity: Entity::Profile, text }
+            };
+            let late = planned(&world, &record("p-four")).await.expect("a plan");
+            there_and_back(&world, &record("p-three"), async {
+                let applied = change::apply(&world.store, &late, &author()).await;
+                assert!(matches!(applied, Err(ChangeError::Conflict { .. })), "the bank was made since: {applied:?}");
+            })
+            .await;
         }
     });
 }

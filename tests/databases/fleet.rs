@@ -374,6 +374,12 @@ fn a_database_that_refused_is_not_verified_and_is_finished_once_it_can_be() {
                 ('run-90', 'notes', 'failed', '2026-10-20T07:00:00+00:00', '2026-10-20T07:00:00+00:00', \
                 'asked for by user-ana') RETURNING 1";
     assert_eq!(fleet.number("d.db", note), 1);
+    let (_, plan, words) = fleet.run(&["purge", "user-ana", "--fleet", &file]);
+    let [a, b] = [0, 1].map(|at| &plan["databases"][at]);
+    assert!(a["error"].is_null() && b["status"] == "planned", "{words} {plan}");
+    for told in [&b["error"], &b["plan"]["disclosures"]] {
+        assert!(told.to_string().contains("not be applied yet") && told.to_string().contains("migrate --apply"), "{b}");
+    }
     let choices = ["--account", "erase", "--mentions", "redact", "--apply"];
     let (code, receipt, words) = fleet.run(&[&["purge", "user-ana", "--fleet", &file][..], &choices].concat());
     assert_eq!(statuses(&receipt), [("a", "verified"), ("b", "refused"), ("d", "incomplete")], "{words}");

@@ -201,6 +201,18 @@ fn values_in_odd_spellings_are_found_whole_and_told_of() {
     let missing = desk.json(&["findings", "--kind", "vector_missing", "--format", "json"]);
     let of_memories = |found: &Value| found["entity"] == "memory" && found["count"].as_u64() > Some(0);
     assert!(missing["findings"].as_array().unwrap().iter().any(of_memories), "{missing}");
+    let odd = || {
+        let found = desk.json(&["findings", "--kind", "vector_size", "--format", "json"]);
+        let found = found["findings"].as_array().unwrap().iter().find(|found| found["entity"] == "episode").cloned();
+        found.and_then(|found| found["count"].as_u64()).unwrap_or_default()
+    };
+    let before = odd();
+    statement(
+        &desk.database,
+        "UPDATE episode_embeddings SET embedding = 'no vector' WHERE episode_id = (SELECT max(episode_id) \
+         FROM episode_embeddings WHERE length(embedding) = (SELECT max(length(embedding)) FROM episode_embeddings))",
+    );
+    assert_eq!(odd(), before + 1, "a text that is no vector");
 }
 
 /// The names of a command and of those below it, with their own options.

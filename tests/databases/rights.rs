@@ -663,6 +663,32 @@ fn a_hold_that_policies_hide_is_not_taken_for_none() {
 }
 
 #[test]
+fn a_refused_write_names_the_grant_with_the_schema() {
+    block_on(async {
+        let Some(world) = World::of(Layout::NousPlanned).await else { return };
+        assert_eq!(world.owner(&["migrate", "--apply"]).code, Some(0));
+        world
+            .run(
+                "GRANT USAGE ON SCHEMA heart TO $role; GRANT SELECT ON ALL TABLES IN SCHEMA heart TO $role; \
+                 GRANT SELECT ON ALL TABLES IN SCHEMA public TO $role",
+            )
+            .await;
+        let id = world.text("SELECT min(id::text) FROM heart.episodes").await;
+        let edit = ["edit", "episode", &id, "title=x", "--apply"];
+        let refused = world.reader(&edit);
+        let error: Value = serde_json::from_str(&refused.words).unwrap_or_else(|e| panic!("{e}: {}", refused.words));
+        assert_eq!(refused.code, Some(5), "{error}");
+        assert!(says(&error["error"]["message"], &["may not write the table heart.episodes"]), "{error}");
+        let granted = format!("GRANT SELECT, INSERT, UPDATE, DELETE ON heart.episodes TO {}", world.role);
+        assert_eq!(error["error"]["remedy"], Value::from(granted.clone()));
+        world.run(&granted).await;
+        let ours = world.reader(&edit);
+        assert!(ours.code == Some(5) && ours.words.contains("memory_audit"), "{}", ours.words);
+        world.end().await;
+    });
+}
+
+#[test]
 fn a_table_that_somebody_keeps_locked_leaves_the_others_open() {
     block_on(async {
         let Some(world) = World::of(Layout::Atom).await else { return };

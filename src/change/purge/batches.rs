@@ -116,6 +116,7 @@ fn ended(error: WriteError) -> ChangeError {
     match error {
         WriteError::Store(error) if error.is_lost() => ChangeError::Failed(format!("the connection was lost: {error}")),
         WriteError::Displaced(words) => ChangeError::Refused(words),
+        WriteError::Store(StoreError::Denied { reason, remedy }) => ChangeError::Refused(format!("{reason}; {remedy}")),
         error => error.into(),
     }
 }

@@ -21,17 +21,17 @@ use super::mention::{Mentions, Met};
 use super::plan::{PurgeOptions, PurgePlan};
 use super::planning::{self, LookedFor, NamedInTexts};
 use super::receipt::{PurgeReceipt, PurgeRecheck, RecheckFound};
-use super::run::{begun, check_held, run};
+use super::run::{begun, check_held, ready, run};
 use super::search::KeptSearch;
 use super::subject::{self, PersonHandle};
 use super::verdict::PurgeStatus;
 use super::{Sink, bundle, traces};
 use crate::change::plan::Counts;
 use crate::change::suppress::hmac;
-use crate::change::{ChangeError, anchor};
+use crate::change::{ChangeError, anchor, not_yet};
 use crate::memory::agreeing;
 use crate::store::proof::bytes::UncheckedBytes;
-use crate::store::{OpenError, OpenOptions, Store, Target};
+use crate::store::{OpenError, OpenOptions, Store, StoreError, Target};
 
 /// Kinds of handles by which a person may be found in another database: one person has each of them, but for short words
 /// and numbers, which are other people's ids there.
@@ -170,7 +170,7 @@ const UNDECIDED: &str = "the person is there, nothing was begun there, and the c
 
 fn status_of(error: &ChangeError) -> &'static str {
     match error {
-        ChangeError::Refused(_) | ChangeError::Usage(_) => "refused",
+        ChangeError::Refused(_) | ChangeError::Usage(_) | ChangeError::Store(StoreError::Denied { .. }) => "refused",
         ChangeError::Conflict { .. } | ChangeError::Paused(_) => "conflict",
         _ => "failed",
     }
@@ -191,6 +191,8 @@ pub struct FoundPlan {
     met: Met,
     /// Nothing goes, and nothing changes.
     is_empty: bool,
+    /// Says why it cannot be applied yet; `None` where it can.
+    pub not_yet: Option<String>,
 }
 
 impl FoundPlan {
@@ -202,6 +204,7 @@ impl FoundPlan {
             also: Vec::new(),
             met: plan.met.clone(),
             is_empty: plan.is_empty() && plan.redacts.is_empty(),
+            not_yet: None,
             printed: print(plan).map_err(|error| ChangeError::Failed(error.to_string()))?,
         })
     }
@@ -397,8 +400,11 @@ impl FleetPlanner<'_> {
         looked: Result<LookedFor, ChangeError>,
     ) -> Result<FleetPlan, ChangeError> {
         Ok(match looked? {
-            LookedFor::Found(plan) => {
-                FleetPlan::Found { plan: Box::new(FoundPlan::of(*plan, self.print)?), by: given.to_owned() }
+            LookedFor::Found(mut plan) => {
+                let not_yet = not_yet(ready(store).await)?;
+                plan.notes.extend(not_yet.clone());
+                let plan = FoundPlan { not_yet, ..FoundPlan::of(*plan, self.print)? };
+                FleetPlan::Found { plan: Box::new(plan), by: given.to_owned() }
             }
             LookedFor::Unknown { named, .. } => match planning::erased_as(store, given).await? {
                 Some(session) if session.is_open() => FleetPlan::Begun(given.to_owned()),

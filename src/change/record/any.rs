@@ -10,7 +10,7 @@ use crate::change::operation::FeedbackFields;
 use crate::change::plan::{ChangeDanger, Plan};
 use crate::change::profile::check_window;
 use crate::change::remove::COUNTED;
-use crate::change::{ChangeError, feedback, now, uses};
+use crate::change::{ChangeError, feedback, given, now, uses};
 use crate::layout::LinkBy;
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::Query;
@@ -40,13 +40,18 @@ pub async fn any(store: &Store, entity: Entity, text: &str) -> Result<Plan, Chan
         check_window(window)?;
     }
     let row = if entity == Entity::MemoryLink {
-        super::canonical_row(entity, &object, &mut crate::memory::text_check::TextOddities::default())
-            .map_err(ChangeError::Usage)?
+        let row = super::canonical_row(entity, &object, &mut crate::memory::text_check::TextOddities::default())
+            .map_err(ChangeError::Usage)?;
+        given::check_new(source, &row)?;
+        row
     } else {
-        read(entity, &object, &mut draft)?
-    };
-    if entity != Entity::MemoryLink {
+        let row = read(entity, &object, &mut draft)?;
         refuse_known_id(&mut draft, &row).await?;
+        row
+    };
+    if entity == Entity::Profile {
+        given::check_only_bank(store, &row).await?;
+        draft.relies_on_none(source, &row, &["user_id", "agent_id"]);
     }
     refuse_what_has_no_place(source, &row, &[])?;
     if entity == Entity::Memory {

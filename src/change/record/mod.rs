@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::draft::{Draft, check_id};
 use super::plan::Plan;
-use super::{ChangeError, batch, new_id};
+use super::{ChangeError, batch, given, new_id};
 use crate::layout::BoundSource;
 use crate::memory::entity::Personal;
 use crate::memory::nearest::nearest;
@@ -89,11 +89,12 @@ fn object(text: &str) -> Result<Map<String, Value>, ChangeError> {
     }
 }
 
-/// A canonical row from an object, with an id, and without secrets, which are counted.
+/// A canonical row from an object, checked, with an id, and without secrets, which are counted.
 fn read(entity: Entity, object: &Map<String, Value>, draft: &mut Draft<'_>) -> Result<Row, ChangeError> {
     let mut found = TextOddities::default();
     let mut row = canonical_row(entity, object, &mut found).map_err(ChangeError::Usage)?;
     draft.disclosures.extend(found.sentences());
+    given::check_new(batch::target(draft.store, entity)?, &row)?;
     match row.text("id") {
         Some(id) => check_id(entity, id)?,
         None => row.set("id", Value::from(new_id())),

@@ -5,12 +5,10 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::mean;
+use crate::memory::utility::of_memory;
 
 /// Episodes from which a memory is judged; fewer say little.
 pub const LEAST: usize = 3;
-/// Latest uses that count.
-pub const LATEST: usize = 20;
 /// Memories of either kind that are held at least until all were judged.
 const HELD: usize = 1_000;
 /// Mean utility at or below which a memory misleads; at or above 1 - this it helps.
@@ -42,7 +40,7 @@ pub struct Usefulness {
 pub struct JudgedMemories {
     /// The rule.
     pub rule: &'static str,
-    /// Memories with at least one use of known utility.
+    /// Memories with at least one use.
     pub used: usize,
     /// Memories with enough uses to be judged.
     pub judged: usize,
@@ -78,11 +76,12 @@ struct JudgedUses {
 }
 
 impl MemoryJudge {
-    /// Takes a memory, by a hash of its id, with the utility of what used it: the latest [`LATEST`] uses.
+    /// Takes a memory, by a hash of its id, with the utility of what used it: the latest
+    /// [`LATEST`](crate::memory::utility::LATEST) uses, the latest first.
     pub fn add(&mut self, memory: u64, latest: &[f64]) {
         self.used += 1;
         let n = latest.len();
-        let Some(utility) = mean(latest.iter().copied()).filter(|_| n >= LEAST) else { return };
+        let Some(utility) = of_memory(latest.iter().copied()).filter(|_| n >= LEAST) else { return };
         self.judged += 1;
         let low = latest.iter().filter(|utility| **utility < 0.5).count();
         let high = latest.iter().filter(|utility| **utility > 0.5).count();

@@ -8,6 +8,8 @@ use serde_json::Value;
 use sqlx::Connection as _;
 use tempfile::TempDir;
 
+use crate::support::fixtures::{Layout, build_sqlite};
+
 /// A database, and what a draft must find in it.
 struct Kind {
     name: &'static str,
@@ -268,6 +270,21 @@ async fn a_draft_says_why_and_how_sure_and_lists_what_it_leaves_out() {
     for words in ["# high: the table's key", "# high: seconds since 1970", "#   shelf_mark ("] {
         assert!(text.contains(words), "{words} is not in\n{text}");
     }
+}
+
+#[tokio::test]
+async fn a_draft_of_a_palace_folder_opens_the_folder() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("palace");
+    build_sqlite(Layout::Mempalace, &path).await;
+    let path = path.display().to_string();
+    let (_, file) = drafted(folder.path(), &path);
+    done(folder.path(), &["-d", &path, "--layout", &file, "status"]);
+    // The folder that it is not is called so all the same.
+    let bare = folder.path().join("bare");
+    std::fs::create_dir(&bare).expect("a folder");
+    let output = mnemoscope(folder.path(), &["-d", &bare.display().to_string(), "layouts", "check", &file]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no memory database"), "{output:?}");
 }
 
 #[tokio::test]

@@ -413,6 +413,26 @@ fn store_of(folder: &TempDir, layout: &str) -> PathBuf {
 }
 
 #[test]
+fn an_episode_that_the_layout_makes_of_many_rows_says_so_when_it_is_to_change() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "mem0-history");
+    run(
+        &database,
+        "INSERT INTO messages SELECT 't' || (10 + rowid), session_scope, role, content, name, created_at FROM messages",
+    );
+    let episodes = listed(&database, "episode", &[]);
+    assert!(!episodes.is_empty());
+    for episode in episodes {
+        let id = episode["id"].as_str().expect("an id");
+        for asked in [&["edit", "episode", id, "title=x"][..], &["remove", "episode", id]] {
+            let (code, words) = refused(&database, asked);
+            assert!(code == Some(5) && words.contains("several rows of messages"), "{asked:?}: {words}");
+            assert!(!words.contains("--layout"), "{words}");
+        }
+    }
+}
+
+#[test]
 fn what_others_name_a_row_by_is_not_edited() {
     let folder = tempfile::tempdir().expect("a folder");
     let item = "[\"memories.ada-1.s1\",\"k1\"]";

@@ -356,7 +356,7 @@ fn a_rule_that_takes_parts_of_other_peoples_episodes_is_a_fault() {
     let rows = TALK_ROWS.replace("said text", "said text, room text default 'a'");
     let tried = Taught::new(&rows, &format!("{TALKS}{rule}")).of_file("test");
     assert_eq!(tried["purge"]["other_rows_changed"], 2, "{tried:#}");
-    assert_eq!(tried["faults"], json!(["erasing `ada-1` on a copy changed 2 rows of other people"]));
+    assert_eq!(tried["faults"], json!(["erasing `ada-1` on a copy deleted 2 rows of other people"]));
 }
 
 #[test]

@@ -117,6 +117,8 @@ fn of_marked_rows_those_that_are_already_so_are_not_counted() {
     terminal.shows("row 1 of");
     terminal.press("vvv");
     terminal.shows("3 marked");
+    // The row under the cursor is read before it is edited.
+    terminal.settle();
     terminal.press("ce");
     terminal.shows("Edit 3 marked cases");
     for _ in 0..20 {
