@@ -118,7 +118,12 @@ async fn check_unreferred(store: &Store, found: &LocatedRow<'_>, update: &Mutati
             return refused(&reference);
         }
     }
-    let of_table = |rule: &&BoundRule| rule.of.as_ref().is_some_and(|of| graph::name(of) == *table);
+    // Of the columns that rules lead to, a copy is one by which others name the row; another may name somebody itself.
+    let is_copy =
+        |column: &str| found.source.write.iter().flat_map(|write| &write.copies).any(|copy| copy.column == column);
+    let of_table = |rule: &&BoundRule| {
+        rule.of.as_ref().is_some_and(|of| graph::name(of) == *table) && rule.to.as_deref().is_some_and(is_copy)
+    };
     for rule in store.recognised().erasure.rules.iter().filter(of_table) {
         let Some((to, value)) = rule.to.as_ref().and_then(|to| Some((to, changes(to)?))) else { continue };
         let (from, column) = (graph::name(&rule.table), rule.column.clone());

@@ -31,8 +31,8 @@ use crate::lab::silent;
 use crate::memory::findings::{Finding, Severity};
 use crate::memory::retention::RetentionRules;
 use crate::recall::judge::ranked::K;
-use crate::store::Store;
 use crate::store::jobs::JobRow;
+use crate::store::{Store, StoreError};
 
 /// Times that everything is looked at again until nothing is due.
 const ROUNDS: usize = 1_000;
@@ -250,6 +250,10 @@ async fn keep(
         }
         Err(ChangeError::Refused(why)) => {
             problem(done, format!("retention: {why}"));
+            Ok(false)
+        }
+        Err(ChangeError::Store(StoreError::Denied { reason, remedy })) => {
+            problem(done, format!("retention: {reason}; {remedy}"));
             Ok(false)
         }
         Err(error) => Err(error.into()),

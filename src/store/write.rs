@@ -102,7 +102,8 @@ fn refused(store: &Store, table: Option<&TableName>, error: sqlx::Error) -> Writ
     let said = about.map_or("", |about| about.message());
     let named = said.strip_prefix("permission denied for table ");
     let known = match table {
-        Some(table) if named.is_some() || said.starts_with("permission denied for schema ") => {
+        // A trigger may have been refused another table.
+        Some(table) if named == Some(&table.name) || said.starts_with("permission denied for schema ") => {
             store.catalog.exactly(&table.schema, &table.name)
         }
         _ => named.and_then(|name| store.catalog.table(name)),

@@ -118,6 +118,17 @@ fn rows_of_every_kind_are_edited_and_undone_to_the_byte() {
 }
 
 #[test]
+fn ids_by_which_a_row_names_others_are_edited() {
+    block_on(async {
+        for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
+            let id = ids(&world, Entity::Episode).await.remove(0);
+            let plan = planned(&world, &edit(Entity::Episode, &id, json!({"execution_ids": ["x1"]}))).await;
+            assert!(plan.is_ok(), "{plan:?}");
+        }
+    });
+}
+
+#[test]
 fn values_that_name_nobody_are_told_by_the_plan_and_words_that_are_none_are_refused() {
     block_on(async {
         for world in worlds().await {

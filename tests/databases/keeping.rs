@@ -207,3 +207,23 @@ fn a_palace_gets_a_companion_that_takes_what_is_recorded_and_stays_as_it_is() {
         assert_eq!(contents(&path), before, "the palace itself is not touched");
     });
 }
+
+#[test]
+fn no_erasure_begins_in_a_palace_with_a_companion() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("palace");
+    block_on(build_sqlite(Layout::Mempalace, &path));
+    let run = |words: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+        command.env("HOME", folder.path()).env("MNEMOSCOPE_STATE", folder.path().join("state"));
+        command.arg("-d").arg(&path).args(["--format", "json"]).args(words).output().expect("it runs")
+    };
+    assert_eq!(run(&["migrate", "--apply"]).status.code(), Some(0));
+    assert_eq!(run(&["purge", "Ana Ruiz"]).status.code(), Some(0));
+    let refused = run(&["purge", "Ana Ruiz", "--apply"]);
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(5), "{words}");
+    assert!(words.contains("nothing can be erased there, only searched"), "{words}");
+    let listed = String::from_utf8(run(&["audit", "list"]).stdout).expect("text");
+    assert!(!listed.contains("purge.begin"), "{listed}");
+}

@@ -20,7 +20,7 @@ use crate::layout::Engine;
 use crate::store::erasing::{PurgeSession, SHARED};
 use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
-use crate::store::stored::{Cell, Mutation, StoredRows};
+use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
 use crate::store::write::{RowUpdate, WriteError, WriteTransaction};
 use crate::store::{Store, StoreError};
 
@@ -430,7 +430,8 @@ fn progress(
     ]
 }
 
-/// First what stays and changes, so that nothing refers to a row that goes; then what goes, whoever refers first.
+/// First what stays and changes, so that nothing refers to a row that goes; then what goes, whoever refers first. Before all
+/// that go rows without a key, and those that refer by their own key to one that gets another name.
 fn batches<'p>(plan: &'p PurgePlan) -> Vec<Vec<BatchStep<'p>>> {
     let size = plan.options.batch.max(1);
     let mut batches: Vec<Vec<BatchStep<'p>>> = Vec::new();
@@ -448,6 +449,16 @@ fn batches<'p>(plan: &'p PurgePlan) -> Vec<Vec<BatchStep<'p>>> {
     if plan.nameless.is_some() {
         push(BatchStep::Nameless, 1);
     }
+    for owned in &plan.owned {
+        push(BatchStep::Owned(owned), owned.count);
+    }
+    let circle_of = |table: &TableName| plan.circles.iter().find(|circle| circle.contains(table));
+    let (first, rest): (Vec<&GoingRows>, Vec<&GoingRows>) =
+        plan.deletes.iter().partition(|rows| plan.first.contains(&rows.table) && circle_of(&rows.table).is_none());
+    let parts = |rows: &'p GoingRows| (0..rows.len()).step_by(size).map(move |from| from..rows.len().min(from + size));
+    for rows in first {
+        parts(rows).for_each(|part| push(BatchStep::Delete(rows, part.clone()), part.len()));
+    }
     let (renamed, others): (Vec<&AlteredRow>, Vec<&AlteredRow>) =
         plan.updates.iter().partition(|row| row.update.renames());
     if !renamed.is_empty() {
@@ -457,11 +468,8 @@ fn batches<'p>(plan: &'p PurgePlan) -> Vec<Vec<BatchStep<'p>>> {
     for row in others {
         push(BatchStep::Update(row), 1);
     }
-    for owned in &plan.owned {
-        push(BatchStep::Owned(owned), owned.count);
-    }
-    for rows in &plan.deletes {
-        if let Some(circle) = plan.circles.iter().find(|circle| circle.contains(&rows.table)) {
+    for rows in rest {
+        if let Some(circle) = circle_of(&rows.table) {
             let all: Vec<&GoingRows> = plan.deletes.iter().filter(|rows| circle.contains(&rows.table)).collect();
             // Where the first of them is.
             if all.first().is_some_and(|first| first.table == rows.table) {
@@ -470,10 +478,7 @@ fn batches<'p>(plan: &'p PurgePlan) -> Vec<Vec<BatchStep<'p>>> {
             }
             continue;
         }
-        for from in (0..rows.len()).step_by(size) {
-            let part = from..rows.len().min(from + size);
-            push(BatchStep::Delete(rows, part.clone()), part.len());
-        }
+        parts(rows).for_each(|part| push(BatchStep::Delete(rows, part.clone()), part.len()));
     }
     batches
 }

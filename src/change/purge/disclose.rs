@@ -19,6 +19,7 @@ use crate::store::Store;
 use crate::store::encode::{plain_column, table_of};
 use crate::store::fetched::RawRow;
 use crate::store::relations::TableTrigger;
+use crate::store::row_number::is_numbered;
 use crate::store::snapshot::Snapshot;
 use crate::store::stored::TableName;
 
@@ -327,8 +328,10 @@ pub async fn unowned(
     if columns.is_empty() || of_table().any(|rule| !rule.inside.is_whole()) {
         return Ok(None);
     }
+    let key = graph.relations.keys.get(table).filter(|key| !is_numbered(key)).and_then(|key| key.first());
+    let key = key.map(String::as_str);
     let others: Vec<(&str, &str)> =
-        with_others.iter().filter_map(|rule| Some((&*rule.column, rule.to.as_deref()?))).collect();
+        with_others.iter().filter_map(|rule| Some((&*rule.column, rule.to.as_deref().or(key)?))).collect();
     let rows = snapshot.count_unowned(table, &columns, &others).await?;
     let what = format!(
         "{{#}} {{row of|rows of}} {} {{names no|name no}} owner: the owner of {{it|them}} is unknown",

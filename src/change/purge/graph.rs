@@ -463,12 +463,17 @@ impl Graph {
         Ok(())
     }
 
-    /// The rule by which a column of a table alone says that its rows are the person's.
+    /// The rule by which a column of a table alone says that its rows are the person's. Where several columns do, a row may be
+    /// somebody else's too, and none is; nor where rows refer to these, which nothing leads to.
     fn owner_of(&self, table: &TableName) -> Option<&BoundRule> {
-        let of_table = |rule: &&BoundRule| names_owner(rule) && rule.owner.is_none() && name(&rule.table) == *table;
-        let alone = |rule: &&BoundRule| rule.inside.is_whole() && rule.when.is_none();
-        let mut owners = self.rules.iter().filter(of_table).filter(alone);
-        owners.find(|rule| self.compared(rule).iter().all(Option::is_none))
+        if self.relations.foreign.iter().any(|reference| reference.to == *table) {
+            return None;
+        }
+        let of_table = |rule: &&BoundRule| names_owner(rule) && name(&rule.table) == *table;
+        let mut owners = self.rules.iter().filter(of_table);
+        let (first, second) = (owners.next()?, owners.next());
+        let alone = first.owner.is_none() && first.inside.is_whole() && first.when.is_none();
+        (second.is_none() && alone && self.compared(first).iter().all(Option::is_none)).then_some(first)
     }
 
     /// Tables whose rows nothing tells apart and the engine takes along, with how many: one may be named by several columns.

@@ -209,8 +209,16 @@ fn decided(search: &PersonSearch<'_>, part: &PersonKeyPart, text: &str) -> Menti
     if refusals.of(asked).is_some() { Mentions::Leave } else { asked }
 }
 
-/// Gives everything that refers to a key the name that the key gets, over every hop. `going` are rows that go: until they
-/// do, a foreign key asks for it of them too.
+/// Rows that go and refer to keys that get another name: until they do, a foreign key asks it of them too.
+#[derive(Debug)]
+pub struct GoingReferences {
+    /// Rows that follow the key.
+    pub rows: KeptRows,
+    /// Tables whose rows refer by their own key, which finds them: they go first.
+    pub first: BTreeSet<TableName>,
+}
+
+/// Gives everything that refers to a key the name that the key gets, over every hop.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -218,7 +226,7 @@ pub async fn follow(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
     updates: &mut KeptRows,
-    going: &mut KeptRows,
+    going: &mut GoingReferences,
 ) -> Result<(), ChangeError> {
     let references = references(graph);
     let mut work: BTreeSet<(TableName, String)> = updates.renamed().map(|(place, _)| place.clone()).collect();
@@ -242,7 +250,7 @@ async fn of_reference(
     graph: &Graph,
     reference: &KeyReference,
     rows: &[(TableName, String)],
-    (updates, going): (&mut KeptRows, &mut KeptRows),
+    (updates, going): (&mut KeptRows, &mut GoingReferences),
 ) -> Result<Vec<(TableName, String)>, ChangeError> {
     let keys_of = |table: &TableName| graph.relations.keys.get(table).cloned().unwrap_or_default();
     let (parent_key, own_key) = (keys_of(&reference.to), keys_of(&reference.from));
@@ -272,10 +280,9 @@ async fn of_reference(
     let mut read = own_key.clone();
     read.extend(reference.columns.iter().cloned());
     let wanted = WantedRows { table: &reference.from, columns: &read, when: reference.when.as_deref(), subject: &[] };
-    // SQLite looks at foreign keys when all is done. A row that goes is found by its key, which stays.
-    let is_held = reference.is_enforced
-        && snapshot.store.engine() == Engine::Postgres
-        && !reference.columns.iter().any(|column| own_key.contains(column));
+    // SQLite looks at foreign keys when all is done.
+    let is_held = reference.is_enforced && snapshot.store.engine() == Engine::Postgres;
+    let is_key = reference.columns.iter().any(|column| own_key.contains(column));
     let mut reached = given(graph, reference, &named, updates);
     let mut rows = Vec::new();
     let compared = compared(graph, reference);
@@ -283,7 +290,10 @@ async fn of_reference(
     for row in rows {
         let (key, tuple) = row.split_at(own_key.len());
         let goes = graph.has(&reference.from, key);
-        if goes && !is_held {
+        if goes && is_held && is_key {
+            going.first.insert(reference.from.clone());
+        }
+        if goes && (!is_held || is_key) {
             continue;
         }
         let Some(news) = named.get(&folded(graph, reference, tuple)) else { continue };
@@ -291,7 +301,7 @@ async fn of_reference(
             let Some(new) = new else { continue };
             let why = follows_key(reference, column);
             if goes {
-                going.set(&reference.from, key, column, old, new.clone(), &why);
+                going.rows.set(&reference.from, key, column, old, new.clone(), &why);
             } else if updates.get(&reference.from, key, column).is_none() {
                 updates.set(&reference.from, key, column, old, new.clone(), &why);
                 reached.push((reference.from.clone(), spelled(key)));

@@ -119,6 +119,8 @@ pub struct PurgePlan {
     pub updates: Vec<AlteredRow>,
     /// Rows that go, and follow a key that gets another name until they do; they are counted as rows that go.
     pub along: Vec<AlteredRow>,
+    /// Tables whose rows go before keys get other names: they refer to those by keys of their own.
+    pub first: BTreeSet<TableName>,
     /// The account that pseudonyms refer to, where a foreign key asks for one.
     pub nameless: Option<Nameless>,
     /// Private values of our audit trail that go.

@@ -39,8 +39,8 @@ use crate::store::row_number::is_numbered;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
 
-/// Reason why what names somebody in a palace stays.
-const UNOWNED: &str = "a palace does not say whom its drawers are about, so nothing can be erased there, only searched: what is \
+/// Reason why what names somebody in a palace stays, and no erasure begins there.
+pub(super) const UNOWNED: &str = "a palace does not say whom its drawers are about, so nothing can be erased there, only searched: what is \
      found has to be erased with the tool that wrote it";
 
 /// Rounds in which deleted mentions may bring further rows.
@@ -232,11 +232,12 @@ pub async fn rest(
     let (mut updates, found, ids) = rounds(snapshot, &mut graph, &account, &search, (also, kept)).await?;
     updates.without(&graph);
     loss::refuse(snapshot, &graph.relations, &updates.losing()).await?;
-    let mut going = KeptRows::new(graph.pages());
+    let mut going = keys::GoingReferences { rows: KeptRows::new(graph.pages()), first: BTreeSet::new() };
     keys::follow(snapshot, &graph, &mut updates, &mut going).await?;
     let recomputed = recompute::all(snapshot, &graph, &found, &mut updates).await?;
     let mut plan = finished(snapshot, subject, options, &graph, updates, found, ids).await?;
-    plan.along = altered(&graph, going);
+    plan.along = altered(&graph, going.rows);
+    plan.first = going.first;
     if !recomputed {
         let words = "aggregates of rows that stay are not recomputed: tables that they are made of may not be read";
         plan.notes.push(words.to_owned());
@@ -462,6 +463,7 @@ async fn finished(
         deletes,
         updates: altered,
         along: Vec::new(),
+        first: BTreeSet::new(),
         nameless,
         redacts: std::mem::take(&mut found.redacts),
         counts,

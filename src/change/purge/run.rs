@@ -431,6 +431,9 @@ async fn prepare(
         }
         (planned, _) => planned?,
     };
+    if plan.particular.iter().any(|words| words == planning::UNOWNED) {
+        return Err(ChangeError::Refused(planning::UNOWNED.to_owned()));
+    }
     // Before the decisions: a mention that is not there any more is a world that moved.
     if plan_id.is_some_and(|id| id != plan.plan_id) {
         return Err(ChangeError::Conflict {

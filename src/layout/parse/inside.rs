@@ -78,6 +78,14 @@ impl LayoutReader<'_> {
                     let at = table.get("of").map_or(0, |node| node.span().start);
                     self.error(at, &join(&key, "of"), "only a digest is a copy of several columns: say its `form`");
                 }
+                if form.spelling().is_some() && !inside.is_whole() {
+                    let at = table.get("form").map_or(0, |node| node.span().start);
+                    self.error(
+                        at,
+                        &join(&key, "form"),
+                        "a time in another spelling fills its column: leave `path` and `decode` out",
+                    );
+                }
                 copies.push(StoredCopy { of, column, inside, form });
             }
         }

@@ -317,6 +317,65 @@ fn links_without_a_key_are_counted_by_their_bank() {
     assert!(left.len() == 2 && left.iter().all(|row| row.contains("bo-22")), "{left:?}");
 }
 
+/// Notes of people, and what hangs on them in tables whose keys hold ids, or that have none.
+const HANGING_ON_NOTES: &str = r#"
+    name = "notes"
+    title = "Notes"
+    requires = ["notes/owner"]
+
+    [[memory]]
+    table = "notes"
+    [memory.columns]
+    id = "id"
+    text = "body"
+    user_id = "owner"
+
+    [[erase]]
+    table = "notes"
+    column = "owner"
+
+    [[erase]]
+    table = "likes"
+    column = "liker"
+
+    [[erase]]
+    table = "links"
+    column = "owner"
+
+    [[erase]]
+    table = "links"
+    column = "other"
+"#;
+
+#[test]
+fn rows_whose_own_key_refers_to_a_key_that_gets_another_name_go_first() {
+    let Some(database) = Database::fresh() else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    let layout = home.path().join("notes.toml");
+    std::fs::write(&layout, HANGING_ON_NOTES).expect("a layout");
+    block_on(fill(
+        database.url(),
+        "CREATE TABLE notes (id text PRIMARY KEY, owner text, body text); \
+         CREATE TABLE likes (note text REFERENCES notes, liker text, PRIMARY KEY (note, liker)); \
+         CREATE TABLE links (note text NOT NULL REFERENCES notes ON DELETE CASCADE, owner text, other text); \
+         INSERT INTO notes VALUES ('talk.ada-4711.x', 'bo-22', 'tea'), ('n-of-ada', 'ada-4711', 'milk'); \
+         INSERT INTO likes VALUES ('talk.ada-4711.x', 'ada-4711'), ('talk.ada-4711.x', 'bo-22'); \
+         INSERT INTO links VALUES ('n-of-ada', 'ada-4711', 'bo-22'), ('n-of-ada', 'bo-22', 'cy-33')",
+    ));
+    let told = |arguments: &[&str]| {
+        let words = [&["--layout", layout.to_str().expect("a path")], arguments].concat();
+        told_in(home.path(), Path::new(database.url()), &words)
+    };
+    told(&["migrate", "--apply"]);
+    let receipt = told(&["purge", "ada-4711", "--mentions", "redact", "--apply"]);
+    assert!(receipt["status"].as_str().is_some_and(|status| status.starts_with("verified")), "{receipt:#}");
+    // Links have two people each and no key: what takes them along is the engine, and no count has them.
+    assert_eq!(receipt["counts"], json!({"likes": {"delete": 1, "update": 1}, "notes": {"delete": 1, "update": 1}}));
+    let likes = block_on(dump(database.url(), &["likes"]));
+    assert!(likes.len() == 1 && likes[0].contains("bo-22") && !likes[0].contains("ada-4711"), "{likes:?}");
+    assert_eq!(block_on(dump(database.url(), &["links"])), Vec::<String>::new());
+}
+
 #[test]
 fn mental_models_of_two_banks_with_one_id_are_told_apart() {
     let Some(database) = Database::fresh() else { return };

@@ -463,3 +463,12 @@ fn rows_that_may_be_anybodys_lower_the_word_of_an_erasure() {
         assert_eq!(taught.column("SELECT CAST(id AS TEXT) FROM past ORDER BY id"), ["3", "4"]);
     }
 }
+
+#[test]
+fn a_copy_of_a_time_fills_its_column() {
+    let copies =
+        "write = { copies = [{ of = \"started_at\", column = \"room\", path = \"at\", form = \"iso-seconds\" }] }";
+    let layout = TALKS.replacen("write = {}", copies, 1);
+    let errors = Taught::new(TALK_ROWS, &layout).of_file("check")["errors"].clone();
+    assert!(errors[0]["message"].as_str().is_some_and(|words| words.contains("fills its column")), "{errors:#}");
+}
