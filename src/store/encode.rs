@@ -321,15 +321,6 @@ fn text_of(raw: &FetchedValue) -> Option<&str> {
     }
 }
 
-/// A stored value as a text, also where it is a number; empty for none.
-fn as_text(raw: &FetchedValue) -> Cow<'_, str> {
-    match raw {
-        FetchedValue::Integer(number) => Cow::Owned(number.to_string()),
-        FetchedValue::Real(number) => Cow::Owned(number.to_string()),
-        other => text_of(other).map_or(Cow::Borrowed(""), Cow::Borrowed),
-    }
-}
-
 /// Has a list of texts that takes the place of a stored one keep what that holds beside texts, and how it is spelled.
 pub fn keep_others(image: &Image, texts: &Value, cells: &mut [(String, Cell)]) {
     let wanted: Vec<&str> = texts.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -368,7 +359,10 @@ fn copies(
             }
             (None, _) if copy.of.len() > 1 => {
                 let stored = |of: &String| plain_column(source, of).map(|(name, _)| current(set, there, name));
-                let texts = copy.of.iter().map(|of| stored(of).map(as_text).unwrap_or_default());
+                let texts = copy
+                    .of
+                    .iter()
+                    .map(|of| stored(of).map(|raw| fetched::text(std::slice::from_ref(raw), 0)).unwrap_or_default());
                 Cow::Owned(texts.collect::<Vec<_>>().join("\0"))
             }
             (None, GivenValue::Is(Value::String(text))) => Cow::Borrowed(text.as_str()),

@@ -96,6 +96,11 @@ impl From<sqlx::Error> for WriteError {
     }
 }
 
+/// Checks that a change hit as many rows of a table as it is about.
+fn all_hit(table: &TableName, expected: usize, hit: u64) -> Result<(), WriteError> {
+    if hit == expected as u64 { Ok(()) } else { Err(WriteError::Missed { table: table.title(), expected, hit }) }
+}
+
 /// The refusal of a statement, about a table where that is known: where our role has not the rights, with the GRANT that helps.
 fn refused(store: &Store, table: Option<&TableName>, error: sqlx::Error) -> WriteError {
     let about = error.as_database_error().filter(|about| about.code().is_some_and(|code| code == "42501"));
@@ -481,12 +486,7 @@ impl WriteTransaction<'_> {
                 let sql = self.update(&shape, &table, key, set, &mut params);
                 hit += self.execute(&table, &sql, params).await?;
             }
-            Mutation::Delete(rows) => {
-                for keys in delete_parts(rows) {
-                    let (sql, params) = self.delete(&shape, rows, keys);
-                    hit += self.execute(&table, &sql, params).await?;
-                }
-            }
+            Mutation::Delete(rows) => hit += self.delete_parts(&shape, rows).await?,
             Mutation::Revise(revise) => {
                 if let Some(settings) = self.store.by_index(revise) {
                     self.link()?.script(settings).await?;
@@ -497,8 +497,7 @@ impl WriteTransaction<'_> {
                 }
             }
         }
-        let expected = mutation.count().1;
-        if hit == expected as u64 { Ok(()) } else { Err(WriteError::Missed { table: table.title(), expected, hit }) }
+        all_hit(&table, mutation.count().1, hit)
     }
 
     /// Runs a statement that changes rows of a table.
@@ -581,16 +580,18 @@ impl WriteTransaction<'_> {
     /// As [`WriteTransaction::run`].
     pub async fn delete_all(&mut self, rows: &StoredRows, expected: usize) -> Result<(), WriteError> {
         let shape = self.shape(&rows.table).await?;
+        let hit = self.delete_parts(&shape, rows).await?;
+        all_hit(&rows.table, expected, hit)
+    }
+
+    /// Deletes the rows that some values find, part by part; how many they were.
+    async fn delete_parts(&mut self, shape: &TableShape, rows: &StoredRows) -> Result<u64, WriteError> {
         let mut hit = 0;
         for keys in delete_parts(rows) {
-            let (sql, params) = self.delete(&shape, rows, keys);
-            hit += self.link()?.execute(&sql, params).await?;
+            let (sql, params) = self.delete(shape, rows, keys);
+            hit += self.execute(&rows.table, &sql, params).await?;
         }
-        if hit == expected as u64 {
-            Ok(())
-        } else {
-            Err(WriteError::Missed { table: rows.table.title(), expected, hit })
-        }
+        Ok(hit)
     }
 
     /// Deletes rows of one or more tables at once: PostgreSQL looks at foreign keys at the end of a statement, and rows that
@@ -612,10 +613,7 @@ impl WriteTransaction<'_> {
         let sql = format!("WITH {} SELECT {}", parts.join(", "), counts.join(", "));
         let hit = self.link()?.fetch(&sql, &params).await?.pop().unwrap_or_default();
         for (at, rows) in all.iter().enumerate() {
-            let (hit, expected) = (text(&hit, at).parse().unwrap_or_default(), rows.keys.len());
-            if hit != expected as u64 {
-                return Err(WriteError::Missed { table: rows.table.title(), expected, hit });
-            }
+            all_hit(&rows.table, rows.keys.len(), text(&hit, at).parse().unwrap_or_default())?;
         }
         Ok(())
     }

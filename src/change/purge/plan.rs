@@ -111,6 +111,8 @@ pub struct PurgePlan {
     pub subject: PurgeSubject,
     /// Options of the erasure.
     pub options: PurgeOptions,
+    /// Nobody owns rows here: it can be looked at, and not be applied.
+    pub is_unowned: bool,
     /// Rows that nothing tells apart and that go first, by a column that names the person.
     pub owned: Vec<OwnedRows>,
     /// Other rows that go, in the order in which they do.

@@ -138,6 +138,7 @@ pub async fn look_for(
             let words = format!("nothing in {} names `{given}`", store.location());
             return Ok(LookedFor::Unknown { words, named: None });
         }
+        plan.is_unowned = true;
         plan.particular.insert(0, reason);
         return Ok(LookedFor::Found(Box::new(plan)));
     }
@@ -148,6 +149,7 @@ pub async fn look_for(
             let mut plan = rest(&mut snapshot, subject, options, (&[], kept), progress).await?;
             // Nobody has an id in a palace: what is said of its drawers without a companion holds with one.
             if store.companion().is_some() && !plan.mentioned.is_empty() {
+                plan.is_unowned = true;
                 plan.particular.insert(0, UNOWNED.to_owned());
                 return Ok(LookedFor::Found(Box::new(plan)));
             }
@@ -459,6 +461,7 @@ async fn finished(
         plan_id: String::new(),
         subject,
         options: options.clone(),
+        is_unowned: false,
         owned,
         deletes,
         updates: altered,

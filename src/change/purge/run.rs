@@ -431,7 +431,7 @@ async fn prepare(
         }
         (planned, _) => planned?,
     };
-    if plan.particular.iter().any(|words| words == planning::UNOWNED) {
+    if plan.is_unowned {
         return Err(ChangeError::Refused(planning::UNOWNED.to_owned()));
     }
     // Before the decisions: a mention that is not there any more is a world that moved.
