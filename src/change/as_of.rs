@@ -82,6 +82,24 @@ pub async fn view(store: &Store, moment: &Moment) -> Result<(Store, AsOf), Chang
     Ok((view, as_of))
 }
 
+/// The database with our changes after an entry taken back, and with what others wrote since; none where they are more than a
+/// look takes back.
+///
+/// # Errors
+/// The engine's refusal.
+pub(super) async fn left_by(store: &Store, seq: i64) -> Result<Option<Store>, ChangeError> {
+    let mut as_of = AsOf { at: super::now(), seq: None, taken_back: 0, unknown: Vec::new() };
+    let mut mutations = Vec::new();
+    match back(store, &Moment::Entry(seq), &mut as_of, &mut mutations).await {
+        Ok(()) => {
+            let (left, unseen) = store.ahead().foreseeing(&mutations, &as_of.at).await?;
+            Ok((unseen == 0).then_some(left))
+        }
+        Err(ChangeError::Refused(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Finds the moment in the trail, and what takes back all that came after it, the last first.
 async fn back(
     store: &Store,

@@ -525,19 +525,31 @@ pub async fn trail(store: &Store) -> Result<OwnTables, ChangeError> {
     own.ok_or_else(|| ChangeError::Refused(format!("{} has no audit trail", store.location())))
 }
 
-/// Says of a plan that it can be looked at and not be applied, by the answer to whether changes can be made here; `None`
-/// where they can.
+/// Says of a plan why it cannot be applied yet; `None` where it can.
 ///
 /// # Errors
 /// Every answer that is no refusal.
 pub fn not_yet(ready: Result<OwnTables, ChangeError>) -> Result<Option<String>, ChangeError> {
-    let why = match ready {
-        Ok(_) => return Ok(None),
-        Err(ChangeError::Refused(why) | ChangeError::Broken(why)) => why,
-        Err(ChangeError::Store(StoreError::Denied { reason, remedy })) => format!("{reason}; {remedy}"),
-        Err(error) => return Err(error),
-    };
-    Ok(Some(format!("this plan can be looked at and not be applied yet: {why}")))
+    Ok(obstacle(ready)?.as_deref().map(not_yet_for))
+}
+
+/// Says that a plan cannot be applied yet, and why.
+#[must_use]
+pub fn not_yet_for(why: &str) -> String {
+    format!("this plan can be looked at and not be applied yet: {why}")
+}
+
+/// Explains why nothing can be changed yet; `None` where it can.
+///
+/// # Errors
+/// Every answer that is no refusal.
+pub fn obstacle(ready: Result<OwnTables, ChangeError>) -> Result<Option<String>, ChangeError> {
+    match ready {
+        Ok(_) => Ok(None),
+        Err(ChangeError::Refused(why) | ChangeError::Broken(why)) => Ok(Some(why)),
+        Err(ChangeError::Store(StoreError::Denied { reason, remedy })) => Ok(Some(format!("{reason}; {remedy}"))),
+        Err(error) => Err(error),
+    }
 }
 
 /// Our tables, where changes can be made.

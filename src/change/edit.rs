@@ -9,12 +9,10 @@ use super::import::message_hash;
 use super::operation::FeedbackFields;
 use super::plan::{ChangeDanger, Plan};
 use super::profile::check_window;
-use super::purge::graph;
 use super::record::canonical_row;
 use super::reward::trail;
-use super::{ChangeError, batch, feedback, given, new_id, policy};
-use crate::layout::erase::{BoundRule, EraseAction};
-use crate::layout::{BoundSource, Codec, StoredAs};
+use super::{ChangeError, batch, feedback, given, new_id, policy, referred};
+use crate::layout::{BoundSource, StoredAs};
 use crate::memory::text_check::TextOddities;
 use crate::memory::{Entity, Row, text_check, time};
 use crate::recall::keyword;
@@ -22,7 +20,7 @@ use crate::store::Store;
 use crate::store::embedding::VectorShelf;
 use crate::store::encode::{GivenValue, LocatedRow, keeps_whole, key_columns, plain_column, table_of, touched};
 use crate::store::fetched::FetchedValue;
-use crate::store::shape::{ColumnReference, TableShape};
+use crate::store::shape::TableShape;
 use crate::store::stored::{Cell, Mutation, StoredRows};
 
 /// Status of a memory that another one has taken the place of.
@@ -65,9 +63,7 @@ pub async fn edit(
     if changed.is_empty() {
         return Ok(draft.seal());
     }
-    for column in &changed {
-        given::check_word(found.source, &row, column)?;
-    }
+    given::check(found.source, Some(&found.row), &row)?;
     if entity == Entity::Profile && changed.iter().any(|column| matches!(*column, "user_id" | "agent_id")) {
         given::check_only_bank(store, &row).await?;
         draft.relies_on_none(found.source, &row, &["user_id", "agent_id"]);
@@ -79,7 +75,7 @@ pub async fn edit(
         values.push(("updated_at", GivenValue::Now));
     }
     let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
-    check_unreferred(store, &found, &update).await?;
+    referred::check(store, &found, &update).await?;
     draft.push(update);
     check_whole(store, &row, &changed).await?;
     tell_unknown(&mut draft, &row, &changed).await;
@@ -92,64 +88,6 @@ pub async fn edit(
         tell_case(&mut draft, &found.row, &row).await?;
     }
     Ok(draft.seal())
-}
-
-/// Checks that no column changes by which other rows refer to this one, by a foreign key or as the layout says: the engine
-/// would change them along, or they would refer to nothing.
-async fn check_unreferred(store: &Store, found: &LocatedRow<'_>, update: &Mutation) -> Result<(), ChangeError> {
-    let Mutation::Update { table, set, .. } = update else { return Ok(()) };
-    let changes = |column: &str| {
-        let old = found.image.get(column)?;
-        let is_it = |(name, cell): &(String, Cell)| name.eq_ignore_ascii_case(column) && *cell != Cell::Is(old.clone());
-        set.iter().any(is_it).then_some(old)
-    };
-    let refused = |reference: &ColumnReference| {
-        Err(ChangeError::Refused(format!(
-            "{}.{} would change, and rows of {} name this row by it (`{}`): it is not edited",
-            table.title(),
-            reference.to,
-            reference.from.title(),
-            reference.column
-        )))
-    };
-    for (reference, _) in store.shapes().key_references(table).await? {
-        let Some(value) = changes(&reference.to) else { continue };
-        if store.shapes().is_referred(&reference, value).await? {
-            return refused(&reference);
-        }
-    }
-    // Of the columns that rules lead to, a copy is one by which others name the row; another may name somebody itself.
-    let is_copy =
-        |column: &str| found.source.write.iter().flat_map(|write| &write.copies).any(|copy| copy.column == column);
-    let of_table = |rule: &&BoundRule| {
-        rule.of.as_ref().is_some_and(|of| graph::name(of) == *table) && rule.to.as_deref().is_some_and(is_copy)
-    };
-    for rule in store.recognised().erasure.rules.iter().filter(of_table) {
-        let Some((to, value)) = rule.to.as_ref().and_then(|to| Some((to, changes(to)?))) else { continue };
-        let (from, column) = (graph::name(&rule.table), rule.column.clone());
-        let reference = ColumnReference { from, column, to: to.clone() };
-        let names = if rule.inside.is_whole() && rule.action != EraseAction::Remove {
-            store.shapes().is_referred(&reference, value).await?
-        } else {
-            is_within(store, rule, value).await?
-        };
-        if names {
-            return refused(&reference);
-        }
-    }
-    Ok(())
-}
-
-/// Whether a value stands within the column of a rule: in a list, unless the rule says where.
-async fn is_within(store: &Store, rule: &BoundRule, value: &FetchedValue) -> Result<bool, ChangeError> {
-    let mut rule = rule.clone();
-    if rule.inside.is_whole() {
-        rule.inside.decode.push(Codec::Json);
-    }
-    match graph::as_text(value) {
-        Some(text) => graph::is_at_path(&mut store.snapshot().await?, &rule, &text).await,
-        None => Ok(false),
-    }
 }
 
 /// Checks that the row of which another one becomes a part is there, and belongs to the same person and agent.

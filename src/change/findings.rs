@@ -19,7 +19,7 @@ use crate::memory::digest::digest;
 use crate::memory::entity::{Column, Personal, ValueKind};
 use crate::memory::findings::{
     CLEANED, CaseBank, CaseBanks, Finding, FindingTally, KINDS, LinkedEpisodes, Muted, NamedLinks, NotApplicable,
-    TextScanner, UtilityHistories, WORDS, kind_named, rests_on,
+    TextScanner, UtilityHistories, kind_named, rests_on,
 };
 use crate::memory::packed::id_table::IdTable;
 use crate::memory::packed::records::RecordSorter;
@@ -161,6 +161,11 @@ struct Survey<'a> {
 /// The kind that names them.
 const DAMAGED: &str = "damaged_table";
 
+/// The kind of vectors that cannot be compared for their numbers.
+const NO_DIRECTION: &str = "vector_no_direction";
+/// Reason why nothing is said of vectors.
+const NO_VECTORS: &str = "no vectors are stored here";
+
 /// Kinds that come from one another's reading.
 const STRUCTURE: &[&str] =
     &["migration_drift", "missing_table", "missing_column", "missing_index", "unread_table", "hidden_rows"];
@@ -223,10 +228,7 @@ fn columns_read(entity: Entity, texts: bool) -> Vec<&'static str> {
     let read = |column: &&Column| match column.kind {
         _ if column.name == "has_vector" => false,
         _ if entity == Entity::Feedback && column.personal != Personal::Content => true,
-        ValueKind::Text | ValueKind::Time => {
-            let holds_text = column.personal == Personal::Content || WORDS.contains(&column.name);
-            USED.contains(&column.name) || texts && holds_text
-        }
+        ValueKind::Text | ValueKind::Time => USED.contains(&column.name) || texts && column.holds_words(),
         ValueKind::Json => texts || column.name == "metadata",
         _ => true,
     };
@@ -509,18 +511,30 @@ impl Survey<'_> {
     }
 
     async fn vectors(&mut self) -> Result<(), ChangeError> {
+        let embeddings = self.store.embeddings();
+        let with_vectors: Vec<Entity> = Entity::ALL.iter().copied().filter(|e| embeddings.has_vectors(*e)).collect();
+        if with_vectors.is_empty() {
+            self.not_applicable(&[NO_DIRECTION], NO_VECTORS);
+        }
+        // Otherwise those tell that are read to be compared.
+        if self.wanted.kind == Some(NO_DIRECTION) {
+            for entity in with_vectors {
+                let found = embeddings.vectors_without_direction(entity, self.most()).await?;
+                self.found(NO_DIRECTION, Some(entity), found);
+            }
+        }
         if !self.wants(&["vector_missing", "vector_size"]) {
             return Ok(());
         }
-        let places = self.store.embeddings().vector_places();
+        let places = embeddings.vector_places();
         if places.is_empty() {
-            self.not_applicable(&["vector_missing", "vector_size"], "no vectors are stored here");
+            self.not_applicable(&["vector_missing", "vector_size"], NO_VECTORS);
         }
         for place in places {
             let entity = place.entity;
-            let missing = self.store.embeddings().vectors_missing(&place, self.most()).await?;
+            let missing = embeddings.vectors_missing(&place, self.most()).await?;
             self.found("vector_missing", Some(entity), missing);
-            let odd = self.store.embeddings().vectors_of_odd_size(&place, self.most()).await?;
+            let odd = embeddings.vectors_of_odd_size(&place, self.most()).await?;
             self.found("vector_size", Some(entity), odd);
         }
         Ok(())

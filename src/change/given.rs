@@ -1,5 +1,5 @@
 //! Checks of what a person gives for a row, the same for `record` and `edit`: the words that status and outcome take, the
-//! columns that nobody sets by hand, and those that a new row needs.
+//! columns that nobody sets by hand, and those without which a row says nothing.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::memory::nearest::unknown;
 use crate::memory::{Entity, Row, vocabulary};
 use crate::store::Store;
 
-/// The least and the greatest value of figures that a new row may bring.
+/// The least and the greatest value of figures.
 const BOUNDS: [(&str, f64, f64); 2] = [("utility", 0.0, 1.0), ("feedback_score", -1.0, 1.0)];
 
 /// Refuses a column that is not set by hand.
@@ -30,7 +30,7 @@ pub(super) fn check_by_hand(entity: Entity, column: &str) -> Result<(), ChangeEr
 ///
 /// # Errors
 /// [`ChangeError::Usage`] with the words that there are.
-pub(super) fn check_word(source: &BoundSource, row: &Row, column: &str) -> Result<(), ChangeError> {
+fn check_word(source: &BoundSource, row: &Row, column: &str) -> Result<(), ChangeError> {
     let takes = matches!((row.entity, column), (Entity::Episode, "status" | "outcome") | (Entity::Case, "outcome"));
     let (Some(words), Some(word)) = (vocabulary::of_episode(column).filter(|_| takes), row.text(column)) else {
         return Ok(());
@@ -48,23 +48,28 @@ pub(super) fn check_word(source: &BoundSource, row: &Row, column: &str) -> Resul
     Err(ChangeError::Usage(unknown(&format!("{column} of {}", named(row.entity)), word, known)))
 }
 
-/// Checks a new row as it was given, before anything is added to it.
+/// Checks a row as it was given, before anything is added to it: all of a new one, and of one that stands `before` what
+/// differs. What was empty before may stay empty.
 ///
 /// # Errors
 /// [`ChangeError::Usage`] for a figure out of its bounds, for a word that is none, or where what the row needs is not given.
-pub(super) fn check_new(source: &BoundSource, row: &Row) -> Result<(), ChangeError> {
+pub(super) fn check(source: &BoundSource, before: Option<&Row>, row: &Row) -> Result<(), ChangeError> {
     let entity = row.entity;
-    for (column, least, most) in BOUNDS.into_iter().filter(|(column, ..)| entity.column(column).is_some()) {
+    let differs = |column: &str| before.is_none_or(|old| !row.json(column).is_same(old.json(column)));
+    for (column, least, most) in BOUNDS.into_iter().filter(|(column, ..)| differs(column)) {
         if row.number(column).is_some_and(|given| !(least..=most).contains(&given)) {
             return Err(ChangeError::Usage(format!("`{column}` of {} is from {least} to {most}", named(entity))));
         }
     }
-    for column in ["status", "outcome"] {
+    for column in ["status", "outcome"].into_iter().filter(|column| differs(column)) {
         check_word(source, row, column)?;
     }
-    for any in needed(entity) {
+    // A curated episode of a workflow is an event of a run that is there: nothing else of it is stored.
+    let is_event = source.write.as_ref().is_some_and(|write| write.event.is_some());
+    for any in needed(entity).iter().filter(|_| !is_event) {
+        let is_empty = |row: &Row| any.iter().all(|column| says_nothing(row.get(column)));
         let places: Vec<&str> = any.iter().copied().filter(|column| has_place(source, column)).collect();
-        if !places.is_empty() && any.iter().all(|column| says_nothing(row.get(column))) {
+        if !places.is_empty() && is_empty(row) && !before.is_some_and(is_empty) {
             let columns = places.join("`, `");
             let one_of = if places.len() > 1 { "one of " } else { "" };
             return Err(ChangeError::Usage(format!("{} needs {one_of}`{columns}`", named(entity))));
@@ -87,24 +92,21 @@ pub(super) async fn check_only_bank(store: &Store, row: &Row) -> Result<(), Chan
     }
 }
 
-/// Columns without which a new row would say nothing: of each group one at least.
+/// Columns without which a row would say nothing: of each group one at least.
 fn needed(entity: Entity) -> &'static [&'static [&'static str]] {
     match entity {
         Entity::Agent | Entity::Subject => &[&["id", "name"]],
+        Entity::Episode => &[&["title", "summary", "detail", "observation"], &["started_at"]],
         Entity::Segment => &[&["episode_id"], &["content", "source_id"]],
         Entity::CanvasEvent => &[&["canvas_id", "canvas_type", "component_type", "component_name", "action"]],
         Entity::Memory => &[&["text", "title", "metadata"]],
         Entity::MemoryLink => &[&["episode_id"], &["memory_id"]],
         Entity::Profile => &[&["user_id"], &["agent_id"]],
+        Entity::Case => &[&["prompt"]],
         Entity::WorkflowEvent => &[&["run_id"], &["kind"]],
         Entity::Access => &[&["query", "ids"]],
-        // An episode and a case are checked where they are recorded; the others are not recorded as rows.
-        Entity::Episode
-        | Entity::Case
-        | Entity::Feedback
-        | Entity::UtilityEvent
-        | Entity::Policy
-        | Entity::AuditEntry => &[],
+        // They are not recorded as rows.
+        Entity::Feedback | Entity::UtilityEvent | Entity::Policy | Entity::AuditEntry => &[],
     }
 }
 

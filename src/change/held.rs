@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 
 use super::ChangeError;
 use super::plan::{Change, Plan};
-use super::purge::graph::as_text;
 use super::purge::owners;
 use crate::memory::{Entity, Row};
 use crate::store::encode::{plain_column, table_of};
+use crate::store::fetched::as_text;
 use crate::store::stored::Mutation;
 use crate::store::{Store, StoreError};
 

@@ -30,6 +30,7 @@ pub mod purge;
 pub mod quarantine;
 mod read_back;
 pub mod record;
+mod referred;
 pub mod remove;
 pub mod retain;
 pub mod reward;
@@ -48,7 +49,7 @@ use crate::store::{Store, StoreError};
 use waiting::WaitingTries;
 
 pub use apply::{Author, apply};
-pub use draft::{Draft, not_yet};
+pub use draft::{Draft, not_yet, not_yet_for, obstacle};
 pub use operation::Operation;
 pub use plan::{Change, ChangeDanger, Plan, Receipt, ShownPlan};
 pub use side::ChangeSide;

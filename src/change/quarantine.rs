@@ -54,7 +54,7 @@ pub async fn hold(store: &Store, cases: &[String], held: bool) -> Result<Plan, C
         let word = if held { "no longer recalled" } else { "recalled again" };
         draft.effects.push(agreeing(
             changed,
-            &format!("{{#}} {{case is|cases are}} {word} by readers that mind the column `quarantined`"),
+            &format!("{{#}} {{case is|cases are}} {word} by agents that respect the column `quarantined`"),
         ));
     }
     Ok(draft.seal())

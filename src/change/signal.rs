@@ -211,8 +211,8 @@ async fn settle(
         episode.update(store.engine(), &shape, &[("utility", GivenValue::from(new))]).map_err(ChangeError::Refused)?;
     let mut shown = episode.row.clone();
     shown.set("utility", Value::from(new));
-    let word = stored.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
-    draft.effects.push(format!("episode {}: its utility goes from {word} to {new:.3}", episode.row.id()));
+    let word = stored.map_or("unknown".to_owned(), |x| format!("{x:.2}"));
+    draft.effects.push(format!("episode {}: its utility goes from {word} to {new:.2}", episode.row.id()));
     draft.alters(&episode.row, &shown);
     draft.push(update);
     uses::follow(draft, &shown, &[]).await

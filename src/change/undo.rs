@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use serde_json::{Value, json};
 
 use super::apply::{InverseMutation, KeptUndo, describe};
+use super::as_of;
 use super::audit::{self, OpenedEntry};
 use super::chain;
 use super::draft::Draft;
@@ -75,8 +76,9 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
         }
     }
     moved.extend(leaning(&mut draft).await?);
-    moved.extend(unsupported(&mut draft).await?);
     moved.extend(circles(&mut draft, &opened).await?);
+    let why = if moved.is_empty() { "" } else { ": later changes stand on it" };
+    moved.extend(unsupported(&mut draft).await?);
     if !moved.is_empty() {
         if let Some(by) = undone_by(store, seq).await? {
             return Err(ChangeError::Conflict {
@@ -88,7 +90,7 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
                 rows: Vec::new(),
             });
         }
-        let message = format!("entry {seq} ({}) cannot be undone: later changes stand on it", opened.entry.action);
+        let message = format!("entry {seq} ({}) cannot be undone{why}", opened.entry.action);
         return Err(ChangeError::Conflict { message, rows: moved });
     }
     for change in changes(&opened) {
@@ -98,18 +100,40 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
     Ok(draft.seal())
 }
 
-/// Circles of parents that the undo would close, in words.
+/// Circles of parents that later changes closed, in words. One that stood before the change comes back with it: the plan tells
+/// of it.
 async fn circles(draft: &mut Draft<'_>, opened: &OpenedEntry) -> Result<Vec<String>, ChangeError> {
     let parent = |change: Change| {
         let parent = change.before["parent_id"].as_str().filter(|id| !id.is_empty()).map(str::to_owned);
         Some((change.id, parent.filter(|_| change.entity == Entity::Episode.name())?))
     };
     let restored: BTreeMap<String, String> = changes(opened).into_iter().filter_map(parent).collect();
-    let mut closed = Vec::new();
+    let (mut paths, mut met) = (Vec::new(), HashSet::new());
     for child in restored.keys() {
         let path = chain::above(draft, child, &restored).await?;
-        if path.len() > 1 && path.last() == Some(child) {
-            closed.push(format!("its parents would run in a circle: {}", path.join(" -> ")));
+        if path.len() > 1 && path.last() == Some(child) && !met.contains(child) {
+            met.extend(path.iter().cloned());
+            paths.push(path);
+        }
+    }
+    let is_of_before = |path: &Vec<String>| path.iter().all(|id| restored.contains_key(id));
+    let left =
+        if paths.iter().all(is_of_before) { None } else { as_of::left_by(draft.store, opened.entry.seq).await? };
+    let mut closed = Vec::new();
+    for path in paths {
+        // What the trail does not tell is taken to have been there: what it keeps of the change itself can come back.
+        let stood = match (&left, path.first()) {
+            (Some(left), Some(child)) => {
+                let mut then = Draft::batch(left, None, "undo", ChangeDanger::Guarded);
+                chain::above(&mut then, child, &restored).await? == path
+            }
+            _ => true,
+        };
+        let words = format!("run in a circle: {}", path.join(" -> "));
+        if stood {
+            draft.disclosures.push(format!("its parents then {words}"));
+        } else {
+            closed.push(format!("its parents would {words}"));
         }
     }
     Ok(closed)

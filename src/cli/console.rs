@@ -133,15 +133,15 @@ fn known_databases(config: &Config, here: &str) -> Vec<KnownDatabase> {
     let profile = |(name, profile): (&String, &DatabaseProfile)| KnownDatabase {
         name: name.clone(),
         note: Target::parse(&profile.database).shown(),
-        looked: looked.get(&profile.database).cloned(),
+        looked: looked.get(&config::place_of(&profile.database)).cloned(),
         production: profile.production,
         open: name.clone(),
     };
     let profiles: Vec<KnownDatabase> = config.profile.iter().map(profile).collect();
-    let mut recent: Vec<(&String, &String)> = looked
-        .iter()
-        .filter(|(location, _)| *location != here && !profiles.iter().any(|profile| profile.note == **location))
-        .collect();
+    let here = config::place_of(here);
+    let of_profiles: Vec<String> = profiles.iter().map(|profile| config::place_of(&profile.note)).collect();
+    let mut recent: Vec<(&String, &String)> =
+        looked.iter().filter(|(place, _)| **place != here && !of_profiles.contains(place)).collect();
     recent.sort_by(|a, b| b.1.cmp(a.1));
     let of_recent = |(location, at): (&String, &String)| KnownDatabase {
         name: location.clone(),

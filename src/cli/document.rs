@@ -8,15 +8,12 @@ use serde_json::ser::{Formatter as _, PrettyFormatter, Serializer};
 use serde_json::value::{RawValue, Value};
 
 use super::failure::CommandFailure;
+use super::lines::PrintedLines;
 use super::options::Format;
 use super::output;
 use crate::memory::Row;
 use crate::memory::json::JsonPart;
-use crate::ui::escaped;
 use crate::ui::text::SafeText;
-
-/// Bytes that wait to be printed.
-const WAITING: usize = 64 << 10;
 
 /// A JSON object on its way to standard output, in one of the formats of [`output::shape`].
 #[derive(Debug)]
@@ -24,8 +21,7 @@ pub struct Document {
     format: Format,
     /// The objects and lists that are open, each with whether it is a list, and the number of its members.
     open: Vec<(bool, usize)>,
-    waiting: Vec<u8>,
-    is_read: bool,
+    lines: PrintedLines,
 }
 
 impl Document {
@@ -41,7 +37,8 @@ impl Document {
     }
 
     fn begun(format: Format) -> Self {
-        let mut document = Document { format, open: Vec::new(), waiting: Vec::new(), is_read: true };
+        let lines = PrintedLines::new(format != Format::Table && output::is_read_by_people());
+        let mut document = Document { format, open: Vec::new(), lines };
         document.begin(false);
         document
     }
@@ -49,7 +46,7 @@ impl Document {
     /// Whether the reader is still there.
     #[must_use]
     pub fn is_read(&self) -> bool {
-        self.is_read
+        self.lines.is_read()
     }
 
     /// Prints a member of the object that is open.
@@ -60,7 +57,7 @@ impl Document {
         if self.format == Format::Table {
             let (depth, name) = (self.depth(), Value::from(name));
             let member = raw(format!("{{{name}:{}}}", output::line(value)?))?;
-            return Ok(output::fields(self, &member, depth)?);
+            return Ok(output::fields(&mut self.lines, &member, depth)?);
         }
         self.name(name);
         self.value(value)
@@ -78,6 +75,11 @@ impl Document {
                     self.list(column.name, items.len());
                     self.items(items)?;
                     self.end();
+                }
+                // Nor of a long text.
+                JsonPart::Value(Value::String(text)) if self.format == Format::Table => {
+                    let depth = self.depth();
+                    output::text_field(&mut self.lines, &SafeText::new(column.name), text, depth)?;
                 }
                 part => self.member(column.name, &part)?,
             }
@@ -107,7 +109,7 @@ impl Document {
         for item in items {
             if self.format == Format::Table {
                 let (depth, item) = (self.depth(), raw(output::line(&item)?)?);
-                output::item(self, &item, depth)?;
+                output::item(&mut self.lines, &item, depth)?;
             } else {
                 self.part();
                 self.value(&item)?;
@@ -151,7 +153,7 @@ impl Document {
             self.put("\n");
         }
         self.print()?;
-        Ok(self.is_read)
+        Ok(self.is_read())
     }
 
     /// Prints what waits.
@@ -159,22 +161,11 @@ impl Document {
     /// # Errors
     /// As [`output::piped`].
     pub fn print(&mut self) -> Result<(), CommandFailure> {
-        let mut waiting = mem::take(&mut self.waiting);
-        if self.format != Format::Table && output::is_read_by_people() {
-            waiting = escaped(&String::from_utf8_lossy(&waiting)).into_bytes();
-        }
-        if self.is_read {
-            self.is_read = output::piped_open(|out| out.write_all(&waiting))?;
-        }
-        Ok(())
-    }
-
-    fn pass_on(&mut self) -> Result<(), CommandFailure> {
-        if self.waiting.len() >= WAITING { self.print() } else { Ok(()) }
+        self.lines.print()
     }
 
     fn put(&mut self, text: &str) {
-        self.waiting.extend_from_slice(text.as_bytes());
+        self.lines.put(text);
     }
 
     /// Objects and lists around what is printed next.
@@ -231,33 +222,12 @@ impl Document {
             for _ in &self.open {
                 indented.begin_array(&mut io::sink())?;
             }
-            let out: &mut dyn Write = &mut *self;
+            let out: &mut dyn Write = &mut self.lines;
             value.serialize(&mut Serializer::with_formatter(out, indented)).map_err(io::Error::from)?;
         } else {
-            output::on_one_line(self, value)?;
+            output::on_one_line(&mut self.lines, value)?;
         }
-        self.pass_on()
-    }
-}
-
-/// Takes parts of JSON; whole lines are printed where many wait.
-impl Write for Document {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Only what comes is looked at: a value on one line comes in very many parts.
-        let end = bytes.iter().rposition(|byte| *byte == b'\n').map(|at| self.waiting.len() + at);
-        self.waiting.extend_from_slice(bytes);
-        if self.waiting.len() >= WAITING
-            && let Some(end) = end
-        {
-            let rest = self.waiting.split_off(end);
-            self.print().map_err(|failure| io::Error::other(failure.message))?;
-            self.waiting = rest;
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        self.lines.pass_on()
     }
 }
 

@@ -1,5 +1,6 @@
 //! `purge --fleet FILE` and `purge verify --fleet FILE`: one person in several databases.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde::Serialize;
@@ -14,7 +15,7 @@ use super::{output, progress};
 use crate::change::plan::Counts;
 use crate::change::purge::fleet::{self, Fleet, FleetErasure, FleetMember, FleetPlan};
 use crate::change::purge::subject;
-use crate::change::{Author, now};
+use crate::change::{Author, not_yet_for, now};
 use crate::config::{self, anchor_folder, companion, erasure_key};
 use crate::memory::invocation::Invocation;
 use crate::memory::json::JsonPart;
@@ -85,7 +86,7 @@ struct ShownMember<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<JsonPart<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
+    error: Option<Cow<'a, str>>,
 }
 
 /// The plans of all databases, as they are printed.
@@ -108,13 +109,14 @@ fn show(session: &Session<'_>, file: &Path, fleet: &Fleet, plans: &[FleetPlan]) 
         let (status, plan, error) = match planned {
             FleetPlan::Found { plan, .. } => {
                 fleet::add_counts(&mut counts, &member.label, &plan.counts);
-                ("planned", plan.printed.as_deref().map(JsonPart::Document), plan.not_yet.as_deref())
+                let not_yet = plan.obstacle.as_deref().map(|why| Cow::Owned(not_yet_for(why)));
+                ("planned", plan.printed.as_deref().map(JsonPart::Document), not_yet)
             }
-            FleetPlan::Absent(named) => ("not found", None, named.as_ref().map(|named| &*named.words)),
+            FleetPlan::Absent(named) => ("not found", None, named.as_ref().map(|named| Cow::Borrowed(&*named.words))),
             FleetPlan::Begun(_) => ("begun", None, None),
             FleetPlan::Failed(status, words) => {
                 missing.push(format!("{} is {status}: {words}", member.label));
-                (*status, None, Some(&**words))
+                (*status, None, Some(Cow::Borrowed(&**words)))
             }
         };
         databases.push(ShownMember { label: &member.label, location: &member.location, status, plan, error });

@@ -14,7 +14,7 @@ use super::failure::CommandFailure;
 use super::input::unread;
 use super::output;
 use super::part_totals::PartTotals;
-use crate::change::import::{self, ImportPart, ImportProgress, ListError, PartSize};
+use crate::change::import::{self, BYTE_ORDER_MARK, ImportPart, ImportProgress, ListError, PartSize, line_of};
 use crate::change::operation::ImportFormat;
 use crate::change::{self, Operation, Plan, ShownPlan};
 use crate::ground::input_file::{InputError, InputFile};
@@ -94,7 +94,10 @@ impl<'f> Parts<'f> {
             let unit = self.format.unit();
             return Err(CommandFailure::usage(format!("{path}: {unit} {line} holds more than {most} MB")));
         }
-        self.line = String::from_utf8(line).map_err(|_| unread(self.path, &InputError::NotText))?;
+        if self.next_line == 1 && line.starts_with(BYTE_ORDER_MARK) {
+            line.drain(..BYTE_ORDER_MARK.len());
+        }
+        self.line = line_of(line);
         Ok(())
     }
 }

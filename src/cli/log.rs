@@ -7,6 +7,7 @@ use std::path::Path;
 use std::str::FromStr as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tracing::{Level, Metadata};
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::{self, MakeWriter};
@@ -121,17 +122,24 @@ impl<'w> MakeWriter<'w> for LogWriter {
     type Writer = LogLine<fn(&str)>;
 
     fn make_writer(&'w self) -> Self::Writer {
-        LogLine { bytes: Vec::new(), to: tell }
+        LogLine { bytes: Vec::new(), to: |line| tell(line, |line| say("mnemoscope: ", line)) }
+    }
+
+    /// A warning is a note of the answer that a program reads; more than these are asked for as they come.
+    fn make_writer_for(&'w self, about: &Metadata<'_>) -> Self::Writer {
+        if *about.level() > Level::WARN {
+            return self.make_writer();
+        }
+        LogLine { bytes: Vec::new(), to: |line| tell(line, output::warn) }
     }
 }
 
-fn tell(line: &str) {
+/// Says a line, or has it wait.
+fn tell(line: &str, say: fn(&str)) {
     match &mut *WAITING.lock().unwrap_or_else(PoisonError::into_inner) {
         Some(waiting) if waiting.len() < HELD => waiting.push(line.to_owned()),
         Some(_) => {}
-        // A warning is a note of the answer that a program reads; more than these are asked for as they come.
-        None if line.starts_with("WARN") => output::warn(line),
-        None => say("mnemoscope: ", line),
+        None => say(line),
     }
 }
 

@@ -33,6 +33,7 @@ mod insights;
 pub mod jobs;
 pub mod layout_test;
 mod layouts;
+mod lines;
 pub mod log;
 pub mod look;
 pub mod man;

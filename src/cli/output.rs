@@ -245,16 +245,19 @@ pub(super) fn fields(out: &mut dyn Write, value: &RawValue, depth: usize) -> io:
                 writeln!(out, "{indent}{name} ({count}):")?;
                 items(out, value, depth + 1)?;
             }
-            [b'"', ..] => {
-                let lines = SafeText::block(&serde_json::from_str::<String>(value.get())?);
-                let mut lines = lines.iter();
-                writeln!(out, "{indent}{name}: {}", lines.next().map_or("", SafeText::as_str))?;
-                lines.try_for_each(|line| writeln!(out, "{indent}    {line}"))?;
-            }
+            [b'"', ..] => text_field(out, &name, &serde_json::from_str::<String>(value.get())?, depth)?,
             _ => writeln!(out, "{indent}{name}: {}", value.get())?,
         }
     }
     Ok(())
+}
+
+/// A text as an indented line `name: text`, with a line for each of its own.
+pub(super) fn text_field(out: &mut dyn Write, name: &SafeText, text: &str, depth: usize) -> io::Result<()> {
+    let indent = "  ".repeat(depth);
+    let mut lines = text.split('\n').map(SafeText::new);
+    writeln!(out, "{indent}{name}: {}", lines.next().unwrap_or_default())?;
+    lines.try_for_each(|line| writeln!(out, "{indent}    {line}"))
 }
 
 /// The items of a JSON list, one after the other: there may be millions.

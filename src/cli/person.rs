@@ -1,12 +1,13 @@
 //! One person: `show subject` and `export subject`.
 
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::context::Session;
 use super::failure::CommandFailure;
+use super::lines::PrintedLines;
 use super::output;
 use super::purge::say;
 use crate::change::purge::{self, PurgeOptions, Sink};
@@ -30,13 +31,9 @@ pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) ->
         output::value(session.format(), &json!({ "manifest": manifest, "manifest_sha256": hash }))?;
         return tell_left_out(&manifest);
     }
-    let mut lines = PersonLines { people: io::stdout().is_terminal(), waiting: Vec::new(), printed: Ok(true) };
+    let mut lines = PersonLines(PrintedLines::new(output::is_read_by_people()));
     let written = purge::bundle(&store, subject, &[], Sink::Stream(&mut lines)).await;
-    // A reader that has gone away ends the bundle, and is no error.
-    if lines.printed? {
-        return tell_left_out(&written?.0);
-    }
-    Ok(())
+    if lines.0.is_read() { tell_left_out(&written?.0) } else { Ok(()) }
 }
 
 /// Says which tables are not in a bundle, and fails where one could not be read.
@@ -58,37 +55,17 @@ fn tell_left_out(manifest: &Value) -> Result<(), CommandFailure> {
     )))
 }
 
-/// Bytes of lines that wait to be printed.
-const WAITING: usize = 64 << 10;
-
-/// The lines of a bundle on their way to standard output.
-struct PersonLines {
-    /// They are read on a terminal, where they must do no harm.
-    people: bool,
-    waiting: Vec<u8>,
-    /// Whether the reader is still there.
-    printed: Result<bool, CommandFailure>,
-}
+/// The lines of a bundle on their way to standard output: a reader that has gone away ends them.
+struct PersonLines(PrintedLines);
 
 impl Write for PersonLines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.waiting.extend_from_slice(bytes);
-        if self.waiting.len() >= WAITING && bytes.ends_with(b"\n") {
-            self.flush()?;
-        }
-        Ok(bytes.len())
+        let written = self.0.write(bytes)?;
+        if self.0.is_read() { Ok(written) } else { Err(io::ErrorKind::BrokenPipe.into()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let waiting = std::mem::take(&mut self.waiting);
-        let write = |stream: &mut dyn Write| {
-            if self.people {
-                return stream.write_all(crate::ui::escaped(&String::from_utf8_lossy(&waiting)).as_bytes());
-            }
-            stream.write_all(&waiting)
-        };
-        self.printed = output::piped_open(write);
-        if matches!(self.printed, Ok(true)) { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
+        self.0.flush()
     }
 }
 

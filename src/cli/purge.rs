@@ -201,9 +201,9 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandF
     } else {
         None
     };
+    let not_yet = not_yet(purge::ready_for(&store, &plan).await)?;
     let mut plan = printed(session, plan);
-    plan.disclosures.extend(hold);
-    plan.disclosures.extend(not_yet(purge::ready(&store).await)?);
+    plan.disclosures.extend(hold.into_iter().chain(not_yet));
     output::shape(session.format(), &PlanWithRecall { plan, recall })?;
     if std::io::stderr().is_terminal() {
         output::tell("this is a plan, nothing was written; --apply does it");

@@ -53,7 +53,7 @@ impl Book {
     /// What is wrong with the file, with its name.
     pub fn load<T: DeserializeOwned>(self, database: &str) -> anyhow::Result<Vec<T>> {
         let Some(path) = self.path() else { return Ok(Vec::new()) };
-        let database = key(database);
+        let database = place_of(database);
         let entries = read::<T>(&path)?.into_iter();
         Ok(entries.filter(|entry| entry.database == database).map(|entry| entry.kept).collect())
     }
@@ -86,7 +86,7 @@ impl Book {
         // Two runs at the same time lose nothing of each other's.
         let turn = private_file::lock_file(&path.with_extension("lock")).with_context(named)?;
         turn.lock().with_context(named)?;
-        let database = key(database);
+        let database = place_of(database);
         let (own, mut others): (Vec<_>, Vec<_>) =
             read::<T>(&path)?.into_iter().partition(|entry| entry.database == database);
         let mut kept: Vec<T> = own.into_iter().map(|entry| entry.kept).collect();
@@ -147,9 +147,10 @@ fn is_within(text: &str, handle: &str) -> bool {
     })
 }
 
-/// A file is the same however its path is written.
-fn key(database: &str) -> String {
-    let plain = database.strip_prefix("sqlite:").unwrap_or(database);
+/// The name under which something is kept about a database: a file is the same however its path is written.
+#[must_use]
+pub fn place_of(database: &str) -> String {
+    let plain = database.strip_prefix("sqlite://").or_else(|| database.strip_prefix("sqlite:")).unwrap_or(database);
     Path::new(plain).canonicalize().map_or_else(|_| database.to_owned(), |path| path.display().to_string())
 }
 

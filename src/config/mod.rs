@@ -7,6 +7,8 @@ mod keys;
 pub mod mutes;
 pub mod queries;
 
+pub use book::place_of;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,10 @@ use serde_json::Value;
 
 use super::names_in_sql::lacking;
 use super::vector::BoundVector;
-use super::{BoundOrigin, BoundSource, Catalog, CatalogTable, ColumnSpec, Engine, Inside, Layout, Need, Sql, TextPart};
+use super::{
+    BoundOrigin, BoundSource, Catalog, CatalogTable, ColumnOrigin, ColumnSpec, Engine, Inside, Layout, Need, Source,
+    Sql, TextPart,
+};
 
 /// A column by which a person is known.
 #[derive(Debug, Clone, PartialEq)]
@@ -191,6 +194,8 @@ pub struct BoundRule {
 pub struct OwnerPlace {
     /// The part.
     pub inside: Inside,
+    /// Parts that stand there and are nobody.
+    pub nobody: Vec<String>,
     /// Whether the layout reads the owner there; else it is the first part that may be an id.
     pub is_read: bool,
 }
@@ -265,7 +270,7 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
         let Some(mut bound) = bind_rule(rule, engine, &mut find) else { continue };
         if bound.of.is_none() && bound.action == EraseAction::Delete && bound.inside.is_any_part() {
             bound.inside.except.clone_from(&words);
-            bound.owner = Some(place_of_owner(layout, &bound.inside));
+            bound.owner = Some(place_of_owner(layout, rule, &bound.inside));
         }
         let there = rule.never_empty.iter().filter_map(|column| find.column(&rule.table, column));
         let there: Vec<(TableKey, String)> = there.map(|column| (bound.table.clone(), column)).collect();
@@ -356,28 +361,48 @@ fn id_columns(source: &BoundSource) -> Option<Vec<String>> {
     parts.iter().map(own).collect()
 }
 
-/// The ways in which a layout reads whose a row is.
-fn owner_columns(layout: &Layout) -> impl Iterator<Item = &ColumnSpec> {
-    let columns = layout.sources.iter().flat_map(|source| &source.columns);
-    columns.filter(|(name, _)| name == "user_id").flat_map(|(_, ways)| ways)
+/// The ways in which a layout reads whose a row is, each with its source.
+fn owner_columns(layout: &Layout) -> impl Iterator<Item = (&Source, &ColumnSpec)> {
+    let columns = layout.sources.iter().flat_map(|source| source.columns.iter().map(move |column| (source, column)));
+    let owners = columns.filter(|(_, (name, _))| name == "user_id");
+    owners.flat_map(|(source, (_, ways))| ways.iter().map(move |way| (source, way)))
+}
+
+/// Words that a way maps to nobody.
+fn nobody(way: &ColumnSpec) -> impl Iterator<Item = String> {
+    way.map.iter().filter(|(_, owner)| owner.is_empty()).map(|(word, _)| word.clone())
 }
 
 /// Parts that are nobody's id, wherever the layout looks at every part of a value: what it says of them once holds for all.
 fn words_of_application(layout: &Layout) -> Vec<String> {
-    let nobody = |way: &ColumnSpec| -> Vec<String> {
-        let mapped = way.map.iter().filter(|(_, owner)| owner.is_empty()).map(|(word, _)| word.clone());
-        mapped.chain(way.inside.except.iter().cloned()).collect()
-    };
+    let ways = owner_columns(layout).map(|(_, way)| way).filter(|way| way.inside.by.is_some());
+    let read = ways.flat_map(|way| nobody(way).chain(way.inside.except.iter().cloned()));
     let said = layout.rules.iter().filter(|rule| rule.of.is_none()).flat_map(|rule| rule.inside.except.iter().cloned());
-    owner_columns(layout).filter(|way| way.inside.by.is_some()).flat_map(nobody).chain(said).collect()
+    read.chain(said).collect()
 }
 
-/// The part that holds the owner: the one that the layout reads, else the first that may be an id.
-fn place_of_owner(layout: &Layout, inside: &Inside) -> OwnerPlace {
-    let read = owner_columns(layout).find(|way| way.inside.by == inside.by);
-    let (part, after) =
-        read.map_or((TextPart::At(0), Vec::new()), |way| (way.inside.part.clone(), way.inside.after.clone()));
-    OwnerPlace { inside: Inside { part, after, ..inside.clone() }, is_read: read.is_some() }
+/// The part that holds the owner: the one that the layout reads in the rule's column, or with the same text between parts in
+/// another one, and as it reads it there; else the first that may be an id.
+fn place_of_owner(layout: &Layout, rule: &EraseRule, inside: &Inside) -> OwnerPlace {
+    let alike = || owner_columns(layout).filter(|(_, way)| way.inside.by == inside.by);
+    let is_same = |(source, way): &(&Source, &ColumnSpec)| reads(source, way, rule);
+    let Some((_, way)) = alike().find(is_same).or_else(|| alike().next()) else {
+        let inside = Inside { part: TextPart::At(0), ..inside.clone() };
+        return OwnerPlace { inside, nobody: Vec::new(), is_read: false };
+    };
+    let Inside { part, except, after, .. } = way.inside.clone();
+    OwnerPlace {
+        inside: Inside { part, except, after, ..inside.clone() },
+        nobody: nobody(way).collect(),
+        is_read: true,
+    }
+}
+
+/// Whether a way reads the column of a rule.
+fn reads(source: &Source, way: &ColumnSpec, rule: &EraseRule) -> bool {
+    let ColumnOrigin::Column(named) = &way.value else { return false };
+    let (alias, column) = named.split_once('.').unwrap_or(("t", named));
+    column == rule.column && source.from.aliases().any(|named| named == (alias, rule.table.as_str()))
 }
 
 /// Owner rules of rows that refer to others by the column that names the owner: they name the owner themselves, also when

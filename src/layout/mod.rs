@@ -226,6 +226,18 @@ pub enum FromClause {
     },
 }
 
+impl FromClause {
+    /// The tables behind the aliases, each with its alias.
+    pub fn aliases(&self) -> impl Iterator<Item = (&str, &str)> {
+        let (one, several) = match self {
+            FromClause::Table(table) | FromClause::Each { table, .. } => (Some(("t", table.as_str())), None),
+            FromClause::Query { tables, .. } => (None, Some(tables)),
+        };
+        let named = several.into_iter().flatten().map(|(alias, table)| (alias.as_str(), table.as_str()));
+        one.into_iter().chain(named)
+    }
+}
+
 /// One way to get a canonical column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnSpec {

@@ -3,6 +3,7 @@
 mod erase;
 mod inside;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::Value;
@@ -181,6 +182,7 @@ impl LayoutReader<'_> {
         let engines = self.engines(root);
         let requires = self.needs(root, "", "requires");
         let base = self.base(root);
+        let unowned = self.texts(root, "", "unowned");
         if requires.is_empty() && !root.contains_key("extends") {
             self.error(
                 0,
@@ -206,18 +208,36 @@ impl LayoutReader<'_> {
             rules: self.rules(root),
             account: self.account(root),
             follows: self.texts(root, "", "follows").into_iter().map(|(_, text)| text).collect(),
-            unowned: self.texts(root, "", "unowned").into_iter().map(|(_, text)| text).collect(),
+            unowned: unowned.iter().map(|(_, text)| text.clone()).collect(),
             elsewhere: self.texts(root, "", "elsewhere").into_iter().map(|(_, text)| text).collect(),
             recalled: self.recalled(root),
             writable: root.get("writable").is_none() || self.boolean(root, "", "writable"),
         };
-        if let Some(base) = base {
-            return layout.over(base);
+        let is_alone = base.is_none();
+        let layout = match base {
+            Some(base) => layout.over(base),
+            None => layout,
+        };
+        // A part that is not read may be the one that names the table.
+        if self.errors.is_empty() {
+            self.check_unowned(&unowned, &layout);
         }
-        if !Entity::ALL.iter().any(|e| root.get(e.name()).is_some()) {
+        if is_alone && !Entity::ALL.iter().any(|e| root.get(e.name()).is_some()) {
             self.error(0, "", "no entity is mapped: add a table such as [[episode]]");
         }
         layout
+    }
+
+    /// Reports names in `unowned` of tables of which the layout says nothing.
+    fn check_unowned(&mut self, unowned: &[(usize, String)], layout: &Layout) {
+        let sources = layout.sources.iter().flat_map(|source| source.from.aliases()).map(|(_, table)| table);
+        let ruled = layout.rules.iter().flat_map(|rule| std::iter::once(&rule.table).chain(&rule.of));
+        let known: BTreeSet<&str> = sources.chain(ruled.map(String::as_str)).collect();
+        for (at, name) in unowned {
+            if !known.iter().any(|table| table.eq_ignore_ascii_case(name)) {
+                self.unknown(*at, "unowned", name, "table", known.iter().copied());
+            }
+        }
     }
 
     /// Reads which rows the agents recall: episodes or memories.

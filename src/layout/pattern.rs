@@ -28,6 +28,8 @@ pub fn spelled_out<'l>(layout: &'l Layout, catalog: &Catalog) -> Cow<'l, Layout>
         }
         layout.sources = each(layout.sources, &tables, &mark, NameInPlace::source, |s| table_of(s).contains(&mark));
         layout.rules = each(layout.rules, &tables, &mark, NameInPlace::rule, |r| r.table.contains(&mark));
+        layout.follows = each(layout.follows, &tables, &mark, NameInPlace::text, |name| name.contains(&mark));
+        layout.unowned = each(layout.unowned, &tables, &mark, NameInPlace::text, |name| name.contains(&mark));
         layout.handles = each(
             layout.handles,
             &tables,

@@ -11,8 +11,8 @@ use super::{
     Source, StoredAs, Write,
     catalog::{CatalogColumn, CatalogTable},
 };
-use crate::memory::Entity;
 use crate::memory::vocabulary::{self, Vocabulary};
+use crate::memory::{Entity, ValueKind};
 
 /// The outcome of recognition.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -255,6 +255,22 @@ impl BoundSource {
         self.derive.is_some_and(|derive| derive.fills().contains(&name))
     }
 
+    /// Whether a text is all of a stored column that holds JSON: it is declared so, or read as JSON, or by a path.
+    #[must_use]
+    pub fn shows_json(&self, text: &BoundColumn) -> bool {
+        let BoundOrigin::Column { alias, name, declared, .. } = &text.origin else { return false };
+        if !text.inside.is_whole() {
+            return false;
+        }
+        let same = |way: &BoundColumn| matches!(&way.origin, BoundOrigin::Column { alias: other, name: column, .. } if other == alias && column == name);
+        let reads = |(kind, way): (ValueKind, &BoundColumn)| {
+            same(way) && (kind == ValueKind::Json && way.inside.is_whole() || way.inside.path.is_some())
+        };
+        let kinds = self.entity.columns().iter().map(|column| column.kind);
+        matches!(declared.as_str(), "json" | "jsonb")
+            || kinds.zip(&self.columns).flat_map(|(kind, ways)| ways.iter().map(move |way| (kind, way))).any(reads)
+    }
+
     /// Whether the layout lets its rows be written.
     #[must_use]
     pub fn is_writable(&self) -> bool {
@@ -421,22 +437,18 @@ fn is_distinct(id: &BoundColumn, main: &CatalogTable) -> bool {
 /// # Errors
 /// The table that is not there.
 fn tables_of<'c>(source: &Source, catalog: &'c Catalog) -> Result<Vec<(String, &'c CatalogTable)>, MissingColumn> {
-    let wanted: Vec<(String, String)> = match &source.from {
-        FromClause::Table(name) | FromClause::Each { table: name, .. } => vec![("t".to_owned(), name.clone())],
-        FromClause::Query { tables, .. } => tables.clone(),
-    };
     let mut aliases = Vec::new();
-    for (alias, name) in wanted {
-        let Some(table) = catalog.table(&name) else {
+    for (alias, name) in source.from.aliases() {
+        let Some(table) = catalog.table(name) else {
             let known = catalog.tables.iter().map(|t| t.name.as_str());
             return Err(MissingColumn {
                 line: source.line,
                 key: format!("{}.table", source.entity),
-                message: with_nearest(format!("table `{name}` is not there"), &name, known),
+                message: with_nearest(format!("table `{name}` is not there"), name, known),
                 optional: !source.requires.is_empty(),
             });
         };
-        aliases.push((alias, table));
+        aliases.push((alias.to_owned(), table));
     }
     // A column without an alias is the main table's, where that has one of the name.
     aliases.sort_by_key(|(alias, _)| alias != "t");

@@ -59,7 +59,31 @@ pub struct Column {
     pub personal: Personal,
 }
 
+/// Columns of words that agents choose, beside free text: what is pasted into a name stays there.
+const WORDS: &[&str] = &[
+    "action",
+    "canvas_type",
+    "component_name",
+    "component_type",
+    "domain",
+    "maturity",
+    "source_type",
+    "topic",
+    "workflow_name",
+];
+
 impl Column {
+    /// Whether its texts are words: prose, documents, lists, and names that agents choose. They pass the check for secrets when
+    /// they enter, findings look through them, and backfills clean them. Ids are none, nor is what people, agents and
+    /// collections are called: other rows refer by these.
+    #[must_use]
+    pub fn holds_words(&self) -> bool {
+        match self.kind {
+            ValueKind::List => self.name != "ids" && !self.name.ends_with("_ids") && self.name != "handles",
+            _ => self.personal == Personal::Content || WORDS.contains(&self.name),
+        }
+    }
+
     /// Whether its values are one line each: names, words, numbers, but no prose and no documents.
     #[must_use]
     pub fn is_one_line(&self) -> bool {

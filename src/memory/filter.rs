@@ -130,8 +130,8 @@ pub struct Filter {
 pub enum FilterError {
     /// The entity has no such column.
     #[error(
-        "{entity} has no column `{column}`{}; its columns are: {columns}",
-        nearest.map(|n| format!(", did you mean `{n}`?")).unwrap_or_default()
+        "{entity} has no column `{column}`{} Its columns are: {columns}",
+        nearest.map_or_else(|| ".".to_owned(), |n| format!("; did you mean `{n}`?"))
     )]
     UnknownColumn {
         /// The entity.
@@ -142,6 +142,15 @@ pub enum FilterError {
         nearest: Option<&'static str>,
         /// All of them, separated by spaces.
         columns: String,
+    },
+    /// There is nothing where a condition should be.
+    #[error("a condition is missing: write `column OP value`")]
+    MissingCondition,
+    /// Alternatives begin with a bracket that nothing closes.
+    #[error("`{expression}` lacks its closing bracket: write `(column OP value or column OP value)`")]
+    Unclosed {
+        /// Expression as written.
+        expression: String,
     },
     /// There is nothing but a column.
     #[error("`{expression}` lacks an operator: write `column OP value` with one of {}", signs())]
@@ -276,8 +285,14 @@ impl Filter {
     }
 
     fn parse_one(entity: Entity, text: &str, now: DateTime<Utc>) -> Result<Filter, FilterError> {
-        let (name, _) = split_name(text.trim());
-        let column = entity.column(name).ok_or_else(|| unknown_column(entity, name))?;
+        let (name, rest) = split_name(text.trim());
+        if name.is_empty() && rest.is_empty() {
+            return Err(FilterError::MissingCondition);
+        }
+        if name.is_empty() && rest.starts_with('(') {
+            return Err(FilterError::Unclosed { expression: rest.to_owned() });
+        }
+        let column = entity.column(name).ok_or_else(|| unknown_column(entity, name, rest))?;
         let expression = Expression::parse(text)?;
         let op = expression.op;
         let value = if expression.asks_presence() {
@@ -381,12 +396,14 @@ pub fn parts_between<'t>(text: &'t str, joint: &str, wanted: impl Fn(&str) -> bo
     parts
 }
 
-fn unknown_column(entity: Entity, name: &str) -> FilterError {
+/// Says which column was probably meant: whoever compares with an age means the time of the row.
+fn unknown_column(entity: Entity, name: &str, rest: &str) -> FilterError {
     let names = || entity.columns().iter().map(|c| c.name);
+    let is_age = time::parse_age(rest.trim_start_matches(|c: char| !c.is_alphanumeric())).is_some();
     FilterError::UnknownColumn {
         entity,
         column: name.to_owned(),
-        nearest: nearest(name, names()),
+        nearest: if is_age { Some(entity.time_column()) } else { nearest(name, names()) },
         columns: names().collect::<Vec<_>>().join(" "),
     }
 }
@@ -598,9 +615,12 @@ mod tests {
         for (expression, words) in [
             (
                 "outcom = success",
-                "episode has no column `outcom`, did you mean `outcome`?; its columns are: id agent_id",
+                "episode has no column `outcom`; did you mean `outcome`? Its columns are: id agent_id",
             ),
-            ("", "episode has no column ``; its columns are: id"),
+            ("zzz = red", "episode has no column `zzz`. Its columns are: id agent_id"),
+            ("age < 7d", "episode has no column `age`; did you mean `started_at`?"),
+            ("", "a condition is missing: write `column OP value`"),
+            ("(outcome = failure or", "`(outcome = failure or` lacks its closing bracket"),
             ("outcome", "`outcome` lacks an operator: write `column OP value` with one of = != < <= > >= ~ has"),
             ("outcome == success", "unknown operator `==`; operators are = != < <= > >= ~ has"),
             ("outcome like success", "unknown operator `like`"),

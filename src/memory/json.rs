@@ -1,6 +1,7 @@
 //! Reads stored JSON that is not strict, without ever failing a row: what had to be bent is said as a problem.
 
 mod document;
+mod escapes;
 mod members;
 mod nested;
 mod place;
@@ -11,6 +12,7 @@ mod texts;
 use serde_json::{Map, Value};
 
 pub use document::{JsonPart, LONG, is_kept_as_text};
+pub use escapes::spelled_out;
 pub use members::{member_text, members};
 pub use nested::{nested, nested_text};
 pub use place::path_in;

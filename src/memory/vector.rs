@@ -26,7 +26,12 @@ pub fn read_list(text: &str, into: &mut Vec<f32>) -> bool {
     let Some(inner) = text.trim().strip_prefix('[').and_then(|t| t.strip_suffix(']')) else { return false };
     let start = into.len();
     for part in inner.split(',') {
-        match part.trim().parse::<f32>() {
+        let part = match part.trim() {
+            // As PostgreSQL spells these in JSON.
+            quoted @ ("\"NaN\"" | "\"Infinity\"" | "\"-Infinity\"") => quoted.trim_matches('"'),
+            plain => plain,
+        };
+        match part.parse::<f32>() {
             Ok(number) => into.push(number),
             Err(_) => return false,
         }
@@ -51,6 +56,13 @@ pub fn of_json(value: &Value) -> Option<Vec<f32>> {
         Value::Array(items) if !items.is_empty() => items.iter().map(|item| item.as_f64().map(|x| x as f32)).collect(),
         _ => None,
     }
+}
+
+/// Whether a vector can be compared with others: it is not all zeros, and each of its numbers is one.
+#[must_use]
+pub fn has_direction(vector: &[f32]) -> bool {
+    let square: f64 = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
+    square.is_finite() && square > 0.0
 }
 
 /// The vector of length 1 in the same direction; none for one without a length.
@@ -246,6 +258,7 @@ mod tests {
         assert!(read_floats(&[0, 0, 128, 63, 0, 0, 0, 192], &mut read));
         assert!(read_list(" [1, -2]", &mut read));
         assert_eq!(read, [1.0, -2.0, 1.0, -2.0]);
+        assert!(read_list("[1,\"-Infinity\"]", &mut read) && read.ends_with(&[1.0, f32::NEG_INFINITY]));
         assert!(!read_floats(&[1, 2, 3], &mut Vec::new()) && !read_floats(&[], &mut Vec::new()));
         for text in ["", "[]", "[a]", "1,2", "null"] {
             assert!(!read_list(text, &mut Vec::new()), "{text}");
@@ -265,6 +278,11 @@ mod tests {
         assert_eq!(probe.compare(&[1.0]), Likeness::OtherDimensions);
         assert_eq!(probe.compare(&[3e38, 0.0]), Likeness::Cosine(1.0));
         assert_eq!(cosine_of(&[0.0], &[1.0]), None);
+        for (vector, has) in
+            [([0.0, -0.0], false), ([1.0, f32::INFINITY], false), ([f32::NAN, 1.0], false), ([3e38, 1e-40], true)]
+        {
+            assert_eq!(has_direction(&vector), has, "{vector:?}");
+        }
     }
 
     fn vectors(dimensions: usize) -> impl Strategy<Value = Vec<Vec<f32>>> {

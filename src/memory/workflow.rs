@@ -160,9 +160,11 @@ impl StepAction {
     }
 }
 
-/// Place of an event in its run's log: by number, then by time, events without one last, then by id.
+/// Place of an event in its run's log: by number, then by time, then by id. Events without a number that can be read come after
+/// the others, and so do those without a time among events of one number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct LogPlace {
+    is_unnumbered: bool,
     sequence: Option<i64>,
     is_undated: bool,
     at: String,
@@ -172,8 +174,10 @@ struct LogPlace {
 impl LogPlace {
     fn of(event: &Row) -> LogPlace {
         let at = event.text("created_at");
+        let sequence = event.get("sequence").as_i64();
         LogPlace {
-            sequence: event.get("sequence").as_i64(),
+            is_unnumbered: sequence.is_none(),
+            sequence,
             is_undated: at.is_none(),
             at: at.unwrap_or_default().to_owned(),
             id: event.id().to_owned(),

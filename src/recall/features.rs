@@ -100,7 +100,10 @@ pub fn age_days(created_at: Option<&str>, now: &str) -> Option<f64> {
 /// `process_order` and `order.paid` are parted too.
 #[must_use]
 pub fn words(text: &str) -> BTreeSet<String> {
-    word_parts(text).map(str::to_lowercase).collect()
+    let mut words = BTreeSet::new();
+    // Not collected: that would hold each word of a long text as often as it occurs.
+    words.extend(word_parts(text).map(str::to_lowercase));
+    words
 }
 
 /// The words of a text as it spells them, in its order: see [`words`].
@@ -115,6 +118,9 @@ pub fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     let all = a.len() + b.len() - shared;
     if all == 0 { 0.0 } else { shared as f64 / all as f64 }
 }
+
+/// Times by which a text may become shorter in lower case, in bytes, at most: a Kelvin sign is an ASCII letter then.
+const SMALLER: usize = 3;
 
 /// A name that rows are sought by, such as a topic; read once, compared with every row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -144,7 +150,7 @@ impl SoughtName {
         let stored = stored.map_or("", str::trim);
         if self.is_empty() || stored.is_empty() {
             0.0
-        } else if stored.to_lowercase() == self.lower {
+        } else if stored.len() <= SMALLER * self.lower.len() && stored.to_lowercase() == self.lower {
             1.0
         } else if word_parts(stored).any(|word| self.words.contains(&word.to_lowercase())) {
             overlap(&self.words, &words(stored))

@@ -72,14 +72,14 @@ pub async fn what_if(
             return Err(RequestFailure::new("Recall was not looked at", "the plan is gone", "ask for it again"));
         }
     };
-    found.map(Box::new).map_err(|error| failure("Recall was not looked at", &error))
+    found.map(Box::new).map_err(|error| failure_of("Recall was not looked at", &error))
 }
 
 /// The database as it was at a moment, and what that is; none for now.
 pub async fn look_back(store: &Store, moment: Option<Moment>) -> Result<Option<(Store, AsOf)>, RequestFailure> {
     let Some(moment) = moment else { return Ok(None) };
     let found = as_of::view(store, &moment).await;
-    found.map(Some).map_err(|error| failure("The past could not be looked at", &error))
+    found.map(Some).map_err(|error| failure_of("The past could not be looked at", &error))
 }
 
 /// Plans what is proposed, keeps the plan, and gives it to be shown. Of several changes, those with nothing to do are left
@@ -235,13 +235,18 @@ async fn rows_now(store: &Store, changes: &[Change]) -> Vec<Option<Row>> {
     rows
 }
 
-/// A refusal of the change for people.
-pub fn failure(what: &str, error: &ChangeError) -> RequestFailure {
-    let what = format!("{what}: not done");
+/// A refusal of the change of that title, for people.
+pub fn failure(title: &str, error: &ChangeError) -> RequestFailure {
+    failure_of(&format!("{title}: not done"), error)
+}
+
+/// A refusal for people; `what` says in a sentence what was not done.
+pub fn failure_of(what: &str, error: &ChangeError) -> RequestFailure {
     let remedy = match error {
-        ChangeError::Store(error) => return super::load::failure(&what, error),
+        ChangeError::Store(error) => return super::load::failure(what, error),
         ChangeError::Usage(_) => "nothing was written; correct it and try again",
-        ChangeError::NotFound(_) => "r reads again what is there",
+        // The card offers to read again.
+        ChangeError::NotFound(_) => "",
         ChangeError::Conflict { .. } => "r reads again; then decide again",
         error if lacks_trail(error) => return no_trail("No audit trail yet"),
         ChangeError::Refused(_) => "nothing was written",
@@ -253,7 +258,8 @@ pub fn failure(what: &str, error: &ChangeError) -> RequestFailure {
     let message = error.to_string();
     // Its own words may say so already.
     let remedy = Some(remedy.to_owned()).filter(|remedy| !message.to_lowercase().contains(remedy.as_str()));
-    RequestFailure { what, message, code: None, remedy, passes: false }
+    let failure = RequestFailure { what: what.to_owned(), message, code: None, remedy, passes: false };
+    if matches!(error, ChangeError::Usage(_) | ChangeError::Refused(_)) { failure.as_refusal() } else { failure }
 }
 
 fn lacks_trail(error: &ChangeError) -> bool {
@@ -294,7 +300,8 @@ pub async fn migrate(store: &Store, author: &Author, optional: Vec<String>) -> R
 
 /// Verifies our audit trail against the anchors kept for it; `told` gets the number of entries read.
 pub async fn verify_trail(store: &Store, told: &(dyn Fn(usize) + Sync)) -> Result<Box<TrailVerdict>, RequestFailure> {
-    let verdict = anchor::walk(store, &[], told).await.map_err(|e| failure("The audit trail", &e))?;
+    let verdict =
+        anchor::walk(store, &[], told).await.map_err(|e| failure_of("The audit trail could not be checked", &e))?;
     let fault = |fault: audit::AuditFault| TrailFault {
         kind: fault.kind.replace('_', " "),
         seq: fault.seq,
@@ -315,7 +322,7 @@ pub async fn verify_trail(store: &Store, told: &(dyn Fn(usize) + Sync)) -> Resul
 pub async fn trail(store: &Store, before: Option<i64>) -> Result<Vec<ReceiptEntry>, RequestFailure> {
     let failed = |e: ChangeError| match e {
         e if lacks_trail(&e) => no_trail("No changes yet"),
-        e => failure("The list of changes", &e),
+        e => failure_of("The list of changes could not be read", &e),
     };
     let rows = audit::latest(store, before, ENTRIES).await.map_err(failed)?;
     Ok(rows.into_iter().map(entry).collect())

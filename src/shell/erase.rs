@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::change::failure;
+use super::change::failure_of;
 use crate::change::plan::erasure::{ErasureChoice, ErasureOutcome, Preview, UnfinishedErasure};
 use crate::change::purge::{self, Desk, KeptSearch, KeptSession, NewDecisions, PurgeOptions, PurgePlan, Sink};
 use crate::change::{Author, ChangeError, anchor, suppress};
@@ -112,9 +112,9 @@ pub async fn plan(
     };
     planned.await.map(Box::new).map_err(|error| match error {
         ChangeError::NotFound(words) => {
-            RequestFailure::new("Nobody is known so", words, "name the person in another way: /")
+            RequestFailure::new("Nobody is known by that name", words, "name the person in another way: /")
         }
-        error => failure("The erasure was not planned", &error),
+        error => failure_of("The erasure was not planned", &error),
     })
 }
 
@@ -128,7 +128,7 @@ pub async fn whereabouts(
         let all = PurgeOptions { account: true, ..PurgeOptions::default() };
         purge::preview(store, &purge::plan(store, given, &all, told).await?).await
     };
-    found.await.map(Box::new).map_err(|error| failure("It is not known where the person is", &error))
+    found.await.map(Box::new).map_err(|error| failure_of("It is not known where the person is", &error))
 }
 
 /// Erases; `told` hears what is being done.
@@ -166,7 +166,7 @@ pub async fn run(
     match done.await {
         Ok(outcome) => Ok(Box::new(ErasureOutcome { exported_to: bundle, ..outcome })),
         Err(error) => {
-            let mut failed = failure("The person was not erased", &error);
+            let mut failed = failure_of("The person was not erased", &error);
             if let Some(bundle) = bundle {
                 failed.message.push_str(&format!("; the export was written to {bundle}"));
             }

@@ -13,7 +13,7 @@ use crate::ground::{input_file, private_file};
 use crate::job::plan::{JobProgress, JobState};
 use crate::job::record;
 use crate::memory::{Entity, Row};
-use crate::store::Store;
+use crate::store::{Store, Target};
 
 /// Bytes of the file that keeps when databases were looked at.
 const MOST: u64 = 1 << 20;
@@ -54,22 +54,33 @@ fn path() -> Option<PathBuf> {
     config::state_folder().map(|folder| folder.join("looked.json"))
 }
 
-/// Reads when each database was last looked at here: canonical times, by location.
+/// Reads when each database was last looked at here: canonical times, by the place of the database. Paths that depend on a
+/// folder, which were kept once, are left out.
 #[must_use]
 pub fn kept() -> BTreeMap<String, String> {
     let bytes = path().and_then(|path| input_file::read(&path, MOST).ok()).unwrap_or_default();
-    serde_json::from_slice(&bytes).unwrap_or_default()
+    let written: BTreeMap<String, String> = serde_json::from_slice(&bytes).unwrap_or_default();
+    let is_anywhere = |location: &str| match Target::parse(location) {
+        Target::File(path) => path.is_absolute(),
+        Target::Postgres(_) => true,
+    };
+    let mut kept = BTreeMap::new();
+    for (location, at) in written.into_iter().filter(|(location, _)| is_anywhere(location)) {
+        let latest: &mut String = kept.entry(config::place_of(&location)).or_default();
+        *latest = at.max(std::mem::take(latest));
+    }
+    kept
 }
 
 /// Returns when this database was last looked at here, as a canonical time.
 pub fn looked(store: &Store) -> Option<String> {
-    kept().remove(store.location())
+    kept().remove(&config::place_of(store.location()))
 }
 
 /// Keeps that somebody looked at it until now. Where that cannot be kept, the next look says less.
 pub fn keep_looked(location: &str, now: &str) {
     let mut looked = kept();
-    looked.insert(location.to_owned(), now.to_owned());
+    looked.insert(config::place_of(location), now.to_owned());
     while looked.len() > DATABASES {
         let Some(oldest) = looked.iter().min_by_key(|(_, at)| *at).map(|(location, _)| location.clone()) else { break };
         looked.remove(&oldest);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::change::failure;
+use super::change::{failure, failure_of};
 use super::replies::ReplySender;
 use crate::change::{Author, ChangeError, Plan, anchor};
 use crate::console::core::request::Reply;
@@ -17,7 +17,7 @@ use crate::store::Store;
 
 /// Lists the jobs on offer.
 pub async fn offers(store: &Store, given: &BackfillArguments) -> Result<Vec<JobOffer>, RequestFailure> {
-    backfill::offers(store, given).await.map_err(|e| failure("The list of jobs", &e))
+    backfill::offers(store, given).await.map_err(|e| failure_of("The list of jobs could not be read", &e))
 }
 
 fn named(name: &str) -> Result<&'static BackfillKind, ChangeError> {

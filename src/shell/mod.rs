@@ -202,6 +202,7 @@ fn opened(store: &Store, profile: Option<&String>, production: bool) -> OpenedDa
     };
     OpenedDatabase {
         location: store.location().to_owned(),
+        place: crate::config::place_of(store.location()),
         invocation: store.invocation().clone(),
         layouts: store.recognised().layouts.iter().map(named).collect(),
         capabilities: store.report().capabilities(),

@@ -78,5 +78,11 @@ fn failure(question: &StudyQuestion, error: &LabError) -> RequestFailure {
         StudyQuestion::Policy(_) => "It cannot be measured",
         StudyQuestion::Recall => "Recall cannot be judged",
     };
-    super::load::failure_of_lab(what, error)
+    match (question, error) {
+        // A store without cases and episodes is no fault.
+        (StudyQuestion::Recall, LabError::Refused(_)) => {
+            RequestFailure { remedy: None, ..RequestFailure::absent(what, error.to_string(), "") }
+        }
+        _ => super::load::failure_of_lab(what, error),
+    }
 }

@@ -72,7 +72,7 @@ fn says_nothing(value: &Value) -> bool {
 /// Moves out a stored text that is the canonical one as it is; none where it is not, or something else reads it too.
 fn moved(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &mut RawRow) -> Option<String> {
     let column = &slot.column;
-    let at = slot.at.filter(|at| kind == ValueKind::Text && !projection.is_shared(*at))?;
+    let at = slot.at.filter(|at| kind == ValueKind::Text && !slot.shows_json && !projection.is_shared(*at))?;
     let stays = column.inside.is_whole() && column.stored != StoredAs::One && !column.is_mapped();
     if !stays || matches!(column.origin, BoundOrigin::Key { .. }) {
         return None;
@@ -135,7 +135,8 @@ fn fill(row: &mut Row, i: usize, slot: &Slot, raw: &RawRow) {
         }
         (_, None) => (Value::Null, Vec::new(), &FetchedValue::Null),
     };
-    row.values[i] = value;
+    let letters = value.as_str().filter(|_| slot.shows_json).and_then(json::spelled_out);
+    row.values[i] = letters.map_or(value, Value::String);
     for problem in problems {
         let problem = Problem { column: column.name.to_owned(), problem, raw: quoted(stored) };
         // Several ways may lead into one broken value.

@@ -562,7 +562,7 @@ async fn open_sqlite(
         |sessions| OpenedConnection { sessions, notes: Vec::new(), blocked: None, copy: None, companion: None };
     let first = try_sqlite(path, &attached, ours, options, false).await;
     let error = match first {
-        Ok(sessions) => return Ok(opened(sessions)),
+        Ok(sessions) => return Ok(OpenedConnection { blocked: kept_from_writing(path), ..opened(sessions) }),
         Err(error) => error,
     };
     if is_no_database(&error) {
@@ -624,6 +624,23 @@ fn may_be_read(path: &Path) -> bool {
 #[cfg(not(unix))]
 fn may_be_read(_: &Path) -> bool {
     true
+}
+
+/// Explains why the system does not let us write a file, which is not opened for that; `None` where it does.
+#[cfg(unix)]
+fn kept_from_writing(path: &Path) -> Option<String> {
+    use rustix::io::Errno;
+    let why = match rustix::fs::access(path, rustix::fs::Access::WRITE_OK) {
+        Err(Errno::ACCESS | Errno::PERM) => "you have no write access to the file",
+        Err(Errno::ROFS) => "its file system is mounted read-only",
+        _ => return None,
+    };
+    Some(why.to_owned())
+}
+
+#[cfg(not(unix))]
+fn kept_from_writing(_: &Path) -> Option<String> {
+    None
 }
 
 /// The write-ahead log of a database.

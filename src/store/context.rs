@@ -252,7 +252,7 @@ impl ContextReader<'_> {
         episode: &Row,
         links: &[EpisodeLink],
         mut feedback: HangingRows,
-        findings: &mut [ShownFinding],
+        findings: &mut Vec<ShownFinding>,
     ) -> Result<HangingRows, StoreError> {
         let mut more: HashSet<(u16, String)> =
             self.by_execution_of(episode, Entity::Feedback).await?.into_iter().collect();
@@ -262,7 +262,7 @@ impl ContextReader<'_> {
             });
         }
         if !more.is_empty() {
-            say_by_execution(findings);
+            say_by_execution(findings, more.iter().map(|(_, id)| id.as_str()).collect());
             let room = key_room();
             let mut rows = RowCollector::new(Entity::Feedback, episode.id(), &|_| (0, None), &room);
             if !rows.resume(feedback) {
@@ -661,12 +661,21 @@ impl<'a> LinkedMemories<'a> {
     }
 }
 
-/// Says of feedback that it is shown although no link leads to it.
-fn say_by_execution(findings: &mut [ShownFinding]) {
+/// Says of feedback, by its ids, that it is shown although no link leads to it.
+fn say_by_execution(findings: &mut Vec<ShownFinding>, mut ids: Vec<&str>) {
+    let alone = |words: &str| format!("shown by its execution alone: {words}");
+    let mut is_told = false;
     for finding in findings.iter_mut().filter(|f| NOT_LINKED.contains(&f.kind.as_str())) {
         if let Some(words) = finding.message.strip_prefix("no feedback context: ") {
-            finding.message = format!("shown by its execution alone: {words}");
+            finding.message = alone(words);
+            is_told = true;
         }
+    }
+    if !is_told {
+        ids.sort_unstable();
+        let count = ids.len();
+        let words = |n| alone(&agreeing(n, "{#} feedback {row|rows} of its execution that {is|are} not linked to it"));
+        findings.push(some("not_linked", words, ids.into_iter().take(IDS), count));
     }
 }
 

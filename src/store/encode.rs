@@ -467,7 +467,7 @@ pub fn touched(source: &BoundSource, shape: &TableShape) -> Vec<(String, TimeSpe
 /// The table of a source's rows.
 #[must_use]
 pub fn table_of(source: &BoundSource) -> TableName {
-    TableName::new(source.table.0.clone(), source.table.1.clone())
+    TableName::of(&source.table)
 }
 
 /// The stored column that holds a canonical one as it is, when there is one in the source's own table.

@@ -1,11 +1,13 @@
 //! Stored state of erasures: holds, suppressed handles, sessions; and the reach of a transaction that erases.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
+use super::ability::ServerAbility;
 use super::fetched::{FetchedValue, Param, RawRow, text};
+use super::stored::TableName;
 use super::write::{WriteError, WriteTransaction};
-use super::{RecordReader, StoreError};
-use crate::layout::Engine;
+use super::{RecordReader, StoreError, withhold};
+use crate::layout::{CatalogTable, Engine};
 
 /// Kind of a handle that other people have too, or that is too short to tell: an erasure is found by it, a person's return
 /// is not noticed by it.
@@ -71,6 +73,39 @@ impl<'a> RecordReader<'a> {
         Ok(rows.iter().map(|row| text(row, 0)).collect())
     }
 
+    /// Checks that our role may write what an erasure writes: so many rows by table and verb, and our own tables. A server that
+    /// does not tell is found out by trying.
+    ///
+    /// # Errors
+    /// [`StoreError::Denied`] with the first table that it may not write, and the GRANT that helps; else the engine's refusal.
+    pub async fn check_rights(self, counts: &BTreeMap<String, BTreeMap<String, usize>>) -> Result<(), StoreError> {
+        let store = self.store;
+        if store.engine() == Engine::Sqlite {
+            return Ok(());
+        }
+        let Some(rights) = store.refusals.ask(&store.sessions, ServerAbility::Rights, RIGHTS).await? else {
+            return Ok(());
+        };
+        let is_denied = |table: &CatalogTable, verb: &str| {
+            let at = match verb {
+                "delete" => 2,
+                "insert" => 3,
+                _ => 4,
+            };
+            let is_it = |row: &&RawRow| text(row, 0) == table.schema && text(row, 1) == table.name;
+            rights.iter().find(is_it).is_some_and(|row| row.get(at) == Some(&FetchedValue::Integer(0)))
+        };
+        let title = |table: &CatalogTable| TableName::new(&*table.schema, &*table.name).title();
+        let tables = store.catalog.tables.iter();
+        let of_theirs = tables.filter_map(|table| Some((table, counts.get(&title(table))?)));
+        let mut theirs = of_theirs.flat_map(|(table, verbs)| verbs.keys().map(move |verb| (table, verb.as_str())));
+        let own = WRITTEN.iter().filter_map(|(name, verb)| Some((self.table(name)?, *verb)));
+        match own.chain(&mut theirs).find(|(table, verb)| is_denied(table, verb)) {
+            Some((table, _)) => Err(withhold::unwritable(table, &store.catalog.role)),
+            None => Ok(()),
+        }
+    }
+
     /// People under a legal hold: id and reason.
     ///
     /// # Errors
@@ -114,6 +149,24 @@ impl<'a> RecordReader<'a> {
         Ok(rows.first().map(purge))
     }
 }
+
+/// Tables with schema and name, and whether our role may delete, insert, and update rows of each. A right to some of its
+/// columns may be enough.
+const RIGHTS: &str = "SELECT n.nspname::text, c.relname::text, has_table_privilege(c.oid, 'DELETE'), \
+     has_any_column_privilege(c.oid, 'INSERT'), has_any_column_privilege(c.oid, 'UPDATE') \
+     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+     WHERE c.relkind IN ('r', 'p', 'v', 'f') AND n.nspname !~ '^pg_'";
+
+/// Writes of every erasure in our own tables, by table and verb.
+const WRITTEN: [(&str, &str); 7] = [
+    ("memory_audit", "insert"),
+    ("memory_audit_private", "insert"),
+    ("memory_audit_head", "update"),
+    ("memory_purges", "insert"),
+    ("memory_purges", "update"),
+    ("memory_suppressions", "insert"),
+    ("memory_suppressions", "update"),
+];
 
 const HOLDS: &str = "SELECT subject, reason FROM memory_holds ORDER BY subject";
 

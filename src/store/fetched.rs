@@ -156,6 +156,16 @@ pub fn text(row: &[FetchedValue], at: usize) -> String {
     }
 }
 
+/// A value as the text that JSON would hold: none for anything but a text or a whole number.
+#[must_use]
+pub fn as_text(raw: &FetchedValue) -> Option<String> {
+    match raw {
+        FetchedValue::Text(text) => Some(text.clone()),
+        FetchedValue::Integer(i) => Some(i.to_string()),
+        _ => None,
+    }
+}
+
 /// A value of a row as an integer, where it is one or spells one.
 #[must_use]
 pub fn integer(row: &[FetchedValue], at: usize) -> Option<i64> {

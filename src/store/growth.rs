@@ -30,7 +30,7 @@ impl RawTables<'_> {
                 (None, _) => "no layout says which column is the time of creation".to_owned(),
                 (Some(source), None) => format!("{} has no time of creation", source.entity.title()),
                 (_, Some((entity, column))) => {
-                    format!("{column} of {} is not one column of this table", entity.title())
+                    format!("no single column of this table holds `{column}` of {}", entity.title())
                 }
             }));
         };

@@ -33,7 +33,8 @@ const TOGETHER: (usize, usize) = (16, 400);
 /// Values in one IN list.
 const IN_LIST: usize = 400;
 
-/// Place of a row among others, before its time and id: that of its group, and its number within it.
+/// Place of a row among others, before its time and id: that of its group, and its number within it. Rows without a number
+/// come after the others of their group.
 pub(super) type RowRank = (usize, Option<i64>);
 
 /// Rows of one entity that hang on another row, in the order in which they are shown.
@@ -263,7 +264,10 @@ impl<'r> RowCollector<'r> {
             }
             let order = Order { column: found.entity.time_column(), descending: false };
             whole.sort_by(|(_, a), (_, b)| compare(&order, a, b));
-            whole.sort_by_key(|(_, row)| rank(row));
+            whole.sort_by_key(|(_, row)| {
+                let (group, number) = rank(row);
+                (group, number.is_none(), number)
+            });
             Kept::Whole(whole)
         };
         Ok(HangingRows { found, kept })

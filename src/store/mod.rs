@@ -291,6 +291,12 @@ impl Store {
             if let Some((hidden, _)) = self.outside_search_path() {
                 return hidden.clone();
             }
+            if self.schema().is_blank() {
+                let reason = "it has no tables of a memory yet, and no known layout fits it";
+                let remedy =
+                    format!("`{}` creates the tables of a memory", self.invocation.line(["migrate", "--apply"]));
+                return (reason.to_owned(), Some(remedy));
+            }
             let remedy = "describe it in a layout file and open it with --layout FILE (`layouts check FILE` helps)";
             return ("no known layout fits it".to_owned(), Some(remedy.to_owned()));
         };
@@ -300,7 +306,8 @@ impl Store {
         }
         let said = self.recognised.layouts.iter().flat_map(|l| &l.absent).find(|(e, _)| *e == entity);
         if let Some(remedy) = self.companion.as_ref().and_then(|companion| companion.remedy(&self.invocation)) {
-            let reason = "a palace does not keep it: it lives in a companion database of ours, which is not there yet";
+            let reason =
+                "a palace does not keep it: it is kept in a companion database beside it, which is not there yet";
             return (said.map_or_else(|| reason.to_owned(), |(_, reason)| reason.clone()), Some(remedy));
         }
         let prefix = format!("{entity}.");

@@ -290,7 +290,8 @@ impl SourceOrder {
         if *sortable == Sortable::No {
             return None;
         }
-        let derived = source.derives(column);
+        let derived =
+            source.derives(column) || kind == ValueKind::Text && ways.iter().any(|way| source.shows_json(way));
         let plain = |w: &BoundColumn| w.inside.is_whole() && w.map.is_empty() && w.stored != StoredAs::One;
         if ways.is_empty() || derived || !ways.iter().all(plain) || matches!(kind, ValueKind::Json | ValueKind::List) {
             return None;

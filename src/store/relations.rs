@@ -69,6 +69,12 @@ pub struct Relations {
 }
 
 impl Relations {
+    /// The foreign keys by which the engine takes rows along that nothing tells apart.
+    pub fn carrying(&self) -> impl Iterator<Item = &ForeignKey> {
+        let is_keyless = move |key: &&ForeignKey| self.keys.get(&key.from).is_none_or(Vec::is_empty);
+        self.foreign.iter().filter(|key| key.on_delete == OnDelete::Cascade).filter(is_keyless)
+    }
+
     /// Whether a column takes texts for the same that are spelled differently.
     #[must_use]
     pub fn is_compared_apart(&self, table: &TableName, column: &str) -> bool {
@@ -215,7 +221,6 @@ const DEFINITIONS_POSTGRES: &str = "WITH mine AS (SELECT n.oid, n.nspname FROM p
      UNION ALL SELECT 'user mapping', srvname, concat_ws(' ', usename, array_to_string(umoptions, ' ')) FROM pg_user_mappings \
      UNION ALL SELECT 'publication', p.pubname, (SELECT string_agg(to_jsonb(t) ->> 'rowfilter', ' ') \
        FROM pg_publication_tables t WHERE t.pubname = p.pubname) FROM pg_publication p \
-     UNION ALL SELECT 'subscription', subname, array_to_string(subpublications, ' ') FROM pg_subscription \
      UNION ALL SELECT 'event trigger', evtname, array_to_string(evttags, ' ') FROM pg_event_trigger \
      UNION ALL SELECT 'dictionary', dictname, dictinitoption FROM pg_ts_dict JOIN mine ON mine.oid = dictnamespace \
      UNION ALL SELECT 'text search', cfgname, '' FROM pg_ts_config JOIN mine ON mine.oid = cfgnamespace \
@@ -228,6 +233,15 @@ const DEFINITIONS_POSTGRES: &str = "WITH mine AS (SELECT n.oid, n.nspname FROM p
      UNION ALL SELECT 'prepared transaction', gid, '' FROM pg_prepared_xacts WHERE database = current_database() \
      UNION ALL SELECT 'replication slot', slot_name, '' FROM pg_replication_slots \
        WHERE database IS NULL OR database = current_database() ORDER BY 1, 2";
+
+/// Subscriptions. How they connect is for roles that may read it.
+const SUBSCRIPTIONS: &str = "SELECT 'subscription', subname, concat_ws(' ', subslotname, array_to_string(subpublications, ' ')) \
+     FROM pg_subscription ORDER BY 2";
+
+const SUBSCRIPTIONS_IN_FULL: &str = "SELECT 'subscription', subname, concat_ws(' ', subslotname, \
+     array_to_string(subpublications, ' '), subconninfo) FROM pg_subscription ORDER BY 2";
+
+const READS_CONNECTIONS: &str = "SELECT has_column_privilege('pg_subscription', 'subconninfo', 'SELECT')::int";
 
 /// Triggers, and rules that are no views: table, name, whether they run when rows are deleted, and when they change, and what
 /// they do.
@@ -287,6 +301,8 @@ impl Snapshot<'_> {
         let mut rows = Vec::new();
         if self.store.engine() == Engine::Postgres {
             rows = self.fetch(DEFINITIONS_POSTGRES, &[]).await?;
+            let in_full = self.fetch(READS_CONNECTIONS, &[]).await?.first().is_some_and(|row| number(row, 0) == 1);
+            rows.extend(self.fetch(if in_full { SUBSCRIPTIONS_IN_FULL } else { SUBSCRIPTIONS }, &[]).await?);
         } else {
             for schema in self.fetch("SELECT name FROM pragma_database_list ORDER BY seq", &[]).await? {
                 let schema = quote(&text(&schema, 0));

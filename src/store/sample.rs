@@ -153,6 +153,14 @@ fn table(title: &str) -> String {
     title.split('.').map(quote).collect::<Vec<_>>().join(".")
 }
 
+/// The SQL of a JSON list, as text.
+fn json_list(engine: Engine, items: &[String]) -> String {
+    match engine {
+        Engine::Sqlite => format!("json_array({})", items.join(", ")),
+        Engine::Postgres => format!("json_build_array({})::text", items.join(", ")),
+    }
+}
+
 impl DraftSql for Engine {
     fn engine(&self) -> Engine {
         *self
@@ -164,10 +172,15 @@ impl DraftSql for Engine {
 
     fn tuple(&self, columns: &[String]) -> String {
         let columns: Vec<String> = columns.iter().map(|c| self.column(c)).collect();
-        match self {
-            Engine::Sqlite => format!("json_array({})", columns.join(", ")),
-            Engine::Postgres => format!("json_build_array({})::text", columns.join(", ")),
-        }
+        json_list(*self, &columns)
+    }
+
+    fn tagged(&self, table: &str, column: &str) -> String {
+        json_list(*self, &[format!("'{}'", table.replace('\'', "''")), self.column(column)])
+    }
+
+    fn joined(&self, columns: &[String]) -> String {
+        columns.iter().map(|column| self.column(column)).collect::<Vec<_>>().join(" || ' ' || ")
     }
 
     fn uuid_time(&self, column: &str, version: u8) -> String {

@@ -63,6 +63,8 @@ pub struct Slot {
     pub column: BoundColumn,
     /// Position in the raw row; none for constants.
     pub at: Option<usize>,
+    /// The value is a text of JSON, in which letters may stand as escapes.
+    pub shows_json: bool,
 }
 
 /// Target that a projected value fills.
@@ -102,15 +104,15 @@ impl Projection {
         let columns = source.entity.columns();
         for (i, ways) in source.columns.iter().enumerate() {
             if wanted.is_none_or(|w| w.contains(&columns[i].name)) {
-                projection.add(engine, SlotTarget::Column(i), columns[i].kind, ways, preview);
+                projection.add(engine, source, (SlotTarget::Column(i), columns[i].kind), ways, preview);
             }
         }
         let asked = |name: &str| wanted.is_none_or(|w| w.contains(&name) || w.contains(&"metadata"));
         if asked("status") {
-            projection.add(engine, SlotTarget::RawStatus, ValueKind::Text, &source.raw_status, None);
+            projection.add(engine, source, (SlotTarget::RawStatus, ValueKind::Text), &source.raw_status, None);
         }
         if asked("outcome") {
-            projection.add(engine, SlotTarget::RawOutcome, ValueKind::Text, &source.raw_outcome, None);
+            projection.add(engine, source, (SlotTarget::RawOutcome, ValueKind::Text), &source.raw_outcome, None);
         }
         projection
     }
@@ -118,14 +120,15 @@ impl Projection {
     fn add(
         &mut self,
         engine: Engine,
-        target: SlotTarget,
-        kind: ValueKind,
+        source: &BoundSource,
+        (target, kind): (SlotTarget, ValueKind),
         ways: &[BoundColumn],
         preview: Option<usize>,
     ) {
         for column in ways {
             let at = dialect::project(engine, column, kind, preview).map(|sql| self.place(sql));
-            self.slots.push(Slot { target, column: column.clone(), at });
+            let shows_json = kind == ValueKind::Text && source.shows_json(column);
+            self.slots.push(Slot { target, column: column.clone(), at, shows_json });
         }
     }
 
@@ -215,8 +218,11 @@ fn condition(engine: Engine, source: &BoundSource, filter: &Filter, statement: &
     let bare = dialect::expression(&column.origin)?;
     let kind = source.entity.column(filter.column).map_or(ValueKind::Text, |c| c.kind);
     match (kind, filter.op, &filter.value) {
+        (ValueKind::Text, Op::Equal, Operand::Text(_)) if source.shows_json(column) => None,
         (ValueKind::Text, Op::Equal, Operand::Text(value)) => equal_text(engine, column, &bare, value, statement),
-        (ValueKind::Text, Op::Contains, Operand::Text(value)) => contains(engine, column, &bare, value, statement),
+        (ValueKind::Text, Op::Contains, Operand::Text(value)) => {
+            text_contains(engine, source, column, &bare, value, statement)
+        }
         (ValueKind::Json, Op::Contains, Operand::Text(value)) => {
             json_contains(engine, source, filter.column, &bare, column, value, statement)
         }
@@ -283,7 +289,7 @@ fn may_hold(
     if source.entity.column(name).is_some_and(|c| c.kind == ValueKind::Json) || !way.inside.is_whole() {
         return json_contains(engine, source, name, &bare, way, word, statement);
     }
-    contains(engine, way, &bare, word, statement)
+    text_contains(engine, source, way, &bare, word, statement)
 }
 
 /// Whether a source's derivation leaves a column as it is stored.
@@ -492,6 +498,23 @@ fn contains(
     Some(match engine {
         Engine::Sqlite => format!("instr(lower({bare}), {mark}) > 0"),
         Engine::Postgres => format!("strpos(lower(({bare})::text COLLATE \"C\"), {mark}) > 0"),
+    })
+}
+
+/// As [`contains`], of a canonical text: one of JSON with escapes, which may stand for letters of the word, is let through.
+fn text_contains(
+    engine: Engine,
+    source: &BoundSource,
+    column: &BoundColumn,
+    bare: &str,
+    value: &str,
+    statement: &mut SelectStatement,
+) -> Option<String> {
+    let held = contains(engine, column, bare, value, statement)?;
+    Some(match engine {
+        _ if !source.shows_json(column) => held,
+        Engine::Sqlite => format!("({held} OR instr({bare}, '\\') > 0)"),
+        Engine::Postgres => format!("({held} OR strpos(({bare})::text, '\\') > 0)"),
     })
 }
 
@@ -725,7 +748,8 @@ fn way_is_any_of(
         return key_is(engine, parts, &values, statement);
     }
     let kind = source.entity.column(name).map(|c| c.kind);
-    if !(kind == Some(ValueKind::Text) || column.stored == StoredAs::One) {
+    let is_text = kind == Some(ValueKind::Text) && !source.shows_json(column);
+    if !(is_text || column.stored == StoredAs::One) {
         return None;
     }
     let bare = dialect::expression(&column.origin)?;

@@ -240,21 +240,31 @@ pub struct ColumnReference {
     pub to: String,
 }
 
-/// The columns of foreign keys that refer to a table, with the number of columns of each key.
-const REFERENCES_SQLITE: &str = "SELECT m.schema, m.name, f.\"from\", coalesce(f.\"to\", (SELECT p.name \
-     FROM pragma_table_info($2, $1) p WHERE p.pk = f.seq + 1)), \
-     (SELECT count(*) FROM pragma_foreign_key_list(m.name, m.schema) g WHERE g.id = f.id) \
-     FROM pragma_table_list m JOIN pragma_foreign_key_list(m.name, m.schema) f \
-     WHERE m.type = 'table' AND lower(f.\"table\") = lower($2) AND m.schema = $1";
+/// A foreign key that refers to a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyReference {
+    /// Table that refers.
+    pub from: TableName,
+    /// Columns that refer, in order.
+    pub columns: Vec<String>,
+    /// Columns that are referred to, one for each that refers.
+    pub to: Vec<String>,
+}
 
-const REFERENCES_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attname::text, b.attname::text, \
-     cardinality(k.conkey)::bigint \
+/// The columns of foreign keys that refer to a table, those of a key one after the other with their place in it, from 0.
+const REFERENCES_SQLITE: &str = "SELECT m.schema, m.name, f.\"from\", coalesce(f.\"to\", (SELECT p.name \
+     FROM pragma_table_info($2, $1) p WHERE p.pk = f.seq + 1)), f.seq \
+     FROM pragma_table_list m JOIN pragma_foreign_key_list(m.name, m.schema) f \
+     WHERE m.type = 'table' AND lower(f.\"table\") = lower($2) AND m.schema = $1 \
+     ORDER BY m.schema, m.name, f.id, f.seq";
+
+const REFERENCES_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attname::text, b.attname::text, u.at - 1 \
      FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
      JOIN pg_class t ON t.oid = k.confrelid JOIN pg_namespace s ON s.oid = t.relnamespace \
-     CROSS JOIN LATERAL unnest(k.conkey, k.confkey) u(own, other) \
+     CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS u (own, other, at) \
      JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.own \
      JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = u.other \
-     WHERE k.contype = 'f' AND s.nspname = $1 AND t.relname = $2";
+     WHERE k.contype = 'f' AND s.nspname = $1 AND t.relname = $2 ORDER BY k.oid, u.at";
 
 /// Tables of which rows go or change where rows of another go, and whether we may see none of them.
 const DEPENDENTS_POSTGRES: &str = "SELECT DISTINCT n.nspname::text, c.relname::text, \
@@ -476,48 +486,35 @@ impl ShapeReader<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn references(self, table: &TableName) -> Result<Vec<ColumnReference>, StoreError> {
-        let all = self.key_references(table).await?.into_iter();
-        Ok(all.filter(|(_, columns)| *columns == 1).map(|(reference, _)| reference).collect())
+        let one = |key: KeyReference| match (&key.columns[..], &key.to[..]) {
+            ([column], [to]) => Some(ColumnReference { column: column.clone(), to: to.clone(), from: key.from }),
+            _ => None,
+        };
+        Ok(self.key_references(table).await?.into_iter().filter_map(one).collect())
     }
 
-    /// Every column of a foreign key that refers to a table, and how many columns that key has.
+    /// The foreign keys that refer to a table.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn key_references(self, table: &TableName) -> Result<Vec<(ColumnReference, i64)>, StoreError> {
+    pub async fn key_references(self, table: &TableName) -> Result<Vec<KeyReference>, StoreError> {
         let sql = match self.store.engine() {
             Engine::Sqlite => REFERENCES_SQLITE,
             Engine::Postgres => REFERENCES_POSTGRES,
         };
         let params = [FetchedValue::Text(table.schema.clone()), FetchedValue::Text(table.name.clone())];
-        let text = |raw: Option<&FetchedValue>| match raw {
-            Some(FetchedValue::Text(text)) => text.clone(),
-            _ => String::new(),
-        };
-        let reference = |row: &RawRow| {
-            let from = TableName::new(text(row.first()), text(row.get(1)));
-            (ColumnReference { from, column: text(row.get(2)), to: text(row.get(3)) }, fetched::number(row, 4))
-        };
-        Ok(self.store.sessions.fetch(sql, &params).await?.iter().map(reference).collect())
-    }
-
-    /// Whether a row refers by a column of a foreign key to a value.
-    ///
-    /// # Errors
-    /// As [`ShapeReader::shape`].
-    pub async fn is_referred(self, reference: &ColumnReference, value: &FetchedValue) -> Result<bool, StoreError> {
-        if *value == FetchedValue::Null {
-            return Ok(false);
+        let mut keys: Vec<KeyReference> = Vec::new();
+        for row in self.store.sessions.fetch(sql, &params).await? {
+            let (column, to) = (fetched::text(&row, 2), fetched::text(&row, 3));
+            if let Some(key) = keys.last_mut().filter(|_| fetched::number(&row, 4) > 0) {
+                key.columns.push(column);
+                key.to.push(to);
+            } else {
+                let from = TableName::new(fetched::text(&row, 0), fetched::text(&row, 1));
+                keys.push(KeyReference { from, columns: vec![column], to: vec![to] });
+            }
         }
-        let shape = self.shape(&reference.from).await?;
-        let declared = shape.column(&reference.column).map_or("", |column| column.declared.as_str());
-        let sql = format!(
-            "SELECT 1 FROM {} t WHERE t.{} = {} LIMIT 1",
-            qualified(&reference.from),
-            quote(&reference.column),
-            placeholder(self.store.engine(), 1, value, declared)
-        );
-        Ok(!self.store.sessions.fetch(&sql, std::slice::from_ref(value)).await?.is_empty())
+        Ok(keys)
     }
 
     /// A table of which the database deletes or changes rows along with those of this one, though we may read none of them

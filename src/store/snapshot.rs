@@ -222,6 +222,32 @@ impl Snapshot<'_> {
         Ok(is_there)
     }
 
+    /// Whether a row that meets the condition holds a key in some columns. A table that may not be read is an error.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn holds_key(
+        &mut self,
+        wanted: WantedRows<'_>,
+        by: &[String],
+        key: Vec<FetchedValue>,
+    ) -> Result<bool, StoreError> {
+        let shape = self.store.shapes().shape(wanted.table).await?;
+        let declared = |name: &String| shape.shown(name).map_or("", |column| column.compared.as_str());
+        let (keys, compared) = match self.engine() {
+            Engine::Sqlite => (fitting(Engine::Sqlite, &shape, by, &[key]), Vec::new()),
+            // What is no value of a column is asked for as a text.
+            Engine::Postgres => {
+                let way = |(name, value)| (!fits(declared(name), value)).then(Comparison::of_texts);
+                let compared = by.iter().zip(&key).map(way).collect();
+                (vec![key], compared)
+            }
+        };
+        let mut is_there = false;
+        self.each_found(wanted, (by, &compared), &keys, Some(1), |_| is_there = true).await?;
+        Ok(is_there)
+    }
+
     /// The same as [`Snapshot::each_of_keys`], of each statement at most some rows.
     async fn each_first(
         &mut self,
@@ -229,21 +255,34 @@ impl Snapshot<'_> {
         (by, compared): (&[String], &[Option<Comparison>]),
         keys: &[Vec<FetchedValue>],
         most: Option<usize>,
-        mut take: impl FnMut(RawRow) + Send,
+        take: impl FnMut(RawRow) + Send,
     ) -> Result<(), StoreError> {
         if self.denied.contains(wanted.table) {
             return Ok(());
         }
         let shape = self.store.shapes().shape(wanted.table).await?;
+        let fitting = fitting(self.engine(), &shape, by, keys);
+        self.each_found(wanted, (by, compared), &fitting, most, take).await
+    }
+
+    /// The same, of keys that the columns can hold, also of a table that may not be read.
+    async fn each_found(
+        &mut self,
+        wanted: WantedRows<'_>,
+        (by, compared): (&[String], &[Option<Comparison>]),
+        keys: &[Vec<FetchedValue>],
+        most: Option<usize>,
+        mut take: impl FnMut(RawRow) + Send,
+    ) -> Result<(), StoreError> {
+        let shape = self.store.shapes().shape(wanted.table).await?;
         let engine = self.engine();
-        let fitting = fitting(engine, &shape, by, keys);
         let limit = most.map_or_else(String::new, |most| format!(" LIMIT {most}"));
-        for chunk in fitting.chunks(if by.len() == 1 { VALUES } else { KEYS }) {
+        for chunk in keys.chunks(if by.len() == 1 { VALUES } else { KEYS }) {
             let mut params = Vec::new();
-            let keys = shape::compared_condition(engine, &shape, by, compared, chunk, &mut params);
+            let found = shape::compared_condition(engine, &shape, by, compared, chunk, &mut params);
             let condition = Self::condition(&wanted, &mut params);
             let sql = format!(
-                "SELECT {} FROM {} t WHERE {keys}{condition}{limit}",
+                "SELECT {} FROM {} t WHERE {found}{condition}{limit}",
                 self.projection(&shape, wanted.columns),
                 shape::qualified(wanted.table)
             );
@@ -453,42 +492,18 @@ impl Snapshot<'_> {
         Ok(pairs)
     }
 
-    /// Counts the rows of a table that hold NULL in every one of some columns. A row is not counted for which, by a pair of
-    /// columns, the first one's value is another row's in the second one, and that row holds something.
+    /// Counts the rows of a table that hold NULL in every one of some columns; none of a table that may not be read.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn count_unowned(
-        &mut self,
-        table: &TableName,
-        owners: &[&str],
-        others: &[(&str, &str)],
-    ) -> Result<i64, StoreError> {
+    pub async fn count_empty(&mut self, table: &TableName, columns: &[&str]) -> Result<usize, StoreError> {
         if self.denied.contains(table) {
             return Ok(0);
         }
-        let from = shape::qualified(table);
-        let all = |alias: &str, test: &str, join: &str| -> String {
-            let each = owners.iter().map(|column| format!("{alias}.{} {test}", quote(column)));
-            each.collect::<Vec<_>>().join(join)
-        };
-        let owned = all("o", "IS NOT NULL", " OR ");
-        let with_others = others.iter().map(|(own, to)| {
-            let (own, to) = (quote(own), quote(to));
-            format!(
-                " AND (t.{own} IS NULL OR CAST(t.{own} AS text) NOT IN (SELECT CAST(o.{to} AS text) FROM {from} o \
-                 WHERE o.{to} IS NOT NULL AND ({owned})))"
-            )
-        });
-        let sql = format!(
-            "SELECT count(*) FROM {from} t WHERE {}{}",
-            all("t", "IS NULL", " AND "),
-            with_others.collect::<String>()
-        );
-        Ok(match self.fetch(&sql, &[]).await?.first().and_then(|row| row.first()) {
-            Some(FetchedValue::Integer(count)) => *count,
-            _ => 0,
-        })
+        let empty: Vec<String> = columns.iter().map(|column| format!("{} IS NULL", quote(column))).collect();
+        let sql = format!("SELECT count(*) FROM {} WHERE {}", shape::qualified(table), empty.join(" AND "));
+        let rows = self.fetch(&sql, &[]).await?;
+        Ok(rows.first().and_then(|row| integer(row, 0)).unwrap_or_default() as usize)
     }
 }
 

@@ -323,6 +323,8 @@ pub(super) fn refill(slot: &mut FetchedValue, value: ValueRef<'_>) {
         }
         _ => {}
     }
+    // A long value is gone before the next one comes.
+    *slot = FetchedValue::Null;
     *slot = fetched(value);
 }
 

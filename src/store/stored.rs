@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::fetched::FetchedValue;
 use super::row_number::is_row_number;
 use crate::layout::TimeSpelling;
+use crate::layout::erase::TableKey;
 
 /// Bytes that are counted for a row beside its values.
 pub const ROW: usize = 100;
@@ -32,6 +33,12 @@ impl TableName {
     #[must_use]
     pub fn new(schema: impl Into<String>, name: impl Into<String>) -> Self {
         TableName { schema: schema.into(), name: name.into() }
+    }
+
+    /// A table as a layout names it.
+    #[must_use]
+    pub fn of((schema, name): &TableKey) -> Self {
+        TableName::new(schema.as_str(), name.as_str())
     }
 
     /// Name for people: without the schemas that go without saying.

@@ -2,6 +2,7 @@
 //! that it reads, and only those that hold something are handed on, in the order of their numbers.
 
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -161,7 +162,8 @@ impl StripedStatement<'_> {
             }
             let size = row_size(&row);
             if let Some(found) = look(&row) {
-                all.push((row.clone(), found));
+                let next = vec![FetchedValue::Null; row.len()];
+                all.push((mem::replace(&mut row, next), found));
                 own += size;
                 stripes.held.fetch_add(size, Ordering::Relaxed);
             }

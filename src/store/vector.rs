@@ -13,6 +13,8 @@ use super::vector_cache;
 use super::{StoreError, VectorReader};
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, BoundVector, Engine};
 use crate::memory::filter::Filter;
+use crate::memory::findings::FindingTally;
+use crate::memory::first_of::FirstOf;
 use crate::memory::packed::preselect::{Bounds, Preselection};
 use crate::memory::vector::{self, Likeness, NearRow, Nearest, VectorProbe};
 use crate::memory::{Entity, ValueKind, json};
@@ -231,6 +233,24 @@ impl<'a> VectorReader<'a> {
     #[must_use]
     pub fn has_vectors(self, entity: Entity) -> bool {
         !self.places(entity).is_empty()
+    }
+
+    /// Rows of an entity whose vector can be compared with none, for its numbers. Every vector is read.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn vectors_without_direction(self, entity: Entity, most: usize) -> Result<FindingTally, StoreError> {
+        let mut found = FirstOf::new(most);
+        let each = |row: StoredVector<'_>| {
+            if let StoredVector::Vector(id, numbers) = row
+                && !vector::has_direction(numbers)
+            {
+                found.add(id);
+            }
+            ControlFlow::Continue(())
+        };
+        self.each_vector(&self.places(entity), &[], each).await?;
+        Ok(FindingTally::of_first(found, Some))
     }
 
     /// The stored vectors of some rows, by id; rows without a readable one are left out.

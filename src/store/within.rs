@@ -61,21 +61,66 @@ fn at_path(raw: &FetchedValue, inside: &Inside) -> Result<(Option<Value>, Vec<St
 }
 
 /// The texts that are there: one, the items of a list, or the parts of a text.
-#[must_use]
-pub fn texts(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
+fn texts(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
     match found(raw, inside).0 {
         Some(Value::String(text)) => vec![text],
         Some(Value::Number(number)) => vec![number.to_string()],
-        Some(Value::Array(items)) => {
-            let text = |item: Value| match item {
-                Value::String(text) => Some(text),
-                Value::Number(number) => Some(number.to_string()),
-                _ => None,
-            };
-            items.into_iter().filter_map(text).collect()
-        }
+        Some(Value::Array(items)) => items.into_iter().filter_map(item_text).collect(),
         _ => Vec::new(),
     }
+}
+
+/// The texts and numbers that a rule looks at in a stored value. A path alone leads through every encoding that is there.
+#[must_use]
+pub fn texts_of(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
+    match &inside.path {
+        Some(path) if is_path_alone(inside) => texts_at(raw, path),
+        _ => texts(raw, inside),
+    }
+}
+
+/// Whether a rule says where to look in a value and nothing of how it is encoded.
+#[must_use]
+pub fn is_path_alone(inside: &Inside) -> bool {
+    inside.path.is_some() && inside.decode.is_empty() && inside.by.is_none()
+}
+
+/// The texts and numbers at a path of a stored value: one, or the items of a list. JSON is read as it stands; what holds none
+/// there is taken apart through every encoding that it has.
+fn texts_at(raw: &FetchedValue, path: &str) -> Vec<String> {
+    let document = container::readable(raw).filter(|text| text.trim_start().starts_with(['{', '[']));
+    match document.and_then(|text| json::path_in(&text, path).0) {
+        Some(Value::String(text)) if !text.starts_with(['{', '[']) => vec![text],
+        Some(Value::Number(number)) => vec![number.to_string()],
+        Some(Value::Array(items)) => items.into_iter().filter_map(item_text).collect(),
+        _ => encoded_at(raw, path),
+    }
+}
+
+fn item_text(item: Value) -> Option<String> {
+    match item {
+        Value::String(text) => Some(text),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+fn encoded_at(raw: &FetchedValue, path: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    container::read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
+        if leaf.kind != LeafKind::Key && leaf.layers.last() != Some(&Layer::Escapes) && stands_at(&leaf.path(), path) {
+            found.push(leaf.text.to_owned());
+        }
+    });
+    found
+}
+
+/// Whether a place in a value is one that a path leads to, or an element of the list there.
+#[must_use]
+pub fn stands_at(place: &str, path: &str) -> bool {
+    let element =
+        if path.is_empty() { Some(place) } else { place.strip_prefix(path).and_then(|p| p.strip_prefix('.')) };
+    place == path || element.is_some_and(|step| !step.is_empty() && step.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// The stored value with another one in the place; every byte that has nothing to do with it stays.

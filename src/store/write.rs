@@ -101,17 +101,18 @@ fn all_hit(table: &TableName, expected: usize, hit: u64) -> Result<(), WriteErro
     if hit == expected as u64 { Ok(()) } else { Err(WriteError::Missed { table: table.title(), expected, hit }) }
 }
 
-/// The refusal of a statement, about a table where that is known: where our role has not the rights, with the GRANT that helps.
-fn refused(store: &Store, table: Option<&TableName>, error: sqlx::Error) -> WriteError {
+/// The refusal of a statement, about some tables where these are known: where our role has not the rights, with the GRANT that
+/// helps.
+fn refused(store: &Store, tables: &[&TableName], error: sqlx::Error) -> WriteError {
     let about = error.as_database_error().filter(|about| about.code().is_some_and(|code| code == "42501"));
     let said = about.map_or("", |about| about.message());
     let named = said.strip_prefix("permission denied for table ");
-    let known = match table {
-        // A trigger may have been refused another table.
-        Some(table) if named == Some(&table.name) || said.starts_with("permission denied for schema ") => {
-            store.catalog.exactly(&table.schema, &table.name)
-        }
-        _ => named.and_then(|name| store.catalog.table(name)),
+    let schema = said.strip_prefix("permission denied for schema ");
+    // A trigger may have been refused another table.
+    let is_it = |table: &&&TableName| named == Some(&table.name) || schema == Some(&table.schema);
+    let known = match tables.iter().find(is_it) {
+        Some(table) => store.catalog.exactly(&table.schema, &table.name),
+        None => named.and_then(|name| store.catalog.table(name)),
     };
     match known {
         Some(known) => WriteError::Store(withhold::unwritable(known, &store.catalog.role)),
@@ -415,7 +416,7 @@ impl WriteTransaction<'_> {
             return Ok(shape);
         }
         let (sql, params) = shape::question(self.engine(), table);
-        let rows = self.link()?.fetch(&sql, &params).await?;
+        let rows = self.fetch(&sql, &params).await?;
         let missing = || WriteError::Store(StoreError::NoTable(table.title()));
         self.store.shapes.keep(table, &rows).ok_or_else(missing)
     }
@@ -426,11 +427,10 @@ impl WriteTransaction<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn images(&mut self, rows: &StoredRows) -> Result<Vec<Image>, WriteError> {
-        let (store, shape) = (self.store, self.shape(&rows.table).await?);
+        let shape = self.shape(&rows.table).await?;
         let mut answers = Vec::new();
         for (sql, params) in shape::image_statements(self.engine(), &shape, rows, true) {
-            let found = self.link()?.fetch(&sql, &params).await;
-            answers.extend(found.map_err(|error| refused(store, Some(&rows.table), error))?);
+            answers.extend(self.fetch_of(&[&rows.table], &sql, &params).await?);
         }
         Ok(shape::images(&shape, answers))
     }
@@ -445,7 +445,7 @@ impl WriteTransaction<'_> {
         let mut reading = StateReading::like(state);
         for (sql, params) in shape::image_statements(self.engine(), &shape, rows, true) {
             let scanned = self.link()?.scan(&sql, &params, shape::state_taker(&shape, &mut reading)).await;
-            scanned.map_err(|error| refused(store, Some(&rows.table), error))?;
+            scanned.map_err(|error| refused(store, &[&rows.table], error))?;
         }
         let now = reading.close();
         Ok((now == *state, now.count))
@@ -459,7 +459,7 @@ impl WriteTransaction<'_> {
         let shape = self.shape(&rows.table).await?;
         let mut there = 0;
         for (sql, params) in shape::count_statements(self.engine(), &shape, rows) {
-            let answer = self.link()?.fetch(&sql, &params).await?;
+            let answer = self.fetch_of(&[&rows.table], &sql, &params).await?;
             there += answer.first().and_then(|row| integer(row, 0)).unwrap_or_default();
         }
         Ok(there as usize)
@@ -478,32 +478,43 @@ impl WriteTransaction<'_> {
             Mutation::Insert { columns, rows, .. } => {
                 for rows in parts(rows) {
                     let (sql, params) = self.insert(&shape, &table, columns, rows);
-                    hit += self.execute(&table, &sql, params).await?;
+                    hit += self.execute(&[&table], &sql, params).await?;
                 }
             }
             Mutation::Update { key, set, .. } => {
                 let mut params = Vec::new();
                 let sql = self.update(&shape, &table, key, set, &mut params);
-                hit += self.execute(&table, &sql, params).await?;
+                hit += self.execute(&[&table], &sql, params).await?;
             }
             Mutation::Delete(rows) => hit += self.delete_parts(&shape, rows).await?,
             Mutation::Revise(revise) => {
                 if let Some(settings) = self.store.by_index(revise) {
-                    self.link()?.script(settings).await?;
+                    self.script(settings).await?;
                 }
                 let now = self.now.clone();
                 for (sql, params) in revise::statements(self.engine(), &shape, revise, &now) {
-                    hit += self.execute(&table, &sql, params).await?;
+                    hit += self.execute(&[&table], &sql, params).await?;
                 }
             }
         }
         all_hit(&table, mutation.count().1, hit)
     }
 
-    /// Runs a statement that changes rows of a table.
-    async fn execute(&mut self, table: &TableName, sql: &str, params: Vec<Param>) -> Result<u64, WriteError> {
+    /// Runs a statement that changes rows of some tables; how many it hit.
+    async fn execute(&mut self, tables: &[&TableName], sql: &str, params: Vec<Param>) -> Result<u64, WriteError> {
         let store = self.store;
-        self.link()?.execute(sql, params).await.map_err(|error| refused(store, Some(table), error))
+        self.link()?.execute(sql, params).await.map_err(|error| refused(store, tables, error))
+    }
+
+    /// Runs a statement that reads or changes rows of some tables; its answer.
+    async fn fetch_of(
+        &mut self,
+        tables: &[&TableName],
+        sql: &str,
+        params: &[Param],
+    ) -> Result<Vec<RawRow>, WriteError> {
+        let store = self.store;
+        self.link()?.fetch(sql, params).await.map_err(|error| refused(store, tables, error))
     }
 
     fn insert(
@@ -563,7 +574,8 @@ impl WriteTransaction<'_> {
             parts.push(format!("u{at} AS ({})", self.update(&shape, table, key, set, &mut params)));
         }
         if !parts.is_empty() {
-            self.link()?.execute(&format!("WITH {} SELECT 1", parts.join(", ")), params).await?;
+            let tables: Vec<&TableName> = rows.iter().map(|row| &row.table).collect();
+            self.execute(&tables, &format!("WITH {} SELECT 1", parts.join(", ")), params).await?;
         }
         Ok(())
     }
@@ -589,7 +601,7 @@ impl WriteTransaction<'_> {
         let mut hit = 0;
         for keys in delete_parts(rows) {
             let (sql, params) = self.delete(shape, rows, keys);
-            hit += self.execute(&rows.table, &sql, params).await?;
+            hit += self.execute(&[&rows.table], &sql, params).await?;
         }
         Ok(hit)
     }
@@ -611,7 +623,8 @@ impl WriteTransaction<'_> {
             counts.push(format!("(SELECT count(*) FROM d{at})::text"));
         }
         let sql = format!("WITH {} SELECT {}", parts.join(", "), counts.join(", "));
-        let hit = self.link()?.fetch(&sql, &params).await?.pop().unwrap_or_default();
+        let tables: Vec<&TableName> = all.iter().map(|rows| &rows.table).collect();
+        let hit = self.fetch_of(&tables, &sql, &params).await?.pop().unwrap_or_default();
         for (at, rows) in all.iter().enumerate() {
             all_hit(&rows.table, rows.keys.len(), text(&hit, at).parse().unwrap_or_default())?;
         }
@@ -623,7 +636,8 @@ impl WriteTransaction<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn script(&mut self, sql: &str) -> Result<(), WriteError> {
-        Ok(self.link()?.script(sql).await?)
+        let store = self.store;
+        self.link()?.script(sql).await.map_err(|error| refused(store, &[], error))
     }
 
     /// Reads within the transaction.
@@ -631,8 +645,7 @@ impl WriteTransaction<'_> {
     /// # Errors
     /// The engine's refusal.
     pub(super) async fn fetch(&mut self, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, WriteError> {
-        let store = self.store;
-        self.link()?.fetch(sql, params).await.map_err(|error| refused(store, None, error))
+        self.fetch_of(&[], sql, params).await
     }
 
     /// Makes everything final.
@@ -660,8 +673,9 @@ impl WriteTransaction<'_> {
             Err(error) => {
                 let decided = matches!(&error, sqlx::Error::Database(_)) && !lost(&error) && !is_disk(&error);
                 if decided {
+                    let store = self.store;
                     self.rollback().await;
-                    return Err(error.into());
+                    return Err(refused(store, &[], error));
                 }
                 Err(WriteError::Unknown(error))
             }

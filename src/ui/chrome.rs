@@ -100,6 +100,14 @@ pub struct Breadcrumbs {
 }
 
 impl Breadcrumbs {
+    /// Whether everything is shown in a line.
+    #[must_use]
+    pub fn fits(&self, area: Rect, look: &Look) -> bool {
+        let badges: usize = self.badges.iter().map(|badge| badge.line().width() + 1).sum();
+        let room = usize::from(margin(area).width).saturating_sub(badges);
+        self.crumb_line(usize::MAX, look).width() <= room
+    }
+
     /// Draws the line. On a narrow screen outer crumbs are dropped first, then the current one is cut; badges stay.
     pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
         let area = margin(area);

@@ -203,3 +203,18 @@ fn a_path_that_is_typed_among_the_databases_is_opened() {
     console.press("enter");
     asked(&mut console, |request| *request == Request::TryDatabase("/zz/qq.db".to_owned()));
 }
+
+#[test]
+fn a_database_is_the_same_however_it_was_named() {
+    let mut console = Console::new(world(), 120, 30);
+    console.model.context.opened.place = "/srv/agents/memory.db".to_owned();
+    console.press("ctrl-o");
+    let (ticket, _) = asked(&mut console, |request| *request == Request::LoadDatabases);
+    console.tell(Message::Reply(ticket, Reply::Databases(known())));
+    console.shows("PRODUCTION");
+    console.hides("/srv/agents/memory.db");
+    console.press("esc");
+    opens(&mut console, "/srv/agents/memory.db");
+    console.shows("this is the database that is shown");
+    assert_eq!(steps(&console), []);
+}

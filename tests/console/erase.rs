@@ -36,6 +36,7 @@ pub fn preview(id: &str) -> Preview {
         near: vec![("user-x".into(), "Ann Other".into())],
         tree: vec![branch(0, "episodes", 4), branch(1, "episode_segments", 17)],
         counts: BTreeMap::from([("episodes".into(), deleted(4)), ("episode_segments".into(), deleted(17))]),
+        gone_for_mentions: 0,
         mentions: vec![("episodes.summary".into(), 3)],
         named: vec![mention("m_0000000001", "ask […] again")],
         effects: vec!["episodes: its feedback score is made again".into()],
@@ -231,4 +232,63 @@ fn masked_it_shows_nobody_and_still_means_the_person() {
     console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(preview(&given))))));
     console.hides("ann@made-up.example");
     console.hides(&given);
+}
+
+#[test]
+fn a_choice_is_seen_at_every_step_and_told_when_it_changes() {
+    for (width, height) in [(100, 30), (60, 20)] {
+        let (mut console, _) = opened(unlocked(width, height));
+        console.shows("mentions leave · account keep · export no");
+        console.press("c m");
+        console.shows("mentions redact: the words are taken out");
+        let (ticket, given, _) = asked(&mut console);
+        console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(preview(&given))))));
+        console.wait();
+        for _ in 0..5 {
+            console.shows("mentions redact · account keep · export no");
+            console.press("l");
+        }
+        console.press("c x");
+        console.shows("export first yes");
+        console.wait();
+        console.shows("mentions redact · account keep · export yes");
+    }
+    // The footer says what a key would change.
+    let (mut console, _) = opened(unlocked(160, 30));
+    console.shows("c m redact mentions");
+    console.shows("c a erase account");
+}
+
+#[test]
+fn the_last_question_counts_the_rows_of_other_people() {
+    let (mut console, id) = {
+        let mut console = unlocked(140, 45);
+        console.press("8 c p");
+        let (ticket, id, _) = asked(&mut console);
+        let deleting = Preview { gone_for_mentions: 3, ..preview(&id) };
+        console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(deleting)))));
+        (console, id)
+    };
+    let words = "3 of the removed rows are other people's";
+    console.press("l*5");
+    console.shows(words);
+    console.press("enter");
+    console.shows(words);
+    console.wait();
+    console.press(&format!("'{id}' enter"));
+    assert!(runs(&mut console).is_some());
+}
+
+#[test]
+fn a_remedy_is_told_by_its_key() {
+    let mut console = unlocked(140, 45);
+    console.press("8 c p");
+    let (ticket, ..) = asked(&mut console);
+    let failure = RequestFailure::new("The person was not erased", "paused, --resume plans the rest again", "wait");
+    console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Err(failure))));
+    console.shows("paused, c p on the person plans the rest again");
+    console.hides("--resume");
+    // Somebody else can be named, and there is nothing to scroll.
+    console.shows("/ somebody else");
+    console.hides("page down");
 }

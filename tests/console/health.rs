@@ -364,3 +364,15 @@ fn an_optional_migration_is_applied_when_it_is_selected() {
     let applied = |effect: &Effect| matches!(effect, Effect::Ask(_, Request::Migrate(names)) if *names == named);
     assert!(console.asked.iter().any(applied), "{:?}", console.asked);
 }
+
+#[test]
+fn a_finding_that_is_only_shown_offers_no_fix() {
+    let (mut console, ticket) = looking(160, 50);
+    found(&mut console, ticket);
+    tell(&mut console, ticket, LookNews::Done);
+    console.shows("x fixes: unlink ep-3");
+    console.shows("x fix ");
+    console.press("j");
+    console.shows("enter shows it: show episode ep-1");
+    console.hides("x fix");
+}

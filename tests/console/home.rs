@@ -2,6 +2,7 @@
 
 use mnemoscope::change::plan::past::AsOf;
 use mnemoscope::console::core::screen::ScreenKind;
+use mnemoscope::console::core::zone::ShownZone;
 use mnemoscope::console::core::{Destination, Message, Reply, Request};
 use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::console::screens::home::HomeScreen;
@@ -78,7 +79,7 @@ fn since_somebody_looked_is_told_beside_as_long_before() {
     let before = (40..50).filter(|number| number % 7 == 0).count();
     assert_eq!((since.count, since.failed), (10, failed));
     assert_eq!(since.before.map(|(failed, _)| failed), Some(before));
-    console.shows("since you looked, 2026-01-01 00:50 UTC");
+    console.shows("since you looked, 2026-01-01 00:50");
     console.shows("+10 episodes");
 }
 
@@ -201,4 +202,36 @@ fn what_stands_out_agrees_with_its_number() {
     database.rows.get_mut(&Entity::Episode).expect("episodes")[1].problems.push(problem("ended_at"));
     let mut console_of_two = Console::new(database, 140, 40);
     console_of_two.shows("2 episodes hold a value that cannot be read");
+}
+
+#[test]
+fn times_are_of_the_zone_that_the_first_line_names() {
+    for (width, height) in [(160, 50), (100, 30), (60, 20)] {
+        let mut console = Console::new(many(60), width, height);
+        console.model.context.settings.zone = ShownZone::new(vec![(0, -18_000)]);
+        console.model.context.opened.looked = Some("2026-01-01T00:50:00.000000Z".to_owned());
+        console.press("r");
+        console.shows("UTC-05:00");
+        console.shows("since you looked, 2025-12-31 19:50");
+        console.hides("19:50 UTC");
+    }
+}
+
+#[test]
+fn a_visit_begins_with_what_the_one_before_read() {
+    let mut console = waiting(100, 40);
+    console.press("2");
+    console.holding = true;
+    console.press("1");
+    let line = |console: &mut Console| console.lines().iter().position(|line| line.contains("feedback to judge"));
+    let before = line(&mut console);
+    assert!(before.is_some(), "{}", console.text());
+    console.shows("Book the missing");
+    let home = console.model.at::<HomeScreen>().expect("the first screen");
+    assert!(home.aged && home.work_aged, "it is read again");
+    console.holding = false;
+    console.answer();
+    let home = console.model.at::<HomeScreen>().expect("the first screen");
+    assert!(!home.aged && !home.work_aged);
+    assert_eq!(line(&mut console), before, "nothing moved");
 }

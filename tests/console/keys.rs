@@ -100,7 +100,7 @@ fn every_tab_of_an_episode_shows_its_part() {
     let mut console = Console::new(world(), 160, 50);
     console.press("2 j");
     for part in [
-        "one character is",
+        "one column is",
         "Book the missing",
         "where are the two invoices?",
         "sheets / ledger",

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use mnemoscope::console::core::zone::ShownZone;
 use mnemoscope::console::core::{Effect, Request, RequestFailure};
 use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::memory::Entity;
@@ -381,4 +382,50 @@ fn rows_are_named_by_what_they_name() {
     console.press(": 'workflow events' enter . r");
     console.shows("episodes of the run 1");
     console.shows("Reconcile the October invoic");
+}
+
+#[test]
+fn a_moment_is_spelled_alike_wherever_it_stands() {
+    let mut console = Console::new(world(), 140, 30);
+    console.model.context.settings.zone = ShownZone::new(vec![(0, -18_000)]);
+    console.press("2 / 'started_at > 2026-01-01T01:00'");
+    console.hides("000000Z");
+    console.press("enter");
+    let here = "episodes where started_at > 2026-01-01 01:00";
+    assert_eq!(console.model.crumbs().last().map(String::as_str), Some(here));
+    console.hides("000000Z");
+    // The line that is written again is read as the same moment.
+    console.press("/");
+    console.shows("started_at > 2026-01-01T01:00");
+    console.press("enter");
+    assert_eq!(console.model.crumbs().last().map(String::as_str), Some(here));
+    console.press("@ '2026-01-01 10:00'");
+    console.shows("as of 2026-01-01 10:00");
+    console.hides("000000Z");
+}
+
+#[test]
+fn a_rating_is_told_where_its_column_gives_way() {
+    let mut console = Console::new(world(), 60, 20);
+    console.press("5");
+    console.shows("○ rating 2");
+}
+
+#[test]
+fn a_mistake_in_a_filter_is_told_in_sentences() {
+    let mut console = Console::new(world(), 100, 30);
+    for (line, words) in [
+        ("outcom = failure", "did you mean `outcome`? Its columns are:"),
+        ("age < 7d", "did you mean `started_at`?"),
+        ("(outcome = failure or", "lacks its closing bracket"),
+    ] {
+        console.press(&format!("2 / ctrl-u '{line}'"));
+        console.shows(words);
+        console.press("esc");
+    }
+    // Narrow, the columns do not fit: the end says so.
+    let mut console = Console::new(world(), 44, 20);
+    console.press("2 / ctrl-u 'outcom = failure'");
+    let told = console.text();
+    assert!(told.lines().any(|line| line.trim_end_matches(['│', ' ']).ends_with('…')), "{told}");
 }

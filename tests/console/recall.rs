@@ -243,7 +243,7 @@ fn what_the_database_cannot_rank_says_why() {
     console.shows("not in this database");
     let mut nothing = Console::new(Database::default(), 140, 40);
     nothing.press("W");
-    nothing.shows("This database cannot be ranked so");
+    nothing.shows("This ranking is not possible here");
     nothing.shows("use another layout");
 }
 

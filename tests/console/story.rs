@@ -30,7 +30,7 @@ fn every_lane_stands_on_one_axis_with_the_words_of_its_moments_below() {
         let liked = liked.find(['✓', '2', '3']).expect("feedback");
         assert!(said < shown && shown < done && done < liked, "{said} {shown} {done} {liked}");
         console.shows("1 of 8");
-        console.shows("one character is");
+        console.shows("one column is");
         console.shows("where are the two invoices?");
         console.press("j");
         console.shows("2 of 8");

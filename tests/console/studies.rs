@@ -336,7 +336,7 @@ fn leaving_stops_what_is_being_read() {
 fn policies_show_weights_metrics_and_the_reliability_plot() {
     let mut console = at("L j");
     for text in [
-        "readers take it",
+        "agents use it",
         "10 of 40 training cases are gone, 25.0 %",
         "weights",
         "better than chance",

@@ -62,6 +62,8 @@ fn where_there_are_no_tables_no_rows_are_awaited() {
     let (ticket, _) = asked(&mut console, |request| *request == Request::LoadTables);
     console.tell(Message::Reply(ticket, Reply::Tables(Ok(Vec::new()))));
     console.shows("There are no tables here");
+    console.shows("create the tables of a memory");
+    console.hides("draft a layout");
     console.hides("Reading");
     assert_eq!(console.text().matches('○').count(), 1, "one card");
 }
@@ -134,13 +136,13 @@ fn words_are_sought_within_details_and_gone_to() {
     console.shows("1 of ");
     let first = console.model.at::<ListScreen>().expect("a list").detail.scroll;
     console.press(",");
-    console.shows("for FEEDBACK");
+    console.shows("for \"FEEDBACK\"");
     let last = console.model.at::<ListScreen>().expect("a list").detail.scroll;
     assert!(last > first, "{first} {last}");
     console.press(";");
     assert_eq!(console.model.at::<ListScreen>().expect("a list").detail.scroll, first);
     console.press("esc");
-    console.hides("for FEEDBACK");
+    console.hides("for \"FEEDBACK\"");
     console.press("; 'nowhere' enter ;");
     console.shows("nothing here says nowhere");
     let mut narrow = Console::new(world(), 80, 24);

@@ -8,7 +8,7 @@ use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_sqlite};
 use crate::support::postgres::Database;
 use crate::support::world::*;
-use mnemoscope::change::operation::{FeedbackFields, ImportFormat};
+use mnemoscope::change::operation::{FeedbackFields, ImportFormat, Operation};
 use mnemoscope::change::{self, ChangeError, Plan, audit, feedback, import, migrate, remove, undo};
 use mnemoscope::change::{chain, profile, record, reward, signal};
 use mnemoscope::memory::utility::{self, Signal};
@@ -589,6 +589,62 @@ fn chains_are_linked_and_unlinked_and_never_closed_to_a_circle() {
 }
 
 #[test]
+fn circles_that_stood_before_a_change_come_back_with_its_undo() {
+    let sorted = async |world: &World| {
+        let mut rows = dump(world).await;
+        rows.values_mut().for_each(|rows| rows.sort_unstable());
+        rows
+    };
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let store = &world.store;
+            let ids = ids(&world, Entity::Episode).await;
+            let [own, one, two, three, last, other] = &ids[..6] else { panic!("{ids:?}") };
+            let parents = [(own, own), (one, two), (two, one), (three, last), (last, three)]
+                .map(|(child, parent)| format!("UPDATE episodes SET parent_id = '{parent}' WHERE id = '{child}';"));
+            meddle(&world, &format!("UPDATE episodes SET parent_id = NULL; {}", parents.concat())).await;
+            let before = sorted(&world).await;
+            let unlink = |child: &String| Operation::Unlink { child: child.clone() };
+            let link = |child: &String| Operation::Link { child: child.clone(), parent: other.clone() };
+            let remove = |id: &String| Operation::Remove { entity: Entity::Episode, ids: vec![id.clone()] };
+            for step in [unlink(own), unlink(one), link(own), link(two), remove(own), remove(one)] {
+                let receipt = done(&world, change::plan(store, &step, &author()).await).await;
+                assert_ne!(sorted(&world).await, before, "{step:?}");
+                let undo = undo::undo(store, receipt.audit_seq.unwrap()).await;
+                let undo = undo.unwrap_or_else(|error| panic!("{step:?}: {error}"));
+                let told = undo.disclosures.iter().any(|words| words.contains("run in a circle"));
+                assert!(told || step == remove(one), "{step:?}: {:?}", undo.disclosures);
+                done(&world, Ok(undo)).await;
+                assert_eq!(sorted(&world).await, before, "{step:?}");
+            }
+            // One after the other, the last first.
+            let mut seqs = Vec::new();
+            for child in [three, last] {
+                seqs.extend(done(&world, chain::unlink(store, child).await).await.audit_seq);
+            }
+            for seq in seqs.into_iter().rev() {
+                done(&world, undo::undo(store, seq).await).await;
+            }
+            assert_eq!(sorted(&world).await, before);
+            // One that a later change would close does not.
+            let unlinked = done(&world, chain::unlink(store, one).await).await;
+            for (child, parent) in [(two, other), (other, one)] {
+                done(&world, chain::link(store, child, parent).await).await;
+            }
+            let closed = undo::undo(store, unlinked.audit_seq.unwrap()).await;
+            let is_told = |message: &str, rows: &[String]| {
+                message.contains("later changes stand on it") && rows.iter().any(|row| row.contains("in a circle"))
+            };
+            assert!(
+                matches!(&closed, Err(ChangeError::Conflict { message, rows, .. }) if is_told(message, rows)),
+                "{closed:?}"
+            );
+            assert_sound(&world).await;
+        }
+    });
+}
+
+#[test]
 fn an_empty_parent_is_none() {
     block_on(async {
         for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
@@ -651,6 +707,10 @@ fn a_receipt_says_that_a_value_which_the_engine_would_refuse_cannot_come_back() 
         let refused = undo::undo(store, receipt.audit_seq.unwrap()).await;
         assert!(
             matches!(&refused, Err(ChangeError::Conflict { rows, .. }) if rows.iter().any(|row| reason.contains(row))),
+            "{refused:?}"
+        );
+        assert!(
+            matches!(&refused, Err(ChangeError::Conflict { message, .. }) if !message.contains("later changes")),
             "{refused:?}"
         );
         // What refers to a row that is there can come back.

@@ -51,6 +51,9 @@ fn rows_of_another_layout_are_copied_into_a_native_database_and_compared() {
             let (code, plan, words) = run(folder.path(), &["copy", "--from", &from, "--to", &to]);
             assert_eq!((code, &plan["status"]), (Some(0), &json!("planned")), "{words}");
             assert_fits("copy", &plan);
+            // What cannot be read in the source is told before anything is written.
+            let told = plan["disclosures"].to_string();
+            assert!(told.contains("episode `canvas_ids` value") && told.contains("cannot be read"), "{told}");
             assert_eq!(ids(&target, Entity::Episode).await.len(), before, "a plan writes nothing");
             let (code, shown, words) = run(folder.path(), &["copy", "--from", &from, "--to", &to, "--apply"]);
             // PostgreSQL's texts hold no NUL: the one episode with one stays behind, and that is said.
@@ -388,6 +391,8 @@ fn values_that_cannot_be_read_and_secrets_are_told_by_their_columns() {
             // SQLite keeps what stands there, whatever the type of its column.
             let left_out = matches!(target, Target::Postgres(_)).then_some(1);
             assert_eq!(compared["left_out"]["importance"], json!(left_out), "{compared:#}");
+            let lost = shown["disclosures"].to_string().contains("1 episode `importance` value cannot be read");
+            assert_eq!(lost, left_out.is_some(), "{shown:#}");
         }
     });
 }

@@ -493,6 +493,47 @@ fn what_no_other_command_takes_is_not_recorded() {
 }
 
 #[test]
+fn an_edit_does_not_empty_what_a_new_row_needs() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            meddle(
+                &world,
+                "INSERT INTO agent_memory_profiles (id, user_id, agent_id) VALUES ('p-full', 'u-one', 'a-one'), \
+                 ('p-bare', 'u-two', NULL); \
+                 INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, prompt, created_at) VALUES \
+                 ('c-full', 'p-full', 'u-one', 'a-one', '{\"message\": \"hi\"}', '2026-01-01T00:00:00.000000Z'); \
+                 INSERT INTO memories (id, kind, title, text) VALUES ('m-full', 'fact', 't', 'x'), ('m-bare', 'fact', NULL, NULL); \
+                 INSERT INTO episodes (id, agent_id, title, started_at) VALUES ('e-full', 'a-one', 't', '2026-01-01T00:00:00.000000Z')",
+            )
+            .await;
+            let before = rows_of(&world).await;
+            for (entity, id, set, words) in [
+                (Entity::Profile, "p-full", json!({"agent_id": null}), "a profile needs `agent_id`"),
+                (Entity::Profile, "p-full", json!({"user_id": " "}), "a profile needs `user_id`"),
+                (Entity::Memory, "m-full", json!({"text": null, "title": ""}), "a memory needs one of `text`, `title`"),
+                (Entity::Case, "c-full", json!({"prompt": null}), "a case needs `prompt`"),
+                (Entity::Episode, "e-full", json!({"title": ""}), "an episode needs one of `title`"),
+                (Entity::Episode, "e-full", json!({"started_at": null}), "an episode needs `started_at`"),
+            ] {
+                let refused = planned(&world, &edit(entity, id, set.clone())).await;
+                assert!(
+                    matches!(&refused, Err(ChangeError::Usage(told)) if told.contains(words)),
+                    "{set}: {refused:?}"
+                );
+            }
+            assert_eq!(rows_of(&world).await, before);
+            for (entity, id, set) in [
+                (Entity::Memory, "m-full", json!({"title": null})),
+                (Entity::Memory, "m-bare", json!({"kind": "note"})),
+                (Entity::Profile, "p-bare", json!({"window_size": 7})),
+            ] {
+                there_and_back(&world, &edit(entity, id, set), async {}).await;
+            }
+        }
+    });
+}
+
+#[test]
 fn what_belongs_to_a_person_under_a_hold_stays() {
     block_on(async {
         for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {

@@ -361,7 +361,7 @@ fn a_fleet_file_that_changes_between_runs_hides_no_database() {
 }
 
 #[test]
-fn a_database_that_refused_is_not_verified_and_is_finished_once_it_can_be() {
+fn nothing_is_erased_while_one_database_takes_no_changes_and_what_texts_hold_is_finished_later() {
     let fleet = Fleet { folder: tempfile::tempdir().expect("a folder") };
     block_on(async {
         fleet.add("a.db", Layout::Atom, "user-ana").await;
@@ -381,17 +381,22 @@ fn a_database_that_refused_is_not_verified_and_is_finished_once_it_can_be() {
         assert!(told.to_string().contains("not be applied yet") && told.to_string().contains("migrate --apply"), "{b}");
     }
     let choices = ["--account", "erase", "--mentions", "redact", "--apply"];
-    let (code, receipt, words) = fleet.run(&[&["purge", "user-ana", "--fleet", &file][..], &choices].concat());
-    assert_eq!(statuses(&receipt), [("a", "verified"), ("b", "refused"), ("d", "incomplete")], "{words}");
+    let apply = || fleet.run(&[&["purge", "user-ana", "--fleet", &file][..], &choices].concat());
+    let (code, _, words) = apply();
+    assert!(code == Some(5) && words.contains("b: ") && words.contains("migrate --apply"), "{code:?} {words}");
+    assert!(words.contains("nothing was erased anywhere") && fleet.number("a.db", WHOLE) > 0, "{words}");
+
+    assert_eq!(fleet.run(&["-d", &fleet.path("b.db"), "migrate", "--apply"]).0, Some(0));
+    let (code, receipt, words) = apply();
+    assert_eq!(statuses(&receipt), [("a", "verified"), ("b", "verified"), ("d", "incomplete")], "{words}");
     assert!(code == Some(6) && words.contains("workflow_runs.error (1)"), "{code:?} {words}");
     let verify = |receipt: &Value| {
         fleet.run(&["purge", "verify", receipt["receipt_id"].as_str().expect("an id"), "--fleet", &file])
     };
     let (code, answer, words) = verify(&receipt);
     assert_eq!(code, Some(6), "{words}");
-    assert_eq!(statuses(&answer), [("a", "verified"), ("b", "incomplete"), ("d", "incomplete")], "{words}");
+    assert_eq!(statuses(&answer), [("a", "verified"), ("b", "verified"), ("d", "incomplete")], "{words}");
 
-    assert_eq!(fleet.run(&["-d", &fleet.path("b.db"), "migrate", "--apply"]).0, Some(0));
     // To leave them is a choice, which is said.
     let (code, receipt, words) = fleet.run(&["purge", "user-ana", "--fleet", &file, "--mentions", "leave", "--resume"]);
     assert_eq!(receipt["status"], "verified with disclosures", "{words}");
@@ -503,7 +508,52 @@ fn an_erasure_that_waits_in_one_database_keeps_the_whole_from_being_verified() {
     assert_eq!((code, statuses(&answer)), (Some(6), vec![("a", "verified"), ("b", "incomplete")]), "{words}");
     assert!(words.contains("has not ended verified"), "{words}");
     std::fs::copy(fleet.path("before.db"), fleet.path("a.db")).expect("a restored backup");
-    let (code, receipt, words) = fleet.run(&in_all);
-    assert_eq!((code, statuses(&receipt)), (Some(6), vec![("a", "verified"), ("b", "refused")]), "{words}");
-    assert!(words.contains("--resume"), "{words}");
+    let (code, _, words) = fleet.run(&in_all);
+    assert!(code == Some(5) && words.contains("b: ") && words.contains("--resume"), "{code:?} {words}");
+    assert!(words.contains("nothing was erased anywhere") && fleet.number("a.db", WHOLE) > 0, "{words}");
+}
+
+#[test]
+fn nothing_is_erased_while_a_role_may_not_write_in_one_database() {
+    let Some(server) = Database::fresh() else { return };
+    let fleet = Fleet { folder: tempfile::tempdir().expect("a folder") };
+    block_on(async {
+        fleet.add("a.db", Layout::Atom, "user-ana").await;
+        build_postgres(Layout::Atom, server.url()).await;
+    });
+    assert_eq!(fleet.run(&["-d", server.url(), "migrate", "--apply"]).0, Some(0));
+    let role = format!("eraser_{:08x}", rand::random::<u32>());
+    let sql = |sql: &str| {
+        let sql = sql.replace("$role", &role);
+        block_on(async {
+            let mut link = PgConnection::connect(server.url()).await.expect("the server");
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut link).await.expect("done");
+        });
+    };
+    sql("CREATE ROLE $role LOGIN PASSWORD 'x'; GRANT USAGE ON SCHEMA public TO $role; \
+         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO $role; \
+         GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO $role; REVOKE DELETE ON turn_facts FROM $role");
+    let mut url = url::Url::parse(server.url()).expect("a URL");
+    url.set_username(&role).and_then(|()| url.set_password(Some("x"))).expect("a user");
+    let file = fleet.file("fleet.toml", &[("a", "a.db"), ("p", url.as_str())]);
+    let choices = ["--account", "erase", "--mentions", "redact"];
+    let purge = |more: &[&str]| fleet.run(&[&["purge", "user-ana", "--fleet", &file][..], &choices, more].concat());
+    let refused = |expected: &str| {
+        let (code, _, words) = purge(&["--apply"]);
+        assert!(code == Some(5) && words.contains("p: ") && words.contains(expected), "{code:?} {words}");
+        assert!(words.contains("nothing was erased anywhere") && fleet.number("a.db", WHOLE) > 0, "{words}");
+    };
+    let told = |plan: &Value| plan["databases"][1]["error"].as_str().unwrap_or_default().to_owned();
+    let grant = format!("GRANT SELECT, INSERT, UPDATE, DELETE ON turn_facts TO {role}");
+    let (code, plan, words) = purge(&[]);
+    assert!(code == Some(0) && told(&plan).contains(&grant), "{code:?} {words} {plan}");
+    refused(&grant);
+    sql(&grant);
+    sql("REVOKE INSERT ON memory_purges FROM $role");
+    refused("memory_purges");
+    sql("GRANT INSERT ON memory_purges TO $role");
+    assert_eq!(told(&purge(&[]).1), "");
+    sql("ALTER ROLE $role SET default_transaction_read_only = on");
+    refused("default_transaction_read_only");
+    sql("DROP OWNED BY $role; DROP ROLE $role");
 }

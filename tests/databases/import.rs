@@ -6,13 +6,14 @@ use crate::support::fixtures::{Layout, build_postgres};
 use crate::support::postgres::Database;
 use mnemoscope::change::import::{self, ImportPart, ImportProgress};
 use mnemoscope::change::operation::ImportFormat;
-use mnemoscope::change::{self, Author, ChangeError, Plan, Receipt, audit, migrate, record, undo};
+use mnemoscope::change::{self, Author, ChangeError, Plan, Receipt, audit, edit, migrate, record, undo};
 use mnemoscope::demo;
 use mnemoscope::memory::assign::read_value;
+use mnemoscope::memory::entity::Column;
 use mnemoscope::memory::query::{PageStart, Query};
-use mnemoscope::memory::{Entity, Row};
+use mnemoscope::memory::{Entity, Row, ValueKind};
 use mnemoscope::store::{Store, Target};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use std::process::{Command, Stdio};
 
@@ -797,6 +798,127 @@ fn a_plan_in_parts_knows_what_earlier_parts_put_in() {
             let plan = plan.unwrap_or_else(|error| panic!("{error}"));
             assert!(!plan.disclosures.iter().any(|words| words.contains("left out")), "{:?}", plan.disclosures);
             progress.advance();
+        }
+    });
+}
+
+#[test]
+fn words_lose_secrets_on_every_way_in_and_ids_stay() {
+    const KEY: &str = "AKIAIOSFODNN7EXAMPLE";
+    let words = format!("Use {KEY}");
+    let full = |entity: Entity, id: &str| {
+        let mut row = json!({"entity": entity.name(), "id": id});
+        for column in entity.columns().iter().filter(|column| column.holds_words()) {
+            row[column.name] = match column.kind {
+                ValueKind::List => json!([words]),
+                ValueKind::Json => json!({"note": words}),
+                _ => json!(words),
+            };
+        }
+        row
+    };
+    let mut episode = full(Entity::Episode, "words-1");
+    for (name, value) in [
+        ("session_id", json!(KEY)),
+        ("execution_ids", json!([KEY])),
+        ("started_at", json!("2026-05-01T00:00:00.000000Z")),
+    ] {
+        episode[name] = value;
+    }
+    let mut given = episode.clone();
+    for (name, value) in [("id", "words-2"), ("title", "Another one"), ("started_at", "2026-05-02T00:00:00.000000Z")] {
+        given[name] = json!(value);
+    }
+    given.as_object_mut().expect("a row").remove("entity");
+    let others = [Entity::Segment, Entity::CanvasEvent, Entity::Memory].map(|entity| {
+        let mut row = full(entity, "words-3");
+        if entity == Entity::Memory {
+            row["kind"] = json!("drawer");
+        } else {
+            row["episode_id"] = json!("words-1");
+        }
+        row
+    });
+    let lines: Vec<String> = others.iter().chain([&episode]).map(ToString::to_string).collect();
+    let lines = lines.join("\n");
+    block_on(async {
+        for world in worlds().await {
+            let store = &world.store;
+            let told = |receipt: &Receipt| {
+                assert!(receipt.disclosures.iter().any(|words| words.contains("x AWS access key")), "{receipt:?}");
+            };
+            told(&done(&world, import::plan(store, ImportFormat::Jsonl, "x", &lines, false).await).await);
+            told(&done(&world, record::plan(store, Entity::Episode, &given.to_string()).await).await);
+            let set = Map::from_iter([("topic".to_owned(), json!(words)), ("tags".to_owned(), json!([words]))]);
+            told(&done(&world, edit::edit(store, Entity::Episode, "words-2", &set, &Map::new()).await).await);
+            for (entity, id) in [
+                (Entity::Episode, "words-1"),
+                (Entity::Episode, "words-2"),
+                (Entity::Segment, "words-3"),
+                (Entity::CanvasEvent, "words-3"),
+                (Entity::Memory, "words-3"),
+            ] {
+                let row = store.row(entity, id).await.expect("an answer").expect("the row");
+                // Not each database has a place for each of them.
+                let filled = |(_, value): &(&Column, &Value)| !value.is_null();
+                for (column, value) in entity.columns().iter().zip(&row.values).filter(filled) {
+                    let keeps = ["session_id", "execution_ids"].contains(&column.name) && entity == Entity::Episode;
+                    let place = format!("{entity} {id} {}: {value}", column.name);
+                    assert_eq!(value.to_string().contains(KEY), keeps, "{place}");
+                    assert_eq!(value.to_string().contains("[secret removed]"), is_filled(column, id), "{place}");
+                }
+            }
+        }
+    });
+}
+
+/// Whether a column held a secret before it came in: the title of the second row held none.
+fn is_filled(column: &Column, id: &str) -> bool {
+    column.holds_words() && !(column.name == "title" && id == "words-2")
+}
+
+#[test]
+fn lines_that_are_not_utf8_are_named_and_skipped_when_told_to_and_a_byte_order_mark_is_passed_over() {
+    let not_text = |text: &str| text.replace("BAD", "\u{1}").bytes().map(|b| if b == 1 { 0xff } else { b }).collect();
+    let case = |case: &str| format!("{{\"case\": \"{case}\", \"plan\": \"\", \"case_label\": \"positive\"}}\n");
+    let lines = trajectories();
+    let (good, bad) = lines.trim_end().split_once('\n').expect("two");
+    let (good, bad) = (good.replace("Booking", "Bücher"), bad.replace("Booking", "BAD"));
+    let memory =
+        |id: &str| format!("{{\"entity\": \"memory\", \"id\": \"{id}\", \"kind\": \"drawer\", \"text\": \"{id}\"}}\n");
+    let files: [(&str, Vec<u8>); 3] = [
+        ("memento", not_text(&format!("\u{feff}{}{}{}", case("é?"), case("BAD"), case("Who?")))),
+        ("tau-bench", not_text(&format!("\u{feff}[{good},\n{bad}]"))),
+        ("jsonl", not_text(&format!("\u{feff}{}{}", memory("mark-1"), memory("BAD")))),
+    ];
+    block_on(async {
+        for world in worlds().await {
+            let folder = tempfile::tempdir().expect("a folder");
+            let database = match &world.target {
+                Target::Postgres(url) => url.clone(),
+                Target::File(path) => path.display().to_string(),
+            };
+            for (format, bytes) in &files {
+                let format = *format;
+                let file = folder.path().join(format);
+                std::fs::write(&file, bytes).expect("a file");
+                let import = ["import", format, file.to_str().expect("a path"), "--apply"];
+                let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+                command.env("MNEMOSCOPE_STATE", folder.path().join("state")).env("MNEMOSCOPE_ACTOR", "tester");
+                let refused = command.args([&["-d", database.as_str()], &import[..]].concat()).output().expect("it");
+                let words = String::from_utf8_lossy(&refused.stderr);
+                assert_eq!(refused.status.code(), Some(2), "{format}: {words}");
+                assert!(words.contains(" 2: it is not UTF-8 text"), "{format}: {words}");
+                let receipt = printed(&world.target, &[&import[..], &["--skip-bad"]].concat());
+                assert!(receipt.contains("1 bad one is left out, at 2"), "{format}: {receipt}");
+            }
+            let store = &world.store;
+            let cases = all(store, Entity::Case).await;
+            let told: Vec<&str> = cases.iter().filter_map(|case| case.get("prompt")["message"].as_str()).collect();
+            assert!(told.contains(&"é?") && told.contains(&"Who?"), "{told:?}");
+            let segments = all(store, Entity::Segment).await;
+            assert!(segments.iter().any(|segment| segment.text("content") == Some("Bücher")));
+            assert!(store.row(Entity::Memory, "mark-1").await.expect("an answer").is_some());
         }
     });
 }

@@ -1,6 +1,7 @@
 //! Layout files: what a good one comes to, and what the errors of a bad one say; drafts of them.
 
 mod awkward;
+mod both;
 mod draft;
 mod language;
 mod servers;

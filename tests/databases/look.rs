@@ -13,6 +13,8 @@ use mnemoscope::store::{OpenOptions, Store, Target};
 use sqlx::Connection as _;
 use tempfile::TempDir;
 
+use crate::support::block_on;
+use crate::support::fixtures::Layout;
 use crate::support::world;
 
 const ATOM: &str =
@@ -385,4 +387,72 @@ async fn many_rows_of_one_episode_are_read_in_parts_and_in_order() {
         assert_eq!((context.children().count(), context.chain.children.len()), (200, 2_500));
         assert!(context.findings.iter().any(|finding| finding.kind == "missing_memory"));
     }
+}
+
+#[tokio::test]
+async fn feedback_that_its_execution_alone_links_is_told_beside_other_feedback() {
+    let worlds =
+        [Some(Box::pin(world::on_sqlite(Layout::Atom)).await), Box::pin(world::on_postgres(Layout::Atom)).await];
+    for world in worlds.into_iter().flatten() {
+        for sql in [
+            "UPDATE agent_episodes SET execution_id = NULL",
+            "UPDATE agent_episodes SET execution_id = (SELECT min(id) FROM agent_executions) WHERE id = 'ep-list'",
+            "INSERT INTO agent_feedback (id, agent_id, agent_execution_id, user_id, original_output, user_correction) \
+             SELECT 'fb-run', agent_id, execution_id, 'user-ana', '', '' FROM agent_episodes WHERE id = 'ep-list'",
+        ] {
+            world::meddle(&world, sql).await;
+        }
+        let context = world.store.contexts().episode("ep-list").await.expect("an answer").expect("the episode");
+        let ids = ids(&context.feedback);
+        assert!(ids.contains(&"fb-up") && ids.contains(&"fb-run"), "{ids:?}");
+        let told = context.findings.iter().find(|finding| finding.kind == "not_linked").expect("a finding");
+        assert!(told.message.starts_with("shown by its execution alone: 1 feedback row"), "{}", told.message);
+        assert_eq!(told.ids, ["fb-run"]);
+    }
+}
+
+#[test]
+fn events_and_segments_whose_number_cannot_be_read_come_last_by_their_time() {
+    let odd = |engine: &Target, place: &str| match engine {
+        Target::File(_) => place.to_owned(),
+        Target::Postgres(_) => "NULL".to_owned(),
+    };
+    block_on(async {
+        let worlds = [Some(world::on_sqlite(Layout::Pyworkflow).await), world::on_postgres(Layout::Pyworkflow).await];
+        for world in worlds.into_iter().flatten() {
+            if matches!(world.target, Target::Postgres(_)) {
+                world::meddle(&world, "ALTER TABLE events ALTER COLUMN sequence DROP NOT NULL").await;
+            }
+            let run = "run_waiting";
+            let (later, sooner) = (odd(&world.target, "'x'"), odd(&world.target, "5.5"));
+            let rows = [("odd-1", later, "2030-01-02", "second"), ("odd-2", sooner, "2030-01-01", "first")];
+            for (id, sequence, day, step) in rows {
+                let event = format!(
+                    "INSERT INTO events (event_id, run_id, sequence, type, timestamp, data) VALUES ('{id}', '{run}', \
+                     {sequence}, 'step.completed', '{day}T00:00:00.000000+00:00', '{{\"step_name\": \"{step}\", \"result\": \"1\"}}')"
+                );
+                world::meddle(&world, &event).await;
+            }
+            let context = world.store.contexts().episode(run).await.unwrap().expect("the run");
+            let events: Vec<&str> = context.events.iter().map(Row::id).collect();
+            assert!(events.len() > 2 && events.ends_with(&["odd-2", "odd-1"]), "{events:?}");
+            let actions = context.episode.get("actions").as_array().cloned().unwrap_or_default();
+            let steps: Vec<&str> = actions.iter().filter_map(|action| action["step_name"].as_str()).collect();
+            assert!(steps.ends_with(&["first", "second"]), "{steps:?}");
+        }
+        for world in [Some(world::small().await), world::native_on_postgres().await].into_iter().flatten() {
+            let rows = "DELETE FROM episode_segments; INSERT INTO episode_segments (id, episode_id, sequence, kind, content, created_at) \
+                 SELECT 's-' || n.n, (SELECT min(id) FROM episodes), CASE n.n WHEN 1 THEN NULL ELSE n.n END, 'message', 'x', \
+                 '2026-01-01T00:00:00.000000Z' FROM (SELECT 1 AS n UNION ALL SELECT 2 UNION ALL SELECT 3) n";
+            let rows = match world.target {
+                Target::File(_) => rows.to_owned(),
+                Target::Postgres(_) => rows.replace("'2026-01-01T00:00:00.000000Z'", "timestamptz '2026-01-01'"),
+            };
+            world::meddle(&world, &rows).await;
+            let segments = world.store.page(&query(Entity::Segment, "", 1)).await.unwrap().rows;
+            let episode = segments[0].text("episode_id").expect("an episode").to_owned();
+            let context = world.store.contexts().episode(&episode).await.unwrap().expect("the episode");
+            assert_eq!(ids(&context.segments), ["s-2", "s-3", "s-1"]);
+        }
+    });
 }

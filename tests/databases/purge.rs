@@ -533,6 +533,13 @@ fn mentions_are_left_taken_out_or_deleted_as_asked() {
                 )
                 .await;
             let options = PurgeOptions { mentions, account: true, ..PurgeOptions::default() };
+            {
+                let store = world.open().await;
+                let plan = purge::plan(&store, "lea@leaver.example", &options, &|_, _| {}).await.expect("a plan");
+                // The episode that names her, and its segment, are another person's.
+                let others = if mentions == Mentions::Delete { 2 } else { 0 };
+                assert_eq!(purge::preview(&store, &plan).await.expect("a preview").gone_for_mentions, others);
+            }
             let (plan, receipt) = world.purge("lea@leaver.example", &options).await.expect("a receipt");
             assert_eq!(plan["counts"], receipt["counts"]);
             assert_eq!(world.texts("SELECT title FROM episodes WHERE id = 'mention-1'").await.join(""), text);

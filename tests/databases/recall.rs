@@ -4,16 +4,19 @@
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::support::block_on;
 use crate::support::postgres::Database;
+use mnemoscope::change::findings::{FindingNews, FindingRequest, look};
 use mnemoscope::change::operation::Pruning;
 use mnemoscope::change::{self, Author, Plan, migrate, prune, purge, quarantine, reward, what_if};
 use mnemoscope::lab::parents::{self, EarliestStarts};
 use mnemoscope::lab::{self, RecallRequest, RecalledItem};
+use mnemoscope::memory::findings::Finding;
 use mnemoscope::memory::vector::cosine_of;
 use mnemoscope::memory::{Entity, time};
 use mnemoscope::recall::answer::NO_POLICY;
@@ -461,6 +464,79 @@ fn kept_rows_and_vectors_rank_as_stored_ones_do() {
             assert_eq!(compared_by(&world.store, &similar).1 == Some(ComparedBy::Memory), kept);
         }
         world.store.embeddings().keep_vectors(0);
+    }
+}
+
+/// Findings of a kind, or all.
+fn found(world: &World, kind: Option<&'static str>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut told = |told: FindingNews| {
+        if let FindingNews::Found(finding) = told {
+            found.push(finding);
+        }
+        ControlFlow::Continue(())
+    };
+    let wanted = FindingRequest { kind, examples: 1_000, ..FindingRequest::default() };
+    block_on(look(&world.store, &wanted, &mut told)).expect("a look");
+    found
+}
+
+#[test]
+fn vectors_that_cannot_be_compared_for_their_numbers_are_found() {
+    const KIND: &str = "vector_no_direction";
+    for world in worlds() {
+        written(&world, &many_episodes(world.kept));
+        let told = |all: &[Finding]| -> Vec<(Option<&'static str>, u64)> {
+            all.iter().filter(|f| f.kind == KIND).map(|f| (f.entity, f.count)).collect()
+        };
+        // Of length 0, and where they can be stored, not a number.
+        let episodes = if world.kept == Kept::Pgvector { 30 } else { 60 };
+        let all = found(&world, Some(KIND));
+        assert_eq!(told(&all), [(Some("episode"), episodes), (Some("case"), 3)], "{:?}", world.kept);
+        let case = all.iter().find(|f| f.entity == Some("case")).expect("told");
+        assert_eq!(case.examples, ["c005", "c045", "c085"]);
+        // A recall by one of them compares words, and each score is a number.
+        for id in ["many 5", "many 7"] {
+            for ranking in [Ranking::Boosted, Ranking::Similar, Ranking::Cases] {
+                asked(&world, &RecallRequest { like: Some(id.to_owned()), k: Some(500), ..request(ranking) });
+            }
+        }
+        // Where vectors are not read for another reason, those of cases tell that are compared.
+        assert_eq!(told(&found(&world, None)), [(Some("case"), 3)], "{:?}", world.kept);
+    }
+}
+
+#[test]
+fn cases_that_are_nearly_the_same_are_the_same_ones_in_whatever_order_they_are_read() {
+    for world in worlds() {
+        // Each is near the next one, and the first is not near the last.
+        let cases = [
+            ("za", "2026-02-01", [1.0, 0.0]),
+            ("zb", "2026-02-02", [0.966, 0.259]),
+            ("zc", "2026-02-03", [0.866, 0.5]),
+        ];
+        for order in [[0, 1, 2], [1, 0, 2], [0, 2, 1], [2, 1, 0]] {
+            let mut sql = "DELETE FROM agent_memory_embeddings WHERE case_id LIKE 'z%'; \
+                DELETE FROM agent_memory_cases WHERE id LIKE 'z%';"
+                .to_owned();
+            for at in order {
+                let (id, day, vector) = &cases[at];
+                let vector = literal(world.kept, vector);
+                let _ = writeln!(
+                    sql,
+                    "INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, created_at) VALUES \
+                     ('{id}', 'pz', 'user-z', 'a', '{day}T00:00:00.000000Z'); \
+                     INSERT INTO agent_memory_embeddings VALUES ('{id}', {vector});"
+                );
+            }
+            let begin = "INSERT INTO agent_memory_profiles (id, user_id, agent_id) VALUES ('pz', 'user-z', 'a') \
+                ON CONFLICT DO NOTHING;";
+            written(&world, &format!("{begin} {sql}"));
+            let all = found(&world, Some("near_duplicate_case"));
+            let near: Vec<&str> =
+                all.iter().flat_map(|f| &f.examples).map(String::as_str).filter(|id| id.starts_with('z')).collect();
+            assert_eq!(near, ["zb", "zc"], "{:?} {order:?}", world.kept);
+        }
     }
 }
 

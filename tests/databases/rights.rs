@@ -635,6 +635,28 @@ fn an_answer_without_rows_says_that_rows_may_be_hidden() {
 }
 
 #[test]
+fn a_policy_that_keeps_a_row_from_changing_is_named_as_the_cause() {
+    block_on(async {
+        let Some(world) = World::of(Layout::Atom).await else { return };
+        world
+            .run(
+                "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO $role; \
+                 GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO $role; \
+                 UPDATE agent_episodes SET metadata_json = '{\"by\": \"user-ana\"}' WHERE session_id = 'ses-ben'; \
+                 ALTER TABLE agent_episodes ENABLE ROW LEVEL SECURITY; \
+                 CREATE POLICY seen ON agent_episodes FOR SELECT USING (true); \
+                 CREATE POLICY gone ON agent_episodes FOR DELETE USING (true)",
+            )
+            .await;
+        let answer = world.reader(&["purge", "user-ana", "--mentions", "redact", "--apply"]);
+        assert_eq!(answer.code, Some(4), "{}", answer.words);
+        assert!(answer.words.contains("a trigger, a rule or a policy"), "{}", answer.words);
+        assert!(!answer.words.contains("changed meanwhile"), "{}", answer.words);
+        world.end().await;
+    });
+}
+
+#[test]
 fn a_hold_that_policies_hide_is_not_taken_for_none() {
     block_on(async {
         let Some(world) = World::of(Layout::Atom).await else { return };
@@ -684,6 +706,115 @@ fn a_refused_write_names_the_grant_with_the_schema() {
         world.run(&granted).await;
         let ours = world.reader(&edit);
         assert!(ours.code == Some(5) && ours.words.contains("memory_audit"), "{}", ours.words);
+        world.end().await;
+    });
+}
+
+#[test]
+fn a_trigger_that_is_refused_names_the_table_that_it_writes() {
+    block_on(async {
+        for when in ["TRIGGER app AFTER UPDATE", "CONSTRAINT TRIGGER app AFTER UPDATE"] {
+            let Some(world) = World::of(Layout::NousPlanned).await else { return };
+            world
+                .run(
+                    "GRANT USAGE ON SCHEMA heart TO $role; GRANT ALL ON ALL TABLES IN SCHEMA heart TO $role; \
+                     GRANT ALL ON ALL TABLES IN SCHEMA public TO $role; \
+                     CREATE TABLE app_log (said text); GRANT SELECT ON app_log TO $role; \
+                     CREATE FUNCTION app() RETURNS trigger LANGUAGE plpgsql AS \
+                       'BEGIN INSERT INTO app_log VALUES (''x''); RETURN new; END'",
+                )
+                .await;
+            let deferred = if when.starts_with("CONSTRAINT") { "DEFERRABLE INITIALLY DEFERRED" } else { "" };
+            world.run(&format!("CREATE {when} ON heart.episodes {deferred} FOR EACH ROW EXECUTE FUNCTION app()")).await;
+            let id = world.text("SELECT min(id::text) FROM heart.episodes").await;
+            let refused = world.reader(&["edit", "episode", &id, "title=x", "--apply"]);
+            let error: Value =
+                serde_json::from_str(&refused.words).unwrap_or_else(|e| panic!("{e}: {}", refused.words));
+            assert_eq!(refused.code, Some(5), "{error}");
+            assert!(says(&error["error"]["message"], &["may not write the table app_log"]), "{error}");
+            assert!(says(&error["error"]["remedy"], &["ON app_log TO", &world.role]), "{error}");
+            world.end().await;
+        }
+    });
+}
+
+/// Notes, with parts that refer to them and stars that are given to them.
+const NOTES: &str = r#"
+    name = "notes"
+    title = "Notes"
+    requires = ["notes/owner"]
+
+    [[memory]]
+    table = "notes"
+    [memory.columns]
+    id = "id"
+    text = "body"
+    user_id = "owner"
+
+    [[erase]]
+    table = "notes"
+    column = "owner"
+
+    [[erase]]
+    table = "parts"
+    column = "note"
+    of = "notes"
+"#;
+
+#[test]
+fn an_erasure_that_may_not_write_a_table_names_it_and_the_grant_whatever_the_statement() {
+    block_on(async {
+        // Rows that refer to each other go at once, and keys get other names with what refers to them.
+        let circle = "CREATE TABLE notes (id text PRIMARY KEY, owner text, best text, body text); \
+            CREATE TABLE parts (id text PRIMARY KEY, note text REFERENCES notes, said text); \
+            ALTER TABLE notes ADD FOREIGN KEY (best) REFERENCES parts; \
+            INSERT INTO notes VALUES ('n1', 'ada-4711', NULL, 'tea'), ('n2', 'bo-22', NULL, 'milk'); \
+            INSERT INTO parts VALUES ('p1', 'n1', 'x'), ('p2', 'n2', 'y'); UPDATE notes SET best = 'p1' WHERE id = 'n1'";
+        let names = "CREATE TABLE notes (id text PRIMARY KEY, owner text, body text); \
+            CREATE TABLE stars (id int PRIMARY KEY, note text REFERENCES notes, given int); \
+            INSERT INTO notes VALUES ('talk.ada-4711.x', 'bo-22', 'tea'), ('n-of-ada', 'ada-4711', 'milk'); \
+            INSERT INTO stars VALUES (1, 'talk.ada-4711.x', 5)";
+        let no_delete = "REVOKE DELETE ON parts FROM $role";
+        let one_column = "REVOKE UPDATE ON stars FROM $role; GRANT UPDATE (given) ON stars TO $role";
+        for (tables, rights, table) in [(circle, no_delete, "parts"), (names, one_column, "stars")] {
+            let Some(database) = Database::fresh() else { return };
+            let world = World::around(database).await;
+            let layout = world.state.path().join("notes.toml");
+            std::fs::write(&layout, NOTES).expect("a layout");
+            let layout = layout.to_str().expect("a path");
+            world.run(tables).await;
+            let made = world.owner(&["--layout", layout, "migrate", "--apply"]);
+            assert_eq!(made.code, Some(0), "{}", made.words);
+            world.run(&format!("GRANT ALL ON ALL TABLES IN SCHEMA public TO $role; {rights}")).await;
+            let before = world.text(&format!("SELECT string_agg(t::text, ' ' ORDER BY id) FROM {table} t")).await;
+            let refused = world.reader(&["--layout", layout, "purge", "ada-4711", "--mentions", "redact", "--apply"]);
+            assert_eq!(refused.code, Some(5), "{}", refused.words);
+            let named = format!("may not write the table {table}");
+            let grant = format!("GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {}", world.role);
+            assert!(refused.words.contains(&named) && refused.words.contains(&grant), "{}", refused.words);
+            let after = world.text(&format!("SELECT string_agg(t::text, ' ' ORDER BY id) FROM {table} t")).await;
+            assert_eq!(after, before);
+            world.end().await;
+        }
+    });
+}
+
+#[test]
+fn a_retention_that_may_not_be_carried_out_says_so_with_the_grant() {
+    block_on(async {
+        let Some(world) = World::of(Layout::EnnubeJson).await else { return };
+        world
+            .run(
+                "GRANT ALL ON ALL TABLES IN SCHEMA public TO $role; GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO $role; \
+                 REVOKE UPDATE, DELETE ON agent_memory_cases FROM $role",
+            )
+            .await;
+        let rules = world.state.path().join("retention.toml");
+        std::fs::write(&rules, "share = 1.0\n[[rule]]\nentity = \"case\"\nolder_than = \"1d\"\n").expect("rules");
+        let ran = world.reader(&["jobs", "run", "--until-idle", "--retention", rules.to_str().expect("a path")]);
+        let problems = ran.value["problems"].to_string();
+        let grant = format!("GRANT SELECT, INSERT, UPDATE, DELETE ON agent_memory_cases TO {}", world.role);
+        assert!(problems.contains("retention: ") && problems.contains(&grant), "{:#} {}", ran.value, ran.words);
         world.end().await;
     });
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{ChangeError, FindingNews, Survey};
+use super::{ChangeError, FindingNews, NO_DIRECTION, Survey};
 use crate::change::edit::marks_superseded;
 use crate::lab::LabError;
 use crate::layout::BoundSource;
@@ -10,7 +10,7 @@ use crate::memory::Entity;
 use crate::memory::findings::{FindingTally, MemoryGroups, StandingMemories, StandingMemory, copies};
 use crate::memory::prune::NEAR;
 use crate::memory::query::Query;
-use crate::memory::vector::{dot, unit};
+use crate::memory::vector::{dot, has_direction, unit};
 use crate::store::Store;
 use crate::store::scratch::scratch;
 
@@ -39,6 +39,9 @@ impl Survey<'_> {
         }
         if self.spent {
             self.left.extend(PAIRED);
+            if self.store.embeddings().has_vectors(Entity::Memory) {
+                self.left.insert(NO_DIRECTION);
+            }
             return Ok(());
         }
         let mut standing = StandingMemories::new(scratch);
@@ -52,23 +55,28 @@ impl Survey<'_> {
         self.found("contradicting_facts", memory, contradictions);
         if self.wants(&[COPIES]) {
             let groups = standing.into_groups().map_err(LabError::from)?;
-            let copies = self.copies(&groups).await?;
+            let (copies, without_direction) = self.copies(&groups).await?;
             self.found(COPIES, memory, copies);
+            self.found(NO_DIRECTION, memory, without_direction);
         }
         Ok(())
     }
 
-    /// Compares the memories of each group by vectors, or by words. The vectors of several small groups are read at once.
-    async fn copies(&mut self, groups: &MemoryGroups) -> Result<FindingTally, ChangeError> {
-        let (mut tally, most) = (FindingTally::default(), self.most());
+    /// Compares the memories of each group by vectors, or by words; with those whose vectors cannot be compared. The vectors of
+    /// several small groups are read at once.
+    async fn copies(&mut self, groups: &MemoryGroups) -> Result<(FindingTally, FindingTally), ChangeError> {
+        let (mut tally, mut without_direction) = (FindingTally::default(), FindingTally::default());
+        let most = self.most();
         let mut stream = groups.stream().map_err(LabError::from)?;
         let mut compared = 0;
         loop {
             let some = stream.some(TOGETHER).map_err(LabError::from)?;
             if some.is_empty() || self.stopped {
-                return Ok(tally);
+                return Ok((tally, without_direction));
             }
-            let vectors = unit_vectors(self.store, &some).await?;
+            let mut undirected = Vec::new();
+            let vectors = unit_vectors(self.store, &some, &mut undirected).await?;
+            undirected.iter().for_each(|id| without_direction.add(id, most));
             for group in &some {
                 let vectors: Vec<_> = group.iter().map(|memory| vectors.get(&memory.id)).collect();
                 let near = |a: usize, b: usize| {
@@ -100,12 +108,19 @@ impl Survey<'_> {
     }
 }
 
-/// The vectors of the memories of some groups, each of length 1, by id.
-async fn unit_vectors(store: &Store, groups: &[Vec<StandingMemory>]) -> Result<HashMap<String, Vec<f32>>, ChangeError> {
+/// The vectors of the memories of some groups, each of length 1, by id. Ids of those that have no direction go to
+/// `undirected`, in order.
+async fn unit_vectors(
+    store: &Store,
+    groups: &[Vec<StandingMemory>],
+    undirected: &mut Vec<String>,
+) -> Result<HashMap<String, Vec<f32>>, ChangeError> {
     if !store.embeddings().has_vectors(Entity::Memory) {
         return Ok(HashMap::new());
     }
     let ids: Vec<String> = groups.iter().flatten().map(|memory| memory.id.clone()).collect();
     let vectors = store.embeddings().vectors(Entity::Memory, &ids).await?;
+    undirected.extend(vectors.iter().filter(|(_, vector)| !has_direction(vector)).map(|(id, _)| id.clone()));
+    undirected.sort_unstable();
     Ok(vectors.into_iter().filter_map(|(id, vector)| Some((id, unit(vector)?))).collect())
 }

@@ -1,12 +1,11 @@
 //! Cases of a bank that say the same in other words: their vectors compared with one another, bank by bank.
 
-use super::{ChangeError, FindingNews, Survey};
+use super::{ChangeError, FindingNews, NO_DIRECTION, Survey};
 use crate::lab::LabError;
 use crate::memory::Entity;
 use crate::memory::findings::{BankCase, COMPARED, CaseBanks, FindingTally};
-use crate::memory::first_of::FirstOf;
 use crate::memory::prune::NEAR;
-use crate::memory::vector::{dot, unit};
+use crate::memory::vector::{dot, has_direction, unit};
 use crate::store::Store;
 
 /// The kind of finding, and the one that names banks which are too large.
@@ -30,26 +29,24 @@ impl Survey<'_> {
             return Ok(());
         }
         if self.spent {
-            self.left.insert(NEAR_COPY);
+            self.left.extend([NEAR_COPY, NO_DIRECTION]);
             return Ok(());
         }
         let largest = if self.wanted.kind == Some(NEAR_COPY) { usize::MAX } else { COMPARED };
-        let mut copies = FirstOf::new(self.most());
+        let mut found = FoundCases { most: self.most(), ..FoundCases::default() };
         let mut stream = banks.stream().map_err(LabError::from)?;
         loop {
             let cases = stream.next(largest, TOGETHER).map_err(LabError::from)?;
             if cases.is_empty() {
                 break;
             }
-            self.compare(banks, &cases, &mut copies).await?;
+            self.compare(banks, &cases, &mut found).await?;
             if self.stopped {
                 return Ok(());
             }
         }
-        let count = copies.count();
-        let examples = banks.ids(&copies.in_order()).map_err(LabError::from)?;
-        let copies = FindingTally { count, examples, ..FindingTally::default() };
-        self.found(NEAR_COPY, Some(Entity::Case), copies);
+        self.found(NEAR_COPY, Some(Entity::Case), found.copies);
+        self.found(NO_DIRECTION, Some(Entity::Case), found.without_direction);
         Ok(())
     }
 
@@ -59,12 +56,12 @@ impl Survey<'_> {
         &mut self,
         banks: &CaseBanks,
         cases: &[BankCase],
-        copies: &mut FirstOf<BankCase>,
+        found: &mut FoundCases,
     ) -> Result<(), ChangeError> {
         for (number, part) in cases.chunks(COMPARED).enumerate() {
-            let mut compared = units(self.store, banks, part).await?;
+            let mut compared = units(self.store, banks, part, Some(found)).await?;
             for before in cases.chunks(COMPARED).take(number) {
-                let before = units(self.store, banks, before).await?;
+                let before = units(self.store, banks, before, None).await?;
                 self.mark(&mut compared, Some(&before)).await;
                 if self.stopped {
                     return Ok(());
@@ -74,7 +71,7 @@ impl Survey<'_> {
             if self.stopped {
                 return Ok(());
             }
-            compared.iter().filter(|one| one.is_copy).for_each(|one| copies.add(one.case));
+            compared.iter().filter(|one| one.is_copy).for_each(|one| found.copies.add(&one.id, found.most));
         }
         Ok(())
     }
@@ -96,13 +93,31 @@ impl Survey<'_> {
     }
 }
 
-/// Cases that have a vector, with it.
-async fn units(store: &Store, banks: &CaseBanks, cases: &[BankCase]) -> Result<Vec<ComparedCase>, ChangeError> {
+/// Cases that were found, in the order of banks and in that of time.
+#[derive(Default)]
+struct FoundCases {
+    most: usize,
+    copies: FindingTally,
+    without_direction: FindingTally,
+}
+
+/// Cases whose vectors can be compared, with them; those for which this cannot be are `found`.
+async fn units(
+    store: &Store,
+    banks: &CaseBanks,
+    cases: &[BankCase],
+    mut found: Option<&mut FoundCases>,
+) -> Result<Vec<ComparedCase>, ChangeError> {
     let ids = banks.ids(cases).map_err(LabError::from)?;
     let mut vectors = store.embeddings().vectors(Entity::Case, &ids).await?;
     let compared = |(id, case): (String, &BankCase)| {
-        let unit = vectors.remove(&id).and_then(unit)?;
-        Some(ComparedCase { case: *case, unit, is_copy: false })
+        let vector = vectors.remove(&id)?;
+        if !has_direction(&vector)
+            && let Some(found) = &mut found
+        {
+            found.without_direction.add(&id, found.most);
+        }
+        Some(ComparedCase { case: *case, unit: unit(vector)?, id, is_copy: false })
     };
     Ok(ids.into_iter().zip(cases).filter_map(compared).collect())
 }
@@ -110,6 +125,7 @@ async fn units(store: &Store, banks: &CaseBanks, cases: &[BankCase]) -> Result<V
 /// A case while it is compared.
 struct ComparedCase {
     case: BankCase,
+    id: String,
     unit: Vec<f32>,
     is_copy: bool,
 }

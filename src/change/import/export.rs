@@ -1,7 +1,7 @@
 //! Our own export: one canonical row a line, tagged with its entity.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,9 +9,8 @@ use serde_json::{Map, Value};
 
 use super::super::batch::{self, NewRow};
 use super::super::record::canonical_row;
-use super::ImportContents;
+use super::{ImportContents, check_text};
 use crate::memory::agreeing;
-use crate::memory::entity::Personal;
 use crate::memory::json::{JsonPart, is_kept_as_text};
 use crate::memory::text_check::{TextOddities, check, check_document};
 use crate::memory::{Entity, Row, ValueKind, json};
@@ -26,17 +25,22 @@ pub fn read(store: &Store, text: &str, first_line: usize) -> ImportContents {
     let mut contents = ImportContents::default();
     let mut elsewhere: BTreeMap<(&'static str, &str), usize> = BTreeMap::new();
     let mut without_vector = 0;
+    let mut unread: BTreeMap<(String, String), usize> = BTreeMap::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         contents.place = number + first_line;
         match row(&mut contents, line) {
             Err(why) => contents.is_bad(why),
-            Ok(new) => {
+            Ok((new, odd)) => {
                 if let Some(why) = left_out(store, &new) {
                     *elsewhere.entry((new.row.entity.name(), why)).or_default() += 1;
                     continue;
                 }
                 without_vector += usize::from(lacks_vector(&new));
-                contents.add(fitting(store, new));
+                let new = fitting(store, new);
+                for column in odd.into_iter().filter(|column| !comes_as_stored(store, &new, column)) {
+                    *unread.entry((new.row.entity.title(), column)).or_default() += 1;
+                }
+                contents.add(new);
             }
         }
     }
@@ -45,6 +49,11 @@ pub fn read(store: &Store, text: &str, first_line: usize) -> ImportContents {
             .into_iter()
             .map(|((entity, why), n)| agreeing(n, &format!("{{#}} {entity} {{row is|rows are}} left out: {why}"))),
     );
+    contents.notes.extend(unread.into_iter().map(|((entity, column), n)| {
+        let cannot =
+            "{value|values} cannot be read: {it is|they are} left out, or {comes|come} as far as {it|they} can";
+        agreeing(n, &format!("{{#}} {entity} `{column}` {cannot}"))
+    }));
     if without_vector > 0 {
         contents.notes.push(agreeing(
             without_vector,
@@ -68,6 +77,13 @@ pub fn entity(line: &str) -> Option<Entity> {
 fn lacks_vector(new: &NewRow) -> bool {
     let brought = new.surplus.as_ref().is_some_and(Surplus::has_vector);
     new.row.entity.column("has_vector").is_some() && new.row.get("has_vector") == &Value::Bool(true) && !brought
+}
+
+/// Whether the stored value behind a canonical column comes along as it is.
+fn comes_as_stored(store: &Store, new: &NewRow, column: &str) -> bool {
+    let Ok(source) = batch::target(store, new.row.entity) else { return false };
+    let Some((name, _)) = plain_column(source, column) else { return false };
+    new.surplus.as_ref().is_some_and(|surplus| surplus.spelled.iter().any(|(stored, _)| stored == name))
 }
 
 /// A row whose stored values an engine of another kind wrote, or that another layout read, brings those only that it can
@@ -159,6 +175,16 @@ fn vector(text: &str) -> Result<Vec<f32>, String> {
     numbers.iter().map(read).collect::<Option<_>>().ok_or_else(|| "`vector` must be a list of numbers".to_owned())
 }
 
+/// The columns of which an export says that their values could not be read.
+fn unread(problems: &str) -> BTreeSet<String> {
+    #[derive(Deserialize)]
+    struct UnreadValue {
+        column: String,
+    }
+    let values: Vec<UnreadValue> = serde_json::from_str(problems).unwrap_or_default();
+    values.into_iter().map(|value| value.column).collect()
+}
+
 /// Contents of a line.
 #[derive(Default)]
 struct LineContents<'l> {
@@ -167,6 +193,8 @@ struct LineContents<'l> {
     /// The texts of long documents by their columns.
     documents: Vec<(String, &'l str)>,
     surplus: Option<Surplus>,
+    /// Columns whose stored values could not be read when they were exported.
+    odd: BTreeSet<String>,
 }
 
 /// The contents of a line, each value read by itself: one may nest as deep as a stored value can, and the line is a level
@@ -174,15 +202,14 @@ struct LineContents<'l> {
 fn contents_of(line: &str) -> Result<LineContents<'_>, String> {
     let mut parts: BTreeMap<String, &RawValue> =
         serde_json::from_str(line).map_err(|e| format!("not a JSON object: {e}"))?;
-    // What an export says of values that could not be read.
-    parts.remove("problems");
+    let odd = parts.remove("problems").map(|part| unread(part.get())).unwrap_or_default();
     let vector = parts.remove("vector").map(|part| vector(part.get())).transpose()?;
     let surplus = match (parts.remove("stored"), vector) {
         (Some(stored), vector) => Some(surplus(stored.get(), vector)?),
         (None, Some(vector)) => Some(Surplus { vector: Some(vector), ..Surplus::default() }),
         (None, None) => None,
     };
-    let mut line = LineContents { surplus, ..LineContents::default() };
+    let mut line = LineContents { surplus, odd, ..LineContents::default() };
     for (name, part) in parts {
         let value = if is_kept_as_text(part.get()) {
             line.documents.push((name.clone(), part.get()));
@@ -200,7 +227,7 @@ fn contents_of(line: &str) -> Result<LineContents<'_>, String> {
 fn put_documents(row: &mut Row, documents: Vec<(String, &str)>, found: &mut TextOddities) -> Result<(), String> {
     for (name, text) in documents {
         let column = row.entity.column(&name).filter(|column| column.kind == ValueKind::Json);
-        if column.is_some_and(|column| column.personal != Personal::Content || check_document(text, found)) {
+        if column.is_some_and(|column| !column.holds_words() || check_document(text, found)) {
             row.set_text(&name, Value::from(JsonPart::Document(text).to_string()));
         } else {
             let value = json::exactly(text).map_err(|problem| format!("`{name}`: {problem}"))?;
@@ -211,8 +238,10 @@ fn put_documents(row: &mut Row, documents: Vec<(String, &str)>, found: &mut Text
     Ok(())
 }
 
-fn row(contents: &mut ImportContents, line: &str) -> Result<NewRow, String> {
-    let LineContents { mut object, documents, surplus } = contents_of(line)?;
+/// The row of a line, and the columns whose stored values could not be read.
+fn row(contents: &mut ImportContents, line: &str) -> Result<(NewRow, BTreeSet<String>), String> {
+    check_text(line)?;
+    let LineContents { mut object, documents, surplus, odd } = contents_of(line)?;
     let name = object.get("entity").and_then(Value::as_str).ok_or("it does not say its `entity`")?;
     let entity = Entity::parse(name).ok_or_else(|| format!("unknown entity `{name}`"))?;
     object.remove("entity");
@@ -226,5 +255,5 @@ fn row(contents: &mut ImportContents, line: &str) -> Result<NewRow, String> {
     let is_whole = entity.columns().iter().all(|column| object.contains_key(column.name));
     let surplus = surplus.or_else(|| is_whole.then(Surplus::default));
     let surplus = surplus.map(|surplus| without_secrets(surplus, &mut contents.found));
-    Ok(NewRow { surplus, ..NewRow::from(row) })
+    Ok((NewRow { surplus, ..NewRow::from(row) }, odd))
 }

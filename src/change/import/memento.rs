@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::batch::NewRow;
-use super::{ImportContents, agent_name, digest, message_hash, profile};
+use super::{ImportContents, agent_name, check_text, digest, message_hash, profile};
 use crate::memory::{Entity, json};
 
 /// User who owns a bank that names no user.
@@ -28,6 +28,7 @@ pub fn read(name: &str, text: &str, first_line: usize) -> ImportContents {
 }
 
 fn case(contents: &mut ImportContents, agent: &str, bank: &str, line: &str) -> Result<(), String> {
+    check_text(line)?;
     let value = json::exactly(line).map_err(|problem| format!("not JSON that can be kept: {problem}"))?;
     if value.get("truth_label").is_some() {
         return Err("this is a judged pair, not a case: `policy train --pairs FILE` takes those".to_owned());

@@ -57,6 +57,26 @@ const ROW: usize = 600;
 /// Further copies of one that the plan and the trail show.
 const COPIES_SHOWN: usize = 8;
 
+/// Bytes that some programs put before a text to say that it is UTF-8.
+pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A line in place of one that is not UTF-8: no JSON is like it.
+const NOT_TEXT: &str = "\0not UTF-8\0";
+
+/// Makes a text of a line's bytes. One that is not UTF-8 becomes a line that is told to be bad, as others are, where it stands.
+#[must_use]
+pub fn line_of(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| {
+        let end = if error.as_bytes().ends_with(b"\n") { "\n" } else { "" };
+        format!("{NOT_TEXT}{end}")
+    })
+}
+
+/// Checks that a line was UTF-8.
+fn check_text(line: &str) -> Result<(), String> {
+    if line == NOT_TEXT { Err("it is not UTF-8 text".to_owned()) } else { Ok(()) }
+}
+
 /// Contents of an imported file.
 #[derive(Debug, Default)]
 pub(super) struct ImportContents {

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::super::batch::NewRow;
-use super::{ImportContents, agent_name, digest, message_hash, profile};
+use super::{BYTE_ORDER_MARK, ImportContents, agent_name, check_text, digest, line_of, message_hash, profile};
 use crate::memory::{Entity, json};
 
 /// Characters of a title.
@@ -32,9 +32,13 @@ pub enum ListError {
 ///
 /// # Errors
 /// [`ListError`].
-pub fn trajectory_lines(file: impl Read, most: u64, to: &mut impl Write) -> Result<(), ListError> {
+pub fn trajectory_lines(mut file: impl Read, most: u64, to: &mut impl Write) -> Result<(), ListError> {
     let (left, mut unwritten) = (Cell::new(most), None);
-    let mut list = serde_json::Deserializer::from_reader(OneTrajectory { file, left: &left });
+    let mut start = Vec::new();
+    let length = BYTE_ORDER_MARK.len() as u64;
+    file.by_ref().take(length).read_to_end(&mut start).map_err(ListError::System)?;
+    let file = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&start).chain(file);
+    let mut list = serde_json::Deserializer::from_reader(OneTrajectory { file, left: &left, second: None });
     let lines = TrajectoryLines { most, left: &left, to, unwritten: &mut unwritten };
     let read = list.deserialize_seq(lines).and_then(|()| list.end());
     match (read, unwritten) {
@@ -45,19 +49,39 @@ pub fn trajectory_lines(file: impl Read, most: u64, to: &mut impl Write) -> Resu
     }
 }
 
-/// Bytes of a file, as many as one trajectory may have.
+/// Bytes of a file, as many as one trajectory may have. Each is given as the character of its number, whatever text they are:
+/// a trajectory that is not UTF-8 does not end the list.
 struct OneTrajectory<'c, R> {
     file: R,
     left: &'c Cell<u64>,
+    /// The second byte of a character, which is still to be given.
+    second: Option<u8>,
 }
 
 impl<R: Read> Read for OneTrajectory<'_, R> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(bytes)?;
+        // Whoever reads asks for one at a time.
+        let Some(next) = bytes.first_mut() else { return Ok(0) };
+        if let Some(second) = self.second.take() {
+            *next = second;
+            return Ok(1);
+        }
+        let read = self.file.read(std::slice::from_mut(next))?;
         let left = self.left.get().checked_sub(read as u64);
         self.left.set(left.ok_or_else(|| io::Error::from(io::ErrorKind::FileTooLarge))?);
+        if read == 1 && !next.is_ascii() {
+            self.second = Some(0x80 | *next & 0x3f);
+            *next = 0xc0 | *next >> 6;
+        }
         Ok(read)
     }
+}
+
+/// The line that characters stand for, as the reader gives them. Between the parts of a JSON text a line break is a
+/// blank, and within them there is none.
+fn line_of_characters(text: &str) -> String {
+    let bytes = text.chars().map(|c| if matches!(c, '\n' | '\r') { ' ' } else { c });
+    line_of(bytes.filter_map(|c| u8::try_from(c).ok()).collect())
 }
 
 /// Writes each trajectory as it is read.
@@ -77,8 +101,7 @@ impl<'de, W: Write> Visitor<'de> for TrajectoryLines<'_, W> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         while let Some(trajectory) = list.next_element::<Box<RawValue>>()? {
-            // Between the parts of a JSON text a line break is a blank, and within them there is none.
-            let line = trajectory.get().replace(['\n', '\r'], " ");
+            let line = line_of_characters(trajectory.get());
             if let Err(error) = writeln!(self.to, "{line}") {
                 *self.unwritten = Some(error);
                 return Err(A::Error::custom("it cannot be written"));
@@ -108,7 +131,8 @@ pub fn read(name: &str, lines: &str, first: usize) -> ImportContents {
     );
     for (position, line) in lines.lines().enumerate() {
         contents.place = position + first;
-        let read = json::exactly(line).and_then(|read| check(&read).map(|()| read));
+        let read = check_text(line).and_then(|()| json::exactly(line));
+        let read = read.and_then(|read| check(&read).map(|()| read));
         let trajectory = match &read {
             Ok(trajectory) => trajectory,
             Err(why) => {
@@ -169,11 +193,11 @@ impl Call {
 
 /// Contents of one trajectory.
 struct Trajectory<'a> {
-    json: &'a Value,
     agent: &'a str,
     user: String,
     key: String,
     reward: f64,
+    metadata: Value,
     instruction: Option<String>,
     message: String,
     calls: Vec<Call>,
@@ -192,7 +216,9 @@ fn trajectory_of(contents: &mut ImportContents, agent: &str, trajectory: &Value)
     let message = contents.text(first);
     let (calls, answered) = segments(contents, &format!("tau-{key}"), messages);
     events(contents, &format!("tau-run-{key}"), messages, (&calls, answered), reward, instruction.as_deref());
-    let read = Trajectory { json: trajectory, agent, user, key, reward, instruction, message, calls };
+    let metadata = contents.value(&json!({"source": "tau-bench", "task_id": trajectory["task_id"],
+        "trial": trajectory["trial"], "reward": reward, "user_cost": trajectory["info"]["user_cost"]}));
+    let read = Trajectory { agent, user, key, reward, metadata, instruction, message, calls };
     contents.add(read.episode());
     contents.add(read.case());
     read.user
@@ -212,8 +238,6 @@ impl Trajectory<'_> {
         let mut tools: Vec<&str> = self.calls.iter().map(|c| c.name.as_str()).collect();
         tools.sort_unstable();
         tools.dedup();
-        let metadata = json!({"source": "tau-bench", "task_id": self.json["task_id"], "trial": self.json["trial"],
-            "reward": self.reward, "user_cost": self.json["info"]["user_cost"]});
         NewRow::new(
             Entity::Episode,
             [
@@ -231,7 +255,7 @@ impl Trajectory<'_> {
                 ("tools_used", json!(tools)),
                 ("tags", json!(["tau-bench"])),
                 ("workflow_name", Value::from("tau-bench")),
-                ("metadata", metadata),
+                ("metadata", self.metadata.clone()),
                 ("canvas_ids", json!([])),
                 ("canvas_action_count", Value::from(0)),
                 ("feedback_ids", json!([])),
@@ -305,7 +329,7 @@ fn segments(contents: &mut ImportContents, episode: &str, messages: &[Value]) ->
             latest = calls.len();
         }
         for call in made {
-            let name = call["function"]["name"].as_str().unwrap_or("unknown").to_owned();
+            let name = contents.text(call["function"]["name"].as_str().unwrap_or("unknown"));
             let written = call["function"]["arguments"].as_str().unwrap_or("{}");
             let read = json::exactly(written).unwrap_or_else(|_| Value::from(written));
             let arguments = contents.value(&read);

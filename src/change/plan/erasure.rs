@@ -30,6 +30,16 @@ impl Mentions {
         Mentions::ALL.into_iter().find(|decision| decision.word() == word)
     }
 
+    /// The one after this one, and after the last the first.
+    #[must_use]
+    pub fn next(self) -> Mentions {
+        match self {
+            Mentions::Leave => Mentions::Redact,
+            Mentions::Redact => Mentions::Delete,
+            Mentions::Delete => Mentions::Leave,
+        }
+    }
+
     /// The word of the command line.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -152,6 +162,8 @@ pub struct Preview {
     pub tree: Vec<Branch>,
     /// Rows by table.
     pub counts: Counts,
+    /// Number of rows, of those that go, that mention the person or hang on such a row: they are other people's.
+    pub gone_for_mentions: usize,
     /// Other people's values that mention the person, by table and column.
     pub mentions: Vec<(String, usize)>,
     /// Mentions one by one, as many as are kept.

@@ -628,6 +628,10 @@ async fn checked(writer: &mut WriteTransaction<'_>, kept: &KeptSession, row: &Al
     let same = images.first().is_some_and(|image| {
         row.update.set.iter().all(|u| image.get(&u.column).is_some_and(|raw| digest(raw) == u.was))
     });
+    // Who may not change a row cannot lock it either.
+    if images.is_empty() && writer.remaining(&rows).await? > 0 {
+        return Err(held_back(&format!("{}: a row that is there cannot be changed", row.table.title())).into());
+    }
     if !same || images.len() != 1 {
         return Err(paused(&format!("a row of {} was changed meanwhile", row.table.title())).into());
     }

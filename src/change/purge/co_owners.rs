@@ -1,17 +1,19 @@
 //! Owners of the rows that go: whose they are beside the person, and whether somebody among them is under a legal hold.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use super::graph::{Graph, as_text, name, names_owner, within};
+use super::graph::{Graph, names_owner, within};
 use super::owners::called_after_people;
 use super::plan::PurgePlan;
 use super::taken::{TakenRows, listed, ranges};
 use crate::change::ChangeError;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::agreeing;
-use crate::store::fetched::RawRow;
+use crate::store::fetched::{FetchedValue, RawRow, as_text};
+use crate::store::relations::ForeignKey;
+use crate::store::row_list::RowList;
 use crate::store::snapshot::{Snapshot, WantedRows};
-use crate::store::stored::TableName;
+use crate::store::stored::{StoredRows, TableName};
 
 /// Says how many rows go that name another owner: what they belong to goes, or they were chosen for what they say.
 ///
@@ -25,7 +27,7 @@ pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: 
         people => people?,
     };
     for (table, taken) in graph.tables.iter().filter(|(_, taken)| !taken.is_empty() && !taken.key.is_empty()) {
-        let goes = |rule: &&BoundRule| rule.action == EraseAction::Delete && name(&rule.table) == *table;
+        let goes = |rule: &&BoundRule| rule.action == EraseAction::Delete && TableName::of(&rule.table) == *table;
         let (owners, others): (Vec<&BoundRule>, Vec<&BoundRule>) =
             graph.rules.iter().filter(goes).partition(|rule| rule.of.is_none());
         let names_one = matches!(&owners[..], [rule] if rule.inside.is_whole());
@@ -36,18 +38,9 @@ pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: 
             continue;
         }
         let rows = of_others(snapshot, (table, taken), (&owners, &called), (&plan.subject.ids, &held)).await?;
-        if rows > 0 {
-            plan.notes.push(agreeing(
-                rows,
-                &format!(
-                    "{}: {{#}} {{row that goes names|rows that go name}} another owner: {{it names|they name}} the person \
-                     too, what {{it belongs|they belong}} to goes, or {{it was|they were}} chosen",
-                    table.title()
-                ),
-            ));
-        }
+        plan.notes.extend(told_of_others(table, rows));
     }
-    Ok(())
+    carried(snapshot, plan, graph, &held).await
 }
 
 /// Says how many rows of a table go although they hang on rows that stay, of a table whose rows name people.
@@ -60,7 +53,7 @@ async fn also_of_others(
 ) -> Result<(), ChangeError> {
     let is_owned = |of: &TableKey| graph.rules.iter().any(|r| names_owner(r) && r.table == *of);
     for link in parents.iter().filter(|r| r.inside.is_whole() && r.also.is_empty() && r.when.is_none()) {
-        let Some(of) = link.of.as_ref().filter(|of| is_owned(of) && name(of) != *table) else { continue };
+        let Some(of) = link.of.as_ref().filter(|of| is_owned(of) && TableName::of(of) != *table) else { continue };
         if parents.iter().all(|other| other.of.as_ref() == Some(of)) {
             continue;
         }
@@ -75,9 +68,9 @@ async fn also_of_others(
         }
         if rows > 0 {
             let what = format!(
-                "{}: {{#}} {{row that goes hangs|rows that go hang}} on rows of {} that stay, too",
+                "{}: {{#}} {{row that goes also belongs|rows that go also belong}} to rows of {} that stay",
                 table.title(),
-                name(of).title()
+                TableName::of(of).title()
             );
             plan.effects.push(agreeing(rows, &what));
         }
@@ -95,13 +88,13 @@ async fn also_listed(
     parents: &[&BoundRule],
 ) -> Result<(), ChangeError> {
     for link in parents.iter().filter(|r| r.inside.is_whole() && r.also.is_empty() && r.when.is_none()) {
-        let (Some(of), Some(to)) = (link.of.as_ref().map(name), &link.to) else { continue };
+        let (Some(of), Some(to)) = (link.of.as_ref().map(TableName::of), &link.to) else { continue };
         let Some(key) = graph.relations.keys.get(&of).filter(|key| !key.is_empty() && !key.contains(to)) else {
             continue;
         };
         let going = graph.texts_by(link, &[], 0);
         let owners: Vec<&BoundRule> =
-            graph.rules.iter().filter(|rule| names_owner(rule) && name(&rule.table) == of).collect();
+            graph.rules.iter().filter(|rule| names_owner(rule) && TableName::of(&rule.table) == of).collect();
         let owned = owners.iter().map(|rule| &rule.column);
         let columns: Vec<String> = key.iter().chain(owned).chain([to]).cloned().collect();
         let wanted = WantedRows { table: &of, columns: &columns, when: None, subject: &[] };
@@ -137,6 +130,69 @@ async fn also_listed(
     Ok(())
 }
 
+/// Says how many rows go that nothing tells apart and the engine takes along, and how many of them name another owner.
+async fn carried(
+    snapshot: &mut Snapshot<'_>,
+    plan: &mut PurgePlan,
+    graph: &Graph,
+    held: &HashSet<String>,
+) -> Result<(), ChangeError> {
+    let leads = |key: &&ForeignKey| graph.taken(&key.to).is_some_and(|taken| !taken.is_empty());
+    let tables: BTreeSet<&TableName> = graph.relations.carrying().filter(leads).map(|key| &key.from).collect();
+    for table in tables {
+        refuse_referred(snapshot, graph, table).await?;
+        let owners: Vec<&BoundRule> =
+            graph.rules.iter().filter(|rule| names_owner(rule) && TableName::of(&rule.table) == *table).collect();
+        let called = if held.is_empty() { Vec::new() } else { called_after_people(snapshot.store, table) };
+        let columns: Vec<String> = owners.iter().map(|rule| &rule.column).chain(&called).cloned().collect();
+        let (mut rows, mut others) = (0, OtherOwners::new(&owners, &plan.subject.ids, held));
+        let look = |row: &[FetchedValue]| {
+            rows += 1;
+            others.look(row);
+        };
+        graph.each_carried(snapshot, table, &columns, look).await?;
+        let of_others = others.count(table)?;
+        if rows > 0 {
+            let what = "{#} {row that nothing tells apart goes with what it refers|rows that nothing tells apart go with what they refer} to";
+            let words =
+                format!("{}: {what}: the database takes {{it|them}}, and no count has {{it|them}}", table.title());
+            plan.effects.push(agreeing(rows, &words));
+        }
+        plan.notes.extend(told_of_others(table, of_others));
+    }
+    Ok(())
+}
+
+/// Refuses an erasure where rows refer to some that nothing tells apart and that the engine takes along: it would take or
+/// change them too, and nobody could count them.
+async fn refuse_referred(snapshot: &mut Snapshot<'_>, graph: &Graph, table: &TableName) -> Result<(), ChangeError> {
+    for key in graph.relations.foreign.iter().filter(|key| key.to == *table && key.from != *table) {
+        let mut named = RowList::new(graph.pages());
+        graph.each_carried(snapshot, table, &key.to_columns, |row| named.push(row)).await?;
+        for range in ranges(0..named.len()) {
+            let keys = named.rows(range).filter(|key| !key.contains(&FetchedValue::Null)).collect();
+            let rows = StoredRows { table: key.from.clone(), by: key.columns.clone(), keys };
+            if snapshot.number(rows).await?.is_some_and(|watch| watch.state.count > 0) {
+                return Err(ChangeError::Refused(format!(
+                    "rows of {} refer to rows of {} that would go with what they refer to, and nothing tells these apart: \
+                     give {} a primary key, or delete those rows first",
+                    key.from.title(),
+                    table.title(),
+                    table.title()
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Words for rows of a table that go and name an owner who is not the person.
+fn told_of_others(table: &TableName, rows: usize) -> Option<String> {
+    let what = "{#} {row that goes names|rows that go name} another owner: {it names|they name} the person too, what {it \
+                belongs|they belong} to goes, or {it was|they were} chosen";
+    (rows > 0).then(|| agreeing(rows, &format!("{}: {what}", table.title())))
+}
+
 /// Counts the rows of a table that go and name an owner who is not the person.
 async fn of_others(
     snapshot: &mut Snapshot<'_>,
@@ -145,31 +201,55 @@ async fn of_others(
     (subject, held): (&[String], &HashSet<String>),
 ) -> Result<usize, ChangeError> {
     let columns: Vec<String> = owners.iter().map(|rule| &rule.column).chain(called).cloned().collect();
-    let (mut rows, mut kept) = (0, None);
+    let mut others = OtherOwners::new(owners, subject, held);
     for range in ranges(0..taken.len()) {
         let keys: Vec<_> = taken.keys(range).collect();
         let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
-        snapshot
-            .each_of_keys(wanted, &taken.key, &keys, |row| {
-                let mut is_others = false;
-                for (rule, raw) in owners.iter().zip(&row) {
-                    for owner in within(raw, rule).iter().filter(|id| !id.is_empty() && !subject.contains(id)) {
-                        kept = kept.take().or_else(|| held.get(owner).cloned());
-                        is_others |= rule.owner.as_ref().is_none_or(|owner| owner.is_read);
-                    }
-                }
-                let mut called = row[owners.len()..].iter().filter_map(as_text);
-                kept = kept.take().or_else(|| called.find(|owner| held.contains(owner)));
-                rows += usize::from(is_others);
-            })
-            .await?;
+        snapshot.each_of_keys(wanted, &taken.key, &keys, |row| others.look(&row)).await?;
     }
-    if let Some(person) = kept {
-        return Err(ChangeError::Refused(format!(
-            "a row of {} would go with what it belongs to, or for what it says, and its owner {person} is under a \
-             legal hold: `unhold` them, or choose to leave what takes it along",
-            table.title()
-        )));
+    others.count(table)
+}
+
+/// Owners whom rows that go name beside the person.
+struct OtherOwners<'a> {
+    owners: &'a [&'a BoundRule],
+    subject: &'a [String],
+    held: &'a HashSet<String>,
+    rows: usize,
+    kept: Option<String>,
+}
+
+impl<'a> OtherOwners<'a> {
+    fn new(owners: &'a [&'a BoundRule], subject: &'a [String], held: &'a HashSet<String>) -> Self {
+        OtherOwners { owners, subject, held, rows: 0, kept: None }
     }
-    Ok(rows)
+
+    /// Looks at the owner columns of a row, and at those after them that are called after people.
+    fn look(&mut self, row: &[FetchedValue]) {
+        let mut is_others = false;
+        for (rule, raw) in self.owners.iter().zip(row) {
+            for owner in within(raw, rule).iter().filter(|id| !id.is_empty() && !self.subject.contains(id)) {
+                self.kept = self.kept.take().or_else(|| self.held.get(owner).cloned());
+                is_others |= rule.owner.as_ref().is_none_or(|owner| owner.is_read);
+            }
+        }
+        let mut called = row[self.owners.len()..].iter().filter_map(as_text);
+        self.kept = self.kept.take().or_else(|| called.find(|owner| self.held.contains(owner)));
+        self.rows += usize::from(is_others);
+    }
+
+    /// Returns the number of rows that name somebody else.
+    ///
+    /// # Errors
+    /// [`ChangeError::Refused`] where one of these people is under a legal hold.
+    fn count(self, table: &TableName) -> Result<usize, ChangeError> {
+        match self.kept {
+            None => Ok(self.rows),
+            Some(person) => Err(ChangeError::Refused(format!(
+                "a row of {} would go with what it belongs to, or for what it says, and its owner {person} is under a \
+                 legal hold: `unhold` them, or choose to leave what takes it along",
+                table.title()
+            ))),
+        }
+    }
 }

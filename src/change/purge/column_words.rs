@@ -19,6 +19,7 @@ pub fn about(name: &str) -> MentionText {
         names: names && !is(&["file", "agent", "table", "tool", "model", "host", "event", "component"]),
         sessions: is(&["session", "sessions", "conversation", "thread", "chat"]),
         profiles: is(&["profile", "profiles", "bank"]),
+        keys: keys_are_people(&words),
         number: false,
     }
 }
@@ -40,7 +41,12 @@ pub fn place_of(table: &TableName, column: &str, naming: &NamingColumns) -> Ment
     let (told, place) = (about(column), (table.clone(), column.to_owned()));
     let is_known = naming.people.contains(&place);
     let is_other = !is_known && naming.others.contains(&place);
-    MentionText { people: is_known || told.people && !is_other, exact: is_known || told.exact && !is_other, ..told }
+    MentionText {
+        people: is_known || told.people && !is_other,
+        exact: is_known || told.exact && !is_other,
+        keys: is_known || told.keys && !is_other,
+        ..told
+    }
 }
 
 /// Words by which a person is called, so that a place of that name holds the person's id.
@@ -53,6 +59,28 @@ const PEOPLE: &[&str] = &[
 #[must_use]
 pub fn is_of_people(name: &str) -> bool {
     words(name).iter().map(|word| bare(word)).any(|word| PEOPLE.contains(&word))
+}
+
+/// Whether the keys of an object of that name are people: it is of several, as `users`, or `by_user`.
+fn keys_are_people(words: &[String]) -> bool {
+    const MORE: &[&str] = &[
+        "author",
+        "participant",
+        "assignee",
+        "reviewer",
+        "approver",
+        "requester",
+        "reporter",
+        "sender",
+        "recipient",
+        "attendee",
+        "speaker",
+    ];
+    let is_person = |word: &str| PEOPLE.contains(&bare(word)) || MORE.contains(&bare(word));
+    let is_several = |word: &String| word == "people" || word.ends_with('s') && is_person(word);
+    let by = |two: &[String]| matches!(two, [by, word] if matches!(&**by, "by" | "per") && is_person(word));
+    let ids = words.last().is_some_and(|word| word == "ids") && words.iter().any(|word| is_person(word));
+    ids || words.iter().any(is_several) || words.windows(2).any(by)
 }
 
 /// Whether a name says that ids of one kind stand there, and nothing else: `userId` does, and `user_turn` does not.
@@ -79,14 +107,64 @@ fn bare(word: &str) -> &str {
 /// Judges what a text within a value is about: by the nearest key, and for a list of values by the column.
 #[must_use]
 pub fn leaf_place(leaf: &Leaf<'_>, column: MentionText) -> MentionText {
-    let path = if leaf.layers.is_empty() { String::new() } else { leaf.path() };
-    let key = path.rsplit('.').find(|part| !part.is_empty() && part.parse::<usize>().is_err());
+    let name = leaf_name(leaf, "");
+    let key = Some(name.as_str()).filter(|name| !name.is_empty());
     let place = match (leaf.kind, key) {
-        (LeafKind::Key, _) => MentionText::default(),
+        (LeafKind::Class, _) => MentionText::default(),
+        (LeafKind::Key, _) => {
+            let around = leaf.parent_path();
+            let around = around.rsplit('.').next().filter(|part| !part.is_empty());
+            let keys = around.map_or(column.keys, |around| about(around).keys);
+            MentionText { keys, people: keys, names: keys, exact: keys, ..MentionText::default() }
+        }
         (_, Some(key)) => about(key),
         (_, None) => column,
     };
     MentionText { number: leaf.kind == LeafKind::Number, ..place }
+}
+
+/// The name of the place of a text within a value: the nearest key, or the column.
+#[must_use]
+pub fn leaf_name(leaf: &Leaf<'_>, column: &str) -> String {
+    let path = if leaf.layers.is_empty() { String::new() } else { leaf.path() };
+    let key = path.rsplit('.').find(|part| !part.is_empty() && part.parse::<usize>().is_err());
+    key.unwrap_or(column).to_owned()
+}
+
+/// Whether a place of that name holds ids of rows; `whole` says whether an id is all that stands there.
+#[must_use]
+pub fn names_rows(name: &str, whole: bool) -> bool {
+    const IDS: &[&str] = &["id", "ids", "uid", "uids", "uuid", "uuids", "guid", "guids", "ref", "refs", "key", "keys"];
+    const ROWS: &[&str] = &[
+        "block",
+        "canvas",
+        "case",
+        "chat",
+        "chunk",
+        "conversation",
+        "document",
+        "drawer",
+        "entry",
+        "episode",
+        "event",
+        "execution",
+        "feedback",
+        "link",
+        "memorie",
+        "memory",
+        "message",
+        "node",
+        "parent",
+        "policy",
+        "reference",
+        "run",
+        "segment",
+        "session",
+        "step",
+        "thread",
+        "turn",
+    ];
+    words(name).iter().any(|word| IDS.contains(&&**word) || whole && ROWS.contains(&bare(word)))
 }
 
 /// The words of a column's name, in small letters: `userId` and `user_ids` are `user` and `id`.
@@ -253,6 +331,23 @@ mod tests {
             ("id", false),
         ] {
             assert_eq!(about(name).exact, exact, "{name}");
+        }
+    }
+
+    #[test]
+    fn keys_are_people_where_the_name_is_of_several() {
+        for (name, keys) in [
+            ("users", true),
+            ("by_user", true),
+            ("scoresPerCustomer", true),
+            ("user_ids", true),
+            ("people", true),
+            ("user", false),
+            ("user_settings", false),
+            ("addresses", false),
+            ("scores", false),
+        ] {
+            assert_eq!(about(name).keys, keys, "{name}");
         }
     }
 

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::fleet::FleetSession;
-use super::graph::as_text;
 use super::id_set::IdSet;
 use super::plan::PurgeOptions;
 use super::receipt::{BESIDE_THE_HASH, PurgeReceipt, Redecision};
@@ -30,7 +29,7 @@ use crate::ground::input_file::{self, InputError, InputFile};
 use crate::ground::private_file::{self, PrivateFile};
 use crate::lab::LabError;
 use crate::memory::packed::pages::PageStore;
-use crate::store::fetched::FetchedValue;
+use crate::store::fetched::{FetchedValue, as_text};
 use crate::store::proof::index::SideIndex;
 use crate::store::stored::TableName;
 

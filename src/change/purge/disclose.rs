@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::column_words::looks_personal;
-use super::graph::{Graph, as_text, name};
+use super::graph::Graph;
 use super::id_set::IdSet;
 use super::mention::{Mention, Mentions};
 use super::owners::known_tables;
@@ -11,15 +11,15 @@ use super::plan::PurgePlan;
 use super::scan_findings::{PlaceTally, ScanFindings};
 use super::subject::OTHERS_TOO;
 use super::taken::ranges;
+use super::unowned;
 use crate::change::ChangeError;
-use crate::layout::erase::{EraseAction, TableKey};
+use crate::layout::erase::TableKey;
 use crate::memory::Entity;
 use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::encode::{plain_column, table_of};
-use crate::store::fetched::RawRow;
+use crate::store::fetched::{RawRow, as_text};
 use crate::store::relations::TableTrigger;
-use crate::store::row_number::is_numbered;
 use crate::store::snapshot::Snapshot;
 use crate::store::stored::TableName;
 
@@ -51,7 +51,7 @@ pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey],
         effects.push(format!("{} gets one nameless account, for pseudonyms to refer to", account.table.title()));
     }
     for table in follows.iter().filter(|_| !plan.is_empty()) {
-        effects.push(format!("{} is kept in step by triggers: its rows are not counted", name(table).title()));
+        effects.push(format!("{} is kept in step by triggers: its rows are not counted", TableName::of(table).title()));
     }
     effects.extend(triggered(plan, follows, triggers));
     if !plan.redacts.is_empty() {
@@ -67,7 +67,8 @@ fn triggered(plan: &PurgePlan, follows: &[TableKey], triggers: &[TableTrigger]) 
     let owned = plan.owned.iter().map(|owned| &owned.rows.table);
     let goes: BTreeSet<&TableName> = plan.deletes.iter().map(|rows| &rows.table).chain(owned).collect();
     let changes: BTreeSet<&TableName> = plan.updates.iter().map(|row| &row.table).collect();
-    let is_known = |trigger: &TableTrigger| follows.iter().any(|table| trigger.text.contains(&*name(table).name));
+    let is_known =
+        |trigger: &TableTrigger| follows.iter().any(|table| trigger.text.contains(&*TableName::of(table).name));
     let runs = |trigger: &&TableTrigger| {
         (trigger.on_delete && goes.contains(&trigger.table) || trigger.on_update && changes.contains(&trigger.table))
             && !is_known(trigger)
@@ -109,15 +110,6 @@ pub async fn chains(store: &Store, plan: &mut PurgePlan, graph: &Graph) -> Resul
         }
     }
     Ok(())
-}
-
-/// Words for rows that the database takes along and nothing tells apart.
-pub fn carried(plan: &mut PurgePlan, graph: &Graph) {
-    for (table, rows) in graph.carried().into_iter().filter(|(_, rows)| *rows > 0) {
-        let what = "{#} {row that nothing tells apart goes with what it refers|rows that nothing tells apart go with what they refer} to";
-        let words = format!("{}: {what}: the database takes {{it|them}}, and no count has {{it|them}}", table.title());
-        plan.effects.push(agreeing(rows, &words));
-    }
 }
 
 /// Words for an id that several people of the database have, such as people of two tenants: they are erased as one.
@@ -240,7 +232,7 @@ pub async fn disclosures(
     for view in &graph.relations.copies {
         plan.particular.push(format!("the materialised view {} keeps copies until it is refreshed", view.title()));
     }
-    ownerless(snapshot, plan, graph).await
+    unowned::disclose(snapshot, plan, graph).await
 }
 
 /// Words for the mentions that stay, and why. Gives the tables outside the layout that have some.
@@ -295,47 +287,4 @@ fn personal_columns(snapshot: &Snapshot<'_>, table: &TableName) -> Vec<String> {
 /// Whether a table may hold what is a person's: the layout speaks of it, or its columns look so.
 pub fn may_be_personal(snapshot: &Snapshot<'_>, table: &TableName) -> bool {
     known_tables(snapshot.store).contains(table) || !personal_columns(snapshot, table).is_empty()
-}
-
-/// Notes rows of which nobody can tell whose they are. They lower the word only where the layout says that they may be anybody's.
-async fn ownerless(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: &Graph) -> Result<(), ChangeError> {
-    let tables: BTreeSet<_> = snapshot.store.recognised().sources.iter().map(|s| name(&s.table)).collect();
-    for table in tables {
-        let Some(words) = unowned(snapshot, graph, &table).await? else { continue };
-        let is_anybodys = snapshot.store.recognised().erasure.unowned.iter().any(|key| name(key) == table);
-        if is_anybodys { plan.particular.push(words) } else { plan.notes.push(words) }
-    }
-    Ok(())
-}
-
-/// Words for the rows of a table whose owner columns are all empty, and those of the rows that they go with; none where there
-/// are no such rows.
-///
-/// # Errors
-/// The engine's refusal.
-pub async fn unowned(
-    snapshot: &mut Snapshot<'_>,
-    graph: &Graph,
-    table: &TableName,
-) -> Result<Option<String>, ChangeError> {
-    let of_table = || graph.rules.iter().filter(|rule| name(&rule.table) == *table);
-    let deletes = || of_table().filter(|rule| rule.action == EraseAction::Delete && rule.inside.is_whole());
-    // A row that goes with others of its table belongs to whom they belong.
-    let (with_others, owners): (Vec<_>, Vec<_>) = deletes().partition(|rule| rule.of.as_ref() == Some(&rule.table));
-    let mut columns: Vec<&str> = owners.iter().map(|rule| &*rule.column).collect();
-    columns.sort_unstable();
-    columns.dedup();
-    if columns.is_empty() || of_table().any(|rule| !rule.inside.is_whole()) {
-        return Ok(None);
-    }
-    let key = graph.relations.keys.get(table).filter(|key| !is_numbered(key)).and_then(|key| key.first());
-    let key = key.map(String::as_str);
-    let others: Vec<(&str, &str)> =
-        with_others.iter().filter_map(|rule| Some((&*rule.column, rule.to.as_deref().or(key)?))).collect();
-    let rows = snapshot.count_unowned(table, &columns, &others).await?;
-    let what = format!(
-        "{{#}} {{row of|rows of}} {} {{names no|name no}} owner: the owner of {{it|them}} is unknown",
-        table.title()
-    );
-    Ok((rows > 0).then(|| agreeing(rows, &what)))
 }

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::graph::{Graph, by_path_rows, name, naming, stands_at};
+use super::graph::{Graph, by_path_rows, naming};
 use super::matcher::Matcher;
 use super::rarity;
 use super::row_ids::RowIds;
@@ -25,6 +25,7 @@ use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::row_list::{RowList, row_digest};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
+use crate::store::within::stands_at;
 
 /// Bytes from which a new value is long.
 const LONG: usize = 4 << 10;
@@ -327,7 +328,7 @@ async fn by_path(
     subject: &[String],
     updates: &mut KeptRows,
 ) -> Result<(), ChangeError> {
-    let table = name(&rule.table);
+    let table = TableName::of(&rule.table);
     let texts = graph.texts_by(rule, subject, 0);
     // A usual word in somebody else's text is no sign of the person.
     let is_word = |id: &String| rarity::by_looks("id", id).is_some();
@@ -369,7 +370,7 @@ async fn one<'g>(
     subject: &[String],
     updates: &mut KeptRows,
 ) -> Result<(), ChangeError> {
-    let table = name(&rule.table);
+    let table = TableName::of(&rule.table);
     let key = graph.relations.keys.get(&table).cloned().unwrap_or_default();
     let mut read = key.clone();
     read.extend(rule.columns.iter().cloned());
@@ -438,7 +439,7 @@ pub fn empties_content(rule: &BoundRule) -> bool {
 #[must_use]
 pub fn is_required(snapshot: &Snapshot<'_>, table: &TableName, column: &str) -> bool {
     let never = &snapshot.store.recognised().erasure.never_empty;
-    if never.iter().any(|(of, kept)| name(of) == *table && kept == column) {
+    if never.iter().any(|(of, kept)| TableName::of(of) == *table && kept == column) {
         return true;
     }
     let found = snapshot.store.catalog().exactly(&table.schema, &table.name);
@@ -479,7 +480,7 @@ struct GoingChain<'g> {
 
 impl<'g> GoingChain<'g> {
     fn of(graph: &'g Graph, rule: &BoundRule) -> Option<Self> {
-        let table = name(&rule.table);
+        let table = TableName::of(&rule.table);
         let taken = graph.taken(&table)?;
         let (own, above) = (taken.place(rule.to.as_ref().or(taken.key.first())?)?, taken.place(&rule.column)?);
         let mut chain = GoingChain { graph, table, taken, own, above, numbers: HashMap::new(), ends: HashMap::new() };
@@ -536,7 +537,7 @@ async fn parents<'r>(
         found.extend(chain.end(start).map(|end| (spelled(start), end)));
     }
     let ends: Vec<FetchedValue> = found.values().filter(|raw| !matches!(raw, FetchedValue::Null)).cloned().collect();
-    let (table, columns) = (name(&rule.table), [chain.taken.columns[chain.own].clone()]);
+    let (table, columns) = (TableName::of(&rule.table), [chain.taken.columns[chain.own].clone()]);
     let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
     let row = |mut row: RawRow| row.pop().and_then(|value| Some((chain.digest(&value)?, value)));
     let there: HashMap<[u64; 2], FetchedValue> =

@@ -1,7 +1,7 @@
 //! Everything that is kept about a person, for the person: a line of JSON a row, by table, and a manifest with hashes.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -9,13 +9,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::disclose;
 use super::graph::Graph;
-use super::scrub::readable;
 use super::subject;
 use crate::change::plan::{canonical, digest_of};
 use crate::change::{ChangeError, now};
 use crate::ground::private_file::{self, PrivateFile};
 use crate::layout::Engine;
 use crate::store::Store;
+use crate::store::container::readable;
 use crate::store::fetched::FetchedValue;
 use crate::store::row_number::is_row_number;
 use crate::store::shape::TableShape;
@@ -78,15 +78,13 @@ pub async fn bundle(
             let bytes: usize = images.iter().map(Image::size).sum();
             stride = if bytes * 2 > TOGETHER { FEWEST } else { MOST.min(stride * 2) };
             for image in images {
-                let mut row = row_json(&image, numbers.as_deref());
+                let mut row = row_json(image, numbers.as_deref());
                 if out.is_none() {
                     row.insert("table".to_owned(), Value::from(table.title()));
                 }
-                let line = format!("{}\n", Value::Object(row));
-                hasher.update(line.as_bytes());
                 let written = match (&mut out, &mut sink) {
-                    (Some(file), _) => file.write_all(line.as_bytes()),
-                    (None, Sink::Stream(stream)) => stream.write_all(line.as_bytes()),
+                    (Some(file), _) => put(&Value::Object(row), &mut hasher, file),
+                    (None, Sink::Stream(stream)) => put(&Value::Object(row), &mut hasher, *stream),
                     (None, Sink::Folder(_)) => Ok(()),
                 };
                 written.map_err(|e| failed(&e))?;
@@ -139,7 +137,7 @@ fn left_out(snapshot: &Snapshot<'_>, graph: &Graph) -> Vec<Value> {
     unread.chain(strange).collect()
 }
 
-fn failed(error: &std::io::Error) -> ChangeError {
+fn failed(error: &io::Error) -> ChangeError {
     ChangeError::Failed(format!("the bundle could not be written: {error}"))
 }
 
@@ -155,27 +153,49 @@ fn create(folder: &Path) -> Result<(), ChangeError> {
     private_file::folder(folder).map_err(|e| failed(&e))
 }
 
+/// Writes a row as a line, and into the hash of its file.
+fn put(row: &Value, hasher: &mut Sha256, out: &mut dyn Write) -> io::Result<()> {
+    let mut line = HashedLine(out, hasher);
+    serde_json::to_writer(&mut line, row)?;
+    line.write_all(b"\n")
+}
+
+/// A line on its way to a file: its text is nowhere whole, since a value may be long.
+struct HashedLine<'a>(&'a mut dyn Write, &'a mut Sha256);
+
+impl Write for HashedLine<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.0.write(bytes)?;
+        self.1.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// A stored row with its own columns. Numbers and truth values that were read as text are those of the `shape`. Bytes that are no text are hexadecimal digits, with the text that is packed in them.
-fn row_json(image: &Image, shape: Option<&TableShape>) -> Map<String, Value> {
+fn row_json(image: Image, shape: Option<&TableShape>) -> Map<String, Value> {
     let number = |name: &str, text: &str| {
         shape?.column(name).filter(|column| column.counts())?;
         serde_json::from_str::<Value>(text)
             .ok()
             .filter(|value| serde_json::to_string(value).is_ok_and(|again| again == text))
     };
-    let value = |name: &str, raw: &FetchedValue| match raw {
+    let value = |name: &str, raw: FetchedValue| match raw {
         FetchedValue::Null => Value::Null,
-        FetchedValue::Integer(i) => Value::from(*i),
-        FetchedValue::Real(x) => Value::from(*x),
+        FetchedValue::Integer(i) => Value::from(i),
+        FetchedValue::Real(x) => Value::from(x),
         // PostgreSQL's bytes.
         FetchedValue::Text(text) => match text.strip_prefix("\\x").and_then(|digits| hex::decode(digits).ok()) {
             Some(bytes) => of_bytes(bytes),
-            None => number(name, text).unwrap_or_else(|| Value::from(text.clone())),
+            None => number(name, &text).unwrap_or(Value::String(text)),
         },
-        FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes) => of_bytes(bytes.clone()),
+        FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes) => of_bytes(bytes),
     };
-    let columns = image.0.iter().filter(|(name, _)| !is_row_number(name));
-    columns.map(|(name, raw)| (name.to_string(), value(name, raw))).collect()
+    let columns = image.0.into_iter().filter(|(name, _)| !is_row_number(name));
+    columns.map(|(name, raw)| (name.to_string(), value(&name, raw))).collect()
 }
 
 fn of_bytes(bytes: Vec<u8>) -> Value {

@@ -21,14 +21,14 @@ use super::mention::{Mentions, Met};
 use super::plan::{PurgeOptions, PurgePlan};
 use super::planning::{self, LookedFor, NamedInTexts};
 use super::receipt::{PurgeReceipt, PurgeRecheck, RecheckFound};
-use super::run::{begun, check_held, ready, run};
+use super::run::{begun, check_held, ready_for, resume_first, run, unfinished};
 use super::search::KeptSearch;
 use super::subject::{self, PersonHandle};
 use super::verdict::PurgeStatus;
 use super::{Sink, bundle, traces};
 use crate::change::plan::Counts;
 use crate::change::suppress::hmac;
-use crate::change::{ChangeError, anchor, not_yet};
+use crate::change::{ChangeError, anchor, not_yet_for, obstacle};
 use crate::memory::agreeing;
 use crate::store::proof::bytes::UncheckedBytes;
 use crate::store::{OpenError, OpenOptions, Store, StoreError, Target};
@@ -164,13 +164,15 @@ impl FleetEntry {
 const NOT_FOUND: &str = "not found";
 /// The status of a database that could not be opened.
 const UNREACHABLE: &str = "unreachable";
+/// The status of a database in which nothing can be erased as it is.
+const REFUSED: &str = "refused";
 /// Says why nothing begins in a database when a purge is resumed.
 const UNDECIDED: &str = "the person is there, nothing was begun there, and the choices of the purge are not kept here: \
                          repeat them with --resume";
 
 fn status_of(error: &ChangeError) -> &'static str {
     match error {
-        ChangeError::Refused(_) | ChangeError::Usage(_) | ChangeError::Store(StoreError::Denied { .. }) => "refused",
+        ChangeError::Refused(_) | ChangeError::Usage(_) | ChangeError::Store(StoreError::Denied { .. }) => REFUSED,
         ChangeError::Conflict { .. } | ChangeError::Paused(_) => "conflict",
         _ => "failed",
     }
@@ -191,8 +193,8 @@ pub struct FoundPlan {
     met: Met,
     /// Nothing goes, and nothing changes.
     is_empty: bool,
-    /// Says why it cannot be applied yet; `None` where it can.
-    pub not_yet: Option<String>,
+    /// Reason why it cannot be applied; `None` where it can.
+    pub obstacle: Option<String>,
 }
 
 impl FoundPlan {
@@ -204,7 +206,7 @@ impl FoundPlan {
             also: Vec::new(),
             met: plan.met.clone(),
             is_empty: plan.is_empty() && plan.redacts.is_empty(),
-            not_yet: None,
+            obstacle: plan.is_unowned.then(|| planning::UNOWNED.to_owned()),
             printed: print(plan).map_err(|error| ChangeError::Failed(error.to_string()))?,
         })
     }
@@ -401,9 +403,10 @@ impl FleetPlanner<'_> {
     ) -> Result<FleetPlan, ChangeError> {
         Ok(match looked? {
             LookedFor::Found(mut plan) => {
-                let not_yet = not_yet(ready(store).await)?;
-                plan.notes.extend(not_yet.clone());
-                let plan = FoundPlan { not_yet, ..FoundPlan::of(*plan, self.print)? };
+                let obstacle = obstacle(ready_for(store, &plan).await)?;
+                plan.notes.extend(obstacle.as_deref().map(not_yet_for));
+                let plan = FoundPlan::of(*plan, self.print)?;
+                let plan = FoundPlan { obstacle: obstacle.or(plan.obstacle), ..plan };
                 FleetPlan::Found { plan: Box::new(plan), by: given.to_owned() }
             }
             LookedFor::Unknown { named, .. } => match planning::erased_as(store, given).await? {
@@ -463,10 +466,18 @@ fn of_begun(decisions: &NewDecisions, plans: &[FleetPlan]) -> NewDecisions {
 }
 
 /// Refuses a person who is under a legal hold in any of the databases: a hold in one holds everywhere, so that nothing is
-/// half erased.
-async fn check_holds(fleet: &Fleet, plans: &[FleetPlan], known: &BTreeSet<String>) -> Result<(), ChangeError> {
+/// half erased. Where the erasure `begins`, it is refused too while one of them takes none, as far as that shows without
+/// writing.
+async fn check_all(
+    fleet: &Fleet,
+    plans: &[FleetPlan],
+    known: &BTreeSet<String>,
+    begins: Option<&Desk<'_>>,
+) -> Result<(), ChangeError> {
+    let mut obstacles = Vec::new();
     for (member, planned) in fleet.members.iter().zip(plans) {
-        if let FleetPlan::Failed(..) = planned {
+        if let FleetPlan::Failed(status, words) = planned {
+            obstacles.extend((*status == REFUSED).then(|| format!("{}: {words}", member.label)));
             continue;
         }
         // One that cannot be opened any more is not erased from either.
@@ -477,17 +488,38 @@ async fn check_holds(fleet: &Fleet, plans: &[FleetPlan], known: &BTreeSet<String
         let known = known.iter().map(String::as_str).filter(|handle| !is_absent || reaches(handle));
         check_held(&store, own.chain(known))
             .await
-            .map_err(|error| ChangeError::Refused(format!("{}: {error}; nothing was erased anywhere", member.label)))?;
+            .map_err(|error| ChangeError::Refused(format!("{}: {error}; {UNTOUCHED}", member.label)))?;
+        if let Some(desk) = begins {
+            let why = obstacle_of(&store, planned, desk).await?;
+            obstacles.extend(why.map(|why| format!("{}: {why}", member.label)));
+        }
     }
-    Ok(())
+    if begins.is_none() || obstacles.is_empty() {
+        return Ok(());
+    }
+    Err(ChangeError::Refused(format!("{}; {UNTOUCHED}", obstacles.join("; "))))
+}
+
+/// Ends the words of a refusal that is about all databases.
+const UNTOUCHED: &str = "nothing was erased anywhere";
+
+/// Explains why no erasure begins in a database; `None` where one can.
+async fn obstacle_of(store: &Store, planned: &FleetPlan, desk: &Desk<'_>) -> Result<Option<String>, ChangeError> {
+    let by = match planned {
+        FleetPlan::Found { plan, .. } if plan.obstacle.is_some() => return Ok(plan.obstacle.clone()),
+        FleetPlan::Found { by, .. } | FleetPlan::Begun(by) => by,
+        FleetPlan::Absent(_) | FleetPlan::Failed(..) => return Ok(None),
+    };
+    Ok(unfinished(store, by, desk).await?.map(|_| resume_first(by)))
 }
 
 /// Erases in one database after the other. To resume is to finish in each of them: what was begun there as it was asked
 /// for, and elsewhere by the same choices.
 ///
 /// # Errors
-/// As [`plan_fleet`]; [`ChangeError::Refused`] for a person under a legal hold; [`ChangeError::Usage`] for resuming what
-/// was not begun; [`ChangeError::Failed`] when the receipt cannot be kept.
+/// As [`plan_fleet`]; [`ChangeError::Refused`] for a person under a legal hold, or, where nothing is resumed, while one of the
+/// databases takes no erasure; [`ChangeError::Usage`] for resuming what was not begun; [`ChangeError::Failed`] when the receipt
+/// cannot be kept.
 pub async fn erase_fleet(
     fleet: &Fleet,
     erasure: &FleetErasure<'_>,
@@ -526,7 +558,7 @@ pub async fn erase_fleet(
             erasure.given
         )));
     }
-    check_holds(fleet, &plans, &session.handles).await?;
+    check_all(fleet, &plans, &session.handles, resume.is_none().then_some(desk)).await?;
     if has_choices {
         desk.keep_fleet(&erasure.name, &session)?;
     }
@@ -600,7 +632,7 @@ impl FleetRun<'_> {
             (FleetPlan::Found { plan, by }, Ok(store)) => match self.ended(place, Some(&store)).await {
                 Some(receipt) if plan.is_empty => member.ended(receipt),
                 _ if self.has_choices => self.run(member, &store, by, &of_one(&self.session.options, plan), None).await,
-                _ => member.failed("refused", self.nameless(UNDECIDED)),
+                _ => member.failed(REFUSED, self.nameless(UNDECIDED)),
             },
             (FleetPlan::Absent(named), Ok(store)) => match self.ended(place, Some(&store)).await {
                 Some(receipt) => member.ended(receipt),

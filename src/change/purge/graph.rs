@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
-use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::column_words::{NamingColumns, is_of_people};
@@ -15,19 +14,20 @@ use crate::lab::LabError;
 use crate::layout::Inside;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::Entity;
-use crate::memory::json;
+use crate::memory::packed::digest_set::DigestSet;
 use crate::memory::packed::pages::PageStore;
 use crate::memory::sieve::WordSieve;
 use crate::store::Store;
-use crate::store::container::{self, Layer, Leaf, LeafKind, Limits};
+use crate::store::container;
 use crate::store::encode::{LocatedRow, key_columns, plain_column, table_of};
-use crate::store::fetched::{FetchedValue, RawRow};
+use crate::store::fetched::{FetchedValue, RawRow, as_text};
 use crate::store::relations::{ForeignKey, OnDelete, Relations};
-use crate::store::row_list::RowList;
+use crate::store::row_list::{RowList, row_digest};
 use crate::store::row_number::is_numbered;
 use crate::store::shape::Comparison;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
+use crate::store::within::{is_path_alone, texts_of};
 
 /// All rows that go, by table.
 #[derive(Debug)]
@@ -42,8 +42,6 @@ pub struct Graph {
     ids: BTreeMap<TableName, BTreeSet<String>>,
     /// Rows that nothing tells apart and whose column names the person.
     pub(super) owned: BTreeMap<TableName, OwnedRows>,
-    /// Other rows that nothing tells apart and the engine takes along, by table and the column that names what goes.
-    carried: BTreeMap<(TableName, String), usize>,
     /// Places at which the person owns rows, and other people's ids may be too: separators of parts, and tables.
     pub owning: BTreeSet<String>,
     /// Room for the rows.
@@ -66,12 +64,6 @@ pub fn hash_set(hash: &mut Sha256, title: &str, sums: [u64; 2], len: usize) {
     hash.update((title.len() as u64).to_le_bytes());
     hash.update(title);
     sums.into_iter().chain([len as u64]).for_each(|number| hash.update(number.to_le_bytes()));
-}
-
-/// A table's name as the store has it.
-#[must_use]
-pub fn name(key: &TableKey) -> TableName {
-    TableName::new(key.0.clone(), key.1.clone())
 }
 
 impl Graph {
@@ -97,7 +89,6 @@ impl Graph {
             relations,
             ids,
             owned: BTreeMap::new(),
-            carried: BTreeMap::new(),
             owning: BTreeSet::new(),
             pages: room(),
             most: usize::MAX,
@@ -198,7 +189,7 @@ impl Graph {
     /// An empty list for a table's rows.
     pub fn table(&mut self, table: &TableName) -> &mut TakenRows {
         let key = self.relations.keys.get(table).cloned().unwrap_or_default();
-        let (rules, ids) = (&self.rules, self.ids.get(table));
+        let (rules, ids, relations) = (&self.rules, self.ids.get(table), &self.relations);
         self.tables.entry(table.clone()).or_insert_with(|| {
             let mut columns = key.clone();
             let mut also = |column: &String| {
@@ -208,13 +199,20 @@ impl Graph {
             };
             ids.into_iter().flatten().for_each(&mut also);
             for rule in rules {
-                if rule.of.as_ref().map(name).as_ref() == Some(table) {
+                if rule.of.as_ref().map(TableName::of).as_ref() == Some(table) {
                     rule.to.iter().chain(rule.also.iter().map(|(_, to)| to)).for_each(&mut also);
                 }
-                if name(&rule.table) == *table && (rule.action == EraseAction::Reparent || rule.recompute.is_some()) {
+                if TableName::of(&rule.table) == *table
+                    && (rule.action == EraseAction::Reparent || rule.recompute.is_some())
+                {
                     also(&rule.column);
                 }
             }
+            relations
+                .carrying()
+                .filter(|carrying| carrying.to == *table)
+                .flat_map(|key| &key.to_columns)
+                .for_each(also);
             TakenRows::new(key, columns, &self.pages)
         })
     }
@@ -228,14 +226,14 @@ impl Graph {
 
     /// Number of rows that go of the table that a rule leads from.
     fn leading(&self, rule: &BoundRule) -> usize {
-        rule.of.as_ref().and_then(|of| self.taken(&name(of))).map_or(0, TakenRows::len)
+        rule.of.as_ref().and_then(|of| self.taken(&TableName::of(of))).map_or(0, TakenRows::len)
     }
 
     /// Returns the keys, of one or more values, by which a rule's columns name the person, or one of some rows that go.
     #[must_use]
     pub fn named_by(&self, rule: &BoundRule, subject: &[String], rows: Range<usize>) -> Vec<Vec<FetchedValue>> {
         let Some(of) = &rule.of else { return subject.iter().map(|id| vec![FetchedValue::Text(id.clone())]).collect() };
-        let Some(taken) = self.tables.get(&name(of)) else { return Vec::new() };
+        let Some(taken) = self.tables.get(&TableName::of(of)) else { return Vec::new() };
         let Some(to) = rule.to.as_ref().or(taken.key.first()) else { return Vec::new() };
         if rule.also.is_empty() {
             return taken.values(to, rows).map(|value| vec![value]).collect();
@@ -250,8 +248,8 @@ impl Graph {
 
     /// The way in which each column of a rule is compared with what it names.
     pub(super) fn compared(&self, rule: &BoundRule) -> Vec<Option<Comparison>> {
-        let table = name(&rule.table);
-        let Some(of) = rule.of.as_ref().map(name) else {
+        let table = TableName::of(&rule.table);
+        let Some(of) = rule.of.as_ref().map(TableName::of) else {
             return vec![self.relations.comparison_of_owner(&table, &rule.column)];
         };
         let Some(to) = rule.to.as_ref().or_else(|| self.relations.keys.get(&of)?.first()) else { return Vec::new() };
@@ -278,7 +276,6 @@ impl Graph {
         let follows = |rule: &&BoundRule| rule.action == EraseAction::Delete && rule.owner.is_none();
         let rules: Vec<BoundRule> = self.rules.iter().filter(follows).cloned().collect();
         let mut done: HashMap<usize, usize> = HashMap::new();
-        self.carried.clear();
         self.owned.clear();
         loop {
             let mut grown = false;
@@ -302,8 +299,8 @@ impl Graph {
     /// As [`Graph::close`].
     pub async fn take_late(&mut self, snapshot: &mut Snapshot<'_>, gone: &[GoingRows]) -> Result<Graph, ChangeError> {
         let (rules, relations, ids) = (self.rules.clone(), self.relations.clone(), self.ids.clone());
-        let (tables, owned, carried, owning) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        let mut led = Graph { tables, rules, relations, ids, owned, carried, owning, pages: room(), most: self.most };
+        let (tables, owned, owning) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        let mut led = Graph { tables, rules, relations, ids, owned, owning, pages: room(), most: self.most };
         for rows in gone.iter().filter(|rows| !is_numbered(&rows.by)) {
             let taken = led.table(&rows.table);
             let (same, columns) = (taken.key == rows.by, taken.columns.len());
@@ -331,7 +328,7 @@ impl Graph {
         let mut others = Vec::new();
         let mut owning = std::mem::take(&mut self.owning);
         for rule in &parts {
-            let (table, texts) = (name(&rule.table), self.texts_by(rule, subject, 0));
+            let (table, texts) = (TableName::of(&rule.table), self.texts_by(rule, subject, 0));
             if texts.is_empty() || self.is_passed_over(rule)? {
                 continue;
             }
@@ -365,7 +362,7 @@ impl Graph {
             if rule.inside.by.as_ref().is_some_and(|by| owning.contains(by)) {
                 continue;
             }
-            let table = name(&rule.table);
+            let table = TableName::of(&rule.table);
             if !elsewhere.is_empty() && owns_by(snapshot, &whole, subject).await? {
                 owning.insert(table.title());
             }
@@ -387,9 +384,14 @@ impl Graph {
         Ok(self.pages.check().map_err(LabError::from)?)
     }
 
+    /// Number of rows that go, but for those that nothing tells apart.
+    pub(super) fn going(&self) -> usize {
+        self.tables.values().map(TakenRows::len).sum()
+    }
+
     /// Whether more rows go than are looked for.
     pub(super) fn is_full(&self) -> bool {
-        self.tables.values().map(TakenRows::len).sum::<usize>() > self.most
+        self.going() > self.most
     }
 
     /// Takes the rows that a rule finds from rows that go, from number `from` on. Whether any came.
@@ -400,7 +402,7 @@ impl Graph {
         subject: &[String],
         from: usize,
     ) -> Result<bool, ChangeError> {
-        let table = name(&rule.table);
+        let table = TableName::of(&rule.table);
         let before = self.table(&table).len();
         if !rule.inside.is_whole() {
             let texts = self.texts_by(rule, subject, from);
@@ -419,7 +421,9 @@ impl Graph {
             }
             let compared = self.compared(rule);
             if self.is_passed_over(rule)? {
-                self.pass_over(snapshot, rule, &keys, subject).await?;
+                if self.owner_of(&table) == Some(rule) {
+                    self.take_owned(snapshot, rule, &keys).await?;
+                }
                 continue;
             }
             let columns = self.table(&table).columns.clone();
@@ -429,37 +433,24 @@ impl Graph {
         Ok(self.table(&table).len() > before)
     }
 
-    /// Counts rows that a rule finds and that nothing tells apart: those whose column names the person are counted by the rule
-    /// that says so alone.
-    async fn pass_over(
+    /// Takes the rows that nothing tells apart and whose column names the person, by that column.
+    async fn take_owned(
         &mut self,
         snapshot: &mut Snapshot<'_>,
         rule: &BoundRule,
         keys: &[Vec<FetchedValue>],
-        subject: &[String],
     ) -> Result<(), ChangeError> {
-        let (table, compared) = (name(&rule.table), self.compared(rule));
-        let owner = self.owner_of(&table).cloned();
-        let is_owner = owner.as_ref() == Some(rule);
-        let columns = owner.as_ref().map_or_else(|| rule.naming_columns(), |owner| vec![owner.column.clone()]);
+        let (table, by) = (TableName::of(&rule.table), vec![rule.column.clone()]);
         let (mut count, mut named): (usize, Vec<RawRow>) = (0, Vec::new());
         let take = |row: RawRow| {
-            let id = row.first().filter(|_| owner.is_some() && !is_owner).and_then(as_text);
-            if id.is_some_and(|id| subject.contains(&id)) {
-                return;
-            }
             count += 1;
-            if is_owner && !named.contains(&row) {
+            if !named.contains(&row) {
                 named.push(row);
             }
         };
-        naming(snapshot, (rule, &compared), &columns, keys, subject, take).await?;
-        if is_owner {
-            let rows = StoredRows { table: table.clone(), by: columns, keys: named };
-            self.owned.insert(table, OwnedRows { rows, count });
-        } else {
-            *self.carried.entry((table, rule.column.clone())).or_default() += count;
-        }
+        naming(snapshot, (rule, &[]), &by, keys, &[], take).await?;
+        let rows = StoredRows { table: table.clone(), by, keys: named };
+        self.owned.insert(table, OwnedRows { rows, count });
         Ok(())
     }
 
@@ -469,27 +460,67 @@ impl Graph {
         if self.relations.foreign.iter().any(|reference| reference.to == *table) {
             return None;
         }
-        let of_table = |rule: &&BoundRule| names_owner(rule) && name(&rule.table) == *table;
+        let of_table = |rule: &&BoundRule| names_owner(rule) && TableName::of(&rule.table) == *table;
         let mut owners = self.rules.iter().filter(of_table);
         let (first, second) = (owners.next()?, owners.next());
         let alone = first.owner.is_none() && first.inside.is_whole() && first.when.is_none();
         (second.is_none() && alone && self.compared(first).iter().all(Option::is_none)).then_some(first)
     }
 
-    /// Tables whose rows nothing tells apart and the engine takes along, with how many: one may be named by several columns.
-    #[must_use]
-    pub fn carried(&self) -> BTreeMap<&TableName, usize> {
-        let mut most: BTreeMap<&TableName, usize> = BTreeMap::new();
-        for ((table, _), rows) in &self.carried {
-            let of_table = most.entry(table).or_default();
-            *of_table = (*of_table).max(*rows);
+    /// Hands on some columns of the rows of a table that nothing tells apart and that the engine takes along, each row once;
+    /// those that go for their owner come first, and are none of them.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn each_carried(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        table: &TableName,
+        columns: &[String],
+        mut take: impl FnMut(&[FetchedValue]) + Send,
+    ) -> Result<(), ChangeError> {
+        let carrying: Vec<&ForeignKey> = self.relations.carrying().filter(|key| key.from == *table).collect();
+        let owned = self.owned.get(table).map(|owned| &owned.rows);
+        let mut read = columns.to_vec();
+        let mut place = |names: &[String]| {
+            read.extend(names.iter().cloned());
+            read.len() - names.len()..read.len()
+        };
+        let owner = place(owned.map_or(&[][..], |rows| &rows.by[..]));
+        let places: Vec<Range<usize>> = carrying.iter().map(|key| place(&key.columns)).collect();
+        let wanted = WantedRows { table, columns: &read, when: None, subject: &[] };
+        // What the keys before lead to: their rows were handed on.
+        let mut seen: Vec<(&Range<usize>, DigestSet)> = Vec::new();
+        for (key, own) in carrying.into_iter().zip(&places) {
+            let Some(taken) = self.taken(&key.to) else { continue };
+            let to: Option<Vec<usize>> = key.to_columns.iter().map(|column| taken.place(column)).collect();
+            let Some(to) = to else { continue };
+            let pairs = key.columns.iter().zip(&key.to_columns);
+            let compared: Vec<Option<Comparison>> =
+                pairs.map(|(own, to)| self.relations.comparison((table, own), (&key.to, to))).collect();
+            let mut named = DigestSet::new(&self.pages);
+            for range in ranges(0..taken.len()) {
+                let values = |row: RawRow| to.iter().map(|at| row.get(*at).cloned()).collect::<Option<RawRow>>();
+                let keys = taken.rows(range).filter_map(values).filter(|key| !key.contains(&FetchedValue::Null));
+                let keys: Vec<RawRow> = keys.filter(|key| named.insert(row_digest(key))).collect();
+                let each = |row: RawRow| {
+                    let is_owned = owned.is_some_and(|rows| rows.keys.iter().any(|key| **key == row[owner.clone()]));
+                    let was =
+                        |(at, named): &(&Range<usize>, DigestSet)| named.contains(row_digest(&row[(*at).clone()]));
+                    if !is_owned && !seen.iter().any(was) {
+                        take(&row[..columns.len()]);
+                    }
+                };
+                snapshot.each_compared(wanted, (&key.columns, &compared), &keys, each).await?;
+            }
+            seen.push((own, named));
         }
-        most
+        self.check()
     }
 
     /// Whether the rows that a rule finds are none of ours to take: the engine takes them along.
     fn is_passed_over(&mut self, rule: &BoundRule) -> Result<bool, ChangeError> {
-        let table = name(&rule.table);
+        let table = TableName::of(&rule.table);
         if !self.table(&table).key.is_empty() {
             return Ok(false);
         }
@@ -502,11 +533,12 @@ impl Graph {
     /// Whether the engine itself takes the rows of a rule's table along with those that they refer to: nothing has to
     /// tell them apart then. Of a rule that names the person these are rows that go too; what it leaves is found afterwards.
     fn cascades(&self, rule: &BoundRule) -> bool {
-        let of = rule.of.as_ref().map(name);
-        let goes =
-            |table: &TableName| self.rules.iter().any(|r| r.action == EraseAction::Delete && name(&r.table) == *table);
+        let of = rule.of.as_ref().map(TableName::of);
+        let goes = |table: &TableName| {
+            self.rules.iter().any(|r| r.action == EraseAction::Delete && TableName::of(&r.table) == *table)
+        };
         let same = |f: &&ForeignKey| {
-            f.from == name(&rule.table)
+            f.from == TableName::of(&rule.table)
                 && of.as_ref().map_or_else(|| goes(&f.to), |of| f.to == *of && f.columns.contains(&rule.column))
         };
         self.relations.foreign.iter().filter(same).any(|f| f.on_delete == OnDelete::Cascade)
@@ -538,7 +570,7 @@ impl Graph {
         let mut first: Vec<(TableName, TableName)> =
             self.relations.foreign.iter().map(|f| (f.from.clone(), f.to.clone())).collect();
         let hops = self.rules.iter().filter(|r| r.action == EraseAction::Delete);
-        for (table, of) in hops.filter_map(|r| Some((name(&r.table), name(r.of.as_ref()?)))) {
+        for (table, of) in hops.filter_map(|r| Some((TableName::of(&r.table), TableName::of(r.of.as_ref()?)))) {
             // A foreign key the other way decides: the engine holds to it.
             if !first.contains(&(of.clone(), table.clone())) {
                 first.push((table, of));
@@ -576,7 +608,7 @@ fn leading_to<'t>(
 /// The column that rows of a table are named by, where their key has further columns: a partitioned table's has the one
 /// that it is divided by.
 fn id_of_several(store: &Store, relations: &Relations, of: &TableKey) -> Option<String> {
-    let (table, key) = (name(of), relations.keys.get(&name(of)).filter(|key| key.len() > 1)?);
+    let (table, key) = (TableName::of(of), relations.keys.get(&TableName::of(of)).filter(|key| key.len() > 1)?);
     let mut sources = store.recognised().sources.iter().filter(|source| table_of(source) == table);
     let id = sources.find_map(|source| Some(plain_column(source, "id")?.0.to_owned()))?;
     key.contains(&id).then_some(id)
@@ -588,8 +620,8 @@ pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, S
     let erasure = &store.recognised().erasure;
     let rules =
         erasure.rules.iter().filter(|r| r.inside.is_whole() && r.action != EraseAction::Remove && r.to.is_none());
-    let rules = rules.map(|r| (name(&r.table), r.column.clone()));
-    let handles = erasure.handles.iter().map(|h| (TableName::new(h.table.0.clone(), h.table.1.clone()), h.id.clone()));
+    let rules = rules.map(|r| (TableName::of(&r.table), r.column.clone()));
+    let handles = erasure.handles.iter().map(|h| (TableName::of(&h.table), h.id.clone()));
     let foreign =
         relations.foreign.iter().flat_map(|f| f.columns.iter().map(|column| (f.from.clone(), column.clone())));
     let keys = relations.keys.iter().flat_map(|(table, keys)| keys.iter().map(|key| (table.clone(), key.clone())));
@@ -602,8 +634,8 @@ pub fn naming_columns(store: &Store, relations: &Relations) -> NamingColumns {
     let erasure = &store.recognised().erasure;
     let owners =
         erasure.rules.iter().filter(|r| r.of.is_none() && r.inside.is_whole() && r.action != EraseAction::Remove);
-    let owners = owners.map(|r| (name(&r.table), r.column.clone()));
-    let handles = erasure.handles.iter().map(|h| (name(&h.table), h.id.clone()));
+    let owners = owners.map(|r| (TableName::of(&r.table), r.column.clone()));
+    let handles = erasure.handles.iter().map(|h| (TableName::of(&h.table), h.id.clone()));
     let mut found: HashSet<(TableName, String)> = owners.chain(handles).collect();
     let pairs = relations.foreign.iter().flat_map(|f| f.columns.iter().zip(&f.to_columns).map(move |pair| (f, pair)));
     let refers = pairs.filter(|(f, (_, to))| found.contains(&(f.to.clone(), (*to).clone())));
@@ -615,7 +647,7 @@ pub fn naming_columns(store: &Store, relations: &Relations) -> NamingColumns {
     let of_person = |of: &TableKey| is_of_people(&of.1) || erasure.handles.iter().any(|h| h.table == *of);
     let of_row = |r: &&BoundRule| r.inside.is_whole() && r.of.as_ref().is_some_and(|of| !of_person(of));
     let ruled = erasure.rules.iter().filter(of_row);
-    let ruled = ruled.map(|r| (name(&r.table), r.column.clone()));
+    let ruled = ruled.map(|r| (TableName::of(&r.table), r.column.clone()));
     let others = foreign.chain(ruled).collect();
     let agent_column = |source: &crate::layout::BoundSource| {
         let column = if source.entity == Entity::Agent { "id" } else { "agent_id" };
@@ -711,7 +743,7 @@ pub async fn naming(
     subject: &[String],
     take: impl FnMut(RawRow) + Send,
 ) -> Result<(), ChangeError> {
-    let table = name(&rule.table);
+    let table = TableName::of(&rule.table);
     let by = rule.naming_columns();
     let wanted = WantedRows { table: &table, columns, when: rule.when.as_deref(), subject };
     Ok(snapshot.each_compared(wanted, (&by, compared), keys, take).await?)
@@ -721,20 +753,13 @@ pub(super) fn key_of(table: &TableName) -> TableKey {
     (table.schema.clone(), table.name.clone())
 }
 
-/// A value as the text that JSON would hold.
-#[must_use]
-pub fn as_text(raw: &FetchedValue) -> Option<String> {
-    match raw {
-        FetchedValue::Text(text) => Some(text.clone()),
-        FetchedValue::Integer(i) => Some(i.to_string()),
-        _ => None,
-    }
-}
-
 /// The owners that a rule finds in a value of its column: of parts, the one at the place of the owner.
 pub fn within(raw: &FetchedValue, rule: &BoundRule) -> Vec<String> {
-    let inside = rule.owner.as_ref().map_or(&rule.inside, |owner| &owner.inside);
-    if inside.is_whole() { as_text(raw).into_iter().collect() } else { texts_of(raw, inside) }
+    if let Some(owner) = &rule.owner {
+        let is_somebody = |text: &String| !owner.nobody.contains(text);
+        return texts_of(raw, &owner.inside).into_iter().filter(is_somebody).collect();
+    }
+    if rule.inside.is_whole() { as_text(raw).into_iter().collect() } else { texts_of(raw, &rule.inside) }
 }
 
 /// Whether rows go whose column names the person.
@@ -760,7 +785,7 @@ async fn is_named(snapshot: &mut Snapshot<'_>, rule: &BoundRule, id: &str) -> Re
     if !rule.inside.is_whole() {
         return is_at_path(snapshot, rule, id).await;
     }
-    Ok(snapshot.holds(&name(&rule.table), &rule.column, FetchedValue::Text(id.to_owned())).await?)
+    Ok(snapshot.holds(&TableName::of(&rule.table), &rule.column, FetchedValue::Text(id.to_owned())).await?)
 }
 
 /// Whether the column of a rule holds a text at the rule's path in some row.
@@ -794,7 +819,7 @@ pub async fn by_path_rows(
     subject: &[String],
     mut take: impl FnMut(RawRow) + Send,
 ) -> Result<(), ChangeError> {
-    let table = name(&rule.table);
+    let table = TableName::of(&rule.table);
     let mut read = columns.to_vec();
     read.push(rule.column.clone());
     let wanted = WantedRows { table: &table, columns: &read, when: rule.when.as_deref(), subject };
@@ -826,64 +851,10 @@ pub async fn each_owner(
     rule: &BoundRule,
     each: impl FnMut(String) + Send,
 ) -> Result<(), ChangeError> {
-    let (table, read) = (name(&rule.table), [rule.column.clone()]);
+    let (table, read) = (TableName::of(&rule.table), [rule.column.clone()]);
     let wanted = WantedRows { table: &table, columns: &read, when: rule.when.as_deref(), subject: &[] };
     let look = |row: &RawRow| Some(within(row.first()?, rule));
     let mut each = each;
     snapshot.stream_looked(wanted, look, |_, texts: Vec<String>| texts.into_iter().for_each(&mut each)).await?;
     Ok(())
-}
-
-/// The texts and numbers that a rule looks at in a stored value. A path alone leads through every encoding that is there.
-#[must_use]
-pub fn texts_of(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
-    match &inside.path {
-        Some(path) if is_path_alone(inside) => at_path(raw, path),
-        _ => crate::store::within::texts(raw, inside),
-    }
-}
-
-/// Whether a rule says where to look in a value and nothing of how it is encoded.
-#[must_use]
-pub fn is_path_alone(inside: &Inside) -> bool {
-    inside.path.is_some() && inside.decode.is_empty() && inside.by.is_none()
-}
-
-/// The texts and numbers at a path of a stored value: one, or the items of a list. JSON is read as it stands; what holds none
-/// there is taken apart through every encoding that it has.
-#[must_use]
-pub fn at_path(raw: &FetchedValue, path: &str) -> Vec<String> {
-    let document = super::scrub::readable(raw).filter(|text| text.trim_start().starts_with(['{', '[']));
-    match document.and_then(|text| json::path_in(&text, path).0) {
-        Some(Value::String(text)) if !text.starts_with(['{', '[']) => vec![text],
-        Some(Value::Number(number)) => vec![number.to_string()],
-        Some(Value::Array(items)) => items.iter().filter_map(item_text).collect(),
-        _ => encoded_at(raw, path),
-    }
-}
-
-fn item_text(item: &Value) -> Option<String> {
-    match item {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    }
-}
-
-fn encoded_at(raw: &FetchedValue, path: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    container::read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
-        if leaf.kind != LeafKind::Key && leaf.layers.last() != Some(&Layer::Escapes) && stands_at(&leaf.path(), path) {
-            found.push(leaf.text.to_owned());
-        }
-    });
-    found
-}
-
-/// Whether a place in a value is one that a path leads to, or an element of the list there.
-#[must_use]
-pub fn stands_at(place: &str, path: &str) -> bool {
-    let element =
-        if path.is_empty() { Some(place) } else { place.strip_prefix(path).and_then(|p| p.strip_prefix('.')) };
-    place == path || element.is_some_and(|step| !step.is_empty() && step.bytes().all(|b| b.is_ascii_digit()))
 }

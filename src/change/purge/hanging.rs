@@ -119,7 +119,7 @@ pub async fn hanging_on(
     for rule in graph.rules.iter().filter(|rule| rule.action == EraseAction::Remove && rule.inside.path.is_none()) {
         let ids: Vec<String> = graph.texts_by(rule, &[], 0).iter().map(Cow::into_owned).collect();
         if !ids.is_empty() {
-            out.lists.push((super::graph::name(&rule.table), rule.column.clone(), ids));
+            out.lists.push((TableName::of(&rule.table), rule.column.clone(), ids));
         }
     }
     graph.check()?;
@@ -156,7 +156,7 @@ async fn referring(snapshot: &mut Snapshot<'_>, graph: &Graph) -> Result<Vec<Row
         if keys.is_empty() {
             continue;
         }
-        let table = super::graph::name(&rule.table);
+        let table = TableName::of(&rule.table);
         all.extend(snapshot.number(StoredRows { table, by: rule.naming_columns(), keys }).await?);
     }
     Ok(all)

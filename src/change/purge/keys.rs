@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::column_words::place_of;
 use super::effects::{KeptRow, KeptRows, NewValue};
-use super::graph::{Graph, name};
+use super::graph::Graph;
 use super::hit::{ByteFind, Hit};
 use super::key_parts::{PersonKeyPart, parts, renamed};
 use super::mention::{self, MentionRefusals, Mentions, OUTSIDE};
@@ -42,10 +42,10 @@ pub fn references(graph: &Graph) -> Vec<KeyReference> {
     });
     let mut all: Vec<KeyReference> = foreign.collect();
     for rule in graph.rules.iter().filter(|r| r.inside.is_whole() && r.action != EraseAction::Remove) {
-        let Some(of) = rule.of.as_ref().map(name) else { continue };
+        let Some(of) = rule.of.as_ref().map(TableName::of) else { continue };
         let Some(to) = rule.to.clone().or_else(|| graph.relations.keys.get(&of)?.first().cloned()) else { continue };
         let reference = KeyReference {
-            from: name(&rule.table),
+            from: TableName::of(&rule.table),
             columns: rule.naming_columns(),
             to: of,
             to_columns: std::iter::once(to).chain(rule.also.iter().map(|(_, to)| to.clone())).collect(),
@@ -282,21 +282,24 @@ async fn of_reference(
     let wanted = WantedRows { table: &reference.from, columns: &read, when: reference.when.as_deref(), subject: &[] };
     // SQLite looks at foreign keys when all is done.
     let is_held = reference.is_enforced && snapshot.store.engine() == Engine::Postgres;
-    let is_key = reference.columns.iter().any(|column| own_key.contains(column));
-    let mut reached = given(graph, reference, &named, updates);
+    let mut reached = given(snapshot, &own_key, graph, reference, &named, updates).await?;
     let mut rows = Vec::new();
     let compared = compared(graph, reference);
     snapshot.each_compared(wanted, (&reference.columns, &compared), &tuples, |row| rows.push(row)).await?;
     for row in rows {
         let (key, tuple) = row.split_at(own_key.len());
         let goes = graph.has(&reference.from, key);
-        if goes && is_held && is_key {
-            going.first.insert(reference.from.clone());
-        }
-        if goes && (!is_held || is_key) {
+        let place = (reference.from.clone(), spelled(key));
+        if goes && !is_held || updates.rows.get(&place).is_some_and(|(_, row)| moves(reference, row)) {
             continue;
         }
         let Some(news) = named.get(&folded(graph, reference, tuple)) else { continue };
+        // A row that goes is found by its key, which stays.
+        let is_key = reference.columns.iter().zip(news).any(|(column, new)| new.is_some() && own_key.contains(column));
+        if goes && is_key {
+            going.first.insert(reference.from.clone());
+            continue;
+        }
         for ((column, old), new) in reference.columns.iter().zip(tuple).zip(news) {
             let Some(new) = new else { continue };
             let why = follows_key(reference, column);
@@ -304,7 +307,7 @@ async fn of_reference(
                 going.rows.set(&reference.from, key, column, old, new.clone(), &why);
             } else if updates.get(&reference.from, key, column).is_none() {
                 updates.set(&reference.from, key, column, old, new.clone(), &why);
-                reached.push((reference.from.clone(), spelled(key)));
+                reached.push(place.clone());
             }
         }
     }
@@ -315,27 +318,48 @@ fn follows_key(reference: &KeyReference, column: &str) -> String {
     format!("{}.{column} follows the key that it refers to", reference.from.title())
 }
 
+/// Whether a row is about to refer to another one than before.
+fn moves(reference: &KeyReference, row: &KeptRow) -> bool {
+    reference.columns.iter().any(|column| row.get(column).is_some_and(|new| !new.is_around()))
+}
+
 /// Renames what rows are about to refer to where that gets another name. Gives these rows.
-fn given(
+async fn given(
+    snapshot: &mut Snapshot<'_>,
+    own_key: &[String],
     graph: &Graph,
     reference: &KeyReference,
     named: &HashMap<String, Vec<Option<NewValue>>>,
     updates: &mut KeptRows,
-) -> Vec<(TableName, String)> {
-    // Of several columns no rule gives all of them.
-    let [column] = &*reference.columns else { return Vec::new() };
-    let new = |row: &KeptRow| {
-        let value = row.get(column)?.known().filter(|value| *value != FetchedValue::Null)?;
-        named.get(&folded(graph, reference, &[value]))?.first()?.clone()
-    };
-    let of_table = updates.rows.iter().filter(|((table, _), _)| *table == reference.from);
-    let renamed: Vec<_> =
-        of_table.filter_map(|(place, (key, row))| Some((place.clone(), key.clone(), new(row)?))).collect();
-    let why = follows_key(reference, column);
-    for ((table, _), key, new) in &renamed {
-        updates.replace(table, key, column, new.clone(), &why);
+) -> Result<Vec<(TableName, String)>, ChangeError> {
+    let moved = updates.rows.iter().filter(|((table, _), (_, row))| *table == reference.from && moves(reference, row));
+    let keys: Vec<Vec<FetchedValue>> = moved.map(|(_, (key, _))| key.clone()).collect();
+    let mut read = own_key.to_vec();
+    read.extend(reference.columns.iter().cloned());
+    // Of several columns those that do not change count too.
+    let wanted = WantedRows { table: &reference.from, columns: &read, when: None, subject: &[] };
+    let mut renamed = Vec::new();
+    for row in snapshot.select_keys(wanted, own_key, &keys).await? {
+        let (key, old) = row.split_at(own_key.len());
+        let value = |(column, old): (&String, &FetchedValue)| match updates.get(&reference.from, key, column) {
+            Some(new) => new.known(),
+            None => Some(old.clone()),
+        };
+        let tuple: Option<Vec<FetchedValue>> = reference.columns.iter().zip(old).map(value).collect();
+        let Some(tuple) = tuple.filter(|tuple| !tuple.contains(&FetchedValue::Null)) else { continue };
+        let Some(news) = named.get(&folded(graph, reference, &tuple)) else { continue };
+        for ((column, old), new) in reference.columns.iter().zip(old).zip(news) {
+            let Some(new) = new else { continue };
+            let why = follows_key(reference, column);
+            if updates.get(&reference.from, key, column).is_some() {
+                updates.replace(&reference.from, key, column, new.clone(), &why);
+            } else {
+                updates.set(&reference.from, key, column, old, new.clone(), &why);
+            }
+        }
+        renamed.push((reference.from.clone(), spelled(key)));
     }
-    renamed.into_iter().map(|(place, ..)| place).collect()
+    Ok(renamed)
 }
 
 fn compared(graph: &Graph, reference: &KeyReference) -> Vec<Option<Comparison>> {

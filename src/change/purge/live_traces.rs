@@ -1,6 +1,6 @@
 //! Traces in values that stay, by which places among the bytes of the files are accounted for.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::store::proof::bytes::NeedleContexts;
 use crate::store::proof::values::WatchedValue;
@@ -15,27 +15,47 @@ pub struct LiveTraces {
     pub vectors: HashSet<usize>,
     /// Places of each handle, by its number.
     pub hits: BTreeMap<usize, u64>,
-    /// Places of each handle that are no part of an id, by its number, with table and column.
+    /// Places of each handle that are no part of an id and told nowhere else, by its number, with table and column.
     pub named: BTreeMap<(usize, String), u64>,
+    /// Handles by number, with table and column, that are in values which the search for the person judges.
+    pub judged: BTreeSet<(usize, String)>,
+}
+
+/// Column that a watched value is in.
+#[derive(Debug, Clone, Copy)]
+pub struct WatchedColumn<'a> {
+    /// Table.
+    pub table: &'a TableName,
+    /// Name of the column.
+    pub name: &'a str,
+    /// It holds ids.
+    pub is_id: bool,
+    /// It holds vectors.
+    pub is_vector: bool,
 }
 
 impl LiveTraces {
-    /// Adds what was seen in a value.
-    pub fn add(&mut self, table: &TableName, column: &str, value: WatchedValue, is_id: bool, is_vector: bool) {
+    /// Adds what was seen in a value. `is_judged` when the search for the person found them there: whether such a value may stay
+    /// is decided there, whichever of their handles it holds.
+    pub fn add(&mut self, column: WatchedColumn<'_>, value: WatchedValue, is_judged: bool) {
         for (handle, seen) in value.seen.into_iter().filter(|(_, seen)| seen.whole > 0) {
-            self.add_places(table, column, (handle, seen.whole), is_id && !seen.entire);
+            let is_part = column.is_id && !seen.entire;
+            self.add_places(column.table, column.name, (handle, seen.whole), is_part || is_judged);
+            if is_judged {
+                self.judged.insert((handle, format!("{}.{}", column.table.title(), column.name)));
+            }
         }
-        if is_vector {
+        if column.is_vector {
             self.vectors.extend(value.contexts.iter().map(|context| context.needle));
         }
         self.contexts.add(value.contexts);
     }
 
-    /// Adds places of a handle in a column. `is_part` when they are part of an id.
-    pub fn add_places(&mut self, table: &TableName, column: &str, (handle, count): (usize, u64), is_part: bool) {
+    /// Adds places of a handle in a column. `is_told` when they are part of an id, or told elsewhere.
+    pub fn add_places(&mut self, table: &TableName, column: &str, (handle, count): (usize, u64), is_told: bool) {
         *self.hits.entry(handle).or_default() += count;
         // What the structure holds is told as such.
-        if !is_part && table.name != "sqlite_schema" {
+        if !is_told && table.name != "sqlite_schema" {
             *self.named.entry((handle, format!("{}.{column}", table.title()))).or_default() += count;
         }
     }

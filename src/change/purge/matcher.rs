@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use aho_corasick::AhoCorasick;
+use uuid::Uuid;
 
 use super::column_words::leaf_place;
 use super::hit::{ByteFind, Hit};
@@ -23,8 +24,16 @@ use crate::store::proof::needles::base64;
 const LONG_NUMBER: usize = 12;
 /// Characters from which an id is no word.
 const LONG: usize = 16;
+/// Changes between letters and digits in a word that nobody made up.
+const TURNS: usize = 3;
 /// Text that replaces a handle.
 const MARK: &str = "[erased]";
+/// Digits from which a word is no name of a field.
+const FIELD_DIGITS: usize = 4;
+/// Certainty of a handle in a key where nothing says that keys are people.
+const A_FIELD: Certainty = Certainty::Possible("may be the name of a field");
+/// Certainty of a handle in the name of a class.
+const A_CLASS: Certainty = Certainty::Possible("the name of a class");
 /// Characters around a mention that a sample shows.
 const AROUND: usize = 24;
 
@@ -35,6 +44,8 @@ pub struct ValueSighting {
     pub handle: usize,
     /// Certainty that the handle means the person.
     pub certainty: Certainty,
+    /// It stands in a key of a document.
+    pub in_key: bool,
 }
 
 /// Mentions of the person in a value.
@@ -54,6 +65,8 @@ pub struct ValueLook {
     pub contents: Contents,
     /// The value is known to be a text without encodings.
     pub bare: bool,
+    /// A text in it holds the encoded form of a short handle: too short a word to be decoded.
+    pub hides: bool,
 }
 
 impl ValueLook {
@@ -61,6 +74,12 @@ impl ValueLook {
     #[must_use]
     pub fn count(&self, certain: bool) -> usize {
         self.sightings.iter().filter(|s| s.certainty.is_certain() == certain).count()
+    }
+
+    /// Whether a place that is certain, or one that is not, is in more than a key of a document.
+    #[must_use]
+    pub fn is_in_text(&self, certain: bool) -> bool {
+        self.sightings.iter().any(|s| s.certainty.is_certain() == certain && !s.in_key)
     }
 
     /// Returns the certainty that the person is meant: certain when any place is, else the reason why the first place
@@ -76,6 +95,8 @@ impl ValueLook {
 #[derive(Debug)]
 pub struct Matcher {
     finder: MentionFinder,
+    /// For each handle, whether documents may have a field of that name.
+    fields: Vec<bool>,
     rows: RowIds,
     short: Option<ShortForms>,
 }
@@ -137,14 +158,14 @@ impl Matcher {
     ) -> Result<Self, ChangeError> {
         let handles: Vec<&PersonHandle> = handles.into_iter().collect();
         let short = ShortForms::of(&handles)?;
+        let fields = handles.iter().map(|handle| may_be_field(&handle.value)).collect();
         let finder = MentionFinder::new(handles.into_iter().map(sought), others).map_err(ChangeError::Failed)?;
-        Ok(Matcher { finder, rows, short })
+        Ok(Matcher { finder, fields, rows, short })
     }
 
-    /// Whether a text holds what a short handle is in base64 or in hexadecimal digits: too short a word to be decoded.
-    #[must_use]
-    pub fn may_hide(&self, raw: &FetchedValue) -> bool {
-        matches!((raw, &self.short), (FetchedValue::Text(text), Some(short)) if short.are_in(text))
+    /// Whether a text holds what a short handle is in base64 or in hexadecimal digits.
+    fn may_hide(&self, text: &str) -> bool {
+        self.short.as_ref().is_some_and(|short| short.are_in(text))
     }
 
     /// Looks for handles in a stored value of a column.
@@ -156,6 +177,7 @@ impl Matcher {
             && container::is_bare(text)
         {
             look.bare = true;
+            look.hides = self.may_hide(text);
             return look;
         }
         if let FetchedValue::Integer(number) = raw
@@ -164,6 +186,7 @@ impl Matcher {
             return look;
         }
         let contents = container::read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
+            look.hides |= self.may_hide(leaf.text);
             if is_hidden(leaf) {
                 look.rows += self.new_rows(leaf).count();
             }
@@ -179,7 +202,9 @@ impl Matcher {
             if look.fixed.is_none() {
                 look.fixed = leaf.layers.iter().copied().find(|layer| !layer.rewrites());
             }
-            let sighting = |span: &MentionSpan| ValueSighting { handle: span.handle, certainty: span.certainty };
+            let in_key = is_key(leaf);
+            let sighting =
+                |span: &MentionSpan| ValueSighting { handle: span.handle, certainty: span.certainty, in_key };
             look.sightings.extend(spans.iter().map(sighting));
         });
         look.contents = contents;
@@ -198,7 +223,7 @@ impl Matcher {
         wanted: impl Fn(Certainty) -> bool,
     ) -> Rewritten<FetchedValue> {
         let mut change = |leaf: &Leaf<'_>| -> Vec<Change> {
-            if leaf.kind != LeafKind::Key && named(leaf) {
+            if !is_key(leaf) && named(leaf) {
                 return vec![Change::whole(leaf, mark(leaf.text.len()))];
             }
             let spans = self.leaf(leaf, column).into_iter().filter(|span| wanted(span.certainty));
@@ -231,7 +256,18 @@ impl Matcher {
             return spans;
         }
         if !leaf.layers.is_empty() {
-            spans = self.finder.find(leaf.text, leaf_place(leaf, column));
+            let place = leaf_place(leaf, column);
+            spans = self.finder.find(leaf.text, place);
+            let tells = |handle: usize| place.keys || self.fields.get(handle) == Some(&false);
+            let doubt = match leaf.kind {
+                LeafKind::Class => Some(A_CLASS),
+                LeafKind::Key => Some(A_FIELD),
+                LeafKind::Text | LeafKind::Number => None,
+            };
+            for span in spans.iter_mut().filter(|span| span.certainty.is_certain()) {
+                let doubt = doubt.filter(|doubt| *doubt == A_CLASS || !tells(span.handle));
+                span.certainty = doubt.unwrap_or(span.certainty);
+            }
         }
         spans.retain(|span| leaf.is_new(span.start..span.end));
         if leaf.layers.last() == Some(&Layer::Escapes) {
@@ -276,7 +312,7 @@ impl Matcher {
         let whole = self.whole(text, place).is_some();
         let certainty = self.key_certainty(text, column, place, &hits);
         let handle = |hit: &Hit| match hit.what {
-            ByteFind::Handle(handle) => Some(ValueSighting { handle, certainty }),
+            ByteFind::Handle(handle) => Some(ValueSighting { handle, certainty, in_key: false }),
             ByteFind::Row => None,
         };
         let span = |hit: &Hit| MentionSpan { handle: 0, start: hit.start, end: hit.end, certainty };
@@ -346,12 +382,43 @@ fn sought(handle: &PersonHandle) -> SoughtHandle {
     }
 }
 
-/// Whether an id of a row can be told in any text: not a word or a number that means something else as well.
+/// Whether a text is a key of a document, or a name in it that is as little a text of somebody.
+fn is_key(leaf: &Leaf<'_>) -> bool {
+    matches!(leaf.kind, LeafKind::Key | LeafKind::Class)
+}
+
+/// Whether a field of a document may be called so: `created_at` may, `joao-silva` and `4f00-a` may not.
+pub(super) fn may_be_field(value: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    value.trim().chars().all(is_part) && value.bytes().filter(u8::is_ascii_digit).count() < FIELD_DIGITS
+}
+
+/// Whether an id of a row can be told in any text: not a word, a time or a number that means something else as well.
 #[must_use]
 pub fn tells(id: &str) -> bool {
     let digits = id.bytes().filter(u8::is_ascii_digit).count();
     let mixed = digits > 0 && digits < id.len();
-    id.len() >= ID_LENGTH && (mixed || digits >= LONG_NUMBER) || id.len() >= LONG
+    !is_measure(id) && (id.len() >= ID_LENGTH && (mixed || digits >= LONG_NUMBER) || id.len() >= LONG)
+}
+
+/// Whether a text is a date, a time, an address or another number with marks in it, whatever it is the id of.
+#[must_use]
+pub fn is_measure(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_digit() || !c.is_alphanumeric() || matches!(c, 'T' | 'Z' | 't' | 'z');
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    // A UUID may have no letters by chance.
+    digits > 0 && digits < text.len() && text.chars().all(is_part) && Uuid::try_parse(text).is_err()
+}
+
+/// Whether a text is made by chance, so that nothing else is called so: a UUID, or letters and digits in turns.
+#[must_use]
+pub fn is_random(text: &str) -> bool {
+    let turns = |run: &str| {
+        let kinds: Vec<bool> = run.bytes().map(|byte| byte.is_ascii_digit()).collect();
+        kinds.windows(2).filter(|two| two[0] != two[1]).count()
+    };
+    let mut runs = text.split(|c: char| !c.is_ascii_alphanumeric());
+    Uuid::try_parse(text).is_ok() || runs.any(|run| run.len() >= ID_LENGTH && turns(run) >= TURNS)
 }
 
 /// Whether a place is in something like a URL, where `%` begins an escape.
@@ -431,6 +498,11 @@ mod tests {
             ("name", "Dmitri O'Malley", "Dmitri&nbsp;O&#39;Malley", "[erased]"),
             ("id", "user-ana", "user_user-ana", "user_user-ana"),
             ("e-mail", "ann@x.org", r#"{"ann@x.org":{"n":1.10}}"#, r#"{"[erased]":{"n":1.10}}"#),
+            ("id", "created_at", r#"{"created_at":1,"by":"created_at"}"#, r#"{"created_at":1,"by":"[erased]"}"#),
+            ("id", "anasilva", r#"{"anasilva":1,"user":{"anasilva":2}}"#, r#"{"anasilva":1,"user":{"anasilva":2}}"#),
+            ("id", "anasilva", r#"{"users":{"anasilva":1}}"#, r#"{"users":{"[erased]":1}}"#),
+            ("id", "anasilva", r#"{"users":[{"anasilva":1}]}"#, r#"{"users":[{"anasilva":1}]}"#),
+            ("id", "ana-silva", r#"{"votes":{"ana-silva":1}}"#, r#"{"votes":{"[erased]":1}}"#),
         ] {
             assert_eq!(redacted(kind, value, text), expected, "{value} in {text}");
         }
@@ -446,6 +518,24 @@ mod tests {
     #[test]
     fn ids_of_rows_are_told_from_words() {
         assert!(tells("case-0001") && tells("0b6f0bd2-5b1e-4c4a-9d0e-000000000001") && tells("123456789012"));
+        assert!(tells("00000000-0000-4000-8000-000000000001"));
         assert!(!tells("preferences") && !tells("20260217") && !tells("ep-1"));
+        for measure in ["2026-03-10", "2026-03-10T08:33:59Z", "20260310T0833", "192.168.10.20", "+4915112345"] {
+            assert!(!tells(measure), "{measure}");
+        }
+    }
+
+    #[test]
+    fn ids_made_by_chance_are_told_from_names_of_things() {
+        for (id, random) in [
+            ("0b6f0bd2-5b1e-4c4a-9d0e-000000000001", true),
+            ("case_aqckt3m9x2", true),
+            ("gpt-4o-mini", false),
+            ("text-embedding-3-small", false),
+            ("case-0001", false),
+            ("20260310", false),
+        ] {
+            assert_eq!(is_random(id), random, "{id}");
+        }
     }
 }

@@ -7,10 +7,9 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::effects::digest;
-use super::graph::as_text;
 pub use crate::change::plan::erasure::{Certainty, Mentions};
 use crate::change::plan::erasure::{MentionWords, ShownMention};
-use crate::store::fetched::FetchedValue;
+use crate::store::fetched::{FetchedValue, as_text};
 use crate::store::row_number::is_numbered;
 use crate::store::stored::TableName;
 

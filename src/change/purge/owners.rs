@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use super::column_words::names_person;
-use super::graph::{name, within};
+use super::graph::within;
 use crate::change::ChangeError;
 use crate::layout::erase::{BoundRule, EraseAction};
 use crate::memory::digest::wide_digest;
@@ -26,14 +26,14 @@ pub fn rules(store: &Store) -> impl Iterator<Item = &BoundRule> {
 
 /// The rules by which rows of a table name their owner.
 pub fn of_table<'s>(store: &'s Store, table: &'s TableName) -> impl Iterator<Item = &'s BoundRule> {
-    rules(store).filter(move |rule| name(&rule.table) == *table)
+    rules(store).filter(move |rule| TableName::of(&rule.table) == *table)
 }
 
 /// Tables that a layout says something of: their rows may be changed.
 pub fn known_tables(store: &Store) -> HashSet<TableName> {
     let recognised = store.recognised();
-    let sources = recognised.sources.iter().map(|s| name(&s.table));
-    sources.chain(recognised.erasure.rules.iter().map(|r| name(&r.table))).collect()
+    let sources = recognised.sources.iter().map(|s| TableName::of(&s.table));
+    sources.chain(recognised.erasure.rules.iter().map(|r| TableName::of(&r.table))).collect()
 }
 
 /// Columns that are called after people, of a table of which no layout says anything.
@@ -58,7 +58,7 @@ pub async fn each(snapshot: &mut Snapshot<'_>, mut each: impl FnMut(String) + Se
         table.and_then(|table| table.column(&rule.column)).is_none_or(|column| !column.denied)
     };
     for rule in rules(store).filter(may_read) {
-        let table = name(&rule.table);
+        let table = TableName::of(&rule.table);
         let columns = [rule.column.clone()];
         let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
         let take = |row: Vec<FetchedValue>| {

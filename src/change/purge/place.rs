@@ -1,32 +1,36 @@
 //! One table's rows as the search reads them: what a row that stays loses, and what is noted of it.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::column_words::{leaf_name, names_rows};
 use super::effects::{KeptRows, NewValue};
-use super::graph::{OwnedRows, as_text, name};
+use super::graph::OwnedRows;
 use super::hit::{ByteFind, Hit};
 use super::id_set::LostIds;
 use super::key_parts;
 use super::keys::Keys;
 use super::lexemes;
-use super::matcher::{ValueLook, ValueSighting, mark};
+use super::live_traces::WatchedColumn;
+use super::matcher::{ValueLook, ValueSighting, is_random, mark};
 use super::mention::{self, Mention, MentionRefusals, Mentions, OUTSIDE};
 use super::scan_findings::{KEPT, ScanFindings};
-use super::scrub::{self, OpenedValue};
+use super::scrub;
 use super::search::PersonSearch;
 use super::taken::TakenRows;
 use crate::change::apply::KeptUndo;
 use crate::layout::erase::{BoundRule, EraseAction, Recompute};
 use crate::memory::json;
 use crate::memory::mention::{self as people, Certainty};
-use crate::store::container::Rewritten;
-use crate::store::fetched::FetchedValue;
+use crate::store::container::{self, Leaf, Limits, OpenedValue, Rewritten};
+use crate::store::fetched::{FetchedValue, as_text};
 use crate::store::proof::values::WatchedValue;
 use crate::store::stored::TableName;
 
 /// Reason why nothing is taken out of a key.
 const IN_KEY: &str = "a key: other rows may refer to it";
+/// Reason why a row is not deleted.
+const IN_FIELD: &str = "only a key of a document names the person: no row goes for that";
 /// Reason why nothing is taken out of a generated column.
 const GENERATED: &str = "a generated column: it follows the columns that it is made of";
 const LIKE_A_KEY: Certainty = Certainty::Possible("the same as a key that stays");
@@ -143,7 +147,9 @@ impl TablePlace<'_> {
             let mut value = self.look_at(i, raw, !goes && !kept && !self.ours);
             let watched = self.search.watch.and_then(|watch| watch.seen(raw, value.look.bare));
             all.watched.extend(watched.map(|seen| (i, seen)));
-            value.hides = !goes && value.look.sightings.is_empty() && self.search.matcher.may_hide(raw);
+            // Bytes of vectors and of indexes show such words by chance.
+            let is_read = self.columns.opaque[i] || !matches!(raw, FetchedValue::Bytes(_));
+            value.hides = !goes && is_read && value.look.hides && value.look.sightings.is_empty();
             if self.ours || value.holds() || value.hides || self.unread(i, raw, &value.look).is_some() {
                 all.noted.push((i, value));
             }
@@ -203,7 +209,7 @@ impl TablePlace<'_> {
             }
             _ => (look, Vec::new()),
         };
-        let named = || scrub::opened(raw).ok().flatten().is_some_and(|opened| self.refers(i, &opened));
+        let named = || container::opened(raw).ok().flatten().is_some_and(|opened| self.refers(i, &opened));
         let refers = stays && (look.rows > 0 || named());
         LookedValue { look, parts, refers, hides: false }
     }
@@ -230,13 +236,14 @@ impl TablePlace<'_> {
         let mut named = BTreeSet::new();
         let (key, values) = self.parts(row);
         for (i, seen) in looked.watched {
-            found.live.add(
-                self.table,
-                &self.columns.texts[i].0,
-                seen,
-                self.columns.ids_only[i],
-                self.columns.vectors[i],
-            );
+            let is_it = |(at, value): &(usize, LookedValue)| *at == i && !value.look.sightings.is_empty();
+            let column = WatchedColumn {
+                table: self.table,
+                name: &self.columns.texts[i].0,
+                is_id: self.columns.ids_only[i],
+                is_vector: self.columns.vectors[i],
+            };
+            found.live.add(column, seen, !self.ours && looked.noted.iter().any(is_it));
         }
         for (i, LookedValue { mut look, parts, refers, hides }) in looked.noted {
             let raw = &values[i];
@@ -304,7 +311,8 @@ impl TablePlace<'_> {
     fn our_own(&self, at: &ValueSpot<'_>, found: &mut ScanFindings, updates: &mut KeptRows) {
         let ValueSpot { key, column, raw, look, .. } = *at;
         let named = look.sightings.len();
-        let rows = || scrub::opened(raw).ok().flatten().is_some_and(|o| !self.search.matcher.rows(&o.bytes).is_empty());
+        let rows =
+            || container::opened(raw).ok().flatten().is_some_and(|o| !self.search.matcher.rows(&o.bytes).is_empty());
         let place = || format!("{}.{}", self.table.title(), self.columns.texts[column].0);
         match self.table.name.as_str() {
             "memory_audit_private" => {
@@ -328,7 +336,7 @@ impl TablePlace<'_> {
                 if let Rewritten::New(new) =
                     self.search.matcher.redacted(raw, self.columns.about[column], |_| false, |_| true)
                 {
-                    let why = format!("{} named the person, which is taken out", place());
+                    let why = format!("{} named the person; the name is taken out", place());
                     updates.set(self.table, key, &self.columns.texts[column].0, raw, NewValue::Is(new), &why);
                 }
             }
@@ -354,7 +362,9 @@ impl TablePlace<'_> {
 
     fn recomputed(&self, column: usize) -> Option<Recompute> {
         let listed = |r: &&BoundRule| {
-            r.action == EraseAction::Remove && name(&r.table) == *self.table && r.column == self.columns.texts[column].0
+            r.action == EraseAction::Remove
+                && TableName::of(&r.table) == *self.table
+                && r.column == self.columns.texts[column].0
         };
         self.search.graph.rules.iter().filter(listed).find_map(|rule| rule.recompute)
     }
@@ -400,7 +410,7 @@ impl TablePlace<'_> {
         if *new != *raw {
             let why = match *new {
                 FetchedValue::Null => format!("{place} named the person or a row that goes and is emptied"),
-                _ => format!("{place} named the person or rows that go, which is taken out"),
+                _ => format!("{place} named the person or rows that go; these names are taken out"),
             };
             updates.set(self.table, key, column, raw, NewValue::Is(new.into_owned()), &why);
             if loses {
@@ -423,8 +433,9 @@ impl TablePlace<'_> {
     ) {
         let column = &self.columns.texts[at.column].0;
         // A reference or a list that gets a new value is none of words.
-        let is_within =
-            |rule: &BoundRule| name(&rule.table) == *self.table && rule.column == *column && !rule.inside.is_whole();
+        let is_within = |rule: &BoundRule| {
+            TableName::of(&rule.table) == *self.table && rule.column == *column && !rule.inside.is_whole()
+        };
         if !self.search.graph.rules.iter().any(is_within) {
             return;
         }
@@ -442,7 +453,7 @@ impl TablePlace<'_> {
             left = Cow::Owned(loosened);
         }
         if *left != *new {
-            let why = format!("{place} named the person or rows that go, which is taken out");
+            let why = format!("{place} named the person or rows that go; these names are taken out");
             updates.replace(self.table, at.key, column, NewValue::Is(left.into_owned()), &why);
         }
         if loses {
@@ -553,9 +564,12 @@ impl TablePlace<'_> {
         found: &mut ScanFindings,
     ) -> Option<FetchedValue> {
         let i = at.column;
-        let opened = scrub::opened(new).ok().flatten()?;
+        let opened = container::opened(new).ok().flatten()?;
         let bytes: &[u8] = &opened.bytes;
         let rows = self.search.matcher.rows(bytes);
+        if !rows.is_empty() || at.look.rows > 0 {
+            self.note_ids(at, found);
+        }
         let listed = self.columns.listed[i];
         let ids = listed.unwrap_or(self.search.ids);
         if rows.is_empty() && at.look.rows > 0 {
@@ -596,6 +610,28 @@ impl TablePlace<'_> {
             found.not_looked_into(place.to_owned(), "they cannot be packed again");
         }
         packed.ok()
+    }
+
+    /// Notes ids of rows that go where nothing says that ids stand there: they may be words of others.
+    fn note_ids(&self, at: &ValueSpot<'_>, found: &mut ScanFindings) {
+        let column = &self.columns.texts[at.column].0;
+        if self.columns.ids_only[at.column] || self.columns.listed[at.column].is_some() {
+            return;
+        }
+        let mut seen: BTreeMap<String, bool> = BTreeMap::new();
+        container::read(at.raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
+            for hit in self.search.matcher.rows(leaf.text.as_bytes()) {
+                let Some(id) = leaf.text.get(hit.start..hit.end).filter(|id| !is_random(id)) else { continue };
+                let is_whole = leaf.text.trim() == id;
+                if !names_rows(&leaf_name(leaf, column), is_whole) {
+                    *seen.entry(id.to_ascii_lowercase()).or_default() |= is_whole;
+                }
+            }
+        });
+        for (id, is_whole) in seen {
+            let word = found.id_words.entry(id).or_default();
+            *(if is_whole { &mut word.whole } else { &mut word.texts }) += 1;
+        }
     }
 
     /// The same of references in encodings within the value; `new` is the value where it can be changed.
@@ -684,10 +720,19 @@ impl TablePlace<'_> {
         let certainty = at.look.certainty();
         let possible = at.look.count(false);
         let decisions = &self.search.decisions;
-        let asked = decisions.of(&id, &place, certainty);
+        let in_text = |certainty: Certainty| at.look.is_in_text(certainty.is_certain());
+        let in_key = !in_text(Certainty::Certain) && !in_text(Certainty::Possible(""));
+        let refusals =
+            if in_key { MentionRefusals { delete: refusals.delete.or(Some(IN_FIELD)), ..refusals } } else { refusals };
+        // No row goes for a key of a document: that is taken out of it.
+        let asked_of = |certainty: Certainty| match decisions.of(&id, &place, certainty) {
+            Mentions::Delete if !in_text(certainty) && !decisions.each.contains_key(&id) => Mentions::Redact,
+            asked => asked,
+        };
+        let asked = asked_of(certainty);
         let refused = refusals.of(asked);
         let decision = if refused.is_some() { Mentions::Leave } else { asked };
-        let also = decisions.of(&id, &place, Certainty::Possible(""));
+        let also = asked_of(Certainty::Possible(""));
         let also = if refused.is_some() || refusals.of(also).is_some() { Mentions::Leave } else { also };
         if let Some(name) = decisions.named(&id, &place) {
             found.met.names.insert(name.to_owned());

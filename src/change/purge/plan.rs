@@ -139,6 +139,8 @@ pub struct PurgePlan {
     pub tally: BTreeMap<String, PlaceTally>,
     /// Decisions that were about existing mentions.
     pub met: Met,
+    /// Number of rows that go because they mention the person, or hang on such a row.
+    pub gone_for_mentions: usize,
     /// For each searched handle its kind and how often it was found.
     pub control: Vec<(SharedWord, usize)>,
     /// Ids of the rows that go.

@@ -9,11 +9,11 @@ use super::co_owners;
 use super::decide;
 use super::disclose;
 use super::effects::{self, KeptRows, NewValue};
-use super::graph::{Graph, OwnedRows, as_text, key_of, name};
+use super::graph::{Graph, OwnedRows, key_of};
 use super::id_set::{IdSet, LostIds};
 use super::keys;
 use super::loss;
-use super::matcher::Matcher;
+use super::matcher::{Matcher, tells};
 use super::mention::{Mention, Mentions, Met};
 use super::plan::{AlteredRow, Nameless, PurgeOptions, PurgePlan};
 use super::rarity;
@@ -34,7 +34,7 @@ use crate::layout::erase::EraseAction;
 use crate::store::Store;
 use crate::store::encode::key_columns;
 use crate::store::erasing::PurgeSession;
-use crate::store::fetched::{FetchedValue, RawRow};
+use crate::store::fetched::{FetchedValue, RawRow, as_text};
 use crate::store::row_number::is_numbered;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
@@ -232,6 +232,7 @@ pub async fn rest(
     rarity::measure(snapshot, &graph, &mut subject.handles, &subject.others, &about.naming, usual).await?;
     let search = RoundSearch { subject: &subject, options, about: &about, late: &late, progress };
     let (mut updates, found, ids) = rounds(snapshot, &mut graph, &account, &search, (also, kept)).await?;
+    subject.usual_ids = Some(found.usual_ids).filter(|ids| *ids > 0);
     updates.without(&graph);
     loss::refuse(snapshot, &graph.relations, &updates.losing()).await?;
     let mut going = keys::GoingReferences { rows: KeptRows::new(graph.pages()), first: BTreeSet::new() };
@@ -268,16 +269,18 @@ async fn rounds(
     (also, kept): (&[GoingRows], &mut KeptSearch),
 ) -> Result<(KeptRows, ScanFindings, Arc<IdSet>), ChangeError> {
     let erasure = &snapshot.store.recognised().erasure;
-    let follows: HashSet<TableName> = erasure.follows.iter().map(name).collect();
+    let follows: HashSet<TableName> = erasure.follows.iter().map(TableName::of).collect();
     let RoundSearch { subject, options, about, late, progress } = *search;
     let handles: Vec<&PersonHandle> = subject.searched().collect();
     let mut round = 0;
+    let mut usual = BTreeSet::new();
     let mut met = Met::default();
     let mut doomed: Vec<Mention> = Vec::new();
+    let of_person = graph.going();
     let (updates, mut found, ids) = loop {
         round += 1;
         graph.close(snapshot, &subject.ids).await?;
-        let (ids, own) = ids_of(snapshot.store, graph, also, &handles);
+        let (ids, own) = ids_of(snapshot.store, graph, also, &handles, &usual);
         let listed = listed(graph, &ids, &own);
         let told = LostIds::new(&ids, IdSet::new(graph.pages()));
         let matcher = Matcher::new(handles.iter().copied(), RowIds::new(&ids), &subject.others)?;
@@ -302,9 +305,18 @@ async fn rounds(
         let before = kept.found.take().filter(|(of, _)| *of == sought).map(|(_, places)| places);
         let (mut found, places) = scan::everything(snapshot, &search, before.as_ref(), &mut updates).await?;
         kept.found = Some((sought, places));
+        let words = rarity::usual_ids(&found);
+        if !words.is_empty() {
+            // Once more, without what is a word of others.
+            usual.extend(words);
+            round -= 1;
+            continue;
+        }
+        found.usual_ids = usual.len();
         met.names.append(&mut found.met.names);
         met.refused.append(&mut found.met.refused);
         if found.doomed.is_empty() || round > ROUNDS {
+            found.gone_for_mentions = graph.going().saturating_sub(of_person);
             for (table, key) in &found.forgotten {
                 take(snapshot, graph, table, key).await?;
             }
@@ -363,19 +375,20 @@ async fn take(
 
 /// Ids of the rows that go, as far as they can be told in texts: keys of one column, and ids of several columns as they are
 /// shown; beside them those that a handle is too. The person's own row is called as the person is: elsewhere that is a
-/// mention, and what is decided of it counts.
+/// mention, and what is decided of it counts. `usual` are words of others.
 fn ids_of(
     store: &Store,
     graph: &Graph,
     also: &[GoingRows],
     handles: &[&PersonHandle],
+    usual: &BTreeSet<String>,
 ) -> (Arc<IdSet>, BTreeSet<String>) {
     let called: HashSet<String> = handles.iter().map(|handle| handle.value.to_ascii_lowercase()).collect();
     let (mut ids, mut own) = (IdSet::new(graph.pages()), BTreeSet::new());
     let mut tell = |id: String| {
         if called.contains(&id.to_ascii_lowercase()) {
             own.insert(id);
-        } else {
+        } else if tells(&id) && !usual.contains(&id.to_ascii_lowercase()) {
             ids.insert(&id);
         }
     };
@@ -390,7 +403,8 @@ fn ids_of(
         rows.all_keys().filter_map(first).for_each(&mut tell);
     }
     for source in &store.recognised().sources {
-        let (Some(columns), Some(taken)) = (key_columns(source, "id"), graph.taken(&name(&source.table))) else {
+        let (Some(columns), Some(taken)) = (key_columns(source, "id"), graph.taken(&TableName::of(&source.table)))
+        else {
             continue;
         };
         let at: Option<Vec<usize>> = columns.iter().map(|column| taken.place(column)).collect();
@@ -417,9 +431,9 @@ fn ids_of(
 fn listed(graph: &Graph, ids: &Arc<IdSet>, own: &BTreeSet<String>) -> HashMap<(TableName, String), LostIds> {
     let mut listed: HashMap<(TableName, String), IdSet> = HashMap::new();
     for rule in graph.rules.iter().filter(|r| r.action == EraseAction::Remove) {
-        let Some(taken) = rule.of.as_ref().and_then(|of| graph.taken(&name(of))) else { continue };
+        let Some(taken) = rule.of.as_ref().and_then(|of| graph.taken(&TableName::of(of))) else { continue };
         let Some(to) = rule.to.as_ref().or(taken.key.first()) else { continue };
-        let place = (name(&rule.table), rule.column.clone());
+        let place = (TableName::of(&rule.table), rule.column.clone());
         let lost = listed.entry(place).or_insert_with(|| IdSet::new(graph.pages()));
         own.iter().for_each(|id| lost.insert(id));
         let named = taken.values(to, 0..taken.len()).filter_map(|value| as_text(&value));
@@ -475,6 +489,7 @@ async fn finished(
         left_references: found.stuck.clone(),
         tally: found.tally.clone(),
         met: std::mem::take(&mut found.met),
+        gone_for_mentions: found.gone_for_mentions,
         control,
         ids,
         effects: Vec::new(),
@@ -488,7 +503,6 @@ async fn finished(
     };
     let triggers = snapshot.triggers().await?;
     disclose::effects(&mut plan, &found, &store.recognised().erasure.follows, &triggers);
-    disclose::carried(&mut plan, graph);
     disclose::chains(store, &mut plan, graph).await?;
     disclose::namesakes(store, &mut plan).await?;
     co_owners::disclose(snapshot, &mut plan, graph).await?;
@@ -510,14 +524,14 @@ fn altered(graph: &Graph, rows: KeptRows) -> Vec<AlteredRow> {
 fn hops(graph: &Graph) -> Vec<(TableName, Option<TableName>)> {
     let going = |table: &TableName| graph.taken(table).is_some_and(|t| !t.is_empty());
     let rules = graph.rules.iter().filter(|r| r.action == EraseAction::Delete);
-    let hops = rules.map(|rule| (name(&rule.table), rule.of.as_ref().map(name)));
+    let hops = rules.map(|rule| (TableName::of(&rule.table), rule.of.as_ref().map(TableName::of)));
     hops.filter(|(table, of)| going(table) && of.as_ref().is_none_or(going)).collect()
 }
 
 /// Returns the account that pseudonyms need when they are in columns that refer to accounts.
 fn nameless(store: &Store, graph: &Graph, altered: &[AlteredRow]) -> Option<Nameless> {
     store.recognised().erasure.accounts.iter().find_map(|account| {
-        let table = name(&account.table);
+        let table = TableName::of(&account.table);
         let refers = |row: &AlteredRow| {
             row.update.set.iter().any(|update| {
                 update.new == NewValue::Pseudonym

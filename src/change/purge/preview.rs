@@ -41,28 +41,17 @@ pub async fn preview(store: &Store, plan: &PurgePlan) -> Result<Preview, ChangeE
         near: plan.subject.near.clone(),
         tree: tree(plan),
         counts: plan.counts.clone(),
+        gone_for_mentions: plan.gone_for_mentions,
         mentions: plan.mentioned.iter().map(|(place, count)| (place.clone(), *count)).collect(),
         named: named(store, plan).await?,
         effects: plan.effects.clone(),
-        disclosures: plan.particular.iter().chain(&plan.notes).map(|text| by_keys(text)).chain(standing).collect(),
+        disclosures: plan.particular.iter().chain(&plan.notes).cloned().chain(standing).collect(),
         refused,
         held,
         locks: store.engine() == Engine::Postgres,
         unfinished,
         began: None,
     })
-}
-
-/// A disclosure with the console's keys in the place of the flags of commands.
-fn by_keys(text: &str) -> String {
-    const SPELLED: [(&str, &str); 2] = [
-        (
-            "--mentions redact takes the words out, --mention ID=redact those of one",
-            "at the step about mentions, c m decides about all, and x takes out the words of one",
-        ),
-        ("by --mention", "at the step about mentions"),
-    ];
-    SPELLED.iter().fold(text.to_owned(), |text, (flags, keys)| text.replace(flags, keys))
 }
 
 /// Mentions by the column that they stand in.
@@ -120,6 +109,7 @@ pub async fn begun(store: &Store, kept: &KeptSession) -> Result<Preview, ChangeE
         near: kept.subject.near.clone(),
         tree: kept.planned.iter().filter_map(branch).collect(),
         counts: kept.planned.clone(),
+        gone_for_mentions: 0,
         mentions: Vec::new(),
         named: Vec::new(),
         effects: kept.effects.clone(),

@@ -1,16 +1,19 @@
 //! Frequency of a person's ids in this database: `success` or `2026` as an id is also an everyday word there, and its
 //! occurrence in a text does not certainly mean the person.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest as _, Sha256};
 
 use super::column_words::{NamingColumns, leaf_place, place_of};
 use super::graph::Graph;
+use super::matcher::{is_measure, may_be_field};
+use super::scan_findings::{IdWord, ScanFindings};
 use super::search::hash_handles;
 use super::subject::PersonHandle;
 use super::taken::TakenRows;
+use super::vectors;
 use crate::change::ChangeError;
 use crate::memory::agreeing;
 use crate::memory::mention::{HandleShape, MentionFinder, MentionText, SoughtHandle, is_plain};
@@ -22,20 +25,26 @@ use crate::store::stored::TableName;
 
 /// Characters of a word or number that are too few to tell it from others, however rare it is here.
 const SHORT: usize = 8;
+/// Characters from which a word that a conversation is called is nobody else's.
+const LONG: usize = 12;
 /// Digits from which a number is nobody else's.
 const TELLING_DIGITS: usize = 10;
 /// Values that are an id and not about people, from which an id with a mark in it is one of a few fixed words.
 const FIXED: u64 = 3;
+/// Documents of a column that have a key, from which it is a field of theirs: also more than half of them.
+const FIELDS: u64 = 3;
 /// Texts of other people that may hold a word before it is a usual one: at least that many, and one in that many.
 const USUAL: (u64, u64) = (5, 200);
 
 /// Counts of one handle outside the person's rows.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Count {
     /// Values that are the handle, where nobody is named.
     whole: u64,
     /// Texts that hold it.
     texts: u64,
+    /// The documents that have a field of this name, in words.
+    field: Option<String>,
 }
 
 /// Says of each handle that its looks do not tell whether it is a usual word here: by its looks alone where it is short.
@@ -74,6 +83,7 @@ pub async fn measure(
     for (i, count) in doubtful.into_iter().zip(counts) {
         let least = if is_plain(&handles[i].value) { 1 } else { FIXED };
         handles[i].common = match count {
+            Count { field: Some(words), .. } if may_be_field(&handles[i].value) => Some(words),
             Count { whole, .. } if whole >= least => {
                 Some(agreeing(whole, "{#} {value that names nobody is|values that name nobody are} this word"))
             }
@@ -89,8 +99,11 @@ pub async fn measure(
 
 /// Whether texts may hold a handle as a word of theirs.
 fn may_be_word(handle: &PersonHandle) -> bool {
-    let is_name = HandleShape::of(&handle.kind, &handle.value) == HandleShape::Name;
-    is_plain(&handle.value) || is_name && is_one_word(&handle.value)
+    match HandleShape::of(&handle.kind, &handle.value) {
+        HandleShape::Session | HandleShape::Profile => true,
+        HandleShape::Name => is_plain(&handle.value) || is_one_word(&handle.value),
+        _ => is_plain(&handle.value),
+    }
 }
 
 /// A name such as `Mei-Ling`, by which others may be called too.
@@ -111,8 +124,19 @@ pub fn by_looks(kind: &str, value: &str) -> Option<&'static str> {
         HandleShape::Id | HandleShape::Session | HandleShape::Profile if is_plain(value) && letters < SHORT => {
             Some("it is a short word or number")
         }
+        HandleShape::Session | HandleShape::Profile if is_measure(value) => Some("it is a date, a time or a number"),
+        HandleShape::Session | HandleShape::Profile if is_plain(value) && letters < LONG => {
+            Some("it is a word or a number")
+        }
         _ => None,
     }
+}
+
+/// Ids of rows that go which other texts hold as words of theirs.
+#[must_use]
+pub fn usual_ids(found: &ScanFindings) -> BTreeSet<String> {
+    let is_usual = |word: &IdWord| word.whole >= FIXED || word.texts > USUAL.0 && word.texts > found.values / USUAL.1;
+    found.id_words.iter().filter(|(_, word)| is_usual(word)).map(|(id, _)| id.clone()).collect()
 }
 
 /// Whether it depends on the database if a handle is a usual word.
@@ -122,7 +146,9 @@ fn is_doubtful(handle: &PersonHandle) -> bool {
     searched
         && handle.value.bytes().filter(u8::is_ascii_digit).count() < TELLING_DIGITS
         && match HandleShape::of(&handle.kind, &handle.value) {
-            HandleShape::Id => is_plain(&handle.value) || handle.value.chars().all(fixed),
+            HandleShape::Id | HandleShape::Session | HandleShape::Profile => {
+                is_plain(&handle.value) || handle.value.chars().all(fixed)
+            }
             HandleShape::Name => may_be_word(handle),
             _ => false,
         }
@@ -139,35 +165,70 @@ async fn counted(
     let (mut counts, texts) = (vec![Count::default(); handles], AtomicU64::new(0));
     let own = snapshot.store.records().own().await?.map(|own| own.schema);
     let ours = |table: &TableName| own.as_ref() == Some(&table.schema) && own::TABLES.contains(&table.name.as_str());
+    let indexes = snapshot.store.proof().index_tables().await?;
+    let vectors: HashSet<(TableName, String)> =
+        vectors::places(snapshot.store).into_iter().map(|(table, column, _)| (table, column)).collect();
     for table in graph.relations.tables.iter().filter(|table| !ours(table)) {
         let key = graph.relations.keys.get(table).cloned().unwrap_or_default();
         let shape = snapshot.store.shapes().shape(table).await?;
         let columns: Vec<String> = shape.columns.iter().map(|c| c.name.clone()).collect();
-        let about: Vec<MentionText> = columns.iter().map(|column| place_of(table, column, naming)).collect();
+        // Bytes of indexes and vectors hold no words.
+        let is_bare = |column: &String| indexes.contains(table) || vectors.contains(&(table.clone(), column.clone()));
+        let about: Vec<(MentionText, bool)> =
+            columns.iter().map(|column| (place_of(table, column, naming), is_bare(column))).collect();
         let read: Vec<String> = key.iter().chain(&columns).cloned().collect();
         let wanted = WantedRows { table, columns: &read, when: None, subject: &[] };
         let going: Vec<&TakenRows> = graph.taken_through(table).collect();
+        let documents: Vec<AtomicU64> = columns.iter().map(|_| AtomicU64::new(0)).collect();
         let look = |row: &RawRow| {
             let (key, values) = row.split_at(key.len());
             if going.iter().any(|taken| taken.has(key)) {
                 return None;
             }
             let mut seen = SeenTexts::default();
-            for (raw, about) in values.iter().zip(&about).filter(|(raw, _)| !matches!(raw, FetchedValue::Bytes(_))) {
-                count(finder, raw, *about, &mut seen);
+            for (column, (raw, (about, bare))) in values.iter().zip(&about).enumerate() {
+                if *bare && matches!(raw, FetchedValue::Bytes(_)) {
+                    continue;
+                }
+                if count(finder, raw, *about, column, &mut seen) {
+                    documents[column].fetch_add(1, Ordering::Relaxed);
+                }
             }
             texts.fetch_add(seen.texts, Ordering::Relaxed);
             (!seen.handles.is_empty()).then_some(seen.handles)
         };
-        let take = |_, handles: Vec<(usize, bool)>| {
-            for (handle, is_whole) in handles {
+        let mut keys: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+        let take = |_, handles: HashMap<(usize, SeenAs), u64>| {
+            for ((handle, seen), times) in handles {
                 let Some(count) = counts.get_mut(handle) else { continue };
-                *(if is_whole { &mut count.whole } else { &mut count.texts }) += 1;
+                match seen {
+                    SeenAs::Whole => count.whole += times,
+                    SeenAs::Part => count.texts += times,
+                    SeenAs::Key(column) => *keys.entry((handle, column)).or_default() += 1,
+                }
             }
         };
         snapshot.stream_looked(wanted, look, take).await?;
+        for ((handle, column), times) in keys {
+            let all = documents[column].load(Ordering::Relaxed);
+            if times >= FIELDS && times > all / 2 {
+                let place = format!("{}.{}", table.title(), columns[column]);
+                counts[handle].field = Some(format!("{times} of {all} documents in {place} have a field of this name"));
+            }
+        }
     }
     Ok((counts, texts.into_inner()))
+}
+
+/// Way in which a handle stands in a text outside the person's rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum SeenAs {
+    /// All there is, where nobody is named.
+    Whole,
+    /// Within more.
+    Part,
+    /// A key of a document, in the column of this number, where nothing says that keys are people.
+    Key(usize),
 }
 
 /// Contents of a row outside the person's rows.
@@ -175,16 +236,20 @@ async fn counted(
 struct SeenTexts {
     /// Texts of more than one word.
     texts: u64,
-    /// Handles, by their numbers; and whether the handle is all there is and nobody is named there.
-    handles: Vec<(usize, bool)>,
+    /// Handles, by their numbers, and how often they stand there so.
+    handles: HashMap<(usize, SeenAs), u64>,
 }
 
-fn count(finder: &MentionFinder, raw: &FetchedValue, about: MentionText, seen: &mut SeenTexts) {
+/// Counts what a value of the column of this number holds. Whether it is a document with keys.
+fn count(finder: &MentionFinder, raw: &FetchedValue, about: MentionText, column: usize, seen: &mut SeenTexts) -> bool {
+    let mut has_keys = false;
     container::read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
-        if leaf.kind == LeafKind::Key {
+        let is_key = leaf.kind == LeafKind::Key;
+        has_keys |= is_key;
+        if leaf.kind == LeafKind::Class {
             return;
         }
-        seen.texts += u64::from(leaf.text.contains(' '));
+        seen.texts += u64::from(!is_key && leaf.text.contains(' '));
         let spans = finder.find(leaf.text, MentionText { number: leaf.kind == LeafKind::Number, ..MentionText::ANY });
         if spans.is_empty() {
             return;
@@ -192,13 +257,15 @@ fn count(finder: &MentionFinder, raw: &FetchedValue, about: MentionText, seen: &
         let place = leaf_place(leaf, about);
         let mut counted = HashSet::new();
         for span in spans {
-            if leaf.text.trim() == &leaf.text[span.start..span.end] {
-                if !(place.people || place.names) {
-                    seen.handles.push((span.handle, true));
-                }
-            } else if counted.insert(span.handle) {
-                seen.handles.push((span.handle, false));
-            }
+            let is_whole = leaf.text.trim() == &leaf.text[span.start..span.end];
+            let seen_as = match (is_key, is_whole) {
+                (true, true) if !place.keys => SeenAs::Key(column),
+                (false, true) if !(place.people || place.names || place.sessions || place.profiles) => SeenAs::Whole,
+                (false, false) if counted.insert(span.handle) => SeenAs::Part,
+                _ => continue,
+            };
+            *seen.handles.entry((span.handle, seen_as)).or_default() += 1;
         }
     });
+    has_keys
 }

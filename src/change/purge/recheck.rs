@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use super::desk::Desk;
-use super::graph::{name, within};
+use super::graph::within;
 use super::mention::Mentions;
 use super::owners;
 use super::receipt::{AccountFate, PurgeReceipt, PurgeRecheck, RecheckFound, TrailFound, ValuesFound};
@@ -149,7 +149,7 @@ async fn search(
     for table in tables.iter().filter(|table| table.name != "memory_suppressions") {
         let shape = store.shapes().shape(table).await?;
         let columns: Vec<String> = shape.columns.iter().map(|c| c.name.clone()).collect();
-        let rules: Vec<&BoundRule> = owners::rules(store).filter(|rule| name(&rule.table) == *table).collect();
+        let rules: Vec<&BoundRule> = owners::rules(store).filter(|rule| TableName::of(&rule.table) == *table).collect();
         let title = table.title();
         let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
         snapshot

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::effects::{KeptRows, NewValue};
-use super::graph::{Graph, as_text, name};
+use super::graph::Graph;
 use super::id_set::IdSet;
 use super::scan_findings::ScanFindings;
 use super::taken::ranges;
@@ -13,7 +13,7 @@ use crate::change::ChangeError;
 use crate::layout::erase::{EraseAction, Recompute};
 use crate::memory::{Entity, Row, feedback};
 use crate::store::encode::{GivenValue, LocatedRow, encode, plain_column, table_of};
-use crate::store::fetched::{FetchedValue, RawRow};
+use crate::store::fetched::{FetchedValue, RawRow, as_text};
 use crate::store::row_list::row_digest;
 use crate::store::snapshot::Snapshot;
 use crate::store::stored::{Cell, TableName};
@@ -57,7 +57,7 @@ async fn each(
     canvas_counts(snapshot, graph, found, updates).await?;
     let linked: Vec<_> = rules(Recompute::Memory).filter(|r| r.action == EraseAction::Delete).cloned().collect();
     for rule in linked {
-        memories(snapshot, graph, &name(&rule.table), updates).await?;
+        memories(snapshot, graph, &TableName::of(&rule.table), updates).await?;
     }
     Ok(())
 }

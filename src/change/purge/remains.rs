@@ -4,7 +4,6 @@
 use std::collections::{HashMap, HashSet};
 
 use super::desk::{Desk, KeptSession};
-use super::disclose;
 use super::effects::KeptRows;
 use super::graph::Graph;
 use super::id_set::{IdSet, LostIds};
@@ -17,6 +16,7 @@ use super::scan;
 use super::scan_findings::ScanFindings;
 use super::search::{KnownTables, PersonSearch};
 use super::subject::PersonHandle;
+use super::unowned;
 use super::verdict::{Remain, RemainKind};
 use crate::change::ChangeError;
 use crate::lab::LabError;
@@ -59,8 +59,8 @@ pub async fn logical(
         );
     }
     graph.tables.clear();
-    for table in erasure.unowned.iter().map(super::graph::name) {
-        if let Some(words) = disclose::unowned(&mut snapshot, &graph, &table).await? {
+    for table in erasure.unowned.iter().map(TableName::of) {
+        if let Some(words) = unowned::of_table(&mut snapshot, &graph, &table).await? {
             proof.find(RemainKind::Elsewhere, words);
         }
     }
@@ -108,9 +108,9 @@ pub async fn logical(
     for statistics in learned(store, kept).await? {
         let (table, column) = (statistics.table.title(), statistics.column);
         // They show what rows that stay hold.
-        let leads = erasure.rules.iter().filter(|rule| super::graph::name(&rule.table) == statistics.table);
+        let leads = erasure.rules.iter().filter(|rule| TableName::of(&rule.table) == statistics.table);
         let mut tables: Vec<String> =
-            leads.filter_map(|rule| rule.of.as_ref()).map(|of| super::graph::name(of).title()).collect();
+            leads.filter_map(|rule| rule.of.as_ref()).map(|of| TableName::of(of).title()).collect();
         tables.push(table.clone());
         let held = found.counted.keys().any(|place| is_of(place, &tables));
         if held || account.taken(&statistics.table).is_some_and(|taken| !taken.is_empty()) {

@@ -95,12 +95,9 @@ async fn as_planned(
     desk.make_receipts()?;
     desk.tidy();
     let here = AnchorSpot::of(store).await?.0;
-    let unfinished = store.records().purge_of(&hmac(&desk.key, given)).await?.filter(PurgeSession::is_open);
-    match (unfinished, resume) {
+    match (unfinished(store, given, desk).await?, resume) {
         (Some(session), Some(decisions)) => go_on(store, &own, (given, options), desk, &session, decisions).await,
-        (Some(_), None) => Err(ChangeError::Refused(format!(
-            "an earlier purge of `{given}` has not ended verified: resume it by --resume"
-        ))),
+        (Some(_), None) => Err(ChangeError::Refused(resume_first(given))),
         (None, Some(decisions)) => {
             again(store, &own, asked(&own, here, given, options, export_sha256), desk, decisions).await
         }
@@ -364,6 +361,29 @@ pub async fn ready(store: &Store) -> Result<OwnTables, ChangeError> {
     )))
 }
 
+/// The same, where our role may also write what a plan is about.
+///
+/// # Errors
+/// As [`ready`]; [`StoreError::Denied`](crate::store::StoreError::Denied) with the GRANT that helps.
+pub async fn ready_for(store: &Store, plan: &PurgePlan) -> Result<OwnTables, ChangeError> {
+    let own = ready(store).await?;
+    store.records().check_rights(&plan.counts).await?;
+    Ok(own)
+}
+
+/// The earlier erasure of a person, by a handle, that has not ended verified.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn unfinished(store: &Store, given: &str, desk: &Desk<'_>) -> Result<Option<PurgeSession>, ChangeError> {
+    Ok(store.records().purge_of(&hmac(&desk.key, given)).await?.filter(PurgeSession::is_open))
+}
+
+/// Says why an erasure does not begin beside an earlier one.
+pub fn resume_first(given: &str) -> String {
+    format!("an earlier purge of `{given}` has not ended verified: resume it by --resume")
+}
+
 /// Refuses a reason or a ticket that names the person: they are kept, and nothing that names the person may be.
 fn check_author(subject: &subject::PurgeSubject, author: &Author) -> Result<(), ChangeError> {
     let said = [&author.reason, &author.ticket].map(|said| said.as_deref().unwrap_or_default().to_lowercase());
@@ -444,6 +464,7 @@ async fn prepare(
     decide::check(&plan)?;
     subject::refuse_long(&plan.subject)?;
     check_hold(store, &plan.subject).await?;
+    store.records().check_rights(&plan.counts).await?;
     check_author(&plan.subject, desk.author)?;
     let planning = began.elapsed().as_secs_f64();
     let found = plan.control.iter().filter(|(_, hits)| *hits > 0).count();

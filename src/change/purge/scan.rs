@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::column_words::{looks_personal, place_of};
 use super::effects::{KeptRows, is_required};
-use super::graph::as_text;
 use super::keys::{self, Keys};
 use super::place::{TablePlace, TableTexts};
 use super::row_ids::ID_LENGTH;
@@ -20,7 +19,7 @@ use crate::lab::LabError;
 use crate::layout::Engine;
 use crate::memory::mention::{MANY_DIGITS, MentionText};
 use crate::memory::packed::pages::PageStore;
-use crate::store::fetched::{FetchedValue, RawRow};
+use crate::store::fetched::{FetchedValue, RawRow, as_text};
 use crate::store::relations::ColumnContent;
 use crate::store::row_list::RowList;
 use crate::store::shape::ShapeColumn;

@@ -65,11 +65,24 @@ pub struct UnreadColumn {
     pub count: usize,
 }
 
+/// Rows that stay and hold an id of a row that goes where nothing says that ids stand there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IdWord {
+    /// Rows in which it is all of a text.
+    pub whole: u64,
+    /// Rows in which it is part of one.
+    pub texts: u64,
+}
+
 /// Findings of the pass over everything.
 #[derive(Debug, Default)]
 pub struct ScanFindings {
     /// Mentions in rows that stay.
     pub mentions: Vec<Mention>,
+    /// Ids of rows that go and may be words of others, in small letters, and where they stand.
+    pub id_words: BTreeMap<String, IdWord>,
+    /// Number of ids of rows that go which are such words, and are not looked for.
+    pub usual_ids: usize,
     /// Number of mentions by table and column; includes those that are not kept.
     pub counted: BTreeMap<String, usize>,
     /// Decisions about the mentions, counted by table and column; includes those that are not kept.
@@ -78,6 +91,8 @@ pub struct ScanFindings {
     pub met: Met,
     /// Rows that go because they mention the person.
     pub doomed: Vec<(TableName, Vec<FetchedValue>)>,
+    /// Number of rows that go in the end because they mention the person, or hang on such a row.
+    pub gone_for_mentions: usize,
     /// Hits of each handle anywhere, also in the person's own rows: the positive control.
     pub control: Vec<usize>,
     /// References to rows that go which cannot be taken out, by table and column.

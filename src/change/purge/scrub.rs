@@ -1,8 +1,6 @@
 //! Takes words out of stored values and leaves every other character as its writer spelled it: texts, JSON, lists,
 //! arrays, packed bytes.
 
-use std::borrow::Cow;
-
 use serde_json::value::RawValue;
 
 use super::hit::Hit;
@@ -11,43 +9,6 @@ use super::matcher::{mark, tells};
 use crate::memory::json::{self, MAX_DEPTH};
 use crate::store::container::{self, Layer};
 use crate::store::fetched::FetchedValue;
-
-/// Content of a stored value.
-#[derive(Debug)]
-pub struct OpenedValue<'a> {
-    /// Bytes of the value, unpacked.
-    pub bytes: Cow<'a, [u8]>,
-    /// Encoding that the bytes were packed in.
-    pub wrapping: Option<Layer>,
-}
-
-/// The bytes of a stored value: as they are, or unpacked; none for numbers and NULL.
-///
-/// # Errors
-/// A packed value that holds more than is read.
-pub fn opened(raw: &FetchedValue) -> Result<Option<OpenedValue<'_>>, &'static str> {
-    let plain = |bytes| Ok(Some(OpenedValue { bytes: Cow::Borrowed(bytes), wrapping: None }));
-    match raw {
-        FetchedValue::Text(text) => plain(text.as_bytes()),
-        FetchedValue::BadText(bytes) => plain(bytes),
-        FetchedValue::Bytes(bytes) => match container::unpacked(bytes) {
-            Some(Ok((layer, inner))) => Ok(Some(OpenedValue { bytes: Cow::Owned(inner), wrapping: Some(layer) })),
-            Some(Err(container::TOO_LARGE)) => Err(container::TOO_LARGE),
-            _ => plain(bytes),
-        },
-        FetchedValue::Null | FetchedValue::Integer(_) | FetchedValue::Real(_) => Ok(None),
-    }
-}
-
-/// The text of a stored value, with a mark in place of what is no UTF-8; none for numbers and for what cannot be read.
-#[must_use]
-pub fn readable(raw: &FetchedValue) -> Option<String> {
-    let opened = opened(raw).ok()??;
-    Some(match opened.bytes {
-        Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Cow::Owned(bytes) => String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into()),
-    })
-}
 
 /// New bytes stored as the value was that they come from.
 ///

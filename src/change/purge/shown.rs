@@ -6,7 +6,6 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::disclose;
-use super::graph::as_text;
 use super::mention::{Mention, PrintedMention};
 use super::plan::PurgePlan;
 use super::receipt::AccountFate;
@@ -16,7 +15,7 @@ use crate::change::ChangeSide;
 use crate::change::plan::erasure::Mentions;
 use crate::change::plan::{Change, Counts};
 use crate::memory::mask::Mask;
-use crate::store::fetched::FetchedValue;
+use crate::store::fetched::{FetchedValue, as_text};
 
 /// Changes that a printed plan shows at most; mentions are shown as far as they are kept.
 const SHOWN: usize = 50;

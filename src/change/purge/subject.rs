@@ -116,6 +116,9 @@ pub struct PurgeSubject {
     /// Places that know the person by more values than are looked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub too_many: Vec<String>,
+    /// Number of ids of the person's rows that are words of others too, and are not looked for in texts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usual_ids: Option<usize>,
 }
 
 /// Handles of a session file, which share their words again.
@@ -141,7 +144,9 @@ impl PurgeSubject {
                 "{place} knows the person by more than {most} values: beyond these, texts that hold one are not found"
             )
         });
-        too_many.chain(self.unsearched(|kind| !is_many(kind)))
+        let words = "{#} {id of a row that goes is a word|ids of rows that go are words} of others too, and {is|are} left in texts";
+        let usual = self.usual_ids.map(|ids| agreeing(ids, words));
+        too_many.chain(usual).chain(self.unsearched(|kind| !is_many(kind)))
     }
 
     /// Sentences about ids of conversations and banks that are not looked for.
@@ -362,7 +367,7 @@ async fn add_known(
     let known = snapshot.store.recognised().erasure.handles.clone();
     let mut shared: BTreeSet<String> = BTreeSet::new();
     for handle in &known {
-        let table = TableName::new(handle.table.0.clone(), handle.table.1.clone());
+        let table = TableName::of(&handle.table);
         let column = match &handle.value {
             BoundValue::Column(column) => column,
             BoundValue::Sql(_) => &handle.kind,
@@ -497,7 +502,7 @@ async fn add_owner_of_address(
 async fn is_owner(snapshot: &mut Snapshot<'_>, text: &str) -> Result<bool, ChangeError> {
     let rules = snapshot.store.recognised().erasure.rules.clone();
     for rule in rules.iter().filter(|rule| rule.of.is_none() && rule.inside.is_whole()) {
-        let table = TableName::new(rule.table.0.clone(), rule.table.1.clone());
+        let table = TableName::of(&rule.table);
         if snapshot.holds(&table, &rule.column, FetchedValue::Text(text.to_owned())).await? {
             return Ok(true);
         }
@@ -527,7 +532,7 @@ async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, 
 async fn known_as(snapshot: &mut Snapshot<'_>, text: &str) -> Result<BTreeSet<String>, ChangeError> {
     let mut found = BTreeSet::new();
     for handle in &snapshot.store.recognised().erasure.handles {
-        let table = TableName::new(handle.table.0.clone(), handle.table.1.clone());
+        let table = TableName::of(&handle.table);
         let known = snapshot.handles(&table, &handle.id, &handle.value, &HandlesWanted::Like(text)).await?;
         found.extend(known.into_iter().map(|(id, _)| id));
     }
@@ -555,7 +560,7 @@ async fn alike(
     let mut found = BTreeSet::new();
     let erasure = snapshot.store.recognised().erasure.clone();
     for handle in erasure.handles {
-        let table = TableName::new(handle.table.0.clone(), handle.table.1.clone());
+        let table = TableName::of(&handle.table);
         // Of conversations and banks only whose they are.
         let known = if is_many(&handle.kind) { BoundValue::Column(handle.id.clone()) } else { handle.value };
         for (id, value) in snapshot.handles(&table, &handle.id, &known, &holding).await? {
@@ -566,7 +571,7 @@ async fn alike(
     let is_owner = |r: &&BoundRule| r.of.is_none() && r.action != EraseAction::Remove;
     for rule in erasure.rules.iter().filter(is_owner).filter(|r| r.inside.is_whole()) {
         let owner = BoundValue::Column(rule.column.clone());
-        let named = snapshot.handles(&super::graph::name(&rule.table), &rule.column, &owner, &holding).await?;
+        let named = snapshot.handles(&TableName::of(&rule.table), &rule.column, &owner, &holding).await?;
         owners.extend(named.into_iter().map(|(id, _)| id));
     }
     Ok((found, owners))
@@ -662,7 +667,7 @@ async fn known_others(snapshot: &mut Snapshot<'_>, ids: &[String]) -> Result<Vec
     let mut others = Vec::new();
     let handles = snapshot.store.recognised().erasure.handles.clone();
     for handle in handles.iter().filter(|h| matches!(h.kind.as_str(), "name" | "e-mail" | "handle")) {
-        let table = TableName::new(handle.table.0.clone(), handle.table.1.clone());
+        let table = TableName::of(&handle.table);
         let all = snapshot.handles(&table, &handle.id, &handle.value, &HandlesWanted::Some(NEAR)).await?;
         let of_others = all.into_iter().filter(|(id, _)| !ids.contains(id));
         others

@@ -58,9 +58,9 @@ impl TraceWatch {
 }
 
 impl LiveTraces {
-    /// Reads every value once more, as of now.
-    async fn again(store: &Store, kept: &KeptSession, watch: &ValueWatch) -> Result<Self, ChangeError> {
-        let mut live = LiveTraces::default();
+    /// Reads every value once more, as of now. Which columns hold values that were judged is known from before.
+    async fn again(self, store: &Store, kept: &KeptSession, watch: &ValueWatch) -> Result<Self, ChangeError> {
+        let mut live = LiveTraces { judged: self.judged, ..LiveTraces::default() };
         let mut snapshot = store.snapshot().await?;
         for (table, column, _) in vectors::places(store) {
             if !kept.vectors.iter().any(|vector| (&vector.table, &vector.column) == (&table, &column)) {
@@ -87,7 +87,9 @@ impl LiveTraces {
         let mut contexts = std::mem::take(&mut self.contexts);
         let each = |sighting: StoredSighting| {
             let is_part = !sighting.entire && ids_only.contains(&(sighting.table.clone(), sighting.column.clone()));
-            self.add_places(&sighting.table, &sighting.column, (sighting.handle, sighting.count), is_part);
+            let place = (sighting.handle, format!("{}.{}", sighting.table.title(), sighting.column));
+            let is_told = is_part || self.judged.contains(&place);
+            self.add_places(&sighting.table, &sighting.column, (sighting.handle, sighting.count), is_told);
             ControlFlow::Continue(())
         };
         if all {
@@ -138,7 +140,7 @@ pub async fn bytes(
     live.read(store, &watch.values, false).await?;
     let is_current = watch.files.is_unchanged().await;
     if !is_current {
-        live = LiveTraces::again(store, kept, &watch.values).await?;
+        live = live.again(store, kept, &watch.values).await?;
     }
     let sought = |live: &mut LiveTraces| {
         let mut known = std::mem::take(&mut live.contexts).all();
@@ -147,7 +149,7 @@ pub async fn bytes(
     };
     let mut scan = store.proof().scan_bytes(&sought(&mut live), |_| {}).await;
     if is_current && scan.is_ok() && !watch.files.is_unchanged().await {
-        live = LiveTraces::again(store, kept, &watch.values).await?;
+        live = live.again(store, kept, &watch.values).await?;
         scan = store.proof().scan_bytes(&sought(&mut live), |_| {}).await;
     }
     let Some(scan) = proof.looked_through(kept, scan) else { return Ok(()) };
@@ -204,7 +206,9 @@ fn tell(kept: &KeptSession, looked: &TraceSearch<'_>, live: &LiveTraces, proof: 
     for (place, count) in unnamed {
         let what = agreeing(
             count,
-            &format!("{place} names the person {{#}} {{time|times}} in a spelling that is not taken out"),
+            &format!(
+                "{place} names the person {{#}} {{time|times}} in a spelling that no decision takes out: change that value, and resume"
+            ),
         );
         proof.find(RemainKind::Mention, what);
     }

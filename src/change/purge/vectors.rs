@@ -4,12 +4,11 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::graph::as_text;
 use super::taken::GoingRows;
 use crate::change::ChangeError;
 use crate::layout::vector::VectorsBeside;
 use crate::store::Store;
-use crate::store::fetched::FetchedValue;
+use crate::store::fetched::{FetchedValue, as_text};
 use crate::store::proof::needles::{NeedleContext, NeedleForm, Needles};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;

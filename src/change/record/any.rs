@@ -42,7 +42,7 @@ pub async fn any(store: &Store, entity: Entity, text: &str) -> Result<Plan, Chan
     let row = if entity == Entity::MemoryLink {
         let row = super::canonical_row(entity, &object, &mut crate::memory::text_check::TextOddities::default())
             .map_err(ChangeError::Usage)?;
-        given::check_new(source, &row)?;
+        given::check(source, None, &row)?;
         row
     } else {
         let row = read(entity, &object, &mut draft)?;

@@ -19,9 +19,6 @@ use crate::store::Store;
 pub async fn case(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     let mut draft = Draft::new(store, "record.case", ChangeDanger::Safe).await?;
     let mut row = read(Entity::Case, &object(text)?, &mut draft)?;
-    if row.get("prompt").is_null() {
-        return Err(ChangeError::Usage("a case needs a `prompt`: what it was asked".to_owned()));
-    }
     refuse_known_id(&mut draft, &row).await?;
     if row.text("message_hash").is_none() {
         let prompt = row.get("prompt");

@@ -32,9 +32,6 @@ pub async fn episode(store: &Store, text: &str) -> Result<Plan, ChangeError> {
         event::append(&mut draft, kind, &row, embedding.as_deref()).await?;
         return Ok(draft.seal());
     }
-    if ["title", "summary", "detail", "observation"].iter().all(|c| row.text(c).is_none_or(|t| t.trim().is_empty())) {
-        return Err(ChangeError::Usage("an episode needs a title, summary, detail or observation".to_owned()));
-    }
     let Some(started) = row.text("started_at").map(str::to_owned) else {
         return Err(ChangeError::Usage("an episode needs `started_at`".to_owned()));
     };

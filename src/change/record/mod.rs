@@ -18,7 +18,6 @@ use super::draft::{Draft, check_id};
 use super::plan::Plan;
 use super::{ChangeError, batch, given, new_id};
 use crate::layout::BoundSource;
-use crate::memory::entity::Personal;
 use crate::memory::nearest::nearest;
 use crate::memory::text_check::{self, TextOddities};
 use crate::memory::{Entity, Row, ValueKind, json, time};
@@ -40,7 +39,7 @@ pub async fn plan(store: &Store, entity: Entity, text: &str) -> Result<Plan, Cha
 pub use case::case;
 pub use episode::episode;
 
-/// A canonical row from a JSON object, with every value checked by its column; texts pass the check for secrets.
+/// A canonical row from a JSON object, with every value checked by its column; words pass the check for secrets.
 ///
 /// # Errors
 /// An unknown column with the nearest known one, or a value of the wrong kind.
@@ -67,11 +66,7 @@ pub fn canonical_row(entity: Entity, object: &Map<String, Value>, found: &mut Te
             }
             (ValueKind::List, _) => return Err(wrong("a list of texts")),
         };
-        let checked = if column.personal == Personal::Content {
-            text_check::check_value(&value, found)
-        } else {
-            value.into_owned()
-        };
+        let checked = if column.holds_words() { text_check::check_value(&value, found) } else { value.into_owned() };
         row.set(name, checked);
     }
     Ok(row)
@@ -94,7 +89,7 @@ fn read(entity: Entity, object: &Map<String, Value>, draft: &mut Draft<'_>) -> R
     let mut found = TextOddities::default();
     let mut row = canonical_row(entity, object, &mut found).map_err(ChangeError::Usage)?;
     draft.disclosures.extend(found.sentences());
-    given::check_new(batch::target(draft.store, entity)?, &row)?;
+    given::check(batch::target(draft.store, entity)?, None, &row)?;
     match row.text("id") {
         Some(id) => check_id(entity, id)?,
         None => row.set("id", Value::from(new_id())),

@@ -509,7 +509,7 @@ commands! {
     CommandId::UndoEntry, Receipts, ["u"], "Undo", "undo", "Plans the inverse of the selected change.";
     CommandId::Panel(ScreenKind::Receipts), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, newest first, and takes them back.";
     CommandId::Fix, Findings, ["x"], "Fix", "fix", "Fixes the finding where the console can, else names the command that does.";
-    CommandId::Mute, Findings, ["m"], "Mute", "mute", "Hears no more of the kind, or of the example when those have the keys, for a reason that you write; ends that where it is muted.";
+    CommandId::Mute, Findings, ["m"], "Mute", "mute", "Hides the kind, or the example when the examples have the keys, for a reason that you write; shows it again where it is muted.";
     CommandId::NextExample, Findings, ["l", "right"], "Next example", "example", "Selects the next example; enter goes there.";
     CommandId::PreviousExample, Findings, ["h", "left"], "Previous example", "", "Selects the example before.";
     CommandId::ApplyMigrations, Migrations, ["a"], "Apply", "apply", "Applies all that are pending, and the selected one if it is optional, after a confirmation that shows their statements.";
@@ -628,7 +628,7 @@ pub fn meanings(id: CommandId) -> &'static str {
         CommandId::Filter => "search where narrow",
         CommandId::NextDatabase => "switch change other open",
         CommandId::CloseDatabase => "disconnect leave",
-        CommandId::Switch => "connect change database profile recent",
+        CommandId::Switch => "connect switch change database profile recent",
         CommandId::KeepPlace | CommandId::GoToKept | CommandId::ForgetPlace => "bookmark saved view favourite",
         CommandId::CopyRunbook => "script shell session",
         CommandId::Find => "search everything full text words",

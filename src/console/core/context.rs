@@ -412,6 +412,12 @@ impl Context {
         self.past.as_ref().map_or_else(now, |past| past.at.clone())
     }
 
+    /// A text with its canonical times as they are shown: by the clock of the zone.
+    #[must_use]
+    pub fn with_moments(&self, text: &str) -> String {
+        words::in_zone(&self.settings.zone, self.now, || words::with_moments(text))
+    }
+
     /// Goes to what something here leads to.
     pub fn follow(&mut self, to: Destination) {
         self.actions.push(ScreenAction::Go(to, true));
@@ -485,6 +491,12 @@ impl Context {
         missing.map_or(Ok(()), Err)
     }
 
+    /// Whether the database has no tables at all, as far as that was read.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.held().next().is_none() && self.status.as_ref().is_some_and(|status| status.tables.is_empty())
+    }
+
     /// The entities that the database holds.
     pub fn held(&self) -> impl Iterator<Item = Entity> + '_ {
         Entity::ALL.iter().copied().filter(|entity| self.holds(*entity).is_ok())
@@ -526,7 +538,7 @@ impl Context {
     /// Why not, and what would help.
     pub fn may_change(&self) -> Result<(), Lack> {
         if let Some(past) = &self.past {
-            let at = words::in_zone(&self.settings.zone, self.now, || words::time(&past.at, false));
+            let at = self.with_moments(&past.at);
             let words = format!("rows are shown as of {at}, and the past cannot be changed");
             return Err((words, Some("@ with an empty line comes back".to_owned())));
         }

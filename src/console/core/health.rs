@@ -63,6 +63,18 @@ impl FindingGroup<'_> {
     pub fn what(&self) -> String {
         kind_named(self.kind).map(|kind| kind.what(self.count)).unwrap_or_default()
     }
+
+    /// Returns the command that helps; empty when the group holds nothing.
+    #[must_use]
+    pub fn remedy(&self) -> &str {
+        self.findings.first().map_or("", |finding| finding.remedy.as_str())
+    }
+
+    /// Whether the command fixes something: others only show the rows.
+    #[must_use]
+    pub fn fixes(&self) -> bool {
+        !["show ", "compare "].iter().any(|word| self.remedy().starts_with(word))
+    }
 }
 
 impl Health {

@@ -16,6 +16,8 @@ use crate::memory::query::Capability;
 pub struct OpenedDatabase {
     /// Path or URL, without a password.
     pub location: String,
+    /// The location as it is kept, spelled alike however the database was named: an absolute path, or the URL.
+    pub place: String,
     /// Database as it is named on a command line.
     pub invocation: Invocation,
     /// Names of the layouts with their variants.
@@ -49,6 +51,8 @@ pub struct OpenBeside {
     pub name: String,
     /// Path or URL, without a password.
     pub location: String,
+    /// The location as it is kept, spelled alike however the database was named.
+    pub place: String,
     /// Production: others depend on it.
     pub production: bool,
     /// Rows that came since its list was read.

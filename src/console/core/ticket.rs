@@ -21,12 +21,26 @@ pub struct RequestFailure {
 
 /// Code of what is not there yet.
 const ABSENT: &str = "absent";
+/// Code of what is refused for what was asked: the same would be refused again.
+const REFUSED: &str = "refused";
 
 impl RequestFailure {
     /// Whether nothing went wrong: what was asked for is not there yet, and the remedy adds it.
     #[must_use]
     pub fn is_absence(&self) -> bool {
         self.code.as_deref() == Some(ABSENT)
+    }
+
+    /// Whether reading or asking again does not help.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        self.is_absence() || self.code.as_deref() == Some(REFUSED)
+    }
+
+    /// The same as a refusal: asking again does not help.
+    #[must_use]
+    pub fn as_refusal(self) -> Self {
+        RequestFailure { code: Some(REFUSED.to_owned()), ..self }
     }
 
     /// Says that what was asked for is not there yet; the remedy adds it.

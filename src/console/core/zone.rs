@@ -48,6 +48,17 @@ impl ShownZone {
         moment.unwrap_or_else(|| text.to_owned())
     }
 
+    /// A canonical time as somebody writes it by this zone's clock, to the minute or the second, where [`Self::spelled`] reads
+    /// the same from that; else as it is.
+    #[must_use]
+    pub fn written(&self, canonical: &str) -> String {
+        let at = time::epoch_micros(canonical).and_then(DateTime::from_timestamp_micros);
+        let local = at.map(|at| at.with_timezone(&self.offset(at.timestamp())));
+        let formats = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"];
+        let mut spellings = local.iter().flat_map(|local| formats.map(|format| local.format(format).to_string()));
+        spellings.find(|text| self.spelled(text) == canonical).unwrap_or_else(|| canonical.to_owned())
+    }
+
     /// Returns the name of the zone at a moment: `UTC`, `UTC+02:00`.
     #[must_use]
     pub fn name(&self, at: DateTime<Utc>) -> String {
@@ -87,5 +98,21 @@ mod tests {
             assert_eq!(zone.spelled(written), meant, "{written}");
         }
         assert_eq!(ShownZone::default().spelled("2026-04-01"), "2026-04-01T00:00:00.000000Z");
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_the_same_time() {
+        // Berlin around the last Sunday of October 2026.
+        let zone = ShownZone::new(vec![(0, 7_200), (1_792_890_000, 3_600)]);
+        for (canonical, written) in [
+            ("2026-03-01T09:00:00.000000Z", "2026-03-01T11:00"),
+            ("2026-03-01T09:00:07.000000Z", "2026-03-01T11:00:07"),
+            ("2026-03-01T09:00:07.000001Z", "2026-03-01T09:00:07.000001Z"),
+            // The second of the hours that come twice.
+            ("2026-10-25T01:30:00.000000Z", "2026-10-25T01:30:00.000000Z"),
+        ] {
+            assert_eq!(zone.written(canonical), written);
+            assert_eq!(zone.spelled(written), canonical);
+        }
     }
 }

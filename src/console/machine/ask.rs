@@ -64,6 +64,9 @@ impl ChangeSubject<'_> {
                 no("the episode follows no other one")
             }
             CommandAsk::ActivatePolicy if self.selected_id(Entity::Policy).is_none() => no("no policy is selected"),
+            CommandAsk::ActivatePolicy if self.screen().row().is_some_and(|row| row.text("profile_id").is_none()) => {
+                no("the policy belongs to no bank: nothing would use it")
+            }
             CommandAsk::TrainPolicy if self.selected_bank().is_none() => {
                 no("no bank is selected: a profile, a case, or a policy of one")
             }

@@ -13,6 +13,7 @@ use crate::console::core::request::Request;
 use crate::console::overlays::Overlay;
 use crate::console::overlays::confirm::Confirmation;
 use crate::console::overlays::conflict::{Conflict, three_way};
+use crate::console::view::told::told;
 
 impl Model {
     /// Takes a plan: what is safe is done at once, everything else waits for a yes.
@@ -37,9 +38,14 @@ impl Model {
         if empty {
             self.at_screen(|screen, _| screen.refused());
             self.context.cancel([ticket]);
-            return self
+            let title = self.context.in_title(&proposal.title());
+            let why = self
                 .context
-                .say(ToastTone::Info, format!("{}: there is nothing to do", self.context.in_title(&proposal.title())));
+                .in_titles(&plan.effects)
+                .first()
+                .map(|why| format!(": {}", told(&self.context.with_moments(why))));
+            let words = format!("{title}: there is nothing to do{}", why.unwrap_or_default());
+            return self.context.say(ToastTone::Info, words);
         }
         let rows = plan.counts.values().flat_map(|verbs| verbs.values()).sum::<usize>();
         let subject = proposal.subject().map_or_else(|| rows.to_string(), |id| to_type(id, plan.danger));

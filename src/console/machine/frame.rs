@@ -38,14 +38,9 @@ fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
     let mut crumbs = vec![SafeText::limited(model.context.database_name(), 40)];
     crumbs.extend(model.crumbs().iter().map(|crumb| SafeText::limited(crumb, 80)));
     let mut badges = Vec::new();
-    if line.width >= 90 {
-        badges.extend(
-            model.context.opened.layouts.iter().map(|name| Badge::new(SafeText::limited(name, 30), StyleRole::Label)),
-        );
-    }
     badges.extend(beside(&model.context.beside, usize::from(line.width) / 3, look));
     if let Some(past) = &model.context.past {
-        let at = words::time(&past.at, false);
+        let at = words::moment(&past.at);
         let (lead, role) = if model.screen().shows_past() {
             ("as of ", StyleRole::Warn)
         } else {
@@ -59,7 +54,7 @@ fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
     if model.context.unread.is_some() {
         badges.push(Badge::new(signed(look.glyphs.warning, "cannot be read: r"), StyleRole::Warn));
     }
-    if line.width >= 120 {
+    if line.width >= 60 {
         badges.push(Badge::new(model.context.settings.zone.name(model.context.now), StyleRole::Label));
     }
     if model.context.masking.is_on() {
@@ -73,7 +68,15 @@ fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
     } else {
         Badge::new(signed(look.glyphs.lock, "read-only"), StyleRole::ReadOnly)
     });
-    Breadcrumbs { crumbs, badges }.render(line, buf, look);
+    let mut shown = Breadcrumbs { crumbs, badges };
+    // The names of layouts give way to all else.
+    let layouts = model.context.opened.layouts.iter().map(|name| SafeText::limited(name, 30));
+    let layouts: Vec<Badge> = layouts.map(|name| Badge::new(name, StyleRole::Label)).collect();
+    let with_layouts = Breadcrumbs { badges: [layouts, shown.badges.clone()].concat(), ..shown.clone() };
+    if line.width >= 90 && with_layouts.fits(line, look) {
+        shown = with_layouts;
+    }
+    shown.render(line, buf, look);
 }
 
 /// The other databases that are open, each with what is new there; where that is wider than `room`, how many there are.
@@ -159,7 +162,8 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
     // What makes no sense here and now is not offered.
     let fits = |id: &CommandId| COMMANDS.iter().any(|command| command.id == *id && model.fits(command).is_ok());
     let scrolls = |id: &CommandId| {
-        let scroll = matches!(id, CommandId::ScrollDetail(_) | CommandId::ScrollJob(_) | CommandId::PageDown);
+        use CommandId::{PageDown, ScrollDetail, ScrollJob, ScrollPreview};
+        let scroll = matches!(id, ScrollDetail(_) | ScrollJob(_) | ScrollPreview(_) | PageDown);
         !scroll || model.context.last_line() > 0
     };
     let of_screen = model.screen().hints().into_iter().filter(|id| has_keys && fits(id) && scrolls(id));

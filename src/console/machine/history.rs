@@ -89,6 +89,7 @@ impl History {
         {
             let reason = missing.reason.clone().unwrap_or_default();
             let remedy = missing.remedy.clone().unwrap_or_else(|| "nothing can be done here".to_owned());
+            let remedy = if cx.is_blank() { "D creates the tables of a memory".to_owned() } else { remedy };
             let what = format!("{} cannot be shown", plural(entity));
             return cx.fail(RequestFailure::absent(what, reason, remedy));
         }

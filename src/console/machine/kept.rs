@@ -70,7 +70,7 @@ impl KeptPlaces {
         };
         let item = |place: KeptPlace| MenuItem {
             label: place.name.clone(),
-            note: told(&place),
+            note: cx.with_moments(&told(&place)),
             keys: String::new(),
             choice: if goes { MenuChoice::Place(Box::new(place)) } else { MenuChoice::ForgetPlace(place.name) },
             unavailable: None,
@@ -86,7 +86,9 @@ pub(super) fn ask_name(here: &ScreenPlace, cx: &mut Context) {
         return cx.say(ToastTone::Warn, words);
     }
     match here.to_keep() {
-        None => cx.say(ToastTone::Warn, "this place cannot be kept"),
+        None => {
+            cx.say(ToastTone::Warn, "this place cannot be kept: lists, rows, and screens with a key of their own can");
+        }
         Some(place) => {
             let name = place.filter.or(place.id).or(place.screen).unwrap_or_default();
             cx.prompt(Purpose::Place, &name);

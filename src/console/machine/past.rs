@@ -4,7 +4,6 @@ use crate::change::plan::past::{AsOf, Moment};
 use crate::console::core::context::{Context, LayerOpening, ToastTone};
 use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::request::Request;
-use crate::console::view::words;
 
 /// The way to another moment. What is shown is in [`Context::past`].
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -45,7 +44,7 @@ fn tell(cx: &mut Context) {
     let Some(past) = &cx.past else {
         return cx.say(ToastTone::Good, "rows are shown as they are now");
     };
-    let at = words::in_zone(&cx.settings.zone, cx.now, || words::time(&past.at, false));
+    let at = cx.with_moments(&past.at);
     let taken_back = match past.taken_back {
         0 => "No change that was made here is taken back.".to_owned(),
         1 => "One change that was made here is taken back.".to_owned(),

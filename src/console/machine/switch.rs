@@ -33,8 +33,10 @@ impl DatabaseSwitch {
     pub(super) fn choose(&mut self, known: &[KnownDatabase], cx: &mut Context) {
         self.waiting = None;
         let is_open = |known: &KnownDatabase| {
-            let at = |location: &str| known.name == location || known.note == location;
-            at(&cx.opened.location) || cx.beside.iter().any(|open| at(&open.location))
+            let is_at = |location: &str| !location.is_empty() && (known.name == location || known.note == location);
+            let at = |location: &str, place: &str| is_at(location) || is_at(place);
+            let here = &cx.opened;
+            at(&here.location, &here.place) || cx.beside.iter().any(|open| at(&open.location, &open.place))
         };
         let closed = known.iter().filter(|known| !is_open(known)).map(|known| {
             let looked = known.looked.as_deref().map(|at| age(at, cx.now).to_string());
@@ -71,10 +73,10 @@ impl DatabaseSwitch {
             self.said = Some("opened again".to_owned());
             return cx.perform(Effect::Switch(SwitchStep::Replace));
         }
-        if location == cx.opened.location {
+        if [&cx.opened.location, &cx.opened.place].contains(&&location) {
             return cx.say(ToastTone::Info, "this is the database that is shown");
         }
-        if let Some(open) = cx.beside.iter().find(|open| open.location == location) {
+        if let Some(open) = cx.beside.iter().find(|open| [&open.location, &open.place].contains(&&location)) {
             return cx.perform(Effect::Switch(SwitchStep::To(open.id)));
         }
         if cx.beside.len() + 1 >= OPEN_AT_MOST {
@@ -116,6 +118,7 @@ impl Model {
             shown,
             name: self.context.database_name().to_owned(),
             location: self.context.opened.location.clone(),
+            place: self.context.opened.place.clone(),
             production: self.context.opened.production,
             news: self.screen().news(),
             under_way: self.under_way(),

@@ -63,6 +63,8 @@ impl Model {
             Purpose::Reason => {
                 if let Some((_, Overlay::Confirm(confirmation))) = self.overlays.last_mut() {
                     text.clone_into(&mut confirmation.reason);
+                    let told = if text.is_empty() { "no reason is kept" } else { "the reason is kept with the change" };
+                    self.context.say(ToastTone::Info, told);
                 }
             }
             purpose => {
@@ -104,7 +106,7 @@ fn judge_line(prompt: &Prompt, cx: &Context) -> Option<Judged> {
         Purpose::Moment if text.is_empty() => ok("an age such as 7d, a time, or the number of a change; empty is now"),
         Purpose::Moment => match Moment::parse(&cx.settings.zone.spelled(text), cx.now) {
             Some(Moment::Entry(seq)) => Ok(format!("just after change {seq}")),
-            Some(Moment::Time(at)) => Ok(format!("as of {at}")),
+            Some(Moment::Time(at)) => Ok(format!("as of {}", cx.with_moments(&at))),
             None => Err("an age such as 7d, a time such as 2026-02-04 10:00, or the number of a change".to_owned()),
         },
         Purpose::Within => ok("; goes to the next line that holds it, , to the one before; empty ends it"),

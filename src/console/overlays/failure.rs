@@ -7,6 +7,7 @@ use crate::console::core::context::Context;
 use crate::console::core::key::{Code, Key};
 use crate::console::core::layer::{Layer, LayerStep};
 use crate::console::core::message::{ClickTarget, RequestFailure};
+use crate::console::view::told::told;
 use crate::console::view::{Canvas, Drawn};
 use crate::ui::{Card, CardTone, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole};
 
@@ -39,15 +40,15 @@ fn draw_failure(failure: &RequestFailure, look: &Look, area: Rect, buf: &mut Buf
     let is_absence = failure.is_absence();
     let (tone, frame) = if is_absence { (CardTone::Plain, None) } else { (CardTone::Bad, Some(StyleRole::Bad)) };
     let mut card =
-        Card::new(tone, SafeText::limited(&failure.what, 120)).line(SafeText::limited(&failure.message, 600));
-    if let Some(code) = failure.code.as_ref().filter(|_| !is_absence) {
+        Card::new(tone, SafeText::limited(&failure.what, 120)).line(SafeText::limited(&told(&failure.message), 600));
+    if let Some(code) = failure.code.as_ref().filter(|_| !failure.is_final()) {
         card = card.line(SafeText::limited(code, 200));
     }
     if let Some(remedy) = &failure.remedy {
-        card = card.line(SafeText::limited(remedy, 400));
+        card = card.line(SafeText::limited(&told(remedy), 400));
     }
     card = card.hint(KeyHint::new("enter", "close"));
-    if !is_absence {
+    if !failure.is_final() {
         card = card.hint(KeyHint::new("r", "read again"));
     }
     let height = card.height(68, look) + 4;

@@ -266,7 +266,7 @@ fn lines(sections: &[HelpSection<'_>], sought: &str, width: usize, look: &Look) 
         }
     }
     if lines.is_empty() {
-        lines.push(TextLine::of("nothing here says that", StyleRole::Muted));
+        lines.push(TextLine::of("no key or command matches", StyleRole::Muted));
     }
     lines
 }

@@ -143,6 +143,16 @@ impl Layer for PromptLayer {
 /// Lines that say at most what a line means.
 const TOLD: usize = 3;
 
+/// Meaning of a line, in lines of that width; where there are too many, the last one says so.
+fn told_lines(told: &str, room: usize, look: &Look) -> Vec<SafeText> {
+    let mut lines: Vec<SafeText> = look.spelled(&SafeText::limited(told, (TOLD + 1) * room)).wrap(room).collect();
+    if lines.len() > TOLD {
+        let rest = SafeText::join(&lines.split_off(TOLD - 1), " ");
+        lines.push(look.fit(&rest, room));
+    }
+    lines
+}
+
 /// The line at the foot of the screen, with what it means above it.
 fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let has_completions = !prompt.completions.is_empty();
@@ -151,7 +161,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
     let (Ok(told) | Err(told)) = &prompt.verdict;
     let role = if is_wrong { StyleRole::Bad } else { StyleRole::Muted };
     let room = usize::from(area.width.saturating_sub(4)).max(1);
-    let told: Vec<SafeText> = look.spelled(&SafeText::limited(told, TOLD * room)).wrap(room).take(TOLD).collect();
+    let told = told_lines(told, room, look);
     let lines = told.len().max(1) as u16;
     let height = 3 + lines + u16::from(has_completions);
     let place = Rect { y: area.bottom().saturating_sub(height), height: height.min(area.height), ..area };

@@ -25,6 +25,9 @@ pub fn width(row: &Row, column: &ListColumn, names: &NameBook) -> usize {
         _ if is_untitled(row, column) => stand_in(row).map_or(0, |name| SafeText::limited(&name, WIDEST).width()),
         (Value::Null, _) => 0,
         (Value::String(_), ValueStyle::Time) => FULL_TIME,
+        (Value::String(_), ValueStyle::State) if is_feedback(row, column) => {
+            2 + text(value) + if row.get("rating").is_i64() { 2 } else { 0 }
+        }
         (Value::String(_), ValueStyle::State) => 2 + text(value),
         (Value::Number(_), ValueStyle::Score) => 5,
         (Value::Number(_), ValueStyle::Share) => BAR + 5,
@@ -56,6 +59,7 @@ pub fn cell(row: &Row, column: &ListColumn, room: usize, names: &NameBook, look:
             .map_or_else(|| absent(look), |name| TextLine::of(SafeText::limited(&name, room), StyleRole::Muted)),
         Value::Null => absent(look),
         _ if name.is_some() => TextLine::of(SafeText::limited(name.unwrap_or_default(), room), StyleRole::Text),
+        Value::String(_) if is_feedback(row, column) => words::feedback(row, look),
         value => shown(value, column.show, room, look),
     };
     if row.problems.iter().any(|problem| problem.column == column.column) {
@@ -80,6 +84,11 @@ pub fn hold_width(row: &Row, names: &NameBook) -> usize {
 
 fn is_held(row: &Row, names: &NameBook) -> bool {
     row.entity == Entity::Subject && names.is_held(row.id()) == Some(true)
+}
+
+/// Whether a column tells the kind of a feedback.
+fn is_feedback(row: &Row, column: &ListColumn) -> bool {
+    row.entity == Entity::Feedback && column.column == "kind"
 }
 
 /// Whether a row has no title in the column of titles.

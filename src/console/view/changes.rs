@@ -6,6 +6,7 @@ use crate::change::plan::{Change, Counts, SHOWN};
 use crate::console::core::change::columns;
 use crate::console::core::columns::{json_name, title_column};
 use crate::console::core::names::{NameBook, named_entity};
+use crate::console::view::told::told;
 use crate::console::view::words;
 use crate::memory::{Entity, ValueKind};
 use crate::ui::{Align, Look, NamedValue, SafeText, Section, StyleRole, TextLine, figures, key_values};
@@ -167,7 +168,7 @@ pub fn sentences(texts: &[String], role: StyleRole, width: usize, look: &Look) -
     let mut lines = Vec::new();
     for text in texts {
         for (index, part) in
-            look.spelled(&SafeText::limited(text, LONGEST)).wrap(width.saturating_sub(4).max(8)).enumerate()
+            look.spelled(&SafeText::limited(&told(text), LONGEST)).wrap(width.saturating_sub(4).max(8)).enumerate()
         {
             let mut line = TextLine::of("  ", StyleRole::Text);
             if index == 0 {

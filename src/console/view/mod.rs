@@ -15,6 +15,7 @@ pub(in crate::console) mod panes;
 pub(in crate::console) mod person;
 pub(in crate::console) mod sheet;
 pub(in crate::console) mod tally;
+pub(in crate::console) mod told;
 pub(in crate::console) mod what_if;
 pub mod words;
 

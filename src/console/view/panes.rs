@@ -7,6 +7,7 @@ use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
 use crate::console::core::{ClickTarget, RequestFailure};
 use crate::console::view::keys::hint_of;
+use crate::console::view::told::told;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{Card, CardTone, Look, SafeText, TextLine};
 
@@ -25,9 +26,10 @@ pub(in crate::console) fn halves(body: Rect) -> (Rect, Rect) {
 /// Builds the card that names a failure and what to do about it.
 pub(in crate::console) fn failure_card(cx: &Context, failure: &RequestFailure) -> Card {
     let tone = if failure.is_absence() { CardTone::Plain } else { CardTone::Bad };
-    let card = Card::new(tone, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 400));
-    let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
-    if failure.is_absence() {
+    let card =
+        Card::new(tone, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&told(&failure.message), 400));
+    let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(&told(remedy), 300)));
+    if failure.is_final() {
         return card;
     }
     card.hint(hint_of(cx, CommandId::Refresh, "try again"))

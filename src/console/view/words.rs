@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::console::core::zone::ShownZone;
 use crate::memory::query::CountKind;
-use crate::memory::time;
+use crate::memory::{Row, time};
 use crate::ui::{Look, SafeText, StyleRole, TextLine, figures};
 
 /// The zone of the times, and the moment at which they are drawn.
@@ -51,6 +51,37 @@ pub fn time(text: &str, seconds: bool) -> SafeText {
         (Some(day), Some(clock)) if shown.as_bytes().get(10) == Some(&b'T') => format!("{day} {clock}").into(),
         _ => SafeText::limited(text, 32),
     }
+}
+
+/// A moment that somebody named or that a sentence tells: `2026-02-04 10:00`, with seconds where they are not zero.
+#[must_use]
+pub fn moment(text: &str) -> SafeText {
+    time(text, text.get(17..19).is_some_and(|seconds| seconds != "00"))
+}
+
+/// A sentence with its canonical times as [`moment`] spells them.
+#[must_use]
+pub fn with_moments(text: &str) -> String {
+    let mut told = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = next_moment(rest) {
+        let (canonical, after) = rest[at..].split_at(CANONICAL.len());
+        told.push_str(&rest[..at]);
+        told.push_str(moment(canonical).as_str());
+        rest = after;
+    }
+    told + rest
+}
+
+/// The shape of a canonical time: each zero stands for a digit.
+const CANONICAL: &str = "0000-00-00T00:00:00.000000Z";
+
+/// Returns the place of the first canonical time in a text.
+fn next_moment(text: &str) -> Option<usize> {
+    let fits = |(shape, byte): (u8, u8)| if shape == b'0' { byte.is_ascii_digit() } else { shape == byte };
+    let is_canonical = |part: &str| CANONICAL.bytes().zip(part.bytes()).all(fits);
+    let mut starts = text.match_indices('T').filter_map(|(at, _)| at.checked_sub(10));
+    starts.find(|at| text.get(*at..at + CANONICAL.len()).is_some_and(is_canonical))
 }
 
 /// `02-04 10:00` of a canonical time; of another year than this one the day, `2025-02-04`.
@@ -131,6 +162,17 @@ pub fn state(word: &str, look: &Look) -> TextLine {
         _ => g.separator,
     };
     TextLine::default().with_glyph(sign, role).with(" ", StyleRole::Text).with(SafeText::limited(word, 40), role)
+}
+
+/// Feedback in a few columns: its kind, and of a rating which one.
+#[must_use]
+pub fn feedback(row: &Row, look: &Look) -> TextLine {
+    let kind = row.text("kind").unwrap_or("no kind");
+    let line = state(kind, look);
+    match row.get("rating").as_i64().filter(|_| kind == "rating") {
+        Some(rating) => line.with(format!(" {rating}"), state_role(kind)),
+        None => line,
+    }
 }
 
 /// A number: whole ones with their thousands apart, others with two digits after the point.
@@ -228,5 +270,18 @@ mod tests {
         // By the clock of New York it is 2025 still.
         assert_eq!(shown(-18_000, "2025-12-31T23:50:00.000000Z"), "12-31 18:50");
         assert_eq!(shown(-18_000, "2026-01-01T06:00:00.000000Z"), "2026-01-01");
+    }
+
+    #[test]
+    fn a_sentence_tells_its_times_by_the_clock_of_the_zone() {
+        let zone = ShownZone::new(vec![(0, -18_000)]);
+        let told = |text: &str| in_zone(&zone, DateTime::default(), || with_moments(text));
+        assert_eq!(
+            told("from 2026-02-04T10:00:00.000000Z to 2026-02-04T03:00:07.123456Z…"),
+            "from 2026-02-04 05:00 to 2026-02-03 22:00:07…"
+        );
+        for same in ["", "T", "2026-02-04T10:00:00Z", "ÄÄÄÄÄÄT00:00", "2026-02-04T10:00:00.00000"] {
+            assert_eq!(told(same), same);
+        }
     }
 }

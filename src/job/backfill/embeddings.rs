@@ -15,6 +15,7 @@ use crate::job::{BatchAsk, Job, JobBatch};
 use crate::lab::embed::{Endpoint, embed_all};
 use crate::layout::BoundSource;
 use crate::memory::text_check;
+use crate::memory::vector::has_direction;
 use crate::memory::{Entity, Row};
 use crate::memory::{agreeing, thousands};
 use crate::recall::keyword;
@@ -209,7 +210,8 @@ impl Embeddings {
         let WalkedPart { rows: mut found, is_full } = store.walks().walk(&walk, place.after.as_ref(), ask.size).await?;
         let ids: Vec<String> = found.iter().map(|f| f.row.id().to_owned()).collect();
         let vectors = store.embeddings().vectors(kept.source.entity, &ids).await?;
-        let has = |f: &WalkedRow| vectors.get(f.row.id()).is_some_and(|v| size.is_none_or(|size| v.len() == size));
+        let is_usable = |v: &Vec<f32>| size.is_none_or(|size| v.len() == size) && has_direction(v);
+        let has = |f: &WalkedRow| vectors.get(f.row.id()).is_some_and(is_usable);
         let erased = Erased::of(store).await?;
         let mut told = EmbeddingTally::default();
         let mut wanted = Vec::new();

@@ -68,7 +68,7 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
 }
 
 /// Place of a segment in its episode: by number, then by time, those without one last, then by id.
-type SegmentPlace = (Option<i64>, bool, String, String);
+type SegmentPlace = (bool, Option<i64>, bool, String, String);
 
 /// The sources of the segments of kind tool of some episodes, in order and each once, by episode. An episode may have very
 /// many segments: only the first of each tool is kept.
@@ -80,7 +80,7 @@ async fn tools(store: &Store, episodes: &[String]) -> Result<HashMap<String, Vec
         let source = segment.text("source_id").map(str::trim).filter(|source| is_tool && is_name(source));
         if let (Some(episode), Some(source)) = (segment.text("episode_id"), source) {
             let (number, is_undated) = (segment.get("sequence").as_i64(), segment.get("created_at").is_null());
-            let place = (number, is_undated, text("created_at"), text("id"));
+            let place = (number.is_none(), number, is_undated, text("created_at"), text("id"));
             let tools = first.entry(episode.to_owned()).or_default();
             if tools.get(source).is_none_or(|known| place < *known) {
                 tools.insert(source.to_owned(), place);

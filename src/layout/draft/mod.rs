@@ -78,6 +78,10 @@ pub trait DraftSql {
     fn column(&self, name: &str) -> String;
     /// Several columns of the alias `t` as one text: a JSON list.
     fn tuple(&self, columns: &[String]) -> String;
+    /// A table's name and a column of the alias `t` as one text: a JSON list.
+    fn tagged(&self, table: &str, column: &str) -> String;
+    /// Texts of several columns of the alias `t`, with a blank between them.
+    fn joined(&self, columns: &[String]) -> String;
     /// Seconds since 1970 out of a column that holds time-ordered UUIDs of version 6 or 7.
     fn uuid_time(&self, column: &str, version: u8) -> String;
     /// The key of the row of another table that a column of the alias `t` names by something else.

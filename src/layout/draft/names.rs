@@ -314,6 +314,8 @@ pub struct TableWords {
     pub books: bool,
     /// True when the table lists people.
     pub people: bool,
+    /// True when it lists tenants, who may be people, or each a group of them.
+    pub tenants: bool,
 }
 
 /// Reads a table's name. The last word says what a row is; those before it only hint.
@@ -337,6 +339,7 @@ pub fn of_table(name: &str) -> TableWords {
         session: points(SESSION),
         books: words.iter().any(|word| BOOKS.contains(&word.as_str())),
         people: PERSON.contains(&last.as_str()) || matches!(last.as_str(), "people" | "account"),
+        tenants: last == "tenant",
     }
 }
 
@@ -384,9 +387,21 @@ pub fn is_person_at(path: &str) -> bool {
     is_person(last) || steps.next().is_some_and(|before| is_person(&format!("{before}_{last}")))
 }
 
-/// Whether a column's name is that of whoever said something.
+/// Whether a column's name is that of whoever said or did something: `author`, `sender_name`, `closed_by`, and neither
+/// `from_level` nor `made_by_agent`.
 pub fn is_speaker(name: &str) -> bool {
-    words(name).iter().any(|word| SPEAKER.contains(&word.as_str()))
+    let words = words(name);
+    let is_one = |word: &String| SPEAKER.contains(&word.as_str());
+    match &words[..] {
+        [.., who, what] if NAMING.contains(&what.as_str()) => is_one(who),
+        [.., who] => is_one(who),
+        [] => false,
+    }
+}
+
+/// Whether a column's name is that of a tenant.
+pub fn is_tenant(name: &str) -> bool {
+    words(name).iter().any(|word| word == "tenant")
 }
 
 /// Whether a value is no more than a role in a conversation.
@@ -453,6 +468,16 @@ mod tests {
         }
         for name in ["user_agent", "user_prompt", "user_turn_number", "subject", "id", "agent_id", "is_user"] {
             assert!(!is_person(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn whoever_says_or_does_something_is_named_last() {
+        for name in ["author", "sender_name", "closed_by", "from"] {
+            assert!(is_speaker(name), "{name}");
+        }
+        for name in ["continued_from_run_id", "from_level", "accessed_by_agent", "author_role"] {
+            assert!(!is_speaker(name), "{name}");
         }
     }
 

@@ -41,7 +41,8 @@ pub struct PeopleTable {
 impl OwnerGuess {
     /// Place among the guesses of a table: the first tells the owner.
     pub fn rank(&self) -> impl Ord + use<> {
-        (self.path.is_some() || self.part.is_some(), names::is_beside(&self.column), Reverse(self.sure))
+        let is_within = self.path.is_some() || self.part.is_some();
+        (self.sure == Sure::Low, is_within, names::is_beside(&self.column), Reverse(self.sure))
     }
 }
 
@@ -50,7 +51,7 @@ const LEVELS: usize = 4;
 
 /// Every way in which rows may belong to a person, table by table.
 pub fn owners(known: &[KnownTable<'_>]) -> Vec<OwnerGuess> {
-    known.iter().filter(|k| !k.words.people).flat_map(of_table).collect()
+    known.iter().filter(|k| !k.words.people && !k.words.tenants).flat_map(of_table).collect()
 }
 
 /// Every way in which rows of a table may belong to a person.
@@ -67,9 +68,17 @@ pub fn of_table(known: &KnownTable<'_>) -> Vec<OwnerGuess> {
             matches!(evidence.shape, ValueShape::Text | ValueShape::Whole | ValueShape::Empty) && !evidence.is_prose();
         // `uid` may be the row's own.
         let is_own_id = known.single_key() == Some(name) && names::words(name) == ["uid"];
-        let to_people = |r: &&SampledReference| r.column == name && names::of_table(&r.table).people;
+        let is_tenant = known.has_people && names::is_tenant(name);
+        let lists_people = |table: &str| {
+            let words = names::of_table(table);
+            words.people && !(known.has_people && words.tenants)
+        };
+        let to_people = |r: &&SampledReference| r.column == name && lists_people(&r.table);
         if let Some(to) = known.table.references.iter().find(to_people) {
             add(name, None, format!("a foreign key to {}, which lists people", to.table), Sure::High, evidence.filled);
+        } else if is_tenant && is_word {
+            let why = format!("named as a tenant, to whom several people may belong; {}", evidence.words());
+            add(name, None, why, Sure::Low, evidence.filled);
         } else if names::is_person(name) && is_word && !is_own_id {
             let sure = if evidence.filled > 0 { Sure::High } else { Sure::Medium };
             add(name, None, format!("named as a person; {}", evidence.words()), sure, evidence.filled);
@@ -116,7 +125,7 @@ pub fn of_table(known: &KnownTable<'_>) -> Vec<OwnerGuess> {
 
 /// The tables that list people.
 pub fn people(known: &[KnownTable<'_>]) -> Vec<PeopleTable> {
-    let listing = known.iter().filter(|k| k.words.people && !k.words.books);
+    let listing = known.iter().filter(|k| k.lists_people());
     listing
         .filter_map(|k| {
             let id = k.single_key()?.to_owned();

@@ -22,6 +22,8 @@ pub struct KnownTable<'t> {
     pub table: &'t SampledTable,
     pub words: TableWords,
     pub evidence: Vec<Evidence>,
+    /// Another table, or this one, lists people who are no tenants.
+    pub has_people: bool,
 }
 
 /// Place from which a canonical column is read.
@@ -32,6 +34,12 @@ pub enum ReadPlace {
     RowNumber(String),
     Uuid(String, u8),
     KeyOf(SampledReference, String),
+    /// A key, together with the name of the table whose key it is.
+    Tagged(String, String),
+    /// Texts with a blank between them.
+    Joined(Vec<String>),
+    /// Members of an object, each with its column.
+    Fields(Vec<(&'static str, String)>),
 }
 
 /// One way to get a canonical column.
@@ -168,7 +176,12 @@ impl<'t> KnownTable<'t> {
     /// Collects the known facts about a table.
     pub fn of(table: &'t SampledTable, engine: Engine) -> Self {
         let evidence = table.columns.iter().map(|column| Evidence::of(column, engine)).collect();
-        KnownTable { table, words: names::of_table(&table.name), evidence }
+        KnownTable { table, words: names::of_table(&table.name), evidence, has_people: false }
+    }
+
+    /// Whether the table lists people: tenants are groups of them where another table does.
+    pub fn lists_people(&self) -> bool {
+        self.words.people && !self.words.books && !(self.has_people && self.words.tenants)
     }
 
     /// Columns with their evidence.
@@ -217,6 +230,18 @@ impl<'t> KnownTable<'t> {
             .collect();
         texts.sort_by_key(|(points, ..)| -points);
         texts
+    }
+
+    /// The columns of subject, predicate, and object of a fact, where the table holds facts.
+    fn triple(&self) -> Option<[&'t str; 3]> {
+        let text = |wanted: &[&str]| {
+            let is_it = |(column, evidence): &(&SampledColumn, &Evidence)| {
+                evidence.shape == ValueShape::Text
+                    && matches!(&names::words(&column.name)[..], [word] if wanted.contains(&word.as_str()))
+            };
+            self.columns().find(is_it).map(|(column, _)| column.name.as_str())
+        };
+        Some([text(&["subject"])?, text(&["predicate", "relation", "property"])?, text(&["object", "value"])?])
     }
 
     /// Points of each time column for being the time at which a row was made, the best first.
@@ -293,6 +318,14 @@ pub fn choose<'t>(known: &'t [KnownTable<'t>]) -> Vec<DraftedSource<'t>> {
     chosen.truncate(TABLES);
     let episodes: Vec<&KnownTable<'t>> =
         chosen.iter().filter(|(_, e, ..)| *e == Entity::Episode).map(|(_, _, k, _)| *k).collect();
+    // Of an entity's tables with numbers for keys, all but the first one: the same numbers are in that.
+    let mut numbered = BTreeSet::new();
+    let is_numbered = |k: &KnownTable<'_>| {
+        let evidence = k.single_key().and_then(|key| k.evidence_of(key));
+        evidence.is_some_and(|evidence| evidence.shape == ValueShape::Whole)
+    };
+    let later = chosen.iter().filter(|(_, entity, k, _)| is_numbered(k) && !numbered.insert(*entity));
+    let tagged: BTreeSet<&str> = later.map(|(_, _, k, _)| k.table.name.as_str()).collect();
     chosen
         .iter()
         .map(|(points, entity, table, why)| {
@@ -301,23 +334,26 @@ pub fn choose<'t>(known: &'t [KnownTable<'t>]) -> Vec<DraftedSource<'t>> {
                 ENOUGH.. => Sure::Medium,
                 _ => Sure::Low,
             };
-            source(*entity, table, why.clone(), sure, &episodes, known)
+            source(*entity, table, why.clone(), sure, &Others { episodes: &episodes, tagged: &tagged, all: known })
         })
         .collect()
 }
 
 /// Points for rows that hold a question and its answer.
 const EXCHANGE: i32 = 12;
+/// Points for rows that hold subject, predicate, and object.
+const TRIPLE: i32 = 8;
 
 /// Guesses the entity of a table's rows, with points and reasons; `None` when the table holds neither texts nor
 /// sessions, keeps the application's own books, or lists people.
 fn role(known: &KnownTable<'_>) -> Option<(i32, Entity, String)> {
-    let TableWords { memory, message, session, books, people } = known.words;
-    if books || people {
+    let TableWords { memory, message, session, books, people, tenants } = known.words;
+    if books || people || tenants {
         return None;
     }
     let has_name = |words: &[&str]| known.table.columns.iter().any(|c| names::has_all(&c.name, words));
-    let text = known.texts().first().map_or(0, |(points, ..)| *points);
+    let triple = if known.triple().is_some() { TRIPLE } else { 0 };
+    let text = known.texts().first().map_or(0, |(points, ..)| *points).max(triple.min(IS_TEXT));
     let time = 2 * i32::from(!known.made().is_empty() || json_time(known).is_some() || uuid_key(known).is_some());
     let key = i32::from(!known.table.key.is_empty());
     // An empty table is drafted only where its names leave no doubt.
@@ -330,7 +366,7 @@ fn role(known: &KnownTable<'_>) -> Option<(i32, Entity, String)> {
     let asked = one_of(&["prompt", "question", "query", "input", "request"]);
     let answered = one_of(&["response", "answer", "reply", "output", "completion"]);
     let exchange = if asked && answered { EXCHANGE } else { 0 };
-    let memories = if memory > 0 || vector > 0 { memory + vector } else { 0 };
+    let memories = memory + vector + triple;
     let messages = if message > 0 || said > 0 || exchange > 0 { message + said + order + exchange } else { 0 };
     let words =
         |points: i32, what: &str| if points >= 4 { format!("its name speaks of {what}") } else { String::new() };
@@ -354,6 +390,7 @@ fn role(known: &KnownTable<'_>) -> Option<(i32, Entity, String)> {
         (text, "it has a column of texts"),
         (time, "it has times"),
         (vector, "it has vectors"),
+        (triple, "it has subject, predicate, and object"),
         (said, "it says who spoke"),
         (exchange, "it has what was asked and what was answered"),
         (order, "it numbers its rows"),
@@ -388,23 +425,41 @@ fn uuid_key(known: &KnownTable<'_>) -> Option<(String, u8)> {
     known.table.key.iter().find_map(|key| Some((key.clone(), known.evidence_of(key)?.uuid?)))
 }
 
+/// The tables that a source is drafted beside.
+struct Others<'a, 't> {
+    episodes: &'a [&'a KnownTable<'t>],
+    /// Names of tables whose keys are given together with the name.
+    tagged: &'a BTreeSet<&'t str>,
+    all: &'a [KnownTable<'t>],
+}
+
+impl Others<'_, '_> {
+    /// The id of a table's row by a column that holds its key.
+    fn id_by(&self, table: &str, column: String) -> ReadPlace {
+        if self.tagged.contains(table) {
+            ReadPlace::Tagged(table.to_owned(), column)
+        } else {
+            ReadPlace::Column(column)
+        }
+    }
+}
+
 /// Guesses the columns of a source.
 fn source<'t>(
     entity: Entity,
     known: &'t KnownTable<'t>,
     why: String,
     sure: Sure,
-    episodes: &[&KnownTable<'t>],
-    all: &[KnownTable<'t>],
+    others: &Others<'_, 't>,
 ) -> DraftedSource<'t> {
     let mut draft = Mapping { entity, known, columns: Vec::new(), used: BTreeSet::new() };
-    draft.id();
+    draft.id(others);
     draft.times();
-    let text = draft.text();
-    draft.episode(episodes);
+    let text = draft.text().or_else(|| draft.fact());
+    draft.episode(others);
     draft.person();
     draft.by_names();
-    let vectors = vectors(known, all);
+    let vectors = vectors(known, others.all);
     if let Some(VectorGuess::Own(column)) = &vectors {
         draft.used.insert(column.clone());
     }
@@ -434,16 +489,33 @@ impl Mapping<'_> {
     fn add(&mut self, name: &str, ways: Vec<ColumnReading>, why: impl Into<String>, sure: Sure) {
         let Some(column) = self.entity.column(name).filter(|_| self.has(name) && !ways.is_empty()) else { return };
         for way in &ways {
-            if let ReadPlace::Column(stored) | ReadPlace::Uuid(stored, _) = &way.place {
-                self.used.insert(stored.clone());
+            match &way.place {
+                ReadPlace::Column(stored) | ReadPlace::Uuid(stored, _) | ReadPlace::Tagged(_, stored) => {
+                    self.used.insert(stored.clone());
+                }
+                ReadPlace::Joined(columns) => self.used.extend(columns.iter().cloned()),
+                ReadPlace::Fields(fields) => self.used.extend(fields.iter().map(|(_, column)| column.clone())),
+                ReadPlace::Tuple(_) | ReadPlace::RowNumber(_) | ReadPlace::KeyOf(..) => {}
             }
         }
         self.columns.push(ColumnGuess { name: column.name, ways, why: why.into(), sure });
     }
 
-    fn id(&mut self) {
+    fn id(&mut self, others: &Others<'_, '_>) {
         let table = self.known.table;
+        let is_tagged = others.tagged.contains(&*table.name);
         let (place, why, sure) = match (&table.key[..], &table.row_number) {
+            // Messages name a session by its key.
+            ([_], _) if is_tagged && self.entity != Entity::Episode && self.unique().is_some() => (
+                ReadPlace::Column(self.unique().unwrap_or_default()),
+                "all sampled values differ, and the numbers of the key are those of another table too".to_owned(),
+                Sure::Medium,
+            ),
+            ([one], _) if is_tagged => (
+                ReadPlace::Tagged(table.name.clone(), one.clone()),
+                format!("{one} with the table's name, because the same numbers are keys of another table"),
+                Sure::High,
+            ),
             ([one], _) => (ReadPlace::Column(one.clone()), "the table's key".to_owned(), Sure::High),
             ([_, ..], _) => {
                 let why = format!("the key is {} together: a JSON list of them", table.key.join(", "));
@@ -471,6 +543,7 @@ impl Mapping<'_> {
         let found = self.known.columns().find(|(column, evidence)| {
             let words = names::words(&column.name);
             words.iter().any(|w| w == "id" || w == "uuid" || w == "key")
+                && self.known.single_key() != Some(&column.name)
                 && evidence.filled == evidence.of
                 && evidence.of > 1
                 && evidence.distinct == evidence.of
@@ -542,11 +615,32 @@ impl Mapping<'_> {
         Some(column.name.clone())
     }
 
+    /// The text of a fact, and its parts; the stored column that tells facts from other rows.
+    fn fact(&mut self) -> Option<String> {
+        let triple = self.known.triple().filter(|_| self.entity == Entity::Memory)?;
+        let [_, predicate, _] = triple;
+        let joined = ReadPlace::Joined(triple.map(str::to_owned).to_vec());
+        self.add("text", vec![whole(joined)], "subject, predicate, and object of a fact", Sure::Medium);
+        let mut fields: Vec<(&'static str, String)> =
+            ["subject", "predicate", "object"].into_iter().zip(triple.map(str::to_owned)).collect();
+        for name in ["valid_from", "valid_to"] {
+            let stored = self.known.columns().find(|(column, _)| names::words(&column.name).join("_") == name);
+            fields.extend(stored.map(|(column, _)| (name, column.name.clone())));
+        }
+        // A dot would be taken for an alias.
+        if fields.iter().all(|(_, column)| !column.contains('.')) {
+            let why = "parts of a fact, by which one that contradicts another is found";
+            self.add("metadata", vec![whole(ReadPlace::Fields(fields))], why, Sure::Medium);
+        }
+        Some(predicate.to_owned())
+    }
+
     /// The session that a row belongs to, as the id under which the session is listed.
-    fn episode(&mut self, episodes: &[&KnownTable<'_>]) {
+    fn episode(&mut self, others: &Others<'_, '_>) {
         if !self.has("episode_id") {
             return;
         }
+        let episodes = others.episodes;
         let references = &self.known.table.references;
         for episode in episodes {
             let to: Vec<&SampledReference> = references.iter().filter(|r| r.table == episode.table.name).collect();
@@ -555,12 +649,13 @@ impl Mapping<'_> {
             let why = format!("a foreign key to {}", episode.table.name);
             match (by_key.as_deref(), to.first(), episode.single_key()) {
                 (Some([one]), ..) => {
-                    return self.add("episode_id", vec![whole(ReadPlace::Column(one.clone()))], why, Sure::High);
+                    let place = others.id_by(&episode.table.name, one.clone());
+                    return self.add("episode_id", vec![whole(place)], why, Sure::High);
                 }
                 (Some(several @ [_, ..]), ..) => {
                     return self.add("episode_id", vec![whole(ReadPlace::Tuple(several.to_vec()))], why, Sure::High);
                 }
-                (_, Some(reference), Some(key)) => {
+                (_, Some(reference), Some(key)) if !others.tagged.contains(&*episode.table.name) => {
                     let place = ReadPlace::KeyOf((*reference).clone(), key.to_owned());
                     return self.add("episode_id", vec![whole(place)], why, Sure::High);
                 }
@@ -569,9 +664,11 @@ impl Mapping<'_> {
         }
         // A column that is called as the sessions' key is.
         let alike = |key: &&str| *key != "id" && self.known.columns().any(|(column, _)| column.name == *key);
-        if let Some(key) = episodes.iter().filter_map(|episode| episode.single_key()).find(alike) {
+        let by_key = episodes.iter().filter_map(|episode| Some((&episode.table.name, episode.single_key()?)));
+        if let Some((table, key)) = by_key.into_iter().find(|(_, key)| alike(key)) {
             let why = "called as the key of what the row belongs to";
-            return self.add("episode_id", vec![whole(ReadPlace::Column(key.to_owned()))], why, Sure::Medium);
+            let place = others.id_by(table, key.to_owned());
+            return self.add("episode_id", vec![whole(place)], why, Sure::Medium);
         }
         let named = |words: &[&str]| {
             let fits = |(column, evidence): &(&SampledColumn, &Evidence)| {
@@ -600,7 +697,11 @@ impl Mapping<'_> {
     /// Guesses the column with the owner of a row: a column, a place in JSON, or a part of a scope.
     fn person(&mut self) {
         let mut owners = owner::of_table(self.known);
-        owners.retain(|guess| guess.sure > Sure::Low || guess.part.is_some() || guess.rows == self.known.table.rows);
+        let is_tenants = |column: &str| self.known.has_people && names::is_tenant(column);
+        owners.retain(|guess| {
+            let is_everywhere = guess.rows == self.known.table.rows && !is_tenants(&guess.column);
+            guess.sure > Sure::Low || guess.part.is_some() || is_everywhere
+        });
         owners.sort_by_key(owner::OwnerGuess::rank);
         let Some(guess) = owners.into_iter().next() else { return };
         let is_whole = guess.path.is_none() && guess.part.is_none();

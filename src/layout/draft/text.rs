@@ -16,7 +16,10 @@ const COMMENT: usize = 200;
 /// # Errors
 /// No table holds anything that could be memories, messages or sessions: in words, with what was looked at.
 pub fn draft(name: &str, title: &str, tables: &[SampledTable], sql: &dyn DraftSql) -> Result<String, String> {
-    let known: Vec<KnownTable<'_>> = tables.iter().map(|table| KnownTable::of(table, sql.engine())).collect();
+    let mut known: Vec<KnownTable<'_>> = tables.iter().map(|table| KnownTable::of(table, sql.engine())).collect();
+    let has_people = known.iter().any(|table| table.lists_people() && !table.words.tenants);
+    known.iter_mut().for_each(|table| table.has_people = has_people);
+    let known = known;
     let sources = source::choose(&known);
     if sources.is_empty() {
         return Err(format!(
@@ -143,6 +146,13 @@ fn way(way: &ColumnReading, sql: &dyn DraftSql) -> String {
         ReadPlace::Tuple(columns) => ("sql", sql.tuple(columns)),
         ReadPlace::Uuid(column, version) => ("sql", sql.uuid_time(column, *version)),
         ReadPlace::KeyOf(reference, key) => ("sql", sql.key_of(reference, key)),
+        ReadPlace::Tagged(table, column) => ("sql", sql.tagged(table, column)),
+        ReadPlace::Joined(columns) => ("sql", sql.joined(columns)),
+        ReadPlace::Fields(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(name, column)| format!("{name} = {}", quoted(column))).collect();
+            return format!("{{ fields = {{ {} }} }}", fields.join(", "));
+        }
     };
     let path = way.path.as_ref().map(|path| format!(", path = {}", quoted(path))).unwrap_or_default();
     let part =
@@ -171,7 +181,8 @@ fn write_owners(out: &mut String, owners: &[OwnerGuess], people: &[PeopleTable],
         }
         let _ = write!(out, "\n[[erase]]\ntable = {table}\ncolumn = {id}\naccount = true\n");
     }
-    let columns = owners.iter().filter(|o| o.path.is_none() && o.part.is_none() && o.sure > Sure::Low);
+    let names_somebody = |o: &&OwnerGuess| o.path.is_none() && o.part.is_none() && o.sure > Sure::Low && o.rows > 0;
+    let columns = owners.iter().filter(names_somebody);
     if let (Some(most), true) = (columns.max_by_key(|o| o.rows), people.is_empty()) {
         let (table, column) = (quoted(&most.table), quoted(&most.column));
         let _ = writeln!(out, "\n{}", comment(&format!("no table lists people: those that {} names", most.table)));
@@ -206,7 +217,7 @@ fn write_owners(out: &mut String, owners: &[OwnerGuess], people: &[PeopleTable],
 fn write_rest(out: &mut String, known: &[KnownTable<'_>], sources: &[DraftedSource<'_>]) {
     let rest: Vec<&KnownTable<'_>> = known
         .iter()
-        .filter(|k| !k.words.people && !sources.iter().any(|s| s.known.table.name == k.table.name))
+        .filter(|k| !k.lists_people() && !sources.iter().any(|s| s.known.table.name == k.table.name))
         .collect();
     if rest.is_empty() {
         return;

@@ -75,10 +75,10 @@ pub struct CaseBank {
     /// Cases by id, with place, profile, and standing.
     cases: RecordSorter<4>,
     known_cases: IdTable<4>,
-    /// Cases by profile and place, with what stands for the message, or for the case where that has no hash, or for a case
-    /// that is held back.
-    messages: RecordSorter<3>,
-    banks: Option<SortedRecords<3>>,
+    /// Cases by profile, time, and what stands for their ids, with place, and what stands for the message, or for the case
+    /// where that has no hash, or for a case that is held back.
+    messages: RecordSorter<5>,
+    banks: Option<SortedRecords<5>>,
     /// Numbers of cases by profile.
     sizes: IdTable<2>,
     /// Cases by profile and message, the newest first and of one time the greatest id, with their places.
@@ -173,7 +173,8 @@ impl CaseBank {
         for reference in row.list("reference_case_ids") {
             self.references.add([digest(reference), place << 1 | unread]);
         }
-        self.messages.add([profile, place, if held_back { HELD_BACK } else { message.map_or(key, digest) }]);
+        let message = if held_back { HELD_BACK } else { message.map_or(key, digest) };
+        self.messages.add([profile, ordered(at), key, place, message]);
         let standing = CaseStanding { little: is_little(row.number("reward")), held_back };
         self.cases.add([key, place, profile, standing.number()]);
         self.case_ids.push(row.id());
@@ -359,18 +360,19 @@ impl CaseBank {
 
 /// The cases of all banks, bank by bank.
 pub struct CaseBanks {
-    sorted: SortedRecords<3>,
+    sorted: SortedRecords<5>,
     ids: IdList,
     pages: PageStore,
 }
 
-/// A case of a bank; they are in the order in which they came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// A case of a bank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BankCase {
     place: u32,
+    /// Number of its bank.
+    bank: u32,
     /// Stands for its message, or for itself where that has no hash.
     message: Digest,
-    bank: u64,
 }
 
 impl BankCase {
@@ -387,7 +389,7 @@ impl CaseBanks {
     /// # Errors
     /// What did not fit in memory cannot be read.
     pub fn stream(&self) -> io::Result<BankStream<'_>> {
-        Ok(BankStream(self.sorted.stream()?))
+        Ok(BankStream { records: self.sorted.stream()?, banks: 0 })
     }
 
     /// Ids of cases.
@@ -403,24 +405,31 @@ impl CaseBanks {
 }
 
 /// One bank after the other.
-pub struct BankStream<'b>(RecordStream<'b, 3>);
+pub struct BankStream<'b> {
+    records: RecordStream<'b, 5>,
+    /// Number of banks that were read.
+    banks: u32,
+}
 
 impl BankStream<'_> {
-    /// The cases of the next banks that are recalled, in the order in which they came: of one bank, and of further ones until
-    /// there are `together`. Of a bank that has more than `most` there are none; none at all where no bank is left.
+    /// The cases of the next banks that are recalled, of each the oldest first, whatever the order in which they came; those
+    /// without a time come before the others, and those of one time in the order of what stands for their ids. Of one bank, and
+    /// of further ones until there are `together`. Of a bank that has more than `most` there are none; none at all where no bank
+    /// is left.
     ///
     /// # Errors
     /// As [`CaseBanks::stream`].
     pub fn next(&mut self, most: usize, together: usize) -> io::Result<Vec<BankCase>> {
         let mut cases = Vec::new();
         while cases.len() < together
-            && let Some(bank) = self.0.group()
+            && let Some(bank) = self.records.group()
         {
             let (before, mut count) = (cases.len(), 0);
-            while let Some([_, place, message]) = self.0.next_of(bank)? {
+            self.banks += 1;
+            while let Some([.., place, message]) = self.records.next_of(bank)? {
                 count += 1;
                 if count <= most && message != HELD_BACK {
-                    cases.push(BankCase { place: place as u32, message, bank });
+                    cases.push(BankCase { place: place as u32, bank: self.banks, message });
                 }
             }
             if count > most {
@@ -528,7 +537,8 @@ mod tests {
     fn banks_are_read_one_after_the_other_and_large_ones_left_out() {
         for room in ROOM {
             let mut bank = bank(room, 5);
-            for n in 0..6 {
+            // In no order of time.
+            for n in [4, 1, 5, 0, 3, 2] {
                 let profile = if n % 3 == 0 { "narrow" } else { "wide" };
                 case(&mut bank, &format!("c{n}"), profile, n, "m", 1.0, &[]);
             }

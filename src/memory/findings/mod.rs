@@ -24,7 +24,7 @@ pub use bank::{BankCase, COMPARED, CaseBank, CaseBanks, is_poison};
 pub use links::{LinkedEpisodes, NamedLinks};
 pub use muted::{Mute, Muted};
 pub use quote::{OffendingQuote, quote};
-pub use scan::{HeldText, TextScanner, WORDS};
+pub use scan::{HeldText, TextScanner};
 pub use standing::{MemoryGroups, StandingMemories, StandingMemory, copies};
 pub use tally::FindingTally;
 pub use utility::UtilityHistories;
@@ -124,6 +124,12 @@ pub const KINDS: &[FindingKind] = &[
         "backfill embeddings",
     ),
     kind("vector_size", Severity::High, "{vector has|vectors have} another size than most", "backfill embeddings"),
+    kind(
+        "vector_no_direction",
+        Severity::Medium,
+        "{vector is|vectors are} all zeros or {holds|hold} a number that is none: {its row is|their rows are} not found by meaning",
+        "backfill embeddings",
+    ),
     kind(
         "over_window",
         Severity::Medium,
@@ -306,6 +312,7 @@ pub const CLEANED: &[(Entity, &[&str])] = &[
             "observation",
             "insight",
             "workflow_name",
+            "maturity",
             "metadata",
             "thoughts",
             "actions",
@@ -314,10 +321,10 @@ pub const CLEANED: &[(Entity, &[&str])] = &[
             "context",
         ],
     ),
-    (Entity::Segment, &["content"]),
-    (Entity::CanvasEvent, &["component_type", "component_name", "metadata"]),
+    (Entity::Segment, &["content", "source_type"]),
+    (Entity::CanvasEvent, &["canvas_type", "component_type", "component_name", "action", "metadata"]),
     (Entity::Feedback, &["correction"]),
-    (Entity::Memory, &["title", "text", "metadata"]),
+    (Entity::Memory, &["title", "text", "tags", "metadata"]),
     (Entity::Case, &["prompt", "plan", "traces", "tags"]),
     (Entity::UtilityEvent, &["reason"]),
     (Entity::Access, &["query"]),
@@ -458,6 +465,18 @@ mod tests {
         let mut row = Row::empty(entity);
         values.iter().for_each(|(column, value)| row.set(column, value.clone()));
         row
+    }
+
+    #[test]
+    fn what_is_cleaned_are_the_words_of_all_rows_but_those_of_logs() {
+        for entity in Entity::ALL.iter().filter(|e| !matches!(e, Entity::WorkflowEvent | Entity::AuditEntry)) {
+            let cleaned = CLEANED.iter().find(|(of, _)| of == entity).map_or(&[][..], |(_, columns)| columns);
+            let mut cleaned = cleaned.to_vec();
+            let mut words: Vec<&str> = entity.columns().iter().filter(|c| c.holds_words()).map(|c| c.name).collect();
+            cleaned.sort_unstable();
+            words.sort_unstable();
+            assert_eq!(cleaned, words, "{entity}");
+        }
     }
 
     #[test]

@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::WORDS;
-use crate::memory::entity::{Personal, ValueKind};
+use crate::memory::entity::ValueKind;
 use crate::memory::{Row, text_check};
 
 /// Characters of the text before the offending words, and after them.
@@ -61,9 +60,8 @@ pub fn quote(kind: &str, row: &Row) -> Option<OffendingQuote> {
         }
         _ => return None,
     };
-    let looked_at = |(column, _): &(&crate::memory::entity::Column, &Value)| {
-        column.personal == Personal::Content || column.kind == ValueKind::List || WORDS.contains(&column.name)
-    };
+    let looked_at =
+        |(column, _): &(&crate::memory::entity::Column, &Value)| column.holds_words() || column.kind == ValueKind::List;
     let mut columns = row.entity.columns().iter().zip(&row.values).filter(looked_at);
     columns.find_map(|(column, value)| within(column.name, value, kind, place))
 }

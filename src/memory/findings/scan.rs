@@ -3,12 +3,9 @@
 use serde_json::Value;
 
 use crate::memory::Row;
-use crate::memory::entity::{Column, Personal, ValueKind};
+use crate::memory::entity::{Column, ValueKind};
 use crate::memory::json::{self, JsonPart, JsonText};
 use crate::memory::text_check::{self, PHRASE, SECRET, SUSPICIOUS, glance};
-
-/// Columns of words that agents choose, beside free text: what is pasted into a name stays there.
-pub const WORDS: &[&str] = &["component_name", "component_type", "domain", "topic", "workflow_name"];
 
 /// Kinds of suspicious text that a row holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,13 +25,11 @@ pub struct TextScanner {
 }
 
 impl TextScanner {
-    /// Scans the free text, the lists and the words of a row. JSON may have come as its text ([`Query::unparsed`]).
+    /// Scans the words and the lists of a row, also lists of ids. JSON may have come as its text ([`Query::unparsed`]).
     ///
     /// [`Query::unparsed`]: crate::memory::query::Query
     pub fn row(&mut self, row: &Row) -> HeldText {
-        self.those(row, |column| {
-            column.personal == Personal::Content || column.kind == ValueKind::List || WORDS.contains(&column.name)
-        })
+        self.those(row, |column| column.holds_words() || column.kind == ValueKind::List)
     }
 
     /// Scans some columns of a row, those that can be read.

@@ -157,14 +157,23 @@ pub struct MentionText {
     /// True when such ids are all that is there, by the whole name of the place or by the layout: an id that is a usual word
     /// here means the person only there.
     pub exact: bool,
+    /// True when the keys of an object that stands here are ids or names of people.
+    pub keys: bool,
     /// True when the value is a number, not a text.
     pub number: bool,
 }
 
 impl MentionText {
     /// Context in which every kind of handle is looked for.
-    pub const ANY: MentionText =
-        MentionText { people: true, names: true, sessions: true, profiles: true, exact: true, number: false };
+    pub const ANY: MentionText = MentionText {
+        people: true,
+        names: true,
+        sessions: true,
+        profiles: true,
+        exact: true,
+        keys: true,
+        number: false,
+    };
 
     /// Whether handles of a shape are what stands here.
     #[must_use]

@@ -28,7 +28,7 @@ use std::ops::Range;
 
 use crate::store::fetched::FetchedValue;
 
-pub use packed::{TOO_LARGE, pack, unpacked};
+pub use packed::{OpenedValue, TOO_LARGE, opened, pack, readable, unpacked};
 pub use place::TextPlace;
 pub use tree::{Decoded, decoded};
 pub use walk::is_bare;
@@ -128,6 +128,8 @@ pub enum LeafKind {
     Key,
     /// A text.
     Text,
+    /// The name of a class, its module, or its method, by which a reader of the value makes an object: never changed.
+    Class,
     /// A number. In a changed one that is no number any more, null takes its place.
     Number,
 }
@@ -152,6 +154,12 @@ impl Leaf<'_> {
     #[must_use]
     pub fn path(&self) -> String {
         self.place.path()
+    }
+
+    /// Returns the place of the object that a key is in, as [`Leaf::path`].
+    #[must_use]
+    pub fn parent_path(&self) -> String {
+        self.place.parent().path()
     }
 
     /// Whether a match at this range of bytes is to be counted and changed here.

@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use super::LeafKind;
 use super::piece::{
     BrokenDocument, ByteCursor, DocumentPiece, OpenNesting, PieceBody, PieceReader, longest_text, signed,
 };
@@ -11,12 +12,18 @@ use super::place::DocumentStep;
 
 /// The extension type of times.
 const TIME: u8 = 0xFF;
+/// The extension types, up to this one, with which `LangGraph` names a class and what an object of it is made of.
+const OBJECT: u8 = 5;
+/// Places of such a list that hold the module, the class and the method.
+const CLASS: [usize; 3] = [0, 1, 3];
 
 #[derive(Debug)]
 pub(super) struct MsgpackReader<'a> {
     cursor: ByteCursor<'a>,
     nesting: OpenNesting,
     values: usize,
+    /// The list is what an object is made of.
+    is_object: bool,
 }
 
 /// The length of the longest text, where bytes are `MessagePack` that holds something: one array, map, text, binary or
@@ -30,6 +37,16 @@ pub(super) fn longest(bytes: &[u8]) -> Option<usize> {
     let mut reader = MsgpackReader::new(bytes);
     let longest = longest_text(bytes, &mut reader)?;
     (compound || reader.values == 1).then_some(longest)
+}
+
+/// Whether a part is an extension that makes an object of a class that it names.
+pub(super) fn makes_object(part: &[u8]) -> bool {
+    let at = match part.first() {
+        Some(0xD4..=0xD8) => 1,
+        Some(head @ 0xC7..=0xC9) => 1 + (1 << (head - 0xC7)),
+        _ => return false,
+    };
+    part.get(at).is_some_and(|kind| *kind <= OBJECT)
 }
 
 /// Whether bytes hold more than so many values; what is broken counts up to there.
@@ -47,7 +64,12 @@ pub(super) fn holds_more(bytes: &[u8], most: usize) -> bool {
 
 impl<'a> MsgpackReader<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
-        MsgpackReader { cursor: ByteCursor::new(bytes), nesting: OpenNesting::default(), values: 0 }
+        MsgpackReader { cursor: ByteCursor::new(bytes), nesting: OpenNesting::default(), values: 0, is_object: false }
+    }
+
+    /// A reader of what an object is made of.
+    pub fn of_object(bytes: &'a [u8]) -> Self {
+        MsgpackReader { is_object: true, ..Self::new(bytes) }
     }
 
     fn body(&mut self, width: usize) -> Result<Range<usize>, BrokenDocument> {
@@ -119,9 +141,11 @@ impl PieceReader for MsgpackReader<'_> {
                 return Err(BrokenDocument);
             }
             let body = self.value(head)?;
-            let piece = self.nesting.piece(start..self.cursor.at, body);
-            if piece.is_some() {
-                return Ok(piece);
+            if let Some(mut piece) = self.nesting.piece(start..self.cursor.at, body) {
+                if self.is_object && matches!(self.steps(), [DocumentStep::At(at)] if CLASS.contains(at)) {
+                    piece.kind = LeafKind::Class;
+                }
+                return Ok(Some(piece));
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Compressed bytes: zlib, gzip and Zstandard, unpacked to a limit and packed again.
 
+use std::borrow::Cow;
 use std::io::{Read, Write as _};
 
 use flate2::bufread::{GzDecoder, ZlibDecoder};
@@ -9,6 +10,7 @@ use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use super::{Layer, Limits};
+use crate::store::fetched::FetchedValue;
 
 /// Output that has to come without a fault before a stream is believed to be one.
 const PROBE: usize = 256;
@@ -143,4 +145,41 @@ pub fn unpacked(bytes: &[u8]) -> Option<Result<(Layer, Vec<u8>), &'static str>> 
         at += out.used;
     }
     Some(Ok((layer, all)))
+}
+
+/// Content of a stored value.
+#[derive(Debug)]
+pub struct OpenedValue<'a> {
+    /// Bytes of the value, unpacked.
+    pub bytes: Cow<'a, [u8]>,
+    /// Encoding that the bytes were packed in.
+    pub wrapping: Option<Layer>,
+}
+
+/// The bytes of a stored value: as they are, or unpacked; none for numbers and NULL.
+///
+/// # Errors
+/// A packed value that holds more than is read.
+pub fn opened(raw: &FetchedValue) -> Result<Option<OpenedValue<'_>>, &'static str> {
+    let plain = |bytes| Ok(Some(OpenedValue { bytes: Cow::Borrowed(bytes), wrapping: None }));
+    match raw {
+        FetchedValue::Text(text) => plain(text.as_bytes()),
+        FetchedValue::BadText(bytes) => plain(bytes),
+        FetchedValue::Bytes(bytes) => match unpacked(bytes) {
+            Some(Ok((layer, inner))) => Ok(Some(OpenedValue { bytes: Cow::Owned(inner), wrapping: Some(layer) })),
+            Some(Err(TOO_LARGE)) => Err(TOO_LARGE),
+            _ => plain(bytes),
+        },
+        FetchedValue::Null | FetchedValue::Integer(_) | FetchedValue::Real(_) => Ok(None),
+    }
+}
+
+/// The text of a stored value, with a mark in place of what is no UTF-8; none for numbers and for what cannot be read.
+#[must_use]
+pub fn readable(raw: &FetchedValue) -> Option<String> {
+    let opened = opened(raw).ok()??;
+    Some(match opened.bytes {
+        Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Cow::Owned(bytes) => String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into()),
+    })
 }

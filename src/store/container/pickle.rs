@@ -128,7 +128,11 @@ impl PieceReader for PickleReader<'_> {
                 continue;
             }
             if let Some(body) = self.opcode(opcode)? {
-                let kind = if matches!(body, PieceBody::Number(_)) { LeafKind::Number } else { LeafKind::Text };
+                let kind = match body {
+                    PieceBody::Number(_) => LeafKind::Number,
+                    _ if matches!(opcode, b'c' | b'i') => LeafKind::Class,
+                    _ => LeafKind::Text,
+                };
                 return Ok(Some(DocumentPiece { kind, whole: start..self.cursor.at, body }));
             }
         }

@@ -26,6 +26,11 @@ pub struct TextPlace<'a> {
 impl TextPlace<'_> {
     pub(super) const ROOT: TextPlace<'static> = TextPlace { up: None, source: &[], steps: &[] };
 
+    /// The place one step up.
+    pub(super) fn parent(&self) -> TextPlace<'_> {
+        TextPlace { steps: self.steps.split_last().map_or(&[][..], |(_, before)| before), ..*self }
+    }
+
     /// Keys and positions with dots between.
     pub(super) fn path(&self) -> String {
         let mut path = self.up.map(TextPlace::path).unwrap_or_default();

@@ -353,8 +353,8 @@ fn lengths_follow_the_texts_and_neighbours_stay() {
         [("a", "b"), ("a", &long[..40]), ("a", &long[..300]), ("a", &long[..]), (&long[..], ""), (&long[..300], "a")]
     {
         let packed = |text: &str| {
-            // [1.5, {"k": text}, ext 5 of [text], 4711]
-            let mut inner = vec![0x91];
+            // [1.5, {"k": text}, ext 5 of [nil, nil, text], 4711]
+            let mut inner = vec![0x93, 0xC0, 0xC0];
             inner.extend(written(text));
             let mut out = vec![0x94, 0xCB, 0x3F, 0xF8, 0, 0, 0, 0, 0, 0, 0x81, 0xA1, b'k'];
             out.extend(written(text));

@@ -259,6 +259,8 @@ impl<'v> Walk<'v> {
             while let Ok(Some(piece)) = pieces.next() {
                 let place = TextPlace { up: Some(place), source: bytes, steps: pieces.steps() };
                 let part = |range: &Range<usize>| bytes.get(range.clone()).unwrap_or_default();
+                let is_class = layer == Layer::Pickle && pickle::names_class(bytes, piece.whole.end);
+                let kind = if is_class { LeafKind::Class } else { piece.kind };
                 let new = match &piece.body {
                     PieceBody::Number(number) => {
                         let text = number.to_string();
@@ -267,19 +269,23 @@ impl<'v> Walk<'v> {
                     }
                     PieceBody::Text(range) => {
                         let text = std::str::from_utf8(part(range)).unwrap_or_default();
-                        let inside = walk.text(text, piece.kind, &place);
+                        let inside = walk.text(text, kind, &place);
                         (!inside.is_empty()).then(|| edited(text.as_bytes(), inside))
                     }
                     PieceBody::Line(range) => {
                         let line = charset::latin1(part(range));
                         let line = line.strip_suffix('L').filter(|digits| json::is_number(digits)).unwrap_or(&line);
-                        if !walk.text(line, piece.kind, &place).is_empty() {
+                        if !walk.text(line, kind, &place).is_empty() {
                             walk.cannot = walk.cannot.or(Some(layer));
                         }
                         None
                     }
                     PieceBody::Bytes(range) => {
-                        let inside = walk.bytes(part(range), &place);
+                        let inside = if layer == Layer::Msgpack && msgpack::makes_object(part(&piece.whole)) {
+                            walk.object(part(range), &place)
+                        } else {
+                            walk.bytes(part(range), &place)
+                        };
                         (!inside.is_empty()).then(|| edited(part(range), inside))
                     }
                     PieceBody::Joined(all) => {
@@ -288,7 +294,7 @@ impl<'v> Walk<'v> {
                     }
                 };
                 let Some(new) = new else { continue };
-                if layer == Layer::Pickle && pickle::names_class(bytes, piece.whole.end) {
+                if is_class {
                     walk.cannot = walk.cannot.or(Some(layer));
                     continue;
                 }
@@ -301,6 +307,17 @@ impl<'v> Walk<'v> {
             }
             edits
         })
+    }
+
+    /// Visits that of which an extension of `MessagePack` makes an object.
+    fn object(&mut self, bytes: &[u8], place: &TextPlace<'_>) -> Vec<Edit> {
+        if msgpack::longest(bytes).is_none() {
+            return self.bytes(bytes, place);
+        }
+        if !self.spend(bytes.len(), place) {
+            return Vec::new();
+        }
+        self.pieces(Layer::Msgpack, bytes, msgpack::MsgpackReader::of_object(bytes), place)
     }
 
     /// The files of an archive: searched only.
@@ -483,8 +500,10 @@ impl<'v> Walk<'v> {
         let mut changes = self.visitor.leaf(&leaf);
         changes.retain(|change| text.get(change.range.clone()).is_some_and(|old| old != change.text));
         changes.retain(|change| leaf.is_new(change.range.clone()));
+        let fixed = self.layers.iter().find(|layer| !layer.rewrites());
+        let fixed = fixed.or_else(|| self.layers.last().filter(|_| kind == LeafKind::Class));
         if !changes.is_empty()
-            && let Some(layer) = self.layers.iter().find(|layer| !layer.rewrites())
+            && let Some(layer) = fixed
         {
             self.cannot = self.cannot.or(Some(*layer));
             return Vec::new();

@@ -55,7 +55,7 @@ impl RowKeys {
     pub fn push(&mut self, source: u16, row: Row, id: &str, at: Option<i64>, rank: RowRank, facts: LinkFacts) {
         let place = self.facts.len();
         let (group, number) = rank;
-        let group = (group as u64) << 1 | u64::from(number.is_some());
+        let group = (group as u64) << 1 | u64::from(number.is_none());
         let [first, second, _] = in_order(id);
         let at = at.map_or(u64::MAX, ordered);
         self.order.add([group, number.map_or(0, ordered), at, first, second, place as u64]);

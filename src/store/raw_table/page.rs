@@ -115,9 +115,9 @@ impl RawQuery {
 fn column<'t>(table: &'t RawTable, name: &str) -> Result<&'t CatalogColumn, String> {
     table.column(name).ok_or_else(|| {
         let names = || table.columns.iter().map(|c| c.name.as_str());
-        let hint = nearest(name, names()).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+        let hint = nearest(name, names()).map_or_else(|| ".".to_owned(), |near| format!("; did you mean `{near}`?"));
         format!(
-            "{} has no column `{name}`{hint}; its columns are: {}",
+            "{} has no column `{name}`{hint} Its columns are: {}",
             table.title,
             names().collect::<Vec<_>>().join(" ")
         )

@@ -19,7 +19,8 @@ use crate::store::fetched::{FetchedValue, Param, RawRow, row_size};
 const READ_LOCK: Duration = Duration::from_millis(500);
 
 /// Statements that fix the settings that values depend on and that a role or a pooler may have changed.
-const FORMATS: &str = "SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, MDY'; SET LOCAL extra_float_digits = 1";
+const FORMATS: &str = "SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, MDY'; SET LOCAL extra_float_digits = 1; \
+     SET LOCAL standard_conforming_strings = on; SET LOCAL quote_all_identifiers = off";
 
 const SILENT: &str = "the server has fallen silent: it said nothing within $time";
 

@@ -186,19 +186,25 @@ fn vectors_that_cannot_be_compared_with_those_that_are_there_are_refused() {
         for world in on_both(20).await {
             let (four, three) = (server(4), server(3));
             run(&world, &four.given("m-1"), JobEntry::Begin).await.expect("done");
-            // Some are gone, and one is of another size.
+            // Some are gone, one is of another size, and one is all zeros.
             world.execute("DELETE FROM episode_embeddings WHERE episode_id < 'ep-0000005'").await;
-            let odd = if matches!(world.target, Target::File(_)) { "x'0000803F'" } else { "'[1]'" };
-            world
-                .execute(&format!("UPDATE episode_embeddings SET embedding = {odd} WHERE episode_id = 'ep-0000009'"))
-                .await;
+            let [odd, zeros] = if matches!(world.target, Target::File(_)) {
+                ["x'0000803F'", "zeroblob(16)"]
+            } else {
+                ["'[1]'", "'[0,0,0,0]'"]
+            };
+            for (id, vector) in [("ep-0000009", odd), ("ep-0000010", zeros)] {
+                world
+                    .execute(&format!("UPDATE episode_embeddings SET embedding = {vector} WHERE episode_id = '{id}'"))
+                    .await;
+            }
             let other = run(&world, &three.given("m-2"), JobEntry::Begin).await.expect_err("another model").to_string();
             assert!(other.contains("m-1") && other.contains("m-2") && three.heard() == 0, "{other}");
             let refused =
                 run(&world, &three.given("m-1"), JobEntry::Begin).await.expect_err("another size").to_string();
             assert!(refused.contains("3 numbers") && refused.contains("have 4"), "{refused}");
             let done = run(&world, &four.given("m-1"), JobEntry::Resume).await.expect("done");
-            assert_eq!(json!(done.counts), json!({"episode_embeddings": {"insert": 4, "update": 1}}));
+            assert_eq!(json!(done.counts), json!({"episode_embeddings": {"insert": 4, "update": 2}}));
             assert!(done.is_complete(), "{:?}", done.checks);
         }
     });

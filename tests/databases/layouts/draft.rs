@@ -187,6 +187,21 @@ const KINDS: &[Kind] = &[
         person: "column = \"namespace\"\nby = \"/\"\npart = 1",
     },
     Kind {
+        name: "facts of subject, predicate, and object",
+        statements: &[
+            "CREATE TABLE users (id INTEGER PRIMARY KEY, email TEXT UNIQUE, name TEXT)",
+            "CREATE TABLE facts (id INTEGER PRIMARY KEY, user_id INTEGER REFERENCES users (id), subject TEXT, predicate TEXT, \
+             object TEXT, valid_from TEXT, embedding TEXT, created_at TEXT)",
+            "INSERT INTO users VALUES (101, 'ada@example.org', 'Ada')",
+            "INSERT INTO facts VALUES (1, 101, 'Ada', 'likes', 'green tea', '2026-01-01', '[0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8]', \
+             '2026-03-02 14:30:55')",
+        ],
+        entity: "memory",
+        text: "Ada likes green tea",
+        time: "2026-03-02T14:30:55.000000Z",
+        person: "table = \"facts\"\ncolumn = \"user_id\"",
+    },
+    Kind {
         name: "events of runs that name whom they are for",
         statements: &[
             "CREATE TABLE agent_runs (run TEXT PRIMARY KEY, agent TEXT, principal TEXT, started DATETIME)",
@@ -257,6 +272,40 @@ async fn a_draft_finds_texts_times_and_people_in_shapes_that_no_layout_knows() {
         assert!(time.starts_with(kind.time), "{}: {row}\n{text}", kind.name);
         assert!(row.get("problems").is_none(), "{}: {row}", kind.name);
         assert_eq!(text.contains("recall = \"memory\""), text.contains("[[memory]]"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_draft_tells_rows_of_two_tables_apart_and_a_person_from_what_is_none() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("store.db");
+    let statements = [
+        "CREATE TABLE tenants (id TEXT PRIMARY KEY, name TEXT)",
+        "CREATE TABLE users (id TEXT PRIMARY KEY, tenant_id TEXT REFERENCES tenants (id), email TEXT)",
+        "CREATE TABLE observations (id INTEGER PRIMARY KEY, narrative TEXT, tags TEXT, created_at TEXT, metadata TEXT)",
+        "CREATE TABLE summaries (id INTEGER PRIMARY KEY, summary TEXT, created_at TEXT, tenant_id TEXT REFERENCES tenants (id), \
+         continued_from_run_id TEXT)",
+        "INSERT INTO tenants VALUES ('acme', 'Acme')",
+        "INSERT INTO users VALUES ('ada', 'acme', 'ada@example.org'), ('bo', 'acme', 'bo@example.org')",
+        "INSERT INTO observations VALUES (1, 'Ada wants a window seat', 'ada@example.org', '2026-03-02 14:30:55', '{\"user_id\":\"ada\"}'), \
+         (2, 'Bo drinks green tea', 'tea', '2026-03-02 14:31:55', '{\"user_id\":\"bo\"}')",
+        "INSERT INTO summaries VALUES (1, 'They talked of trains', '2026-03-02 14:30:55', 'acme', 'run-1'), \
+         (2, 'They talked of tea', '2026-03-02 14:31:55', 'acme', 'run-1')",
+    ];
+    database(&path, &statements).await;
+    let path = path.display().to_string();
+    let (text, file) = drafted(folder.path(), &path);
+    done(folder.path(), &["-d", &path, "layouts", "test", &file]);
+    for words in [
+        "table = \"users\"\ncolumn = \"id\"\naccount = true",
+        "table = \"observations\"\ncolumn = \"metadata\"\npath = \"user_id\"",
+        "# column = \"tenant_id\"",
+        "json_array('",
+    ] {
+        assert!(text.contains(words), "{words} is not in\n{text}");
+    }
+    for words in ["[[subject]]\ntable = \"tenants\"", "column = \"continued_from_run_id\"", "user_id = \"tenant_id\""] {
+        assert!(!text.contains(words), "{words} is in\n{text}");
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use super::stores::{BEHIND_A_WORD, erased_behind_a_word, told_in};
+use super::stores::{BEHIND_A_WORD, ESCAPED, erased_behind_a_word, escapes_are_letters, told_in};
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
 use crate::support::postgres::Database;
@@ -283,7 +283,24 @@ fn a_person_stands_after_a_word_in_a_namespace_on_a_server() {
     block_on(fill(database.url(), BEHIND_A_WORD));
     let told = |arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments);
     told(&["migrate", "--apply"]);
-    erased_behind_a_word(&told);
+    let rows = |keys: &[&str]| -> Vec<String> {
+        let all = block_on(dump(database.url(), &["store"]));
+        all.into_iter().filter(|row| keys.iter().any(|key| row.contains(&format!(",{key},")))).collect()
+    };
+    erased_behind_a_word(&told, &rows);
+}
+
+#[test]
+fn letters_that_json_keeps_as_escapes_are_shown_and_found_on_a_server() {
+    let Some(database) = Database::fresh() else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    let memories = "CREATE TABLE agno_memories (memory_id VARCHAR PRIMARY KEY, memory JSON NOT NULL, input VARCHAR, \
+          agent_id VARCHAR, team_id VARCHAR, user_id VARCHAR, topics JSON, feedback VARCHAR, created_at BIGINT, updated_at BIGINT); \
+        INSERT INTO agno_memories VALUES ('m1', '\"Ada likes tea\"', NULL, NULL, NULL, 'ada-1', NULL, NULL, 1, 1), \
+          ('m2', '\"Bo likes coffee\"', NULL, NULL, NULL, 'bo-22', NULL, NULL, 1, 1)";
+    block_on(fill(database.url(), memories));
+    block_on(fill(database.url(), ESCAPED));
+    escapes_are_letters(&|arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments));
 }
 
 #[test]
@@ -492,4 +509,22 @@ fn people_of_nous_are_listed_also_where_they_have_no_names() {
     let home = tempfile::tempdir().expect("a folder");
     let listed = told_in(home.path(), Path::new(&address(&world)), &["list", "subject"]);
     assert_eq!(listed["rows"][0]["id"], "user-ana", "{listed:#}");
+}
+
+#[test]
+fn settings_of_a_database_change_no_answer() {
+    let changed = "DO $$ BEGIN \
+         EXECUTE format('ALTER DATABASE %I SET standard_conforming_strings = off', current_database()); \
+         EXECUTE format('ALTER DATABASE %I SET quote_all_identifiers = on', current_database()); END $$";
+    for layout in [Layout::Pyworkflow, Layout::NousHead] {
+        let Some(world) = block_on(on_postgres(layout)) else { continue };
+        let home = tempfile::tempdir().expect("a folder");
+        let address = address(&world);
+        let told = |arguments: &[&str]| told_in(home.path(), Path::new(&address), arguments)["rows"].clone();
+        let all = || [told(&["list", "subject"]), told(&["list", "episode"]), told(&["find", "the"])];
+        let before = all();
+        assert!(before[0].as_array().is_some_and(|people| !people.is_empty()), "{before:?}");
+        block_on(meddle(&world, changed));
+        assert_eq!(all(), before);
+    }
 }

@@ -593,6 +593,38 @@ fn a_memory_of_a_second_table_is_followed_in_that_table() {
     assert_eq!(stored(&database), before);
 }
 
+/// A learning whose JSON is kept as Python writes it, on either engine.
+pub const ESCAPED: &str = "CREATE TABLE agno_learnings (learning_id VARCHAR PRIMARY KEY, learning_type VARCHAR, namespace VARCHAR, \
+      user_id VARCHAR, agent_id VARCHAR, team_id VARCHAR, session_id VARCHAR, entity_id VARCHAR, content JSON NOT NULL, \
+      created_at BIGINT, updated_at BIGINT); \
+     INSERT INTO agno_learnings VALUES ('l1', 'user_profile', NULL, 'ada-1', NULL, NULL, NULL, NULL, \
+      '{\"name\": \"Jo\\u00e3o Silva\", \"at\": \"\\u0055lm\"}', 1772461855, NULL)";
+
+/// Text of a document is found as it reads, whatever escapes stand in it.
+pub fn escapes_are_letters(told: &dyn Fn(&[&str]) -> Value) {
+    let shown = told(&["show", "memory", "l1"]);
+    assert_eq!(shown["text"], "{\"name\": \"João Silva\", \"at\": \"Ulm\"}");
+    for filter in ["text ~ João", "text ~ 'o Silva'", "text ~ ulm"] {
+        let list = told(&["list", "memory", "--where", filter]);
+        let ids: Vec<&Value> = list["rows"].as_array().expect("rows").iter().map(|row| &row["id"]).collect();
+        assert_eq!(ids, ["l1"], "{filter}");
+    }
+    for asked in [&["find", "João"][..], &["find", "Ulm"], &["recall", "João", "--ranking", "boosted"]] {
+        let answer = told(asked);
+        assert!(answer["rows"].to_string().contains("\"l1\""), "{asked:?}: {answer:#}");
+    }
+    let ordered = told(&["list", "memory", "--order", "text"]);
+    assert_eq!(ordered["rows"].as_array().map(Vec::len), Some(3), "{ordered:#}");
+}
+
+#[test]
+fn letters_that_json_keeps_as_escapes_are_shown_and_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "agno");
+    run(&database, ESCAPED);
+    escapes_are_letters(&|arguments: &[&str]| told(&database, arguments));
+}
+
 #[test]
 fn a_number_that_counts_conversations_is_nobody() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -600,6 +632,23 @@ fn a_number_that_counts_conversations_is_nobody() {
     let before = stored(&database);
     assert_eq!(refused(&database, &["purge", "1", "--apply"]).0, Some(3));
     assert_eq!(stored(&database), before);
+}
+
+#[test]
+fn what_somebody_said_in_a_talk_of_mem0_goes_with_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "mem0-history");
+    run(
+        &database,
+        "INSERT INTO messages VALUES ('t3', 'user_id=bo-22', 'user', 'I brew coffee', 'Mei-Ling', '2026-11-22T02:30:39.071335+00:00'); \
+         INSERT INTO history VALUES ('h2', 'm2', NULL, 'brews coffee', 'ADD', '2026-11-22T02:30:39.071335+00:00', NULL, 0, 'Mei-Ling', 'user')",
+    );
+    let said = listed(&database, "segment", &["--where", "source_id=Mei-Ling"]);
+    assert_eq!((said.len(), &said[0]["id"]), (1, &json!("t3")));
+    let receipt = told(&database, &["purge", "Mei-Ling", "--apply"]);
+    let expected = json!({"history": {"delete": 1}, "messages": {"delete": 1}});
+    assert_eq!(receipt["counts"], expected, "{receipt:#}");
+    assert_eq!(listed(&database, "segment", &[]).len(), 2);
 }
 
 #[test]
@@ -770,21 +819,31 @@ fn a_memory_within_a_document_or_under_a_key_of_several_columns_is_recorded() {
 
 /// Rows of a `LangGraph` store that name their person after a word, and one that names none.
 pub const BEHIND_A_WORD: &str = "INSERT INTO store (prefix, key, value) VALUES ('org.acme.users.ada-1.prefs', 'k3', '{\"text\":\"likes rye\"}'), \
-     ('org.acme.users.bo.prefs', 'k4', '{\"text\":\"likes oats\"}'), ('org.acme.plans', 'k5', '{\"text\":\"a plan\"}')";
+     ('org.acme.users.bo.prefs', 'k4', '{\"text\":\"likes oats\"}'), ('org.acme.plans', 'k5', '{\"text\":\"a plan\"}'), \
+     ('org.user.global', 'k6', '{\"text\":\"a rule\"}'), ('global.ada-1', 'k7', '{\"text\":\"a law\"}')";
 
-/// Erases Ada, whose rows are in all these places; rows of others stay.
-pub fn erased_behind_a_word(told: &dyn Fn(&[&str]) -> Value) {
+/// Erases Ada, whose rows are in all these places, and then an organisation; rows of others stay, and those of nobody, which
+/// `stored` gives by their keys.
+pub fn erased_behind_a_word(told: &dyn Fn(&[&str]) -> Value, stored: &dyn Fn(&[&str]) -> Vec<String>) {
+    let kept = stored(&["k4", "k6", "k7"]);
+    assert_eq!(kept.len(), 3);
     let owned = |user: &str| told(&["list", "memory", "--where", &format!("user_id={user}")])["rows"].clone();
     let texts =
         |rows: Value| -> Vec<Value> { rows.as_array().expect("rows").iter().map(|row| row["text"].clone()).collect() };
     assert!(texts(owned("ada-1")).contains(&json!("likes rye")), "{:#}", owned("ada-1"));
     assert_eq!((texts(owned("bo")), texts(owned("org"))), (vec![json!("likes oats")], vec![json!("a plan")]));
+    let all = told(&["list", "memory"])["rows"].clone();
+    let nobodys = all.as_array().expect("rows").iter().filter(|row| row["user_id"].is_null()).count();
+    assert_eq!(nobodys, 2, "{all:#}");
     let receipt = told(&["purge", "ada-1", "--apply"]);
     assert_eq!(receipt["counts"]["store"], json!({"delete": 3}), "{receipt:#}");
     assert!(receipt["status"].as_str().is_some_and(|status| status.starts_with("verified")), "{receipt:#}");
     let mut left = texts(told(&["list", "memory"])["rows"].clone());
     left.sort_by_key(ToString::to_string);
-    assert_eq!(left, ["Bo likes coffee", "a plan", "likes oats"]);
+    assert_eq!(left, ["Bo likes coffee", "a law", "a plan", "a rule", "likes oats"]);
+    let receipt = told(&["purge", "org", "--apply"]);
+    assert_eq!(receipt["counts"]["store"], json!({"delete": 1}), "{receipt:#}");
+    assert_eq!(stored(&["k4", "k6", "k7"]), kept);
 }
 
 #[test]
@@ -792,7 +851,14 @@ fn a_person_stands_after_a_word_in_a_namespace() {
     let folder = tempfile::tempdir().expect("a folder");
     let database = store_of(&folder, "langgraph-store");
     run(&database, BEHIND_A_WORD);
-    erased_behind_a_word(&|arguments| told(&database, arguments));
+    let rows = |keys: &[&str]| -> Vec<String> {
+        let all = stored(&database)["store"].clone();
+        all.split('|')
+            .filter(|row| keys.iter().any(|key| row.contains(&format!("'{key}'"))))
+            .map(str::to_owned)
+            .collect()
+    };
+    erased_behind_a_word(&|arguments| told(&database, arguments), &rows);
 }
 
 #[test]

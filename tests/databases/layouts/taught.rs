@@ -465,6 +465,15 @@ fn rows_that_may_be_anybodys_lower_the_word_of_an_erasure() {
 }
 
 #[test]
+fn a_table_that_the_layout_does_not_know_holds_no_rows_of_anybody() {
+    let layout = format!("unowned = [\"talks\", \"lined\"]\n{TALKS}");
+    let errors = Taught::new(TALK_ROWS, &layout).of_file("check")["errors"].clone();
+    assert_eq!((errors.as_array().map(Vec::len), &errors[0]["key"]), (Some(1), &json!("unowned")), "{errors:#}");
+    let words = errors[0]["message"].as_str().unwrap_or_default();
+    assert!(words.contains("unknown table `lined`; did you mean `lines`?"), "{errors:#}");
+}
+
+#[test]
 fn a_copy_of_a_time_fills_its_column() {
     let copies =
         "write = { copies = [{ of = \"started_at\", column = \"room\", path = \"at\", form = \"iso-seconds\" }] }";

@@ -91,6 +91,29 @@ fn episode(id: &str, title: &str, user: &str) -> String {
 }
 
 #[test]
+fn possible_mentions_that_are_left_by_choice_are_a_disclosure_whatever_becomes_of_certain_ones() {
+    block_on(async {
+        for mentions in [Mentions::Leave, Mentions::Redact, Mentions::Delete] {
+            for world in worlds().await {
+                let known = "INSERT INTO users (id, email, first_name, last_name, role, status) VALUES ('zoe.quill', \
+                     'x@y.example', 'Zoe', 'Quill', 'r', 's')";
+                world.run(known).await;
+                world.run(&episode("own-1", "own", "zoe.quill")).await;
+                world.run(&episode("plant-1", "to zoe.quill@northwind.example", "user-ben")).await;
+                let options = PurgeOptions { mentions, account: true, ..PurgeOptions::default() };
+                let (plan, receipt) = world.purge("zoe.quill", &options).await.expect("a receipt");
+                assert_eq!(plan["mentions"][0]["certainty"], "possible", "{plan:#}");
+                assert_eq!(receipt["status"], "verified with disclosures", "{mentions:?}: {receipt:#}");
+                let told = receipt["disclosures"].to_string();
+                assert!(told.contains("episodes.title: 1 value names the person and is left"), "{told}");
+                assert!(!told.contains("in a spelling"), "{told}");
+                assert_eq!(title(&world, "plant-1").await, "to zoe.quill@northwind.example");
+            }
+        }
+    });
+}
+
+#[test]
 fn an_id_that_is_a_usual_word_means_the_person_only_where_ids_of_people_stand() {
     block_on(async {
         for (person, before, after) in USUAL {
@@ -296,6 +319,148 @@ fn the_encoded_form_of_a_short_handle_is_told() {
 }
 
 #[test]
+fn the_encoded_form_of_a_short_handle_is_told_in_each_layer() {
+    // `{"x": WORD}` in base64, `{"u": WORD}` in gzip, and the same in MessagePack.
+    let values = [
+        "'a token: eyJ4IjogImFXUmhMblp2YzNNNSJ9'",
+        "x'1f8b0800000000000203ab562a55b252504a0c0fcaf0c98b2a4b36f63555aa0500c8655f6b15000000'",
+        "x'81a175ac615752684c6e5a7663334d35'",
+    ];
+    block_on(async {
+        for value in values {
+            let world = native(20).await;
+            world
+                .run(&format!(
+                    "INSERT INTO subjects (id, name) VALUES ('ida.voss9', 'Ida Voss-Prieto'); \
+                     INSERT INTO memories (id, user_id, text) VALUES ('own', 'ida.voss9', 'hers'), ('theirs', 'keeper-a', {value})"
+                ))
+                .await;
+            let before = world.texts("SELECT hex(text) FROM memories WHERE id = 'theirs'").await;
+            let (_, receipt) = world.purge("ida.voss9", &everything()).await.expect("a receipt");
+            let words = "memories.text: 1 value was left as it is: a short word is a handle";
+            assert!(receipt["disclosures"].to_string().contains(words), "{value}: {receipt:#}");
+            assert_ne!(receipt["status"], "verified", "{value}");
+            assert_eq!(world.texts("SELECT hex(text) FROM memories WHERE id = 'theirs'").await, before);
+        }
+    });
+}
+
+#[test]
+fn a_possible_mention_that_two_handles_share_may_be_left() {
+    block_on(async {
+        let world = native(20).await;
+        world
+            .run(
+                "INSERT INTO subjects (id, name, handles) VALUES ('ina.vale', 'Ina Vale', '[]'); \
+                 INSERT INTO episodes (id, user_id, title, status) VALUES ('own', 'ina.vale', 'hers', 'success'); \
+                 INSERT INTO memories (id, user_id, text, metadata) VALUES \
+                 ('theirs', 'keeper-a', 'a note', '{\"to\": \"ina.vale@northwind.example\"}')",
+            )
+            .await;
+        let (plan, receipt) = world.purge("ina.vale", &everything()).await.expect("a receipt");
+        assert_eq!(plan["mentions"][0]["certainty"], "possible", "{plan:#}");
+        assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+        let left = world.texts("SELECT metadata FROM memories WHERE id = 'theirs'").await;
+        assert_eq!(left, [r#"{"to": "ina.vale@northwind.example"}"#]);
+    });
+}
+
+/// An id that documents have as a field too, texts of other people, and those texts after the erasure where they are others.
+const FIELDS: &[(&str, Option<&str>)] = &[
+    (r#"{"created_at": 1, "tags": ["a"]}"#, None),
+    (r#"{"created_at": 2, "user": {"created_at": 3}}"#, None),
+    (r#"[{"created_at": 4}]"#, None),
+    ("order by created_at", None),
+    (r#"{"users": {"created_at": 5, "ben": 1}}"#, Some(r#"{"users": {"[erased]": 5, "ben": 1}}"#)),
+    (r#"{"votes": 2, "by_user": {"created_at": 1}}"#, Some(r#"{"votes": 2, "by_user": {"[erased]": 1}}"#)),
+];
+
+#[test]
+fn a_key_of_a_document_means_the_person_only_where_keys_are_people_and_no_row_goes_for_it() {
+    block_on(async {
+        for mentions in [Mentions::Redact, Mentions::Delete] {
+            for world in worlds().await {
+                world
+                    .run(
+                        "INSERT INTO users (id, email, first_name, last_name, role, status) VALUES ('created_at', 'x@y.example', \
+                         'Xaver', 'Ypsilon', 'r', 's')",
+                    )
+                    .await;
+                world.run(&episode("own-1", "own", "created_at")).await;
+                for (i, (text, _)) in FIELDS.iter().enumerate() {
+                    plant(&world, &format!("plant-{i}"), text).await;
+                }
+                let before = world.dump().await;
+                let options = PurgeOptions { mentions, ..everything() };
+                let (plan, receipt) = world.purge("created_at", &options).await.expect("a receipt");
+                assert_eq!(plan["counts"], receipt["counts"]);
+                assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+                assert_eq!(world.count("episodes WHERE id = 'own-1'").await, 0);
+                for (i, (text, left)) in FIELDS.iter().enumerate() {
+                    assert_eq!(title(&world, &format!("plant-{i}")).await, left.unwrap_or(text), "{mentions:?}");
+                }
+                let after = world.dump().await;
+                let changed = FIELDS.iter().filter(|(_, left)| left.is_some()).count();
+                let gone = before["episodes"].iter().filter(|row| !after["episodes"].contains(row)).count();
+                assert_eq!(gone, changed + 1, "her own row, and the keys that are people");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_conversation_that_is_called_as_a_word_or_a_day_leaves_texts_of_others_alone() {
+    const TEXTS: [&str; 4] =
+        ["Remember: tea at four", "on 2026-03-10 at noon", r#"{"day": "2026-03-10"}"#, "we Remember it"];
+    block_on(async {
+        for session in ["Remember", "2026-03-10"] {
+            for world in worlds().await {
+                world.run(&episode("own-1", "own", "user-ana")).await;
+                world.run(&format!("UPDATE episodes SET session_id = '{session}' WHERE id = 'own-1'")).await;
+                for (i, text) in TEXTS.iter().enumerate() {
+                    plant(&world, &format!("plant-{i}"), text).await;
+                }
+                world.purge("user-ana", &everything()).await.expect("a receipt");
+                for (i, text) in TEXTS.iter().enumerate() {
+                    assert_eq!(title(&world, &format!("plant-{i}")).await, *text, "{session}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn ids_of_rows_that_go_and_are_words_of_others_stay_in_their_texts() {
+    const USED: [(&str, &str); 5] = [
+        ("2026-03-10", "on {} she met"),
+        ("2026-03-10T08:33:59Z", r#"{"at": "{}", "n": 1}"#),
+        ("192.168.10.20", r#"["{}", "x"]"#),
+        ("gpt-4o-mini", r#"{"model": "{}"}"#),
+        ("v1.2.3-beta", "with {} of it"),
+    ];
+    block_on(async {
+        for (id, text) in USED {
+            for world in worlds().await {
+                world.run(&episode(id, "own", "user-ana")).await;
+                let text = text.replace("{}", id);
+                for i in 0..40 {
+                    plant(&world, &format!("plant-{i:02}"), &text).await;
+                }
+                // One that only a reference makes is taken out.
+                world.run(&episode("episode-0000-0001", "own", "user-ana")).await;
+                plant(&world, "plant-99", "see episode-0000-0001 and nothing else").await;
+                let before = world.texts("SELECT title FROM episodes WHERE id LIKE 'plant-%' ORDER BY id").await;
+                let (plan, receipt) = world.purge("user-ana", &PurgeOptions::default()).await.expect("a receipt");
+                assert_eq!(plan["counts"], receipt["counts"]);
+                let mut after = world.texts("SELECT title FROM episodes WHERE id LIKE 'plant-%' ORDER BY id").await;
+                assert_eq!(after.pop().as_deref(), Some("see [erased] and nothing else"), "{id}");
+                assert_eq!(after, before[..40], "{id}");
+            }
+        }
+    });
+}
+
+#[test]
 fn a_run_that_an_episode_of_somebody_else_names_too_is_told() {
     block_on(async {
         let world = native(20).await;
@@ -331,7 +496,7 @@ fn a_link_of_somebody_elses_episode_to_a_memory_that_goes_is_told() {
             )
             .await;
         let (plan, receipt) = world.purge("ann-1", &everything()).await.expect("a receipt");
-        let told = "episode_memories: 1 row that goes hangs on rows of episodes that stay, too";
+        let told = "episode_memories: 1 row that goes also belongs to rows of episodes that stay";
         for told_in in [&plan, &receipt] {
             assert!(told_in["effects"].to_string().contains(told), "{told_in:#}");
         }

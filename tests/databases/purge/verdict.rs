@@ -330,6 +330,25 @@ fn every_text_of_the_structure_is_read_without_its_quotes() {
 }
 
 #[test]
+fn a_subscription_that_connects_as_the_person_is_told_of() {
+    block_on(async {
+        let Some(world) = on_postgres(Layout::Atom).await else { return };
+        world
+            .run(
+                "CREATE SUBSCRIPTION called CONNECTION 'host=127.0.0.1 user=user-ana' PUBLICATION told WITH (connect = false)",
+            )
+            .await;
+        let erased = world.purge("user-ana", &everything()).await;
+        // No database goes that has one.
+        world.run("ALTER SUBSCRIPTION called SET (slot_name = NONE)").await;
+        world.run("DROP SUBSCRIPTION called").await;
+        let (plan, receipt) = erased.expect("a receipt");
+        assert!(says(&plan, &["subscription called", "structure"]), "{plan:#}");
+        assert!(says(&receipt, &["subscription called", "structure"]), "{receipt:#}");
+    });
+}
+
+#[test]
 fn columns_are_read_by_what_their_type_is() {
     block_on(async {
         let Some(world) = on_postgres(Layout::Atom).await else { return };

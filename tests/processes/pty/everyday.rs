@@ -326,3 +326,23 @@ fn a_situation_is_ranked_kept_and_asked_again() {
     terminal.press("\r");
     quit(terminal);
 }
+
+#[test]
+fn a_database_is_known_by_its_own_path_wherever_it_was_opened_from() {
+    let home = Home::new();
+    let demo = home.demo().canonicalize().expect("a path");
+    let terminal = Start::new(&home, &["demo.db"]).run();
+    terminal.shows("your first look");
+    quit(terminal);
+    // The same one in full: it was looked at, and it is offered by that path alone.
+    let full = demo.display().to_string();
+    let terminal = Start::new(&home, &[&full]).run();
+    terminal.shows("since you looked");
+    quit(terminal);
+    let mut terminal = Start::new(&home, &[]).sized(200, 40).run();
+    terminal.shows("No database is named");
+    terminal.shows("demo.db");
+    assert_eq!(terminal.contents().matches("demo.db").count(), 1, "{}", terminal.contents());
+    terminal.press("n\r");
+    assert_eq!(terminal.ended_and_read(), 2);
+}

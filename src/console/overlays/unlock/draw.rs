@@ -34,7 +34,7 @@ pub fn draw(cx: &Context, unlock: &Unlock, look: &Look, area: Rect, buf: &mut Bu
     };
     let dialog = Dialog { title: title.into(), note, verb, gate: &unlock.gate, hints, scroll: unlock.scroll };
     let lines = |width: usize| {
-        if migrates { migration_lines(unlock, width, look) } else { unlock_lines(cx, width, look) }
+        if migrates { migration_lines(cx, unlock, width, look) } else { unlock_lines(cx, width, look) }
     };
     dialog.draw(lines, look, area, buf, drawn);
 }
@@ -50,8 +50,11 @@ fn unlock_lines(cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
     sentences(&texts, StyleRole::Muted, width, look)
 }
 
-fn migration_lines(unlock: &Unlock, width: usize, look: &Look) -> Vec<TextLine> {
-    let intro = if unlock.asked.unlocks {
+fn migration_lines(cx: &Context, unlock: &Unlock, width: usize, look: &Look) -> Vec<TextLine> {
+    let intro = if unlock.asked.unlocks && cx.is_blank() {
+        "This database is empty. These statements create the tables of a memory, and the audit trail, without which nothing \
+         is changed; then the session is unlocked."
+    } else if unlock.asked.unlocks {
         "This database has no audit trail, without which nothing is changed. These statements add it, with all else \
          that is pending; then the session is unlocked. No row of the memory is changed."
     } else {

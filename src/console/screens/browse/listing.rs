@@ -8,9 +8,30 @@ use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Prompt, Purpose};
 use crate::console::core::request::{Export, Request, RowCount};
 use crate::console::core::screen::Judged;
 use crate::console::core::window::RowKey;
+use crate::memory::filter::{Filter, Operand};
 use crate::memory::query::{Order, Query};
 use crate::memory::{Entity, ValueKind, nearest};
 use crate::ui::figures;
+
+/// Conditions with times as rows show them.
+pub(super) fn told(cx: &Context, conditions: &Conditions) -> String {
+    with_times(cx, conditions, |at| cx.with_moments(at))
+}
+
+/// Conditions as they are written: times by the clock of the zone, as far as they are read the same.
+fn written(cx: &Context, conditions: &Conditions) -> String {
+    with_times(cx, conditions, |at| cx.settings.zone.written(at))
+}
+
+fn with_times(cx: &Context, conditions: &Conditions, spelled: impl Fn(&str) -> String) -> String {
+    let mut shown = cx.masking.shown(conditions);
+    for (_, value) in shown.filters.iter_mut().flat_map(Filter::values_mut) {
+        if let Operand::Time(at) = value {
+            *at = spelled(at);
+        }
+    }
+    shown.line()
+}
 
 impl ListScreen {
     /// Lists other rows of the same entity; what was marked stays marked.
@@ -29,8 +50,7 @@ impl ListScreen {
     }
 
     pub(super) fn open_filter(&self, cx: &mut Context) {
-        let line = cx.masking.shown(&self.conditions).line();
-        cx.prompt(Purpose::Filter, &line);
+        cx.prompt(Purpose::Filter, &written(cx, &self.conditions));
     }
 
     /// Takes a filter that was written.
@@ -166,10 +186,12 @@ impl ListScreen {
             Purpose::Filter => {
                 let (_, found) = completions(self.entity, prompt.input.split().0, &self.values);
                 let meant = Conditions::parse(self.entity, text, cx.now, &cx.settings.zone).map(|conditions| {
-                    let line = match conditions.line() {
-                        line if line.is_empty() => "every row".to_owned(),
-                        line if line == text.trim() => String::new(),
-                        line => line,
+                    let line = if conditions.is_empty() {
+                        "every row".to_owned()
+                    } else if [conditions.line(), written(cx, &conditions)].iter().any(|line| line == text.trim()) {
+                        String::new()
+                    } else {
+                        told(cx, &conditions)
                     };
                     let known = (conditions == self.conditions).then(|| self.rows_left()).flatten();
                     [known, Some(line)]

@@ -263,7 +263,7 @@ impl Screen for ListScreen {
         if self.conditions.is_empty() {
             return plural(self.entity).to_owned();
         }
-        format!("{} where {}", plural(self.entity), cx.masking.shown(&self.conditions).line())
+        format!("{} where {}", plural(self.entity), listing::told(cx, &self.conditions))
     }
 
     fn hints(&self) -> Vec<CommandId> {

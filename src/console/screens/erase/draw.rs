@@ -14,11 +14,12 @@ use crate::console::screens::erase::messages::EraseChoice;
 use crate::console::screens::erase::{EraseScreen, STEPS};
 use crate::console::view::Drawn;
 use crate::console::view::keys::hint_of;
+use crate::console::view::told::told;
 use crate::memory::Entity;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{Card, CardTone, KeyHint, Look, PaneFrame, SafeText, StyleRole, TextLine, figures, look as lay};
 
-pub(super) use choices::last_words;
+pub(super) use choices::{chosen_words, last_words};
 
 /// Columns from which what was chosen stands beside the step.
 const BESIDE: u16 = 120;
@@ -28,8 +29,9 @@ const SIDE: u16 = 46;
 /// Draws the screen.
 pub fn draw(cx: &Context, erasure: &EraseScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let width = if body.width >= BESIDE { body.width - SIDE } else { body.width };
-    draw_step(cx, erasure, look, Rect { width, ..body }, buf, drawn);
-    if width < body.width {
+    let is_beside = width < body.width;
+    draw_step(cx, (erasure, is_beside), look, Rect { width, ..body }, buf, drawn);
+    if is_beside {
         draw_choices(erasure, look, lay::right_of(body, width), buf);
     }
 }
@@ -38,7 +40,14 @@ fn padded(area: Rect) -> Rect {
     Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area }
 }
 
-fn draw_step(cx: &Context, erasure: &EraseScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn draw_step(
+    cx: &Context,
+    (erasure, is_beside): (&EraseScreen, bool),
+    look: &Look,
+    body: Rect,
+    buf: &mut Buffer,
+    drawn: &mut Drawn,
+) {
     let mut title = SafeText::join(&["erase ".into(), SafeText::limited(&erasure.given, 60)], "");
     let known = erasure.preview.iter().flat_map(|preview| &preview.known);
     if let Some(name) = known.into_iter().find(|known| known.kind == "name" && known.value != erasure.given) {
@@ -47,9 +56,13 @@ fn draw_step(cx: &Context, erasure: &EraseScreen, look: &Look, body: Rect, buf: 
     let pane = PaneFrame { focused: true, tone: Some(StyleRole::Danger), ..PaneFrame::new(title) };
     let inside = padded(pane.render(body, buf, look));
     steps_line(erasure, usize::from(inside.width), look).render(lay::row(inside, 0), buf, look);
+    if !is_beside && erasure.failure.is_none() && !erasure.given.is_empty() {
+        choices::line_of_all(erasure, look).render(lay::row(inside, 1), buf, look);
+    }
     let area = lay::below(inside, 2);
     let width = usize::from(area.width.saturating_sub(2));
     if let Some(card) = card(cx, erasure) {
+        drawn.measures.detail_lines = 0;
         card.render(area, buf, look);
         return;
     }
@@ -107,9 +120,9 @@ fn card(cx: &Context, erasure: &EraseScreen) -> Option<Card> {
 }
 
 fn failed(cx: &Context, failure: &RequestFailure) -> Card {
-    let card =
-        Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60)).line(SafeText::limited(&failure.message, 600));
-    let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
+    let card = Card::new(CardTone::Bad, SafeText::limited(&failure.what, 60))
+        .line(SafeText::limited(&told(&failure.message), 600));
+    let card = failure.remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(&told(remedy), 300)));
     card.hint(hint_of(cx, CommandId::Refresh, "look again")).hint(hint_of(
         cx,
         CommandId::Turn(EraseChoice::Other),

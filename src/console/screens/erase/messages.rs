@@ -24,3 +24,12 @@ pub enum EraseChoice {
     /// Name another person.
     Other,
 }
+
+impl EraseChoice {
+    /// Whether it changes what an erasure does: one that has begun keeps what was chosen then.
+    #[must_use]
+    pub fn changes_the_erasure(self) -> bool {
+        use EraseChoice::{Account, Decide, Export, Full, Mentions};
+        matches!(self, Mentions | Account | Export | Full | Decide(..))
+    }
+}

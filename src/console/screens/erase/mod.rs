@@ -221,14 +221,13 @@ impl EraseScreen {
                 self.plan_again(cx);
             }
             EraseChoice::Mentions => {
-                self.choice.mentions = match self.choice.mentions {
-                    Mentions::Leave => Mentions::Redact,
-                    Mentions::Redact => Mentions::Delete,
-                    Mentions::Delete => Mentions::Leave,
-                };
+                self.choice.mentions = self.choice.mentions.next();
                 self.plan_again(cx);
             }
             EraseChoice::Next | EraseChoice::Before | EraseChoice::Longer | EraseChoice::Other => {}
+        }
+        if let Some(told) = draw::chosen_words(&self.choice, turn) {
+            cx.say(ToastTone::Info, told);
         }
     }
 
@@ -276,16 +275,20 @@ impl Screen for EraseScreen {
     /// Returns the commands for the footer; choices are left out while a person is being erased, and after an outcome
     /// or a failure; decisions about a mention stand where there are mentions.
     fn hints(&self) -> Vec<CommandId> {
-        let chooses = self.running.is_none() && self.outcome.is_none() && self.failure.is_none();
-        let decides = self.is_at_mentions() && self.mention().is_some() && !self.is_settled();
-        let asks = (chooses && self.step == STEPS.len() - 2).then_some(CommandId::Open);
+        let looks = self.running.is_none() && self.outcome.is_none() && self.failure.is_none();
+        let decides = self.is_at_mentions() && self.mention().is_some();
+        let asks = (looks && self.step == STEPS.len() - 2).then_some(CommandId::Open);
         let is_decision = |id: &CommandId| matches!(id, CommandId::Turn(EraseChoice::Decide(..)));
-        let own = command::hinted(CommandScope::Erase).filter(|_| chooses);
+        let is_choice = |id: &CommandId| matches!(id, CommandId::Turn(turn) if turn.changes_the_erasure());
+        let own = command::hinted(CommandScope::Erase).filter(|_| looks);
+        let own = own.filter(|id| !(self.is_settled() && is_choice(id)));
         let (decisions, mut others): (Vec<_>, Vec<_>) = own.partition(is_decision);
         let decisions = decisions.into_iter().filter(|_| decides);
         // How it goes on stands first.
         let next = others.iter().position(|id| *id == CommandId::Turn(EraseChoice::Next)).map(|at| others.remove(at));
-        let own = asks.into_iter().chain(next).chain(decisions).chain(others);
+        let unknown = self.failure.is_some() || self.given.is_empty();
+        let other = unknown.then_some(CommandId::Turn(EraseChoice::Other));
+        let own = other.into_iter().chain(asks).chain(next).chain(decisions).chain(others);
         let shared =
             [CommandId::CopyText, CommandId::PageDown, CommandId::Close, CommandId::Palette, CommandId::Refresh];
         own.chain(shared).collect()
@@ -298,6 +301,9 @@ impl Screen for EraseScreen {
             CommandId::Turn(EraseChoice::Next) if self.pending.is_some() && self.preview.is_none() => {
                 no("everything is still being looked through")
             }
+            CommandId::Turn(EraseChoice::Full) if self.preview.as_ref().is_some_and(|preview| !preview.locks) => {
+                no("no tables are rewritten here: only PostgreSQL has to")
+            }
             CommandId::Follow => no("no row is loaded"),
             _ => Ok(()),
         }
@@ -307,6 +313,16 @@ impl Screen for EraseScreen {
         match id {
             CommandId::Open => Some("ask"),
             CommandId::CopyText => Some("copy path"),
+            // A key that changes what is erased says to what.
+            CommandId::Turn(EraseChoice::Mentions) => Some(match self.choice.mentions.next() {
+                Mentions::Leave => "leave mentions",
+                Mentions::Redact => "redact mentions",
+                Mentions::Delete => "delete mentions",
+            }),
+            CommandId::Turn(EraseChoice::Account) => {
+                Some(if self.choice.account { "keep account" } else { "erase account" })
+            }
+            CommandId::Turn(EraseChoice::Export) => Some(if self.choice.export { "no export" } else { "export first" }),
             _ => None,
         }
     }

@@ -13,6 +13,7 @@ use crate::console::view::health::{self, progress, severity};
 use crate::console::view::keys::hint_of;
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::{failure_card, halves};
+use crate::console::view::told::told;
 use crate::console::view::{Canvas, Drawn, words};
 use crate::memory::findings::{EarlierLook, KINDS, Mute, OffendingQuote};
 use crate::ui::scroll::LineWindow;
@@ -106,7 +107,7 @@ fn group_row(health: &Health, group: &FindingGroup<'_>) -> TableRow {
     let cells = vec![
         TextLine::of(word, role),
         TextLine::of(health::count(health, group.kind, group.count), StyleRole::Number),
-        TextLine::of(SafeText::limited(&group.what(), 300), StyleRole::Text),
+        TextLine::of(SafeText::limited(&told(&group.what()), 300), StyleRole::Text),
     ];
     TableRow { cells, marked: false, stale: false }
 }
@@ -168,7 +169,7 @@ fn draw_detail(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect,
 fn meaning(group: &FindingGroup<'_>, cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
     let (word, role) = severity(group.severity);
     let sentence = SafeText::join(
-        &[health::count(&cx.health, group.kind, group.count), SafeText::limited(&group.what(), 400)],
+        &[health::count(&cx.health, group.kind, group.count), SafeText::limited(&told(&group.what()), 400)],
         " ",
     );
     let mut lines: Vec<TextLine> =
@@ -193,9 +194,9 @@ fn meaning(group: &FindingGroup<'_>, cx: &Context, width: usize, look: &Look) ->
         }
     }
     lines.push(line);
-    let remedy = group.findings.first().map(|finding| finding.remedy.as_str()).unwrap_or_default();
-    let does = if remedy.starts_with("show ") || remedy.starts_with("compare ") { " shows it: " } else { " fixes: " };
-    let fix = TextLine::of("x", StyleRole::Key)
+    let remedy = group.remedy();
+    let (key, does) = if group.fixes() { ("x", " fixes: ") } else { ("enter", " shows it: ") };
+    let fix = TextLine::of(key, StyleRole::Key)
         .with(does, StyleRole::Muted)
         .with(SafeText::limited(remedy, 300), StyleRole::Accent);
     let mute = TextLine::of("m", StyleRole::Key).with(" mutes", StyleRole::Muted);

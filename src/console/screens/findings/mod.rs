@@ -65,6 +65,8 @@ pub struct FindingsScreen {
     pending_mutes: Option<Ticket>,
     /// True when the mutes were read.
     mutes_read: bool,
+    /// The remedy of the selected group changes something; else it only shows the rows.
+    fixes: bool,
     /// Kind or id of a row to mute once a reason is given.
     muting: Option<String>,
 }
@@ -176,7 +178,9 @@ impl Screen for FindingsScreen {
     fn hints(&self) -> Vec<CommandId> {
         use CommandId::{Close, Focus, Open, Palette, Refresh, ScrollDetail};
         let shared = [Focus, Close, Palette, ScrollDetail(true), Refresh];
-        [Open].into_iter().chain(hinted(CommandScope::Findings)).chain(shared).collect()
+        // Where nothing can be fixed, `x` does what `enter` does.
+        let own = hinted(CommandScope::Findings).filter(|id| *id != CommandId::Fix || self.fixes);
+        [Open].into_iter().chain(own).chain(shared).collect()
     }
 
     fn hint_word(&self, id: CommandId) -> Option<&'static str> {
@@ -200,6 +204,7 @@ impl Screen for FindingsScreen {
         if !self.mutes_read && self.pending_mutes.is_none() {
             self.pending_mutes = Some(cx.ask(Request::LoadMutes));
         }
+        self.fixes = self.group(&cx.health).is_some_and(|group| group.fixes());
         self.read_example(cx);
         cx.look(false);
     }
@@ -226,10 +231,10 @@ impl Screen for FindingsScreen {
     fn can(&self, id: CommandId, cx: &Context) -> Result<(), Lack> {
         let nothing = self.group(&cx.health).is_none();
         match id {
-            CommandId::Fix | CommandId::NextExample | CommandId::PreviousExample if nothing => {
+            CommandId::Open | CommandId::Mute if nothing && self.muted(&cx.health).is_none() => {
                 Err(("no finding is selected".to_owned(), None))
             }
-            CommandId::Mute if nothing && self.muted(&cx.health).is_none() => {
+            CommandId::Fix | CommandId::NextExample | CommandId::PreviousExample if nothing => {
                 Err(("no finding is selected".to_owned(), None))
             }
             CommandId::Follow => Err(("enter goes to the example".to_owned(), None)),

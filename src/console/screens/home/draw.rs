@@ -34,6 +34,14 @@ fn entry(line: TextLine, number: usize) -> HomeEntry {
     HomeEntry { line, leads: vec![(0, u16::MAX, number)], commands: Vec::new() }
 }
 
+/// Lines of an earlier visit, as long as they are read again.
+fn dimmed(mut lines: Vec<HomeEntry>, is_aged: bool) -> Vec<HomeEntry> {
+    if is_aged {
+        lines.iter_mut().flat_map(|entry| &mut entry.line.runs).for_each(|run| run.role = StyleRole::Stale);
+    }
+    lines
+}
+
 /// Draws the first screen: what happened and what waits above, the newest rows below or beside it.
 pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     const TWO_COLUMNS_FROM: u16 = 110;
@@ -45,11 +53,11 @@ pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut 
         let pane = PaneFrame { focused: true, note: news, ..PaneFrame::new("home") };
         let inside = padded(pane.render(area, buf, look));
         let width = usize::from(inside.width);
-        let mut lines = since(cx, home, width, look);
-        lines.extend(needs(cx, home, width, look));
-        lines.extend(notable(cx, home, width, look));
+        let mut lines = dimmed(since(cx, home, width, look), home.aged);
+        lines.extend(dimmed(needs(cx, home, width, look), home.work_aged));
+        lines.extend(dimmed(notable(cx, home, width, look), home.aged));
         lines.extend(holdings(cx, home, width, look));
-        lines.extend(recent(cx, home, first_recent, width, look));
+        lines.extend(dimmed(recent(cx, home, first_recent, width, look), home.aged));
         lines.extend(tables(cx, width, look));
         lines.extend(section("this database", width, look));
         lines.extend(about(cx, width, look));
@@ -64,9 +72,9 @@ pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut 
     let pane = PaneFrame { focused: is_left, ..PaneFrame::new(SafeText::limited(cx.database_name(), 40)) };
     let inside = padded(pane.render(left, buf, look));
     let width = usize::from(inside.width);
-    let mut lines = since(cx, home, width, look);
-    lines.extend(needs(cx, home, width, look));
-    lines.extend(notable(cx, home, width, look));
+    let mut lines = dimmed(since(cx, home, width, look), home.aged);
+    lines.extend(dimmed(needs(cx, home, width, look), home.work_aged));
+    lines.extend(dimmed(notable(cx, home, width, look), home.aged));
     lines.extend(holdings(cx, home, width, look));
     lines.extend(section("this database", width, look));
     lines.extend(about(cx, width, look));
@@ -78,7 +86,7 @@ pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut 
     let inside = padded(pane.render(right, buf, look));
     let used = lately(cx, home, look, inside, buf);
     let rest = lay::below(inside, used);
-    let lines = recent(cx, home, first_recent, usize::from(rest.width), look);
+    let lines = dimmed(recent(cx, home, first_recent, usize::from(rest.width), look), home.aged);
     column(&lines, home.selected, look, rest, buf, drawn);
 }
 
@@ -87,7 +95,7 @@ fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
     let Some(since) = home.since(cx) else { return Vec::new() };
     let name = looked_at(cx).map_or("rows", plural);
     let title = match &since.looked {
-        Some(at) => format!("since you looked, {} UTC", words::time(at, false).as_str()),
+        Some(at) => format!("since you looked, {}", words::moment(at).as_str()),
         None => "your first look (:tour shows you around)".to_owned(),
     };
     let has_outcomes = home.rows().iter().any(|row| !row.get("outcome").is_null());
@@ -160,7 +168,7 @@ fn needs(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
         line.push(SafeText::limited(&need.note, left), StyleRole::Muted);
         lines.push(entry(line, index));
     }
-    let looking = cx.health.pending.is_some() || home.pending_work.is_some();
+    let looking = cx.health.pending.is_some() || home.pending_work.is_some() && home.work.is_none();
     let reading = home.work.is_none() && home.work_failure.is_none();
     let mut told: Vec<SafeText> = Vec::new();
     if let Some(failure) = &home.work_failure {
@@ -307,7 +315,7 @@ fn holdings(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<H
         return Vec::new();
     }
     let first = parts[0].len() + parts[1].len();
-    let mut lines: Vec<HomeEntry> = section("holds", width, look).into();
+    let mut lines: Vec<HomeEntry> = section("what it holds", width, look).into();
     let cell = |(number, entity): (usize, Entity)| {
         let cell = TextLine::of(plural(entity), StyleRole::Text);
         // Nobody counted what a moment of the past held.
@@ -420,14 +428,21 @@ fn recent(cx: &Context, home: &HomeScreen, first: usize, width: usize, look: &Lo
         lines.push(plain(TextLine::of("there are none yet", StyleRole::Muted)));
     }
     let has_outcomes = page.rows.iter().any(|row| !row.get("outcome").is_null());
+    let has_states = has_outcomes || page.rows.iter().any(|row| row.text("kind").is_some());
     for (index, row) in page.rows.iter().take(RECENT_SHOWN).enumerate() {
-        lines.push(entry(recent_line(cx, row, has_outcomes, width, look), first + index));
+        lines.push(entry(recent_line(cx, row, (has_outcomes, has_states), width, look), first + index));
     }
     lines
 }
 
 /// Builds the line of a recent row: its age, outcome or kind, name, agent and user.
-fn recent_line(cx: &Context, row: &Row, has_outcomes: bool, width: usize, look: &Look) -> TextLine {
+fn recent_line(
+    cx: &Context,
+    row: &Row,
+    (has_outcomes, has_states): (bool, bool),
+    width: usize,
+    look: &Look,
+) -> TextLine {
     const PEOPLE_FROM: usize = 60;
     const NAME_LEAST: usize = 24;
     let at = row.text(row.entity.time_column()).unwrap_or_default();
@@ -438,7 +453,8 @@ fn recent_line(cx: &Context, row: &Row, has_outcomes: bool, width: usize, look: 
         (_, _, kind) => TextLine::of(SafeText::limited(kind.unwrap_or_default(), 16), StyleRole::Accent),
     };
     let used = state.width();
-    if used > 0 {
+    // Names begin in one column, also that of a row without a kind.
+    if has_states {
         line.append(state);
         line.push_blanks(11_usize.saturating_sub(used) + 1);
     }

@@ -96,6 +96,12 @@ pub struct HomeScreen {
     pub selected: usize,
     /// Destination of the selected entry, which stays selected when others come before it.
     at: Option<Destination>,
+    /// The rows are those of an earlier visit, until they are read again.
+    pub aged: bool,
+    /// So is the work that waits.
+    pub work_aged: bool,
+    /// Moment of the past that the rows were read of, canonical; none for now.
+    moment: Option<String>,
 }
 
 /// A task that waits for the user.
@@ -169,7 +175,8 @@ impl HomeScreen {
         let pending = cx.status.as_ref().map_or(0, |status| status.migrations.pending.len());
         if pending > 0 {
             let text = if pending == 1 { "migration pending" } else { "migrations pending" };
-            needs.push(step("D", pending, text, "adds our tables", ScreenKind::Migrations));
+            let adds = if cx.is_blank() { "creates the tables of a memory" } else { "adds tables beside the memory" };
+            needs.push(step("D", pending, text, adds, ScreenKind::Migrations));
         }
         needs.extend(work.into_iter().flat_map(|work| &work.jobs).map(of_job));
         if let Some(holds) = work.map(|work| work.holds).filter(|holds| *holds > 0) {
@@ -242,6 +249,17 @@ impl HomeScreen {
             None => self.at = entries.get(self.selected).cloned(),
         }
         self.selected = self.selected.min(entries.len().saturating_sub(1));
+    }
+
+    /// Forgets what an earlier visit read of another moment.
+    fn keep_moment(&mut self, cx: &Context) {
+        let is_other = self.moment.as_deref() != cx.past.as_ref().map(|past| past.at.as_str());
+        if is_other && self.aged {
+            (self.recent, self.aged) = (None, false);
+        }
+        if is_other && self.work_aged {
+            (self.work, self.work_aged) = (None, false);
+        }
     }
 
     /// Watches what others write, as long as it is looked at.
@@ -371,7 +389,7 @@ fn unfinished(begun: &UnfinishedErasure, cx: &Context) -> NeededStep {
 
 fn to_judge(feedback: &WaitingFeedback, cx: &Context) -> NeededStep {
     let oldest = feedback.oldest.as_deref().map(|at| format!("the oldest {}", ago(at, cx))).unwrap_or_default();
-    let more = if feedback.more { format!(", of the newest {FEEDBACK_LOOKED_AT}") } else { String::new() };
+    let more = if feedback.more { format!(", among the newest {FEEDBACK_LOOKED_AT}") } else { String::new() };
     let waits = step("I", feedback.count, "feedback to judge", &format!("{oldest}{more}"), ScreenKind::Inbox);
     NeededStep { more: feedback.more, ..waits }
 }
@@ -400,7 +418,7 @@ fn ago(at: &str, cx: &Context) -> String {
     match age(at, cx.now).as_str() {
         "now" => "now".to_owned(),
         text if text.len() < 5 => format!("{text} ago"),
-        day => format!("of {day}"),
+        day => format!("on {day}"),
     }
 }
 
@@ -438,12 +456,21 @@ impl Screen for HomeScreen {
         words(["status"])
     }
 
+    /// Shows what the visit before read until it is read again, so that nothing moves under the selection meanwhile.
+    fn inherit(&mut self, earlier: &Self, _here: bool) {
+        self.recent.clone_from(&earlier.recent);
+        self.work.clone_from(&earlier.work);
+        self.moment.clone_from(&earlier.moment);
+        (self.aged, self.work_aged) = (self.recent.is_some(), self.work.is_some());
+    }
+
     fn settle(&mut self, cx: &mut Context) {
+        self.keep_moment(cx);
         self.keep_selected(cx);
         if self.pending.is_some() {
             return;
         }
-        if self.recent.is_none() && self.failure.is_none() && looked_at(cx).is_some() {
+        if (self.recent.is_none() || self.aged) && self.failure.is_none() && looked_at(cx).is_some() {
             return self.read_recent(cx);
         }
         cx.read_status();
@@ -451,7 +478,7 @@ impl Screen for HomeScreen {
         if cx.past.is_some() {
             return;
         }
-        if self.work.is_none() && self.pending_work.is_none() && self.work_failure.is_none() {
+        if (self.work.is_none() || self.work_aged) && self.pending_work.is_none() && self.work_failure.is_none() {
             self.pending_work = Some(cx.ask(Request::LoadWork));
         }
         self.watch(cx);
@@ -481,12 +508,17 @@ impl Screen for HomeScreen {
             }
             Reply::Page(result) => {
                 self.pending = None;
+                let was_aged = std::mem::take(&mut self.aged);
                 match result {
                     Ok(page) => {
                         cx.read_names(&page.rows);
                         self.recent = Some(page);
+                        self.moment = cx.past.as_ref().map(|past| past.at.clone());
                     }
                     Err(failure) => {
+                        if was_aged {
+                            self.recent = None;
+                        }
                         self.live.awaits(Some(&failure), cx);
                         self.failure = Some(failure);
                     }
@@ -494,9 +526,15 @@ impl Screen for HomeScreen {
             }
             Reply::Work(result) => {
                 self.pending_work = None;
+                let was_aged = std::mem::take(&mut self.work_aged);
                 match result {
                     Ok(work) => self.work = Some(work),
-                    Err(failure) => self.work_failure = Some(failure),
+                    Err(failure) => {
+                        if was_aged {
+                            self.work = None;
+                        }
+                        self.work_failure = Some(failure);
+                    }
                 }
             }
             Reply::News(newest) if self.pending.is_none() => {
@@ -589,6 +627,7 @@ impl Screen for HomeScreen {
     fn forget(&mut self) {
         (self.recent, self.failure) = (None, None);
         (self.work, self.work_failure) = (None, None);
+        (self.aged, self.work_aged) = (false, false);
         self.live.read_again();
     }
 

@@ -172,10 +172,6 @@ fn age(row: &Row, cx: &Context) -> SafeText {
 
 fn table_row(row: &Row, cx: &Context, look: &Look) -> TableRow {
     let named = |column: &str| cx.names.named_by(row, column).or(row.text(column)).unwrap_or_default();
-    let kind = match (row.text("kind"), row.get("rating").as_i64()) {
-        (Some("rating"), Some(rating)) => words::state(&format!("rating {rating}"), look),
-        (kind, _) => words::state(kind.unwrap_or("no kind"), look),
-    };
     let what = match row.text("correction").filter(|text| !text.trim().is_empty()) {
         Some(correction) => TextLine::of(SafeText::limited(correction, 200), StyleRole::Text),
         None => TextLine::of("no words", StyleRole::Stale)
@@ -184,7 +180,7 @@ fn table_row(row: &Row, cx: &Context, look: &Look) -> TableRow {
     };
     let cells = vec![
         TextLine::of(age(row, cx), StyleRole::Muted),
-        kind,
+        words::feedback(row, look),
         what,
         TextLine::of(SafeText::limited(named("user_id"), 60), StyleRole::Muted),
     ];

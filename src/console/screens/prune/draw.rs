@@ -15,7 +15,7 @@ use crate::ui::scroll::LineWindow;
 use crate::ui::{Align, Card, CardTone, Look, PaneFrame, SafeText, Section, StyleRole, TextLine, figures};
 
 /// Width of the rules where both stand side by side.
-const RULES_WIDE: u16 = 46;
+const RULES_WIDE: u16 = 48;
 /// Cases that are shown at most.
 const SAMPLES: usize = 30;
 
@@ -26,7 +26,7 @@ const PROMPT: usize = 200;
 pub fn draw(cx: &Context, prune: &PruneScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     const BESIDE: u16 = 96;
     let (rules, preview) = if body.width >= BESIDE {
-        let width = RULES_WIDE;
+        let width = (body.width / 4).clamp(RULES_WIDE, 2 * RULES_WIDE);
         (Rect { width, ..body }, Rect { x: body.x + width, width: body.width - width, ..body })
     } else {
         let height = (RULES.len() as u16 + 2).min(body.height / 2);
@@ -40,7 +40,8 @@ fn draw_rules(cx: &Context, prune: &PruneScreen, look: &Look, area: Rect, buf: &
     let pane = PaneFrame { focused: true, ..PaneFrame::new("rules") };
     let inside = pane.render(area, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
-    let mut lines: Vec<TextLine> = RULES.iter().map(|rule| rule_line(cx, prune, *rule, look)).collect();
+    let mut lines: Vec<TextLine> =
+        RULES.iter().map(|rule| rule_line(cx, prune, *rule, usize::from(inside.width), look)).collect();
     let height = usize::from(inside.height);
     if height > RULES.len() + 3 {
         lines.push(TextLine::default());
@@ -58,7 +59,8 @@ fn draw_rules(cx: &Context, prune: &PruneScreen, look: &Look, area: Rect, buf: &
     }
 }
 
-fn rule_line(cx: &Context, prune: &PruneScreen, rule: PruneRule, look: &Look) -> TextLine {
+fn rule_line(cx: &Context, prune: &PruneScreen, rule: PruneRule, width: usize, look: &Look) -> TextLine {
+    const NAME: usize = 24;
     let rules = &prune.rules;
     let on = |on: bool| (if on { "yes" } else { "no" }.to_owned(), on);
     let (name, (value, set)) = match rule {
@@ -87,10 +89,10 @@ fn rule_line(cx: &Context, prune: &PruneScreen, rule: PruneRule, look: &Look) ->
         PruneRule::Person => ("only this person", only(rules.user.as_ref(), prune.of.0.as_ref())),
         PruneRule::Agent => ("only this agent", only(rules.agent.as_ref(), prune.of.1.as_ref())),
     };
-    let label = look.pad(&SafeText::from(name), 24, Align::Left);
+    let label = look.pad(&SafeText::from(name), NAME, Align::Left);
     let value = cx.in_title(&value);
     let role = if set { StyleRole::Warn } else { StyleRole::Muted };
-    TextLine::of(label, StyleRole::Label).with(SafeText::limited(&value, 20), role)
+    TextLine::of(label, StyleRole::Label).with(SafeText::limited(&value, width.saturating_sub(NAME).max(8)), role)
 }
 
 /// Describes the person or agent that the rules are narrowed to, else the one they could be narrowed to, else that
@@ -123,6 +125,7 @@ fn draw_preview(cx: &Context, prune: &PruneScreen, look: &Look, area: Rect, buf:
     let inside = pane.render(area, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
     if let Some(card) = card(cx, prune) {
+        drawn.measures.detail_lines = 0;
         card.render(inside, buf, look);
         return;
     }

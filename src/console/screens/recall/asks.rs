@@ -17,6 +17,11 @@ impl RecallScreen {
         let ranking = self.side().way.ranking;
         match ask {
             RecallCommand::Rank(ranking) => can_rank(cx, ranking),
+            RecallCommand::Compare | RecallCommand::Ways | RecallCommand::More(_)
+                if !Ranking::ALL.into_iter().any(|ranking| can_rank(cx, ranking).is_ok()) =>
+            {
+                no("the database holds nothing that is recalled")
+            }
             RecallCommand::Side(_) | RecallCommand::Swap if self.right.is_none() => {
                 no("= compares with another ranking first")
             }

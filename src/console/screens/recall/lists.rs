@@ -143,7 +143,7 @@ pub(super) fn item(label: &str, note: &str, choice: MenuChoice) -> MenuItem {
 }
 
 fn policy_words(row: &Row, cx: &Context) -> String {
-    let text = |column: &str| row.text(column).unwrap_or("-");
+    let text = |column: &str| row.text(column).unwrap_or("none");
     let bank = cx.names.named_by(row, "profile_id").unwrap_or(text("profile_id"));
     format!("{bank}: {}", text("status"))
 }

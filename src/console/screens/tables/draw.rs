@@ -5,9 +5,12 @@ use serde_json::Value;
 
 use crate::console::core::ClickTarget;
 use crate::console::core::columns::plural;
+use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
+use crate::console::core::screen::ScreenKind;
 use crate::console::screens::tables::TablesScreen;
 use crate::console::screens::tables::messages::{TableEntry, TablePage};
+use crate::console::view::keys::hint_of;
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::failure_card;
 use crate::console::view::{Canvas, Drawn, words};
@@ -48,13 +51,13 @@ fn draw_tables(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf
     let columns = [
         TableColumn::new("table", Width::Fixed(longest as u16)),
         TableColumn::new("rows", Width::Fixed(11)).right(),
-        TableColumn::new("share", Width::Fixed(SHARE as u16)).priority(3),
+        TableColumn::new("of largest", Width::Fixed(SHARE as u16)).priority(3),
         TableColumn::new("holds", Width::Grow { min: 10, weight: 1 }).priority(2),
     ];
     let card = match (&screen.failure, &screen.tables) {
         (Some(failure), _) => Some(failure_card(cx, failure)),
         (None, None) => Some(Card::new(CardTone::Plain, "Reading")),
-        (None, Some(tables)) => tables.is_empty().then(|| Card::new(CardTone::Plain, "There are no tables here")),
+        (None, Some(tables)) => tables.is_empty().then(|| no_tables(cx)),
     };
     let list = PanelList {
         columns: &columns,
@@ -67,6 +70,12 @@ fn draw_tables(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf
     };
     let most = tables.iter().filter_map(|table| table.rows).max().unwrap_or(0);
     list.draw(|at| tables.get(at).map(|table| table_row(table, most, look)), look, inside, buf, drawn);
+}
+
+/// Builds the card of a database without tables.
+fn no_tables(cx: &Context) -> Card {
+    let creates = hint_of(cx, CommandId::Panel(ScreenKind::Migrations), "create the tables of a memory");
+    Card::new(CardTone::Plain, "There are no tables here").hint(creates)
 }
 
 /// A table; its bar is its share of the rows of the largest one, `most`.

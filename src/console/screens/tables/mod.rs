@@ -168,6 +168,9 @@ impl Screen for TablesScreen {
     fn can(&self, id: CommandId, _cx: &Context) -> Result<(), Lack> {
         match id {
             CommandId::DraftLayout if self.drafting.is_some() => Err(("a draft is being made".to_owned(), None)),
+            CommandId::DraftLayout | CommandId::Open | CommandId::ShiftColumns(_) if self.current().is_none() => {
+                Err(("there is no table".to_owned(), None))
+            }
             CommandId::Follow => Err(("a row of a table leads nowhere".to_owned(), None)),
             _ => Ok(()),
         }

@@ -8,6 +8,7 @@ use crate::console::view::Drawn;
 use crate::console::view::changes::sentences;
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::failure_card;
+use crate::console::view::told::told;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
     Card, CardTone, Look, NamedValue, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
@@ -87,7 +88,7 @@ fn draw_faults(
         cells: vec![
             TextLine::of(fault.seq.to_string(), StyleRole::Number),
             TextLine::of(SafeText::limited(&fault.kind, 30), StyleRole::Bad),
-            TextLine::of(SafeText::limited(&fault.message, 300), StyleRole::Text),
+            TextLine::of(SafeText::limited(&told(&fault.message), 300), StyleRole::Text),
         ],
         marked: false,
         stale: trail.pending.is_some(),

@@ -96,7 +96,7 @@ fn foot(detail: &Detail, cx: &Context) -> TextLine {
     }
     let count = cx.measures.sought_count;
     let at = if count == 0 { 0 } else { detail.sought_at % count + 1 };
-    let words = format!("{at} of {count} for {}", detail.sought);
+    let words = format!("{at} of {count} for \"{}\"", detail.sought);
     TextLine::of(SafeText::limited(&words, 60), StyleRole::Muted)
 }
 

@@ -9,6 +9,7 @@ use crate::console::core::context::Context;
 use crate::console::core::window::RowKey;
 use crate::console::screens::browse::draw::columns::{FittedColumn, fitted};
 use crate::console::screens::browse::draw::summary;
+use crate::console::screens::browse::listing::told;
 use crate::console::screens::browse::{BrowsePane as Keys, ListScreen};
 use crate::console::view::Drawn;
 use crate::console::view::cell;
@@ -17,7 +18,6 @@ use crate::console::view::live::news;
 use crate::console::view::panes::failure_card;
 use crate::console::view::words;
 use crate::memory::Row;
-use crate::memory::filter::{Filter, Operand};
 use crate::memory::query::CountKind;
 use crate::ui::{
     Align, Card, CardTone, Extent, Look, PaneFrame, SafeText, SortMark, StyleRole, TableBody, TableColumn, TableRow,
@@ -126,10 +126,11 @@ fn message(cx: &Context, browse: &ListScreen) -> Option<Card> {
         return Some(Card::new(CardTone::Plain, "Reading"));
     }
     if browse.conditions.is_empty() {
-        return Some(Card::new(CardTone::Plain, format!("There are no {} here", plural(browse.entity))));
+        let card = Card::new(CardTone::Plain, format!("There are no {} here", plural(browse.entity)));
+        return Some(card.line("Agents write them; on the command line `import`, `copy` and `record` do."));
     }
     let card = Card::new(CardTone::Plain, format!("No {} match", plural(browse.entity)))
-        .line(SafeText::limited(&conditions(cx, browse), 300));
+        .line(SafeText::limited(&told(cx, &browse.conditions), 300));
     Some(card.hint(hint_of(cx, CommandId::Filter, "change the filter")).hint(hint_of(
         cx,
         CommandId::ClearFilter,
@@ -146,18 +147,7 @@ fn note(cx: &Context, browse: &ListScreen, look: &Look) -> TextLine {
     if !line.runs.is_empty() {
         line.push("  ", StyleRole::Text);
     }
-    line.with("where ", StyleRole::Muted).with(SafeText::limited(&conditions(cx, browse), 120), StyleRole::Accent)
-}
-
-/// The conditions of the list, with times as its rows show them.
-fn conditions(cx: &Context, browse: &ListScreen) -> String {
-    let mut shown = cx.masking.shown(&browse.conditions);
-    for (_, value) in shown.filters.iter_mut().flat_map(Filter::values_mut) {
-        if let Operand::Time(at) = value {
-            words::time(at, false).as_str().clone_into(at);
-        }
-    }
-    shown.line()
+    line.with("where ", StyleRole::Muted).with(SafeText::limited(&told(cx, &browse.conditions), 120), StyleRole::Accent)
 }
 
 /// Number of rows in the list, as far as it is known.

@@ -83,7 +83,7 @@ fn line_of_scale(detail: &Detail, context: &EpisodeContext, column: Option<f64>)
     let mut line = TextLine::of(format!("{} of {}", detail.moment + 1, story.moments.len()), StyleRole::Label);
     let scale = match (story.even, column) {
         (Some(why), _) => format!("   evenly spaced: {why}"),
-        (None, Some(seconds)) => format!("   one character is {}", figures::duration(seconds).as_str()),
+        (None, Some(seconds)) => format!("   one column is {}", figures::duration(seconds).as_str()),
         (None, None) => String::new(),
     };
     line.push(scale, StyleRole::Muted);

@@ -2,47 +2,74 @@
 
 use crate::change::plan::Counts;
 use crate::change::plan::erasure::{ErasureChoice, Mentions, Preview};
-use crate::console::screens::erase::{EraseScreen, STEPS};
+use crate::console::screens::erase::{EraseChoice, EraseScreen, STEPS};
 use crate::console::view::changes::sentences;
 use crate::console::view::person::state;
 use crate::memory::agreeing;
 use crate::ui::{Align, Look, SafeText, Section, StyleRole, TextLine, figures};
 
-/// A choice: its key, what it is about, what was chosen, and what that means.
+/// A choice: its key, what it is about, also in one word, what was chosen, and what that means.
 #[derive(Clone, Copy)]
 struct Chosen {
+    turn: EraseChoice,
     key: &'static str,
     about: &'static str,
+    short: &'static str,
     word: &'static str,
     means: &'static str,
 }
 
-fn chosen(choice: &ErasureChoice, preview: Option<&Preview>) -> Vec<Chosen> {
+fn chosen(choice: &ErasureChoice, locks: bool) -> Vec<Chosen> {
     let pick =
         |on: bool, yes: (&'static str, &'static str), no: (&'static str, &'static str)| if on { yes } else { no };
     let (word, means) = mentions(choice.mentions);
-    let mut all = vec![Chosen { key: "c m", about: "mentions", word, means }];
+    let turn = EraseChoice::Mentions;
+    let mut all = vec![Chosen { turn, key: "c m", about: "mentions", short: "mentions", word, means }];
     let (word, means) = pick(
         choice.account,
         ("erase", "the application's own row of the person goes too"),
         ("keep", "the application's own row of the person stays"),
     );
-    all.push(Chosen { key: "c a", about: "account", word, means });
+    let turn = EraseChoice::Account;
+    all.push(Chosen { turn, key: "c a", about: "account", short: "account", word, means });
     let (word, means) = pick(
         choice.export,
         ("yes", "all that is kept about the person goes to a folder first"),
         ("no", "nothing is written to a folder before"),
     );
-    all.push(Chosen { key: "c x", about: "export first", word, means });
-    if preview.is_some_and(|preview| preview.locks) {
+    let turn = EraseChoice::Export;
+    all.push(Chosen { turn, key: "c x", about: "export first", short: "export", word, means });
+    if locks {
         let (word, means) = pick(
             choice.full,
             ("yes", "no old page stays, but tables are locked meanwhile"),
             ("no", "nothing is locked; the server keeps old pages for a while"),
         );
-        all.push(Chosen { key: "c f", about: "rewrite tables", word, means });
+        let turn = EraseChoice::Full;
+        all.push(Chosen { turn, key: "c f", about: "rewrite tables", short: "rewrite", word, means });
     }
     all
+}
+
+/// All choices in a line, so that none changes unseen.
+pub(in crate::console) fn line_of_all(erasure: &EraseScreen, look: &Look) -> TextLine {
+    let mut line = TextLine::default();
+    for (position, chosen) in chosen(&erasure.choice, locks(erasure)).iter().enumerate() {
+        if position > 0 {
+            line = line
+                .with(" ", StyleRole::Text)
+                .with_glyph(look.glyphs.separator, StyleRole::Muted)
+                .with(" ", StyleRole::Text);
+        }
+        line = line.with(chosen.short, StyleRole::Label).with(format!(" {}", chosen.word), StyleRole::Warn);
+    }
+    line
+}
+
+/// Describes a choice that was just made; none for a key that chooses nothing.
+pub(in crate::console) fn chosen_words(choice: &ErasureChoice, turn: EraseChoice) -> Option<String> {
+    let chosen = chosen(choice, true).into_iter().find(|chosen| chosen.turn == turn)?;
+    Some(format!("{} {}: {}", chosen.about, chosen.word, chosen.means))
 }
 
 /// Returns the name of a choice, and its meaning.
@@ -62,7 +89,7 @@ pub(in crate::console) fn explained(
     look: &Look,
 ) -> Vec<TextLine> {
     let mut lines = Vec::new();
-    for chosen in chosen(&erasure.choice, Some(preview)) {
+    for chosen in chosen(&erasure.choice, preview.locks) {
         let chosen = if erasure.is_settled() { keyless(chosen) } else { chosen };
         let mut line = line(&chosen, look);
         let means = SafeText::from(chosen.means);
@@ -92,10 +119,30 @@ fn line(chosen: &Chosen, look: &Look) -> TextLine {
         .with(look.pad(&SafeText::from(chosen.word), 6, Align::Left), StyleRole::Warn)
 }
 
+/// Whether it is to be chosen if tables are rewritten under lock.
+fn locks(erasure: &EraseScreen) -> bool {
+    erasure.preview.as_ref().is_some_and(|preview| preview.locks)
+}
+
 /// Rows that go, and rows that change.
 fn rows(counts: &Counts) -> (usize, usize) {
     let of = |verb: &str| counts.values().filter_map(|verbs| verbs.get(verb)).sum();
     (of("delete"), of("update"))
+}
+
+/// Describes what would go and change, and whose rows go along.
+pub(in crate::console) fn extent_words(preview: &Preview) -> Vec<String> {
+    let (gone, changed) = rows(&preview.counts);
+    let rows = |count: usize| agreeing(count as u64, "{#} {row|rows}");
+    let mut words = vec![format!("{} removed, {} changed.", rows(gone), rows(changed))];
+    if preview.gone_for_mentions > 0 {
+        words.push(agreeing(
+            preview.gone_for_mentions as u64,
+            "{#} of the removed rows {is another person's: it names|are other people's: they name} this person, or \
+             {belongs|belong} to a row that does.",
+        ));
+    }
+    words
 }
 
 /// Beside every step: what would go, what keeps it from going, what was chosen.
@@ -111,7 +158,13 @@ pub(in crate::console) fn side(erasure: &EraseScreen, width: usize, look: &Look)
                 .with(format!(" {}{word}", if rows == 1 { "row" } else { "rows" }), StyleRole::Text)
         };
         lines.push(fact("removed", gone, ""));
+        if preview.gone_for_mentions > 0 {
+            lines.push(fact("of them", preview.gone_for_mentions, " of other people"));
+        }
         lines.push(fact("changed", changed, " of other people"));
+        if erasure.stale {
+            lines.push(TextLine::of("counted again after this step", StyleRole::Muted));
+        }
         let others = preview.mentions.iter().map(|(_, count)| count).sum::<usize>();
         lines.push(
             TextLine::of(look.pad(&SafeText::from("named in"), 10, Align::Left), StyleRole::Label)
@@ -123,10 +176,11 @@ pub(in crate::console) fn side(erasure: &EraseScreen, width: usize, look: &Look)
         lines.push(TextLine::default());
     }
     let is_over = erasure.running.is_some() || erasure.outcome.is_some() || erasure.is_settled();
-    if is_over || erasure.step < STEPS.len() - 2 {
+    if is_over || erasure.step < STEPS.len() - 2 || preview.is_none() {
+        let locks = locks(erasure);
         lines.push(Section::new("choices").line(width, look));
         let as_shown = |chosen| if is_over { keyless(chosen) } else { chosen };
-        lines.extend(chosen(&erasure.choice, preview).into_iter().map(|chosen| line(&as_shown(chosen), look)));
+        lines.extend(chosen(&erasure.choice, locks).into_iter().map(|chosen| line(&as_shown(chosen), look)));
         lines.push(TextLine::default());
     }
     if !is_over {
@@ -142,10 +196,7 @@ pub(in crate::console) fn last_words(erasure: &EraseScreen) -> Vec<String> {
     if erasure.is_incomplete() || erasure.is_settled() {
         words.push("The earlier run is resumed, as it was chosen then.".to_owned());
     } else if let Some(preview) = &erasure.preview {
-        let (gone, changed) = rows(&preview.counts);
-        let row =
-            |n: usize| if n == 1 { "1 row".to_owned() } else { format!("{} rows", figures::count(n as u64).as_str()) };
-        words.push(format!("{} removed, {} changed.", row(gone), row(changed)));
+        words.extend(extent_words(preview));
         words.push(format!(
             "Mentions: {}{}. Account: {}. {}",
             erasure.choice.mentions.word(),

@@ -1,6 +1,6 @@
 //! The steps before anything is erased: who it is, where they are, who names them, what comes of it, what is chosen.
 
-use super::choices::explained;
+use super::choices::{explained, extent_words};
 use crate::change::plan::erasure::Preview;
 use crate::console::screens::erase::EraseScreen;
 use crate::console::view::changes::sentences;
@@ -37,7 +37,7 @@ fn said(step: usize, width: usize) -> Vec<TextLine> {
         1 => "What belongs to the person. Rows of a lower table go with those of the one above it.",
         3 => "What else comes of it, and what no erasure here can reach.",
         4 => "How agents would recall differently once it is done.",
-        _ => "How it shall be done. Enter asks for the person's id; nothing is written before.",
+        _ => "How the person is erased. Enter asks for the person's id; nothing is written before.",
     };
     let mut lines: Vec<TextLine> =
         SafeText::from(words).wrap(width).map(|part| TextLine::of(part, StyleRole::Muted)).collect();
@@ -84,6 +84,9 @@ fn recall(erasure: &EraseScreen, width: usize, look: &Look) -> Vec<TextLine> {
 fn decide(erasure: &EraseScreen, preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = vec![Section::new("may it be done").line(width, look)];
     lines.extend(state(preview, width, look));
+    if !preview.unfinished {
+        lines.extend(sentences(&extent_words(preview), StyleRole::Text, width, look));
+    }
     lines.push(TextLine::default());
     lines.push(Section::new("choices").line(width, look));
     lines.extend(explained(erasure, preview, width, look));

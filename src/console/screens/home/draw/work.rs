@@ -15,7 +15,7 @@ const SCREENS: [(CommandId, &str); 12] = [
     (CommandId::Panel(ScreenKind::Agents), "what is used, who is ready, what fades"),
     (CommandId::Panel(ScreenKind::Evaluation), "how good recall is"),
     (CommandId::Panel(ScreenKind::Policies), "learned rankings, and which is in use"),
-    (CommandId::Panel(ScreenKind::Prune), "cases that go by rules"),
+    (CommandId::Panel(ScreenKind::Prune), "remove cases by rules"),
     (CommandId::Erase, "who, where, and what erasing would do"),
     (CommandId::Panel(ScreenKind::Jobs), "backfills, in batches"),
     (CommandId::Panel(ScreenKind::Migrations), "what the database lacks"),

@@ -9,6 +9,7 @@ use crate::console::core::context::Context;
 use crate::console::core::{ClickTarget, CommandId};
 use crate::console::screens::recall::can_rank;
 use crate::console::screens::recall::{RankingSide, RecallCommand, RecallScreen};
+use crate::console::view::told::told;
 use crate::console::view::{Drawn, words};
 use crate::memory::Entity;
 use crate::recall::rank::Ranking;
@@ -55,7 +56,8 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, body: Rect, buf: &
 fn note_lines(cx: &Context, recall: &RecallScreen, width: usize, look: &Look) -> Vec<TextLine> {
     let lines = |note: &str| {
         let mut head = TextLine::default().with_glyph(look.glyphs.warning, StyleRole::Warn).with(" ", StyleRole::Text);
-        let rows: Vec<SafeText> = SafeText::limited(&cx.in_title(note), SHOWN).wrap(width.saturating_sub(2)).collect();
+        let rows: Vec<SafeText> =
+            SafeText::limited(&told(&cx.in_title(note)), SHOWN).wrap(width.saturating_sub(2)).collect();
         let line = move |row: SafeText| {
             std::mem::replace(&mut head, TextLine::of("  ", StyleRole::Text)).with(row, StyleRole::Warn)
         };

@@ -241,7 +241,7 @@ fn twin(recall: &RecallScreen, side: &RankingSide) -> Option<usize> {
 fn card(cx: &Context, recall: &RecallScreen, side: &RankingSide) -> Card {
     if let Err((reason, remedy)) = can_rank(cx, side.way.ranking) {
         let card =
-            Card::new(CardTone::Plain, "This database cannot be ranked so").line(SafeText::limited(&reason, 300));
+            Card::new(CardTone::Plain, "This ranking is not possible here").line(SafeText::limited(&reason, 300));
         return remedy.iter().fold(card, |card, remedy| card.line(SafeText::limited(remedy, 300)));
     }
     if let Some(failure) = &side.failure {

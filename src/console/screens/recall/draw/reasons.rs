@@ -9,8 +9,9 @@ use crate::console::core::columns::row_name;
 use crate::console::core::context::Context;
 use crate::console::screens::recall::{FoundAnswer, RankingSide, RecallScreen};
 use crate::console::screens::recall::{can_rank, levers, recalled_kinds};
-use crate::console::view::Drawn;
 use crate::console::view::sheet::Sheet;
+use crate::console::view::told::told;
+use crate::console::view::{Drawn, words};
 use crate::memory::vector::ComparedBy;
 use crate::memory::{Entity, thousands};
 use crate::recall::answer::{RecalledItem, WordsBy};
@@ -250,7 +251,7 @@ fn way(sheet: &mut Sheet<'_>, found: &FoundAnswer, vector_bytes: usize) {
     pairs.push(NamedValue::new("situation", ms(stages.situation)));
     pairs.push(NamedValue::new("ranking", ms(stages.ranking)));
     pairs.push(NamedValue::new("context", ms(stages.context)));
-    pairs.push(NamedValue::new("at", SafeText::limited(&answer.request.at, 40)));
+    pairs.push(NamedValue::new("at", words::moment(&answer.request.at)));
     sheet.pairs(&pairs);
 }
 
@@ -259,7 +260,7 @@ fn notes(sheet: &mut Sheet<'_>, found: &FoundAnswer) {
         return;
     }
     sheet.section("to know");
-    found.answer.notes.iter().for_each(|note| sheet.text(note, StyleRole::Warn));
+    found.answer.notes.iter().for_each(|note| sheet.text(&told(note), StyleRole::Warn));
 }
 
 /// The rankings that this database cannot do.

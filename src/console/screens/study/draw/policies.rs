@@ -27,7 +27,7 @@ pub fn columns() -> Vec<TableColumn> {
 /// Returns the name of a version's bank, or its id when it has no name.
 fn bank(cx: &Context, version: &Row, width: usize) -> SafeText {
     let named = cx.names.named_by(version, "profile_id").or_else(|| version.text("profile_id"));
-    SafeText::limited(named.unwrap_or("-"), width)
+    SafeText::limited(named.unwrap_or("none"), width)
 }
 
 /// A version of the list.
@@ -59,18 +59,15 @@ pub fn weights(cx: &Context, sheet: &mut Sheet<'_>, version: &Version) {
     let mut pairs = vec![
         NamedValue::new("id", SafeText::limited(row.id(), 80)),
         NamedValue::new("bank", bank(cx, row, 80)),
-        NamedValue::new("bank id", SafeText::limited(row.text("profile_id").unwrap_or("-"), 80)),
+        NamedValue::new("bank id", SafeText::limited(row.text("profile_id").unwrap_or("none"), 80)),
         NamedValue::line("status", state),
         NamedValue::line(
             "used",
             if version.in_use {
-                TextLine::of("readers take it: the highest active version of its bank", StyleRole::Good)
+                TextLine::of("agents use it: the highest active version of its bank", StyleRole::Good)
             } else {
-                let how = if version.policy.is_ok() {
-                    "readers do not take it; c a puts it to use"
-                } else {
-                    "readers do not take it"
-                };
+                let activates = version.policy.is_ok() && row.text("profile_id").is_some();
+                let how = if activates { "agents do not use it; c a activates it" } else { "agents do not use it" };
                 TextLine::of(how, StyleRole::Muted)
             },
         ),
@@ -215,7 +212,7 @@ fn version_line(version: &Version, wide: bool, look: &Look) -> TextLine {
     line.push_blanks(1);
     line.push_glyphs(sign, 1, if version.in_use { StyleRole::Good } else { StyleRole::Muted });
     line.push_blanks(1);
-    let word = row.text("status").unwrap_or("-");
+    let word = row.text("status").unwrap_or("none");
     line.push(cell(SafeText::limited(word, 20), 9, Align::Left, look), words::state_role(word));
     line.push(metric("auc").pad(8, Align::Right), StyleRole::Number);
     line.push(metric("loss").pad(9, Align::Right), StyleRole::Number);

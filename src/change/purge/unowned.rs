@@ -1,0 +1,140 @@
+//! Rows of which nobody can tell whose they are: they name no owner, and no row whose owner is known.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use super::graph::Graph;
+use super::plan::PurgePlan;
+use crate::change::ChangeError;
+use crate::lab::LabError;
+use crate::layout::erase::{BoundRule, EraseAction};
+use crate::memory::agreeing;
+use crate::memory::packed::digest_set::DigestSet;
+use crate::store::encode::table_of;
+use crate::store::fetched::{FetchedValue, RawRow, as_text};
+use crate::store::row_list::{RowList, row_digest};
+use crate::store::snapshot::{Snapshot, WantedRows};
+use crate::store::stored::TableName;
+
+/// Notes rows of which nobody can tell whose they are. They lower the word only where the layout says that they may be
+/// anybody's.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: &Graph) -> Result<(), ChangeError> {
+    let recognised = snapshot.store.recognised();
+    let anybodys: BTreeSet<TableName> = recognised.erasure.unowned.iter().map(TableName::of).collect();
+    let tables: BTreeSet<TableName> = recognised.sources.iter().map(table_of).chain(anybodys.iter().cloned()).collect();
+    for table in tables {
+        let Some(words) = of_table(snapshot, graph, &table).await? else { continue };
+        if anybodys.contains(&table) { plan.particular.push(words) } else { plan.notes.push(words) }
+    }
+    Ok(())
+}
+
+/// Words for the rows of a table whose owner columns are all empty, and those of the rows that they go with; none where there
+/// are no such rows.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn of_table(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    table: &TableName,
+) -> Result<Option<String>, ChangeError> {
+    let of_table = || graph.rules.iter().filter(|rule| TableName::of(&rule.table) == *table);
+    let deletes = || of_table().filter(|rule| rule.action == EraseAction::Delete && rule.inside.is_whole());
+    // A row that goes with others of its table belongs to whom they belong.
+    let (with_others, owners): (Vec<_>, Vec<_>) = deletes().partition(|rule| rule.of.as_ref() == Some(&rule.table));
+    let owners: BTreeSet<&str> = owners.iter().map(|rule| &*rule.column).collect();
+    if owners.is_empty() || of_table().any(|rule| !rule.inside.is_whole()) {
+        return Ok(None);
+    }
+    let owners: Vec<&str> = owners.into_iter().collect();
+    let hops: Vec<Hop> = with_others.iter().filter_map(|rule| Hop::of(graph, table, rule)).collect();
+    let rows = if hops.is_empty() {
+        snapshot.count_empty(table, &owners).await?
+    } else {
+        over_hops(snapshot, graph, table, &owners, &hops).await?
+    };
+    let what = format!(
+        "{{#}} {{row of|rows of}} {} {{names no|name no}} owner: the owner of {{it|them}} is unknown",
+        table.title()
+    );
+    Ok((rows > 0).then(|| agreeing(rows, &what)))
+}
+
+/// A rule by which rows go with others of their table: columns that name, and those that are named.
+struct Hop {
+    own: Vec<String>,
+    to: Vec<String>,
+}
+
+impl Hop {
+    /// The columns of a rule, as the erasure reads it: the key where it does not say what it names.
+    fn of(graph: &Graph, table: &TableName, rule: &BoundRule) -> Option<Hop> {
+        let first = rule.to.as_ref().or_else(|| graph.relations.keys.get(table)?.first())?;
+        let to = std::iter::once(first).chain(rule.also.iter().map(|(_, to)| to)).cloned().collect();
+        Some(Hop { own: rule.naming_columns(), to })
+    }
+}
+
+/// Counts the rows of a table without an owner that lead to none over any number of hops.
+async fn over_hops(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    table: &TableName,
+    owners: &[&str],
+    hops: &[Hop],
+) -> Result<usize, ChangeError> {
+    let mut columns: Vec<String> = owners.iter().map(|owner| (*owner).to_owned()).collect();
+    let mut places = |names: &[String]| -> Vec<usize> {
+        columns.extend(names.iter().cloned());
+        (columns.len() - names.len()..columns.len()).collect()
+    };
+    let hops: Vec<(Vec<usize>, Vec<usize>)> = hops.iter().map(|hop| (places(&hop.own), places(&hop.to))).collect();
+    // What rows of known owners are named by, for each hop; and the rows whose owner is not known yet.
+    let mut known: Vec<DigestSet> = hops.iter().map(|_| DigestSet::new(graph.pages())).collect();
+    let mut left = RowList::new(graph.pages());
+    let learn = |known: &mut Vec<DigestSet>, row: &RawRow| {
+        for (known, (_, to)) in known.iter_mut().zip(&hops) {
+            if let Some(digest) = key_digest(row, to) {
+                known.insert(digest);
+            }
+        }
+    };
+    let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
+    let sort = |row: RawRow| {
+        if row.iter().take(owners.len()).all(|owner| *owner == FetchedValue::Null) {
+            left.push(&row);
+        } else {
+            learn(&mut known, &row);
+        }
+        ControlFlow::Continue(())
+    };
+    snapshot.stream(wanted, sort).await?;
+    loop {
+        let mut still = RowList::new(graph.pages());
+        for row in left.iter() {
+            let leads = |(known, (own, _)): (&DigestSet, &(Vec<usize>, Vec<usize>))| {
+                key_digest(&row, own).is_some_and(|digest| known.contains(digest))
+            };
+            if known.iter().zip(&hops).any(leads) {
+                learn(&mut known, &row);
+            } else {
+                still.push(&row);
+            }
+        }
+        graph.pages().check().map_err(LabError::from)?;
+        if still.len() == left.len() {
+            return Ok(left.len());
+        }
+        left = still;
+    }
+}
+
+/// A hash of the values at some places; none where one is empty.
+fn key_digest(row: &RawRow, places: &[usize]) -> Option<[u64; 2]> {
+    let text = |at: &usize| Some(FetchedValue::Text(as_text(row.get(*at)?)?));
+    Some(row_digest(&places.iter().map(text).collect::<Option<Vec<_>>>()?))
+}

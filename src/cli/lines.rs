@@ -1,0 +1,87 @@
+//! Text on its way to standard output, printed in parts while it is made: a value of it may be long.
+
+use std::io::{self, Write};
+use std::mem;
+
+use super::failure::CommandFailure;
+use super::output;
+use crate::ui::escaped;
+
+/// Bytes that wait to be printed.
+const WAITING: usize = 64 << 10;
+
+/// Lines of which the first parts are printed while the last ones are made.
+#[derive(Debug)]
+pub struct PrintedLines {
+    /// Whether what would act on a terminal is escaped.
+    is_escaped: bool,
+    waiting: Vec<u8>,
+    is_read: bool,
+}
+
+impl PrintedLines {
+    /// Begins; on a terminal what would act on it may be escaped.
+    #[must_use]
+    pub fn new(is_escaped: bool) -> Self {
+        PrintedLines { is_escaped, waiting: Vec::new(), is_read: true }
+    }
+
+    /// Whether the reader is still there.
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        self.is_read
+    }
+
+    /// Adds words that wait to be printed.
+    pub fn put(&mut self, words: &str) {
+        self.waiting.extend_from_slice(words.as_bytes());
+    }
+
+    /// Prints what waits where it is much.
+    ///
+    /// # Errors
+    /// As [`output::piped`].
+    pub fn pass_on(&mut self) -> Result<(), CommandFailure> {
+        if self.waiting.len() >= WAITING { self.print() } else { Ok(()) }
+    }
+
+    /// Prints what waits.
+    ///
+    /// # Errors
+    /// As [`output::piped`].
+    pub fn print(&mut self) -> Result<(), CommandFailure> {
+        let mut waiting = mem::take(&mut self.waiting);
+        if self.is_escaped {
+            waiting = escaped(&String::from_utf8_lossy(&waiting)).into_bytes();
+        }
+        if self.is_read {
+            self.is_read = output::piped_open(|out| out.write_all(&waiting))?;
+        }
+        Ok(())
+    }
+}
+
+/// Takes parts; they are printed where many wait, in whole lines where what is printed is changed on its way.
+impl Write for PrintedLines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bytes = &bytes[..bytes.len().min(WAITING)];
+        // Only what comes is looked at: a value on one line comes in very many parts.
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map(|at| self.waiting.len() + at);
+        self.waiting.extend_from_slice(bytes);
+        if self.waiting.len() < WAITING {
+            return Ok(bytes.len());
+        }
+        let is_changed = self.is_escaped || output::is_veiled();
+        let end = if is_changed { end } else { Some(self.waiting.len()) };
+        if let Some(end) = end {
+            let rest = self.waiting.split_off(end);
+            self.print().map_err(|failure| io::Error::other(failure.message))?;
+            self.waiting = rest;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.print().map_err(|failure| io::Error::other(failure.message))
+    }
+}

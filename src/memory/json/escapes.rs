@@ -1,0 +1,66 @@
+//! Escapes of JSON that stand for letters, resolved in the text of a document.
+
+/// The text of a JSON document with letters in place of the escapes that stand for them, as PostgreSQL writes `jsonb`; none
+/// where that changes nothing. Quotes, backslashes and control characters stay escaped.
+#[must_use]
+pub fn spelled_out(text: &str) -> Option<String> {
+    if !text.trim_start().starts_with(['{', '[', '"']) {
+        return None;
+    }
+    let (mut out, mut rest) = (String::new(), text);
+    let mut is_new = false;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        out.push_str(before);
+        let length = if let Some((letter, length)) = letter(escape) {
+            is_new = true;
+            out.push(letter);
+            length
+        } else {
+            let length = escape.chars().take(2).map(char::len_utf8).sum();
+            out.push_str(&escape[..length]);
+            length
+        };
+        rest = &escape[length..];
+    }
+    out.push_str(rest);
+    is_new.then_some(out)
+}
+
+/// The letter that the escape at the beginning of a text stands for, and the length of the escape; none where it has to stay.
+fn letter(escape: &str) -> Option<(char, usize)> {
+    if escape.starts_with("\\/") {
+        return Some(('/', 2));
+    }
+    let unit = |at: usize| {
+        let digits = escape.get(at..)?.strip_prefix("\\u")?.get(..4)?;
+        let are_digits = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        u32::from_str_radix(digits, 16).ok().filter(|_| are_digits)
+    };
+    let first = unit(0)?;
+    let (code, length) = match first {
+        0xD800..=0xDBFF => {
+            let second = unit(6).filter(|second| (0xDC00..=0xDFFF).contains(second))?;
+            (0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00), 12)
+        }
+        _ => (first, 6),
+    };
+    let letter = char::from_u32(code).filter(|letter| *letter >= ' ' && !matches!(letter, '"' | '\\'))?;
+    Some((letter, length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spelled_out;
+
+    #[test]
+    fn letters_take_the_place_of_their_escapes_and_the_text_stays_json() {
+        for (text, expected) in [
+            (r#"{"a": "Jo\u00e3o \ud83d\ude00 \u0041\/b"}"#, r#"{"a": "João 😀 A/b"}"#),
+            (r#"["\\u00e3 \u0022 \u005c \u0007 \ud83d \u00"]"#, r#"["\\u00e3 \u0022 \u005c \u0007 \ud83d \u00"]"#),
+            (r"Jo\u00e3o", r"Jo\u00e3o"),
+        ] {
+            assert_eq!(spelled_out(text).as_deref().unwrap_or(text), expected);
+        }
+    }
+}
