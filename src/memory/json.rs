@@ -12,7 +12,7 @@ mod texts;
 use serde_json::{Map, Value};
 
 pub use document::{JsonPart, LONG, is_kept_as_text};
-pub use escapes::spelled_out;
+pub use escapes::{pair, spelled_out};
 pub use members::{member_text, members};
 pub use nested::{nested, nested_text};
 pub use place::path_in;

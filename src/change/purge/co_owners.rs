@@ -93,8 +93,7 @@ async fn also_listed(
             continue;
         };
         let going = graph.texts_by(link, &[], 0);
-        let owners: Vec<&BoundRule> =
-            graph.rules.iter().filter(|rule| names_owner(rule) && TableName::of(&rule.table) == of).collect();
+        let owners: Vec<&BoundRule> = graph.owner_rules(&of).collect();
         let owned = owners.iter().map(|rule| &rule.column);
         let columns: Vec<String> = key.iter().chain(owned).chain([to]).cloned().collect();
         let wanted = WantedRows { table: &of, columns: &columns, when: None, subject: &[] };
@@ -141,8 +140,7 @@ async fn carried(
     let tables: BTreeSet<&TableName> = graph.relations.carrying().filter(leads).map(|key| &key.from).collect();
     for table in tables {
         refuse_referred(snapshot, graph, table).await?;
-        let owners: Vec<&BoundRule> =
-            graph.rules.iter().filter(|rule| names_owner(rule) && TableName::of(&rule.table) == *table).collect();
+        let owners: Vec<&BoundRule> = graph.owner_rules(table).collect();
         let called = if held.is_empty() { Vec::new() } else { called_after_people(snapshot.store, table) };
         let columns: Vec<String> = owners.iter().map(|rule| &rule.column).chain(&called).cloned().collect();
         let (mut rows, mut others) = (0, OtherOwners::new(&owners, &plan.subject.ids, held));

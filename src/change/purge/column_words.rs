@@ -61,22 +61,24 @@ pub fn is_of_people(name: &str) -> bool {
     words(name).iter().map(|word| bare(word)).any(|word| PEOPLE.contains(&word))
 }
 
+/// Words by which people are called for what they do.
+const DOING: &[&str] = &[
+    "author",
+    "participant",
+    "assignee",
+    "reviewer",
+    "approver",
+    "requester",
+    "reporter",
+    "sender",
+    "recipient",
+    "attendee",
+    "speaker",
+];
+
 /// Whether the keys of an object of that name are people: it is of several, as `users`, or `by_user`.
 fn keys_are_people(words: &[String]) -> bool {
-    const MORE: &[&str] = &[
-        "author",
-        "participant",
-        "assignee",
-        "reviewer",
-        "approver",
-        "requester",
-        "reporter",
-        "sender",
-        "recipient",
-        "attendee",
-        "speaker",
-    ];
-    let is_person = |word: &str| PEOPLE.contains(&bare(word)) || MORE.contains(&bare(word));
+    let is_person = |word: &str| PEOPLE.contains(&bare(word)) || DOING.contains(&bare(word));
     let is_several = |word: &String| word == "people" || word.ends_with('s') && is_person(word);
     let by = |two: &[String]| matches!(two, [by, word] if matches!(&**by, "by" | "per") && is_person(word));
     let ids = words.last().is_some_and(|word| word == "ids") && words.iter().any(|word| is_person(word));
@@ -107,9 +109,7 @@ fn bare(word: &str) -> &str {
 /// Judges what a text within a value is about: by the nearest key, and for a list of values by the column.
 #[must_use]
 pub fn leaf_place(leaf: &Leaf<'_>, column: MentionText) -> MentionText {
-    let name = leaf_name(leaf, "");
-    let key = Some(name.as_str()).filter(|name| !name.is_empty());
-    let place = match (leaf.kind, key) {
+    let place = match (leaf.kind, nearest_key(leaf)) {
         (LeafKind::Class, _) => MentionText::default(),
         (LeafKind::Key, _) => {
             let around = leaf.parent_path();
@@ -117,7 +117,7 @@ pub fn leaf_place(leaf: &Leaf<'_>, column: MentionText) -> MentionText {
             let keys = around.map_or(column.keys, |around| about(around).keys);
             MentionText { keys, people: keys, names: keys, exact: keys, ..MentionText::default() }
         }
-        (_, Some(key)) => about(key),
+        (_, Some(key)) => about(&key),
         (_, None) => column,
     };
     MentionText { number: leaf.kind == LeafKind::Number, ..place }
@@ -126,9 +126,13 @@ pub fn leaf_place(leaf: &Leaf<'_>, column: MentionText) -> MentionText {
 /// The name of the place of a text within a value: the nearest key, or the column.
 #[must_use]
 pub fn leaf_name(leaf: &Leaf<'_>, column: &str) -> String {
+    nearest_key(leaf).unwrap_or_else(|| column.to_owned())
+}
+
+/// The key that is nearest to a text within a value; none where only lists are around it.
+fn nearest_key(leaf: &Leaf<'_>) -> Option<String> {
     let path = if leaf.layers.is_empty() { String::new() } else { leaf.path() };
-    let key = path.rsplit('.').find(|part| !part.is_empty() && part.parse::<usize>().is_err());
-    key.unwrap_or(column).to_owned()
+    path.rsplit('.').find(|part| !part.is_empty() && part.parse::<usize>().is_err()).map(str::to_owned)
 }
 
 /// Whether a place of that name holds ids of rows; `whole` says whether an id is all that stands there.
@@ -278,7 +282,6 @@ pub fn looks_personal(column: &str) -> bool {
 fn is_personal(word: &str) -> bool {
     const MORE: &[&str] = &[
         "subject",
-        "author",
         "contact",
         "email",
         "mail",
@@ -293,18 +296,8 @@ fn is_personal(word: &str) -> bool {
         "surname",
         "fullname",
         "ssn",
-        "participant",
-        "assignee",
-        "reviewer",
-        "approver",
-        "requester",
-        "reporter",
-        "sender",
-        "recipient",
-        "attendee",
-        "speaker",
     ];
-    PEOPLE.contains(&word) || MORE.contains(&word)
+    PEOPLE.contains(&word) || DOING.contains(&word) || MORE.contains(&word)
 }
 
 #[cfg(test)]

@@ -460,11 +460,15 @@ impl Graph {
         if self.relations.foreign.iter().any(|reference| reference.to == *table) {
             return None;
         }
-        let of_table = |rule: &&BoundRule| names_owner(rule) && TableName::of(&rule.table) == *table;
-        let mut owners = self.rules.iter().filter(of_table);
+        let mut owners = self.owner_rules(table);
         let (first, second) = (owners.next()?, owners.next());
         let alone = first.owner.is_none() && first.inside.is_whole() && first.when.is_none();
         (second.is_none() && alone && self.compared(first).iter().all(Option::is_none)).then_some(first)
+    }
+
+    /// The rules that say by a column whose the rows of a table are.
+    pub fn owner_rules(&self, table: &TableName) -> impl Iterator<Item = &BoundRule> {
+        self.rules.iter().filter(move |rule| names_owner(rule) && TableName::of(&rule.table) == *table)
     }
 
     /// Hands on some columns of the rows of a table that nothing tells apart and that the engine takes along, each row once;

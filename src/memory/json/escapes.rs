@@ -38,15 +38,18 @@ fn letter(escape: &str) -> Option<(char, usize)> {
         u32::from_str_radix(digits, 16).ok().filter(|_| are_digits)
     };
     let first = unit(0)?;
-    let (code, length) = match first {
-        0xD800..=0xDBFF => {
-            let second = unit(6).filter(|second| (0xDC00..=0xDFFF).contains(second))?;
-            (0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00), 12)
-        }
-        _ => (first, 6),
+    let (letter, length) = match char::from_u32(first) {
+        Some(letter) => (letter, 6),
+        None => (pair(first, unit(6)?)?, 12),
     };
-    let letter = char::from_u32(code).filter(|letter| *letter >= ' ' && !matches!(letter, '"' | '\\'))?;
-    Some((letter, length))
+    Some((letter, length)).filter(|_| letter >= ' ' && !matches!(letter, '"' | '\\'))
+}
+
+/// The letter that two units of UTF-16 stand for together; none for halves that are no pair.
+#[must_use]
+pub fn pair(first: u32, second: u32) -> Option<char> {
+    let units = [u16::try_from(first).ok()?, u16::try_from(second).ok()?];
+    char::decode_utf16(units).next()?.ok()
 }
 
 #[cfg(test)]

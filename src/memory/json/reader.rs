@@ -244,9 +244,8 @@ impl<'a> JsonReader<'a> {
         if first < 0xDC00 && self.bytes.get(after..after + 2) == Some(b"\\u") {
             self.at += 1;
             let second = self.code_unit()?;
-            if (0xDC00..0xE000).contains(&second) {
-                let code = 0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00);
-                return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+            if let Some(c) = super::pair(first, second) {
+                return Ok(c);
             }
             self.at = after;
         }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use html_escape::NAMED_ENTITIES;
 
 use super::Edit;
+use crate::memory::json;
 
 /// A text with its escapes resolved.
 #[derive(Debug)]
@@ -338,8 +339,7 @@ fn unicode(bytes: &[u8], at: usize) -> Option<(char, usize)> {
     if let Some(c) = char::from_u32(first) {
         return Some((c, at + 6));
     }
-    let second = unit(at + 6).filter(|second| first < 0xDC00 && (0xDC00..0xE000).contains(second));
-    let pair = second.and_then(|second| char::from_u32(0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00)));
+    let pair = unit(at + 6).and_then(|second| json::pair(first, second));
     Some(pair.map_or((char::REPLACEMENT_CHARACTER, at + 6), |c| (c, at + 12)))
 }
 

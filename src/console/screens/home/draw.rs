@@ -53,10 +53,7 @@ pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut 
         let pane = PaneFrame { focused: true, note: news, ..PaneFrame::new("home") };
         let inside = padded(pane.render(area, buf, look));
         let width = usize::from(inside.width);
-        let mut lines = dimmed(since(cx, home, width, look), home.aged);
-        lines.extend(dimmed(needs(cx, home, width, look), home.work_aged));
-        lines.extend(dimmed(notable(cx, home, width, look), home.aged));
-        lines.extend(holdings(cx, home, width, look));
+        let mut lines = first_lines(cx, home, width, look);
         lines.extend(dimmed(recent(cx, home, first_recent, width, look), home.aged));
         lines.extend(tables(cx, width, look));
         lines.extend(section("this database", width, look));
@@ -72,10 +69,7 @@ pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut 
     let pane = PaneFrame { focused: is_left, ..PaneFrame::new(SafeText::limited(cx.database_name(), 40)) };
     let inside = padded(pane.render(left, buf, look));
     let width = usize::from(inside.width);
-    let mut lines = dimmed(since(cx, home, width, look), home.aged);
-    lines.extend(dimmed(needs(cx, home, width, look), home.work_aged));
-    lines.extend(dimmed(notable(cx, home, width, look), home.aged));
-    lines.extend(holdings(cx, home, width, look));
+    let mut lines = first_lines(cx, home, width, look);
     lines.extend(section("this database", width, look));
     lines.extend(about(cx, width, look));
     lines.extend(work::lines(cx, true, width, look));
@@ -88,6 +82,15 @@ pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut 
     let rest = lay::below(inside, used);
     let lines = dimmed(recent(cx, home, first_recent, usize::from(rest.width), look), home.aged);
     column(&lines, home.selected, look, rest, buf, drawn);
+}
+
+/// Lists what comes first at every width: what is new, what waits, what stands out, and what is there.
+fn first_lines(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
+    let mut lines = dimmed(since(cx, home, width, look), home.aged);
+    lines.extend(dimmed(needs(cx, home, width, look), home.work_aged));
+    lines.extend(dimmed(notable(cx, home, width, look), home.aged));
+    lines.extend(holdings(cx, home, width, look));
+    lines
 }
 
 /// Lists what happened since the user last looked.
