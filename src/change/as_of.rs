@@ -56,7 +56,7 @@ pub async fn view(store: &Store, moment: &Moment) -> Result<(Store, AsOf), Chang
             as_of.unknown.push(format!("changes by mnemoscope are not taken back: {error}"));
         }
     }
-    if as_of.at > now {
+    if matches!(moment, Moment::Time(_)) && as_of.at > now {
         return Err(ChangeError::Usage(format!("{} has not come yet", as_of.at)));
     }
     as_of.unknown.push(AGENTS.to_owned());
@@ -115,9 +115,10 @@ async fn back(
             return Err(ChangeError::NotFound(format!("the trail has no entry {seq}; `{list}` shows them")));
         }
         Moment::Entry(seq) => {
-            let named = store.records().trail(seq - 1, 1).await?.into_iter().find(|entry| entry.seq == *seq);
+            // Clocks differ: what entries before it tell of was there too.
+            let latest = store.records().latest_up_to(*seq).await?;
             // Before the first entry is as early as the trail reaches.
-            let at = named.map(|entry| entry.at).or_else(|| first.as_ref().map(|entry| entry.at.clone()));
+            let at = latest.or_else(|| first.as_ref().map(|entry| entry.at.clone()));
             as_of.at = at.unwrap_or_else(|| as_of.at.clone());
             *seq
         }

@@ -202,6 +202,33 @@ impl<'s> Draft<'s> {
         }
     }
 
+    /// Relies on no more rows coming with the words of a new row: those of these columns that it has and the source stores,
+    /// without long ones.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn relies_on_no_more(
+        &mut self,
+        source: &BoundSource,
+        row: &Row,
+        columns: &[&str],
+    ) -> Result<(), ChangeError> {
+        const LONGEST: usize = 4 << 10;
+        let held = columns.iter().filter_map(|column| {
+            let (stored, _) = plain_column(source, column)?;
+            let words = row.text(column).filter(|words| words.len() <= LONGEST)?;
+            Some((stored.to_owned(), FetchedValue::Text(words.to_owned())))
+        });
+        let (by, key): (Vec<String>, Vec<FetchedValue>) = held.unzip();
+        if by.is_empty() {
+            return Ok(());
+        }
+        let rows = StoredRows { table: table_of(source), by, keys: vec![key] };
+        let count = self.store.shapes().state_of(&rows, rows.by.clone()).await?.count;
+        self.rely(RowWatch::of_number(rows, count));
+        Ok(())
+    }
+
     /// Place of the watch of just these rows.
     fn place_of(&self, rows: &StoredRows) -> Option<usize> {
         let mut alike = self.watched.get(&key_of(rows)).into_iter().flatten().copied();

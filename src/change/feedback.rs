@@ -12,7 +12,7 @@ use crate::layout::{BoundSource, LinkBy};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::nearest::unknown;
 use crate::memory::query::{PageStart, Query};
-use crate::memory::{Entity, Row, feedback, id_list, text_check};
+use crate::memory::{Entity, Row, feedback, id_list, score, text_check};
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::hanging::HangingRows;
@@ -395,7 +395,7 @@ async fn follow(
         }
     }
     let stored = episode.row.number("feedback_score");
-    if plain_column(episode.source, "feedback_score").is_some() && stored != after.mean {
+    if plain_column(episode.source, "feedback_score").is_some() && !score::is_same_or_unknown(stored, after.mean) {
         draft.counts_seen(episode, &rows)?;
         shown.set("feedback_score", after.mean.map_or(Value::Null, Value::from));
     }
@@ -460,11 +460,7 @@ fn explain(draft: &mut Draft<'_>, id: &str, stored: Option<f64>, before: Option<
         after.counting,
         after.rows
     ));
-    let close = |a: Option<f64>, b: Option<f64>| match (a, b) {
-        (Some(a), Some(b)) => (a - b).abs() < 1e-9,
-        (a, b) => a == b,
-    };
-    if !close(stored, before) {
+    if !score::is_same_or_unknown(stored, before) {
         draft.disclosures.push(format!(
             "episode {id}: the stored score was {}, its rows gave {} before this change",
             word(stored),

@@ -456,12 +456,10 @@ impl Survey<'_> {
             }
             erased => erased?,
         };
-        let Some(erased) = erased else {
-            if let Some(reason) = suppress::unknown(self.store).await? {
-                self.not_applicable(&[KIND], &reason);
-            }
-            return Ok(());
-        };
+        if let Some(reason) = suppress::unknown(self.store).await? {
+            self.not_applicable(&[KIND], &reason);
+        }
+        let Some(erased) = erased else { return Ok(()) };
         let mut named: Vec<String> = Vec::new();
         let query = Query { columns: Some(vec!["id", "name", "handles"]), ..Query::new(Entity::Subject) };
         let subject = |row: Row| {

@@ -77,22 +77,86 @@ pub async fn overdue(
     Ok(found)
 }
 
-/// Returns the time of the last recall of each row.
+/// Returns the time of the last use of each row: of a recall that gave it, a case that names it as recalled for it, an
+/// episode that is linked to it.
 async fn last_uses(store: &Store, entity: Entity) -> Result<LastUses, ChangeError> {
-    if let Err(missing) = store.sources_of(Entity::Access) {
-        return Err(ChangeError::Refused(format!("`unused_for` of {} is unknown: {missing}", entity.title())));
-    }
+    let unknown = |why: &str| ChangeError::Refused(format!("`unused_for` of {} is unknown: {why}", entity.title()));
     let mut last = LastUses::new(scratch);
-    let query = Query { columns: Some(vec!["ids", "created_at"]), ..Query::new(Entity::Access) };
+    let (recalls, mut uses) = listed(store, Entity::Access, "ids", &mut last).await?;
+    if recalls > 0 && uses == 0 {
+        return Err(unknown("recalls are recorded here, but not which rows they gave"));
+    }
+    if entity == Entity::Case {
+        uses += listed(store, Entity::Case, "reference_case_ids", &mut last).await?.1;
+    }
+    if entity != Entity::Episode {
+        uses += linked(store, &mut last).await?;
+    }
+    match store.sources_of(Entity::Access) {
+        _ if uses > 0 => Ok(last),
+        Err(missing) => Err(unknown(&missing.to_string())),
+        Ok(_) => Err(unknown("nothing here records which rows were recalled")),
+    }
+}
+
+/// Adds the uses that rows list, each at the time of the row. Gives the number of rows, and that of the uses.
+async fn listed(
+    store: &Store,
+    entity: Entity,
+    list: &'static str,
+    last: &mut LastUses,
+) -> Result<(u64, u64), ChangeError> {
+    let (mut rows, mut uses) = (0, 0);
+    if store.sources_of(entity).is_err() {
+        return Ok((rows, uses));
+    }
+    let query = Query { columns: Some(vec!["id", list, "created_at"]), ..Query::new(entity) };
     store
         .walks()
         .each_row(&query, |row| {
             let at = row.text("created_at").unwrap_or_default();
-            row.list("ids").into_iter().for_each(|id| last.add(id, at));
+            rows += 1;
+            for id in row.list(list).into_iter().filter(|id| *id != row.id()) {
+                uses += 1;
+                last.add(id, at);
+            }
             ControlFlow::Continue(())
         })
         .await?;
-    Ok(last)
+    Ok((rows, uses))
+}
+
+/// Adds the uses by linked episodes, each at the time of its episode. Gives the number of links.
+async fn linked(store: &Store, last: &mut LastUses) -> Result<u64, ChangeError> {
+    if store.sources_of(Entity::MemoryLink).is_err() || store.sources_of(Entity::Episode).is_err() {
+        return Ok(0);
+    }
+    let mut times = LastUses::new(scratch);
+    let query = Query { columns: Some(vec!["id", "started_at"]), ..Query::new(Entity::Episode) };
+    store
+        .walks()
+        .each_row(&query, |row| {
+            times.add(row.id(), row.text("started_at").unwrap_or_default());
+            ControlFlow::Continue(())
+        })
+        .await?;
+    let times = times.end().map_err(LabError::from)?;
+    let mut links = 0;
+    let query = Query { columns: Some(vec!["episode_id", "memory_id"]), ..Query::new(Entity::MemoryLink) };
+    store
+        .walks()
+        .each_row(&query, |row| {
+            links += 1;
+            if let (Some(episode), Some(memory)) = (row.text("episode_id"), row.text("memory_id"))
+                && let Some(at) = times.last(episode)
+            {
+                last.add(memory, &at);
+            }
+            ControlFlow::Continue(())
+        })
+        .await?;
+    times.check().map_err(LabError::from)?;
+    Ok(links)
 }
 
 /// Rows that one plan takes, and those that it leaves.

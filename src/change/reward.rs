@@ -7,7 +7,7 @@ use super::feedback::writable;
 use super::plan::{ChangeDanger, Plan};
 use super::{ChangeError, new_id, policy};
 use crate::memory::nearest::unknown;
-use crate::memory::{Entity, Row};
+use crate::memory::{Entity, Row, score};
 use crate::store::encode::{GivenValue, plain_column};
 use crate::store::stored::Mutation;
 use crate::store::{Store, StoreError};
@@ -30,7 +30,7 @@ pub async fn set(store: &Store, case: &str, reward: f64, outcome: Option<&str>) 
     let found = draft.locate(Entity::Case, case).await?;
     writable(found.source)?;
     let mut shown = found.row.clone();
-    if found.row.number("reward") != Some(reward) {
+    if !score::is_same_or_unknown(found.row.number("reward"), Some(reward)) {
         shown.set("reward", Value::from(reward));
     }
     if let Some(outcome) = outcome {

@@ -11,7 +11,7 @@ use super::remove::CHANGING;
 use super::{ChangeError, new_id, now, uses};
 use crate::layout::BoundSource;
 use crate::memory::utility::{self, Signal, StoredSignal, UtilityStep};
-use crate::memory::{Entity, Row, text_check, thousands, time};
+use crate::memory::{Entity, Row, score, text_check, thousands, time};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
@@ -181,7 +181,8 @@ async fn settle(
 ) -> Result<(), ChangeError> {
     let store = draft.store;
     let differs = |(stored, step): &(&StoredSignal, &UtilityStep)| {
-        stored.before != Some(step.before) || stored.after != Some(step.after)
+        let is_kept = |stored: Option<f64>, replayed| score::is_same_or_unknown(stored, Some(replayed));
+        !is_kept(stored.before, step.before) || !is_kept(stored.after, step.after)
     };
     let moved: Vec<(&StoredSignal, &UtilityStep)> = history.iter().zip(&replay.steps).filter(differs).collect();
     if moved.len() > CHANGING {
@@ -202,7 +203,7 @@ async fn settle(
         draft.disclosures.push(format!("{unknown} stored signals have an unknown word and leave the utility as it is"));
     }
     let (stored, new) = (episode.row.number("utility"), replay.utility());
-    if stored == Some(new) {
+    if score::is_same_or_unknown(stored, Some(new)) {
         return Ok(());
     }
     writable(episode.source)?;

@@ -147,14 +147,27 @@ impl<'s> Erased<'s> {
     }
 }
 
-/// Says why people who were erased here cannot be told from others; none where they can, or where nobody was erased.
+/// Says why people who were erased here, or some of them, cannot be told from others; none where they can, or where nobody
+/// was erased.
 ///
 /// # Errors
 /// The engine's refusal.
 pub async fn unknown(store: &Store) -> Result<Option<String>, StoreError> {
     let records = store.records();
-    if records.secret().is_some() {
-        return Ok(None);
+    if let Some(key) = records.secret() {
+        let hashes = HandleHashes::new(key);
+        let purges = match records.keyed_purges().await {
+            Err(StoreError::Denied { reason, remedy }) => return Ok(Some(format!("{reason}; {remedy}"))),
+            purges => purges?,
+        };
+        let others = purges.iter().filter(|(session, hash)| hashes.of(session) != *hash).count();
+        return Ok((others > 0).then(|| {
+            agreeing(
+                others,
+                "{#} {erasure was|erasures were} listed here with another `erasure.key`: that {its person is|their people are} \
+                 back shows only with the state folder of whoever erased them",
+            )
+        }));
     }
     let listed = match records.suppressions().await {
         Err(StoreError::Denied { reason, remedy }) => return Ok(Some(format!("{reason}; {remedy}"))),
@@ -176,11 +189,9 @@ pub async fn check(store: &Store, plan: &Plan) -> Result<Option<String>, ChangeE
     if !plan.mutations.iter().any(|m| matches!(m, Mutation::Insert { .. } | Mutation::Update { .. })) {
         return Ok(None);
     }
-    let Some(erased) = Erased::of(store).await? else {
-        return Ok(unknown(store)
-            .await?
-            .map(|why| format!("whether it brings back a person who was erased is not known: {why}")));
-    };
+    let unknown =
+        unknown(store).await?.map(|why| format!("whether it brings back a person who was erased is not known: {why}"));
+    let Some(erased) = Erased::of(store).await? else { return Ok(unknown) };
     let text = |cell: &Cell| match cell.at("") {
         FetchedValue::Text(text) => Some(text),
         _ => None,
@@ -201,7 +212,7 @@ pub async fn check(store: &Store, plan: &Plan) -> Result<Option<String>, ChangeE
         };
     }
     if returning == 0 {
-        return Ok(None);
+        return Ok(unknown);
     }
     Err(ChangeError::Refused(agreeing(
         returning,

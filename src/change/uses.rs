@@ -12,14 +12,11 @@ use super::feedback::writable;
 use super::remove::CHANGING;
 use super::{ChangeError, batch};
 use crate::layout::BoundSource;
-use crate::memory::{Entity, Row, thousands, utility};
+use crate::memory::{Entity, Row, score, thousands, utility};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::StoredRows;
-
-/// Differences of utilities that come of adding in another order.
-const ROUNDING: f64 = 1e-9;
 
 /// Episodes that are asked for by their ids at a time.
 const ASKED: usize = 500;
@@ -173,11 +170,7 @@ async fn settle(draft: &mut Draft<'_>, memory: &LocatedRow<'_>, episode: &Row) -
     let mut shown = memory.row.clone();
     let mut values: Vec<(&str, GivenValue)> = Vec::new();
     let stored = memory.row.number("utility");
-    let moved = match (stored, utility) {
-        (Some(a), Some(b)) => (a - b).abs() > ROUNDING,
-        (a, b) => a != b,
-    };
-    if moved && plain_column(memory.source, "utility").is_some() {
+    if !score::is_same_or_unknown(stored, utility) && plain_column(memory.source, "utility").is_some() {
         values.push(("utility", GivenValue::Is(utility.map_or(Value::Null, Value::from))));
         let word = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
         draft.effects.push(format!(

@@ -244,17 +244,15 @@ async fn verify(session: &Session<'_>, anchor: Option<&Path>) -> Result<(), Comm
     let anchors = anchor.map(read_anchors).transpose()?.unwrap_or_default();
     let store = session.store().await?;
     let verdict = anchor::verify(&store, &anchors).await?;
-    output::shape(session.format(), &json!(verdict))?;
-    match verdict.faults.first() {
-        None => Ok(()),
-        Some(first) => {
-            let more = match verdict.faults.len() {
-                1 => String::new(),
-                all => format!(" ({all} faults in all)"),
-            };
-            Err(CommandFailure::new(7, format!("the audit trail is broken: {}{more}", first.message)))
-        }
-    }
+    let printed = output::shape(session.format(), &json!(verdict));
+    let Some(first) = verdict.faults.first() else { return printed };
+    let more = match verdict.faults.len() {
+        1 => String::new(),
+        all => format!(" ({all} faults in all)"),
+    };
+    // A broken trail is told by its code also where the answer could not be printed.
+    let unprinted = printed.err().map(|error| format!("; {}", error.message)).unwrap_or_default();
+    Err(CommandFailure::new(7, format!("the audit trail is broken: {}{more}{unprinted}", first.message)))
 }
 
 async fn accept(session: &Session<'_>, reason: &str, actor: Option<String>) -> Result<(), CommandFailure> {

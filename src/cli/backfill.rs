@@ -183,7 +183,7 @@ async fn carry_out(
     let job = kind.job_as(&store, &given)?;
     let author = author(&asked.by);
     let (wish, heard) = watch::channel(JobWish::GoOn);
-    let listening = tokio::spawn(pause_on_signals(wish));
+    let listening = tokio::spawn(stop_on_signals(wish, JobWish::Pause));
     let mut line = ProgressLine::new(session);
     let mut each = |beat: JobBeat| match beat {
         JobBeat::Progress(progress) => line.say(&words(&progress)),
@@ -201,8 +201,9 @@ async fn carry_out(
     outcome.shortfall().map_or(Ok(()), |message| Err(CommandFailure::incomplete(message)))
 }
 
-/// A job told to stop by a signal pauses behind the last batch that it wrote; a second signal ends the program at once.
-pub(super) async fn pause_on_signals(wish: watch::Sender<JobWish>) {
+/// A job told to stop by a signal does so behind the last batch that it wrote, as wished; a second signal ends the program
+/// at once.
+pub(super) async fn stop_on_signals(wish: watch::Sender<JobWish>, as_wished: JobWish) {
     use tokio::signal::unix::{SignalKind, signal};
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
     let [Ok(mut int), Ok(mut term), Ok(mut hup)] = kinds.map(signal) else { return };
@@ -215,7 +216,7 @@ pub(super) async fn pause_on_signals(wish: watch::Sender<JobWish>) {
         if told > 0 {
             std::process::exit(130);
         }
-        let _ = wish.send(JobWish::Pause);
+        let _ = wish.send(as_wished);
     }
 }
 

@@ -198,6 +198,9 @@ impl From<StoreError> for CommandFailure {
             error if error.fault() == Some(EngineFault::Full) => {
                 Some("make room on the disk that holds the database, then run it again".to_owned())
             }
+            error if error.fault() == Some(EngineFault::Locked) => {
+                Some("another process holds a lock: run it again when that has let go".to_owned())
+            }
             error if error.is_lost() => {
                 Some("the connection was lost: run it again once the server answers".to_owned())
             }

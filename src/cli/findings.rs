@@ -45,7 +45,7 @@ pub struct Findings {
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
     /// Exit with code 6 when a finding is at least this severe, or tells what your role does not see; with
-    /// 5 when nothing could be judged.
+    /// 5 when nothing, or not the kind that is named, could be judged.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub fail_on: Option<FailOn>,
     /// Action instead of looking.
@@ -148,8 +148,8 @@ fn words_of(mute: &Value) -> String {
 /// Looks for findings and prints them: a line each as it is found in JSON lines, else all of them, the worst first.
 ///
 /// # Errors
-/// Code 2 for an unknown kind, code 6 when something as severe as `fail_on` is found, code 5 when it is
-/// given and nothing could be judged; else what the database says.
+/// Code 2 for an unknown kind, code 6 when something as severe as `fail_on` is found, code 5 when it is given and nothing
+/// could be judged, or not the kind that was named; else what the database says.
 pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), CommandFailure> {
     if let Some(command) = &asked.command {
         if asked.kind.is_some() || asked.fail_on.is_some() {
@@ -200,17 +200,15 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), C
     };
     let outcome = look(&store, &wanted, &mut told).await;
     outcome?;
-    if let Some(error) = failed {
+    if let Some(error) = failed.filter(|_| severe.is_empty()) {
         return Err(error);
     }
     found.sort_by_key(|f: &Finding| (f.severity, KINDS.iter().position(|k| k.name == f.kind), f.entity));
     let muted = muted_json(session, &mutes, &counts);
-    match format {
-        Format::Jsonl => {}
-        Format::Json => {
-            output::json(&json!({ "findings": found, "not_applicable": skipped, "muted": muted }))?;
-        }
-        Format::Csv => output::csv_table(&found.iter().map(|finding| json!(finding)).collect::<Vec<_>>())?,
+    let printed = match format {
+        Format::Jsonl => Ok(()),
+        Format::Json => output::json(&json!({ "findings": found, "not_applicable": skipped, "muted": muted })),
+        Format::Csv => output::csv_table(&found.iter().map(|finding| json!(finding)).collect::<Vec<_>>()),
         Format::Table => output::piped(|out| {
             for finding in &found {
                 written(out, finding)?;
@@ -225,14 +223,18 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), C
                 writeln!(out, "not looked for: {}: {}", kind.kind, SafeText::new(&kind.reason))?;
             }
             Ok(())
-        })?,
-    }
+        }),
+    };
     if fail_on.is_some() && store.recognised().sources.iter().all(|source| source.entity.is_of_trail()) {
         return Err(unjudged(&store));
     }
+    if let (Some(_), Some(kind), true, Some(part)) = (fail_on, kind, severe.is_empty(), skipped.first()) {
+        return Err(CommandFailure::refused(format!("{kind} could not be judged: {}", part.reason)));
+    }
     severe.sort_unstable();
     severe.dedup();
-    if severe.is_empty() { Ok(()) } else { Err(CommandFailure::incomplete(format!("found: {}", severe.join(", ")))) }
+    // What was found is told by the code also where the answer could not be printed.
+    if severe.is_empty() { printed } else { Err(CommandFailure::incomplete(format!("found: {}", severe.join(", ")))) }
 }
 
 /// The failure where there is nothing to judge: no layout fits, or no table of the memory can be read. The trail alone is no

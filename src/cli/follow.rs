@@ -14,7 +14,7 @@ use super::{output, progress};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::{Order, PAGE, PageStart, Query};
 use crate::memory::{Entity, Row};
-use crate::store::Store;
+use crate::store::{EngineFault, Store, StoreError};
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -51,20 +51,20 @@ pub(super) async fn run(
         let words = format!("rows of {} have no time here: there is no telling new ones", query.entity.title());
         return Err(CommandFailure::refused(words));
     }
-    let mut version = store.walks().version_of_data().await?;
+    let mut version = None;
     let mut tail = Tail { session, store: &store, query, seen: Seen::default(), latest: None, floor: None };
     if !tail.begin(newest.unwrap_or(PAGE)).await? {
         return Ok(());
     }
     loop {
-        let now = store.walks().version_of_data().await?;
         let began = Instant::now();
-        // A server does not say whether anything was written: there every look is one at the rows.
-        if now.is_none() || now != version {
-            version = now;
-            if !tail.look().await? {
-                return Ok(());
-            }
+        match tail.look_again(&mut version).await {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            // Whoever holds it lets go of it: what came meanwhile is printed then.
+            Err(Ended::Read(error)) if error.fault() == Some(EngineFault::Locked) => version = None,
+            Err(Ended::Read(error)) => return Err(error.into()),
+            Err(Ended::Print(failure)) => return Err(failure),
         }
         if is_left() {
             return Ok(());
@@ -107,6 +107,20 @@ impl Seen {
     }
 }
 
+/// Failure of a look.
+enum Ended {
+    /// The database could not be read.
+    Read(StoreError),
+    /// The rows could not be printed.
+    Print(CommandFailure),
+}
+
+impl From<StoreError> for Ended {
+    fn from(error: StoreError) -> Self {
+        Ended::Read(error)
+    }
+}
+
 /// The end of a list that grows.
 struct Tail<'a> {
     session: &'a Session<'a>,
@@ -135,8 +149,19 @@ impl Tail<'_> {
         self.print(rows.split_off(known))
     }
 
+    /// Prints what has come since where anything was written after that version; whether the reader is still there.
+    async fn look_again(&mut self, version: &mut Option<i64>) -> Result<bool, Ended> {
+        let now = self.store.walks().version_of_data().await?;
+        // A server does not say whether anything was written: there every look is one at the rows.
+        if now.is_some() && now == *version {
+            return Ok(true);
+        }
+        *version = now;
+        self.look().await
+    }
+
     /// Prints what has come since; whether the reader is still there.
-    async fn look(&mut self) -> Result<bool, CommandFailure> {
+    async fn look(&mut self) -> Result<bool, Ended> {
         let column = self.query.entity.time_column();
         let mut later = self.query.clone().in_parts();
         later.order = self.query.entity.column(column).map(|c| Order { column: c.name, descending: false });
@@ -148,7 +173,7 @@ impl Tail<'_> {
             let page = self.store.page(&later).await?;
             let mut rows = page.rows;
             self.note(&mut rows);
-            if !self.print(rows)? {
+            if !self.print(rows).map_err(Ended::Print)? {
                 return Ok(false);
             }
             match page.next {
@@ -160,7 +185,7 @@ impl Tail<'_> {
         let mut late = self.store.page(&Query { limit: LATE, ..self.query.clone() }).await?.rows;
         late.reverse();
         self.note(&mut late);
-        self.print(late)
+        self.print(late).map_err(Ended::Print)
     }
 
     /// Leaves the rows that were not seen before.

@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::backfill::pause_on_signals;
+use super::backfill::stop_on_signals;
 use super::context::Session;
 use super::doing::{By, author};
 use super::failure::CommandFailure;
@@ -93,7 +93,7 @@ pub(super) async fn run(session: &Session<'_>, command: &JobsCommand) -> Result<
     record::ready(&store).await?;
     let mut done = JobsDone::default();
     let (wish, heard) = watch::channel(JobWish::GoOn);
-    let listening = tokio::spawn(pause_on_signals(wish));
+    let listening = tokio::spawn(stop_on_signals(wish, JobWish::Leave));
     for _ in 0..if asked.until_idle { ROUNDS } else { 1 } {
         match round(session, &store, asked, rules.as_ref(), (&heard, &mut done)).await {
             Ok(true) if is_stopped(&heard) => break,
@@ -117,7 +117,7 @@ pub(super) async fn run(session: &Session<'_>, command: &JobsCommand) -> Result<
     }
     listening.abort();
     if let Some(file) = &asked.metrics
-        && let Err(failure) = write_metrics(&store, is_whole.then_some(&found[..]), &done, file).await
+        && let Err(failure) = write_metrics(&store, is_whole.then_some(&found[..]), &done, &heard, file).await
     {
         problem(&mut done, failure.message);
     }
@@ -152,7 +152,7 @@ fn is_stopped(heard: &watch::Receiver<JobWish>) -> bool {
     *heard.borrow() != JobWish::GoOn
 }
 
-/// Resumes the jobs that should run and whose runner is gone; whether there was one.
+/// Resumes the jobs that should run and that no runner works on; whether there was one.
 async fn resume(
     session: &Session<'_>,
     store: &Store,
@@ -161,7 +161,7 @@ async fn resume(
 ) -> Result<bool, CommandFailure> {
     let runs: Vec<JobProgress> = store.records().jobs().await?.iter().map(record::progress).collect();
     let mut any = false;
-    for run in runs.iter().filter(|run| run.state.is_active() && !run.alive) {
+    for run in runs.iter().filter(|run| is_due(run)) {
         if is_stopped(heard) {
             return Ok(true);
         }
@@ -187,6 +187,11 @@ async fn resume(
         }
     }
     Ok(any)
+}
+
+/// Whether a job should run and nobody works on it.
+fn is_due(run: &JobProgress) -> bool {
+    run.state == JobState::Queued || run.state.is_active() && !run.alive
 }
 
 /// Waits until each runner gives a sign of life, or a job is held for it no more; whether there is such a job.
@@ -406,6 +411,7 @@ async fn write_metrics(
     store: &Store,
     found: Option<&[Finding]>,
     done: &JobsDone,
+    heard: &watch::Receiver<JobWish>,
     file: &Path,
 ) -> Result<(), CommandFailure> {
     let mut metrics = Metrics { database: store.place().to_owned(), text: String::new() };
@@ -421,7 +427,10 @@ async fn write_metrics(
         }
     }
     add_jobs(&mut metrics, &store.records().jobs().await?);
-    add_recall(&mut metrics, store).await;
+    // Somebody who stopped it does not wait for a read of all rows.
+    if !is_stopped(heard) {
+        add_recall(&mut metrics, store).await;
+    }
     metrics.head("trail_ok", "Whether the audit trail is what was written and fits its anchors; absent without one.");
     if let Ok(verdict) = anchor::verify(store, &[]).await {
         metrics.figure("trail_ok", &[], f64::from(u8::from(verdict.ok)));

@@ -263,10 +263,14 @@ fn completed() -> clap::Command {
     program.subcommands(whole.get_subcommands().cloned())
 }
 
-/// Whether a signal ends a command at once. The console and running backfills see to that by themselves; a demo does when
-/// it opens the console.
+/// Whether a signal ends a command at once. The console and running jobs see to that by themselves; a demo does when it
+/// opens the console.
 fn ends_at_once(command: Option<&Command>) -> bool {
-    !matches!(command, None | Some(Command::Console { .. } | Command::Demo { .. } | Command::Backfill(_)))
+    match command {
+        None | Some(Command::Console { .. } | Command::Demo { .. } | Command::Backfill(_)) => false,
+        Some(Command::Change(asked)) => !matches!(asked, change::ChangeCommand::Jobs { .. }),
+        Some(_) => true,
+    }
 }
 
 /// Refuses a word alone that names no database but resembles a command or a profile.

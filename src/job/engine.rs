@@ -83,6 +83,7 @@ pub async fn run(
         each,
         operation: String::new(),
         changes: FirstChanges::default(),
+        written: Vec::new(),
         checks: Vec::new(),
         last_batch: 0,
         pulse: None,
@@ -150,6 +151,8 @@ struct Runner<'a> {
     each: &'a mut (dyn FnMut(JobBeat) + Send),
     operation: String,
     changes: FirstChanges,
+    /// Audit entries that this runner wrote.
+    written: Vec<i64>,
     checks: Vec<JobCheck>,
     last_batch: usize,
     pulse: Option<Instant>,
@@ -354,8 +357,8 @@ impl Runner<'_> {
             next.set_aside(&mut writer, &batch.bad, &at).await.map_err(|e| Inside::Failed(e.into()))?;
             note(&mut next, batch, seq, &at);
             let asked = if *self.wish.borrow() == JobWish::Cancel { JobState::Cancelling } else { state };
-            if asked == JobState::Pausing || asked == JobState::Cancelling || *self.wish.borrow() == JobWish::Pause {
-                next.moved(asked, JobMove::Stop, &at);
+            if asked == JobState::Pausing || asked == JobState::Cancelling || is_told(&self.wish) {
+                next.moved(asked, stop_move(&self.wish), &at);
             }
             next.write(&mut writer).await.map_err(|e| Inside::Failed(e.into()))
         };
@@ -380,6 +383,7 @@ impl Runner<'_> {
         let before = self.held.row.last_seq;
         self.held = next;
         if let Some(seq) = self.held.row.last_seq.filter(|seq| Some(*seq) != before) {
+            self.written.push(seq);
             anchor::after(self.store, seq).await;
         }
         self.last_batch = batch.seen;
@@ -513,15 +517,15 @@ impl Runner<'_> {
     }
 
     fn asked_here(&self) -> bool {
-        *self.wish.borrow() != JobWish::GoOn
+        is_told(&self.wish)
     }
 
     /// Stops between two batches, as this process was told to.
     async fn stop_here(&mut self) -> Result<(), Stop> {
-        let cancel = *self.wish.borrow() == JobWish::Cancel;
+        let (cancel, by) = (*self.wish.borrow() == JobWish::Cancel, stop_move(&self.wish));
         self.settle(|held, state, at| {
             let from = if cancel { JobState::Cancelling } else { state };
-            held.moved(from, JobMove::Stop, at);
+            held.moved(from, by, at);
         })
         .await
     }
@@ -653,10 +657,19 @@ impl Runner<'_> {
             checks: self.checks,
             set_aside: self.store.records().job_quarantine(&self.held.own, &row.id, SHOWN).await?,
             entries: row.first_seq.zip(row.last_seq),
+            written: self.written,
             invocation: self.store.invocation().clone(),
             undo_reason,
         })
     }
+}
+
+fn is_told(wish: &watch::Receiver<JobWish>) -> bool {
+    *wish.borrow() != JobWish::GoOn
+}
+
+fn stop_move(wish: &watch::Receiver<JobWish>) -> JobMove {
+    if *wish.borrow() == JobWish::Leave { JobMove::Leave } else { JobMove::Stop }
 }
 
 /// Comes to its end when somebody wishes that the job stops; never when nobody can wish any more.

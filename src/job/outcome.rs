@@ -26,6 +26,8 @@ pub struct JobOutcome {
     pub set_aside: Vec<[String; 3]>,
     /// Numbers of its first and last audit entry.
     pub entries: Option<(i64, i64)>,
+    /// Audit entries that this runner wrote, in order.
+    pub written: Vec<i64>,
     /// Way to name the database in the commands that it advises.
     pub invocation: Invocation,
     /// Reason why the run cannot be undone.
@@ -100,6 +102,7 @@ impl JobOutcome {
             quarantine: self.set_aside.iter().cloned().map(bad).collect(),
             audit_entries: self.entries.map(|(first, last)| EntrySpan { first, last }),
             anchor_problem: None,
+            written: self.written.clone(),
         }
     }
 }

@@ -30,7 +30,7 @@ pub fn undo_reason(own: Option<String>, total: Option<u64>) -> Option<String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum JobState {
-    /// Nobody has begun it yet.
+    /// Nobody works on it; the next runner goes on.
     Queued,
     /// A runner works on it.
     Running,
@@ -59,6 +59,8 @@ pub enum JobMove {
     AskPause,
     /// The runner stopped at a checkpoint.
     Stop,
+    /// The runner stopped at a checkpoint, and leaves the rest to the next one.
+    Leave,
     /// A user asks the job to end.
     AskCancel,
     /// Everything is done.
@@ -67,7 +69,7 @@ pub enum JobMove {
     Fail,
 }
 
-use JobMove::{AskCancel, AskPause, Fail, Finish, Start, Stop, TakeOver};
+use JobMove::{AskCancel, AskPause, Fail, Finish, Leave, Start, Stop, TakeOver};
 use JobState::{Cancelled, Cancelling, Failed, Paused, Pausing, Queued, Running, Succeeded};
 
 /// Every move that is possible: from, by, to. What is not here is refused.
@@ -78,11 +80,13 @@ pub const MOVES: &[(JobState, JobMove, JobState)] = &[
     (Running, AskPause, Pausing),
     (Running, AskCancel, Cancelling),
     (Running, Stop, Paused),
+    (Running, Leave, Queued),
     (Running, Finish, Succeeded),
     (Running, Fail, Failed),
     (Running, TakeOver, Running),
     (Pausing, Start, Running),
     (Pausing, Stop, Paused),
+    (Pausing, Leave, Paused),
     (Pausing, AskCancel, Cancelling),
     (Pausing, Finish, Succeeded),
     (Pausing, Fail, Failed),
@@ -90,6 +94,7 @@ pub const MOVES: &[(JobState, JobMove, JobState)] = &[
     (Paused, Start, Running),
     (Paused, AskCancel, Cancelled),
     (Cancelling, Stop, Cancelled),
+    (Cancelling, Leave, Cancelled),
     (Cancelling, Finish, Succeeded),
     (Cancelling, Fail, Failed),
     (Cancelling, TakeOver, Cancelled),
@@ -147,8 +152,10 @@ pub enum JobWish {
     /// To go on.
     #[default]
     GoOn,
-    /// To stop at the next checkpoint.
+    /// To stop at the next checkpoint, and to be paused.
     Pause,
+    /// To stop at the next checkpoint; the next runner goes on.
+    Leave,
     /// To end at the next checkpoint.
     Cancel,
 }
@@ -252,6 +259,9 @@ pub struct JobReceipt {
     /// Reason why no anchor of the run could be kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anchor_problem: Option<String>,
+    /// Audit entries that this runner wrote, in order; others may have written between them.
+    #[serde(skip)]
+    pub written: Vec<i64>,
 }
 
 /// Event while a job runs, for whoever watches.
@@ -305,7 +315,7 @@ mod tests {
 
     use super::*;
 
-    const ALL_MOVES: [JobMove; 7] = [Start, TakeOver, AskPause, Stop, AskCancel, Finish, Fail];
+    const ALL_MOVES: [JobMove; 8] = [Start, TakeOver, AskPause, Stop, Leave, AskCancel, Finish, Fail];
 
     fn any_move() -> impl Strategy<Value = JobMove> {
         proptest::sample::select(&ALL_MOVES[..])

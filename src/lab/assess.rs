@@ -1,5 +1,7 @@
 //! Worth of a policy on pairs: that of one version, of the versions in use, or of what training would give.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::banked::policies_in_use;
@@ -126,11 +128,12 @@ async fn in_use(store: &Store, seed: u64, told: Told<'_>) -> Result<MeasuredAsse
         return Ok(measured);
     }
     let mut pairs = training::from_banks(store, None, &|bank| used.contains_key(bank), told).await?;
-    let (mut examples, mut scores) = (Vec::new(), Vec::new());
+    let (mut examples, mut scores, mut numbers) = (Vec::new(), Vec::new(), HashMap::new());
     for (example, bank) in pairs.examples.iter().zip(&pairs.banks) {
         if let Some(policy) = used.get(bank) {
+            let part = numbers.len() as u64;
             examples.push(*example);
-            scores.push(policy.score(&example.features));
+            scores.push((*numbers.entry(bank).or_insert(part), policy.score(&example.features)));
         }
     }
     pairs.examples = examples;
@@ -142,7 +145,7 @@ async fn in_use(store: &Store, seed: u64, told: Told<'_>) -> Result<MeasuredAsse
         version: None,
         profile_id: None,
         what: format!("the versions in use, of {} banks", used.len()),
-        assessment: assess::assess(&pairs.examples, &scores, None, seed),
+        assessment: assess::assess_parts(&pairs.examples, &scores, None, seed),
         pairs: pairs.source,
         all_pairs: None,
         purged: None,

@@ -156,6 +156,7 @@ async fn read_episodes(
                 confidence: row.number("confidence"),
                 success: row.get("success").as_bool(),
                 supervised: supervised.get(&id).copied(),
+                id,
                 skill: skill(row.get("metadata")),
                 teaching: teaching(row.get("metadata")),
             });

@@ -382,9 +382,10 @@ fn words_of_application(layout: &Layout) -> Vec<String> {
 }
 
 /// The part that holds the owner: the one that the layout reads in the rule's column, or with the same text between parts in
-/// another one, and as it reads it there; else the first that may be an id.
+/// another one, and as it reads it there; else the first that may be an id. An expression may read it of some rows only.
 fn place_of_owner(layout: &Layout, rule: &EraseRule, inside: &Inside) -> OwnerPlace {
-    let alike = || owner_columns(layout).filter(|(_, way)| way.inside.by == inside.by);
+    let is_column = |way: &ColumnSpec| matches!(way.value, ColumnOrigin::Column(_));
+    let alike = || owner_columns(layout).filter(|(_, way)| is_column(way) && way.inside.by == inside.by);
     let is_same = |(source, way): &(&Source, &ColumnSpec)| reads(source, way, rule);
     let Some((_, way)) = alike().find(is_same).or_else(|| alike().next()) else {
         let inside = Inside { part: TextPart::At(0), ..inside.clone() };

@@ -26,6 +26,7 @@ pub mod retention;
 pub mod reward;
 pub mod row;
 pub mod schema;
+pub mod score;
 pub mod search;
 pub mod session_links;
 pub mod sieve;

@@ -22,8 +22,14 @@ pub fn of_outcome(outcome: &str) -> Option<f64> {
 /// clamped. The weight is ours: feedback turns a partial outcome either way and never makes a success of a failure.
 #[must_use]
 pub fn reward(outcome: &str, feedback: Option<f64>) -> Option<f64> {
-    let moved_by = feedback.filter(|f| f.is_finite()).unwrap_or(0.0).clamp(-1.0, 1.0) * FEEDBACK_WEIGHT;
-    Some((of_outcome(outcome)? + moved_by).clamp(0.0, 1.0))
+    Some(moved(of_outcome(outcome)?, feedback))
+}
+
+/// A reward, in 0..1, as feedback moves it. Feedback out of range counts as the nearest within it.
+#[must_use]
+pub fn moved(reward: f64, feedback: Option<f64>) -> f64 {
+    let by = feedback.filter(|f| f.is_finite()).unwrap_or(0.0).clamp(-1.0, 1.0) * FEEDBACK_WEIGHT;
+    (reward + by).clamp(0.0, 1.0)
 }
 
 /// The binary label that training uses: reward >= [`POSITIVE`].
@@ -54,6 +60,9 @@ mod tests {
             ("", None, None),
         ] {
             assert_eq!(reward(outcome, feedback), expected, "{outcome} {feedback:?}");
+        }
+        for (feedback, reward) in [(-7.0, 0.25), (7.0, 0.75)] {
+            assert!((moved(0.5, Some(feedback)) - reward).abs() < 1e-12);
         }
     }
 

@@ -76,6 +76,10 @@ impl Policy {
         if known == 0 {
             return Err(format!("the stored weights name none of the features {}", FEATURES.join(", ")));
         }
+        let greatest = policy.weights.iter().fold(policy.bias.abs(), |sum, weight| sum + weight.abs());
+        if !greatest.is_finite() {
+            return Err("the stored weights are too great to be added".to_owned());
+        }
         Ok(policy)
     }
 
@@ -142,6 +146,7 @@ mod tests {
             (json!({"bias": 1}), "none of the features"),
             (json!({"reward": "2"}), "no finite number"),
             (json!({"bias": null, "reward": 1}), "no finite number"),
+            (json!({"similarity": 1e308, "reward": -1e308}), "too great"),
         ] {
             let why = Policy::parse(&stored).unwrap_err();
             assert!(why.contains(word), "{stored}: {why}");

@@ -16,6 +16,7 @@ use crate::memory::Entity;
 use crate::memory::findings::{EarlierLook, Mute, NotApplicable, OffendingQuote, quote};
 use crate::store::Store;
 
+use super::change::failure_of;
 use super::load;
 
 /// Examples of each finding.
@@ -46,9 +47,12 @@ pub async fn look(store: &Store, brief: bool, replies: impl Fn(Reply) + Sync) ->
     let muted = mutes::muted(store.location());
     let wanted =
         FindingRequest { kind: None, examples: EXAMPLES, brief: brief.then_some(BRIEF), muted, retention: None };
-    let remedy = "r looks again; findings of one kind: findings --kind K";
-    let failed =
-        |e: crate::change::ChangeError| RequestFailure::new("Looking for findings ended early", e.to_string(), remedy);
+    // The card offers to look again; where the cause passes, it says that this is done by itself.
+    let failed = |error: change::ChangeError| {
+        let failure = failure_of("Looking for findings ended early", &error);
+        let remedy = failure.remedy.filter(|_| failure.passes);
+        RequestFailure { remedy, code: None, ..failure }
+    };
     findings::look(store, &wanted, &mut told).await.map_err(failed)?;
     if !brief {
         desk::keep_findings(store.location(), &EarlierLook { at: change::now(), counts });

@@ -65,7 +65,7 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &mut RawRow) -
 }
 
 /// Whether a value leaves the word to the next way of its column: nothing, an empty list, or an empty text.
-fn says_nothing(value: &Value) -> bool {
+pub(super) fn says_nothing(value: &Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty) || value.as_str().is_some_and(str::is_empty)
 }
 

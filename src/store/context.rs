@@ -16,7 +16,7 @@ use crate::memory::findings::rests_on;
 use crate::memory::first_of::FirstOf;
 use crate::memory::packed::pages::PageStore;
 use crate::memory::query::{EpisodeContext, PART, ShownFinding};
-use crate::memory::{Entity, Row};
+use crate::memory::{Entity, Row, score};
 
 /// Ids that a finding names at most.
 const IDS: usize = 100;
@@ -815,11 +815,7 @@ fn stored_numbers(episode: &Row, canvas: &HangingRows, feedback: &HangingRows, f
     }
     let mean = feedback.score();
     let stored = episode.number("feedback_score");
-    let same = match (stored, mean) {
-        (Some(a), Some(b)) => (a - b).abs() < 1e-6,
-        (None, None) => true,
-        _ => false,
-    };
+    let same = score::is_same_or_unknown(stored, mean);
     let unmapped = episode.get("feedback_ids").is_null();
     let cannot_hold = unmapped && stored.is_none();
     if !same && !cannot_hold {

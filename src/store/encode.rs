@@ -12,10 +12,10 @@ use super::select::{as_stored, is_uuid, key_parts};
 use super::shape::TableShape;
 use super::stored::{Cell, Image, Mutation, StoredRows, TableName, spell};
 use super::surplus::StoredColumns;
-use super::{RowEncoder, StoreError, codec, within};
+use super::{RowEncoder, StoreError, codec, told_apart, within};
 use crate::layout::write::Removal;
 use crate::layout::{
-    BoundColumn, BoundOrigin, BoundSource, Codec, Engine, Fill, StoredAs, TextPart, TimeSpelling, Write,
+    BoundColumn, BoundOrigin, BoundSource, Codec, Engine, Fill, Inside, StoredAs, TextPart, TimeSpelling, Write,
 };
 use crate::memory::json::JsonPart;
 use crate::memory::{Entity, Row, ValueKind, id_list, json};
@@ -136,8 +136,9 @@ impl LocatedRow<'_> {
                 }
                 set.extend(cells);
             }
+            self.rename_elsewhere(engine, shape, column, value, &mut set)?;
         }
-        for (name, cell) in copies(self.source, shape, values, (&set, &self.image), false)? {
+        for (name, cell) in copies(self.source, shape, values, (&set, &self.image), Some(&self.row))? {
             set.retain(|(known, _)| *known != name);
             set.push((name, cell));
         }
@@ -161,6 +162,42 @@ impl LocatedRow<'_> {
         }
         touch(self.source, shape, &mut set);
         Ok(Mutation::Update { table: self.table(), key: self.key.clone(), set })
+    }
+
+    /// Sets the further places by which the layout reads whose the row is, where they name the same owner as the row did.
+    fn rename_elsewhere(
+        &self,
+        engine: Engine,
+        shape: &TableShape,
+        column: &str,
+        value: &GivenValue,
+        set: &mut Vec<(String, Cell)>,
+    ) -> Result<(), String> {
+        let (old, Some(new)) = (self.row.get(column), value.part().map(|part| part.to_value())) else { return Ok(()) };
+        if !OWNERS.contains(&column) || old.is_null() || new == *old {
+            return Ok(());
+        }
+        let times = self.source.write.as_ref().map_or(TimeSpelling::Canonical, |w| w.times);
+        for way in self.source.column(column) {
+            let Some(name) = stored_in_table(way).or_else(|| within_table(way)) else { continue };
+            let names_old =
+                |set: &[(String, Cell)]| codec::value(ValueKind::Text, way, current(set, &self.image, name)).0 == *old;
+            let Some(stored) = shape.column(name).filter(|_| names_old(&*set)) else { continue };
+            let title = || format!("{}.{name}", self.table().title());
+            let cell = if way.inside.is_whole() {
+                let value = mapped(way, &new, true);
+                let raw = value.and_then(|value| raw(engine, way, ValueKind::Text, &stored.declared, times, &value));
+                raw.map_err(|why| format!("{} {why}", title()))?
+            } else {
+                put_within(engine, self.source, column, way, &new, current(set, &self.image, name))?
+            };
+            set.retain(|(known, _)| known != name);
+            set.push((name.to_owned(), Cell::Is(cell)));
+            if names_old(&*set) {
+                return Err(format!("{} would name the earlier `{column}` still", title()));
+            }
+        }
+        Ok(())
     }
 
     /// A text that takes the place of a whole stored value keeps that in the form in which it was: bytes stay bytes, and a
@@ -191,17 +228,23 @@ impl LocatedRow<'_> {
     /// first. None when a whole column says it.
     fn way_in_use(&self, column: &str) -> Option<(&str, &BoundColumn)> {
         let ways = || self.source.column(column).iter();
-        let says = |way: &&BoundColumn| match &way.origin {
-            BoundOrigin::Column { alias, name, .. } if alias == "t" => self.image.get(name).is_some_and(|raw| {
+        let kind = self.source.entity.column(column).map_or(ValueKind::Text, |c| c.kind);
+        let own = |way: &BoundColumn| match &way.origin {
+            BoundOrigin::Column { alias, name, .. } if alias == "t" => self.image.get(name),
+            _ => None,
+        };
+        let says =
+            |way: &&BoundColumn| own(way).is_some_and(|raw| !codec::says_nothing(&codec::value(kind, way, raw).0));
+        let stands = |way: &&BoundColumn| {
+            own(way).is_some_and(|raw| {
                 if way.inside.is_whole() {
                     *raw != FetchedValue::Null
                 } else {
                     within::found(raw, &way.inside).0.is_some()
                 }
-            }),
-            _ => false,
+            })
         };
-        let used = ways().find(says);
+        let used = ways().find(says).or_else(|| ways().find(stands));
         let way = match used {
             Some(way) => way,
             None if plain_column(self.source, column).is_some() => return None,
@@ -300,6 +343,9 @@ impl LocatedRow<'_> {
 const OF_THE_WHOLE: [&str; 9] =
     ["id", "episode_id", "execution_id", "user_id", "agent_id", "session_id", "created_at", "updated_at", "profile_id"];
 
+/// Canonical columns of whose a row is: no place of a row that names the earlier owner is left by an edit.
+const OWNERS: [&str; 2] = ["user_id", "agent_id"];
+
 /// Whether something is read out of the document that a stored column holds.
 fn is_shared(source: &BoundSource, name: &str) -> bool {
     source.entity.columns().iter().any(|column| {
@@ -339,19 +385,23 @@ pub fn keep_others(image: &Image, texts: &Value, cells: &mut [(String, Cell)]) {
 }
 
 /// The stored copies of canonical values that are written, each with its column, given what is `set` of a row that is or
-/// was `there`. Of a copy within a value that is there, one that is missing stays missing; a new row gets all.
+/// was `there`, and the row as it `was`. Of a copy within a value that is there, one that is missing stays missing; a new row
+/// gets all. An owner's copy is followed where it names the earlier owner, and is never made.
 fn copies(
     source: &BoundSource,
     shape: &TableShape,
     values: &[(&str, impl Borrow<GivenValue>)],
     (set, there): (&[(String, Cell)], &Image),
-    new: bool,
+    was: Option<&Row>,
 ) -> Result<Vec<(String, Cell)>, String> {
     let Some(write) = &source.write else { return Ok(Vec::new()) };
     let mut made: Vec<(String, Cell)> = Vec::new();
     for copy in write.copies.iter().filter(|copy| shape.column(&copy.column).is_some()) {
-        let Some(given) = values.iter().find(|(column, _)| copy.of.iter().any(|of| of == column)) else { continue };
-        let given: &GivenValue = given.1.borrow();
+        let Some((of, given)) = values.iter().find(|(column, _)| copy.of.iter().any(|of| of == column)) else {
+            continue;
+        };
+        let given: &GivenValue = given.borrow();
+        let is_owner = copy.of.len() == 1 && OWNERS.contains(of);
         let text = match (copy.form.spelling(), given) {
             (Some(spelling), time) => {
                 made.extend(time_cell(spelling, time).map(|cell| (copy.column.clone(), cell)));
@@ -363,9 +413,10 @@ fn copies(
                     .of
                     .iter()
                     .map(|of| stored(of).map(|raw| fetched::text(std::slice::from_ref(raw), 0)).unwrap_or_default());
-                Cow::Owned(texts.collect::<Vec<_>>().join("\0"))
+                Some(Cow::Owned(texts.collect::<Vec<_>>().join("\0")))
             }
-            (None, GivenValue::Is(Value::String(text))) => Cow::Borrowed(text.as_str()),
+            (None, GivenValue::Is(Value::String(text))) => Some(Cow::Borrowed(text.as_str())),
+            (None, GivenValue::Is(Value::Null)) if is_owner => None,
             _ => continue,
         };
         let known = made.iter().find_map(|(name, cell)| match cell {
@@ -373,10 +424,14 @@ fn copies(
             _ => None,
         });
         let old = known.unwrap_or_else(|| current(set, there, &copy.column));
-        if !new && !copy.inside.is_whole() && within::found(old, &copy.inside).0.is_none() {
+        let found = within::found(old, &copy.inside).0;
+        let is_missing = was.is_some() && !copy.inside.is_whole() && found.is_none();
+        let names_old = |row: &Row| row.text(of).is_some_and(|old| found == Some(Value::from(copy.form.of(old))));
+        if is_missing || is_owner && !was.is_some_and(names_old) {
             continue;
         }
-        let raw = within::replaced(old, &copy.inside, &Value::from(copy.form.of(&text)))
+        let copied = text.map_or(Value::Null, |text| Value::from(copy.form.of(&text)));
+        let raw = within::replaced(old, &copy.inside, &copied)
             .map_err(|why| format!("{}.{} {why}", table_of(source).title(), copy.column))?;
         made.retain(|(name, _)| *name != copy.column);
         made.push((copy.column.clone(), Cell::Is(raw)));
@@ -421,6 +476,10 @@ fn put_within(
             FetchedValue::Integer(number) => Value::from(number),
             _ => Value::Null,
         },
+        (ValueKind::Text, Value::String(text)) => {
+            let there = within::found(old, &way.inside).0;
+            in_place_of(there, &way.inside, text).map_err(|why| format!("{}.{column} {why}", title()))?
+        }
         (_, value) => value.clone(),
     };
     let is_json = way.inside.decode.iter().all(|codec| *codec == Codec::Json);
@@ -428,6 +487,22 @@ fn put_within(
     let within = way.inside.path.is_some() || !way.inside.decode.is_empty();
     let old = if *old == FetchedValue::Null && is_json && within { &empty } else { old };
     within::replaced(old, &way.inside, &value).map_err(|why| format!("{}.{column} {why}", title()))
+}
+
+/// A text as a value that takes the place of another one: in that of an object or a list it is a document too.
+fn in_place_of(there: Option<Value>, inside: &Inside, text: &str) -> Result<Value, String> {
+    let is_every = inside.path.as_ref().is_some_and(|path| path.split('.').any(|step| step == within::EVERY));
+    let is_document = |value: &Value| value.is_object() || value.is_array();
+    match there {
+        Some(Value::Array(items)) if is_every && !items.iter().all(|item| item.is_string() || item.is_null()) => {
+            Err("holds more than texts: change the whole document".to_owned())
+        }
+        Some(there) if !is_every && inside.by.is_none() && is_document(&there) => match json::read(text) {
+            new if new.problems.is_empty() && is_document(&new.value) => Ok(new.value),
+            _ => Err("holds a JSON document here: give a JSON document, not words".to_owned()),
+        },
+        _ => Ok(Value::from(text)),
+    }
 }
 
 /// Adds what the layout sets with every change of a row, unless the change says otherwise.
@@ -700,7 +775,8 @@ fn check_scale(declared: &str, value: &Value) -> Result<(), String> {
     let scale = scale.or(keeps_whole(declared).then_some(0));
     let (Some(scale), Some(number)) = (scale, value.as_f64()) else { return Ok(()) };
     let shifted = number * 10_f64.powi(scale);
-    if (shifted - shifted.round()).abs() < 1e-6 {
+    // What a sum of such numbers is off by, and what a double of that size cannot tell.
+    if (shifted - shifted.round()).abs() <= f64::max(1e-9, 4.0 * f64::EPSILON * shifted.abs()) {
         return Ok(());
     }
     Err(format!("keeps {scale} decimals and would round {number}"))
@@ -794,7 +870,8 @@ fn made_of_several(source: &BoundSource, id: &str) -> StoreError {
 const AT_ONCE: usize = 400;
 
 impl<'a> RowEncoder<'a> {
-    /// The row of an id with the table it is in; none when there is none.
+    /// The row of an id with the table it is in; none when there is none. Where no row has it, what stands in front of a
+    /// colon may be the table's name.
     ///
     /// # Errors
     /// [`StoreError::Ambiguous`] when several rows have the id, an entity that the database does not hold, or the
@@ -807,7 +884,10 @@ impl<'a> RowEncoder<'a> {
                 found = found.or(Some(located));
             }
         }
-        Ok(found)
+        match self.store.in_table(entity, id) {
+            Some((source, id)) if found.is_none() => self.locate_in(source, id).await,
+            _ => Ok(found),
+        }
     }
 
     /// Makes sure that each of some ids is that of one row, in all sources together.
@@ -824,7 +904,15 @@ impl<'a> RowEncoder<'a> {
             }
         };
         self.store.each_related(entity, "id", ids, &["id"], take).await?;
-        twice.map_or(Ok(()), |id| Err(StoreError::Ambiguous(entity.title(), id)))
+        let Some(id) = twice else { return Ok(()) };
+        let mut tables = Vec::new();
+        for source in self.store.sources_of(entity)? {
+            if !self.store.related_in(source, "id", &[&id], &[], Some(&["id"])).await?.is_empty() {
+                tables.push(&*source.label);
+            }
+        }
+        let words = told_apart(&tables, &id);
+        Err(StoreError::Ambiguous(entity.title(), id, words))
     }
 
     /// As [`RowEncoder::locate`], for many ids at once: those of the rows that there are, by their ids.
@@ -898,7 +986,7 @@ impl<'a> RowEncoder<'a> {
         if !images.is_empty() {
             return Err(match rows.len() {
                 1 => made_of_several(source, id),
-                _ => StoreError::Ambiguous(source.entity.title(), id.to_owned()),
+                _ => StoreError::Ambiguous(source.entity.title(), id.to_owned(), told_apart(&[], id)),
             });
         }
         let key: Option<Vec<(String, FetchedValue)>> =
@@ -1013,7 +1101,7 @@ impl<'a> RowEncoder<'a> {
                 self.put_into(source, column, &value.to_value(), &mut cells)?;
             }
         }
-        for (name, cell) in copies(source, shape, values, (&cells, &Image(Vec::new())), true)? {
+        for (name, cell) in copies(source, shape, values, (&cells, &Image(Vec::new())), None)? {
             cells.retain(|(known, _)| *known != name);
             cells.push((name, cell));
         }

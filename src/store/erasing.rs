@@ -13,6 +13,9 @@ use crate::layout::{CatalogTable, Engine};
 /// is not noticed by it.
 pub const SHARED: &str = "shared";
 
+/// Kind of the listing that tells under which key an erasure was listed: the HMAC of its session.
+pub const UNDER: &str = "key";
+
 /// An erasure as its row in the database has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PurgeSession {
@@ -68,9 +71,22 @@ impl<'a> RecordReader<'a> {
         if !self.can_erase() {
             return Ok(HashSet::new());
         }
-        let sql = "SELECT hmac FROM memory_suppressions WHERE kind <> $1";
-        let rows = self.fetch_own(sql, &[FetchedValue::Text(SHARED.to_owned())]).await?;
+        let sql = "SELECT hmac FROM memory_suppressions WHERE kind NOT IN ($1, $2)";
+        let rows = self.fetch_own(sql, &[SHARED, UNDER].map(|kind| FetchedValue::Text(kind.to_owned()))).await?;
         Ok(rows.iter().map(|row| text(row, 0)).collect())
+    }
+
+    /// Erasures that say under which key they were listed: session, and its HMAC with that key.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn keyed_purges(self) -> Result<Vec<(String, String)>, StoreError> {
+        if !self.can_erase() {
+            return Ok(Vec::new());
+        }
+        let sql = "SELECT session, hmac FROM memory_suppressions WHERE kind = $1";
+        let rows = self.fetch_own(sql, &[FetchedValue::Text(UNDER.to_owned())]).await?;
+        Ok(rows.iter().map(|row| (text(row, 0), text(row, 1))).collect())
     }
 
     /// Checks that our role may write what an erasure writes: so many rows by table and verb, and our own tables. A server that

@@ -125,11 +125,9 @@ pub enum StoreError {
     /// A source whose rows cannot be walked.
     #[error("the rows of {0} cannot be put in order: its id is not one plain column")]
     Unordered(String),
-    /// Several rows under one id: none of them can be named.
-    #[error(
-        "several rows of {0} have the id `{1}`: none of them can be changed by it; with `--layout NAME` it is that of one layout"
-    )]
-    Ambiguous(String, String),
+    /// Several rows under one id: none of them can be named by it alone. In the end it says what names them.
+    #[error("several rows of {0} have the id `{1}`: {2}")]
+    Ambiguous(String, String, String),
     /// A value that the database has no place for.
     #[error("{0}")]
     CannotHold(String),
@@ -284,6 +282,13 @@ impl Store {
         Ok(sources)
     }
 
+    /// The source that an id names in front of a colon by its table (`notes:7`), and the id in it; of two the longer name.
+    fn in_table<'i>(&self, entity: Entity, id: &'i str) -> Option<(&BoundSource, &'i str)> {
+        let sources = self.sources_of(entity).ok()?.into_iter();
+        let named = sources.filter_map(|source| Some((source, id.strip_prefix(&*source.label)?.strip_prefix(':')?)));
+        named.min_by_key(|(_, id)| id.len())
+    }
+
     /// Explains why an entity is not there, and what would help.
     #[must_use]
     pub fn why_missing(&self, entity: Entity) -> (String, Option<String>) {
@@ -436,6 +441,23 @@ impl Store {
 
 /// Reason and remedy of tables that are not found, and the entities that they hold.
 type HiddenLayout = ((String, Option<String>), Vec<Entity>);
+
+/// Says what names one of several rows of an id, which are in tables of these names.
+fn told_apart(tables: &[&str], id: &str) -> String {
+    let mut different: Vec<String> = Vec::new();
+    for table in tables {
+        let name = format!("`{table}:{id}`");
+        if !different.contains(&name) {
+            different.push(name);
+        }
+    }
+    match different.split_last() {
+        Some((last, before)) if !before.is_empty() => {
+            format!("none of them can be changed by it alone; {} or {last} names that of one table", before.join(", "))
+        }
+        _ => "they are in one table, and none of them can be changed by it".to_owned(),
+    }
+}
 
 /// Advice that sets a search path of PostgreSQL.
 fn with_search_path(schemas: &[&str]) -> String {

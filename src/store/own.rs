@@ -486,6 +486,16 @@ impl<'a> RecordReader<'a> {
         Ok(self.fetch_own(HEAD, &[]).await?.first().map(|row| (number(row, 0), text(row, 1))))
     }
 
+    /// The latest time that an entry up to a number bears; none where there is no such entry.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn latest_up_to(self, seq: i64) -> Result<Option<String>, StoreError> {
+        let sql = format!("SELECT max(CAST(at AS TEXT)) FROM memory_audit WHERE seq <= {seq}");
+        let rows = self.fetch_own(&sql, &[]).await?;
+        Ok(rows.first().map(|row| text(row, 0)).filter(|at| !at.is_empty()))
+    }
+
     /// Entries after a number, or from the very first, in order, at most `limit`.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use super::order::{Edge, ListCursor, OrderedPart, RawKey, ScannedEdge, Sortable,
 use super::reading::{KeysAhead, ListReading};
 use super::select::{Projection, SelectStatement, as_stored, narrow, narrow_any, narrow_search, narrow_server};
 use super::stored_order::StoredOrder;
-use super::{Store, StoreError};
+use super::{Store, StoreError, told_apart};
 use crate::layout::{BoundSource, Derivation, Engine, EpisodeLink, LinkBy};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::{Order, Page, PageStart, Query};
@@ -730,24 +730,41 @@ impl Store {
         Ok(())
     }
 
-    /// One row by its id. Where several have it, it is the first of them and says so.
+    /// One row by its id. Where several have it, it is the first of them and says so: of a table that programs find without
+    /// naming its schema, the earliest. Where none has it, what stands in front of a colon may be the table's name.
     ///
     /// # Errors
     /// An entity that the database does not hold, or the engine's refusal.
     pub async fn row(&self, entity: Entity, id: &str) -> Result<Option<Row>, StoreError> {
-        self.sources_of(entity)?;
         let column = if entity == Entity::MemoryLink { "episode_id" } else { "id" };
-        let mut rows = self.related(entity, column, &[id.to_owned()]).await?;
-        let alike = rows.len();
-        rows.truncate(1);
+        let mut found = Vec::new();
+        for source in self.sources_of(entity)?.into_iter().filter(|s| !s.column(column).is_empty()) {
+            let rows = self.related_in(source, column, &[id], &[], None).await?;
+            found.extend(rows.into_iter().map(|row| (source, row)));
+        }
+        if let Some((source, id)) = self.in_table(entity, id).filter(|_| found.is_empty() && column == "id") {
+            let rows = self.related_in(source, column, &[id], &[], None).await?;
+            found.extend(rows.into_iter().map(|row| (source, row)));
+        }
+        let order = Order { column: entity.time_column(), descending: false };
+        found.sort_by(|(a, row), (b, other)| {
+            self.is_hidden(a).cmp(&self.is_hidden(b)).then_with(|| compare(&order, row, other))
+        });
+        let tables: Vec<&str> = found.iter().map(|(source, _)| &*source.label).collect();
+        let alike = tables.len();
+        let mut rows: Vec<Row> = found.into_iter().map(|(_, row)| row).take(1).collect();
         if let Some(row) = rows.first_mut().filter(|_| alike > 1 && column == "id") {
-            let problem = format!(
-                "{alike} rows have this id: this is one of them, and none can be changed by it; `--layout NAME` shows one layout's"
-            );
-            row.problems.push(Problem { column: "id".to_owned(), problem, raw: id.to_owned() });
+            let names = told_apart(&tables, row.id());
+            let problem = format!("{alike} rows have this id, and this is one of them: {names}");
+            row.problems.push(Problem { column: "id".to_owned(), problem, raw: row.id().to_owned() });
         }
         self.contexts().fill_all_episodes(entity, &mut rows).await?;
         Ok(rows.pop())
+    }
+
+    /// Whether programs have to name the schema of a source's table to find it.
+    fn is_hidden(&self, source: &BoundSource) -> bool {
+        self.catalog.tables.iter().any(|t| !t.visible && (&t.schema, &t.name) == (&source.table.0, &source.table.1))
     }
 
     /// Completes episodes from their event logs, the first ones until they reach the bytes of a part; gives the bytes of

@@ -164,25 +164,26 @@ pub fn replaced(raw: &FetchedValue, inside: &Inside, value: &Value) -> Result<Fe
 }
 
 /// The value with the text at a path changed, in its own encodings; none when no such text is there. Where the path leads to
-/// several, each gets a line if there are as many; else the first gets the whole text, and the others become empty.
+/// several, each has its part of the new text.
 fn texts_replaced(raw: &FetchedValue, path: &str, text: &str) -> Result<Option<FetchedValue>, String> {
     let is_meant = |leaf: &Leaf<'_>| {
         let reread = leaf.layers.last() == Some(&Layer::Escapes);
         leaf.kind == LeafKind::Text && !reread && !leaf.layers.is_empty() && leads_to(path, &leaf.path())
     };
-    let mut seen = 0;
-    let mut count = |leaf: &Leaf<'_>| {
-        seen += usize::from(is_meant(leaf));
+    let mut old: Vec<String> = Vec::new();
+    let mut collect = |leaf: &Leaf<'_>| {
+        if is_meant(leaf) {
+            old.push(leaf.text.to_owned());
+        }
         Vec::new()
     };
-    container::rewrite(raw, Limits::default(), &mut count);
-    if seen == 0 || seen > 1 && !path.split('.').any(|step| step == EVERY) {
+    container::rewrite(raw, Limits::default(), &mut collect);
+    if old.is_empty() || old.len() > 1 && !path.split('.').any(|step| step == EVERY) {
         return Ok(None);
     }
-    let lines: Vec<&str> = text.split('\n').collect();
-    let mut texts = if seen == lines.len() { lines } else { vec![text] }.into_iter().chain(std::iter::repeat(""));
+    let mut texts = spread(&old, text)?.into_iter();
     let mut change = |leaf: &Leaf<'_>| {
-        let text = if is_meant(leaf) { texts.next() } else { None };
+        let text = if is_meant(leaf) { texts.next().flatten() } else { None };
         text.map(|text| Change::whole(leaf, text)).into_iter().collect()
     };
     match container::rewrite(raw, Limits::default(), &mut change).0 {
@@ -192,8 +193,40 @@ fn texts_replaced(raw: &FetchedValue, path: &str, text: &str) -> Result<Option<F
     }
 }
 
+/// The parts of a new text for places that hold `old` ones, none for a place that keeps its own. Empty places show nothing and
+/// stay so. Texts that the new one begins and ends with stay; of what is between them each place gets a line, and a single
+/// place all.
+fn spread<'t>(old: &[String], text: &'t str) -> Result<Vec<Option<&'t str>>, String> {
+    let mut new = vec![None; old.len()];
+    let mut places: Vec<usize> = (0..old.len()).filter(|at| !old[*at].is_empty()).collect();
+    if places.is_empty() {
+        places.push(0);
+    }
+    let (all, mut left, mut rest) = (places.len(), &places[..], text);
+    while let [first, behind @ ..] = left
+        && !behind.is_empty()
+        && let Some(after) = rest.strip_prefix(old[*first].as_str()).and_then(|rest| rest.strip_prefix('\n'))
+    {
+        (left, rest) = (behind, after);
+    }
+    while let [before @ .., last] = left
+        && !before.is_empty()
+        && let Some(ahead) = rest.strip_suffix(old[*last].as_str()).and_then(|rest| rest.strip_suffix('\n'))
+    {
+        (left, rest) = (before, ahead);
+    }
+    let lines: Vec<&str> = if left.len() == 1 { vec![rest] } else { rest.split('\n').collect() };
+    if lines.len() != left.len() {
+        return Err(format!("holds {all} texts: give {all} lines, one for each, or change the whole document"));
+    }
+    for (at, line) in left.iter().zip(lines) {
+        new[*at] = Some(line);
+    }
+    Ok(new)
+}
+
 /// The step of a path that is every element of a list.
-const EVERY: &str = "*";
+pub(super) const EVERY: &str = "*";
 
 /// Whether a path, perhaps with steps for every element, leads to a place.
 fn leads_to(path: &str, place: &str) -> bool {
@@ -212,17 +245,27 @@ fn rejoined(raw: &FetchedValue, inside: &Inside, by: &str, value: &Value) -> Res
     if let Some(item) = items.iter().find(|item| item.contains(by)) {
         return Err(format!("cannot hold `{item}`: `{by}` stands between its parts"));
     }
+    if items.contains(&"") {
+        return Err("cannot hold an empty part".to_owned());
+    }
     if inside.part == TextPart::Any {
         return Ok(Value::from(items.join(by)));
     }
     let whole = Inside { by: None, ..inside.clone() };
-    let (Some(Value::String(old)), [new]) = (found(raw, &whole).0, &items[..]) else {
-        return Err("has no such part".to_owned());
-    };
+    let Some(Value::String(old)) = found(raw, &whole).0 else { return Err("has no such part".to_owned()) };
     let parts = inside.parts(&old);
     let Some(part) = parts.first() else { return Err("has no such part".to_owned()) };
     let start = part.as_ptr() as usize - old.as_ptr() as usize;
-    Ok(Value::from(format!("{}{new}{}", &old[..start], &old[start + part.len()..])))
+    let (before, behind) = (&old[..start], &old[start + part.len()..]);
+    match (&inside.part, &items[..]) {
+        (_, [new]) => Ok(Value::from(format!("{before}{new}{behind}"))),
+        // A part that is told by how it begins leaves no other part in another place.
+        (TextPart::After(_), []) => {
+            let others = [before.rsplit_once(by).map(|(others, _)| others), behind.strip_prefix(by)];
+            Ok(Value::from(others.into_iter().flatten().collect::<Vec<_>>().join(by)))
+        }
+        _ => Err("has a part that cannot be empty".to_owned()),
+    }
 }
 
 /// Puts a value at a path; objects on the way are there, and the last step may be a new member.
@@ -283,13 +326,19 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_several_places_goes_back_line_by_line_or_into_the_first() {
+    fn a_text_of_several_places_goes_back_line_by_line_or_where_it_differs() {
         let raw = FetchedValue::Text(r#"{"parts":[{"text":"a"},{"x":1},{"text":"b"}],"n": 1.0}"#.into());
         let every = Inside::at("parts.*.text");
         let both = replaced(&raw, &every, &json!("c\nd")).expect("two lines");
         assert_eq!(both, FetchedValue::Text(r#"{"parts":[{"text":"c"},{"x":1},{"text":"d"}],"n": 1.0}"#.into()));
-        let one = replaced(&raw, &every, &json!("all of it")).expect("one line");
-        assert_eq!(one, FetchedValue::Text(r#"{"parts":[{"text":"all of it"},{"x":1},{"text":""}],"n": 1.0}"#.into()));
+        assert!(replaced(&raw, &every, &json!("all of it")).is_err_and(|why| why.contains("give 2 lines")));
+        let longer = replaced(&raw, &every, &json!("a\nb\nc")).expect("the first stays");
+        assert_eq!(longer, FetchedValue::Text(r#"{"parts":[{"text":"a"},{"x":1},{"text":"b\nc"}],"n": 1.0}"#.into()));
+        let other = |old: &[&str], new| spread(&old.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>(), new);
+        assert_eq!(other(&["a\nb", "", "c"], "a\nB\nc"), Ok(vec![Some("a\nB"), None, None]));
+        assert_eq!(other(&["", ""], "a"), Ok(vec![Some("a"), None]));
+        assert_eq!(other(&["a"], "b\nc"), Ok(vec![Some("b\nc")]));
+        assert!(other(&["a", "b"], "a").is_err());
         assert!(replaced(&raw, &Inside::at("parts.*.none"), &json!("x")).is_err());
     }
 
@@ -322,6 +371,10 @@ mod tests {
             Ok(FetchedValue::Text("c,d".into()))
         );
         assert!(replaced(&FetchedValue::Text("a".into()), &tags, &json!(["c,d"])).is_err());
+        assert!(replaced(&FetchedValue::Text("a".into()), &tags, &json!(["c", ""])).is_err());
+        let nobody = |text: &str| replaced(&FetchedValue::Text(text.into()), &user, &Value::Null);
+        assert_eq!(nobody("a=1&user_id=ann&b=2"), Ok(FetchedValue::Text("a=1&b=2".into())));
+        assert_eq!(nobody("user_id=ann"), Ok(FetchedValue::Text(String::new())));
         let second = inside(&[], None, Some("."), TextPart::At(1));
         assert_eq!(
             replaced(&FetchedValue::Text("m.ann.s".into()), &second, &json!("bob")),

@@ -46,7 +46,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// Conflict with another user of the database: the same may work when tried again from the start.
-    #[error("another process is writing: {}", explain(.0))]
+    #[error("another process is reading or writing: {}", explain(.0))]
     Busy(sqlx::Error),
     /// The database takes no writes here.
     #[error("the database cannot be written: {0}")]

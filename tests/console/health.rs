@@ -1,7 +1,7 @@
 //! Findings and migrations on screen: told as they come, followed, fixed, applied after a confirmation.
 
 use mnemoscope::change::Operation;
-use mnemoscope::console::core::{Effect, Message, Reply, Request, Ticket};
+use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::console::screens::findings::LookNews;
 use mnemoscope::console::screens::migrations::{MigrationItem, MigrationList, MigrationStanding};
 use mnemoscope::memory::Entity;
@@ -266,16 +266,16 @@ fn home(width: u16, height: u16) -> (Console, Ticket) {
 }
 
 #[test]
-fn findings_from_before_others_wrote_are_told_as_such() {
+fn findings_that_may_be_old_are_told_as_such() {
     let (mut console, ticket) = home(180, 48);
     found(&mut console, ticket);
     tell(&mut console, ticket, LookNews::Done);
     console.beat();
-    console.hides("before others wrote");
+    console.hides("others may have written");
     console.beat();
-    console.shows("found before others wrote: r looks again");
+    console.shows("others may have written since: r looks again");
     console.press("r");
-    console.hides("before others wrote");
+    console.hides("others may have written");
 }
 
 #[test]
@@ -375,4 +375,41 @@ fn a_finding_that_is_only_shown_offers_no_fix() {
     console.press("j");
     console.shows("enter shows it: show episode ep-1");
     console.hides("x fix");
+}
+
+/// A look that ends early, by something that passes or not.
+fn ends_early(console: &mut Console, ticket: Ticket, passes: bool) {
+    let failure = RequestFailure { passes, ..RequestFailure::new("Looking ended early", "it is locked", "wait") };
+    console.asked.clear();
+    console.tell(Message::Reply(ticket, Reply::Finding(Err(failure))));
+}
+
+fn looks(console: &Console) -> usize {
+    console.asked.iter().filter(|effect| matches!(effect, Effect::Ask(_, Request::Look { .. }))).count()
+}
+
+#[test]
+fn a_look_that_a_lock_ended_begins_again_by_itself() {
+    for keys in ["", "F"] {
+        let (mut console, ticket) = home(180, 48);
+        console.press(keys);
+        ends_early(&mut console, ticket, true);
+        console.shows("looking ended early; it begins again by itself");
+        assert_eq!(looks(&console), 0, "not at once");
+        console.wait();
+        assert_eq!(looks(&console), 1, "{:?}", console.asked);
+        console.hides("looking ended early");
+    }
+}
+
+#[test]
+fn a_look_that_failed_names_its_key_and_begins_again_when_somebody_comes_back() {
+    let (mut console, ticket) = home(180, 48);
+    ends_early(&mut console, ticket, false);
+    console.shows("looking ended early: r looks again");
+    console.wait();
+    assert_eq!(looks(&console), 0, "what failed would fail again");
+    console.press("2 1");
+    assert_eq!(looks(&console), 1, "{:?}", console.asked);
+    console.hides("looking ended early");
 }

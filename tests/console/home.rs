@@ -8,10 +8,10 @@ use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::console::screens::home::HomeScreen;
 use mnemoscope::console::screens::home::messages::{WaitingFeedback, WaitingWork};
 use mnemoscope::job::plan::{JobProgress, JobState};
-use mnemoscope::memory::{Entity, Problem};
+use mnemoscope::memory::{Entity, Problem, Row};
 use serde_json::json;
 
-use super::fake::{Console, asked, many, now, row, world};
+use super::fake::{Console, Database, asked, many, now, row, world};
 use super::jobs::progress;
 
 /// A first screen where something waits.
@@ -44,8 +44,10 @@ fn what_waits_says_how_much_how_old_and_leads_there() {
 fn every_line_is_a_target_and_tab_reaches_every_part() {
     let mut console = waiting(80, 24);
     let parts = console.model.at::<HomeScreen>().expect("the first screen").parts(&console.model.context);
-    let starts: Vec<usize> =
+    let mut starts: Vec<usize> =
         (0..parts.len()).filter(|at| !parts[*at].is_empty()).map(|at| parts[..at].iter().map(Vec::len).sum()).collect();
+    // The screens come last.
+    starts.push(parts.iter().map(Vec::len).sum());
     assert!(starts.len() >= 3, "{parts:?}");
     for start in starts.iter().skip(1).chain([&0]) {
         console.press("tab");
@@ -80,7 +82,7 @@ fn since_somebody_looked_is_told_beside_as_long_before() {
     assert_eq!((since.count, since.failed), (10, failed));
     assert_eq!(since.before.map(|(failed, _)| failed), Some(before));
     console.shows("since you looked, 2026-01-01 00:50");
-    console.shows("+10 episodes");
+    console.shows("+10 episodes started");
 }
 
 #[test]
@@ -234,4 +236,87 @@ fn a_visit_begins_with_what_the_one_before_read() {
     let home = console.model.at::<HomeScreen>().expect("the first screen");
     assert!(!home.aged && !home.work_aged);
     assert_eq!(line(&mut console), before, "nothing moved");
+}
+
+/// The entries of what stands out, each with how many rows its list holds.
+fn standouts(database: &Database) -> Vec<(usize, usize)> {
+    let console = Console::new(database.clone(), 140, 40);
+    let home = console.model.at::<HomeScreen>().expect("the first screen");
+    let listed = |to: &Destination| match to {
+        Destination::List(entity, conditions) => {
+            let holds = |row: &&Row| conditions.filters.iter().all(|filter| filter.matches(row));
+            database.rows[entity].iter().filter(holds).count()
+        }
+        other => panic!("{other:?}"),
+    };
+    home.standouts().iter().map(|standout| (standout.count, listed(&standout.to))).collect()
+}
+
+#[test]
+fn a_count_of_the_newest_leads_to_as_many_rows() {
+    let database = many(1_000);
+    let found = standouts(&database);
+    assert!(found.len() >= 2 && found.iter().all(|(count, listed)| count == listed), "{found:?}");
+    // Some of the rows that are not read are as old as the oldest that is.
+    let mut coarse = database;
+    for (number, row) in coarse.rows.get_mut(&Entity::Episode).expect("episodes").iter_mut().enumerate() {
+        row.set("started_at", json!(format!("2026-01-{:02}T00:00:00.000000Z", number / 90 + 1)));
+    }
+    let found = standouts(&coarse);
+    assert!(found.len() >= 2 && found.iter().all(|(count, listed)| count == listed), "{found:?}");
+    Console::new(coarse, 140, 40).shows("of the newest 370 episodes");
+}
+
+#[test]
+fn pending_migrations_say_which_of_them_touch_the_memory() {
+    let mut console = Console::new(world(), 100, 40);
+    let mut shows = |pending: &[&str], text: &str| {
+        let status = console.model.context.status.as_mut().expect("it was read");
+        status.migrations.pending = pending.iter().map(|name| (*name).to_owned()).collect();
+        console.shows(text);
+    };
+    shows(&["0001_audit", "0002_jobs"], "2  migrations pending  adds tables beside the memory");
+    shows(&["atom/0001_index"], "1  migration pending  atom/0001_index touches the memory's tables");
+    shows(
+        &["0001_audit", "atom/0001_index"],
+        "2  migrations pending  atom/0001_index touches the memory's tables; the",
+    );
+}
+
+#[test]
+fn a_week_of_which_rows_were_not_read_is_no_bar_and_its_days_are_no_empty_days() {
+    let mut database = many(900);
+    for (number, row) in database.rows.get_mut(&Entity::Episode).expect("episodes").iter_mut().enumerate() {
+        // Thirty a day from Thursday, 1 January on; the newest 400 begin within Saturday, 17 January.
+        row.set("started_at", json!(format!("2026-01-{:02}T{:02}:00:{:02}.000000Z", number / 30 + 1, 9, number % 30)));
+    }
+    let mut console = Console::new(database, 200, 50);
+    let weeks = console.model.at::<HomeScreen>().expect("the first screen").weeks();
+    let sums: Vec<(&str, usize)> = weeks.iter().map(|(week, counts)| (week.as_str(), counts.iter().sum())).collect();
+    assert_eq!(sums, [("01-26", 150), ("01-19", 210)]);
+    // Saturday is cut, and all before it is not known.
+    let days: Vec<String> = console.lines().into_iter().filter(|line| line.contains(" Wed ")).collect();
+    assert!(!days.is_empty() && days.iter().all(|line| !line.contains("Wed ·")), "{days:?}");
+}
+
+#[test]
+fn the_screens_are_a_part_that_opens_them() {
+    for (width, height) in [(80, 24), (200, 50)] {
+        let mut console = waiting(width, height);
+        let is_there = |console: &Console| {
+            let home = console.model.at::<HomeScreen>().expect("the first screen");
+            home.selected >= home.entries(&console.model.context).len()
+        };
+        (0..5).for_each(|_| {
+            if !is_there(&console) {
+                console.press("tab");
+            }
+        });
+        assert!(is_there(&console));
+        // More that waits comes before the selected one.
+        console.work.holds = 0;
+        console.work.trail = None;
+        console.press("r enter");
+        assert_eq!(console.model.crumbs().last().map(String::as_str), Some("findings"));
+    }
 }

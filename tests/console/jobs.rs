@@ -3,6 +3,7 @@
 use mnemoscope::change::plan::{ChangeDanger, Counts, Receipt};
 use mnemoscope::console::core::{Effect, Message, Proposal, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::job::plan::{JobBeat, JobCheck, JobOffer, JobProgress, JobReceipt, JobState, JobWish};
+use serde_json::json;
 
 use super::changes::{plan, proposed, removal, unlock};
 use super::fake::{Console, world};
@@ -51,6 +52,7 @@ pub fn receipt(status: &str) -> Box<JobReceipt> {
         quarantine: Vec::new(),
         audit_entries: None,
         anchor_problem: None,
+        written: Vec::new(),
     })
 }
 
@@ -228,4 +230,16 @@ fn pictures() {
         let text = console.text();
         insta::assert_snapshot!(format!("jobs-{width}x{height}"), text);
     }
+}
+
+#[test]
+fn a_plan_names_the_parents_that_it_sets() {
+    let mut console = at_jobs(None);
+    console.press("a");
+    let (ticket, _) = proposed(&mut console);
+    let change =
+        json!([{"entity": "episode", "id": "ep-2", "before": {"parent_id": null}, "after": {"parent_id": "ep-1"}}]);
+    let told = plan("backfill.parents", ChangeDanger::Guarded, &change);
+    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(told)))));
+    console.shows("Reconcile the October invoices  ep-1");
 }

@@ -10,7 +10,7 @@ use mnemoscope::memory::kept::KeptPlace;
 use super::changes::{applied, plan, planned, receipt, removal, unlocked};
 use super::fake::{Console, asked, many, world};
 
-fn copied(console: &Console) -> (String, String) {
+pub fn copied(console: &Console) -> (String, String) {
     let copy = console.asked.iter().rev().find_map(|effect| match effect {
         Effect::Copy(what, text) => Some((what.clone(), text.clone())),
         _ => None,

@@ -21,6 +21,7 @@ mod prune;
 mod readme;
 mod recall;
 mod replay;
+mod runbook;
 mod story;
 mod studies;
 mod tables;

@@ -222,7 +222,7 @@ fn evaluation() -> Evaluation {
         .map(|i| QueryRecall {
             rows: (0..3)
                 .map(|k| RecalledRow {
-                    id: format!("ca-{}", (i + k) % 15),
+                    key: (Entity::Case, format!("ca-{}", (i + k) % 15)),
                     age_days: Some(f64::from(i * 6)),
                     bad: Some(i % 4 == 0),
                 })

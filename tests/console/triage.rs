@@ -17,7 +17,7 @@ fn edit(rating: i64) -> FeedbackFields {
 }
 
 /// Plans, confirms and applies what was asked for, as change number `seq`.
-fn carried_out(console: &mut Console, danger: ChangeDanger, seq: i64) -> Operation {
+pub fn carried_out(console: &mut Console, danger: ChangeDanger, seq: i64) -> Operation {
     let (ticket, operation) = planned(console);
     console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("feedback.edit", danger, &removal()))))));
     if danger > ChangeDanger::Safe {
@@ -99,7 +99,7 @@ fn feedback_that_only_a_list_links_is_shown_with_its_own_episode_and_judged_with
     console.shows("Reconcile the October invoices");
     console.press("j");
     console.shows("Book the missing invoices");
-    console.shows("noted for this session");
+    console.shows("noted for this");
     console.press("a");
     console.shows("1 of 2 looked at");
     // One that no list holds has no episode, and never that of the row before.

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use mnemoscope::change::{chain, edit, feedback, signal, undo};
+use mnemoscope::change::{chain, edit, feedback, record, signal, undo};
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::query::{PageStart, Query};
 use mnemoscope::memory::schema;
@@ -223,6 +223,17 @@ fn lines_of(child: &mut Child) -> Receiver<String> {
     lines
 }
 
+/// Returns once somebody waits for a lock in this database, or nobody does.
+async fn until_lock_is_awaited(link: &mut PgConnection, waits: bool) {
+    let sql = "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted \
+               AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    let patience = Instant::now();
+    while sqlx::query_scalar::<_, bool>(sql).fetch_one(&mut *link).await.expect("an answer") != waits {
+        assert!(patience.elapsed() < Duration::from_mins(1), "awaited: {waits}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn a_followed_list_prints_each_new_row_once() {
     block_on(async {
@@ -255,6 +266,18 @@ fn a_followed_list_prints_each_new_row_once() {
             assert_eq!(printed, (0..1_200).map(|n| format!("many-{n:04}")).collect::<Vec<_>>());
             meddle(&world, &row("last", "2030-03-01T10:00:00.000000Z")).await;
             assert_eq!(next(), "last", "none is printed again");
+            if let Target::Postgres(url) = &world.target {
+                // Looks that end at somebody's lock are made again.
+                let mut other = PgConnection::connect(url).await.expect("the server");
+                let lock = "BEGIN; LOCK TABLE memories IN ACCESS EXCLUSIVE MODE";
+                sqlx::raw_sql(lock).execute(&mut other).await.expect("a lock");
+                for waits in [true, false, true, false] {
+                    until_lock_is_awaited(&mut other, waits).await;
+                }
+                let row = row("behind-a-lock", "2030-03-02T10:00:00.000000Z");
+                sqlx::raw_sql(AssertSqlSafe(format!("{row}; COMMIT"))).execute(&mut other).await.expect("a row");
+                assert_eq!(next(), "behind-a-lock");
+            }
             child.kill().expect("killed");
             child.wait().expect("its end");
             // Where nothing is written any more, it ends with its reader.
@@ -548,6 +571,28 @@ fn a_row_that_an_agent_put_back_is_there_once_in_the_past() {
                 let then = desk.rows(&["list", "feedback", "--as-of", &before]);
                 let then: Vec<&Value> = then.iter().filter(|row| row["id"] == gone["id"]).collect();
                 assert_eq!(then, [&gone]);
+            }
+        }
+    });
+}
+
+#[test]
+fn an_entry_of_the_trail_is_a_place_in_it_whatever_its_clock_said() {
+    block_on(async {
+        for world in worlds().await {
+            let (desk, store) = (Desk::at(&world.target), &world.store);
+            let given = json!({"id": "ep-late", "agent_id": "a", "title": "T", "started_at": "2026-11-01T10:00:00Z"});
+            done(&world, record::episode(store, &given.to_string()).await).await;
+            let plan = feedback::add(store, "ep-late", &said("thumbs_up", None, None)).await;
+            let seq = done(&world, plan).await.audit_seq.expect("a number");
+            // Written by a machine whose clock was behind, and by one whose clock was ahead.
+            for at in ["2001-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z"] {
+                let written = "UPDATE agent_feedback SET created_at = '{at}' WHERE episode_id = 'ep-late'; \
+                     UPDATE memory_audit SET at = '{at}' WHERE seq = "
+                    .replace("{at}", at);
+                meddle(&world, &format!("{written}{seq}")).await;
+                let shown = desk.json(&["show", "episode", "ep-late", "--as-of", &seq.to_string()]);
+                assert_eq!(shown["feedback_context"].as_array().map(Vec::len), Some(1), "{at}: {shown:#}");
             }
         }
     });

@@ -507,6 +507,42 @@ fn a_memory_has_one_utility_in_its_row_in_recall_and_in_insights() {
 }
 
 #[test]
+fn a_column_of_32_bits_keeps_the_same_scores_as_one_of_64() {
+    block_on(async {
+        let Some(mut world) = native_on_postgres().await else { return };
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = address(&world);
+        let told = |arguments: &[&str]| run(folder.path(), &[&["-d", at.as_str()], arguments].concat());
+        let score = "UPDATE agent_memory_cases SET reward = 0.7; \
+                     ALTER TABLE episodes ALTER utility TYPE real, ALTER feedback_score TYPE real; \
+                     ALTER TABLE memories ALTER utility TYPE real; \
+                     ALTER TABLE agent_memory_cases ALTER reward TYPE real; \
+                     ALTER TABLE utility_events ALTER before TYPE real, ALTER after TYPE real, ALTER delta TYPE real";
+        meddle(&world, score).await;
+        world.store = open(&world.target).await;
+        let unmoved = || {
+            let (_, found, words) = told(&["findings"]);
+            let kinds: Vec<&str> =
+                found["findings"].as_array().expect(&words).iter().filter_map(|f| f["kind"].as_str()).collect();
+            assert!(!kinds.contains(&"utility_differs") && !kinds.contains(&"aggregate_differs"), "{kinds:?}");
+            let (code, plan, words) = told(&["backfill", "utility"]);
+            assert_eq!((code, &plan["counts"]), (Some(0), &json!({})), "{words}");
+        };
+        unmoved();
+        for signal in [Signal::Rejected, Signal::Confirmed, Signal::Corrected] {
+            let receipt = done(&world, signal::add(&world.store, "ep-7", signal, "me", None).await).await;
+            // Earlier signals are as a replay has them.
+            assert_eq!(receipt.counts["utility_events"].get("update"), None, "{:?}", receipt.counts);
+        }
+        unmoved();
+        assert!(reward::set(&world.store, "ca-1", 0.7, None).await.expect("a plan").is_empty());
+        let (_, plan, words) = told(&["prune", "--below-reward", "0.7"]);
+        let gone = plan["changes"].as_array().expect(&words).iter().any(|change| change["id"] == "ca-1");
+        assert!(!gone, "{plan}");
+    });
+}
+
+#[test]
 fn lists_that_are_arrays_are_kept_like_the_others() {
     block_on(async {
         for (kind, empty) in [("uuid[]", "NULL"), ("text[]", "'{a,NULL,\"b c\"}'")] {

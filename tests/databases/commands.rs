@@ -347,6 +347,14 @@ fn findings_fail_a_run_where_that_is_asked_for() {
         assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), found, "{limit}");
     }
     assert_eq!(desk.run(&["findings", "--fail-on", "hihg"]).status.code(), Some(2));
+    // What was found is told by the code, too, where there is no room for the answer.
+    let line = format!("mnemoscope -d {} findings --fail-on low > /dev/full", desk.path());
+    assert_eq!(desk.pasted(&line).status.code(), Some(6));
+    // Of a kind that could not be looked for nobody knows.
+    let output = desk.run(&["findings", "--kind", "audit-break", "--fail-on", "low"]);
+    assert_eq!(output.status.code(), Some(5), "{}", words(&output));
+    assert!(words(&output).contains("audit_break could not be judged: there is no audit trail"), "{}", words(&output));
+    assert_eq!(desk.run(&["findings", "--kind", "audit-break"]).status.code(), Some(0));
 }
 
 #[test]

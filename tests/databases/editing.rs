@@ -792,6 +792,55 @@ fn rules(text: &str) -> Operation {
 }
 
 #[test]
+fn what_an_episode_or_a_case_used_is_not_unused_and_what_nobody_can_know_is_refused() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let (old, late) = ("2001-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z");
+            meddle(
+                &world,
+                &format!(
+                    "INSERT INTO memories (id, kind, text, created_at) VALUES ('m-idle', 'fact', 'a', '{old}'), \
+                     ('m-linked', 'fact', 'b', '{old}'); \
+                     INSERT INTO agent_memory_cases (id, message_hash, reference_case_ids, created_at) VALUES \
+                     ('c-idle', 'h1', '[]', '{old}'), ('c-linked', 'h2', '[]', '{old}'), ('c-named', 'h3', '[]', '{old}'), \
+                     ('c-late', 'h4', '[\"c-named\"]', '{late}'); \
+                     INSERT INTO episodes (id, agent_id, user_id, title, started_at) VALUES ('e-late', 'a', 'u', 'x', '{late}'); \
+                     INSERT INTO episode_memories (episode_id, memory_id) VALUES ('e-late', 'm-linked'), ('e-late', 'c-linked')"
+                ),
+            )
+            .await;
+            let unused =
+                |entity: &str| rules(&format!("share = 1.0\n[[rule]]\nentity = \"{entity}\"\nunused_for = \"3000d\""));
+            for (entity, idle, used) in
+                [("memory", "m-idle", &["m-linked"][..]), ("case", "c-idle", &["c-linked", "c-named"][..])]
+            {
+                let plan = planned(&world, &unused(entity)).await.expect("a plan");
+                let gone: Vec<&str> = plan.changes.iter().map(|change| change.id.as_str()).collect();
+                assert!(gone.contains(&idle) && used.iter().all(|id| !gone.contains(id)), "{entity}: {gone:?}");
+            }
+            let refused = async |entity: &str, words: &str| {
+                let refused = planned(&world, &unused(entity)).await;
+                assert!(
+                    matches!(&refused, Err(ChangeError::Refused(why)) if why.contains(words)),
+                    "{entity}: {refused:?}"
+                );
+            };
+            meddle(
+                &world,
+                &format!(
+                    "DELETE FROM memory_access; \
+                     INSERT INTO memory_access (id, kind, ids, created_at) VALUES ('ac-1', 'cases', '[]', '{late}')"
+                ),
+            )
+            .await;
+            refused("case", "not which rows they gave").await;
+            meddle(&world, "DELETE FROM memory_access; DELETE FROM episode_memories").await;
+            refused("memory", "nothing here records").await;
+        }
+    });
+}
+
+#[test]
 fn what_is_kept_long_enough_goes_once_and_comes_back_whole() {
     block_on(async {
         for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
@@ -899,6 +948,48 @@ fn work_that_is_left_undone_is_a_problem_of_the_run() {
             let jobs = listed["backfills"].as_array().expect("jobs");
             let job = jobs.iter().find(|job| job["name"] == "aggregates").expect("the job");
             assert_eq!(job["run"]["state"], "running");
+        }
+    });
+}
+
+#[test]
+fn a_row_that_an_episode_or_a_case_used_is_kept_by_a_rule_of_use() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let folder = tempfile::tempdir().expect("a folder");
+            let (old, new) = ("2001-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z");
+            meddle(
+                &world,
+                &format!(
+                    "DELETE FROM memory_access; \
+                     INSERT INTO memories (id, kind, title, created_at) VALUES ('m-used', 'fact', 'a', '{old}'), \
+                         ('m-idle', 'fact', 'b', '{old}'); \
+                     INSERT INTO episodes (id, agent_id, title, started_at) VALUES ('ep-new', 'a', 'T', '{new}'); \
+                     INSERT INTO episode_memories (episode_id, memory_id) VALUES ('ep-new', 'm-used'); \
+                     INSERT INTO agent_memory_cases (id, message_hash, created_at) VALUES ('c-used', 'h1', '{old}'), \
+                         ('c-idle', 'h2', '{old}'); \
+                     INSERT INTO agent_memory_cases (id, message_hash, reference_case_ids, created_at) VALUES \
+                         ('c-new', 'h3', '[\"c-used\"]', '{new}')"
+                ),
+            )
+            .await;
+            let rules = folder.path().join("rules.toml");
+            let rule = |entity: &str| format!("[[rule]]\nentity = \"{entity}\"\nunused_for = \"9000d\"\n");
+            std::fs::write(&rules, format!("share = 1.0\n{}{}", rule("memory"), rule("case"))).expect("rules");
+            let database = address(&world);
+            let arguments = ["-d", &database, "retain", rules.to_str().expect("a path"), "--apply"];
+            let (code, _, words) = run(folder.path(), &arguments);
+            assert_eq!(code, Some(0), "{words}");
+            for (entity, used, idle) in [(Entity::Memory, "m-used", "m-idle"), (Entity::Case, "c-used", "c-idle")] {
+                assert!(row(&world, entity, used).await.is_some(), "{used}");
+                assert!(row(&world, entity, idle).await.is_none(), "{idle}");
+            }
+            // Where nothing is recorded, nobody knows what was used.
+            meddle(&world, "DELETE FROM episode_memories; UPDATE agent_memory_cases SET reference_case_ids = NULL")
+                .await;
+            let (code, _, words) = run(folder.path(), &arguments);
+            assert_eq!(code, Some(5), "{words}");
+            assert!(words.contains("is unknown"), "{words}");
         }
     });
 }

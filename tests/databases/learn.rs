@@ -253,6 +253,34 @@ fn graduation_takes_quality_apart_and_counts_interventions_by_source() {
 }
 
 #[test]
+fn of_episodes_of_one_start_the_ids_decide_which_are_the_latest() {
+    block_on(async {
+        for world in both().await {
+            let mut rows: Vec<String> = (0..40)
+                .map(|n| {
+                    let outcome = if n < 20 && n % 2 == 0 { "failure" } else { "success" };
+                    format!("('o-{n:02}', 'ag-2', 'u-2', 'x', '{outcome}', '2026-05-01T10:00:00.000000Z')")
+                })
+                .collect();
+            for _ in 0..2 {
+                world
+                    .write(&format!(
+                        "DELETE FROM episodes WHERE agent_id = 'ag-2';
+                         INSERT INTO episodes (id, agent_id, user_id, title, outcome, started_at) VALUES {}",
+                        rows.join(", ")
+                    ))
+                    .await;
+                let found = understand::graduation(&world.store, "ag-2", NOW, &silent).await.expect("graduation");
+                // Of the first 20 ids every second one failed.
+                let consistency = &found.quality.terms[3];
+                assert_eq!((consistency.name, consistency.n, consistency.value), ("consistency", 20, Some(0.0)));
+                rows.reverse();
+            }
+        }
+    });
+}
+
+#[test]
 fn atom_shows_the_coded_formula_beside_the_documented_one() {
     block_on(async {
         let mut said: Vec<Value> = Vec::new();
@@ -373,6 +401,44 @@ fn queries_held_out_are_known_again_until_the_pairs_change() {
             let changed = assess::measure(store, Some(&id), None, 1, &silent).await.expect("numbers");
             assert!(changed.all_pairs.is_none() && changed.assessment.n == 120);
             assert!(changed.notes.iter().any(|note| note.contains("may flatter it")), "{:?}", changed.notes);
+        }
+    });
+}
+
+#[test]
+fn scores_of_different_banks_policies_are_not_compared() {
+    block_on(async {
+        for world in both().await {
+            let store = &world.store;
+            let pairs = training::from_bank(store, Some("pr-1"), &silent).await.expect("pairs");
+            let plan = policy::train(store, "pr-1", &pairs, 1).await.expect("a plan");
+            change::apply(store, &plan, &author()).await.expect("a receipt");
+            world.write("UPDATE agent_memory_policies SET status = 'active'").await;
+            let alone = assess::measure(store, None, None, 1, &silent).await.expect("numbers");
+            // A bank in which everything went well: it cannot tell one case from another.
+            let case = |id: &str, references: &str| {
+                format!(
+                    "INSERT INTO agent_memory_cases (id, profile_id, message_hash, prompt, outcome, reward,
+                     reference_case_ids, created_at) VALUES ('{id}', 'pr-2', '{id}', '{{\"message\": \"freight {id}\"}}',
+                     'success', 1.0, '{references}', '2026-04-01T00:00:00.000000Z')"
+                )
+            };
+            world.write(&case("z-source", "[]")).await;
+            for n in 0..30 {
+                world.write(&case(&format!("z-query-{n}"), "[\"z-source\"]")).await;
+            }
+            world
+                .write(
+                    "INSERT INTO agent_memory_policies (id, profile_id, version, weights, status)
+                     SELECT 'pol-2', 'pr-2', 1, weights, 'active' FROM agent_memory_policies",
+                )
+                .await;
+            let both = assess::measure(store, None, None, 1, &silent).await.expect("numbers");
+            assert_eq!(
+                (both.what.as_str(), both.assessment.n),
+                ("the versions in use, of 2 banks", alone.assessment.n + 30)
+            );
+            assert_eq!(both.assessment.metrics.auc, alone.assessment.metrics.auc);
         }
     });
 }
@@ -504,6 +570,109 @@ fn judged_queries_are_ranked_and_counted_by_hand() {
         assert_eq!(run(&path, &arguments).status.code(), Some(code), "{arguments:?}");
     }
     assert!(!run(&path, &["--format", "table", "evaluate"]).stdout.is_empty());
+}
+
+#[test]
+fn an_episode_and_a_memory_of_one_id_are_two_rows_in_an_evaluation() {
+    block_on(async {
+        for world in both().await {
+            world.write("INSERT INTO memories (id, kind, title) VALUES ('e1', 'drawer', 'Episode e1')").await;
+            let line = r#"{"query": "Episode e1", "relevant": ["e1"]}"#;
+            let judged = file::parse(line).expect("a judged query");
+            let ask = judge::EvaluationRequest {
+                judged: Some(judged),
+                ranking: Some(Ranking::Proven),
+                ..judge::EvaluationRequest::stored(10, 1)
+            };
+            let found = judge::evaluate(&world.store, &ask, &silent).await.expect("an evaluation");
+            let (quality, spread) = (&found.quality, &found.spread);
+            // One row is relevant, and it is found once.
+            assert_eq!(quality.precision_at_k.value, Some(0.1));
+            assert!(quality.ndcg_at_k.value.is_some_and(|gain| gain <= 1.0), "{quality:?}");
+            assert_eq!(spread.recalled, spread.places, "{spread:?}");
+        }
+    });
+}
+
+#[test]
+fn rows_that_a_ranking_never_gives_are_neither_relevant_nor_candidates() {
+    block_on(async {
+        for world in both().await {
+            let evaluated = async |ranking: Ranking| {
+                let ask = judge::EvaluationRequest { ranking: Some(ranking), ..judge::EvaluationRequest::stored(4, 1) };
+                judge::evaluate(&world.store, &ask, &silent).await.expect("an evaluation")
+            };
+            let similar = evaluated(Ranking::Similar).await;
+            let notes = similar.notes.join("; ");
+            assert!(similar.rows == 4 && similar.spread.candidates == 2, "{similar:?}");
+            assert!(notes.contains("2 rows are never recalled by this ranking (not a success)"), "{notes}");
+            world.write("UPDATE memories SET status = 'deleted' WHERE id = 'm-bad'").await;
+            let proven = evaluated(Ranking::Proven).await;
+            assert_eq!(proven.spread.candidates, 5, "{:?}", proven.notes);
+            world.write("UPDATE agent_memory_cases SET quarantined = (id LIKE 'src-%')").await;
+            let held_back = evaluated(Ranking::Cases).await;
+            let notes = held_back.notes.join("; ");
+            assert!(notes.contains("8 rows are never recalled by this ranking (quarantined)"), "{notes}");
+            assert_eq!((held_back.rows, held_back.spread.candidates), (48, 40));
+            let judged = file::parse(r#"{"query": "price of part 7", "relevant": ["src-7"]}"#).expect("a judged query");
+            let ask = judge::EvaluationRequest { judged: Some(judged), ..judge::EvaluationRequest::stored(4, 1) };
+            let told = judge::evaluate(&world.store, &ask, &silent).await.expect("an evaluation");
+            let notes = told.notes.join("; ");
+            assert!(notes.contains("1 relevant row is not recalled by this ranking"), "{notes}");
+            assert_eq!((told.quality.n, told.quality.without_relevant), (0, 1));
+            // What is held back is judged as if it were gone.
+            world.write("DELETE FROM agent_memory_cases WHERE id LIKE 'src-%'").await;
+            let gone = evaluated(Ranking::Cases).await;
+            assert_eq!((gone.rows, gone.spread.candidates), (40, 40));
+            let [one, other] = [&held_back.quality, &gone.quality];
+            assert_eq!(one.n, other.n);
+            for ((name, one), (_, other)) in one.named().iter().zip(other.named()) {
+                let (one, other) = (one.value.expect("queries"), other.value.expect("queries"));
+                assert!((one - other).abs() < 1e-9, "{name}: {one} and {other}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_judged_query_searches_the_rows_that_recall_searches() {
+    block_on(async {
+        for world in both().await {
+            // The same is asked in another bank.
+            world
+                .write(
+                    "INSERT INTO agent_memory_cases (id, profile_id, message_hash, prompt, reward, created_at)
+                     SELECT 'other', 'pr-2', 'h-other', prompt, 1.0, created_at FROM agent_memory_cases WHERE id = 'query-00'",
+                )
+                .await;
+            let judged = file::parse(r#"{"like": "query-00", "relevant": ["other", "query-00"]}"#).expect("a query");
+            let ask = judge::EvaluationRequest { judged: Some(judged), ..judge::EvaluationRequest::stored(4, 1) };
+            let found = judge::evaluate(&world.store, &ask, &silent).await.expect("an evaluation");
+            let notes = found.notes.join("; ");
+            assert_eq!((found.quality.ndcg_at_k.n, found.quality.ndcg_at_k.value), (1, Some(1.0)), "{notes}");
+            assert!(notes.contains("1 row is named as relevant to itself"), "{notes}");
+        }
+    });
+}
+
+#[test]
+fn of_recorded_recalls_each_row_counts_once_and_those_that_are_gone_keep_their_places() {
+    block_on(async {
+        for world in both().await {
+            world
+                .write(
+                    "INSERT INTO memory_access (id, kind, ids, created_at) VALUES
+                     ('a-1', 'cases', '[\"src-0\", \"src-0\", \"src-0\", \"src-0\"]', '2026-05-01T10:00:00.000000Z'),
+                     ('a-2', 'cases', '[\"g-1\", \"g-2\", \"g-3\", \"g-4\", \"src-0\"]', '2026-05-02T10:00:00.000000Z')",
+                )
+                .await;
+            let ask = judge::EvaluationRequest::stored(4, 1);
+            let found = judge::evaluate(&world.store, &ask, &silent).await.expect("an evaluation");
+            let stored = found.stored.expect("recorded recalls");
+            assert_eq!(stored.trail.rows, Some(3.0));
+            assert_eq!((stored.precision_at_k.n, stored.spread.places, stored.spread.pairs), (1, 1, 0));
+        }
+    });
 }
 
 /// 60 queries with 5 cases each; cases that went well do well, mostly.

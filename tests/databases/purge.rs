@@ -387,6 +387,35 @@ fn everyone_of_the_demo_can_be_erased_and_aggregates_are_those_of_the_rows_that_
 }
 
 #[test]
+fn a_memory_that_stays_has_the_utility_that_the_episodes_that_stay_give_it() {
+    block_on(async {
+        let world = native(20).await;
+        let episode = |id: &str, user: &str, utility: &str| {
+            format!(
+                "INSERT INTO episodes (id, user_id, title, started_at, utility)
+                 VALUES ('{id}', '{user}', 't', '2026-03-01T10:00:00.000000Z', {utility});
+                 INSERT INTO episode_memories (episode_id, memory_id) VALUES ('{id}', 'mean-memory');"
+            )
+        };
+        let mut rows = String::from(
+            "INSERT INTO memories (id, kind, title, uses, utility)
+             VALUES ('mean-memory', 'drawer', 't', 23, 0.1);",
+        );
+        rows += &episode("mean-gone", "leaver-x", "0.1");
+        // 22 of one start: the 20 of the highest utility count, where none is stored 0.5.
+        rows += &(0..18).map(|n| episode(&format!("mean-{n:02}"), "keeper-a", "1.0")).collect::<String>();
+        rows += &episode("mean-one", "keeper-a", "NULL");
+        rows += &episode("mean-two", "keeper-a", "NULL");
+        rows += &episode("mean-low", "keeper-a", "0.2");
+        rows += &episode("mean-zero", "keeper-a", "0.0");
+        world.run(&rows).await;
+        world.purge("leaver-x", &everything()).await.expect("a receipt");
+        let kept = "SELECT uses || ' ' || round(utility, 6) FROM memories WHERE id = 'mean-memory'";
+        assert_eq!(world.texts(kept).await, ["22 0.95"]);
+    });
+}
+
+#[test]
 fn a_chain_is_closed_where_a_person_is_taken_out_of_it() {
     block_on(async {
         let world = native(40).await;
@@ -751,6 +780,13 @@ fn an_erased_person_is_noticed_when_brought_back() {
         assert!(matches!(refused, Err(ChangeError::Refused(words)) if words.contains("erased")));
         let plan = record::episode(&store, &episode("somebody-else")).await.expect("a plan");
         mnemoscope::change::apply(&store, &plan, &author()).await.expect("others may come");
+        // Whoever has another key cannot tell, and is told so.
+        let options = OpenOptions { secret: Some([9; 32]), ..crate::support::options() };
+        let store = Store::open(&world.target, &options).await.expect("it opens");
+        let plan = record::episode(&store, &episode(&person)).await.expect("a plan");
+        let receipt = mnemoscope::change::apply(&store, &plan, &author()).await.expect("nobody can tell");
+        let told = "1 erasure was listed here with another `erasure.key`";
+        assert!(receipt.disclosures.iter().any(|words| words.contains(told)), "{:?}", receipt.disclosures);
     });
 }
 

@@ -332,6 +332,29 @@ fn of_two_plans_for_one_case_or_one_bank_the_second_finds_that_the_world_moved()
 }
 
 #[test]
+fn an_episode_and_a_memory_that_several_record_at_once_are_there_once() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let episode = json!({"title": "Moored twice", "agent_id": "a", "started_at": "2026-03-01T10:00:00Z"});
+            let memory = json!({"kind": "fact", "title": "Moored twice", "text": "at both ends", "agent_id": "a"});
+            for (entity, given) in [(Entity::Episode, episode), (Entity::Memory, memory)] {
+                let text = given.to_string();
+                let writer = async |_| {
+                    let store = open(&world.target).await;
+                    change::plan_and_apply(&store, &author(), || record::plan(&store, entity, &text)).await.map(|_| ())
+                };
+                let ends = futures::future::join_all((0..4).map(writer)).await;
+                assert_eq!(ends.iter().filter(|end| end.is_ok()).count(), 1, "{ends:?}");
+                let others = ends.iter().filter_map(|end| end.as_ref().err());
+                assert!(others.into_iter().all(|end| matches!(end, ChangeError::Refused(_))), "{ends:?}");
+                let stored = world.store.related(entity, "title", &["Moored twice".to_owned()]).await.expect("rows");
+                assert_eq!(stored.len(), 1, "{entity:?}");
+            }
+        }
+    });
+}
+
+#[test]
 fn a_case_that_several_record_at_once_is_there_once() {
     block_on(async {
         for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {

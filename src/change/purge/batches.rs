@@ -17,7 +17,7 @@ use crate::change::suppress::hmac;
 use crate::change::waiting::WaitingTries;
 use crate::change::{ChangeError, new_id, now};
 use crate::layout::Engine;
-use crate::store::erasing::{PurgeSession, SHARED};
+use crate::store::erasing::{PurgeSession, SHARED, UNDER};
 use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
 use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
@@ -236,7 +236,7 @@ async fn suppress(
         let kind = if kept.subject.is_alone(handle) { &*handle.kind } else { SHARED };
         writer.suppress(&hmac(&desk.key, &handle.value), &kept.session, kind, at).await?;
     }
-    Ok(())
+    writer.suppress(&hmac(&desk.key, &kept.session), &kept.session, UNDER, at).await
 }
 
 /// Stops before a person is erased further who is under a legal hold by now. Whoever places one waits for the head of the

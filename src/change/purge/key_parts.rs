@@ -95,23 +95,31 @@ pub fn renamed(
     Ok(pieces)
 }
 
-/// Placeholder for a name until the pseudonym is known; no text contains it.
-pub const BLANK: &[u8] = b"\x7f";
+/// Begins and ends the placeholder of a name until the pseudonym is known: letters, which no encoding escapes.
+pub const BLANK: &str = "qZnameZq";
 
-/// The parts of a text around its blanks, which stand where these hits were.
+/// The text with a placeholder in place of each of these hits, which holds the hit's number.
 #[must_use]
-pub fn pieces(text: &[u8], hits: &[Hit], old: &[u8], handles: &[&PersonHandle]) -> Vec<String> {
-    let text = String::from_utf8_lossy(text);
-    let mut pieces = Vec::new();
-    let mut rest = text.as_ref();
-    let mut number = String::new();
-    for hit in hits {
-        let Some((before, after)) = rest.split_once('\u{7f}') else { break };
-        pieces.push(number + before);
-        number = numbered(hit, old, handles);
-        rest = after.trim_start_matches('\u{7f}');
+pub fn blanked(text: &str, hits: &[Hit]) -> String {
+    let mut new = String::with_capacity(text.len());
+    let mut at = 0;
+    for (n, hit) in hits.iter().enumerate() {
+        new.extend([text.get(at..hit.start).unwrap_or_default(), BLANK, &n.to_string(), BLANK]);
+        at = hit.end;
     }
-    pieces.push(number + rest);
+    new + text.get(at..).unwrap_or_default()
+}
+
+/// The parts of a text around the placeholders that are left in it, which stand where some of these hits were in the old
+/// one.
+#[must_use]
+pub fn pieces(text: &str, hits: &[Hit], old: &str, handles: &[&PersonHandle]) -> Vec<String> {
+    let mut parts = text.split(BLANK);
+    let mut pieces = vec![parts.next().unwrap_or_default().to_owned()];
+    while let (Some(n), Some(after)) = (parts.next(), parts.next()) {
+        let hit = n.parse::<usize>().ok().and_then(|n| hits.get(n));
+        pieces.push(hit.map(|hit| numbered(hit, old.as_bytes(), handles)).unwrap_or_default() + after);
+    }
     pieces
 }
 

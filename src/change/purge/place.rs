@@ -12,7 +12,7 @@ use super::key_parts;
 use super::keys::Keys;
 use super::lexemes;
 use super::live_traces::WatchedColumn;
-use super::matcher::{ValueLook, ValueSighting, is_random, mark};
+use super::matcher::{ValueLook, ValueSighting, is_random};
 use super::mention::{self, Mention, MentionRefusals, Mentions, OUTSIDE};
 use super::scan_findings::{KEPT, ScanFindings};
 use super::scrub;
@@ -41,11 +41,21 @@ struct ValueSpot<'a> {
     key: &'a [FetchedValue],
     column: usize,
     raw: &'a FetchedValue,
+    /// The value as it is stored, where `raw` is what is left of it.
+    stored: &'a FetchedValue,
     look: &'a ValueLook,
     /// Parts of an id, in a column that holds ids.
     parts: &'a [Hit],
     /// It may hold ids of rows that go.
     refers: bool,
+}
+
+/// A value as it is to be, and why.
+struct LeftValue {
+    value: NewValue,
+    why: String,
+    /// It loses words of its own, not only names of rows that go.
+    loses: bool,
 }
 
 /// A value that was looked at.
@@ -272,7 +282,7 @@ impl TablePlace<'_> {
                 found.account += look.sightings.len();
                 continue;
             }
-            let spot = ValueSpot { key, column: i, raw, look: &look, parts: &parts, refers };
+            let spot = ValueSpot { key, column: i, raw, stored: raw, look: &look, parts: &parts, refers };
             if self.ours {
                 self.our_own(&spot, found, updates);
             } else {
@@ -382,8 +392,14 @@ impl TablePlace<'_> {
         let is_generated = i >= self.columns.stored;
         let changeable = known && !is_generated && !self.key.contains(column);
         if let Some(new) = updates.get(self.table, key, column) {
-            if let Some(new) = new.known() {
-                self.rest(at, &new, &place, changeable, found, updates);
+            // A reference or a list that gets a new value is none of words.
+            if let Some(new) = new.known().filter(|_| self.is_within(column))
+                && let Some(left) = self.left(at, &new, &place, changeable, found)
+            {
+                updates.replace(self.table, key, column, left.value, &left.why);
+                if left.loses {
+                    updates.lose(self.table, key);
+                }
             }
             return true;
         }
@@ -395,53 +411,40 @@ impl TablePlace<'_> {
             self.key(at, &place, known, found, updates);
             return true;
         }
-        if changeable && self.bound(at, &place, found, updates) {
-            return true;
-        }
-        let mut new = Cow::Borrowed(raw);
-        let decided = if look.sightings.is_empty() { None } else { self.decided(at, changeable, found) };
-        let loses = decided.is_some();
-        if let Some(without) = decided {
-            new = Cow::Owned(without);
-        }
-        if refers && let Some(loosened) = self.loosen(at, &place, changeable, &new, found) {
-            new = Cow::Owned(loosened);
-        }
-        if *new != *raw {
-            let why = match *new {
-                FetchedValue::Null => format!("{place} named the person or a row that goes and is emptied"),
-                _ => format!("{place} named the person or rows that go; these names are taken out"),
-            };
-            updates.set(self.table, key, column, raw, NewValue::Is(new.into_owned()), &why);
-            if loses {
+        if let Some(left) = self.left(at, raw, &place, changeable, found) {
+            updates.set(self.table, key, column, raw, left.value, &left.why);
+            if left.loses {
                 updates.lose(self.table, key);
             }
         }
         true
     }
 
-    /// Looks at what a rule leaves of a value: where that still names the person, it is a mention as any other, and where it
-    /// refers to rows that go, it loses them.
-    fn rest(
-        &self,
-        at: &ValueSpot<'_>,
-        new: &FetchedValue,
-        place: &str,
-        changeable: bool,
-        found: &mut ScanFindings,
-        updates: &mut KeptRows,
-    ) {
-        let column = &self.columns.texts[at.column].0;
-        // A reference or a list that gets a new value is none of words.
+    /// Whether a rule takes the person out of a place within the values of a column.
+    fn is_within(&self, column: &str) -> bool {
         let is_within = |rule: &BoundRule| {
             TableName::of(&rule.table) == *self.table && rule.column == *column && !rule.inside.is_whole()
         };
-        if !self.search.graph.rules.iter().any(is_within) {
-            return;
-        }
-        let mut left = Cow::Borrowed(new);
-        let look = self.search.matcher.look(new, self.columns.about[at.column]);
-        let spot = ValueSpot { key: at.key, column: at.column, raw: new, look: &look, parts: &[], refers: false };
+        self.search.graph.rules.iter().any(is_within)
+    }
+
+    /// Returns what becomes of a value, or of what a rule leaves of it: a key in it that gets another name has that one, the
+    /// person is taken out as was decided, and references to rows that go are. None when it stays.
+    fn left(
+        &self,
+        at: &ValueSpot<'_>,
+        from: &FetchedValue,
+        place: &str,
+        changeable: bool,
+        found: &mut ScanFindings,
+    ) -> Option<LeftValue> {
+        let bound = if changeable { self.bound(from) } else { None };
+        let start = bound.as_ref().map_or(from, |(blanked, _)| blanked);
+        let seen =
+            (!std::ptr::eq(start, at.raw)).then(|| self.search.matcher.look(start, self.columns.about[at.column]));
+        let look = seen.as_ref().unwrap_or(at.look);
+        let spot = ValueSpot { raw: start, look, parts: &[], ..*at };
+        let mut left = Cow::Borrowed(start);
         let decided = if look.sightings.is_empty() { None } else { self.decided(&spot, changeable, found) };
         let loses = decided.is_some();
         if let Some(without) = decided {
@@ -452,18 +455,39 @@ impl TablePlace<'_> {
         {
             left = Cow::Owned(loosened);
         }
-        if *left != *new {
-            let why = format!("{place} named the person or rows that go; these names are taken out");
-            updates.replace(self.table, at.key, column, NewValue::Is(left.into_owned()), &why);
-        }
-        if loses {
-            updates.lose(self.table, at.key);
-        }
+        let left = left.into_owned();
+        let (value, why) = match (bound, left, from) {
+            (Some((_, hits)), FetchedValue::Text(left), FetchedValue::Text(old)) => {
+                let pieces = key_parts::pieces(&left, &hits, old, self.search.handles);
+                // What held the key may have gone with a row that goes.
+                let value =
+                    if pieces.len() > 1 { NewValue::Around(pieces) } else { NewValue::Is(FetchedValue::Text(left)) };
+                (value, format!("{place} follows a key that gets another name"))
+            }
+            (None, left, from) if left == *from => return None,
+            (_, FetchedValue::Null, _) => (
+                NewValue::Is(FetchedValue::Null),
+                format!("{place} named the person or a row that goes and is emptied"),
+            ),
+            // No placeholder comes into the database.
+            (Some(_), ..) => return None,
+            (None, left, _) => {
+                (NewValue::Is(left), format!("{place} named the person or rows that go; these names are taken out"))
+            }
+        };
+        Some(LeftValue { value, why, loses })
     }
 
     /// A key, or an id with more than the person's in it: it gets another name.
     fn key(&self, at: &ValueSpot<'_>, place: &str, known: bool, found: &mut ScanFindings, updates: &mut KeptRows) {
         let i = at.column;
+        if let FetchedValue::Text(text) = at.raw
+            && at.refers
+        {
+            // Others refer to it by what else it holds: a row that goes is still named there.
+            let rest = FetchedValue::Text(key_parts::blanked(text, at.parts));
+            self.loosen(at, place, false, &rest, found);
+        }
         let pieces = match at.raw {
             FetchedValue::Text(text) if known => {
                 key_parts::renamed(&self.columns.texts[i].1, at.raw, text.as_bytes(), at.parts, self.search.handles)
@@ -481,49 +505,20 @@ impl TablePlace<'_> {
         }
     }
 
-    /// A text that names a key which gets another name follows it: the name in it goes with the key, and what else names
-    /// the person by what was decided. False where there is no such key in it.
-    fn bound(&self, at: &ValueSpot<'_>, place: &str, found: &mut ScanFindings, updates: &mut KeptRows) -> bool {
-        let FetchedValue::Text(text) = at.raw else { return false };
-        if self.keys.renamed.is_empty() || text.as_bytes().contains(&key_parts::BLANK[0]) {
-            return false;
+    /// A text that names a key which gets another name follows it: gives the text with a placeholder for the name in the
+    /// key, and the places of these. None where there is no such key in it.
+    fn bound(&self, value: &FetchedValue) -> Option<(FetchedValue, Vec<Hit>)> {
+        let FetchedValue::Text(text) = value else { return None };
+        if self.keys.renamed.is_empty() || text.contains(key_parts::BLANK) {
+            return None;
         }
         let named = |hit: &Hit| {
             let token = std::str::from_utf8(key_parts::token(text.as_bytes(), hit));
             matches!(hit.what, ByteFind::Handle(_)) && token.is_ok_and(|token| self.keys.renamed.contains(token))
         };
-        let hits = self.search.matcher.find(text);
-        let (bound, free): (Vec<Hit>, Vec<Hit>) = hits.into_iter().partition(named);
-        if bound.is_empty() {
-            return false;
-        }
-        let free: Vec<Hit> = free.into_iter().filter(|hit| matches!(hit.what, ByteFind::Handle(_))).collect();
-        let (sure, doubtful) = if free.is_empty() {
-            (Mentions::Leave, Mentions::Leave)
-        } else {
-            self.mention(at, self.refusals(None), found)
-        };
-        let wanted = |hit: &&Hit| {
-            let decision = if hit.certainty.is_certain() { sure } else { doubtful };
-            decision == Mentions::Redact
-        };
-        let blank = String::from_utf8_lossy(key_parts::BLANK).into_owned();
-        let loses = free.iter().any(|hit| wanted(&hit));
-        let gone = free.iter().filter(wanted).map(|hit| (hit.start, hit.end, mark(hit.end - hit.start)));
-        let mut edits: Vec<(usize, usize, String)> =
-            bound.iter().map(|hit| (hit.start, hit.end, blank.clone())).chain(gone).collect();
-        edits.sort_unstable();
-        let mut new = text.clone();
-        for (start, end, with) in edits.into_iter().rev() {
-            new.replace_range(start..end, &with);
-        }
-        let pieces = key_parts::pieces(new.as_bytes(), &bound, text.as_bytes(), self.search.handles);
-        let why = format!("{place} follows a key that gets another name");
-        updates.set(self.table, at.key, &self.columns.texts[at.column].0, at.raw, NewValue::Around(pieces), &why);
-        if loses {
-            updates.lose(self.table, at.key);
-        }
-        true
+        let mut hits = self.search.matcher.find(text);
+        hits.retain(named);
+        (!hits.is_empty()).then(|| (FetchedValue::Text(key_parts::blanked(text, &hits)), hits))
     }
 
     /// Whether a value refers to a key that holds the person's id: what happens to the key happens to it.
@@ -716,7 +711,7 @@ impl TablePlace<'_> {
     fn mention(&self, at: &ValueSpot<'_>, refusals: MentionRefusals, found: &mut ScanFindings) -> (Mentions, Mentions) {
         let column = &self.columns.texts[at.column].0;
         let place = format!("{}.{column}", self.table.title());
-        let id = mention::id(self.table, self.key, at.key, column, at.raw);
+        let id = mention::id(self.table, self.key, at.key, column, at.stored);
         let certainty = at.look.certainty();
         let possible = at.look.count(false);
         let decisions = &self.search.decisions;

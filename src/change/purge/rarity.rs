@@ -29,8 +29,8 @@ const SHORT: usize = 8;
 const LONG: usize = 12;
 /// Digits from which a number is nobody else's.
 const TELLING_DIGITS: usize = 10;
-/// Values that are an id and not about people, from which an id with a mark in it is one of a few fixed words.
-const FIXED: u64 = 3;
+/// Values of a column that hold an id where nobody is named, from which it is one of a few fixed words: also one in so many.
+const FIXED: (u64, u64) = (3, 20);
 /// Documents of a column that have a key, from which it is a field of theirs: also more than half of them.
 const FIELDS: u64 = 3;
 /// Texts of other people that may hold a word before it is a usual one: at least that many, and one in that many.
@@ -43,6 +43,8 @@ struct Count {
     whole: u64,
     /// Texts that hold it.
     texts: u64,
+    /// The column that has it for one of a few fixed words, in words.
+    fixed: Option<String>,
     /// The documents that have a field of this name, in words.
     field: Option<String>,
 }
@@ -81,10 +83,10 @@ pub async fn measure(
         MentionFinder::new(doubtful.iter().map(|i| sought(&handles[*i])), others).map_err(ChangeError::Failed)?;
     let (counts, texts) = counted(snapshot, graph, &finder, doubtful.len(), naming).await?;
     for (i, count) in doubtful.into_iter().zip(counts) {
-        let least = if is_plain(&handles[i].value) { 1 } else { FIXED };
         handles[i].common = match count {
             Count { field: Some(words), .. } if may_be_field(&handles[i].value) => Some(words),
-            Count { whole, .. } if whole >= least => {
+            Count { fixed: Some(words), .. } => Some(words),
+            Count { whole, .. } if whole > 0 && is_plain(&handles[i].value) => {
                 Some(agreeing(whole, "{#} {value that names nobody is|values that name nobody are} this word"))
             }
             Count { texts: held, .. } if may_be_word(&handles[i]) && held > USUAL.0 && held > texts / USUAL.1 => {
@@ -135,7 +137,7 @@ pub fn by_looks(kind: &str, value: &str) -> Option<&'static str> {
 /// Ids of rows that go which other texts hold as words of theirs.
 #[must_use]
 pub fn usual_ids(found: &ScanFindings) -> BTreeSet<String> {
-    let is_usual = |word: &IdWord| word.whole >= FIXED || word.texts > USUAL.0 && word.texts > found.values / USUAL.1;
+    let is_usual = |word: &IdWord| word.whole >= FIXED.0 || word.texts > USUAL.0 && word.texts > found.values / USUAL.1;
     found.id_words.iter().filter(|(_, word)| is_usual(word)).map(|(id, _)| id.clone()).collect()
 }
 
@@ -179,7 +181,8 @@ async fn counted(
         let read: Vec<String> = key.iter().chain(&columns).cloned().collect();
         let wanted = WantedRows { table, columns: &read, when: None, subject: &[] };
         let going: Vec<&TakenRows> = graph.taken_through(table).collect();
-        let documents: Vec<AtomicU64> = columns.iter().map(|_| AtomicU64::new(0)).collect();
+        let zeros = || columns.iter().map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
+        let (documents, held) = (zeros(), zeros());
         let look = |row: &RawRow| {
             let (key, values) = row.split_at(key.len());
             if going.iter().any(|taken| taken.has(key)) {
@@ -190,6 +193,7 @@ async fn counted(
                 if *bare && matches!(raw, FetchedValue::Bytes(_)) {
                     continue;
                 }
+                held[column].fetch_add(u64::from(!matches!(raw, FetchedValue::Null)), Ordering::Relaxed);
                 if count(finder, raw, *about, column, &mut seen) {
                     documents[column].fetch_add(1, Ordering::Relaxed);
                 }
@@ -198,21 +202,33 @@ async fn counted(
             (!seen.handles.is_empty()).then_some(seen.handles)
         };
         let mut keys: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+        let mut wholes = keys.clone();
         let take = |_, handles: HashMap<(usize, SeenAs), u64>| {
             for ((handle, seen), times) in handles {
                 let Some(count) = counts.get_mut(handle) else { continue };
                 match seen {
-                    SeenAs::Whole => count.whole += times,
+                    SeenAs::Whole(column) => {
+                        count.whole += times;
+                        *wholes.entry((handle, column)).or_default() += 1;
+                    }
                     SeenAs::Part => count.texts += times,
                     SeenAs::Key(column) => *keys.entry((handle, column)).or_default() += 1,
                 }
             }
         };
         snapshot.stream_looked(wanted, look, take).await?;
+        let place = |column: usize| format!("{}.{}", table.title(), columns[column]);
+        for ((handle, column), times) in wholes {
+            let all = held[column].load(Ordering::Relaxed);
+            if times >= FIXED.0 && times > all / FIXED.1 {
+                counts[handle].fixed =
+                    Some(format!("{times} of {all} values in {} hold this word alone", place(column)));
+            }
+        }
         for ((handle, column), times) in keys {
             let all = documents[column].load(Ordering::Relaxed);
             if times >= FIELDS && times > all / 2 {
-                let place = format!("{}.{}", table.title(), columns[column]);
+                let place = place(column);
                 counts[handle].field = Some(format!("{times} of {all} documents in {place} have a field of this name"));
             }
         }
@@ -223,8 +239,8 @@ async fn counted(
 /// Way in which a handle stands in a text outside the person's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum SeenAs {
-    /// All there is, where nobody is named.
-    Whole,
+    /// All there is, where nobody is named, in the column of this number.
+    Whole(usize),
     /// Within more.
     Part,
     /// A key of a document, in the column of this number, where nothing says that keys are people.
@@ -260,7 +276,9 @@ fn count(finder: &MentionFinder, raw: &FetchedValue, about: MentionText, column:
             let is_whole = leaf.text.trim() == &leaf.text[span.start..span.end];
             let seen_as = match (is_key, is_whole) {
                 (true, true) if !place.keys => SeenAs::Key(column),
-                (false, true) if !(place.people || place.names || place.sessions || place.profiles) => SeenAs::Whole,
+                (false, true) if !(place.people || place.names || place.sessions || place.profiles) => {
+                    SeenAs::Whole(column)
+                }
                 (false, false) if counted.insert(span.handle) => SeenAs::Part,
                 _ => continue,
             };

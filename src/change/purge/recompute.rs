@@ -11,7 +11,7 @@ use super::scan_findings::ScanFindings;
 use super::taken::ranges;
 use crate::change::ChangeError;
 use crate::layout::erase::{EraseAction, Recompute};
-use crate::memory::{Entity, Row, feedback};
+use crate::memory::{Entity, Row, feedback, score, utility};
 use crate::store::encode::{GivenValue, LocatedRow, encode, plain_column, table_of};
 use crate::store::fetched::{FetchedValue, RawRow, as_text};
 use crate::store::row_list::row_digest;
@@ -24,8 +24,6 @@ const AT_ONCE: usize = 400;
 const MEMORIES: usize = 50;
 /// Columns of a link that are read.
 const LINK: [&str; 2] = ["memory_id", "episode_id"];
-/// Episodes whose utility counts for a memory: the latest.
-const LATEST: usize = 20;
 
 /// Finds the aggregates that change, and their new values. Gives whether all could be: not where tables that they are made
 /// of may not be read.
@@ -118,11 +116,8 @@ async fn feedback_scores(
                 let left = rows.scores().filter_map(|(id, source, score)| {
                     score.filter(|_| !gone.get(&source).is_some_and(|gone| gone.contains(&id)))
                 });
-                let score = feedback::aggregate(left);
-                if score != episode.row.number("feedback_score") {
-                    let value = score.map_or(Value::Null, Value::from);
-                    set(snapshot, graph, episode, "feedback_score", value, updates).await?;
-                }
+                let mean = feedback::aggregate(left).map_or(Value::Null, Value::from);
+                set(snapshot, graph, episode, "feedback_score", mean, updates).await?;
             }
         }
     }
@@ -143,7 +138,7 @@ async fn set(
 ) -> Result<(), ChangeError> {
     let store = snapshot.store;
     let same = match (row.row.number(column), value.as_f64()) {
-        (Some(old), Some(new)) => old.to_bits() == new.to_bits(),
+        (Some(old), Some(new)) => score::is_same(old, new),
         _ => *row.row.get(column) == value,
     };
     if plain_column(row.source, column).is_none() || same {
@@ -228,14 +223,14 @@ async fn memories(
         for some in named.chunks(AT_ONCE) {
             for row in store.related_columns(Entity::Episode, "id", some, Some(&columns)).await? {
                 let began = row.text("started_at").map(str::to_owned);
-                episodes.entry(row.id().to_owned()).or_default().push((began, row.number("utility")));
+                episodes.entry(row.id().to_owned()).or_default().push((began, utility::of_use(row.number("utility"))));
             }
         }
         for (id, row) in &located {
             let left = left.remove(id).unwrap_or_default();
             set(snapshot, graph, row, "uses", Value::from(left.len()), updates).await?;
-            set(snapshot, graph, row, "utility", utility(&left, &episodes).map_or(Value::Null, Value::from), updates)
-                .await?;
+            let utility = utility_by(&left, &episodes).map_or(Value::Null, Value::from);
+            set(snapshot, graph, row, "utility", utility, updates).await?;
         }
     }
     Ok(())
@@ -247,16 +242,12 @@ fn pair(memory: &str, episode: &str) -> [u64; 2] {
 }
 
 /// Time at which an episode began, and its utility.
-type DatedUtility = (Option<String>, Option<f64>);
+type DatedUtility = (Option<String>, f64);
 
-/// The mean utility of the latest of the episodes that used a memory; none where none of these has a utility.
-fn utility(used_by: &[String], episodes: &HashMap<String, Vec<DatedUtility>>) -> Option<f64> {
+/// The utility of a memory that these episodes used; none where none of these is there.
+fn utility_by(used_by: &[String], episodes: &HashMap<String, Vec<DatedUtility>>) -> Option<f64> {
     let used_by: HashSet<&String> = used_by.iter().collect();
-    let mut dated: Vec<(&Option<String>, &String, Option<f64>)> = Vec::new();
-    for id in used_by {
-        dated.extend(episodes.get(id).into_iter().flatten().map(|(began, utility)| (began, id, *utility)));
-    }
-    dated.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)));
-    let latest: Vec<f64> = dated.iter().take(LATEST).filter_map(|(.., utility)| *utility).collect();
-    (!latest.is_empty()).then(|| latest.iter().sum::<f64>() / latest.len() as f64)
+    let mut dated: Vec<&DatedUtility> = used_by.into_iter().filter_map(|id| episodes.get(id)).flatten().collect();
+    dated.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| b.1.total_cmp(&a.1)));
+    utility::of_memory(dated.into_iter().map(|(_, utility)| *utility))
 }

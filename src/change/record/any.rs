@@ -11,7 +11,7 @@ use crate::change::plan::{ChangeDanger, Plan};
 use crate::change::profile::check_window;
 use crate::change::remove::COUNTED;
 use crate::change::{ChangeError, feedback, given, now, uses};
-use crate::layout::LinkBy;
+use crate::layout::{BoundSource, LinkBy};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
@@ -55,7 +55,7 @@ pub async fn any(store: &Store, entity: Entity, text: &str) -> Result<Plan, Chan
     }
     refuse_what_has_no_place(source, &row, &[])?;
     if entity == Entity::Memory {
-        refuse_same_text(store, &row).await?;
+        refuse_same_text(&mut draft, source, &row).await?;
     }
     let mut row = row;
     for name in ["created_at", "updated_at"] {
@@ -123,11 +123,18 @@ async fn of_feedback(store: &Store, text: &str) -> Result<Plan, ChangeError> {
 }
 
 /// The same text in the same collection by the same person is the same memory.
-async fn refuse_same_text(store: &Store, row: &Row) -> Result<(), ChangeError> {
+async fn refuse_same_text(draft: &mut Draft<'_>, source: &BoundSource, row: &Row) -> Result<(), ChangeError> {
+    const OWNERS: [&str; 3] = ["collection", "user_id", "agent_id"];
     let (Some(text), Some(column)) = (row.text("text"), Entity::Memory.column("text")) else { return Ok(()) };
+    draft.relies_on_no_more(source, row, &[&OWNERS[..], &["text"]].concat()).await?;
     let same = Filter::new(column.name, Operator::Equal, Operand::Text(text.to_owned()));
-    let found = store.page(&Query { filters: vec![same], ..Query::new(Entity::Memory) }).await?.rows;
-    let alike = |other: &&Row| ["collection", "user_id", "agent_id"].iter().all(|c| other.get(c) == row.get(c));
+    let owned = OWNERS.iter().filter_map(|name| {
+        let column = Entity::Memory.column(name)?;
+        Some(Filter::new(column.name, Operator::Equal, Operand::Text(row.text(name)?.to_owned())))
+    });
+    let filters = owned.chain([same]).collect();
+    let found = draft.store.page(&Query { filters, ..Query::new(Entity::Memory) }).await?.rows;
+    let alike = |other: &&Row| OWNERS.iter().all(|c| other.get(c) == row.get(c));
     match found.iter().find(alike) {
         Some(known) => Err(ChangeError::Refused(format!("the same memory is there already: `{}`", known.id()))),
         None => Ok(()),

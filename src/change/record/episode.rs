@@ -45,7 +45,7 @@ pub async fn episode(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     }
     let settled = settle_user(store, source, &row).await?;
     refuse_what_has_no_place(source, &row, settled)?;
-    refuse_duplicate(store, source, &row, &started).await?;
+    refuse_duplicate(&mut draft, source, &row, &started).await?;
     match row.text("parent_id").map(str::to_owned) {
         Some(parent) => {
             draft.locate(Entity::Episode, &parent).await?;
@@ -123,16 +123,22 @@ pub(super) fn equal(column: &str, value: Operand) -> Option<Filter> {
 }
 
 /// An episode of the same agent and user that started at the same moment and says the same is the same episode.
-async fn refuse_duplicate(store: &Store, source: &BoundSource, row: &Row, started: &str) -> Result<(), ChangeError> {
+async fn refuse_duplicate(
+    draft: &mut Draft<'_>,
+    source: &BoundSource,
+    row: &Row,
+    started: &str,
+) -> Result<(), ChangeError> {
+    const SAID: [&str; 6] = ["agent_id", "user_id", "title", "summary", "detail", "observation"];
+    draft.relies_on_no_more(source, row, &SAID).await?;
     let mut query = Query::new(Entity::Episode);
     query.filters.extend(equal("started_at", Operand::Time(started.to_owned())));
     query.filters.extend(row.text("agent_id").and_then(|agent| equal("agent_id", Operand::Text(agent.to_owned()))));
     let said = |row: &Row| {
-        let columns = ["agent_id", "user_id", "title", "summary", "detail", "observation"];
-        let stored = columns.iter().filter(|c| plain_column(source, c).is_some());
+        let stored = SAID.iter().filter(|c| plain_column(source, c).is_some());
         message_hash(&stored.map(|c| row.get(c).to_string()).collect::<Vec<_>>().join("\n"))
     };
-    let alike = store.page(&query).await?.rows;
+    let alike = draft.store.page(&query).await?.rows;
     match alike.iter().find(|other| said(other) == said(row)) {
         None => Ok(()),
         Some(known) => Err(ChangeError::Refused(format!("the same episode is there already: `{}`", known.id()))),

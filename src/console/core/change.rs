@@ -21,11 +21,11 @@ pub struct Changing {
     pub then: Option<(CommandId, Option<(Entity, String)>)>,
     /// Whether the database can be written is being asked.
     pub asking: Option<Ticket>,
-    /// Migrations are under way that stood in the way of unlocking.
-    pub unlocks: bool,
+    /// Optional migrations among those under way, and whether these stood in the way of unlocking.
+    pub migrating: (Vec<String>, bool),
     /// The operation that is being planned or applied.
     pub pending: Option<PendingOperation>,
-    /// Changes made in this session, newest last.
+    /// Changes made in this session, newest last; not those that had nothing to do.
     pub done: Vec<DoneChange>,
     /// Counts the changes: places that were read before the last one are read again.
     pub epoch: u64,
@@ -45,6 +45,48 @@ impl Changing {
     pub fn begun(&self) -> &[UnfinishedErasure] {
         self.unfinished.as_deref().unwrap_or_default()
     }
+
+    /// Takes in what was done. A job that went on is one change, and an undo takes back the change that it is of.
+    pub fn note(&mut self, mut done: DoneChange) {
+        let run = done.work.run();
+        let before = self.done.iter().position(|before| run.is_some() && before.work.run() == run);
+        if let Some(at) = before {
+            let before = self.done.remove(at);
+            (done.entries, done.undone) = ([before.entries, done.entries].concat(), before.undone);
+        }
+        if let DoneWork::Change(Operation::Undo { seq }) = done.work {
+            self.take_back(seq, true);
+        }
+        self.done.push(done);
+    }
+
+    /// Notes that an entry was taken back, or stands again: what an undo took back stands again with the undo's own undo.
+    fn take_back(&mut self, seq: i64, back: bool) {
+        let Some(done) = self.done.iter_mut().find(|done| done.entries.contains(&seq)) else { return };
+        done.undone.retain(|undone| *undone != seq);
+        if back {
+            done.undone.push(seq);
+        }
+        if let DoneWork::Change(Operation::Undo { seq: of }) = done.work
+            && of < seq
+        {
+            self.take_back(of, !back);
+        }
+    }
+
+    /// Whether an entry of the audit trail was made in this session.
+    #[must_use]
+    pub fn made(&self, seq: i64) -> bool {
+        self.done.iter().any(|done| done.entries.contains(&seq))
+    }
+
+    /// The last change that stands; neither undos nor migrations, which nobody takes back.
+    #[must_use]
+    pub fn last_standing(&self) -> Option<&DoneChange> {
+        let counts =
+            |work: &DoneWork| !matches!(work, DoneWork::Change(Operation::Undo { .. }) | DoneWork::Migrations(_));
+        self.done.iter().rev().find(|done| counts(&done.work) && !done.is_undone())
+    }
 }
 
 /// An operation that somebody outside is busy with.
@@ -63,14 +105,71 @@ pub struct PendingOperation {
 /// A change made in this session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DoneChange {
-    /// Operation that was requested.
-    pub operation: Operation,
+    /// Work that was done.
+    pub work: DoneWork,
     /// The reason that was given.
     pub reason: Option<String>,
-    /// Receipt that the database gave for the change.
-    pub receipt: Receipt,
-    /// True when the change has since been undone.
-    pub undone: bool,
+    /// Numbers of its audit entries that can be undone, in order.
+    pub entries: Vec<i64>,
+    /// Those of them that have since been undone.
+    pub undone: Vec<i64>,
+}
+
+/// Work of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DoneWork {
+    /// An operation was applied.
+    Change(Operation),
+    /// A job ran.
+    Job {
+        /// Name of the job.
+        name: String,
+        /// Identity of its run.
+        run: String,
+        /// The run is done.
+        complete: bool,
+    },
+    /// Migrations were applied, with the optional ones of these names.
+    Migrations(Vec<String>),
+    /// A person was erased, or a part of the rows.
+    Erasure,
+}
+
+impl DoneWork {
+    /// Identity of a job's run.
+    fn run(&self) -> Option<&str> {
+        match self {
+            DoneWork::Job { run, .. } => Some(run),
+            _ => None,
+        }
+    }
+}
+
+impl DoneChange {
+    /// A change with what its receipt says of its audit entry.
+    #[must_use]
+    pub fn of(operation: Operation, reason: Option<&str>, receipt: &Receipt) -> Self {
+        let entries = receipt.audit_seq.filter(|_| receipt.undo.is_some()).into_iter().collect();
+        DoneChange { reason: reason.map(str::to_owned), entries, ..DoneWork::Change(operation).into() }
+    }
+
+    /// Entries that stand, in order.
+    #[must_use]
+    pub fn standing(&self) -> Vec<i64> {
+        self.entries.iter().copied().filter(|seq| !self.undone.contains(seq)).collect()
+    }
+
+    /// Whether all of it has been taken back.
+    #[must_use]
+    pub fn is_undone(&self) -> bool {
+        !self.entries.is_empty() && self.standing().is_empty()
+    }
+}
+
+impl From<DoneWork> for DoneChange {
+    fn from(work: DoneWork) -> Self {
+        DoneChange { work, reason: None, entries: Vec::new(), undone: Vec::new() }
+    }
 }
 
 /// Outcome of applying a plan.

@@ -143,11 +143,11 @@ pub fn list_columns(entity: Entity) -> &'static [ListColumn] {
                     column("created_at", "at", Time, 11, 16, 0),
                     column("kind", "kind", State, 9, 13, 0),
                     column("score", "score", Score, 5, 5, 1),
-                    column("rating", "rating", Count, 6, 6, 3),
+                    column("rating", "rating", Count, 6, 6, 7),
                     column("correction", "correction", Text, 12, 0, 0),
                     column("user_id", "user", Id, 8, 14, 4),
                     column("agent_id", "agent", Id, 8, 14, 5),
-                    column("episode_id", "episode", Id, 8, 20, 2),
+                    column("episode_id", "episode", Id, 8, 32, 2),
                     column("source", "source", Text, 8, 16, 6),
                 ]
             }

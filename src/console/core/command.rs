@@ -636,6 +636,8 @@ pub fn meanings(id: CommandId) -> &'static str {
         CommandId::Compare => "diff difference versus",
         CommandId::Sort => "order",
         CommandId::Export => "save write download json",
+        CommandId::Change(CommandAsk::Remove) => "delete drop",
+        CommandId::UndoLast => "revert take back",
         CommandId::List(Entity::Subject) => "people persons users",
         CommandId::List(Entity::UtilityEvent) => "signals",
         CommandId::Home => "start overview dashboard what waits",

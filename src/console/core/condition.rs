@@ -1,7 +1,7 @@
 //! The filter line: conditions as a person writes them in one line, checked while they are written.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
@@ -59,7 +59,9 @@ impl Conditions {
             conditions.filters = titles(entity, words.terms());
             return Ok(conditions);
         }
-        for part in split(entity, line) {
+        let parts = split(entity, line);
+        check_brackets(entity, &parts)?;
+        for part in parts {
             match canvas_part(entity, part) {
                 Some("") => return Err("write `canvas TYPE` or `canvas TYPE:ACTION`".to_owned()),
                 Some(_) if conditions.canvas.is_some() => return Err("one canvas condition at a time".to_owned()),
@@ -82,6 +84,25 @@ impl Conditions {
         let filters = self.filters.iter().map(Filter::to_string);
         canvas.into_iter().chain(filters).collect::<Vec<_>>().join(" and ")
     }
+}
+
+/// Refuses `and` within brackets, which hold alternatives, and alternatives of several columns beside other conditions without
+/// brackets: people read these in two ways.
+fn check_brackets(entity: Entity, parts: &[&str]) -> Result<(), String> {
+    let opens = |part: &str| part.trim_start().starts_with('(');
+    let closes = |part: &str| part.trim_end().ends_with(')');
+    let open = parts.iter().position(|part| opens(part) && !closes(part));
+    if open.is_some_and(|open| parts[open + 1..].iter().any(|part| part.contains(')'))) {
+        return Err("brackets hold conditions that `or` joins; `and` joins others outside of them only".to_owned());
+    }
+    let is_mixed = |part: &&str| {
+        let columns = filter::alternatives(entity, part).into_iter().filter_map(|part| Expression::parse(part).ok());
+        !opens(part) && columns.map(|said| said.name).collect::<BTreeSet<_>>().len() > 1
+    };
+    if parts.len() > 1 && parts.iter().any(is_mixed) {
+        return Err("write brackets around what `or` joins, as in `A and (B or C)`".to_owned());
+    }
+    Ok(())
 }
 
 /// A condition with its time spelled so that it says its zone: people write times as lists show them.
@@ -355,6 +376,18 @@ mod tests {
             assert_eq!(conditions.line(), "(outcome = 'failure' or outcome = 'partial') and utility < 0.3");
             assert_eq!(parse(&conditions.line()).unwrap(), conditions);
         }
+        // What could be read in two ways is not taken.
+        for line in [
+            "outcome = failure and utility < 0.3 or tags has billing",
+            "tags has billing or utility < 0.3, title ~ salt",
+        ] {
+            assert!(parse(line).unwrap_err().contains("A and (B or C)"), "{line}");
+        }
+        assert!(
+            parse("(outcome = failure and utility < 0.3) or tags has billing").unwrap_err().contains("outside of them")
+        );
+        assert!(parse("title ~ salt and (outcome = failure").unwrap_err().contains("closing bracket"));
+        assert!(parse("outcome = failure or utility < 0.3").is_ok());
         // Without a condition behind it, it is part of what is looked for.
         assert_eq!(parse("title ~ this or that").unwrap().line(), "title ~ 'this or that'");
         let east = ShownZone::new(vec![(0, 7_200)]);

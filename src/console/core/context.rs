@@ -16,7 +16,7 @@ use super::live::{LiveTail, PlaceWatch, Renewal};
 use super::masking::Masking;
 use super::menu::{Menu, MenuChoice, Purpose};
 use super::message::{Destination, Effect, Measures, RequestFailure, Ticket};
-use super::names::{NAMED, NameBook, owners};
+use super::names::{NAMED, NameBook, referred};
 pub use super::opened::{ConsoleSettings, OpenBeside, OpenedDatabase};
 use super::proposal::Proposal;
 use super::request::Request;
@@ -339,12 +339,12 @@ impl Context {
         }
     }
 
-    /// Reads what the rows of a plan are called, unless that was done.
+    /// Reads what the rows of a plan and those that they refer to are called, unless that was done.
     pub fn read_names_of_changes<'c>(&mut self, changes: impl IntoIterator<Item = &'c Change>) {
         let of = |change: &Change| Entity::parse(&change.entity).map(|entity| (entity, change.id.clone()));
-        let owned = |change| owners(change).map(|(entity, id)| (entity, id.to_owned())).collect::<Vec<_>>();
+        let others = |change| referred(change).map(|(entity, id)| (entity, id.to_owned())).collect::<Vec<_>>();
         let wanted: Vec<(Entity, String)> =
-            changes.into_iter().flat_map(|change| of(change).into_iter().chain(owned(change))).collect();
+            changes.into_iter().flat_map(|change| of(change).into_iter().chain(others(change))).collect();
         for entity in NAMED {
             let ids = wanted.iter().filter(|(of, _)| *of == entity).map(|(_, id)| id.as_str());
             self.read_names_of(entity, ids);

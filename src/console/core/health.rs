@@ -26,6 +26,8 @@ pub struct Health {
     pub pending: Option<Ticket>,
     /// Reason why the look ended early.
     pub failure: Option<RequestFailure>,
+    /// Timer after which it is looked again: what ended the look passes by itself.
+    retry: Option<Ticket>,
     /// Others wrote since the look began: what was found may be out of date.
     pub aged: bool,
     /// Names of the findings that this look reported; when it is over, findings known only from an older look are
@@ -123,7 +125,7 @@ impl Health {
 
     /// Everything is to be looked for again; what was found stays until then. The look that is given up by that.
     pub fn forget(&mut self) -> Option<Ticket> {
-        (self.done, self.failure) = (false, None);
+        (self.done, self.failure, self.retry) = (false, None, None);
         self.pending.take()
     }
 
@@ -178,5 +180,29 @@ impl Health {
             Ok(news) => self.hear(news),
             Err(failure) => (self.failure, self.pending) = (Some(failure), None),
         }
+    }
+
+    /// Whether the look ended by what passes by itself, and no timer for the next one runs.
+    #[must_use]
+    pub fn needs_retry(&self) -> bool {
+        self.retry.is_none() && self.failure.as_ref().is_some_and(|failure| failure.passes)
+    }
+
+    /// It is looked again after this timer.
+    pub fn retry_after(&mut self, timer: Ticket) {
+        self.retry = Some(timer);
+    }
+
+    /// A timer is over: if it is the one for the next look, that is needed now.
+    pub fn elapsed(&mut self, timer: Ticket) {
+        if self.retry.take_if(|retry| *retry == timer).is_some() {
+            self.failure = None;
+        }
+    }
+
+    /// Nobody sees what is looked for: it is needed again when somebody comes back. The look that is given up by that.
+    pub fn left(&mut self) -> Option<Ticket> {
+        (self.failure, self.retry) = (None, None);
+        self.pending.take()
     }
 }

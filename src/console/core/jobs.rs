@@ -13,6 +13,8 @@ pub struct LiveJob {
     pub ticket: Ticket,
     /// Name of the job.
     pub name: String,
+    /// The reason that was given.
+    pub reason: Option<String>,
     /// Progress of the job; `None` before any was reported.
     pub progress: Option<Box<JobProgress>>,
 }

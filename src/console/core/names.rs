@@ -54,6 +54,14 @@ pub fn owners(change: &Change) -> impl Iterator<Item = (Entity, &str)> {
     })
 }
 
+/// The rows that the columns of a changed row name, before and after.
+pub fn referred(change: &Change) -> impl Iterator<Item = (Entity, &str)> {
+    let columns = [&change.before, &change.after].into_iter().filter_map(|side| side.as_object()).flatten();
+    columns
+        .filter_map(|(column, value)| Some((named_entity(column)?, value.as_str()?)))
+        .filter(|(_, id)| !id.is_empty())
+}
+
 /// Whether an id is 32 hexadecimal digits in five parts.
 fn is_uuid(id: &str) -> bool {
     id.len() == 36

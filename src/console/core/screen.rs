@@ -1,6 +1,5 @@
 //! Screens, and everything that the core asks of them. A screen sees its own state and a [`Context`], nothing else.
 
-use super::change::DoneChange;
 use super::command::{self, CommandId, CommandScope};
 use super::context::{Context, Lack};
 use super::menu::{MenuChoice, Prompt, Purpose};
@@ -290,8 +289,8 @@ pub trait Screen: std::any::Any {
     /// A form on this feedback row was planned.
     fn edited(&mut self, _id: &str) {}
 
-    /// A change was made, perhaps one that was asked for here.
-    fn changed(&mut self, _done: &DoneChange) {}
+    /// A change was made, perhaps one that was asked for here, with the number of its audit entry.
+    fn changed(&mut self, _operation: &Operation, _seq: Option<i64>) {}
 
     /// An operation was carried out, at least in part.
     fn carried_out(&mut self, _proposal: &Proposal) {}

@@ -2,8 +2,8 @@
 
 use super::model::Model;
 use crate::change::operation::Operation;
-use crate::change::plan::{Change, ChangeDanger, NO_ANCHOR, Plan, SHOWN};
-use crate::console::core::change::{AppliedPlan, DoneChange, PendingOperation, Refusal, many, rows_written};
+use crate::change::plan::{Change, ChangeDanger, NO_ANCHOR, Plan, Receipt, SHOWN};
+use crate::console::core::change::{AppliedPlan, DoneChange, DoneWork, PendingOperation, Refusal, many, rows_written};
 use crate::console::core::command::CommandId;
 use crate::console::core::context::{ConfirmedPlan, Context, ToastTone};
 use crate::console::core::gate::REPEATS;
@@ -14,6 +14,9 @@ use crate::console::overlays::Overlay;
 use crate::console::overlays::confirm::Confirmation;
 use crate::console::overlays::conflict::{Conflict, three_way};
 use crate::console::view::told::told;
+
+/// Entries of a job that are undone at once at most: all are planned before one is shown.
+const UNDONE_AT_ONCE: usize = 50;
 
 impl Model {
     /// Takes a plan: what is safe is done at once, everything else waits for a yes.
@@ -74,23 +77,20 @@ impl Model {
             return;
         };
         let count = applied.receipts.len();
-        for (position, receipt) in applied.receipts {
-            let Some(operation) = pending.proposal.changes().get(position).cloned() else { continue };
-            if let Operation::Undo { seq } = operation {
-                for done in self.context.changing.done.iter_mut().filter(|done| done.receipt.audit_seq == Some(seq)) {
-                    done.undone = true;
-                }
+        for (position, receipt) in &applied.receipts {
+            let Some(operation) = pending.proposal.changes().get(*position) else { continue };
+            let places = self.history.places_mut();
+            places.for_each(|place| place.screen.get_mut().changed(operation, receipt.audit_seq));
+            if receipt.audit_seq.is_some() {
+                self.context.changing.note(DoneChange::of(operation.clone(), reason, receipt));
             }
-            let done = DoneChange { operation, reason: reason.map(str::to_owned), receipt, undone: false };
-            self.history.places_mut().for_each(|place| place.screen.get_mut().changed(&done));
-            self.context.changing.done.push(done);
         }
-        if count > 0 {
+        if let Some((_, receipt)) = applied.receipts.last() {
             self.context.changing.epoch += 1;
             self.overlays
                 .retain(|overlay| !matches!(overlay, Overlay::Form(_) | Overlay::RowForm(_) | Overlay::Picker(_)));
             self.at_screen(|screen, _| screen.carried_out(&pending.proposal));
-            self.context.tell_of(&pending.proposal, count);
+            self.context.tell_of(&pending.proposal, receipt, count);
         }
         if let Some(refusal) = applied.refusal {
             self.refused(&pending.proposal, &pending.changes, refusal);
@@ -157,16 +157,16 @@ impl Context {
         self.changing.pending = Some(PendingOperation { ticket, proposal, applying: true, changes });
     }
 
-    pub(super) fn tell_of(&mut self, proposal: &Proposal, count: usize) {
-        let Some(done) = self.changing.done.last() else { return };
-        let nothing = done.receipt.audit_seq.is_none();
+    /// Tells of changes by the receipt of the last one.
+    fn tell_of(&mut self, proposal: &Proposal, receipt: &Receipt, count: usize) {
         let text = match proposal.changes() {
             [_, _, ..] => format!("{count} of {} changes made", proposal.changes().len()),
-            _ if nothing => format!("{}: there was nothing to do", self.in_title(&proposal.title())),
-            _ => self.done_words(done),
+            [single] if receipt.audit_seq.is_some() => self.done_words(single, receipt),
+            _ => format!("{}: there was nothing to do", self.in_title(&proposal.title())),
         };
-        let no_anchor = done.receipt.disclosures.iter().find(|words| words.starts_with(NO_ANCHOR)).cloned();
-        let can_undo = done.receipt.undo.is_some() && !matches!(proposal.single(), Some(Operation::Undo { .. }));
+        let no_anchor = receipt.disclosures.iter().find(|words| words.starts_with(NO_ANCHOR)).cloned();
+        let is_undo = proposal.changes().iter().all(|change| matches!(change, Operation::Undo { .. }));
+        let can_undo = receipt.undo.is_some() && !is_undo;
         match no_anchor {
             Some(words) => self.say(ToastTone::Warn, format!("{text}, but {words}")),
             None => self.say(ToastTone::Good, text),
@@ -177,30 +177,47 @@ impl Context {
     }
 
     /// Says what a change did: the operation, what the row is called or how many there are, and how many rows were written.
-    fn done_words(&self, done: &DoneChange) -> String {
-        let title = self.in_title(&done.operation.title());
-        let name = done.receipt.changes.iter().filter(|_| !self.masking.is_on()).find_map(|change| {
+    fn done_words(&self, operation: &Operation, receipt: &Receipt) -> String {
+        let title = self.in_title(&operation.title());
+        let name = receipt.changes.iter().filter(|_| !self.masking.is_on()).find_map(|change| {
             let own = || change.after["title"].as_str().or(change.before["title"].as_str()).map(str::to_owned);
             self.names.of_change(change).or_else(own)
         });
         // What the title says is not said again.
         let name = name.filter(|name| !title.contains(name.as_str()));
-        let about = many(&done.receipt.changes, Some(done.receipt.changes_total), &done.receipt.counts).or(name);
-        let more: Vec<String> = about.into_iter().chain(rows_written(&done.receipt.counts)).collect();
+        let about = many(&receipt.changes, Some(receipt.changes_total), &receipt.counts).or(name);
+        let more: Vec<String> = about.into_iter().chain(rows_written(&receipt.counts)).collect();
         let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
         format!("{title}: done{more}")
     }
 
-    /// Takes back what was done last in this session.
+    /// Takes back what was done last in this session: of a job all of its entries, the newest first.
     pub(super) fn undo_last(&mut self) {
-        let last = self.changing.done.iter().rev().find(|done| {
-            !done.undone && done.receipt.undo.is_some() && !matches!(done.operation, Operation::Undo { .. })
-        });
-        if let Some(seq) = last.and_then(|done| done.receipt.audit_seq) {
-            self.propose(Operation::Undo { seq });
-        } else {
+        let Some(last) = self.changing.last_standing() else {
             let text = "nothing was done in this session that can be undone; R lists earlier changes";
-            self.say(ToastTone::Info, text);
+            return self.say(ToastTone::Info, text);
+        };
+        let what = match &last.work {
+            DoneWork::Change(operation) => self.in_title(&operation.title()),
+            DoneWork::Job { name, .. } => format!("Run {name}"),
+            DoneWork::Migrations(_) => "Migrations".to_owned(),
+            DoneWork::Erasure => "Erase a person".to_owned(),
+        };
+        match &*last.standing() {
+            [] => {
+                self.say(
+                    ToastTone::Info,
+                    format!("{what}, the last change, cannot be undone; R lists earlier changes"),
+                );
+            }
+            many if many.len() > UNDONE_AT_ONCE => {
+                let text = format!("{what}: {} entries are too many to undo at once; R undoes each", many.len());
+                self.say(ToastTone::Info, text);
+            }
+            entries => {
+                let undos = entries.iter().rev().map(|seq| Operation::Undo { seq: *seq }).collect();
+                self.propose(Proposal::Changes(undos));
+            }
         }
     }
 

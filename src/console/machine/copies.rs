@@ -2,12 +2,14 @@
 
 use serde_json::Value;
 
-use crate::console::core::change::DoneChange;
+use crate::change::operation::Operation;
+use crate::console::core::change::{DoneChange, DoneWork};
 use crate::console::core::command::CopyForm;
 use crate::console::core::context::{Context, ToastTone};
 use crate::console::core::message::Effect;
+use crate::console::core::proposal::Proposal;
 use crate::console::core::screen::Screen;
-use crate::console::core::twin::change_line;
+use crate::console::core::twin::{change_line, migrate_line};
 use crate::memory::Row;
 
 /// Bytes of a copy at most: a clipboard is no place for more.
@@ -34,14 +36,53 @@ pub(super) fn copy_rows(screen: &dyn Screen, form: CopyForm, cx: &mut Context) {
 
 /// Copies what was done in this session as commands that do the same.
 pub(super) fn copy_runbook(cx: &mut Context) {
-    let done: Vec<&DoneChange> = cx.changing.done.iter().filter(|done| !done.undone).collect();
-    if done.is_empty() {
-        return cx.say(ToastTone::Info, "nothing was changed in this session yet");
+    let (done, standing) = (&cx.changing.done, || cx.changing.done.iter().filter(|done| !done.is_undone()));
+    let erased = standing().any(|done| done.work == DoneWork::Erasure);
+    let lines: Vec<String> = standing().filter_map(|done| script_line(cx, done)).collect();
+    let changes = lines.iter().filter(|line| !line.starts_with('#')).count();
+    if changes == 0 {
+        let words = match (done.is_empty(), erased) {
+            (true, _) => "nothing was changed in this session yet",
+            (_, true) => "only a person was erased in this session: a script does not name them, purge does",
+            _ => "nothing of what was changed in this session is left for a script",
+        };
+        return cx.say(ToastTone::Info, words);
     }
-    let line = |done: &&DoneChange| change_line(cx, &done.operation.clone().into(), done.reason.as_deref());
-    let lines: Vec<String> = done.iter().map(line).collect();
     let script = format!("#!/bin/sh\nset -eu\n{}\n", lines.join("\n"));
-    cx.perform(Effect::Copy(format!("a script of {}", counted(lines.len(), "change")), script));
+    let without = if erased { ", without the erasure" } else { "" };
+    cx.perform(Effect::Copy(format!("a script of {}{without}", counted(changes, "change")), script));
+}
+
+/// The command that does a change again; a comment where none can. None for an undo of a change of this session: neither is
+/// in the script, as the entry would have another number elsewhere.
+fn script_line(cx: &Context, done: &DoneChange) -> Option<String> {
+    let reason = done.reason.as_deref();
+    match &done.work {
+        DoneWork::Change(Operation::Undo { seq }) if cx.changing.made(*seq) => None,
+        DoneWork::Change(operation @ Operation::Undo { seq }) => {
+            let line = change_line(cx, &operation.clone().into(), reason);
+            let why = format!("Entry {seq} of the database that this was done in; in any other, it is another change:");
+            Some(comment(&[&why, &line]))
+        }
+        DoneWork::Change(operation) => Some(change_line(cx, &operation.clone().into(), reason)),
+        DoneWork::Job { name, complete, .. } => {
+            let line = change_line(cx, &Proposal::Backfill { name: name.clone(), resume: false }, reason);
+            let part = if *complete { "partly taken back" } else { "not finished" };
+            let is_whole = *complete && done.undone.is_empty();
+            Some(if is_whole {
+                line
+            } else {
+                comment(&[&format!("{name} was {part}; this would run all of it:"), &line])
+            })
+        }
+        DoneWork::Migrations(optional) => Some(migrate_line(cx, optional)),
+        DoneWork::Erasure => Some(comment(&["A person was erased here, who is not named: purge does it."])),
+    }
+}
+
+/// Lines that a shell passes over.
+fn comment(lines: &[&str]) -> String {
+    lines.iter().flat_map(|line| line.lines()).map(|line| format!("# {line}")).collect::<Vec<_>>().join("\n")
 }
 
 /// Copies the command line that shows what the screen shows.

@@ -1,6 +1,7 @@
 //! Tasks of the whole session: unlocking, jobs that run here, exports, and replies that are facts for every screen.
 
 use super::model::Model;
+use crate::console::core::change::{DoneChange, DoneWork};
 use crate::console::core::command::CommandId;
 use crate::console::core::context::{Context, LayerOpening, OpenBeside, OpenedDatabase, ToastTone, UnlockStep};
 use crate::console::core::jobs::{LeavingChoice, LiveJob};
@@ -12,9 +13,13 @@ use crate::console::core::twin::resume_line;
 use crate::console::overlays::Overlay;
 use crate::console::overlays::menu::MenuLayer;
 use crate::console::overlays::unlock::WriteState;
+use crate::console::screens::findings::LookNews;
 use crate::job::plan::{JobBeat, JobProgress, JobReceipt, JobState, JobWish};
 use crate::memory::Entity;
 use crate::memory::agreeing;
+
+/// Milliseconds after which findings are looked for again where a lock or a lost connection ended the look.
+const LOOKS_AGAIN: u64 = 5_000;
 
 impl Model {
     /// Takes a reply that the core itself waits for.
@@ -57,7 +62,7 @@ impl Model {
                 self.context.read_names(rows.iter().filter(|row| row.entity == Entity::Profile));
             }
             Reply::Holds(result) => self.context.names.take_held(result.ok()),
-            Reply::Finding(result) => self.context.health.take(ticket, result),
+            Reply::Finding(result) => self.context.take_finding(ticket, result),
             Reply::Exporting(rows) => {
                 if let Some((_, written)) = &mut self.context.exporting {
                     *written = rows;
@@ -140,6 +145,14 @@ impl Model {
 }
 
 impl Context {
+    fn take_finding(&mut self, ticket: Ticket, result: Result<LookNews, RequestFailure>) {
+        self.health.take(ticket, result);
+        if self.health.needs_retry() {
+            let timer = self.wait_for_all(LOOKS_AGAIN);
+            self.health.retry_after(timer);
+        }
+    }
+
     pub(super) fn take_writable(&mut self, result: Result<WriteState, RequestFailure>) {
         self.changing.asking = None;
         let writable = match result {
@@ -164,13 +177,14 @@ impl Context {
 
     pub(super) fn migrate(&mut self, optional: Vec<String>, unlocks: bool) {
         self.say(ToastTone::Info, "applying what was confirmed");
-        self.changing.asking = Some(self.ask(Request::Migrate(optional)));
-        self.changing.unlocks = unlocks;
+        self.changing.asking = Some(self.ask(Request::Migrate(optional.clone())));
+        self.changing.migrating = (optional, unlocks);
     }
 
     /// Our tables were added, and the database was opened again.
     pub(super) fn migrated(&mut self, result: Result<(Vec<String>, Box<OpenedDatabase>), RequestFailure>) {
         self.changing.asking = None;
+        let (optional, unlocks) = std::mem::take(&mut self.changing.migrating);
         let (names, opened) = match result {
             Ok(migrated) => migrated,
             Err(failure) => return self.fail(failure),
@@ -178,8 +192,11 @@ impl Context {
         self.opened = *opened;
         self.changing.epoch += 1;
         self.changing.then.take_if(|(id, _)| *id == CommandId::ApplyMigrations);
+        if !names.is_empty() {
+            self.changing.note(DoneWork::Migrations(optional).into());
+        }
         let applied = format!("applied: {}", names.join(", "));
-        if std::mem::take(&mut self.changing.unlocks) {
+        if unlocks {
             self.unlock();
             self.say(ToastTone::Good, format!("{applied}; unlocked until U locks again"));
         } else {
@@ -189,10 +206,10 @@ impl Context {
 
     /// Starts a job whose plan was confirmed.
     pub(super) fn start_job(&mut self, name: String, resume: bool, reason: Option<String>) {
-        let ticket = self.ask(Request::RunJob { name: name.clone(), resume, reason });
+        let ticket = self.ask(Request::RunJob { name: name.clone(), resume, reason: reason.clone() });
         let running = &mut self.running;
         running.note(&name, if resume { "resumed" } else { "started" }.to_owned());
-        running.live.push(LiveJob { ticket, name, progress: None });
+        running.live.push(LiveJob { ticket, name, reason, progress: None });
     }
 
     pub(super) fn take_beat(&mut self, ticket: Ticket, beat: JobBeat) {
@@ -225,6 +242,11 @@ impl Context {
         let Some(at) = running.live.iter().position(|live| live.ticket == ticket) else { return };
         let live = running.live.remove(at);
         self.changing.epoch += 1;
+        if let Ok(receipt) = &result
+            && !receipt.written.is_empty()
+        {
+            self.changing.note(job_done(&live, receipt));
+        }
         let running = &mut self.running;
         match result {
             Ok(receipt) => {
@@ -277,4 +299,16 @@ impl Context {
         }
         self.pause_jobs();
     }
+}
+
+/// A run of a job as a change of this session.
+fn job_done(live: &LiveJob, receipt: &JobReceipt) -> DoneChange {
+    let can_undo = receipt.receipt.undo.is_some();
+    let work = DoneWork::Job {
+        name: live.name.clone(),
+        run: receipt.job.id.clone(),
+        complete: receipt.job.state == JobState::Succeeded,
+    };
+    let entries = if can_undo { receipt.written.clone() } else { Vec::new() };
+    DoneChange { reason: live.reason.clone(), entries, ..work.into() }
 }

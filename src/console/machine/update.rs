@@ -164,6 +164,7 @@ impl Model {
             }
             Some(Asker::Core) => {
                 self.context.toast.take_if(|toast| toast.ticket == ticket);
+                self.context.health.elapsed(ticket);
                 self.context.changing.recent.take_if(|(_, timer)| *timer == ticket);
                 let mut gates = self.overlays.iter_mut().filter_map(|overlay| overlay.get_mut().gate_mut());
                 if let Some(gate) = gates.find(|gate: &&mut ConfirmGate| gate.timer == ticket) {
@@ -186,7 +187,7 @@ impl Model {
         }
         if !self.screen().shows_findings() {
             // Nobody sees what is looked for. It begins again when we come back.
-            let looking = self.context.health.pending.take();
+            let looking = self.context.health.left();
             self.context.cancel(looking);
         }
         self.at_screen(Screen::settle);

@@ -32,7 +32,10 @@ pub(in crate::console) fn progress(health: &Health) -> SafeText {
             let kinds = agreeing(groups.len() as u64, "{#} {kind|kinds}");
             SafeText::join(&[kinds.into(), ", ".into(), figures::count(rows), " found".into()], "")
         }
-        (false, _) if health.failure.is_some() => "looking ended early".into(),
+        (false, _) if health.failure.as_ref().is_some_and(|failure| failure.passes) => {
+            "looking ended early; it begins again by itself".into()
+        }
+        (false, _) if health.failure.is_some() => "looking ended early: r looks again".into(),
         (false, Some((rows, entity))) => {
             let entity = Entity::parse(entity).map_or(entity, plural);
             format!("{} rows read, now {entity}", figures::count(rows)).into()

@@ -87,15 +87,19 @@ fn next_moment(text: &str) -> Option<usize> {
 /// `02-04 10:00` of a canonical time; of another year than this one the day, `2025-02-04`.
 #[must_use]
 pub fn short_time(text: &str) -> SafeText {
-    let local = local(text);
-    let shown = local.as_deref().unwrap_or(text);
-    let year = CLOCK.with_borrow(|clock| clock.now.with_timezone(&clock.zone.offset(clock.now.timestamp())).year());
-    let is_other_year = local.as_deref().and_then(|at| at.get(..4)?.parse().ok()).is_some_and(|of: i32| of != year);
-    match (shown.get(..10), shown.get(5..10), shown.get(11..16)) {
-        (Some(day), ..) if is_other_year => day.into(),
-        (_, Some(day), Some(clock)) => format!("{day} {clock}").into(),
+    let shown = local(text).unwrap_or_else(|| text.to_owned());
+    match (short_day(&shown), shown.get(11..16)) {
+        (Some(day), Some(clock)) if day.len() == 5 => format!("{day} {clock}").into(),
+        (Some(day), _) if day.len() == 10 => day.into(),
         _ => SafeText::limited(text, 11),
     }
+}
+
+/// `02-04` of a local time; of another year than this one `2025-02-04`.
+fn short_day(local: &str) -> Option<&str> {
+    let year = CLOCK.with_borrow(|clock| clock.now.with_timezone(&clock.zone.offset(clock.now.timestamp())).year());
+    let is_this_year = local.get(..4)?.parse().map_or(true, |of: i32| of == year);
+    local.get(if is_this_year { 5 } else { 0 }..10)
 }
 
 /// Formats the age of a canonical time: `now`, `5m`, `3h`, `12d`; the day when it is longer ago or in the future.
@@ -110,7 +114,10 @@ pub fn age(text: &str, now: DateTime<Utc>) -> SafeText {
         seconds if (0..3_600).contains(&seconds) => format!("{}m", seconds / MINUTE).into(),
         seconds if (0..DAY).contains(&seconds) => format!("{}h", seconds / 3_600).into(),
         seconds if (0..31 * DAY).contains(&seconds) => format!("{}d", seconds / DAY).into(),
-        _ => SafeText::limited(text.get(..10).unwrap_or(text), 10),
+        _ => {
+            let shown = local(text).unwrap_or_else(|| text.to_owned());
+            SafeText::limited(short_day(&shown).unwrap_or(text), 10)
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::rows::{self, RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
 use crate::change::remove::COUNTED;
 use crate::job::Job;
-use crate::memory::{Entity, Row, feedback};
+use crate::memory::{Entity, Row, feedback, score};
 use crate::store::Store;
 
 const SPEC: RowBackfill = RowBackfill {
@@ -64,13 +64,7 @@ fn verdict(row: &Row, canvas: usize, mean: Option<f64>) -> RowVerdict {
     if !unlinked && count.as_i64() != Some(canvas as i64) && !(count.is_null() && canvas == 0) {
         values.push(("canvas_action_count", json!(canvas)));
     }
-    let stored = row.number("feedback_score");
-    let same = match (stored, mean) {
-        (Some(a), Some(b)) => (a - b).abs() < 1e-6,
-        (None, None) => true,
-        _ => false,
-    };
-    if !unscored && !same {
+    if !unscored && !score::is_same_or_unknown(row.number("feedback_score"), mean) {
         values.push(("feedback_score", json!(mean)));
     }
     match values {

@@ -48,7 +48,7 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
         }
         let said = feedback.get(row.id()).copied();
         let of_outcome = row.text("outcome").and_then(|outcome| reward::reward(outcome, said));
-        let moved = |share: f64| (share + said.unwrap_or(0.0) * reward::FEEDBACK_WEIGHT).clamp(0.0, 1.0);
+        let moved = |share: f64| reward::moved(share, said);
         match of_outcome.or_else(|| tool_success(row.get("traces")).map(moved)) {
             Some(reward) => RowVerdict::Set(vec![("reward", json!((reward * 100.0).round() / 100.0))]),
             None => RowVerdict::Keep,

@@ -17,7 +17,7 @@ use crate::change::{ChangeDanger, ChangeError, Draft};
 use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
 use crate::memory::utility::{self, Signal, StoredSignal};
-use crate::memory::{Entity, Row};
+use crate::memory::{Entity, Row, score};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
@@ -110,7 +110,7 @@ async fn replayed(store: &Store, found: &[WalkedRow]) -> Result<HashMap<String, 
 
 /// The new utility of an episode; none when it has that already.
 fn moved(row: &Row, new: f64) -> Option<f64> {
-    row.number("utility").is_none_or(|stored| (stored - new).abs() >= 1e-9).then_some(new)
+    row.number("utility").is_none_or(|stored| !score::is_same(stored, new)).then_some(new)
 }
 
 /// Replays as the other does, and derives signals before for episodes that have none.

@@ -11,6 +11,7 @@ use super::super::{LabError, Told, each};
 use super::EvaluationRequest;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, reward, time};
+use crate::recall::among;
 use crate::recall::answer::{PolicyChoice, choice};
 use crate::recall::features::{case_text, tags, words};
 use crate::recall::judge::file::{JudgedQuery, JudgedQuestion};
@@ -85,6 +86,11 @@ impl BankItem {
     pub fn id(&self) -> &str {
         self.row.id()
     }
+
+    /// Returns what no other item has: its kind and its id.
+    pub fn key(&self) -> (Entity, &str) {
+        (self.row.entity, self.row.id())
+    }
 }
 
 /// Rows by owner, the newest first, with what their ranking needs.
@@ -99,7 +105,9 @@ pub struct OwnerBank {
     pub items: Vec<BankItem>,
     /// Number of rows that were read, by kind.
     pub read: BTreeMap<Entity, usize>,
-    /// Place of each row by its id.
+    /// Number of rows among these, of all kinds, that the ranking may give: see [`among::eligible`].
+    pub candidates: usize,
+    /// Place of each row by its id: of an episode and a memory with one id that of the episode.
     pub by_id: HashMap<String, usize>,
     of_owner: BTreeMap<Option<String>, Vec<usize>>,
     uses: MemoryUses,
@@ -138,13 +146,18 @@ impl OwnerBank {
         }
         let uses = if counts_uses { MemoryUses::read(store, worth).await? } else { MemoryUses::default() };
         newest.let_go();
-        let NewestItems { items, read, .. } = newest;
+        let NewestItems { items, read, candidates, .. } = newest;
         let mut of_owner: BTreeMap<Option<String>, Vec<usize>> = BTreeMap::new();
         for (i, item) in items.iter().enumerate() {
             of_owner.entry(item.owner.clone()).or_default().push(i);
         }
-        let by_id = items.iter().enumerate().map(|(i, item)| (item.id().to_owned(), i)).collect();
-        Ok(OwnerBank { ranking, named, in_use: bank_policies, items, read, by_id, of_owner, uses })
+        let mut by_id = HashMap::new();
+        for kind in kinds(ranking) {
+            for (i, item) in items.iter().enumerate().filter(|(_, item)| item.row.entity == *kind) {
+                by_id.entry(item.id().to_owned()).or_insert(i);
+            }
+        }
+        Ok(OwnerBank { ranking, named, in_use: bank_policies, items, read, candidates, by_id, of_owner, uses })
     }
 
     /// Reads the vectors of the rows that are searched: of each owner's newest.
@@ -164,6 +177,11 @@ impl OwnerBank {
         self.read.values().sum()
     }
 
+    /// Whether the ranking may give a row: recall holds some back.
+    pub fn gives(&self, item: &BankItem) -> bool {
+        among::eligible(&item.row, self.ranking, false)
+    }
+
     /// A row by its place.
     pub fn item(&self, i: usize) -> Option<&BankItem> {
         self.items.get(i)
@@ -172,6 +190,12 @@ impl OwnerBank {
     /// A row by its id.
     pub fn named(&self, id: &str) -> Option<&BankItem> {
         self.by_id.get(id).and_then(|i| self.item(*i))
+    }
+
+    /// The kind and the id of the row that a bare id means, also of one that is not there.
+    pub fn meant<'i>(&self, id: &'i str) -> (Entity, &'i str) {
+        let kind = self.named(id).map_or(kinds(self.ranking)[0], |item| item.row.entity);
+        (kind, id)
     }
 
     /// The owners; a memory may have none.
@@ -237,6 +261,7 @@ struct NewestItems {
     /// Time before which no more items are taken.
     floor: Option<i64>,
     read: BTreeMap<Entity, usize>,
+    candidates: usize,
 }
 
 impl NewestItems {
@@ -255,11 +280,13 @@ impl NewestItems {
             items: Vec::new(),
             floor: None,
             read: BTreeMap::new(),
+            candidates: 0,
         }
     }
 
     fn add(&mut self, row: Row, ranking: Ranking) {
         *self.read.entry(row.entity).or_default() += 1;
+        self.candidates += usize::from(among::eligible(&row, ranking, false));
         let at = row.text(row.entity.time_column()).and_then(time::epoch_micros);
         if at < self.floor && !self.named.contains(row.id()) {
             return;
@@ -304,7 +331,9 @@ fn columns(kind: Entity) -> &'static [&'static str] {
         Entity::Case => {
             &["profile_id", "agent_id", "user_id", "prompt", "outcome", "reward", "tags", "created_at", "quarantined"]
         }
-        Entity::Memory => &["title", "collection", "metadata", "created_at", "utility", "agent_id", "user_id"],
+        Entity::Memory => {
+            &["title", "collection", "metadata", "status", "created_at", "utility", "agent_id", "user_id"]
+        }
         _ => &[
             "agent_id",
             "user_id",

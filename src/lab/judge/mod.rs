@@ -5,13 +5,12 @@ mod bank;
 mod trials;
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::{LabError, Told, each, recall};
-use crate::memory::digest::{Digest, digest};
 use crate::memory::first_of::FirstOf;
 use crate::memory::query::Query;
-use crate::memory::{Entity, Row, thousands, time};
+use crate::memory::{Entity, Row, agreeing, thousands, time};
 use crate::recall::answer::{NO_POLICY, PolicyChoice, choice};
 use crate::recall::context::{self, Budget, ContextRow, ContextText, ContextWriter, LineLength};
 use crate::recall::judge::file;
@@ -106,11 +105,12 @@ async fn find_kind(store: &Store, ask: &EvaluationRequest) -> Result<Entity, Lab
     Err(LabError::Refused("there are neither cases nor episodes to judge recall by".to_owned()))
 }
 
-/// A recall that agents made: when, what stands for its id, and the places of the first rows that it gave.
+/// A recall that agents made: when, its id, and the places of the first rows that it gave. Of those of one time the one with
+/// the least id is the latest.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct MadeRecall {
     at: Option<i64>,
-    key: Digest,
+    id: Reverse<String>,
     top: Vec<usize>,
 }
 
@@ -127,7 +127,9 @@ async fn read_trail(
     let mut accesses = AccessTally::new(scratch);
     let mut latest: FirstOf<Reverse<MadeRecall>> = FirstOf::new(RECALLS);
     let there = each(store, &query, told, |row| {
-        let ids = row.list("ids");
+        let mut ids = row.list("ids");
+        let mut known = HashSet::new();
+        ids.retain(|id| known.insert(*id));
         accesses.add(&TimedAccess {
             kind: row.text("kind").unwrap_or_default(),
             latency_ms: row.number("latency_ms"),
@@ -135,10 +137,10 @@ async fn read_trail(
             rows: ids.len(),
             policy_version: row.get("policy_version").as_i64(),
         });
-        let top: Vec<usize> = ids.iter().filter_map(|id| bank.by_id.get(*id)).take(k).copied().collect();
+        let top: Vec<usize> = ids.iter().take(k).filter_map(|id| bank.by_id.get(*id)).copied().collect();
         if !top.is_empty() {
             let at = row.text("created_at").and_then(time::epoch_micros);
-            latest.add(Reverse(MadeRecall { at, key: digest(row.id()), top }));
+            latest.add(Reverse(MadeRecall { at, id: Reverse(row.id().to_owned()), top }));
         }
     })
     .await?;
@@ -163,6 +165,7 @@ async fn read_trail(
         trail,
         hit_rate: estimate(&hits, seed),
         precision_at_k: estimate(&precisions, seed),
+        // Rows that are held back by now may have been recalled.
         spread: spread(&recalls, bank.len()),
     }))
 }
@@ -192,22 +195,22 @@ async fn count_tokens(
     lessons: bool,
 ) -> Result<TokenCounts, LabError> {
     let made: Vec<&QueryRecall> = recalls.iter().filter(|r| !r.rows.is_empty()).take(TEXTS).collect();
-    let mut ids: Vec<String> = made.iter().flat_map(|r| &r.rows).map(|row| row.id.clone()).collect();
+    let mut ids: Vec<String> = made.iter().flat_map(|r| &r.rows).map(|row| row.key.1.clone()).collect();
     ids.sort_unstable();
     ids.dedup();
     let budget = Budget { tokens: context::TOKENS, per_row: None };
-    let mut texts: BTreeMap<String, (ContextText, usize)> = BTreeMap::new();
+    let mut texts: BTreeMap<(Entity, String), (ContextText, usize)> = BTreeMap::new();
     for kind in kinds.iter().filter(|kind| store.sources_of(**kind).is_ok()) {
         for ids in ids.chunks(TOGETHER) {
             for row in store.related(*kind, "id", ids).await? {
                 let made = text_of(store, &row, lessons, budget.room()).await?;
-                texts.insert(row.id().to_owned(), made);
+                texts.insert((row.entity, row.id().to_owned()), made);
             }
         }
     }
     let (mut cut, mut whole, mut over) = (0, 0, 0);
     for recall in &made {
-        let told: Vec<&(ContextText, usize)> = recall.rows.iter().filter_map(|row| texts.get(&row.id)).collect();
+        let told: Vec<&(ContextText, usize)> = recall.rows.iter().filter_map(|row| texts.get(&row.key)).collect();
         let mut writer = ContextWriter::new(told.len(), budget, lessons);
         let mut all = if told.is_empty() { 0 } else { context::heading(lessons).chars().count() };
         for (number, (text, lines)) in (1..).zip(told) {
@@ -270,7 +273,7 @@ pub async fn evaluate(store: &Store, ask: &EvaluationRequest, told: Told<'_>) ->
         quality: quality(&judged, ask.k, ask.seed),
         self_retrieval: trials::self_retrieval(&bank, ask.k, ask.seed),
         negative_controls: trials::negative_controls(&bank, ask.seed),
-        spread: spread(&recalls, bank.len()),
+        spread: spread(&recalls, bank.candidates),
         tokens: count_tokens(store, &recalls, &[kind, Entity::Memory], ranking == Ranking::Similar).await?,
         stored,
         notes,
@@ -284,6 +287,21 @@ fn note(bank: &OwnerBank, ask: &EvaluationRequest, with_vector: usize, stored: b
             "{} of {} rows are searched: the newest {POOL} of an owner, and the newest {HELD} of all",
             thousands(bank.items.len()),
             thousands(bank.len())
+        ));
+    }
+    let held_back = bank.len().saturating_sub(bank.candidates);
+    if held_back > 0 {
+        let why = match bank.ranking {
+            Ranking::Cases => "quarantined",
+            Ranking::Similar => "not a success",
+            Ranking::Boosted | Ranking::Proven => "memories that were deleted, forgotten or superseded",
+        };
+        notes.push(agreeing(
+            held_back,
+            &format!(
+                "{{#}} {{row is|rows are}} never recalled by this ranking ({why}) and {{counts|count}} neither as relevant \
+                 nor as {{a candidate|candidates}}"
+            ),
         ));
     }
     if !bank.in_use.is_empty() {

@@ -69,12 +69,8 @@ fn spell(at: Option<i64>) -> String {
 
 /// Ranks rows as recall does: the first `most`, near-duplicates aside where the ranking puts them aside.
 fn ranked<'b>(bank: &'b OwnerBank, probe: &TrialQuery<'_>, pool: &[usize], most: usize) -> Vec<&'b BankItem> {
-    let rows: Vec<PickedRow<'b>> = pool
-        .iter()
-        .filter_map(|i| bank.item(*i))
-        .filter(|item| among::eligible(&item.row, bank.ranking, false))
-        .map(PickedRow)
-        .collect();
+    let rows: Vec<PickedRow<'b>> =
+        pool.iter().filter_map(|i| bank.item(*i)).filter(|item| bank.gives(item)).map(PickedRow).collect();
     let likeness = likeness(probe, &rows, bank.ranking);
     let name = likeness_name(!probe.vector.is_empty());
     let sought = probe.like.map(|item| ProvenQuery::default().or_that_of(&item.row)).unwrap_or_default();
@@ -130,18 +126,18 @@ pub struct Trial {
 }
 
 impl Trial {
-    fn of(ranked: &[&BankItem], relevant: &BTreeMap<String, f64>, k: usize, at: Option<i64>) -> Self {
-        let ids: Vec<String> = ranked.iter().map(|i| i.id().to_owned()).collect();
+    fn of(ranked: &[&BankItem], relevant: &BTreeMap<(Entity, &str), f64>, k: usize, at: Option<i64>) -> Self {
+        let keys: Vec<(Entity, &str)> = ranked.iter().map(|item| item.key()).collect();
         let top = ranked.get(..k.min(ranked.len())).unwrap_or_default();
         let rows = top.iter().map(|item| recalled(item, at)).collect();
-        Trial { judged: GradedRanking::of(&ids, relevant), recall: QueryRecall { rows, alike: pairs(top) } }
+        Trial { judged: GradedRanking::of(&keys, relevant), recall: QueryRecall { rows, alike: pairs(top) } }
     }
 }
 
 /// A recalled row as it was at some moment.
 pub fn recalled(item: &BankItem, at: Option<i64>) -> RecalledRow {
     let age_days = at.zip(item.at).map(|(now, then)| (now - then) as f64 / 86_400e6);
-    RecalledRow { id: item.id().to_owned(), age_days, bad: item.bad }
+    RecalledRow { key: (item.row.entity, item.id().to_owned()), age_days, bad: item.bad }
 }
 
 /// Likeness of each pair of rows, where both can be compared.
@@ -167,19 +163,19 @@ fn sample(bank: &OwnerBank, seed: u64) -> Vec<&BankItem> {
     all.into_iter().filter_map(|i| bank.item(i)).collect()
 }
 
-/// Stored rows as queries: of each owner's rows those that were there before.
+/// Stored rows as queries: of each owner's rows those that were there before and that the ranking may give.
 pub fn stored(bank: &OwnerBank, k: usize, seed: u64) -> Vec<Trial> {
     sample(bank, seed)
         .into_iter()
         .map(|query| {
             let mut before = bank.pool(query.owner.as_deref().unwrap_or_default());
-            before.retain(|i| bank.item(*i).is_some_and(|other| other.at < query.at && other.id() != query.id()));
+            before.retain(|i| bank.item(*i).is_some_and(|other| other.at < query.at && other.key() != query.key()));
             let fits = |other: &&BankItem| {
                 let shared = query.topics.is_empty() || !query.topics.is_disjoint(&other.topics);
-                other.went_well() && shared
+                other.went_well() && shared && bank.gives(other)
             };
             let known = before.iter().filter_map(|i| bank.item(*i)).filter(fits);
-            let relevant: BTreeMap<String, f64> = known.map(|item| (item.id().to_owned(), 1.0)).collect();
+            let relevant: BTreeMap<(Entity, &str), f64> = known.map(|item| (item.key(), 1.0)).collect();
             let found = ranked(bank, &TrialQuery::like(query, query.at), &before, DEPTH.max(k));
             Trial::of(&found, &relevant, k, query.at)
         })
@@ -188,7 +184,7 @@ pub fn stored(bank: &OwnerBank, k: usize, seed: u64) -> Vec<Trial> {
 
 /// Judged queries of a file.
 pub fn judged(bank: &OwnerBank, queries: &[JudgedQuery], k: usize, notes: &mut Vec<String>) -> Vec<Trial> {
-    let (mut unknown, mut gone) = (0, BTreeSet::new());
+    let (mut unknown, mut itself, mut gone, mut held_back) = (0, 0, BTreeSet::new(), BTreeSet::new());
     let mut trials = Vec::new();
     let now = bank.newest();
     for query in queries {
@@ -207,20 +203,28 @@ pub fn judged(bank: &OwnerBank, queries: &[JudgedQuery], k: usize, notes: &mut V
                 TrialQuery::like(item, now)
             }
         };
-        let everything = query.agent.is_some() || query.user.is_some() || probe.like.is_none();
         let fits = |item: &BankItem| {
             let named = |asked: &Option<String>, column: &str| {
                 let held = item.row.text(column);
                 let everybodys = held.is_none() && item.row.entity == Entity::Memory;
                 asked.is_none() || everybodys || asked.as_deref() == held
             };
-            let own = everything || item.owner.is_none() || probe.like.is_none_or(|l| l.owner == item.owner);
-            let other = probe.like.is_none_or(|l| l.id() != item.id());
-            own && other && named(&query.agent, "agent_id") && named(&query.user, "user_id")
+            let other = probe.like.is_none_or(|l| l.key() != item.key());
+            other && named(&query.agent, "agent_id") && named(&query.user, "user_id")
         };
         let pool: Vec<usize> = (0..bank.items.len()).filter(|i| bank.item(*i).is_some_and(fits)).collect();
         let found = ranked(bank, &probe, &pool, DEPTH.max(k));
-        trials.push(Trial::of(&found, &query.relevant, k, now));
+        let mut relevant = BTreeMap::new();
+        for (id, grade) in &query.relevant {
+            if probe.like.is_some_and(|like| like.key() == bank.meant(id)) {
+                itself += 1;
+            } else if bank.named(id).is_none_or(|item| bank.gives(item)) {
+                relevant.insert(bank.meant(id), *grade);
+            } else {
+                held_back.insert(id);
+            }
+        }
+        trials.push(Trial::of(&found, &relevant, k, now));
     }
     if unknown > 0 {
         notes.push(agreeing(
@@ -228,8 +232,21 @@ pub fn judged(bank: &OwnerBank, queries: &[JudgedQuery], k: usize, notes: &mut V
             "{#} {query names|queries name} a row that is not there: {it is left|they are left} out",
         ));
     }
+    if itself > 0 {
+        notes.push(agreeing(
+            itself,
+            "{#} {row is|rows are} named as relevant to {itself|themselves}: recall leaves out the row that is asked with, so \
+             {it does|they do} not count",
+        ));
+    }
     if !gone.is_empty() {
         notes.push(agreeing(gone.len(), "{#} relevant {row is|rows are} not there: {it counts|they count} as missed"));
+    }
+    if !held_back.is_empty() {
+        notes.push(agreeing(
+            held_back.len(),
+            "{#} relevant {row is|rows are} not recalled by this ranking: {it does|they do} not count",
+        ));
     }
     trials
 }
@@ -239,8 +256,7 @@ pub fn self_retrieval(bank: &OwnerBank, k: usize, seed: u64) -> Vec<SelfReturn> 
     if bank.ranking == Ranking::Proven {
         return Vec::new();
     }
-    let eligible = |item: &&BankItem| among::eligible(&item.row, bank.ranking, false);
-    let asked: Vec<&BankItem> = sample(bank, seed).into_iter().filter(eligible).collect();
+    let asked: Vec<&BankItem> = sample(bank, seed).into_iter().filter(|item| bank.gives(item)).collect();
     let by = |by: &'static str, usable: &dyn Fn(&BankItem) -> bool, vector: bool| {
         let asked: Vec<&&BankItem> = asked.iter().filter(|i| usable(i)).collect();
         let back = |item: &&&&BankItem| {
@@ -249,7 +265,7 @@ pub fn self_retrieval(bank: &OwnerBank, k: usize, seed: u64) -> Vec<SelfReturn> 
             let pool = bank.pool(item.owner.as_deref().unwrap_or_default());
             // A row that says the very same is as good an answer: near-duplicates give way to each other.
             let same = |found: &&BankItem| {
-                found.id() == item.id()
+                found.key() == item.key()
                     || if vector { found.vector == item.vector } else { found.words == item.words }
                     || bank.ranking == Ranking::Cases && alike(found, item).is_some_and(|l| l > rank::NEAR_DUPLICATE)
             };
@@ -261,7 +277,8 @@ pub fn self_retrieval(bank: &OwnerBank, k: usize, seed: u64) -> Vec<SelfReturn> 
     vec![by("text", &|i| !i.words.is_empty(), false), by("vector", &|i| i.vector.iter().any(|x| *x != 0.0), true)]
 }
 
-/// Measures nonsense probes: the greatest likeness of any row to each. Empty for a ranking without likeness.
+/// Measures nonsense probes: the greatest likeness to each of any row that the ranking may give. Empty for a ranking
+/// without likeness.
 pub fn negative_controls(bank: &OwnerBank, seed: u64) -> Vec<NonsenseControl> {
     if bank.ranking == Ranking::Proven {
         return Vec::new();
@@ -273,7 +290,8 @@ pub fn negative_controls(bank: &OwnerBank, seed: u64) -> Vec<NonsenseControl> {
         let mut best: Vec<f64> = Vec::new();
         for (i, (words, vector)) in probes.iter().enumerate() {
             let pool = owners.get(i % owners.len().max(1)).map(|owner| bank.pool(owner)).unwrap_or_default();
-            let rows: Vec<PickedRow<'_>> = pool.iter().filter_map(|i| bank.item(*i)).map(PickedRow).collect();
+            let given = pool.iter().filter_map(|i| bank.item(*i)).filter(|item| bank.gives(item));
+            let rows: Vec<PickedRow<'_>> = given.map(PickedRow).collect();
             let probe = TrialQuery { words, vector, like: None, at: String::new() };
             best.push(likeness(&probe, &rows, bank.ranking).into_iter().flatten().fold(0.0, f64::max));
         }

@@ -8,7 +8,6 @@ use super::bursts::bursts;
 use super::links::Faults;
 use super::marks::{LINKED, NEVER, moment};
 use super::tally::FindingTally;
-use crate::memory::Row;
 use crate::memory::digest::{Digest, digest};
 use crate::memory::first_of::FirstOf;
 use crate::memory::packed::id_table::IdTable;
@@ -16,6 +15,7 @@ use crate::memory::packed::ids::IdList;
 use crate::memory::packed::pages::PageStore;
 use crate::memory::packed::records::{RecordSorter, RecordStream, SortedRecords, in_order, ordered, unordered};
 use crate::memory::packed::space::MakeSpace;
+use crate::memory::{Row, score};
 
 /// A reward or utility up to this is little.
 const LITTLE: f64 = 0.3;
@@ -105,7 +105,7 @@ pub fn is_poison(reward: Option<f64>, recalls: u32) -> bool {
 }
 
 fn is_little(reward: Option<f64>) -> bool {
-    reward.is_some_and(|reward| reward <= LITTLE)
+    reward.is_some_and(|reward| score::is_at_most(reward, LITTLE))
 }
 
 fn owner(row: &Row) -> Digest {

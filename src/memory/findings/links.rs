@@ -14,7 +14,7 @@ use crate::memory::packed::id_table::IdTable;
 use crate::memory::packed::records::{Record, RecordSorter, RecordStream, SortedRecords, ordered, unordered};
 use crate::memory::packed::space::MakeSpace;
 use crate::memory::session_links::{CanvasEventTime, EpisodeSpan, SessionSpans};
-use crate::memory::{Row, time};
+use crate::memory::{Row, score, time};
 
 /// Rows that an episode names, in its lists and elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -437,11 +437,7 @@ impl LinkedEpisodes {
             (sum, n) = (sum + score, n + 1);
         }
         let mean = (n > 0).then(|| sum / f64::from(n));
-        let same = match (self.marks.stored_score(place), mean) {
-            (Some(a), Some(b)) => (a - b).abs() < 1e-6,
-            (None, None) => true,
-            _ => false,
-        };
+        let same = score::is_same_or_unknown(self.marks.stored_score(place), mean);
         let back = is(MarkFlag::CanvasBack);
         let faults = [
             (dangling, "dangling_id"),

@@ -7,10 +7,7 @@ use crate::memory::packed::pages::PageStore;
 use crate::memory::packed::records::{RecordSorter, in_order, ordered};
 use crate::memory::packed::space::MakeSpace;
 use crate::memory::utility::{self, Signal};
-use crate::memory::{Row, time};
-
-/// Maximum difference between a stored utility and the replayed one.
-const TOLERANCE: f64 = 1e-9;
+use crate::memory::{Row, score, time};
 
 /// Bytes of utilities, and of signals, that are held in memory.
 const HELD: usize = 4 << 20;
@@ -67,7 +64,7 @@ impl UtilityHistories {
             }
             let replayed = replayed.unwrap_or(utility::START);
             let stored = self.stored.get(place as usize).unwrap_or(f64::NAN);
-            if stored.is_nan() || (stored - replayed).abs() >= TOLERANCE {
+            if !score::is_same(stored, replayed) {
                 differing.push(place as usize);
             }
         }

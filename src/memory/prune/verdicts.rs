@@ -6,7 +6,8 @@ use super::banks::JudgedCase;
 use super::{NEAR, PruneReason, Rules};
 use crate::memory::packed::records::RecordSorter;
 use crate::memory::packed::space::MakeSpace;
-use crate::memory::time;
+use crate::memory::vector::cosine_of;
+use crate::memory::{score, time};
 
 /// Bytes of the vectors that others are compared with.
 const VECTORS: usize = 32 << 20;
@@ -64,7 +65,10 @@ impl<'r> BankVerdicts<'r> {
     pub fn take(&mut self, case: &JudgedCase, vector: Option<Vec<f32>>) {
         let number = self.by_rule.len();
         let old = self.older_than.is_some_and(|limit| case.at.is_some_and(|at| at < limit));
-        let low = self.rules.below_reward.is_some_and(|limit| case.reward.is_some_and(|reward| reward < limit));
+        let low = self
+            .rules
+            .below_reward
+            .is_some_and(|limit| case.reward.is_some_and(|reward| score::is_below(reward, limit)));
         let why = [(old, PruneReason::Age), (low, PruneReason::Reward)].into_iter().find(|(holds, _)| *holds);
         if let Some([a, b]) = case.message.filter(|_| self.rules.duplicates) {
             self.messages.add([a, b, number as u64]);
@@ -83,7 +87,7 @@ impl<'r> BankVerdicts<'r> {
             return Some(PruneReason::Window);
         }
         self.without_vector += usize::from(vector.is_none());
-        if vector.as_ref().is_some_and(|vector| self.kept.iter().any(|other| cosine(vector, other) > NEAR)) {
+        if vector.as_ref().is_some_and(|vector| self.kept.iter().any(|other| are_alike(vector, other))) {
             return Some(PruneReason::Alike);
         }
         if let Some(vector) = vector {
@@ -120,18 +124,9 @@ impl<'r> BankVerdicts<'r> {
     }
 }
 
-/// Cosine of two vectors in -1..1; 0 when one has no length or they differ in dimension.
-fn cosine(a: &[f32], b: &[f32]) -> f32 {
-    if a.len() != b.len() {
-        return 0.0;
-    }
-    let (mut dot, mut left, mut right) = (0.0, 0.0, 0.0);
-    for (x, y) in a.iter().zip(b) {
-        dot += x * y;
-        left += x * x;
-        right += y * y;
-    }
-    if left > 0.0 && right > 0.0 { dot / (left * right).sqrt() } else { 0.0 }
+/// Whether two vectors are alike, whatever their lengths; not where they cannot be compared.
+fn are_alike(a: &[f32], b: &[f32]) -> bool {
+    cosine_of(a, b).is_some_and(|cosine| cosine > f64::from(NEAR))
 }
 
 #[cfg(test)]
@@ -207,6 +202,20 @@ mod tests {
     }
 
     #[test]
+    fn likeness_is_of_direction_whatever_the_length() {
+        let diverse = Rules { keep_diverse: true, ..Rules::default() };
+        for length in [1e-20, 1.0, 1e15] {
+            let to = |x: f32, y: f32| Some(vec![x * length, y * length]);
+            let unlike =
+                [case(1, None, "a", to(1.0, 0.0)), case(2, None, "b", to(0.1, 1.0)), case(3, None, "c", to(-1.0, 0.0))];
+            assert_eq!(gone(&unlike, Some(2), &diverse), [("c03".to_owned(), PruneReason::Window)], "{length}");
+            let alike =
+                [case(1, None, "a", to(1.0, 0.0)), case(2, None, "b", to(1.0, 0.0)), case(3, None, "c", to(-1.0, 0.0))];
+            assert_eq!(gone(&alike, Some(2), &diverse), [("c02".to_owned(), PruneReason::Alike)], "{length}");
+        }
+    }
+
+    #[test]
     fn a_case_goes_when_any_rule_says_so_for_the_first_reason() {
         let bank = [
             case(3, Some(0.9), "c", None),
@@ -242,6 +251,17 @@ mod tests {
         let goes = |id: &str, why| (id.to_owned(), why);
         assert_eq!(gone(&bank, Some(3), &diverse), [goes("c01", PruneReason::Alike), goes("c04", PruneReason::Window)]);
         assert_eq!(gone(&bank[..3], Some(2), &diverse), [goes("c01", PruneReason::Alike)]);
+        // The length of a vector says nothing.
+        for length in [1e-20, 1e-13, 1e10, 1e15] {
+            let mut bank = bank.clone();
+            let longer = |vector: &mut Vec<f32>| vector.iter_mut().for_each(|number| *number *= length);
+            bank.iter_mut().filter_map(|case| case.vector.as_mut()).for_each(longer);
+            assert_eq!(gone(&bank[..3], Some(2), &diverse), [goes("c01", PruneReason::Alike)], "{length}");
+            assert_eq!(
+                gone(&[bank[0].clone(), bank[2].clone(), bank[4].clone()], Some(2), &diverse),
+                [goes("c04", PruneReason::Window)]
+            );
+        }
         let alike = [bank[0].clone(), bank[1].clone(), Case { id: "c02".to_owned(), ..bank[1].clone() }];
         assert_eq!(gone(&alike, Some(2), &diverse).len(), 1);
         let mut verdicts = BankVerdicts::new(3, Some(1), &diverse, space);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::entity::Entity;
 use super::filter::Filter;
 use super::row::Row;
-use super::time;
+use super::{score, time};
 
 /// Share of an entity's rows above which nothing is done, unless the rules say another one.
 pub const SHARE: f64 = 0.25;
@@ -175,7 +175,8 @@ impl ReadRule {
         let moment = row.text(self.entity.time_column());
         // A row that does not say when it came is never too old.
         let old = self.older_than.as_deref().is_none_or(|before| moment.is_some_and(|time| time < before));
-        let low = self.below_utility.is_none_or(|least| row.number("utility").is_some_and(|utility| utility < least));
+        let is_low = |limit| row.number("utility").is_some_and(|utility| score::is_below(utility, limit));
+        let low = self.below_utility.is_none_or(is_low);
         let ended = self.outcome.is_empty() || row.text("outcome").is_some_and(|o| self.outcome.iter().any(|w| w == o));
         let by = self.expired_by.as_deref();
         let expired = by.is_none_or(|by| row.text("expires_at").is_some_and(|time| time < by));

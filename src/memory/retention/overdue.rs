@@ -51,6 +51,22 @@ impl LastUses {
     }
 }
 
+impl KnownUses {
+    /// Canonical time at which a row was used last; none when it was not.
+    #[must_use]
+    pub fn last(&self, id: &str) -> Option<String> {
+        self.0.get(id).and_then(|[_, at]| time::from_epoch(unordered(at), EpochUnit::Microseconds))
+    }
+
+    /// Says whether all of them could be read.
+    ///
+    /// # Errors
+    /// A file could not be read.
+    pub fn check(&self) -> io::Result<()> {
+        self.0.check()
+    }
+}
+
 /// Fate of a row that is overdue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverdueFate {
@@ -131,8 +147,7 @@ impl<'r> OverdueTally<'r> {
     /// Takes a row, with its fate should it be overdue.
     pub fn row(&mut self, row: &Row, fate: OverdueFate) {
         self.of += 1;
-        let used =
-            self.uses.0.get(row.id()).and_then(|[_, at]| time::from_epoch(unordered(at), EpochUnit::Microseconds));
+        let used = self.uses.last(row.id());
         let fits: Vec<bool> = self.rules.iter().map(|rule| rule.fits(row, used.as_deref())).collect();
         let mut place = STAYS;
         if fits.contains(&true) {

@@ -58,9 +58,9 @@ pub struct AccessTrail {
     pub tokens: Option<f64>,
     /// Recalls behind the mean.
     pub tokens_n: usize,
-    /// Mean number of rows of a recall.
+    /// Mean number of rows of a recall; none where no recall names a row: then the trail does not record them.
     pub rows: Option<f64>,
-    /// Share of recalls that gave nothing.
+    /// Share of recalls that gave nothing; none as above.
     pub empty_share: Option<f64>,
     /// Recalls by policy version; those without one under `none`.
     pub policy_versions: BTreeMap<String, usize>,
@@ -172,14 +172,15 @@ impl AccessTally {
             .collect::<io::Result<Vec<_>>>()?;
         kinds.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let version = |version: Option<i64>| version.map_or("none".to_owned(), |version| version.to_string());
+        let are_rows_recorded = self.empty < self.rows.n;
         Ok(AccessTrail {
             n: self.stages.iter().map(|stage| stage.n).sum(),
             stages,
             kinds,
             tokens_n: self.tokens.n,
             tokens: self.tokens.mean(),
-            rows: self.rows.mean(),
-            empty_share: (self.rows.n > 0).then(|| self.empty as f64 / self.rows.n as f64),
+            rows: self.rows.mean().filter(|_| are_rows_recorded),
+            empty_share: are_rows_recorded.then(|| self.empty as f64 / self.rows.n as f64),
             policy_versions: self.policy_versions.into_iter().map(|(of, n)| (version(of), n)).collect(),
         })
     }
@@ -238,6 +239,15 @@ mod tests {
         let found = trail(&all);
         let others: Vec<usize> = found.kinds.iter().filter(|kind| kind.name == OTHERS).map(|kind| kind.n).collect();
         assert_eq!((found.n, found.kinds.len(), others), (KINDS + 50, KINDS + 1, vec![50]));
+    }
+
+    #[test]
+    fn a_trail_that_names_no_row_does_not_say_that_recall_gave_nothing() {
+        let access = |rows| TimedAccess { kind: "retrieve_cases", rows, ..TimedAccess::default() };
+        let found = trail(&[access(0), access(0)]);
+        assert_eq!((found.n, found.rows, found.empty_share), (2, None, None));
+        let found = trail(&[access(0), access(3)]);
+        assert_eq!((found.rows, found.empty_share), (Some(1.5), Some(0.5)));
     }
 
     #[test]

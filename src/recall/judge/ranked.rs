@@ -24,10 +24,10 @@ pub struct GradedRanking {
 }
 
 impl GradedRanking {
-    /// Grades a ranking of ids by the grades of relevant ones.
+    /// Grades a ranking of rows by the grades of relevant ones.
     #[must_use]
-    pub fn of(ranking: &[String], relevant: &BTreeMap<String, f64>) -> Self {
-        let ranked = ranking.iter().map(|id| relevant.get(id).copied().unwrap_or(0.0).max(0.0)).collect();
+    pub fn of<K: Ord>(ranking: &[K], relevant: &BTreeMap<K, f64>) -> Self {
+        let ranked = ranking.iter().map(|row| relevant.get(row).copied().unwrap_or(0.0).max(0.0)).collect();
         GradedRanking { ranked, relevant: relevant.values().copied().filter(|grade| *grade > 0.0).collect() }
     }
 
@@ -59,10 +59,10 @@ impl GradedRanking {
         if most > 0.0 { gain(self.first(k)) / most } else { 0.0 }
     }
 
-    /// 1 / rank of the first relevant one; 0 when there is none.
+    /// 1 / rank of the first relevant one; 0 when there is none within the first [`DEPTH`].
     #[must_use]
     pub fn reciprocal_rank(&self) -> f64 {
-        self.ranked.iter().position(|g| *g > 0.0).map_or(0.0, |i| 1.0 / (i + 1) as f64)
+        self.first(DEPTH).iter().position(|g| *g > 0.0).map_or(0.0, |i| 1.0 / (i + 1) as f64)
     }
 }
 
@@ -185,6 +185,8 @@ mod tests {
         assert!((q.ndcg(4) - gain / best).abs() < 1e-12);
         let nothing = judged(&[0.0], &[1.0]);
         assert_eq!((nothing.ndcg(4), nothing.reciprocal_rank(), nothing.precision(4)), (0.0, 0.0, 0.0));
+        let [tenth, eleventh] = [9, 10].map(|before| judged(&[vec![0.0; before], vec![1.0]].concat(), &[1.0]));
+        assert_eq!((tenth.reciprocal_rank(), eleventh.reciprocal_rank(), eleventh.hit(11)), (0.1, 0.0, 1.0));
         let found = quality(&[q, nothing, judged(&[1.0], &[])], 4, 1);
         assert_eq!((found.n, found.without_relevant, found.hit_rate.value), (2, 1, Some(0.5)));
         assert_eq!(found.precision_at_k.value, Some(0.25));

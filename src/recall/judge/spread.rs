@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use crate::memory::Entity;
 use crate::recall::understand::mean;
 
 /// Similarity above which two recalled rows say the same.
@@ -15,8 +16,8 @@ pub const STALE_DAYS: f64 = 90.0;
 /// One recalled row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecalledRow {
-    /// Id of the row.
-    pub id: String,
+    /// Kind and id of the row: rows of two kinds may have one id.
+    pub key: (Entity, String),
     /// Age of the row when it was recalled, in days; `None` when unknown.
     pub age_days: Option<f64>,
     /// Whether what is known of it is bad: negative feedback, a reward below 0.5; none when nothing is known.
@@ -70,10 +71,10 @@ pub struct RecallSpread {
 pub fn spread(recalls: &[QueryRecall], candidates: usize) -> RecallSpread {
     let rows = || recalls.iter().flat_map(|r| &r.rows);
     let places = rows().count();
-    let mut times: HashMap<&str, usize> = HashMap::new();
-    rows().for_each(|row| *times.entry(&row.id).or_default() += 1);
-    let mut counts: Vec<(&str, usize)> = times.into_iter().collect();
-    counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let mut times: HashMap<&(Entity, String), usize> = HashMap::new();
+    rows().for_each(|row| *times.entry(&row.key).or_default() += 1);
+    let mut counts: Vec<(&(Entity, String), usize)> = times.into_iter().collect();
+    counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.1.cmp(&b.0.1)).then_with(|| a.0.0.cmp(&b.0.0)));
     let top = candidates.div_ceil(100).max(1);
     let share = |n: usize, of: usize| (of > 0).then(|| n as f64 / of as f64);
     let taken: usize = counts.iter().take(top).map(|(_, n)| n).sum();
@@ -88,7 +89,7 @@ pub fn spread(recalls: &[QueryRecall], candidates: usize) -> RecallSpread {
         coverage: share(counts.len(), candidates),
         top_1_percent_share: share(taken, places),
         top_1_percent_even: share(top.min(candidates), candidates),
-        most_recalled: counts.first().map(|(id, n)| ((*id).to_owned(), *n)),
+        most_recalled: counts.first().map(|((_, id), n)| (id.clone(), *n)),
         redundancy: share(pairs.iter().filter(|s| **s > ALIKE).count(), pairs.len()),
         pairs: pairs.len(),
         stale_share: share(ages.iter().filter(|a| **a > STALE_DAYS).count(), ages.len()),
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
 
     fn row(id: &str, age: f64, bad: Option<bool>) -> RecalledRow {
-        RecalledRow { id: id.to_owned(), age_days: Some(age), bad }
+        RecalledRow { key: (Entity::Case, id.to_owned()), age_days: Some(age), bad }
     }
 
     #[test]

@@ -59,8 +59,15 @@ pub fn assess(examples: &[TrainingExample], scores: &[f64], policy: Option<&Poli
     assess_parts(examples, &parts, policy, seed)
 }
 
-/// The same where several policies made the predictions: which one, and its score.
-fn assess_parts(examples: &[TrainingExample], scores: &[(u64, f64)], policy: Option<&Policy>, seed: u64) -> Assessment {
+/// The same where several policies made the predictions: the number of each one's, and its score. Scores of different
+/// policies are not compared.
+#[must_use]
+pub fn assess_parts(
+    examples: &[TrainingExample],
+    scores: &[(u64, f64)],
+    policy: Option<&Policy>,
+    seed: u64,
+) -> Assessment {
     let one = |(e, (part, score)): (&TrainingExample, &(u64, f64))| LabelledPrediction {
         query: e.query,
         part: *part,

@@ -1,5 +1,6 @@
 //! Quality of an agent's work and how often people had to step in.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
@@ -15,6 +16,8 @@ pub const PERIOD_DAYS: i64 = 30;
 /// An episode as far as quality looks at it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct WorkedEpisode {
+    /// Id of the episode; orders those of one start.
+    pub id: String,
     /// Outcome word; none when none is recorded.
     pub outcome: Option<String>,
     /// Start of the episode, in the canonical spelling; orders the episodes.
@@ -93,7 +96,7 @@ impl WorkTally {
         }
         if let Some(value) = episode.outcome.as_deref().map(completion) {
             self.completion.add(value);
-            self.decided.add(episode.started_at.as_deref(), || value);
+            self.decided.add(episode.started_at.as_deref(), &episode.id, || value);
         }
         if let Some(feedback) = episode.feedback {
             self.feedback.add(feedback.clamp(-1.0, 1.0).midpoint(1.0));
@@ -108,11 +111,11 @@ impl WorkTally {
         if let Some(quality) = episode.teaching.filter(|quality| *quality > 0.0) {
             self.teaching.add(quality);
         }
-        let started = episode.started_at.clone();
-        self.whole.add(started.as_deref(), || episode);
+        let (started, id) = (episode.started_at.clone(), episode.id.clone());
+        self.whole.add(started.as_deref(), &id, || episode);
     }
 
-    /// The latest episodes, the latest first; at most `most`.
+    /// The latest episodes, the latest first, those of one start by their ids; at most `most`.
     #[must_use]
     pub fn latest(&self, most: usize) -> Vec<&WorkedEpisode> {
         self.whole.rows(most)
@@ -141,28 +144,33 @@ impl MeanSum {
     }
 }
 
-/// The latest of very many; those of one time stay in the order in which they came.
+/// The latest of very many, whatever the order in which they come: newer first, those of one time by their ids.
 #[derive(Debug, Clone, Default)]
 struct LatestOf<T> {
     most: usize,
-    rows: Vec<(Option<String>, T)>,
+    rows: Vec<(Recency, T)>,
     /// They were cut: what stands at the end of those that stayed is the oldest.
     is_cut: bool,
 }
+
+/// Time and id of a row; the least is the latest. A row without a time is older than all others.
+type Recency = (Reverse<Option<String>>, String);
 
 impl<T> LatestOf<T> {
     fn new(most: usize) -> Self {
         LatestOf { most, rows: Vec::new(), is_cut: false }
     }
 
-    fn add(&mut self, at: Option<&str>, row: impl FnOnce() -> T) {
+    fn add(&mut self, at: Option<&str>, id: &str, row: impl FnOnce() -> T) {
         let oldest = self.rows.get(self.most.wrapping_sub(1)).filter(|_| self.is_cut);
-        if oldest.is_some_and(|(oldest, _)| oldest.as_deref() > at) {
+        let is_older =
+            |(Reverse(oldest), other): &Recency| (Reverse(at), id) > (Reverse(oldest.as_deref()), other.as_str());
+        if oldest.is_some_and(|(oldest, _)| is_older(oldest)) {
             return;
         }
-        self.rows.push((at.map(str::to_owned), row()));
+        self.rows.push(((Reverse(at.map(str::to_owned)), id.to_owned()), row()));
         if self.rows.len() >= 2 * self.most.max(1) {
-            self.rows.sort_by(|a, b| b.0.cmp(&a.0));
+            self.rows.sort_by(|a, b| a.0.cmp(&b.0));
             self.rows.truncate(self.most);
             self.is_cut = true;
         }
@@ -170,7 +178,7 @@ impl<T> LatestOf<T> {
 
     fn rows(&self, most: usize) -> Vec<&T> {
         let mut rows: Vec<_> = self.rows.iter().collect();
-        rows.sort_by(|a, b| b.0.cmp(&a.0));
+        rows.sort_by(|a, b| a.0.cmp(&b.0));
         rows.into_iter().take(most.min(self.most)).map(|(_, row)| row).collect()
     }
 }
@@ -178,7 +186,8 @@ impl<T> LatestOf<T> {
 /// Quality = 0.4 task completion + 0.3 canvas success + 0.2 feedback quality + 0.1 consistency, each in 0..1; a missing
 /// term leaves its weight to the others. Completion is the mean over the episodes whose outcome is recorded; canvas
 /// success the mean over canvases; feedback quality the mean of (aggregate + 1) / 2 over the episodes with a known
-/// aggregate; consistency 1 - 2 x standard deviation of completion over the [`LATEST`] episodes.
+/// aggregate; consistency 1 - 2 x standard deviation of completion over the [`LATEST`] episodes, those of one start in the
+/// order of their ids.
 #[must_use]
 pub fn quality(worked: &WorkTally, canvases: MeanSum) -> WeightedMean {
     let latest: Vec<f64> = worked.decided.rows(LATEST).into_iter().copied().collect();
@@ -335,23 +344,32 @@ mod tests {
     #[test]
     fn the_latest_are_known_before_they_are_cut() {
         let mut latest = LatestOf::new(2);
-        ["01", "05", "03"].into_iter().for_each(|at| latest.add(Some(at), || at));
+        ["01", "05", "03"].into_iter().for_each(|at| latest.add(Some(at), "e", || at));
         assert_eq!(latest.rows(2), [&"05", &"03"]);
     }
 
     #[test]
-    fn the_latest_are_those_of_a_full_sort() {
+    fn the_latest_are_those_of_a_full_sort_in_whatever_order_they_come() {
         let episode = |n: i64| WorkedEpisode {
+            id: format!("{:02}", n * 53 % 97),
             started_at: (n % 5 > 0).then(|| format!("{:02}", n * 37 % 11)),
             interventions: Some(n),
             ..WorkedEpisode::default()
         };
         let mut all: Vec<WorkedEpisode> = (0..90).map(episode).collect();
-        let mut kept = WorkTally::new(7);
-        all.iter().for_each(|episode| kept.add(episode.clone()));
-        all.sort_by(|a, b| b.started_at.cmp(&a.started_at));
-        assert_eq!(kept.latest(7), all.iter().take(7).collect::<Vec<_>>());
-        assert_eq!(kept.latest(3), all.iter().take(3).collect::<Vec<_>>());
+        let of = |episodes: &[WorkedEpisode]| {
+            let mut kept = WorkTally::new(7);
+            episodes.iter().for_each(|episode| kept.add(episode.clone()));
+            kept
+        };
+        let mut kept = vec![of(&all)];
+        all.reverse();
+        kept.push(of(&all));
+        all.sort_by(|a, b| b.started_at.cmp(&a.started_at).then_with(|| a.id.cmp(&b.id)));
+        for kept in kept {
+            assert_eq!(kept.latest(7), all.iter().take(7).collect::<Vec<_>>());
+            assert_eq!(kept.latest(3), all.iter().take(3).collect::<Vec<_>>());
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use crate::memory::score;
 use crate::memory::utility::of_memory;
 
 /// Episodes from which a memory is judged; fewer say little.
@@ -86,10 +87,10 @@ impl MemoryJudge {
         let low = latest.iter().filter(|utility| **utility < 0.5).count();
         let high = latest.iter().filter(|utility| **utility > 0.5).count();
         let uses = JudgedUses { memory, utility, n, low, high };
-        if utility <= LOW && low * 3 >= n * 2 {
+        if score::is_at_most(utility, LOW) && low * 3 >= n * 2 {
             self.mislead_total += 1;
             hold(&mut self.mislead, uses, |a, b| firmer(a.utility, b.utility, (a.n, b.n)));
-        } else if utility >= 1.0 - LOW && high * 3 >= n * 2 {
+        } else if score::is_at_most(1.0 - LOW, utility) && high * 3 >= n * 2 {
             self.help_total += 1;
             hold(&mut self.help, uses, |a, b| firmer(b.utility, a.utility, (a.n, b.n)));
         }

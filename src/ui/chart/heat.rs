@@ -24,6 +24,8 @@ const CELL: u16 = 2;
 pub struct CalendarHeat<'a> {
     /// A count a day, without holes. The first is a Monday; the last is the newest.
     pub days: &'a [u64],
+    /// The first days of which nothing is known: they stay empty.
+    pub unknown: usize,
     /// Words above the weeks: (number of the week, from 0; what to write), in order. Months, usually.
     pub labels: &'a [(usize, SafeText)],
 }
@@ -52,7 +54,7 @@ impl CalendarHeat<'_> {
             TextLine::of(name, StyleRole::Muted).render(line, buf, look);
         }
         let max = self.days.iter().skip(first * WEEK).copied().max().unwrap_or(0);
-        for (index, count) in self.days.iter().enumerate().skip(first * WEEK) {
+        for (index, count) in self.days.iter().enumerate().skip(self.unknown.max(first * WEEK)) {
             let (week, day) = ((index / WEEK - first) as u16, (index % WEEK) as u16);
             let (glyph, role) = level_glyph(level(*count, max), look);
             look.glyph(grid.x + week * CELL, grid.y + day, buf, glyph, role);

@@ -201,7 +201,7 @@ fn heat(area: Rect, buf: &mut Buffer, look: &Look) {
     let days: Vec<u64> = (0..150).map(|day| if day % 7 >= 5 { 0 } else { day * day % 17 }).collect();
     let labels: Vec<(usize, SafeText)> =
         vec![(0, "Jan".into()), (4, "Feb".into()), (8, "Mar".into()), (13, "Apr".into())];
-    CalendarHeat { days: &days, labels: &labels }.render(area, buf, look);
+    CalendarHeat { days: &days, unknown: 0, labels: &labels }.render(area, buf, look);
 }
 
 fn chain(area: Rect, buf: &mut Buffer, look: &Look) {
@@ -314,7 +314,7 @@ proptest! {
         StackedBars { bars: &bars, legend: &[], selected: None }.render(area, &mut buf, &look);
         let counts: Vec<u64> = values.iter().map(|value| value.to_bits()).collect();
         Histogram::new(&counts).render(area, &mut buf, &look);
-        CalendarHeat { days: &counts, labels: &[] }.render(area, &mut buf, &look);
+        CalendarHeat { days: &counts, unknown: 0, labels: &[] }.render(area, &mut buf, &look);
         let rows: Vec<TimelineRow> = values.chunks(2).map(|pair| TimelineRow {
             from: pair.first().copied(), to: pair.get(1).copied(), ..TimelineRow::default()
         }).collect();

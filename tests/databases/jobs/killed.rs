@@ -111,3 +111,49 @@ fn killed_anywhere_and_resumed_it_comes_to_the_same_on_sqlite() {
 fn killed_anywhere_and_resumed_it_comes_to_the_same_on_postgres() {
     kill_on(|episodes| block_on(on_postgres(episodes)));
 }
+
+/// The state of the job, and the rows that it has looked at.
+fn state(world: &World) -> (String, i64) {
+    let job = block_on(world.store.records().job("canvas-links")).expect("jobs");
+    job.map(|job| (job.state, job.seen)).unwrap_or_default()
+}
+
+/// Waits until the job has looked at more rows than so many.
+fn wait_beyond(world: &World, seen: i64) {
+    let began = Instant::now();
+    while state(world).1 <= seen {
+        assert!(began.elapsed() < Duration::from_mins(1), "the job does not go on: {:?}", state(world));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn what_a_signal_stops_in_a_timed_run_is_resumed_by_the_next() {
+    let make: [fn() -> Option<World>; 2] = [|| Some(block_on(on_sqlite(150))), || block_on(on_postgres(150))];
+    for make in make {
+        let (Some(world), Some(undisturbed)) = (make(), make()) else { continue };
+        assert!(command(&undisturbed, &["canvas-links", "--apply"], "").status().expect("the binary").success());
+        let slowly = ["canvas-links", "--apply", "--rate", "60/s"];
+        let mut child = command(&world, &slowly, "1").spawn().expect("the binary");
+        wait_beyond(&world, 0);
+        child.kill().expect("killed");
+        child.wait().expect("gone");
+        let place = command(&world, &[], "").get_args().nth(1).expect("a database").to_owned();
+        let run = || {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+            command.arg("-d").arg(&place).args(["--format", "json", "jobs", "run"]);
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+            command.spawn().expect("the binary")
+        };
+        let timed = run();
+        wait_beyond(&world, state(&world).1);
+        assert!(crate::support::signal(timed.id(), "TERM"));
+        let stopped = timed.wait_with_output().expect("it ends");
+        let told: Value = serde_json::from_slice(&stopped.stdout).expect("an answer");
+        assert_eq!((stopped.status.code(), state(&world).0.as_str()), (Some(6), "queued"), "{told}");
+        assert!(told["problems"].to_string().contains("still due"), "{told}");
+        let next = run().wait_with_output().expect("it ends");
+        assert_eq!((next.status.code(), state(&world).0.as_str()), (Some(0), "succeeded"));
+        assert!(block_on(world.links()) == block_on(undisturbed.links()), "the result differs");
+    }
+}

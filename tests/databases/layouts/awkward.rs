@@ -214,7 +214,7 @@ const TWO_TABLES: &str = "name = \"two\"\ntitle = \"Two tables\"\nrequires = [\"
     [[memory]]\ntable = \"notes_b\"\nwrite = {}\ncolumns = { id = \"id\", text = \"words\", created_at = \"at\" }\n";
 
 #[test]
-fn rows_of_two_tables_with_the_same_id_are_both_there_and_neither_is_changed() {
+fn rows_of_two_tables_with_the_same_id_are_both_there_and_named_by_their_tables() {
     let folder = tempfile::tempdir().expect("a folder");
     let layout = folder.path().join("two.toml");
     std::fs::write(&layout, TWO_TABLES).expect("a file");
@@ -231,11 +231,24 @@ fn rows_of_two_tables_with_the_same_id_are_both_there_and_neither_is_changed() {
         assert_eq!((whole.len(), paged(&database, "memory", "1", &more)), (4, whole));
     }
     told(&database, &["--layout", layout, "migrate", "--apply"]);
+    let names = "`notes_a:n1` or `notes_b:n1` names that of one table";
     let (code, words) = refused(&database, &["--layout", layout, "edit", "memory", "n1", "text=x", "--apply"]);
-    assert!(code == Some(5) && words.contains("several rows") && words.contains("`--layout NAME`"), "{code:?} {words}");
+    assert!(code == Some(5) && words.contains("several rows") && words.contains(names), "{code:?} {words}");
     let row = told(&database, &["--layout", layout, "show", "memory", "n1"]);
-    let said = |p: &str| p.starts_with("2 rows") && p.contains("`--layout NAME`");
+    let said = |p: &str| p.starts_with("2 rows") && p.contains(names);
     assert!(row["problems"][0]["problem"].as_str().is_some_and(said), "{row:#}");
+    let texts = |database: &Path| -> Vec<Value> {
+        let mut texts: Vec<Value> = listed(database, "memory", &with).iter().map(|row| row["text"].clone()).collect();
+        texts.sort_by_key(Value::to_string);
+        texts
+    };
+    let row = told(&database, &["--layout", layout, "show", "memory", "notes_b:n1"]);
+    assert_eq!((&row["id"], &row["text"], &row["problems"]), (&json!("n1"), &json!("coffee"), &Value::Null));
+    told(&database, &["--layout", layout, "edit", "memory", "notes_b:n1", "text=juice", "--apply"]);
+    assert_eq!(texts(&database), ["juice", "milk", "tea", "water"]);
+    told(&database, &["--layout", layout, "remove", "memory", "notes_a:n1", "notes_b:n3", "--apply"]);
+    assert_eq!(texts(&database), ["juice", "milk"]);
+    assert_ne!(refused(&database, &["--layout", layout, "show", "memory", "notes_a:n1"]).0, Some(0));
     // Each layout alone has one of the rows, which can be named.
     let two = ["claude-mem", "google-adk-memory"]
         .map(|name| STORES.iter().find(|store| store.layout == name).expect("a store").statements);

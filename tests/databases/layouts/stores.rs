@@ -550,6 +550,127 @@ fn a_hash_and_the_second_spelling_of_a_time_follow_an_edit() {
 }
 
 #[test]
+fn documents_within_documents_are_the_same_in_a_copy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let world_run = |arguments: &[&str]| crate::support::world::run(folder.path(), arguments);
+    let (claude, agents) = (store_of(&folder, "claude-mem"), store_of(&folder, "openai-agents"));
+    run(
+        &claude,
+        "CREATE TABLE tool_uses (id INTEGER PRIMARY KEY, content_session_id TEXT, session_db_id INTEGER, project TEXT, \
+         tool_name TEXT, tool_input TEXT, tool_response TEXT, created_at_epoch INTEGER); \
+         INSERT INTO tool_uses VALUES (901, 'c1', 1, 'ada-stall', 'Bash', '{\"command\": \"ls\"}', 'no {json}', 1772461855000)",
+    );
+    run(
+        &agents,
+        "CREATE TABLE message_structure (id INTEGER PRIMARY KEY, session_id TEXT, message_id INTEGER, branch_id TEXT, \
+         message_type TEXT, sequence_number INTEGER, user_turn_number INTEGER, branch_turn_number INTEGER, tool_name TEXT, \
+         created_at TEXT); \
+         INSERT INTO message_structure SELECT 902, session_id, 1, 'main', 'user', 1, '[\"b\"]', 1, NULL, created_at \
+         FROM agent_sessions LIMIT 1",
+    );
+    for (store, id, path, expected) in
+        [(&claude, "901", "/input/command", json!("ls")), (&agents, "902", "/user_turn", json!("[\"b\"]"))]
+    {
+        let (from, native) =
+            (store.display().to_string(), folder.path().join(format!("{id}.db")).display().to_string());
+        assert_eq!(world_run(&["-d", &native, "--layout", "mnemoscope", "migrate", "--apply"]).0, Some(0));
+        let (code, shown, words) = world_run(&["copy", "--from", &from, "--to", &native, "--apply"]);
+        assert_eq!(code, Some(0), "{words} {shown:#}");
+        let native = Path::new(&native);
+        let both = [told(store, &["show", "workflow_event", id]), told(native, &["show", "workflow_event", id])];
+        assert_eq!(both[0]["data"], both[1]["data"]);
+        assert_eq!(both[0]["data"].pointer(path), Some(&expected), "{both:#?}");
+    }
+}
+
+#[test]
+fn no_place_of_a_row_names_the_owner_that_it_had_before_an_edit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "mcp-memory-service");
+    let row = |id, tags, user| {
+        format!(
+            "({id}, 'h{id}', 'rows', '{tags}', 'note', '{{\"user_id\": {user}}}', 1772461855.0, 1772461855.0, '', '', NULL, NULL)"
+        )
+    };
+    let rows = [
+        row(3, "user:ada-1,food", "\"ada-1\""),
+        row(4, "user:bo-22", "\"ada-1\""),
+        row(5, "food,user:ada-1,sea", "null"),
+    ];
+    run(&database, &format!("INSERT INTO memories VALUES {}", rows.join(", ")));
+    let before = stored(&database);
+    let receipt = told(&database, &["edit", "memory", "3", "user_id=cleo-3", "--apply"]);
+    let memories = || stored(&database)["memories"].clone();
+    let both = "'user:cleo-3,food','note','{\"user_id\": \"cleo-3\"}'";
+    assert!(memories().contains(both), "{}", memories());
+    told(&database, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+    assert_eq!(stored(&database), before);
+    for (id, owner) in [("3", "user_id=cleo-3"), ("4", "user_id=cleo-3"), ("5", "user_id=null")] {
+        told(&database, &["edit", "memory", id, owner, "--apply"]);
+    }
+    let others = ["'user:bo-22','note','{\"user_id\": \"cleo-3\"}'", "'food,sea','note','{\"user_id\": null}'", both];
+    assert!(others.iter().all(|row| memories().contains(row)), "another owner stays: {}", memories());
+    told(&database, &["purge", "ada-1", "--mentions", "redact", "--apply"]);
+    let left = listed(&database, "memory", &["--order", "id"]);
+    assert_eq!(left.iter().map(|row| row["id"].clone()).collect::<Vec<_>>(), ["2", "3", "4", "5"]);
+    assert!(others.iter().all(|row| memories().contains(row)), "{}", memories());
+
+    let database = store_of(&folder, "agno");
+    let learning = |id, user| {
+        format!(
+            "('{id}', 'user_profile', 'ada-1', '{{\"learning\": \"rows\", \"user_id\": \"{user}\"}}', 1772461855, NULL)"
+        )
+    };
+    let table = "CREATE TABLE agno_learnings (learning_id VARCHAR PRIMARY KEY, learning_type VARCHAR, user_id VARCHAR, \
+                 content JSON NOT NULL, created_at BIGINT, updated_at BIGINT)";
+    run(
+        &database,
+        &format!("{table}; INSERT INTO agno_learnings VALUES {}, {}", learning("l1", "ada-1"), learning("l2", "bo-22")),
+    );
+    for id in ["l1", "l2"] {
+        told(&database, &["edit", "memory", id, "user_id=cleo-3", "text=sails", "--apply"]);
+    }
+    let learnings = stored(&database)["agno_learnings"].clone();
+    for user in ["cleo-3", "bo-22"] {
+        let content = format!("'cleo-3','{{\"learning\": \"sails\", \"user_id\": \"{user}\"}}'");
+        assert!(learnings.contains(&content), "{learnings}");
+    }
+}
+
+#[test]
+fn a_text_of_several_places_is_edited_where_it_differs_and_words_replace_no_object() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "agno");
+    let table = "CREATE TABLE agno_learnings (learning_id VARCHAR PRIMARY KEY, learning_type VARCHAR, user_id VARCHAR, \
+                 content JSON NOT NULL, created_at BIGINT, updated_at BIGINT)";
+    let facts = "{\"facts\": [{\"content\": \"likes tea\"}, {\"content\": \"rows\"}]}";
+    run(
+        &database,
+        &format!("{table}; INSERT INTO agno_learnings VALUES ('l1', 'entity', 'ada-1', '{facts}', 1772461855, NULL)"),
+    );
+    let before = stored(&database);
+    let (code, words) = refused(&database, &["edit", "memory", "l1", "text=likes tea", "--apply"]);
+    assert_eq!((code, words.contains("give 2 lines")), (Some(5), true), "{words}");
+    assert_eq!(stored(&database), before);
+    told(&database, &["edit", "memory", "l1", "text=likes tea\nrows\nand sails", "--apply"]);
+    let kept = "{\"facts\": [{\"content\": \"likes tea\"}, {\"content\": \"rows\\nand sails\"}]}";
+    assert!(stored(&database)["agno_learnings"].contains(kept), "{:#?}", stored(&database));
+
+    let more = "INSERT INTO store VALUES ('memories.bo', 'e', '{\"text\": \"\", \"content\": \"old\"}', NULL, NULL, NULL, NULL), \
+                ('memories.bo', 'o', '{\"memory\": {\"a\": 1}}', NULL, NULL, NULL, NULL);";
+    let database = made(&folder, "store", &format!("{}{more}", STORES[0].statements));
+    told(&database, &["migrate", "--apply"]);
+    let (empty, object) = ("[\"memories.bo\",\"e\"]", "[\"memories.bo\",\"o\"]");
+    told(&database, &["edit", "memory", empty, "text=new", "--apply"]);
+    assert!(stored(&database)["store"].contains("{\"text\": \"\", \"content\": \"new\"}"), "{:#?}", stored(&database));
+    let (code, words) = refused(&database, &["edit", "memory", object, "text=new", "--apply"]);
+    assert_eq!((code, words.contains("give a JSON document")), (Some(5), true), "{words}");
+    told(&database, &["edit", "memory", object, "text={\"a\": 2}", "--apply"]);
+    let stored = stored(&database)["store"].replace(' ', "");
+    assert!(stored.contains("{\"memory\":{\"a\":2}}"), "{stored}");
+}
+
+#[test]
 fn a_hash_by_which_other_rows_name_a_memory_does_not_change() {
     let folder = tempfile::tempdir().expect("a folder");
     let database = store_of(&folder, "mcp-memory-service");
@@ -632,6 +753,41 @@ fn a_number_that_counts_conversations_is_nobody() {
     let before = stored(&database);
     assert_eq!(refused(&database, &["purge", "1", "--apply"]).0, Some(3));
     assert_eq!(stored(&database), before);
+}
+
+#[test]
+fn a_thread_whose_metadata_names_nobody_is_the_persons_in_its_id() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "langgraph-checkpoints");
+    let uuid = "69e21b0a-cba2-0aad-d3a7-d615f56b5176";
+    let threads = [
+        ("cleo-3:7", "cleo-3"),
+        ("users/cleo-3/8", "cleo-3"),
+        (uuid, ""),
+        ("4711", ""),
+        ("t9", "bo"),
+        ("ada-1:0", "ada-1"),
+    ];
+    for (thread, _) in &threads[..4] {
+        run(
+            &database,
+            &format!(
+                "INSERT INTO checkpoints VALUES ('{thread}', '', 'c', NULL, 'msgpack', x'80', CAST('{{}}' AS BLOB))"
+            ),
+        );
+    }
+    run(&database, "INSERT INTO checkpoints VALUES ('t9', '', 'c3', 'c2', 'msgpack', x'80', CAST('{}' AS BLOB))");
+    let found = listed(&database, "episode", &[]);
+    let owners: BTreeMap<&str, &str> = found
+        .iter()
+        .filter_map(|row| Some((row["id"].as_str()?, row["user_id"].as_str().unwrap_or_default())))
+        .collect();
+    assert_eq!(owners, BTreeMap::from(threads));
+    assert_eq!(listed(&database, "episode", &["--where", "user_id = cleo-3"]).len(), 2);
+    let masked = told(&database, &["list", "episode", "--mask"]).to_string();
+    assert!(!masked.contains("cleo-3") && masked.contains(uuid), "{masked}");
+    told(&database, &["purge", "cleo-3", "--mentions", "redact", "--apply"]);
+    assert_eq!(listed(&database, "episode", &[]).len(), 4);
 }
 
 #[test]

@@ -105,6 +105,42 @@ fn a_key_is_renamed_with_everything_that_refers_to_it() {
 }
 
 #[test]
+fn a_value_with_a_key_that_gets_another_name_loses_the_rest_in_the_same_pass() {
+    block_on(async {
+        for world in worlds().await {
+            let gone = "5f2a9c1e-77b0-4d1a-9c3e-0a1b2c3d4e5f";
+            world
+                .run(&format!(
+                    "INSERT INTO episodes (id, title, summary, agent_id, user_id, workspace_id, status, maturity_at_time, \
+                     human_intervention_count, access_count) VALUES ('{gone}', 'hers', '', 'agent-ledger', 'user-ana', 'w', \
+                     'completed', 'student', 0, 0)"
+                ))
+                .await;
+            // A row that goes, in a list, and `ask user-ana now` in base64, beside the key.
+            let content = |key: &str, list: &str, word: &str| {
+                format!("{{\"episode\": \"{key}\", \"episode_ids\": [{list}], \"note\": \"{word}\"}}")
+            };
+            let both = content("ep:user-ana:7", &format!("\"{gone}\", \"x\""), "YXNrIHVzZXItYW5hIG5vdw==");
+            world
+                .run(&format!(
+                    "INSERT INTO episode_segments (id, episode_id, segment_type, sequence_order, content, source_type) VALUES \
+                     ('seg-both', 'ep:user-ana.b:8', 'message', 5, '{both}', 'chat'), \
+                     ('seg:user-ana:{gone}', 'ep:user-ana.b:8', 'message', 6, 'nothing', 'chat')"
+                ))
+                .await;
+            let (plan, receipt) = purged(&world, Mentions::Redact).await;
+            assert_eq!(receipt["status"], "verified with disclosures", "one is possible: {receipt:#}");
+            let key = world.texts("SELECT id FROM episodes WHERE title = 'a'").await.remove(0);
+            let left = world.texts("SELECT content FROM episode_segments WHERE id = 'seg-both'").await;
+            assert_eq!(left, [content(&key, "\"x\"", "YXNrIFtlcmFzZWRdIG5vdw==")], "{plan:#}");
+            // Others may refer to a key: what else stands in it is disclosed.
+            assert_eq!(world.count(&format!("episode_segments WHERE id LIKE 'seg:%:{gone}'")).await, 1);
+            assert!(receipt["disclosures"].to_string().contains("episode_segments.id: 1 reference"), "{receipt:#}");
+        }
+    });
+}
+
+#[test]
 fn what_comes_to_refer_to_a_key_that_gets_another_name_follows_it() {
     block_on(async {
         for world in worlds().await {

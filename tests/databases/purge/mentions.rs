@@ -274,6 +274,32 @@ fn ids_that_are_words_or_numbers_leave_everything_else_as_it_is() {
 }
 
 #[test]
+fn a_few_tags_that_name_the_person_do_not_make_the_name_a_usual_word() {
+    block_on(async {
+        for tags in [0, 3, 6] {
+            let world = native(20).await;
+            let others = (0..160).map(|n| {
+                let tag = if n < tags { "joao-silva" } else { "stall" };
+                format!("('o{n}', 'keeper-a', 'a note', '[\"{tag}\"]')")
+            });
+            world
+                .run(&format!(
+                    "INSERT INTO subjects (id, name) VALUES ('joao-silva', NULL); \
+                     INSERT INTO episodes (id, user_id, title) VALUES ('own', 'joao-silva', 'hers'); \
+                     INSERT INTO episodes (id, user_id, title) VALUES ('at', 'keeper-a', 'Amara met joao-silva'); \
+                     INSERT INTO episodes (id, user_id, title, tags) VALUES {}",
+                    others.collect::<Vec<_>>().join(", ")
+                ))
+                .await;
+            let options = PurgeOptions { mentions: Mentions::Redact, ..PurgeOptions::default() };
+            let (_, receipt) = world.purge("joao-silva", &options).await.expect("a receipt");
+            let changed = world.texts("SELECT title FROM episodes WHERE id = 'at'").await;
+            assert_eq!(changed, ["Amara met [erased]"], "{tags}: {receipt:#}");
+        }
+    });
+}
+
+#[test]
 fn a_conversation_that_is_named_like_somebody_else_leaves_theirs_alone() {
     block_on(async {
         for name in ["keeper-a", "Kim Keeper", "kim@keeper.example", "owner-b"] {

@@ -7,6 +7,7 @@ use crate::console::core::context::{Context, LayerOpening, ToastTone};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
 use crate::console::core::message::Destination;
 use crate::console::core::request::{Content, Relation};
+use crate::console::view::words;
 use crate::memory::query::EpisodeContext;
 use crate::memory::{Entity, Row};
 
@@ -27,7 +28,8 @@ pub fn offer(detail: &Detail, cx: &mut Context) {
             unavailable: missing.map(|m| m.reason.clone().unwrap_or_default()),
         }
     };
-    let items: Vec<MenuItem> = links(detail).into_iter().map(item).collect();
+    let links = words::in_zone(&cx.settings.zone, cx.now, || links(detail));
+    let items: Vec<MenuItem> = links.into_iter().map(item).collect();
     if items.is_empty() {
         cx.say(ToastTone::Info, "this row leads nowhere");
     } else {
@@ -38,7 +40,7 @@ pub fn offer(detail: &Detail, cx: &mut Context) {
 /// A link that leads on from a row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowLink {
-    /// Relation of the target to the row.
+    /// Relation of the target to the row, and when it was: several rows may have one name.
     pub relation: String,
     /// Name of the target.
     pub name: String,
@@ -48,7 +50,9 @@ pub struct RowLink {
 
 fn to_row(relation: &str, row: &Row) -> Option<RowLink> {
     let to = Destination::Row(row.entity, row.id().to_owned());
-    (!row.id().is_empty()).then(|| RowLink { relation: relation.to_owned(), name: row_name(row), to })
+    let when = row.text(row.entity.time_column()).map(|at| format!(" {}", words::short_time(at).as_str()));
+    let relation = format!("{relation}{}", when.unwrap_or_default());
+    (!row.id().is_empty()).then(|| RowLink { relation, name: row_name(row), to })
 }
 
 /// Collects the links that lead on from a detail.

@@ -8,6 +8,7 @@ pub mod messages;
 pub use messages::EraseChoice;
 
 use crate::change::plan::erasure::{ErasureChoice, ErasureOutcome, Mentions, Preview};
+use crate::console::core::change::DoneWork;
 use crate::console::core::command::{self, CommandId, CommandScope};
 use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
 use crate::console::core::menu::Purpose;
@@ -176,6 +177,7 @@ impl EraseScreen {
                 self.go_to(STEPS.len() - 1);
                 cx.changing.epoch += 1;
                 cx.changing.unfinished = None;
+                cx.changing.note(DoneWork::Erasure.into());
                 cx.say(tone, text);
             }
             Err(failure) => {

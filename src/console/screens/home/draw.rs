@@ -2,6 +2,8 @@
 
 mod work;
 
+pub(super) use work::screens;
+
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::ClickTarget;
@@ -46,7 +48,8 @@ fn dimmed(mut lines: Vec<HomeEntry>, is_aged: bool) -> Vec<HomeEntry> {
 pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     const TWO_COLUMNS_FROM: u16 = 110;
     let parts = home.parts(cx);
-    drawn.measures.home_entries = parts.iter().map(Vec::len).sum();
+    let first_screen: usize = parts.iter().map(Vec::len).sum();
+    drawn.measures.home_entries = first_screen + screens(cx).len();
     let first_recent: usize = parts[..3].iter().map(Vec::len).sum();
     let news = live::news(&home.live, cx, look);
     if area.width < TWO_COLUMNS_FROM || looked_at(cx).is_none() {
@@ -58,21 +61,21 @@ pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut 
         lines.extend(tables(cx, width, look));
         lines.extend(section("this database", width, look));
         lines.extend(about(cx, width, look));
-        lines.extend(work::lines(cx, false, width, look));
+        lines.extend(work::lines(cx, false, first_screen, width, look));
         lines.extend(missing(cx, width, look));
         column(&lines, home.selected, look, inside, buf, drawn);
         return;
     }
     let width = area.width * 9 / 20;
     let (left, right) = (Rect { width, ..area }, lay::right_of(area, width));
-    let is_left = home.selected < first_recent;
+    let is_left = home.selected < first_recent || home.selected >= first_screen;
     let pane = PaneFrame { focused: is_left, ..PaneFrame::new(SafeText::limited(cx.database_name(), 40)) };
     let inside = padded(pane.render(left, buf, look));
     let width = usize::from(inside.width);
     let mut lines = first_lines(cx, home, width, look);
     lines.extend(section("this database", width, look));
     lines.extend(about(cx, width, look));
-    lines.extend(work::lines(cx, true, width, look));
+    lines.extend(work::lines(cx, true, first_screen, width, look));
     lines.extend(tables(cx, width, look));
     lines.extend(missing(cx, width, look));
     column(&lines, home.selected, look, inside, buf, drawn);
@@ -96,7 +99,6 @@ fn first_lines(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Ve
 /// Lists what happened since the user last looked.
 fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
     let Some(since) = home.since(cx) else { return Vec::new() };
-    let name = looked_at(cx).map_or("rows", plural);
     let title = match &since.looked {
         Some(at) => format!("since you looked, {}", words::moment(at).as_str()),
         None => "your first look (:tour shows you around)".to_owned(),
@@ -123,7 +125,14 @@ fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
             }
         }
     }
+    let is_one = since.count == 1 && sign != "the newest ";
+    let name = looked_at(cx)
+        .map_or_else(|| "rows".to_owned(), |entity| if is_one { entity.title() } else { plural(entity).to_owned() });
     line.push(format!(" {name}"), StyleRole::Text);
+    // One that is written when it ends may have started before the look.
+    if since.looked.is_some() && looked_at(cx) == Some(Entity::Episode) {
+        line.push(" started", StyleRole::Text);
+    }
     let before = since.before;
     if has_outcomes {
         line.push("   ", StyleRole::Text);
@@ -173,15 +182,13 @@ fn needs(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
     }
     let looking = cx.health.pending.is_some() || home.pending_work.is_some() && home.work.is_none();
     let reading = home.work.is_none() && home.work_failure.is_none();
-    let mut told: Vec<SafeText> = Vec::new();
     if let Some(failure) = &home.work_failure {
-        told.push(SafeText::limited(&failure.message, 200));
+        let message = SafeText::limited(&failure.message, 200);
+        lines.extend(message.wrap(width).map(|part| plain(TextLine::of(part, StyleRole::Muted))));
     }
-    if cx.health.more() > 0 {
-        told.push(format!("{} more kinds of findings: F", cx.health.more()).into());
-    }
+    let mut told: Vec<SafeText> = Vec::new();
     if cx.health.aged && !cx.health.found.is_empty() {
-        told.push("found before others wrote: r looks again".into());
+        told.push("others may have written since: r looks again".into());
     }
     if looking || !cx.health.left.is_empty() || cx.health.failure.is_some() {
         told.push(crate::console::view::health::progress(&cx.health));
@@ -210,7 +217,7 @@ fn notable(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Ho
     if standouts.is_empty() {
         return Vec::new();
     }
-    let title = format!("of {}", seen(cx, home).as_str());
+    let title = format!("of {}", seen(cx, home, home.counted().len()).as_str());
     let mut lines: Vec<HomeEntry> = section(&title, width, look).into();
     lines.extend(strip(standouts.iter().enumerate().map(cell), width));
     lines
@@ -259,9 +266,6 @@ fn column(lines: &[HomeEntry], selected: usize, look: &Look, area: Rect, buf: &m
         entry.line.render(place, buf, look);
         let part =
             |x: u16, width: u16| Rect { x: place.x + x, width: width.min(place.width.saturating_sub(x)), ..place };
-        for (x, width, command) in &entry.commands {
-            drawn.hits.add(part(*x, *width), ClickTarget::Command(*command));
-        }
         for (x, width, number) in &entry.leads {
             let place = part(*x, *width);
             drawn.hits.add(place, ClickTarget::HomeEntry(*number));
@@ -271,6 +275,10 @@ fn column(lines: &[HomeEntry], selected: usize, look: &Look, area: Rect, buf: &m
                     look.glyph(place.x - 1, place.y, buf, look.glyphs.cursor, StyleRole::Accent);
                 }
             }
+        }
+        // One click gives a command.
+        for (x, width, command) in &entry.commands {
+            drawn.hits.add(part(*x, *width), ClickTarget::Command(*command));
         }
     }
 }
@@ -492,10 +500,10 @@ fn lately(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut Bu
     if area.height < LEAST {
         return 0;
     }
-    look.text(lay::row(area, 0), buf, &seen(cx, home), StyleRole::Muted);
-    let (days, labels) = calendar(page);
+    look.text(lay::row(area, 0), buf, &seen(cx, home, page.rows.len()), StyleRole::Muted);
+    let (days, unknown, labels) = calendar(page);
     let heat = Rect { y: area.y + 1, height: HEAT, ..area };
-    CalendarHeat { days: &days, labels: &labels }.render(heat, buf, look);
+    CalendarHeat { days: &days, unknown, labels: &labels }.render(heat, buf, look);
     let beside = lay::right_of(heat, (days.len().div_ceil(7) * 2 + 8).min(usize::from(heat.width / 2)) as u16);
     weekly(home, look, beside, buf);
     let mut used = HEAT + 2;
@@ -557,16 +565,15 @@ fn outcome_line(word: &str, count: usize, of: usize, width: usize, look: &Look) 
 }
 
 /// Names the rows that the charts and the notable entries are about.
-fn seen(cx: &Context, home: &HomeScreen) -> SafeText {
-    let count = home.rows().len();
+fn seen(cx: &Context, home: &HomeScreen, count: usize) -> SafeText {
     let all = home.recent.as_ref().is_some_and(|page| page.next.is_none());
     let name = looked_at(cx).map_or("rows", plural);
     let count = figures::count(count as u64);
     format!("{} {} {name}", if all { "all" } else { "the newest" }, count.as_str()).into()
 }
 
-/// Rows a day from a Monday on, and the months above the weeks.
-fn calendar(page: &Page) -> (Vec<u64>, Vec<(usize, SafeText)>) {
+/// Rows a day from a Monday on, the number of days before those of which all rows were read, and the months above the weeks.
+fn calendar(page: &Page) -> (Vec<u64>, usize, Vec<(usize, SafeText)>) {
     const LONGEST: i64 = 7 * 60;
     let days: Vec<i64> = page
         .rows
@@ -575,17 +582,20 @@ fn calendar(page: &Page) -> (Vec<u64>, Vec<(usize, SafeText)>) {
         .map(|micros| micros.div_euclid(DAY))
         .collect();
     let (Some(last), Some(first)) = (days.iter().max().copied(), days.iter().min().copied()) else {
-        return (Vec::new(), Vec::new());
+        return (Vec::new(), 0, Vec::new());
     };
+    let is_cut = page.next.is_some() && first >= last - LONGEST;
     let first = first.max(last - LONGEST);
     let monday = monday(first);
+    // Of the oldest day some rows were not read; where it is the only one, it is better than nothing.
+    let unknown = if is_cut { (first - monday) as usize + usize::from(first < last) } else { 0 };
     let mut counts = vec![0; (last - monday + 1).max(0) as usize];
     for day in days {
         if let Some(count) = usize::try_from(day - monday).ok().and_then(|at| counts.get_mut(at)) {
             *count += 1;
         }
     }
-    (counts, months(monday, last))
+    (counts, unknown, months(monday, last))
 }
 
 fn months(monday: i64, last: i64) -> Vec<(usize, SafeText)> {

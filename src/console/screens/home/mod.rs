@@ -4,6 +4,7 @@ pub(in crate::console) mod draw;
 pub mod messages;
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use crate::change::plan::erasure::UnfinishedErasure;
 use crate::console::core::columns::{naming_columns, plural, read_columns};
@@ -96,6 +97,8 @@ pub struct HomeScreen {
     pub selected: usize,
     /// Destination of the selected entry, which stays selected when others come before it.
     at: Option<Destination>,
+    /// Number of entries before the screens.
+    listed: usize,
     /// The rows are those of an earlier visit, until they are read again.
     pub aged: bool,
     /// So is the work that waits.
@@ -154,7 +157,7 @@ impl HomeScreen {
         ]
     }
 
-    /// Lists the destinations of all entries.
+    /// Lists the destinations of all entries but the screens, which come after them.
     #[must_use]
     pub fn entries(&self, cx: &Context) -> Vec<Destination> {
         self.parts(cx).concat()
@@ -172,11 +175,15 @@ impl HomeScreen {
             needs.push(to_judge(feedback, cx));
         }
         needs.extend(cx.health.worst().into_iter().map(|(finding, count)| of_finding(finding, count, cx)));
-        let pending = cx.status.as_ref().map_or(0, |status| status.migrations.pending.len());
-        if pending > 0 {
-            let text = if pending == 1 { "migration pending" } else { "migrations pending" };
-            let adds = if cx.is_blank() { "creates the tables of a memory" } else { "adds tables beside the memory" };
-            needs.push(step("D", pending, text, adds, ScreenKind::Migrations));
+        let more = cx.health.more();
+        if more > 0 {
+            let text = if more == 1 { "more kind of findings" } else { "more kinds of findings" };
+            needs.push(NeededStep { role: StyleRole::Muted, ..step("F", more, text, "", ScreenKind::Findings) });
+        }
+        let pending = cx.status.as_ref().map_or(&[][..], |status| status.migrations.pending.as_slice());
+        if !pending.is_empty() {
+            let text = if pending.len() == 1 { "migration pending" } else { "migrations pending" };
+            needs.push(step("D", pending.len(), text, &touched_by(pending, cx.is_blank()), ScreenKind::Migrations));
         }
         needs.extend(work.into_iter().flat_map(|work| &work.jobs).map(of_job));
         if let Some(holds) = work.map(|work| work.holds).filter(|holds| *holds > 0) {
@@ -216,7 +223,7 @@ impl HomeScreen {
         let more = page.next.is_some();
         let looked = cx.opened.looked.as_deref().and_then(time::epoch_micros);
         let Some(moment) = looked else {
-            let rows: Vec<&Row> = page.rows.iter().collect();
+            let rows: Vec<&Row> = self.counted().iter().collect();
             let (failed, mean) = of(&rows);
             return Some(SinceLook { looked: None, count: rows.len(), more, failed, mean, before: None });
         };
@@ -237,9 +244,13 @@ impl HomeScreen {
     /// The selected entry stays selected when others come before it; the first one gives way.
     fn keep_selected(&mut self, cx: &Context) {
         let entries = self.entries(cx);
+        let before = std::mem::replace(&mut self.listed, entries.len());
         if self.selected == 0 {
             self.at = None;
             return;
+        }
+        if self.at.is_none() && before > 0 && self.selected >= before {
+            self.selected = self.selected - before + entries.len();
         }
         match &self.at {
             Some(at) if entries.get(self.selected) != Some(at) => {
@@ -248,7 +259,8 @@ impl HomeScreen {
             Some(_) => {}
             None => self.at = entries.get(self.selected).cloned(),
         }
-        self.selected = self.selected.min(entries.len().saturating_sub(1));
+        let screens = if self.at.is_none() { draw::screens(cx).len() } else { 0 };
+        self.selected = self.selected.min((entries.len() + screens).saturating_sub(1));
     }
 
     /// Forgets what an earlier visit read of another moment.
@@ -300,6 +312,30 @@ impl HomeScreen {
         self.recent.as_ref().map_or(&[], |page| &page.rows)
     }
 
+    /// The newest rows that a list can show as well: how many they are, and the condition that holds for no others; none
+    /// where all rows were read. Rows of the oldest time are left out where others that were not read may be as old.
+    fn window(&self) -> (usize, Option<Filter>) {
+        let rows = self.rows();
+        let is_whole = self.recent.as_ref().is_none_or(|page| page.next.is_none());
+        let began = |row: &Row| row.text(row.entity.time_column()).map(str::to_owned);
+        let Some((last, oldest)) = rows.last().and_then(|last| Some((last, began(last)?))).filter(|_| !is_whole) else {
+            return (rows.len(), None);
+        };
+        let as_old = rows.iter().rev().take_while(|row| began(row).as_ref() == Some(&oldest)).count();
+        let (count, operator) = match as_old {
+            1 => (rows.len(), Operator::GreaterOrEqual),
+            all if all == rows.len() => return (rows.len(), None),
+            some => (rows.len() - some, Operator::Greater),
+        };
+        (count, Some(Filter::new(last.entity.time_column(), operator, Operand::Time(oldest))))
+    }
+
+    /// The newest rows that the counts are of.
+    #[must_use]
+    pub fn counted(&self) -> &[Row] {
+        self.rows().get(..self.window().0).unwrap_or_default()
+    }
+
     /// Outcomes of the newest rows by how often they came, the most frequent first; none when none is known.
     #[must_use]
     pub fn outcomes(&self) -> Vec<(&str, usize)> {
@@ -313,7 +349,7 @@ impl HomeScreen {
     }
 
     /// The newest weeks, each by its Monday (month and day), with how many rows were a success, partial, a failure, anything
-    /// else; none when no outcome is known.
+    /// else; none when no outcome is known. A week of which some rows were not read is left out.
     #[must_use]
     pub fn weeks(&self) -> Vec<(String, [usize; 4])> {
         if self.outcomes().is_empty() {
@@ -331,6 +367,9 @@ impl HomeScreen {
             };
             weeks.entry(week).or_default()[part] += 1;
         }
+        if self.recent.as_ref().is_some_and(|page| page.next.is_some()) {
+            weeks.pop_first();
+        }
         let named = |(week, counts): (i64, [usize; 4])| {
             Some((time::from_epoch(week * DAY, time::EpochUnit::Microseconds)?.get(5..10)?.to_owned(), counts))
         };
@@ -340,10 +379,12 @@ impl HomeScreen {
     /// The newest rows that are worth looking at first.
     #[must_use]
     pub fn standouts(&self) -> Vec<Standout> {
-        let Some(entity) = self.rows().first().map(|row| row.entity) else { return Vec::new() };
-        let count = |holds: &dyn Fn(&Row) -> bool| self.rows().iter().filter(|row| holds(row)).count();
+        let rows = self.counted();
+        let Some(entity) = rows.first().map(|row| row.entity) else { return Vec::new() };
+        let within = self.window().1;
+        let count = |holds: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| holds(row)).count();
         let listed = |text: &str, count: usize, filter: Filter| {
-            let conditions = Conditions { filters: vec![filter], canvas: None };
+            let conditions = Conditions { filters: iter::once(filter).chain(within.clone()).collect(), canvas: None };
             Standout { count, text: agreeing(count as u64, text), to: Destination::List(entity, conditions) }
         };
         let below = |text: &str, column: &'static str, limit: f64| {
@@ -358,8 +399,8 @@ impl HomeScreen {
             below("{has|have} a low reward", "reward", LOW),
         ];
         let unreadable = |row: &&Row| !row.problems.is_empty();
-        if let Some(first) = self.rows().iter().find(unreadable) {
-            let count = self.rows().iter().filter(unreadable).count();
+        if let Some(first) = rows.iter().find(unreadable) {
+            let count = rows.iter().filter(unreadable).count();
             let to = Destination::Row(entity, first.id().to_owned());
             let (one, several) = (entity.title(), plural(entity));
             let text = format!("{{{one} holds|{several} hold}} a value that cannot be read; see the newest");
@@ -373,6 +414,20 @@ impl HomeScreen {
 fn step(key: &'static str, count: usize, text: &str, note: &str, kind: ScreenKind) -> NeededStep {
     let (text, note, to) = (text.to_owned(), note.to_owned(), Destination::Panel(kind));
     NeededStep { key, count: count as u64, more: false, text, note, role: StyleRole::Warn, to }
+}
+
+/// Says which tables pending migrations touch: those of a layout, which it is named before, the tables of the memory; ours none.
+fn touched_by(pending: &[String], is_blank: bool) -> String {
+    let of_layouts: Vec<&str> = pending.iter().map(String::as_str).filter(|name| name.contains('/')).collect();
+    let (touching, all) = (of_layouts.join(", "), of_layouts.len() == pending.len());
+    match of_layouts.len() {
+        _ if is_blank => "creates the tables of a memory".to_owned(),
+        0 => "adds tables beside the memory".to_owned(),
+        1 if all => format!("{touching} touches the memory's tables"),
+        _ if all => format!("{touching} touch the memory's tables"),
+        1 => format!("{touching} touches the memory's tables; the others add tables beside it"),
+        _ => format!("{touching} touch the memory's tables; the others add tables beside it"),
+    }
 }
 
 fn unfinished(begun: &UnfinishedErasure, cx: &Context) -> NeededStep {
@@ -576,8 +631,11 @@ impl Screen for HomeScreen {
     }
 
     fn open(&mut self, cx: &mut Context) {
-        if let Some(to) = self.entries(cx).into_iter().nth(self.selected) {
-            cx.follow(to);
+        let entries = self.entries(cx);
+        if let Some(to) = entries.get(self.selected) {
+            cx.follow(to.clone());
+        } else if let Some(id) = draw::screens(cx).get(self.selected - entries.len()) {
+            cx.command(*id);
         }
     }
 
@@ -595,11 +653,11 @@ impl Screen for HomeScreen {
     fn other_pane(&mut self, cx: &Context) {
         let mut first = 0;
         let mut starts = Vec::new();
-        for part in self.parts(cx) {
-            if !part.is_empty() {
+        for part in self.parts(cx).iter().map(Vec::len).chain([draw::screens(cx).len()]) {
+            if part > 0 {
                 starts.push(first);
             }
-            first += part.len();
+            first += part;
         }
         self.selected = starts.iter().copied().find(|start| *start > self.selected).unwrap_or(0);
         self.at = None;

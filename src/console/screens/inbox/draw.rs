@@ -64,7 +64,7 @@ fn panes(inbox: &InboxScreen, body: Rect) -> (Rect, Option<Rect>, Option<Rect>) 
     const LOW: u16 = 24;
     const ROWS: u16 = 4;
     if body.width >= BESIDE {
-        let third = body.width * 9 / 28;
+        let third = body.width * 3 / 10;
         let left = body.width - 2 * third;
         let at = |x: u16, width: u16| Rect { x: body.x + x, width, ..body };
         return (at(0, left), Some(at(left, third)), Some(at(left + third, third)));

@@ -13,7 +13,6 @@ use ahead::VerdictAhead;
 pub use messages::InboxVerdict;
 
 use crate::change::operation::{FeedbackFields, Operation};
-use crate::console::core::change::DoneChange;
 use crate::console::core::command::{CommandId, CommandScope};
 use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
 use crate::console::core::menu::{Prompt, Purpose};
@@ -526,11 +525,11 @@ impl Screen for InboxScreen {
     }
 
     /// The verdict that asked for the change is given, or taken back.
-    fn changed(&mut self, done: &DoneChange) {
-        if let Operation::Undo { seq } = done.operation {
-            self.judged.retain(|judged| judged.seq != Some(seq));
+    fn changed(&mut self, operation: &Operation, entry: Option<i64>) {
+        if let Operation::Undo { seq } = operation {
+            self.judged.retain(|judged| judged.seq != Some(*seq));
         } else if let Some((id, verdict)) = self.waiting.take() {
-            self.note_verdict(id, verdict, done.receipt.audit_seq);
+            self.note_verdict(id, verdict, entry);
         }
         self.ahead.doubt();
     }

@@ -153,7 +153,7 @@ fn run_lines(run: &JobProgress, width: usize, look: &Look) -> Vec<TextLine> {
         pairs.push(NamedValue::line("set aside", TextLine::of(figures::count(run.quarantined), StyleRole::Warn)));
     }
     if let Some(owner) = run.owner.as_ref().filter(|_| run.state.is_active()) {
-        let gone = if run.alive { "" } else { ", which is gone: s resumes the job" };
+        let gone = if run.alive { "" } else { ", which is gone: a resumes the job" };
         pairs.push(NamedValue::new("runner", SafeText::limited(&format!("{owner}{gone}"), 120)));
     }
     if let Some(why) = &run.throttle {

@@ -6,6 +6,7 @@ pub mod messages;
 pub use messages::{ENTRIES, ReceiptEntry};
 
 use crate::change::operation::Operation;
+use crate::change::plan::SHOWN;
 use crate::console::core::command::{CommandId, CommandScope, hinted};
 use crate::console::core::context::{Context, Lack};
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
@@ -124,6 +125,9 @@ impl Screen for ReceiptsScreen {
 
     fn settle(&mut self, cx: &mut Context) {
         const NEAR: usize = 10;
+        if let Some(entry) = self.current() {
+            cx.read_names_of_changes(entry.changes.iter().take(SHOWN));
+        }
         if self.pending.is_some() || self.failure.is_some() {
             return;
         }

@@ -14,7 +14,7 @@ use crate::console::view::document::{DocumentWriter, value_line};
 use crate::console::view::words;
 use crate::memory::query::EpisodeContext;
 use crate::memory::story::ACTIONS;
-use crate::memory::{Entity, Row, feedback, time};
+use crate::memory::{Entity, Row, feedback, score, time};
 use crate::ui::chart::{self, DivergingBar, DivergingBars};
 use crate::ui::{NamedValue, SafeText, StyleRole, TextLine, figures};
 
@@ -320,7 +320,7 @@ fn feedback_tab(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
         label: if context.more.contains_key(&Entity::Feedback) { "of the first" } else { "all that counts" }.into(),
         value: aggregate,
         note: match (aggregate, stored) {
-            (Some(a), Some(b)) if (a - b).abs() > 1e-9 => format!("stored: {b:+.2}").into(),
+            (Some(a), Some(b)) if !score::is_same(a, b) => format!("stored: {b:+.2}").into(),
             (None, Some(b)) => format!("stored: {b:+.2}").into(),
             _ => SafeText::default(),
         },

@@ -47,16 +47,24 @@ fn shown(cx: &Context) -> Vec<ShownScreen<'_>> {
     screens.collect()
 }
 
-/// A line for each when it is told what it is for; else several on a line.
-pub(in crate::console) fn lines(cx: &Context, told: bool, width: usize, look: &Look) -> Vec<HomeEntry> {
+/// The screens that are shown, in their order.
+pub(in crate::console) fn screens(cx: &Context) -> Vec<CommandId> {
+    shown(cx).into_iter().map(|screen| screen.id).collect()
+}
+
+/// A line for each when it is told what it is for; else several on a line. The first is entry number `first`.
+pub(in crate::console) fn lines(cx: &Context, told: bool, first: usize, width: usize, look: &Look) -> Vec<HomeEntry> {
     let shown = shown(cx);
     let mut lines: Vec<HomeEntry> = section("screens", width, look).into();
     let columns = if told && width >= TOLD { 1 } else { (width / (KEY + TITLE)).max(1) };
     for row in 0..shown.len().div_ceil(columns) {
         let mut line = plain(TextLine::default());
         for column in 0..columns {
-            let Some(screen) = shown.get(column * shown.len().div_ceil(columns) + row) else { continue };
-            line.commands.push((line.line.width() as u16, (KEY + TITLE) as u16, screen.id));
+            let number = column * shown.len().div_ceil(columns) + row;
+            let Some(screen) = shown.get(number) else { continue };
+            let place = (line.line.width() as u16, (KEY + TITLE) as u16);
+            line.leads.push((place.0, place.1, first + number));
+            line.commands.push((place.0, place.1, screen.id));
             line.line.append(cell(screen, look));
             if columns == 1 {
                 let room = width.saturating_sub(KEY + TITLE);
