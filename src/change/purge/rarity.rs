@@ -31,6 +31,8 @@ const LONG: usize = 12;
 const TELLING_DIGITS: usize = 10;
 /// Values of a column that hold an id where nobody is named, from which it is one of a few fixed words: also one in so many.
 const FIXED: (u64, u64) = (3, 20);
+/// The same of documents, in which people may be tags.
+const FIXED_WITHIN: (u64, u64) = (3, 4);
 /// Documents of a column that have a key, from which it is a field of theirs: also more than half of them.
 const FIELDS: u64 = 3;
 /// Texts of other people that may hold a word before it is a usual one: at least that many, and one in that many.
@@ -202,14 +204,14 @@ async fn counted(
             (!seen.handles.is_empty()).then_some(seen.handles)
         };
         let mut keys: BTreeMap<(usize, usize), u64> = BTreeMap::new();
-        let mut wholes = keys.clone();
+        let mut wholes: BTreeMap<(usize, usize, bool), u64> = BTreeMap::new();
         let take = |_, handles: HashMap<(usize, SeenAs), u64>| {
             for ((handle, seen), times) in handles {
                 let Some(count) = counts.get_mut(handle) else { continue };
                 match seen {
-                    SeenAs::Whole(column) => {
+                    SeenAs::Whole { column, within } => {
                         count.whole += times;
-                        *wholes.entry((handle, column)).or_default() += 1;
+                        *wholes.entry((handle, column, within)).or_default() += 1;
                     }
                     SeenAs::Part => count.texts += times,
                     SeenAs::Key(column) => *keys.entry((handle, column)).or_default() += 1,
@@ -218,9 +220,10 @@ async fn counted(
         };
         snapshot.stream_looked(wanted, look, take).await?;
         let place = |column: usize| format!("{}.{}", table.title(), columns[column]);
-        for ((handle, column), times) in wholes {
+        for ((handle, column, within), times) in wholes {
+            let (least, share) = if within { FIXED_WITHIN } else { FIXED };
             let all = held[column].load(Ordering::Relaxed);
-            if times >= FIXED.0 && times > all / FIXED.1 {
+            if times >= least && times > all / share {
                 counts[handle].fixed =
                     Some(format!("{times} of {all} values in {} hold this word alone", place(column)));
             }
@@ -239,8 +242,8 @@ async fn counted(
 /// Way in which a handle stands in a text outside the person's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum SeenAs {
-    /// All there is, where nobody is named, in the column of this number.
-    Whole(usize),
+    /// All there is, where nobody is named, in the column of this number; `within` a document.
+    Whole { column: usize, within: bool },
     /// Within more.
     Part,
     /// A key of a document, in the column of this number, where nothing says that keys are people.
@@ -277,7 +280,7 @@ fn count(finder: &MentionFinder, raw: &FetchedValue, about: MentionText, column:
             let seen_as = match (is_key, is_whole) {
                 (true, true) if !place.keys => SeenAs::Key(column),
                 (false, true) if !(place.people || place.names || place.sessions || place.profiles) => {
-                    SeenAs::Whole(column)
+                    SeenAs::Whole { column, within: !leaf.layers.is_empty() }
                 }
                 (false, false) if counted.insert(span.handle) => SeenAs::Part,
                 _ => continue,
