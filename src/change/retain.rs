@@ -10,7 +10,7 @@ use super::feedback::writable as writable_source;
 use super::held::HeldRows;
 use super::plan::{ChangeDanger, Plan};
 use super::{ChangeError, remove};
-use crate::lab::LabError;
+use crate::lab::{LabError, each, silent};
 use crate::memory::Entity;
 use crate::memory::query::Query;
 use crate::memory::retention::overdue::{LastUses, OverdueFate, OverdueRows, OverdueTally};
@@ -107,22 +107,16 @@ async fn listed(
     last: &mut LastUses,
 ) -> Result<(u64, u64), ChangeError> {
     let (mut rows, mut uses) = (0, 0);
-    if store.sources_of(entity).is_err() {
-        return Ok((rows, uses));
-    }
     let query = Query { columns: Some(vec!["id", list, "created_at"]), ..Query::new(entity) };
-    store
-        .walks()
-        .each_row(&query, |row| {
-            let at = row.text("created_at").unwrap_or_default();
-            rows += 1;
-            for id in row.list(list).into_iter().filter(|id| *id != row.id()) {
-                uses += 1;
-                last.add(id, at);
-            }
-            ControlFlow::Continue(())
-        })
-        .await?;
+    each(store, &query, &silent, |row| {
+        let at = row.text("created_at").unwrap_or_default();
+        rows += 1;
+        for id in row.list(list).into_iter().filter(|id| *id != row.id()) {
+            uses += 1;
+            last.add(id, at);
+        }
+    })
+    .await?;
     Ok((rows, uses))
 }
 
@@ -133,28 +127,19 @@ async fn linked(store: &Store, last: &mut LastUses) -> Result<u64, ChangeError> 
     }
     let mut times = LastUses::new(scratch);
     let query = Query { columns: Some(vec!["id", "started_at"]), ..Query::new(Entity::Episode) };
-    store
-        .walks()
-        .each_row(&query, |row| {
-            times.add(row.id(), row.text("started_at").unwrap_or_default());
-            ControlFlow::Continue(())
-        })
-        .await?;
+    each(store, &query, &silent, |row| times.add(row.id(), row.text("started_at").unwrap_or_default())).await?;
     let times = times.end().map_err(LabError::from)?;
     let mut links = 0;
     let query = Query { columns: Some(vec!["episode_id", "memory_id"]), ..Query::new(Entity::MemoryLink) };
-    store
-        .walks()
-        .each_row(&query, |row| {
-            links += 1;
-            if let (Some(episode), Some(memory)) = (row.text("episode_id"), row.text("memory_id"))
-                && let Some(at) = times.last(episode)
-            {
-                last.add(memory, &at);
-            }
-            ControlFlow::Continue(())
-        })
-        .await?;
+    each(store, &query, &silent, |row| {
+        links += 1;
+        if let (Some(episode), Some(memory)) = (row.text("episode_id"), row.text("memory_id"))
+            && let Some(at) = times.last(episode)
+        {
+            last.add(memory, &at);
+        }
+    })
+    .await?;
     times.check().map_err(LabError::from)?;
     Ok(links)
 }

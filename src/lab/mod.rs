@@ -74,8 +74,11 @@ pub fn silent(_: Entity, _: usize) {}
 /// Rows after which it is told how many there were.
 const TOLD_EVERY: usize = 2_000;
 
-/// All rows of a query, in no order; none when the database does not hold the entity.
-async fn each(
+/// Hands on all rows of a query, in no order; none when the database does not hold the entity. Whether it does.
+///
+/// # Errors
+/// The engine's refusal.
+pub(crate) async fn each(
     store: &Store,
     query: &Query,
     told: Told<'_>,
