@@ -16,10 +16,12 @@ use super::undo::refused_later;
 use super::waiting::WaitingTries;
 use super::{ChangeError, new_id, now};
 use crate::layout::Engine;
+use crate::memory::agreeing;
 use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
 use crate::store::row_number::HIDDEN;
-use crate::store::stored::{Cell, Image, Mutation, ReadState, StateReading, StoredRows, TableName};
+use crate::store::search_index::LaggingIndex;
+use crate::store::stored::{Cell, Image, Mutation, ReadState, RowWatch, StateReading, StoredRows, TableName};
 use crate::store::write::{WriteError, WriteTransaction};
 use crate::store::{Store, StoreError};
 
@@ -57,6 +59,11 @@ pub struct KeptUndo {
 }
 
 impl KeptUndo {
+    /// Every change that is kept, of stored rows and of the memory's own trail.
+    pub fn mutations(&self) -> impl Iterator<Item = &Mutation> {
+        self.inverses.iter().map(|inverse| &inverse.mutation).chain(&self.trail).chain(&self.again)
+    }
+
     /// Whether some of its changes are about rows of which this holds.
     pub fn touches(&self, about: impl Fn(&StoredRows) -> bool) -> bool {
         self.inverses.iter().any(|inverse| inverse.mutation.rows().is_some_and(|rows| about(&rows)))
@@ -320,6 +327,7 @@ async fn within(
         keep_held(writer.store(), plan).await?;
     }
     let before = check(writer, plan).await?;
+    let lagging = writer.lagging_indexes(&plan.mutations).await?;
     let mut read_back = ReadBack::of(plan);
     for mutation in &plan.mutations {
         writer.run(mutation).await?;
@@ -335,6 +343,10 @@ async fn within(
         }
     }
     receipt.disclosures.extend(read_back.sentences());
+    for index in &lagging {
+        let is_made_again = writer.make_again(index).await?;
+        receipt.disclosures.push(told_index(index, is_made_again));
+    }
     let undo = if plan.undo_reason.is_none() { Some(kept_undo(writer, plan, before).await?) } else { None };
     let seq = audit::append(writer, own, entry(plan, author, receipt, undo)).await.map_err(|error| match error {
         AppendError::Write(error) => FailedTransaction::Write(error),
@@ -346,6 +358,21 @@ async fn within(
         keep_absent(writer.store(), plan).await?;
     }
     Ok(seq)
+}
+
+/// Tells what became of a full-text index that no trigger keeps in step with the change.
+fn told_index(lagging: &LaggingIndex, is_made_again: bool) -> String {
+    let LaggingIndex { index, table, .. } = lagging;
+    let (index, table) = (index.title(), table.title());
+    if is_made_again {
+        return format!(
+            "the search index {index} was rebuilt: no trigger of {table} keeps it in step with this change"
+        );
+    }
+    format!(
+        "the search index {index} may still find the earlier words of {table}, and not the new ones: no trigger keeps it in \
+         step with this change, and it was not rebuilt, because it does not hold every row of {table} or cannot be opened here"
+    )
 }
 
 /// Stops where others made rows that the plan relies on there being none of: nothing locks what is not there.
@@ -446,14 +473,8 @@ async fn check(
     let mut before = HashMap::new();
     let mut moved = Vec::new();
     let restored = restored(plan);
-    for watch in &plan.watches {
-        if watch.is_of_number() {
-            let count = writer.remaining(&watch.rows).await?;
-            if count != watch.state.count {
-                moved.push(describe(&watch.rows, watch.state.count, count));
-            }
-            continue;
-        }
+    let (numbers, states): (Vec<&RowWatch>, Vec<_>) = plan.watches.iter().partition(|watch| watch.is_of_number());
+    for watch in states {
         let key = key_of(&watch.rows);
         let (same, count) = if restored.contains(&key) {
             let images = writer.images(&watch.rows).await?;
@@ -464,6 +485,13 @@ async fn check(
             writer.is_state(&watch.rows, &watch.state).await?
         };
         if !same {
+            moved.push(describe(&watch.rows, watch.state.count, count));
+        }
+    }
+    // Counted once the others are locked: whoever was waited for may have added rows.
+    for watch in numbers {
+        let count = writer.remaining(&watch.rows).await?;
+        if count != watch.state.count {
             moved.push(describe(&watch.rows, watch.state.count, count));
         }
     }
@@ -511,7 +539,7 @@ pub(super) fn describe(rows: &StoredRows, then: usize, now: usize) -> String {
     let what = match (then, now) {
         (0, _) => "is there now".to_owned(),
         (_, 0) => "is gone".to_owned(),
-        (then, now) if then != now => format!("was {then} rows, is {now}"),
+        (then, now) if then != now => agreeing(then, &format!("was {{#}} {{row|rows}}, is {now}")),
         _ => "has other values".to_owned(),
     };
     format!("{} where {}: {what}", rows.table.title(), keys.join("; "))
@@ -558,6 +586,10 @@ async fn inverse(
             Mutation::Insert { table: rows.table.clone(), key: rows.by.clone(), columns, rows: images }
         }
     };
+    if matches!(mutation, Mutation::Update { .. }) && rows.are_by_number() {
+        // The number may come to another row: all that the row holds tells it.
+        columns.clear();
+    }
     let mut state = StateReading::of(columns);
     for part in rows.in_parts(PART) {
         writer.images(&part).await?.iter().for_each(|image| state.add(image));

@@ -2,6 +2,7 @@
 //! tampering and still lets a person be erased.
 
 mod check;
+pub mod lost;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -269,9 +270,21 @@ pub fn told_reason(reason: &str) -> (String, String) {
     ("reason".to_owned(), Value::from(text_check::check(reason).0).to_string())
 }
 
+/// Refuses a database whose memory the search path of PostgreSQL leaves out.
+///
+/// # Errors
+/// [`ChangeError::Refused`].
+pub fn shown(store: &Store) -> Result<(), ChangeError> {
+    let refused = |(reason, remedy)| ChangeError::Refused(format!("{}: {reason}: {remedy}", store.location()));
+    store.left_out().map(refused).map_or(Ok(()), Err)
+}
+
 /// The refusal where some of our tables are not there yet: it says so, and gives the command that adds them, or the reason why
 /// they cannot be added.
 pub async fn without(store: &Store, own: Option<&OwnTables>, lacking: &str) -> ChangeError {
+    if let Err(refused) = shown(store) {
+        return refused;
+    }
     match store.records().taken(own).await {
         Ok(None) => ChangeError::Refused(format!(
             "{} {lacking}; `{}` adds what is missing, and without --apply shows it",
@@ -355,9 +368,14 @@ pub async fn walk(
         let claims = claims(store).await?;
         let mut check = TrailCheck::new(&own.database_id, anchors, claims).map_err(LabError::from)?;
         read_through(store, &mut check, told).await?;
+        let lost = lost::faults(store).await?;
         let after = store.records().trail_head().await?;
         if after == head {
-            return Ok(check.end(head.as_ref()).map_err(LabError::from)?);
+            let mut verdict = check.end(head.as_ref()).map_err(LabError::from)?;
+            verdict.ok &= lost.is_empty();
+            verdict.faults.extend(lost);
+            verdict.faults.sort_by_key(|fault| fault.seq);
+            return Ok(verdict);
         }
         head = after;
     }

@@ -436,6 +436,12 @@ impl<'s> Draft<'s> {
         self.mutations.iter_mut()
     }
 
+    /// The changes so far.
+    #[must_use]
+    pub fn mutations(&self) -> &[Mutation] {
+        &self.mutations
+    }
+
     /// The rows that are taken away so far.
     #[must_use]
     pub fn deletions(&self) -> Vec<StoredRows> {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::draft::Draft;
 use super::feedback::{addable, writable};
-use super::import::message_hash;
+use super::import::prompt_hash;
 use super::operation::FeedbackFields;
 use super::plan::{ChangeDanger, Plan};
 use super::profile::check_window;
@@ -18,7 +18,9 @@ use crate::memory::{Entity, Row, text_check, time};
 use crate::recall::keyword;
 use crate::store::Store;
 use crate::store::embedding::VectorShelf;
-use crate::store::encode::{GivenValue, LocatedRow, keeps_whole, key_columns, plain_column, table_of, touched};
+use crate::store::encode::{
+    GivenValue, LocatedRow, check_seconds, keeps_whole, key_columns, plain_column, table_of, touched,
+};
 use crate::store::fetched::FetchedValue;
 use crate::store::shape::TableShape;
 use crate::store::stored::{Cell, Mutation, StoredRows};
@@ -71,6 +73,9 @@ pub async fn edit(
     let mut values: Vec<(&str, GivenValue)> =
         changed.iter().map(|column| (*column, GivenValue::Is(row.get(column).clone()))).collect();
     let shape = store.shapes().shape(&found.table()).await?;
+    for column in changed.iter().filter(|column| set.contains_key(**column)) {
+        check_seconds(found.source, &shape, column, row.get(column)).map_err(ChangeError::Refused)?;
+    }
     if takes_time(&found, &shape) && !changed.contains(&"updated_at") {
         values.push(("updated_at", GivenValue::Now));
     }
@@ -200,9 +205,7 @@ async fn settle(store: &Store, found: &LocatedRow<'_>, row: &mut Row) -> Result<
     let differs = |row: &Row, column: &str| row.get(column) != found.row.get(column);
     let stored = |column: &str| plain_column(found.source, column);
     if row.entity == Entity::Case && differs(row, "prompt") && stored("message_hash").is_some() {
-        let prompt = row.get("prompt");
-        let message = prompt["message"].as_str().or(prompt.as_str()).map_or_else(|| prompt.to_string(), str::to_owned);
-        row.set("message_hash", Value::from(message_hash(&message)));
+        row.set("message_hash", Value::from(prompt_hash(row.get("prompt"))));
     }
     if row.entity == Entity::Episode
         && (differs(row, "started_at") || differs(row, "ended_at"))
@@ -213,7 +216,7 @@ async fn settle(store: &Store, found: &LocatedRow<'_>, row: &mut Row) -> Result<
             return Err(ChangeError::Usage("the episode would end before it starts".to_owned()));
         }
         let shape = store.shapes().shape(&found.table()).await?;
-        let whole = shape.column(column).is_some_and(|c| keeps_whole(&c.declared));
+        let whole = shape.column(column).is_some_and(|c| keeps_whole(&c.compared));
         let seconds = seconds.map(|seconds| if whole { seconds.round() } else { seconds });
         row.set("duration_seconds", seconds.map_or(Value::Null, Value::from));
     }
@@ -223,7 +226,7 @@ async fn settle(store: &Store, found: &LocatedRow<'_>, row: &mut Row) -> Result<
 /// Says which columns of search words still hold those of the earlier text. What the engine computes itself follows the text.
 async fn tell_search_words(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -> Result<(), ChangeError> {
     let shape = draft.store.shapes().shape(&found.table()).await?;
-    for column in shape.columns.iter().filter(|column| column.declared == "tsvector") {
+    for column in shape.columns.iter().filter(|column| column.compared == "tsvector") {
         draft.disclosures.push(format!(
             "{}.{} keeps the search words of the earlier text, until the application or a trigger makes them anew",
             found.table().title(),

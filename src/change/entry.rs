@@ -51,6 +51,8 @@ pub struct EntryFacts {
     pub redacts: Vec<(i64, String)>,
     /// SHA-256 of the receipt of an erasure, in hexadecimal digits.
     pub receipt_sha256: Option<String>,
+    /// Erasure that the entry begins, where it lists handles by which the person's return shows.
+    pub listed: Option<String>,
     /// Names of the migrations that were applied.
     pub migrations: Vec<String>,
 }
@@ -68,6 +70,7 @@ impl EntryFacts {
             undo_of: public["undo_of"].as_i64(),
             redacts: serde_json::from_value(public["redacts"].clone()).unwrap_or_default(),
             receipt_sha256: text("receipt_sha256"),
+            listed: text("session").filter(|_| public["handles_suppressed"].as_u64() > Some(0)),
             migrations: serde_json::from_value(public["migrations"].clone()).unwrap_or_default(),
         }
     }

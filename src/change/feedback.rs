@@ -10,10 +10,12 @@ use super::plan::{ChangeDanger, Plan};
 use super::{ChangeError, new_id};
 use crate::layout::{BoundSource, LinkBy};
 use crate::memory::filter::{Filter, Operand, Operator};
+use crate::memory::id_list::{self, IdSpelling};
+use crate::memory::json::{self, ListReading};
 use crate::memory::nearest::unknown;
 use crate::memory::query::{PageStart, Query};
-use crate::memory::{Entity, Row, feedback, id_list, score, text_check};
-use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
+use crate::memory::{Entity, Row, feedback, score, text_check};
+use crate::store::encode::{GivenValue, LocatedRow, plain_column, spelling_of_ids, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::hanging::HangingRows;
 use crate::store::stored::{Cell, Mutation, StoredRows};
@@ -382,8 +384,9 @@ async fn follow(
     let shape = store.shapes().shape(&episode.table()).await?;
     if let Some(column) = feedback_list(episode.source) {
         let stored = episode.image.get(column).unwrap_or(&FetchedValue::Null);
-        let is_array = shape.column(column).is_some_and(|c| c.declared.ends_with("[]"));
-        if let Some((new, ids)) = changed_list(is_array, stored, &list).map_err(|reason| {
+        let is_array = shape.column(column).is_some_and(|c| c.compared.ends_with("[]"));
+        let spelling = (!is_array).then(|| spelling_of_ids(episode.source, "feedback_ids"));
+        if let Some((new, ids)) = changed_list(spelling, stored, &list).map_err(|reason| {
             ChangeError::Refused(format!(
                 "the list of feedback of episode {} cannot be changed: {reason}. Stored is {}",
                 episode.row.id(),
@@ -508,9 +511,9 @@ async fn feedback_of(
 }
 
 /// The stored list with or without an id, in its own storage class and spelling, and the ids in it; none when it stays
-/// as it is.
+/// as it is. A list without a `spelling` is an array.
 fn changed_list(
-    is_array: bool,
+    spelling: Option<IdSpelling>,
     stored: &FetchedValue,
     change: &ListChange<'_>,
 ) -> Result<Option<(FetchedValue, Vec<String>)>, String> {
@@ -522,15 +525,19 @@ fn changed_list(
         }
         _ => return Err("it is no list".to_owned()),
     };
-    let new = match (change, is_array) {
+    let new = match (change, spelling) {
         (ListChange::None, _) => None,
-        (ListChange::With(id), false) => Some(id_list::with(text, id)?),
-        (ListChange::With(id), true) => Some(id_list::array_with(text, id)?),
-        (ListChange::Without(id), false) => id_list::without(text, id)?,
-        (ListChange::Without(id), true) => id_list::array_without(text, id)?,
+        (ListChange::With(id), Some(spelling)) => Some(id_list::with(text, id, spelling)?),
+        (ListChange::With(id), None) => Some(id_list::array_with(text, id)?),
+        (ListChange::Without(id), Some(spelling)) => id_list::without(text, id, spelling)?,
+        (ListChange::Without(id), None) => id_list::array_without(text, id)?,
     };
     let Some(new) = new else { return Ok(None) };
-    let ids = if is_array { id_list::array_texts(&new)? } else { crate::memory::json::read_list(Some(&new)).items };
+    let ids = match spelling {
+        None => id_list::array_texts(&new)?,
+        Some(IdSpelling::Texts) => json::read_list(Some(&new)).items,
+        Some(IdSpelling::Numbers) => ListReading::from(json::read_ids(&new)).items,
+    };
     let raw = if matches!(stored, FetchedValue::Bytes(_)) {
         FetchedValue::Bytes(new.into_bytes())
     } else {

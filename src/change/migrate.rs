@@ -310,6 +310,7 @@ pub async fn apply_chosen(
         return apply_to_companion(path, author, choice).await;
     }
     if store.recognised().sources.is_empty() && !store.schema().is_blank() {
+        audit::shown(store)?;
         return Err(ChangeError::Refused(format!(
             "no known layout fits {}: our tables are added beside a memory, or into an empty database",
             store.location()

@@ -32,6 +32,7 @@ mod read_back;
 pub mod record;
 mod referred;
 pub mod remove;
+mod restored;
 pub mod retain;
 pub mod reward;
 pub mod side;

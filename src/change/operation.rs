@@ -549,7 +549,7 @@ impl FeedbackFields {
 
 fn of_window(profile: &str, window: Option<i64>) -> Face<'_> {
     let (kept, size) = match window {
-        Some(window) => (format!("{window} cases"), window.to_string()),
+        Some(window) => (agreeing(window, "{#} {case|cases}"), window.to_string()),
         None => ("every case".to_owned(), "all".to_owned()),
     };
     let words = words(["profile", "set", profile, "--window", &size]);

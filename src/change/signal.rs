@@ -11,7 +11,7 @@ use super::remove::CHANGING;
 use super::{ChangeError, new_id, now, uses};
 use crate::layout::BoundSource;
 use crate::memory::utility::{self, Signal, StoredSignal, UtilityStep};
-use crate::memory::{Entity, Row, score, text_check, thousands, time};
+use crate::memory::{Entity, Row, agreeing, score, text_check, thousands, time};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
@@ -196,7 +196,10 @@ async fn settle(
     replayed(draft, source, &moved).await?;
     if !moved.is_empty() {
         let count = moved.len();
-        draft.effects.push(format!("{count} other signals of the episode have another before and after when replayed"));
+        draft.effects.push(agreeing(
+            count,
+            "{#} other {signal of the episode has|signals of the episode have} another before and after when replayed",
+        ));
     }
     let unknown = replay.unknown().len();
     if unknown > 0 {

@@ -154,6 +154,17 @@ impl<'s> Erased<'s> {
 /// The engine's refusal.
 pub async fn unknown(store: &Store) -> Result<Option<String>, StoreError> {
     let records = store.records();
+    let unlisted = match records.unlisted_purges().await {
+        Err(StoreError::Denied { reason, remedy }) => return Ok(Some(format!("{reason}; {remedy}"))),
+        unlisted => unlisted?,
+    };
+    if unlisted > 0 {
+        return Ok(Some(agreeing(
+            unlisted,
+            "the list of {#} {erasure is|erasures are} gone from memory_suppressions: that {its person is|their people are} back \
+             does not show",
+        )));
+    }
     if let Some(key) = records.secret() {
         let hashes = HandleHashes::new(key);
         let purges = match records.keyed_purges().await {

@@ -14,7 +14,7 @@ use super::entry::EntryFacts;
 use super::plan::{Change, ChangeDanger, Plan};
 use super::purge::hanging::hanging_on;
 use super::remove::{CHANGING, RowKeys, column_of, naming};
-use super::{ChangeError, new_id};
+use super::{ChangeError, new_id, restored};
 use crate::layout::Engine;
 use crate::memory::Entity;
 use crate::memory::agreeing;
@@ -26,7 +26,7 @@ use crate::store::row_number::is_row_number;
 use crate::store::stored::{Cell, Image, Mutation, RowRevisions, RowWatch, StoredRows, TableName};
 
 /// Later entries that are looked through for who changed a row.
-const LOOKED_THROUGH: usize = 1_000;
+pub(super) const LOOKED_THROUGH: usize = 1_000;
 
 /// Plans the inverse of the change with that number in the audit trail.
 ///
@@ -68,7 +68,14 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
         }
         let Some(rows) = inverse.mutation.rows() else { continue };
         let images = draft.watch_images(rows.clone()).await?;
-        if inverse.expect.holds(&images) {
+        if matches!(inverse.mutation, Mutation::Update { .. })
+            && rows.are_by_number()
+            && !inverse.expect.columns.is_empty()
+        {
+            // Kept before all columns of such a row were.
+            let words = "only its number tells the row, which may be another one's by now";
+            moved.push(format!("{}: {words}", rows.table.title()));
+        } else if inverse.expect.holds(&images) {
             let mutation = fitted(store, inverse, &images).await?;
             draft.push(mutation);
         } else {
@@ -76,6 +83,7 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
         }
     }
     moved.extend(leaning(&mut draft).await?);
+    moved.extend(restored::lost(&mut draft, seq).await?);
     moved.extend(circles(&mut draft, &opened).await?);
     let why = if moved.is_empty() { "" } else { ": later changes stand on it" };
     moved.extend(unsupported(&mut draft).await?);

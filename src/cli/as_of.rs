@@ -7,6 +7,7 @@ use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
 use crate::change::as_of::{AsOf, Moment, view};
+use crate::memory::agreeing;
 use crate::store::Store;
 
 /// The database of a command, as it was where that is asked for.
@@ -26,7 +27,11 @@ pub(super) async fn store(session: &Session<'_>, asked: Option<&str>) -> Result<
     let (view, as_of) = view(&store, &moment).await?;
     // Lines have no document around them that could say it.
     if session.format() != Format::Json || session.global.verbose > 0 {
-        output::afterwards(format!("as of {}: {} changes are taken back", as_of.at, as_of.taken_back));
+        output::afterwards(format!(
+            "as of {}: {}",
+            as_of.at,
+            agreeing(as_of.taken_back, "{#} {change is|changes are} taken back")
+        ));
         as_of.unknown.iter().for_each(|words| output::afterwards(format!("not known: {words}")));
     }
     Ok((view, Some(as_of)))

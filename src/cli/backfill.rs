@@ -16,6 +16,7 @@ use crate::change::anchor;
 use crate::job::backfill::{self, ALL, BackfillArguments, BackfillKind};
 use crate::job::plan::{JobBeat, JobMove, JobProgress, JobSettings, JobState, JobWish};
 use crate::job::{self, JobEntry, record};
+use crate::memory::agreeing;
 use crate::memory::nearest::unknown;
 use crate::store::Store;
 use crate::ui::text::SafeText;
@@ -120,7 +121,7 @@ async fn list(session: &Session<'_>, given: BackfillArguments) -> Result<(), Com
     output::piped(|out| {
         for offer in &offers {
             let first = match (offer.available, offer.looks_at) {
-                (true, Some(rows)) => format!("{rows} rows to look at"),
+                (true, Some(rows)) => agreeing(rows, "{#} {row|rows} to look at"),
                 (true, None) => "to be looked at".to_owned(),
                 _ => format!("not available: {}", SafeText::new(offer.reason.as_deref().unwrap_or_default())),
             };

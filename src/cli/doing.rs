@@ -16,17 +16,22 @@ use crate::store::{Store, StoreError};
 /// Bytes that a plan file may have.
 pub(super) const PLAN_BYTES: u64 = 64 << 20;
 
+/// Heading of the options of every command that plans a change.
+pub const PLAN_OPTIONS: &str = "Plan";
+/// Heading of the options of every command that names the author of a change.
+pub const AUTHOR_OPTIONS: &str = "Author of a change";
+
 /// Options for handling a plan, and its author.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct Doing {
     /// Apply the plan and print the receipt; without this the plan is printed and nothing is written.
-    #[arg(long)]
+    #[arg(long, help_heading = PLAN_OPTIONS)]
     pub apply: bool,
     /// Write the plan to a file, for `apply FILE`.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = PLAN_OPTIONS)]
     pub plan_out: Option<PathBuf>,
     /// Show with the plan which recalls would change: recent situations ranked before and after.
-    #[arg(long, conflicts_with = "apply")]
+    #[arg(long, conflicts_with = "apply", help_heading = PLAN_OPTIONS)]
     pub what_if: bool,
     /// Author of the change, and the reason.
     #[command(flatten)]
@@ -37,13 +42,13 @@ pub struct Doing {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct By {
     /// Reason, kept among the private values of the audit entry.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", help_heading = AUTHOR_OPTIONS)]
     pub reason: Option<String>,
     /// Ticket that requests it.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", help_heading = AUTHOR_OPTIONS)]
     pub ticket: Option<String>,
     /// Name for the audit trail [default: MNEMOSCOPE_ACTOR or the login name].
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = AUTHOR_OPTIONS)]
     pub actor: Option<String>,
 }
 

@@ -17,8 +17,8 @@ use super::recall::RankingArg;
 use super::table::{CellShape, PrintedColumn};
 use crate::lab::judge::{self, EvaluationRequest};
 use crate::lab::silent;
-use crate::memory::Entity;
 use crate::memory::nearest::unknown;
+use crate::memory::{Entity, agreeing};
 use crate::recall::judge::file;
 use crate::recall::judge::latency::LatencyTimes;
 use crate::recall::judge::ranked::MeanEstimate;
@@ -80,7 +80,8 @@ pub async fn run(session: &Session<'_>, args: &EvaluateArgs) -> Result<(), Comma
 }
 
 fn print(out: &mut dyn Write, found: &Evaluation) -> io::Result<()> {
-    writeln!(out, "{} {} rows, {} with a vector", found.rows, found.kind, found.with_vector)?;
+    let rows = format!("{{#}} {} {{row|rows}}, {} with a vector", found.kind, found.with_vector);
+    writeln!(out, "{}", agreeing(found.rows, &rows))?;
     writeln!(out, "ranking: {}: {}", found.ranking, found.formula)?;
     if let Some(policy) = &found.policy {
         writeln!(out, "policy: {}", SafeText::new(policy))?;
@@ -90,7 +91,9 @@ fn print(out: &mut dyn Write, found: &Evaluation) -> io::Result<()> {
         writeln!(out, "note: {}", SafeText::new(note))?;
     }
     let quality = &found.quality;
-    writeln!(out, "\n{} queries ({} more have nothing relevant)", quality.n, quality.without_relevant)?;
+    let queries = agreeing(quality.n, "{#} {query|queries}");
+    let more = agreeing(quality.without_relevant, "{#} more {has|have} nothing relevant");
+    writeln!(out, "\n{queries} ({more})")?;
     let k = quality.k;
     for (name, value) in quality.named() {
         writeln!(out, "  {name:<14} {}", estimate(value))?;
@@ -145,7 +148,9 @@ fn estimate(value: &MeanEstimate) -> String {
 
 fn print_spread(out: &mut dyn Write, title: &str, spread: &RecallSpread) -> io::Result<()> {
     let share = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{:.1} %", x * 100.0));
-    writeln!(out, "\n{title}: {} queries, {} places", spread.queries, spread.places)?;
+    let (queries, places) =
+        (agreeing(spread.queries, "{#} {query|queries}"), agreeing(spread.places, "{#} {place|places}"));
+    writeln!(out, "\n{title}: {queries}, {places}")?;
     writeln!(out, "  coverage {} ({} of {})", share(spread.coverage), spread.recalled, spread.candidates)?;
     let (top, even) = (share(spread.top_1_percent_share), share(spread.top_1_percent_even));
     writeln!(out, "  the most recalled 1 % take {top} of the places ({even} would be even)")?;

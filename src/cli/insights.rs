@@ -11,7 +11,7 @@ use super::table::{self, CellShape, PrintedColumn};
 use super::{hints, output};
 use crate::change;
 use crate::lab::{silent, understand};
-use crate::memory::Entity;
+use crate::memory::{Entity, agreeing};
 use crate::recall::understand::WeightedMean;
 use crate::recall::understand::canvas::Engagement;
 use crate::recall::understand::report::{Graduation, Insights, insights_json};
@@ -120,7 +120,8 @@ fn engagement(group: &Engagement) -> Vec<SafeText> {
 fn print_graduation(out: &mut dyn Write, found: &Graduation) -> io::Result<()> {
     let name = found.name.as_ref().map(|n| format!(" ({})", SafeText::new(n))).unwrap_or_default();
     let status = found.status.as_deref().unwrap_or("no status");
-    writeln!(out, "{}{name}: {}, {} episodes", SafeText::new(&found.agent), SafeText::new(status), found.episodes)?;
+    let episodes = agreeing(found.episodes, "{#} {episode|episodes}");
+    writeln!(out, "{}{name}: {}, {episodes}", SafeText::new(&found.agent), SafeText::new(status))?;
     print_mean(out, "\nquality, by the documented formula", &found.quality)?;
     let number = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
     let periods = &found.canvas_periods;

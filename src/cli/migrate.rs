@@ -15,6 +15,7 @@ use super::output;
 use crate::change::anchor;
 use crate::change::migrate::{self, MigrationChoice, MigrationOutcome, MigrationState, PendingMigration};
 use crate::ground::private_file;
+use crate::memory::agreeing;
 use crate::store::Target;
 use crate::ui::text::SafeText;
 
@@ -131,7 +132,8 @@ fn told_outcome(out: &mut dyn Write, outcome: &MigrationOutcome) -> std::io::Res
     let (before, read) = outcome.readable.iter().fold((0, 0), |(b, r), one| (b + one.before, r + one.read));
     if !outcome.readable.is_empty() {
         let verdict = if outcome.verified { "verified" } else { "NOT verified" };
-        writeln!(out, "{verdict}: {read} rows can be read, {before} there were before")?;
+        let rows = agreeing(read, "{#} {row|rows} can be read");
+        writeln!(out, "{verdict}: {rows}, {before} there were before")?;
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ pub mod context;
 pub mod copy;
 mod demo;
 pub mod document;
-mod doing;
+pub mod doing;
 pub mod edit;
 pub mod evaluate;
 pub mod failure;

@@ -208,7 +208,8 @@ fn print(out: &mut dyn Write, measured: &MeasuredAssessment) -> io::Result<()> {
     let found = &measured.assessment;
     writeln!(out, "{}", measured.what)?;
     writeln!(out, "on {}", SafeText::new(&measured.pairs))?;
-    writeln!(out, "{} pairs, {} positive, {} queries", found.n, found.positives, found.queries)?;
+    let (pairs, queries) = (agreeing(found.n, "{#} {pair|pairs}"), agreeing(found.queries, "{#} {query|queries}"));
+    writeln!(out, "{pairs}, {} positive, {queries}", found.positives)?;
     for note in &measured.notes {
         writeln!(out, "note: {}", SafeText::new(note))?;
     }

@@ -18,7 +18,7 @@ use crate::config::queries;
 use crate::lab::embed;
 use crate::lab::recall::{RankedSituation, RowInContext, RowsInContext};
 use crate::lab::{self, RecallAnswer, parents as lab_parents};
-use crate::memory::{Entity, time};
+use crate::memory::{Entity, agreeing, time};
 use crate::recall::context::{Budget, ContextRow, ContextWriter};
 use crate::recall::inquiry::{Inquiry, SavedQuestion};
 use crate::recall::rank::{RankedRow, Ranking};
@@ -415,7 +415,8 @@ fn print_item(out: &mut dyn Write, number: usize, item: &RowInContext) -> std::i
         writeln!(out, "   probability {probability:.4}; a candidate by {}", found_by.join(" and "))?;
     }
     let Some(RecalledContext { canvas, feedback, findings }) = &item.around else { return Ok(()) };
-    writeln!(out, "   {} canvas events, {} feedback rows", canvas.len(), feedback.len())?;
+    let canvas = agreeing(canvas.len(), "{#} canvas {event|events}");
+    writeln!(out, "   {canvas}, {}", agreeing(feedback.len(), "{#} feedback {row|rows}"))?;
     findings.iter().try_for_each(|f| writeln!(out, "   ! {}", SafeText::new(&f.message)))
 }
 

@@ -12,7 +12,7 @@ use super::recalled::{HeadValue, RecalledRows};
 use super::{hints, output};
 use crate::lab::recall::{RowInContext, RowsInContext};
 use crate::lab::{self, replay::TopicReplay};
-use crate::memory::Entity;
+use crate::memory::{Entity, agreeing};
 use crate::recall::context as text;
 use crate::recall::rank::{self, RankedRow};
 use crate::ui::text::SafeText;
@@ -42,7 +42,7 @@ pub async fn run(session: &Session<'_>, topic: &str, agent: Option<&str>, limit:
         return rows.print(head, query).await;
     }
     let mut told = Vec::new();
-    writeln!(told, "{count} episodes of {} by {used}", SafeText::new(topic))?;
+    writeln!(told, "{} of {} by {used}", agreeing(count, "{#} {episode|episodes}"), SafeText::new(topic))?;
     while let Some(row) = rows.next().await? {
         let RowInContext { ranked, around } = row;
         let (canvas, feedback) = rows.told(around, LINE * 4).await?;

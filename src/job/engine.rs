@@ -69,7 +69,7 @@ pub async fn run(
     let held = record::hold(store, author, &opening, entry).await?;
     let settings = held.settings();
     if held.resumed {
-        each(JobBeat::Said(format!("resumed after {} batches", held.row.batches)));
+        each(JobBeat::Said(agreeing(held.row.batches, "resumed after {#} {batch|batches}")));
     }
     let mut runner = Runner {
         store,

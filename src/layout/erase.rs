@@ -201,6 +201,26 @@ pub struct OwnerPlace {
 }
 
 impl BoundRule {
+    /// A rule by which rows go with those that a column names.
+    #[must_use]
+    pub fn hanging(table: TableKey, column: String, of: TableKey) -> Self {
+        BoundRule {
+            table,
+            columns: vec![column.clone()],
+            column,
+            inside: Inside::default(),
+            owner: None,
+            of: Some(of),
+            to: None,
+            also: Vec::new(),
+            when: None,
+            action: EraseAction::Delete,
+            value: None,
+            account: false,
+            recompute: None,
+        }
+    }
+
     /// The columns that name, in the order of the key that they name.
     #[must_use]
     pub fn naming_columns(&self) -> Vec<String> {

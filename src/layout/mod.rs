@@ -290,6 +290,8 @@ pub enum StoredAs {
     One,
     /// JSON whose strings may hold JSON again, with typed values.
     Nested,
+    /// A list of ids in which whole numbers are ids too: the rows that it names are numbered.
+    Numbers,
 }
 
 /// Link from an episode to rows of another entity.

@@ -11,6 +11,7 @@ use super::{
     Source, StoredAs, Write,
     catalog::{CatalogColumn, CatalogTable},
 };
+use crate::memory::entity::named_in_list;
 use crate::memory::vocabulary::{self, Vocabulary};
 use crate::memory::{Entity, ValueKind};
 
@@ -330,8 +331,49 @@ pub fn recognise(layouts: &[Layout], engine: Engine, catalog: &Catalog) -> Recog
             missing,
         });
     }
+    read_numbers(&mut found.sources);
     super::erase::with_vectors(&found.sources, catalog, &mut found.erasure);
     found
+}
+
+/// Has lists of ids read whole numbers as ids, where the rows that they name are numbered or the column holds nothing else.
+fn read_numbers(sources: &mut [BoundSource]) {
+    let declared = |way: &BoundColumn| match &way.origin {
+        BoundOrigin::Column { declared, .. } => declared.to_ascii_lowercase(),
+        _ => String::new(),
+    };
+    let is_numbered = |source: &BoundSource| {
+        let mut ids = source.column("id").iter().filter(|way| way.inside.is_whole());
+        ids.any(|way| holds_whole_numbers(&declared(way)))
+    };
+    let numbered: Vec<Entity> = sources.iter().filter(|s| is_numbered(s)).map(|source| source.entity).collect();
+    for source in sources {
+        for (column, ways) in source.entity.columns().iter().zip(&mut source.columns) {
+            let named = named_in_list(column.name);
+            let is_named = match (named, column.name) {
+                (Some(entity), _) => numbered.contains(&entity),
+                (None, "execution_ids") => numbered.contains(&Entity::Episode),
+                (None, "ids") => RECALLED.iter().any(|entity| numbered.contains(entity)),
+                _ => continue,
+            };
+            for way in ways.iter_mut().filter(|way| way.stored == StoredAs::Plain) {
+                let holds_numbers = declared(way).strip_suffix("[]").is_some_and(holds_whole_numbers);
+                if is_named || holds_numbers {
+                    way.stored = StoredAs::Numbers;
+                }
+            }
+        }
+    }
+}
+
+/// Entities whose rows are recalled.
+const RECALLED: &[Entity] = &[Entity::Episode, Entity::Memory, Entity::Case];
+
+/// Whether a declared type, in small letters, is one of whole numbers, on either engine.
+fn holds_whole_numbers(declared: &str) -> bool {
+    const TYPES: &[&str] =
+        &["smallint", "integer", "bigint", "int", "int2", "int4", "int8", "tinyint", "mediumint", "unsigned big int"];
+    TYPES.contains(&declared)
 }
 
 fn met(requires: &[Need], forbids: &[Need], catalog: &Catalog) -> bool {

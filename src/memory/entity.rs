@@ -92,6 +92,18 @@ impl Column {
     }
 }
 
+/// Entity whose rows a list of ids names, by the list's canonical column; none where it may name rows of several.
+#[must_use]
+pub fn named_in_list(column: &str) -> Option<Entity> {
+    match column {
+        "feedback_ids" => Some(Entity::Feedback),
+        "canvas_ids" => Some(Entity::CanvasEvent),
+        "source_ids" => Some(Entity::Memory),
+        "reference_case_ids" => Some(Entity::Case),
+        _ => None,
+    }
+}
+
 macro_rules! columns {
     ($($name:ident: $kind:ident $($personal:ident)?),* $(,)?) => {
         &[$(Column { name: stringify!($name), kind: ValueKind::$kind, personal: columns!(@ $($personal)?) }),*]

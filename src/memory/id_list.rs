@@ -5,36 +5,65 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
+/// Ids as a list spells them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdSpelling {
+    /// Each is a string.
+    Texts,
+    /// A whole number is an id too.
+    Numbers,
+}
+
 /// The list with an id added at its end. `None` (SQL NULL), `null` and `[]` are empty lists.
 ///
 /// # Errors
 /// Why the text is no list that can be added to.
-pub fn with(text: Option<&str>, id: &str) -> Result<String, String> {
+pub fn with(text: Option<&str>, id: &str, spelling: IdSpelling) -> Result<String, String> {
     let text = text.filter(|t| t.trim() != "null").unwrap_or("[]");
     let items = elements(text)?;
-    Ok(respelled(text, &items, &as_they_are(&items), [json_item(id)]))
+    Ok(respelled(text, &items, &as_they_are(&items), [spelling.item(id, &items)]))
 }
 
 /// The list without an id, wherever it is in it; none when it is not there.
 ///
 /// # Errors
 /// Why the text is no list.
-pub fn without(text: Option<&str>, id: &str) -> Result<Option<String>, String> {
+pub fn without(text: Option<&str>, id: &str, spelling: IdSpelling) -> Result<Option<String>, String> {
     let Some(text) = text.filter(|t| t.trim() != "null") else { return Ok(None) };
     let items = elements(text)?;
-    Ok(left(text, &items, |item| json_text(item).as_deref() == Some(id)))
+    Ok(left(text, &items, |item| spelling.text(item).as_deref() == Some(id)))
+}
+
+/// A new list of some ids.
+#[must_use]
+pub fn of(ids: &[&str], spelling: IdSpelling) -> String {
+    format!("[{}]", ids.iter().map(|id| spelling.item(id, &[])).collect::<Vec<_>>().join(","))
+}
+
+impl IdSpelling {
+    /// The text of an element of a JSON list that is one.
+    fn text(self, item: &str) -> Option<String> {
+        let number = || item.parse::<i64>().ok().filter(|_| self == IdSpelling::Numbers);
+        json_text(item).or_else(|| number().map(|number| number.to_string()))
+    }
+
+    /// An id as the other elements of a JSON list are spelled.
+    fn item(self, id: &str, others: &[&str]) -> String {
+        let is_number = self == IdSpelling::Numbers && id.parse::<i64>().is_ok_and(|number| number.to_string() == id);
+        if is_number && !others.iter().any(|other| other.starts_with('"')) { id.to_owned() } else { json_item(id) }
+    }
 }
 
 /// A JSON list or an array in which texts came and went until it holds the wanted ones in their order; what it holds beside texts
 /// stays. None where it is neither.
 #[must_use]
-pub fn relisted(text: &str, wanted: &[&str]) -> Option<String> {
+pub fn relisted(text: &str, wanted: &[&str], spelling: IdSpelling) -> Option<String> {
     let is_array = text.starts_with('{');
     let items = if is_array { array_items(text) } else { elements(text) }.ok()?;
-    let text_of = |item: &&str| if is_array { array_text(item) } else { json_text(item) };
+    let text_of = |item: &&str| if is_array { array_text(item) } else { spelling.text(item) };
     let texts: Vec<Option<String>> = items.iter().map(text_of).collect();
     let (becomes, used) = places(&texts, wanted);
-    let spelled = |id: &&str| if is_array { array_item(id) } else { json_item(id) };
+    let spelled = |id: &&str| if is_array { array_item(id) } else { spelling.item(id, &items) };
     let mut kept: Vec<Option<String>> = Vec::with_capacity(items.len());
     for ((item, own), new) in items.iter().zip(&texts).zip(becomes) {
         let is_same = |new: &str| own.as_deref().is_none_or(|own| own == new);
@@ -231,7 +260,7 @@ mod tests {
             (Some("[\"a\",\n  \"b\"\n]"), "[\"a\",\n  \"b\",\n  \"x\"\n]"),
             (Some(r#"["\u00e9", 5]"#), r#"["\u00e9", 5, "x"]"#),
         ] {
-            assert_eq!(with(before, "x").as_deref(), Ok(after), "{before:?}");
+            assert_eq!(with(before, "x", IdSpelling::Texts).as_deref(), Ok(after), "{before:?}");
         }
     }
 
@@ -246,7 +275,7 @@ mod tests {
             (r#"["a"]"#, None),
             ("null", None),
         ] {
-            assert_eq!(without(Some(before), "x"), Ok(after.map(str::to_owned)), "{before}");
+            assert_eq!(without(Some(before), "x", IdSpelling::Texts), Ok(after.map(str::to_owned)), "{before}");
         }
     }
 
@@ -270,14 +299,34 @@ mod tests {
             (r#"["a""#, &["b"], None),
             ("a, b", &["b"], None),
         ] {
-            assert_eq!(relisted(before, wanted).as_deref(), after, "{before}");
+            assert_eq!(relisted(before, wanted, IdSpelling::Texts).as_deref(), after, "{before}");
         }
+    }
+
+    #[test]
+    fn a_number_is_the_id_of_a_row_that_is_numbered() {
+        let numbers = IdSpelling::Numbers;
+        for (before, wanted, after) in [
+            ("[100, 102]", &["102"][..], "[102]"),
+            ("[100, 102]", &["100", "102", "7"], "[100, 102, 7]"),
+            (r#"["100", "102"]"#, &["102", "7"], r#"["102", "7"]"#),
+            ("[100,null,1.5]", &["x"], r#"["x",null,1.5]"#),
+            ("{100,102}", &["102"], "{102}"),
+        ] {
+            assert_eq!(relisted(before, wanted, numbers).as_deref(), Some(after), "{before}");
+        }
+        assert_eq!(with(Some("[1]"), "2", numbers).as_deref(), Ok("[1, 2]"));
+        assert_eq!(with(None, "2", numbers).as_deref(), Ok("[2]"));
+        assert_eq!(without(Some("[1, 2]"), "2", numbers), Ok(Some("[1]".to_owned())));
+        assert_eq!(without(Some("[1, 2]"), "2", IdSpelling::Texts), Ok(None));
+        assert_eq!(of(&["1", "b"], numbers), r#"[1,"b"]"#);
     }
 
     #[test]
     fn what_is_no_list_is_refused() {
         for text in ["", "\"x\"", "{\"x\":1}", "['x']", "[NaN]", "[\"x\"", "5"] {
-            assert!(with(Some(text), "x").is_err() && without(Some(text), "x").is_err(), "{text:?}");
+            let texts = IdSpelling::Texts;
+            assert!(with(Some(text), "x", texts).is_err() && without(Some(text), "x", texts).is_err(), "{text:?}");
         }
     }
 
@@ -305,8 +354,8 @@ mod tests {
         fn taking_out_what_was_added_gives_the_list_back(ids in prop::collection::vec("[a-w]{1,4}", 0..5), gap in "[ \n]{0,2}") {
             let items: Vec<String> = ids.iter().map(|id| format!("\"{id}\"")).collect();
             let text = format!("[{}]", items.join(&format!(",{gap}")));
-            let added = with(Some(&text), "x").unwrap();
-            prop_assert_eq!(without(Some(&added), "x").unwrap(), Some(text));
+            let added = with(Some(&text), "x", IdSpelling::Texts).unwrap();
+            prop_assert_eq!(without(Some(&added), "x", IdSpelling::Texts).unwrap(), Some(text));
             let mut expected = ids;
             expected.push("x".to_owned());
             prop_assert_eq!(serde_json::from_str::<Vec<String>>(&added).unwrap(), expected);

@@ -97,11 +97,21 @@ pub fn read_list(text: Option<&str>) -> ListReading {
 /// As [`read_list`], with the texts as JSON strings.
 #[must_use]
 pub fn read_texts(text: &str) -> TextsReading {
+    texts_of(text, texts_from)
+}
+
+/// As [`read_texts`], of a list in which whole numbers are ids: each as its digits.
+#[must_use]
+pub fn read_ids(text: &str) -> TextsReading {
+    texts_of(text, ids_from)
+}
+
+fn texts_of(text: &str, from: impl Fn(Value) -> TextsReading) -> TextsReading {
     let JsonReading { value, problems } = read_with(text, WideNumber::Null);
     if value.is_null() {
         return TextsReading { items: Vec::new(), problems };
     }
-    let mut texts = texts_from(value);
+    let mut texts = from(value);
     texts.problems.splice(0..0, problems);
     texts
 }
@@ -138,6 +148,19 @@ pub fn texts_from(value: Value) -> TextsReading {
         format!("{} of {all} elements are no strings, first {kind} at position {position}", all - items.len())
     });
     TextsReading { items, problems: problems.into_iter().collect() }
+}
+
+/// As [`texts_from`], of a list in which whole numbers are ids: each as its digits.
+#[must_use]
+pub fn ids_from(value: Value) -> TextsReading {
+    let id = |item| match item {
+        Value::Number(number) if number.is_i64() => Value::from(number.to_string()),
+        other => other,
+    };
+    texts_from(match value {
+        Value::Array(items) => items.into_iter().map(id).collect(),
+        other => other,
+    })
 }
 
 /// Reads through a JSON string whose text is itself a JSON object or array; any other value stays as it is.
@@ -381,6 +404,9 @@ mod tests {
         let mixed = names(Some(r#"["a", 5, null, "b", ["c"]]"#));
         assert_eq!(mixed.items, ["a", "b"]);
         assert_eq!(mixed.problems, ["3 of 5 elements are no strings, first a number at position 1"]);
+        let ids = read_ids(r#"["a", 5, -7, 1.5, null]"#);
+        assert_eq!(json!(ids.items), json!(["a", "5", "-7"]));
+        assert_eq!(ids.problems, ["2 of 5 elements are no strings, first a number at position 3"]);
         let wide = names(Some("[99999999999999999999, \"a\"]"));
         assert_eq!((wide.items, wide.problems.len()), (vec!["a".to_owned()], 2));
     }

@@ -39,6 +39,38 @@ pub fn read_list(text: &str, into: &mut Vec<f32>) -> bool {
     into.len() > start
 }
 
+/// Numbers of a sparse vector at most: what is longer is not written out.
+const SPARSE: usize = 65_536;
+
+/// Appends the numbers of an array (`{0.1,-2}`) or of a sparse vector (`{1:0.1,3:-2}/4`), as PostgreSQL spells them, to `into`;
+/// false when it is neither.
+pub fn read_braced(text: &str, into: &mut Vec<f32>) -> bool {
+    let Some((inner, size)) = text.trim().strip_prefix('{').and_then(|rest| rest.rsplit_once('}')) else {
+        return false;
+    };
+    let start = into.len();
+    let mut parts = inner.split(',').map(str::trim).filter(|part| !part.is_empty());
+    let Some(size) = size.strip_prefix('/') else {
+        let read = |part: &str| part.parse::<f32>().map(|number| into.push(number)).is_ok();
+        return size.is_empty() && parts.all(read) && into.len() > start;
+    };
+    let Some(size) = size.parse::<usize>().ok().filter(|size| (1..=SPARSE).contains(size)) else { return false };
+    into.resize(start + size, 0.0);
+    parts.all(|part| {
+        let Some((place, number)) = part.split_once(':') else { return false };
+        let (Ok(place), Ok(number)) = (place.parse::<usize>(), number.parse::<f32>()) else { return false };
+        let at = place.checked_sub(1).filter(|at| *at < size).and_then(|at| into.get_mut(start + at));
+        at.map(|at| *at = number).is_some()
+    })
+}
+
+/// Appends the bits of a text such as `1010` to `into`; false when it is none.
+pub fn read_bits(text: &str, into: &mut Vec<f32>) -> bool {
+    let is_bits = !text.is_empty() && text.bytes().all(|bit| matches!(bit, b'0' | b'1'));
+    into.extend(text.bytes().filter(|_| is_bits).map(|bit| f32::from(bit - b'0')));
+    is_bits
+}
+
 /// The vector within a JSON value, at a path: a list of numbers, or a text that holds one.
 #[must_use]
 pub fn at_path(value: &Value, path: &str) -> Option<Vec<f32>> {
@@ -251,6 +283,29 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn vectors_are_read_as_postgresql_spells_them() {
+        let read = |text: &str, by: fn(&str, &mut Vec<f32>) -> bool| {
+            let mut numbers = Vec::new();
+            by(text, &mut numbers).then_some(numbers)
+        };
+        for (text, expected) in [
+            ("{0.5,-2}", Some(vec![0.5, -2.0])),
+            ("{1:0.5,3:0.25}/4", Some(vec![0.5, 0.0, 0.25, 0.0])),
+            ("{}/2", Some(vec![0.0, 0.0])),
+            ("{}", None),
+            ("{1,NULL}", None),
+            ("{5:1}/4", None),
+            ("{0:1}/4", None),
+            ("{1:1}/900000000", None),
+            ("[1]", None),
+        ] {
+            assert_eq!(read(text, read_braced), expected, "{text}");
+        }
+        assert_eq!(read("101", read_bits), Some(vec![1.0, 0.0, 1.0]));
+        assert_eq!(read("102", read_bits).or(read("", read_bits)), None);
+    }
 
     #[test]
     fn every_stored_form_is_read() {

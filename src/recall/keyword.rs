@@ -61,6 +61,12 @@ fn columns_of(entity: Entity) -> Option<&'static [&'static str]> {
     }
 }
 
+/// The columns whose texts are those words.
+#[must_use]
+pub fn text_columns(entity: Entity) -> &'static [&'static str] {
+    columns_of(entity).unwrap_or(&["prompt", "tags"])
+}
+
 /// The words by which a row is found.
 #[must_use]
 pub fn text_of(row: &Row) -> String {

@@ -1,48 +1,84 @@
-//! The user's editor, for looking at a row as a whole.
+//! The user's editor, for looking at a copy of a row as a whole, and for editing a draft.
 
 use std::env;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
-use crate::console::core::RequestFailure;
+use crate::console::core::{EditorEnd, RequestFailure};
 use crate::ground::private_file;
 use crate::ui::escaped;
 
 /// Program that shows the text when no editor is named.
 const DEFAULT: &str = "less";
+/// The owner reads a copy, and does not mistake it for the row.
+const READ_ONLY: u32 = 0o400;
+/// The owner reads and writes.
+const WRITABLE: u32 = 0o600;
 
-/// Shows a text in `$VISUAL` or `$EDITOR`, else `less`; returns when that is closed. The terminal must be given back
-/// first. Dropped before its end, it ends the editor.
-pub async fn view(ending: &str, text: &str) -> Result<(), RequestFailure> {
-    let command = ["VISUAL", "EDITOR"].iter().find_map(|name| env::var(name).ok().filter(|v| !v.trim().is_empty()));
-    let command = command.unwrap_or_else(|| DEFAULT.to_owned());
-    let failed = |e: io::Error| {
-        let mut failure =
-            RequestFailure::new("The editor was not opened", e.to_string(), "set VISUAL or EDITOR to an editor");
-        failure.code = Some(command.clone());
-        failure
-    };
-    let shown = EditedFile::write(ending, &escaped(text)).map_err(failed)?;
-    let mut words = command.split_whitespace();
-    let mut editor = tokio::process::Command::new(words.next().unwrap_or(DEFAULT));
-    editor.args(words).arg(&shown.0).kill_on_drop(true).status().await.map_err(failed)?;
-    Ok(())
+/// Shows a copy of a text in `$VISUAL` or `$EDITOR`, else `less`; returns when that is closed. The terminal must be given
+/// back first. Dropped before its end, it ends the editor.
+pub async fn view(ending: &str, text: &str) -> Result<EditorEnd, RequestFailure> {
+    let copy = EditedFile::write(ending, &escaped(text), READ_ONLY).map_err(|error| not_opened(&error))?;
+    let written = || fs::metadata(&copy.path).and_then(|about| about.modified()).ok();
+    let before = written();
+    open(&copy.path).await?;
+    Ok(if written() == before { EditorEnd::Read } else { EditorEnd::Changed })
 }
 
-/// A file that only its owner may read, there as long as this is.
-struct EditedFile(PathBuf);
+/// Opens a text to be edited, as [`view`] does; its file stays.
+pub async fn edit(ending: &str, text: &str) -> Result<EditorEnd, RequestFailure> {
+    let mut made = EditedFile::write(ending, &escaped(text), WRITABLE).map_err(|error| not_opened(&error))?;
+    made.stays = true;
+    let opened = open(&made.path).await;
+    made.stays = opened.is_ok();
+    opened.map(|()| EditorEnd::Kept(made.path.display().to_string()))
+}
+
+/// Opens a file in the user's editor; returns when that is closed.
+async fn open(path: &Path) -> Result<(), RequestFailure> {
+    let command = command();
+    let mut words = command.split_whitespace();
+    let mut editor = tokio::process::Command::new(words.next().unwrap_or(DEFAULT));
+    let ended = editor.args(words).arg(path).kill_on_drop(true).status().await;
+    ended.map(drop).map_err(|error| not_opened(&error))
+}
+
+/// The command of the user's editor.
+fn command() -> String {
+    let named = ["VISUAL", "EDITOR"].iter().find_map(|name| env::var(name).ok().filter(|v| !v.trim().is_empty()));
+    named.unwrap_or_else(|| DEFAULT.to_owned())
+}
+
+fn not_opened(error: &io::Error) -> RequestFailure {
+    let remedy = "set VISUAL or EDITOR to an editor";
+    RequestFailure {
+        code: Some(command()),
+        ..RequestFailure::new("The editor was not opened", error.to_string(), remedy)
+    }
+}
+
+/// A file that only its owner may read, there as long as this is, or longer.
+struct EditedFile {
+    path: PathBuf,
+    stays: bool,
+}
 
 impl EditedFile {
-    fn write(ending: &str, text: &str) -> io::Result<Self> {
+    fn write(ending: &str, text: &str, mode: u32) -> io::Result<Self> {
         let path = env::temp_dir().join(format!("mnemoscope-{:016x}.{ending}", rand::random::<u64>()));
         private_file::create(&path, text.as_bytes())?;
-        Ok(EditedFile(path))
+        let made = EditedFile { path, stays: false };
+        fs::set_permissions(&made.path, Permissions::from_mode(mode))?;
+        Ok(made)
     }
 }
 
 impl Drop for EditedFile {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        if !self.stays {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }

@@ -24,7 +24,7 @@ use crate::job::plan::JobWish;
 use crate::lab::people;
 use crate::memory::Entity;
 use crate::memory::mask::Mask;
-use crate::store::Store;
+use crate::store::{Store, Target};
 
 /// Context of a task: the database, plans, settings, and the request that it answers.
 #[derive(Clone)]
@@ -266,6 +266,12 @@ impl Tasks {
                 let location = self.worker(ticket).store.location().to_owned();
                 self.reply(Message::Reply(ticket, Reply::Databases((self.doors.known)(&location))));
             }
+            Effect::Ask(ticket, Request::NamesDatabase(text)) => {
+                self.spawn(ticket, async move {
+                    let named = names_database(&text).await;
+                    Message::Reply(ticket, Reply::NamesDatabase(named))
+                });
+            }
             Effect::Ask(ticket, Request::TryDatabase(name)) => self.try_database(ticket, name),
             Effect::Ask(ticket, Request::LookBack(moment)) => self.look_back(ticket, moment),
             Effect::Ask(ticket, Request::RunJob { name, resume, reason }) => self.run_job(ticket, name, resume, reason),
@@ -296,6 +302,7 @@ impl Tasks {
             }),
             Effect::Copy(..)
             | Effect::View(..)
+            | Effect::Edit(..)
             | Effect::SetTitle(_)
             | Effect::Tell(_)
             | Effect::Mouse(_)
@@ -478,5 +485,14 @@ pub async fn people(store: &Store) -> Message {
 impl Drop for Tasks {
     fn drop(&mut self) {
         self.running.values().for_each(JoinHandle::abort);
+    }
+}
+
+/// Whether a text is an address, or the path of a file or a folder that is there. A folder's name alone is not enough: it
+/// may be letters of something else.
+async fn names_database(text: &str) -> bool {
+    match Target::parse(text) {
+        Target::Postgres(_) => true,
+        Target::File(path) => tokio::fs::metadata(path).await.is_ok_and(|it| it.is_file() || text.contains('/')),
     }
 }

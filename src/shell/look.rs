@@ -16,13 +16,15 @@ pub struct LookChoices {
     depth: Depth,
     glyphs: &'static Glyphs,
     look: Look,
+    spoken: bool,
     guessed: bool,
 }
 
 impl LookChoices {
     /// The look to begin with; without a theme that is named, one for a dark background. The user's own themes go before
-    /// those of the same name that come with the program.
-    pub fn new(theme: Option<&str>, own: Vec<Theme>, ascii: bool, colour: Option<bool>) -> Self {
+    /// those of the same name that come with the program. What is `spoken` begins without colours.
+    pub fn new(theme: Option<&str>, own: Vec<Theme>, ascii: bool, colour: Option<bool>, spoken: bool) -> Self {
+        let theme = if spoken { Some("mono") } else { theme };
         let variable = |name: &str| env::var(name).ok();
         let no_color = match colour {
             Some(wanted) => (!wanted).then(|| "1".to_owned()),
@@ -36,8 +38,8 @@ impl LookChoices {
             None => ("dark", !is_mute(term.as_deref())),
         };
         let glyphs = if ascii || !is_utf8() { Glyphs::ascii() } else { Glyphs::unicode() };
-        let look = look_of(name, &own, depth, glyphs);
-        LookChoices { name: name.to_owned(), own, depth, glyphs, look, guessed }
+        let look = Look { spoken, ..look_of(name, &own, depth, glyphs) };
+        LookChoices { name: name.to_owned(), own, depth, glyphs, look, spoken, guessed }
     }
 
     /// Returns how long to wait for the terminal to report its background; `None` when the theme does not depend on
@@ -55,7 +57,7 @@ impl LookChoices {
     /// The look of that name; an unknown one keeps the look in use.
     pub fn named(&mut self, name: &str) -> &Look {
         if name != self.name && theme_of(name, &self.own).is_some() {
-            self.look = look_of(name, &self.own, self.depth, self.glyphs);
+            self.look = Look { spoken: self.spoken, ..look_of(name, &self.own, self.depth, self.glyphs) };
             name.clone_into(&mut self.name);
         }
         &self.look

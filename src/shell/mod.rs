@@ -39,7 +39,7 @@ use tokio::sync::mpsc;
 use crate::console::core::key_map::KeyMap;
 use crate::console::core::message::SwitchStep;
 use crate::console::core::request::KnownDatabase;
-use crate::console::core::{ConsoleSettings, Effect, Message, OpenedDatabase, RequestFailure};
+use crate::console::core::{ConsoleSettings, EditorEnd, Effect, Message, OpenedDatabase, RequestFailure};
 use crate::console::{Drawn, Model, Painter, update};
 use crate::layout::BoundSource;
 use crate::layout::recognise::Attachment;
@@ -172,12 +172,8 @@ pub async fn run(door: Door, doors: Doors, options: ConsoleOptions) -> Result<u8
     }
     let mut signals = SignalListener::listen()?;
     let theme = options.theme.clone().or_else(|| crate::config::desk::looks().theme);
-    let mut looks = LookChoices::new(
-        if options.plain { Some("mono") } else { theme.as_deref() },
-        options.own_themes.clone(),
-        options.ascii,
-        options.colour,
-    );
+    let mut looks =
+        LookChoices::new(theme.as_deref(), options.own_themes.clone(), options.ascii, options.colour, options.plain);
     let store = match signals.beside((door.open)(), true).await {
         Ok(store) => store?,
         Err(signal) => return Ok(End::Signal(signal).code()),
@@ -596,23 +592,31 @@ impl<'s> Console<'s> {
                 let copied = clipboard::copy(self.screen.output(), &what, &text);
                 self.open.here().tasks.reply(Message::Copied(copied));
             }
-            Effect::View(ending, text) => {
-                self.events = None;
-                self.screen.leave()?;
-                match self.signals.beside(editor::view(ending, &text), false).await {
-                    Ok(viewed) => {
-                        self.edited = Some(Instant::now());
-                        self.resume()?;
-                        self.open.here().tasks.reply(Message::Viewed(viewed));
-                    }
-                    Err(signal) => self.ended = Some(End::Signal(signal)),
-                }
-            }
+            Effect::View(ending, text) => self.beside_editor(editor::view(ending, &text)).await?,
+            Effect::Edit(ending, text) => self.beside_editor(editor::edit(ending, &text)).await?,
             other => {
                 if let Some(open) = self.open.find_mut(database) {
                     open.tasks.start(other);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Gives the terminal to the user's editor until that is closed.
+    async fn beside_editor(
+        &mut self,
+        editing: impl Future<Output = Result<EditorEnd, RequestFailure>>,
+    ) -> io::Result<()> {
+        self.events = None;
+        self.screen.leave()?;
+        match self.signals.beside(editing, false).await {
+            Ok(viewed) => {
+                self.edited = Some(Instant::now());
+                self.resume()?;
+                self.open.here().tasks.reply(Message::Viewed(viewed));
+            }
+            Err(signal) => self.ended = Some(End::Signal(signal)),
         }
         Ok(())
     }

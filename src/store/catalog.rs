@@ -153,8 +153,16 @@ const TABLES: &str = "SELECT c.oid::bigint, n.nspname::text, c.relname::text, pg
      WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
      ORDER BY 2, 3";
 
-const COLUMNS: &str = "SELECT a.attrelid::bigint, a.attname::text, format_type(a.atttypid, a.atttypmod), \
+/// The columns of all tables, each with its type; of a domain with that which it is made of, by which its values are read and
+/// compared.
+const COLUMNS: &str = "WITH RECURSIVE made_of (domain, type, modifier) AS ( \
+       SELECT oid, typbasetype, typtypmod FROM pg_type WHERE typtype = 'd' UNION ALL \
+       SELECT m.domain, t.typbasetype, t.typtypmod FROM made_of m JOIN pg_type t ON t.oid = m.type WHERE t.typtype = 'd'), \
+     base AS (SELECT m.domain, m.type, m.modifier FROM made_of m JOIN pg_type t ON t.oid = m.type WHERE t.typtype <> 'd') \
+     SELECT a.attrelid::bigint, a.attname::text, \
+     format_type(coalesce(b.type, a.atttypid), CASE WHEN b.type IS NULL THEN a.atttypmod ELSE b.modifier END), \
      a.attnotnull OR t.typnotnull, a.attnum::bigint FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid \
+     LEFT JOIN base b ON b.domain = a.atttypid \
      JOIN pg_class c ON c.oid = a.attrelid \
      JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \

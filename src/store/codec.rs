@@ -245,7 +245,7 @@ fn inside(kind: ValueKind, place: &Inside, stored: StoredAs, raw: &FetchedValue)
         }
         (ValueKind::Json, found) => (found, Vec::new()),
         (ValueKind::List, found) => {
-            let list = json::texts_from(found);
+            let list = if stored == StoredAs::Numbers { json::ids_from(found) } else { json::texts_from(found) };
             (Value::Array(list.items), list.problems)
         }
         (_, Value::String(text)) => by_kind(kind, StoredAs::Plain, &FetchedValue::Text(text)),
@@ -268,7 +268,7 @@ fn by_kind(kind: ValueKind, stored: StoredAs, raw: &FetchedValue) -> (Value, Vec
         ValueKind::Boolean => boolean(raw),
         ValueKind::Time => moment(stored, raw),
         ValueKind::Json => document(stored, raw),
-        ValueKind::List => list(raw),
+        ValueKind::List => list(stored, raw),
     }
 }
 
@@ -369,10 +369,10 @@ fn document(stored: StoredAs, raw: &FetchedValue) -> (Value, Vec<String>) {
     (value, reading.problems)
 }
 
-fn list(raw: &FetchedValue) -> (Value, Vec<String>) {
+fn list(stored: StoredAs, raw: &FetchedValue) -> (Value, Vec<String>) {
     match json_text(raw) {
         Ok(text) => {
-            let list = json::read_texts(&text);
+            let list = if stored == StoredAs::Numbers { json::read_ids(&text) } else { json::read_texts(&text) };
             (Value::Array(list.items), list.problems)
         }
         Err(problem) => (Value::Null, vec![problem]),

@@ -566,7 +566,12 @@ impl ContextReader<'_> {
             0 => finding("no_session_rows", "no canvas context: its session has no canvas events", &ids),
             _ => some(
                 "not_linked",
-                |n| format!("no canvas context: its session has {n} canvas events that are not linked to it"),
+                |n| {
+                    agreeing(
+                        n,
+                        "no canvas context: its session has {#} canvas {event that is|events that are} not linked to it",
+                    )
+                },
                 ids.iter().map(String::as_str),
                 count,
             ),
@@ -612,7 +617,10 @@ impl ContextReader<'_> {
         let look = |at: Option<&str>| newer &= at > made;
         let (ids, count) = self.first_related(Entity::Feedback, "execution_id", &executions, look).await?;
         let of_rows = |kind: &str, how: &str| {
-            let message = |n| format!("no feedback context: {n} feedback rows of its execution are {how}");
+            let words = format!(
+                "no feedback context: {{#}} feedback {{row of its execution is|rows of its execution are}} {how}"
+            );
+            let message = |n| agreeing(n, &words);
             some(kind, message, ids.iter().map(String::as_str), count)
         };
         Ok(match (count, newer) {
@@ -807,7 +815,8 @@ fn stored_numbers(episode: &Row, canvas: &HangingRows, feedback: &HangingRows, f
     let count = episode.get("canvas_action_count").as_i64();
     let listed = canvas.len() as i64;
     if let Some(count) = count.filter(|c| *c != listed) {
-        let words = format!("canvas_action_count says {count}, {listed} canvas events are linked");
+        let words = format!("canvas_action_count says {count}, {{#}} canvas {{event is|events are}} linked");
+        let words = agreeing(listed, &words);
         findings.push(finding("count_differs", words, &[]));
     }
     if episode.get("feedback_score").is_null() && feedback.is_empty() {

@@ -177,7 +177,7 @@ pub fn project(engine: Engine, column: &BoundColumn, kind: ValueKind, preview: O
         PgType::Bytes | PgType::Integer | PgType::Boolean => bare,
         PgType::Number => format!("({bare})::float8"),
         PgType::Text if preview.is_some() && kind == ValueKind::Text => {
-            format!("left(({bare})::text, {})", preview.unwrap_or_default())
+            beginning_postgres(&bare, preview.unwrap_or_default())
         }
         _ => format!("({bare})::text"),
     })
@@ -192,6 +192,16 @@ pub fn beginning(value: &str, characters: usize) -> String {
     format!(
         "CASE WHEN typeof({value}) = 'text' AND instr(substr(CAST({value} AS BLOB), 1, {bytes}), x'00') = 0 \
          THEN substr({value}, 1, {characters}) ELSE {value} END"
+    )
+}
+
+/// A value of PostgreSQL as text, of which the first characters. In a database of the encoding `SQL_ASCII` a character is a byte,
+/// and a cut could leave a part of one: a text is whole there.
+#[must_use]
+pub fn beginning_postgres(value: &str, characters: usize) -> String {
+    format!(
+        "left(({value})::text, CASE getdatabaseencoding() WHEN 'SQL_ASCII' THEN {} ELSE {characters} END)",
+        i32::MAX
     )
 }
 

@@ -52,9 +52,14 @@ impl VectorShelf {
     #[must_use]
     pub fn fixed_size(&self) -> Option<usize> {
         let (name, rest) = self.declared.split_once('(')?;
-        let is_vector = matches!(name.rsplit('.').next(), Some("vector" | "halfvec"));
+        let is_vector = ["vector", "halfvec", "sparsevec"].iter().any(|of| is_type(name, of));
         rest.trim_end_matches(')').trim().parse().ok().filter(|_| is_vector)
     }
+}
+
+/// Whether a declared type is one of the extension, whatever schema and size it names.
+fn is_type(declared: &str, name: &str) -> bool {
+    declared.split('(').next().and_then(|bare| bare.rsplit('.').next()) == Some(name)
 }
 
 /// A vector as a column of that type takes it.
@@ -66,6 +71,11 @@ pub fn spelled(engine: Engine, declared: &str, numbers: &[f32]) -> FetchedValue 
             FetchedValue::Bytes(numbers.iter().flat_map(|x| x.to_le_bytes()).collect())
         }
         (Engine::Postgres, array) if array.ends_with("[]") => FetchedValue::Text(format!("{{{}}}", items())),
+        (Engine::Postgres, sparse) if is_type(sparse, "sparsevec") => {
+            let placed = numbers.iter().enumerate().filter(|(_, x)| **x != 0.0);
+            let placed: Vec<String> = placed.map(|(at, x)| format!("{}:{x}", at + 1)).collect();
+            FetchedValue::Text(format!("{{{}}}/{}", placed.join(","), numbers.len()))
+        }
         _ => FetchedValue::Text(format!("[{}]", items())),
     }
 }
@@ -101,6 +111,7 @@ mod tests {
             (Engine::Sqlite, "JSON", FetchedValue::Text("[1,-0.5]".to_owned())),
             (Engine::Postgres, "bytea", bytes),
             (Engine::Postgres, "vector(2)", FetchedValue::Text("[1,-0.5]".to_owned())),
+            (Engine::Postgres, "public.sparsevec(3)", FetchedValue::Text("{1:1,2:-0.5}/2".to_owned())),
             (Engine::Postgres, "real[]", FetchedValue::Text("{1,-0.5}".to_owned())),
         ] {
             assert_eq!(spelled(engine, declared, &numbers), expected, "{declared}");

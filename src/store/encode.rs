@@ -13,12 +13,13 @@ use super::shape::TableShape;
 use super::stored::{Cell, Image, Mutation, StoredRows, TableName, spell};
 use super::surplus::StoredColumns;
 use super::{RowEncoder, StoreError, codec, told_apart, within};
-use crate::layout::write::Removal;
+use crate::layout::write::{Removal, StoredCopy};
 use crate::layout::{
     BoundColumn, BoundOrigin, BoundSource, Codec, Engine, Fill, Inside, StoredAs, TextPart, TimeSpelling, Write,
 };
+use crate::memory::id_list::{self, IdSpelling};
 use crate::memory::json::JsonPart;
-use crate::memory::{Entity, Row, ValueKind, id_list, json};
+use crate::memory::{Entity, Row, ValueKind, json};
 
 /// A canonical value to be stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -132,13 +133,13 @@ impl LocatedRow<'_> {
                 let mut cells = encode(engine, self.source, shape, column, value)?;
                 cells.iter_mut().try_for_each(|(name, cell)| self.keep_form(column, name, cell))?;
                 if let GivenValue::Texts(texts) = value {
-                    keep_others(&self.image, texts, &mut cells);
+                    keep_others(&self.image, texts, &mut cells, spelling_of_ids(self.source, column));
                 }
                 set.extend(cells);
             }
             self.rename_elsewhere(engine, shape, column, value, &mut set)?;
         }
-        for (name, cell) in copies(self.source, shape, values, (&set, &self.image), Some(&self.row))? {
+        for (name, cell) in copies(self.source, shape, values, (&set, &self.image), Some(&self.row), |_| true)? {
             set.retain(|(known, _)| *known != name);
             set.push((name, cell));
         }
@@ -179,14 +180,14 @@ impl LocatedRow<'_> {
         }
         let times = self.source.write.as_ref().map_or(TimeSpelling::Canonical, |w| w.times);
         for way in self.source.column(column) {
-            let Some(name) = stored_in_table(way).or_else(|| within_table(way)) else { continue };
+            let Some(name) = own_column(way) else { continue };
             let names_old =
                 |set: &[(String, Cell)]| codec::value(ValueKind::Text, way, current(set, &self.image, name)).0 == *old;
             let Some(stored) = shape.column(name).filter(|_| names_old(&*set)) else { continue };
             let title = || format!("{}.{name}", self.table().title());
             let cell = if way.inside.is_whole() {
                 let value = mapped(way, &new, true);
-                let raw = value.and_then(|value| raw(engine, way, ValueKind::Text, &stored.declared, times, &value));
+                let raw = value.and_then(|value| raw(engine, way, ValueKind::Text, &stored.compared, times, &value));
                 raw.map_err(|why| format!("{} {why}", title()))?
             } else {
                 put_within(engine, self.source, column, way, &new, current(set, &self.image, name))?
@@ -343,6 +344,9 @@ impl LocatedRow<'_> {
 const OF_THE_WHOLE: [&str; 9] =
     ["id", "episode_id", "execution_id", "user_id", "agent_id", "session_id", "created_at", "updated_at", "profile_id"];
 
+/// Reason why words do not take the place of a document.
+const NO_DOCUMENT: &str = "holds a JSON document here: give a JSON document, not words";
+
 /// Canonical columns of whose a row is: no place of a row that names the earlier owner is left by an edit.
 const OWNERS: [&str; 2] = ["user_id", "agent_id"];
 
@@ -356,7 +360,12 @@ fn is_shared(source: &BoundSource, name: &str) -> bool {
 
 /// Whether a stored value is a JSON object or list.
 fn is_document(raw: &FetchedValue) -> bool {
-    text_of(raw).is_some_and(|text| text.trim_start().starts_with(['{', '[']) && json::read(text).problems.is_empty())
+    text_of(raw).is_some_and(is_document_text)
+}
+
+/// Whether a text is a JSON object or list.
+fn is_document_text(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '[']) && json::read(text).problems.is_empty()
 }
 
 fn text_of(raw: &FetchedValue) -> Option<&str> {
@@ -367,15 +376,27 @@ fn text_of(raw: &FetchedValue) -> Option<&str> {
     }
 }
 
+/// Ids as a list of a source spells them.
+#[must_use]
+pub fn spelling_of_ids(source: &BoundSource, column: &str) -> IdSpelling {
+    let is_numbers = |way: &BoundColumn| way.stored == StoredAs::Numbers;
+    if source.column(column).iter().any(is_numbers) { IdSpelling::Numbers } else { IdSpelling::Texts }
+}
+
+/// The items of a list as ids that may be numbers, in JSON.
+fn list_of_ids(items: &[Value]) -> String {
+    id_list::of(&items.iter().filter_map(Value::as_str).collect::<Vec<_>>(), IdSpelling::Numbers)
+}
+
 /// Has a list of texts that takes the place of a stored one keep what that holds beside texts, and how it is spelled.
-pub fn keep_others(image: &Image, texts: &Value, cells: &mut [(String, Cell)]) {
+pub fn keep_others(image: &Image, texts: &Value, cells: &mut [(String, Cell)], spelling: IdSpelling) {
     let wanted: Vec<&str> = texts.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for (name, cell) in cells {
         let Some(old) = image.get(name) else { continue };
         let Cell::Is(usual) = &*cell else { continue };
         let begins = |text: &str| text.trim_start().chars().next();
         let is_alike = text_of(old).zip(text_of(usual)).is_some_and(|(old, usual)| begins(old) == begins(usual));
-        if let Some(new) = text_of(old).filter(|_| is_alike).and_then(|old| id_list::relisted(old, &wanted)) {
+        if let Some(new) = text_of(old).filter(|_| is_alike).and_then(|old| id_list::relisted(old, &wanted, spelling)) {
             *cell = Cell::Is(match old {
                 FetchedValue::Bytes(_) => FetchedValue::Bytes(new.into_bytes()),
                 _ => FetchedValue::Text(new),
@@ -385,18 +406,19 @@ pub fn keep_others(image: &Image, texts: &Value, cells: &mut [(String, Cell)]) {
 }
 
 /// The stored copies of canonical values that are written, each with its column, given what is `set` of a row that is or
-/// was `there`, and the row as it `was`. Of a copy within a value that is there, one that is missing stays missing; a new row
-/// gets all. An owner's copy is followed where it names the earlier owner, and is never made.
+/// was `there`, and the row as it `was`, of those copies that are `wanted`. Of a copy within a value that is there, one that is
+/// missing stays missing; a new row gets all. An owner's copy is followed where it names the earlier owner, and is never made.
 fn copies(
     source: &BoundSource,
     shape: &TableShape,
     values: &[(&str, impl Borrow<GivenValue>)],
     (set, there): (&[(String, Cell)], &Image),
     was: Option<&Row>,
+    wanted: impl Fn(&StoredCopy) -> bool,
 ) -> Result<Vec<(String, Cell)>, String> {
     let Some(write) = &source.write else { return Ok(Vec::new()) };
     let mut made: Vec<(String, Cell)> = Vec::new();
-    for copy in write.copies.iter().filter(|copy| shape.column(&copy.column).is_some()) {
+    for copy in write.copies.iter().filter(|copy| wanted(copy) && shape.column(&copy.column).is_some()) {
         let Some((of, given)) = values.iter().find(|(column, _)| copy.of.iter().any(|of| of == column)) else {
             continue;
         };
@@ -437,6 +459,35 @@ fn copies(
         made.push((copy.column.clone(), Cell::Is(raw)));
     }
     Ok(made)
+}
+
+/// The stored copies that are `wanted` of canonical `values` which a change `set`s in a row that is `there`, made again as an edit
+/// does; the row as it `was`.
+///
+/// # Errors
+/// Why one cannot be stored.
+pub fn copies_again(
+    source: &BoundSource,
+    shape: &TableShape,
+    values: &[(&str, GivenValue)],
+    (set, there): (&[(String, Cell)], &Image),
+    was: &Row,
+    wanted: impl Fn(&StoredCopy) -> bool,
+) -> Result<Vec<(String, Cell)>, String> {
+    copies(source, shape, values, (set, there), Some(was), wanted)
+}
+
+/// Some canonical columns of a row as far as its own stored values say them: of several ways the first that says something.
+#[must_use]
+pub fn told_by(source: &BoundSource, columns: &[&str], image: &Image) -> Row {
+    let mut row = Row::empty(source.entity);
+    for column in columns {
+        let kind = source.entity.column(column).map_or(ValueKind::Text, |c| c.kind);
+        let value = |way| Some(codec::value(kind, way, image.get(own_column(way)?)?).0);
+        let said = source.column(column).iter().filter_map(value).find(|value| !codec::says_nothing(value));
+        row.set(column, said.unwrap_or_default());
+    }
+    row
 }
 
 /// A time in another spelling; `None` for what is no time.
@@ -480,6 +531,9 @@ fn put_within(
             let there = within::found(old, &way.inside).0;
             in_place_of(there, &way.inside, text).map_err(|why| format!("{}.{column} {why}", title()))?
         }
+        (ValueKind::List, Value::Array(items)) if way.stored == StoredAs::Numbers => {
+            json::read(&list_of_ids(items)).value
+        }
         (_, value) => value.clone(),
     };
     let is_json = way.inside.decode.iter().all(|codec| *codec == Codec::Json);
@@ -489,17 +543,26 @@ fn put_within(
     within::replaced(old, &way.inside, &value).map_err(|why| format!("{}.{column} {why}", title()))
 }
 
-/// A text as a value that takes the place of another one: in that of an object or a list it is a document too.
+/// A text as a value that takes the place of another one: in that of an object or a list it is a document too, also where a
+/// text within a document holds that.
 fn in_place_of(there: Option<Value>, inside: &Inside, text: &str) -> Result<Value, String> {
     let is_every = inside.path.as_ref().is_some_and(|path| path.split('.').any(|step| step == within::EVERY));
     let is_document = |value: &Value| value.is_object() || value.is_array();
+    let is_words = |item: &Value| item.is_null() || item.as_str().is_some_and(|text| !is_document_text(text));
     match there {
-        Some(Value::Array(items)) if is_every && !items.iter().all(|item| item.is_string() || item.is_null()) => {
+        Some(Value::Array(items)) if is_every && !items.iter().all(is_words) => {
             Err("holds more than texts: change the whole document".to_owned())
+        }
+        Some(Value::String(there)) if inside.path.is_some() && inside.by.is_none() && is_document_text(&there) => {
+            if is_document_text(text) {
+                Ok(Value::from(text))
+            } else {
+                Err(NO_DOCUMENT.to_owned())
+            }
         }
         Some(there) if !is_every && inside.by.is_none() && is_document(&there) => match json::read(text) {
             new if new.problems.is_empty() && is_document(&new.value) => Ok(new.value),
-            _ => Err("holds a JSON document here: give a JSON document, not words".to_owned()),
+            _ => Err(NO_DOCUMENT.to_owned()),
         },
         _ => Ok(Value::from(text)),
     }
@@ -551,14 +614,19 @@ pub fn plain_column<'b>(source: &'b BoundSource, column: &str) -> Option<(&'b st
     source.column(column).iter().find_map(|way| Some((stored_in_table(way)?, way)))
 }
 
+/// The stored column of the source's own table that a way reads, whole or within it.
+#[must_use]
+pub fn own_column(way: &BoundColumn) -> Option<&str> {
+    stored_in_table(way).or_else(|| within_table(way))
+}
+
 /// Whether a change can set a canonical column: a stored one that is no part of the id holds it, whole or within it.
 #[must_use]
 pub fn can_set(source: &BoundSource, column: &str) -> bool {
     let key = plain_column(source, "id").map(|(name, _)| vec![name]).or_else(|| key_columns(source, "id"));
-    let stored = |way| stored_in_table(way).or_else(|| within_table(way));
     let holds = |name: &str| !key.as_ref().is_some_and(|key| key.contains(&name));
     let writes = source.write.as_ref().is_some_and(|write| write.refuse.is_none());
-    writes && source.column(column).iter().filter_map(stored).any(holds)
+    writes && source.column(column).iter().filter_map(own_column).any(holds)
 }
 
 /// The stored columns that an id in a column of a source is made of, where it is made of several of its own table.
@@ -640,8 +708,8 @@ pub(super) fn encode_value(
             Some(value) => {
                 let raw = match value {
                     JsonPart::Value(value) => mapped(way, value, position == 0)
-                        .and_then(|value| raw(engine, way, kind, &stored.declared, times, &value)),
-                    JsonPart::Document(text) => document(engine, &stored.declared, text),
+                        .and_then(|value| raw(engine, way, kind, &stored.compared, times, &value)),
+                    JsonPart::Document(text) => document(engine, &stored.compared, text),
                 };
                 Cell::Is(raw.map_err(|e| format!("{title}.{name} {e}"))?)
             }
@@ -713,6 +781,7 @@ fn raw(
         },
         (_, ValueKind::Time, Value::String(time)) => return Ok(spell(spelling(engine, way, times), time)),
         (_, ValueKind::List, Value::Array(items)) if declared.ends_with("[]") => array_literal(items),
+        (StoredAs::Numbers, ValueKind::List, Value::Array(items)) => list_of_ids(items),
         (_, ValueKind::Json | ValueKind::List, value) => value.to_string(),
         (_, _, Value::String(text)) => text.clone(),
         (_, _, value @ (Value::Bool(_) | Value::Number(_))) => {
@@ -780,6 +849,32 @@ fn check_scale(declared: &str, value: &Value) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("keeps {scale} decimals and would round {number}"))
+}
+
+/// Checks that the column of a value keeps each digit of its seconds.
+///
+/// # Errors
+/// What the column would make of it.
+pub fn check_seconds(source: &BoundSource, shape: &TableShape, column: &str, value: &Value) -> Result<(), String> {
+    let Some((name, way)) = plain_column(source, column) else { return Ok(()) };
+    let Some(stored) = shape.column(name).filter(|_| way.stored == StoredAs::Plain) else { return Ok(()) };
+    let declared = stored.compared.to_ascii_lowercase();
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let title = || format!("{}.{name}", table_of(source).title());
+    if declared == "date" && text.contains('T') && !text.contains("T00:00:00") {
+        return Err(format!("{} keeps days and would cut {text}", title()));
+    }
+    let kept =
+        declared.split_once('(').filter(|_| declared.starts_with("timestamp") || declared.starts_with("interval"));
+    let kept = kept.and_then(|(_, rest)| rest.split_once(')')?.0.parse::<usize>().ok());
+    let fraction = text.split_once('.').map_or("", |(_, rest)| rest);
+    let digits: String = fraction.chars().take_while(char::is_ascii_digit).collect();
+    match kept {
+        Some(kept) if digits.trim_end_matches('0').len() > kept => {
+            Err(format!("{} keeps {kept} decimals of a second and would round {text}", title()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A constant as it is stored.
@@ -1101,7 +1196,7 @@ impl<'a> RowEncoder<'a> {
                 self.put_into(source, column, &value.to_value(), &mut cells)?;
             }
         }
-        for (name, cell) in copies(source, shape, values, (&cells, &Image(Vec::new())), None)? {
+        for (name, cell) in copies(source, shape, values, (&cells, &Image(Vec::new())), None, |_| true)? {
             cells.retain(|(known, _)| *known != name);
             cells.push((name, cell));
         }

@@ -348,7 +348,8 @@ fn narrow_to_naming(engine: Engine, source: &BoundSource, to: Entity, ids: &[Str
         .iter()
         .map(|items| match engine {
             Engine::Sqlite => format!(
-                "EXISTS (SELECT 1 FROM json_each({items}) l WHERE l.value IN (SELECT value FROM json_each({mark})))"
+                "EXISTS (SELECT 1 FROM json_each({items}) l WHERE CAST(l.value AS TEXT) IN \
+                 (SELECT value FROM json_each({mark})))"
             ),
             Engine::Postgres => format!(
                 "EXISTS (SELECT 1 FROM json_array_elements_text({items}) AS l(item) WHERE l.item IN \
@@ -368,7 +369,8 @@ fn list_text(engine: Engine, way: &BoundColumn, path: Option<&str>) -> Option<St
     // Only plain names: anything else is left to the canonical value.
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let plain_path = path.is_none_or(|p| p.split('.').all(|step| !step.is_empty() && step.chars().all(plain)));
-    if !plain_path || way.stored != StoredAs::Plain || !way.inside.decode.is_empty() || way.inside.by.is_some() {
+    let is_list = matches!(way.stored, StoredAs::Plain | StoredAs::Numbers);
+    if !plain_path || !is_list || !way.inside.decode.is_empty() || way.inside.by.is_some() {
         return None;
     }
     let bare = dialect::expression(&way.origin)?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::ability::ServerAbility;
-use super::fetched::{FetchedValue, Param, RawRow, text};
+use super::fetched::{FetchedValue, Param, RawRow, number, text};
 use super::stored::TableName;
 use super::write::{WriteError, WriteTransaction};
 use super::{RecordReader, StoreError, withhold};
@@ -74,6 +74,31 @@ impl<'a> RecordReader<'a> {
         let sql = "SELECT hmac FROM memory_suppressions WHERE kind NOT IN ($1, $2)";
         let rows = self.fetch_own(sql, &[SHARED, UNDER].map(|kind| FetchedValue::Text(kind.to_owned()))).await?;
         Ok(rows.iter().map(|row| text(row, 0)).collect())
+    }
+
+    /// Erasures of which something is listed.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn listed_sessions(self) -> Result<HashSet<String>, StoreError> {
+        if !self.can_erase() {
+            return Ok(HashSet::new());
+        }
+        let rows = self.fetch_own("SELECT DISTINCT session FROM memory_suppressions", &[]).await?;
+        Ok(rows.iter().map(|row| text(row, 0)).collect())
+    }
+
+    /// Number of erasures that are known and of which nothing is listed any more.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn unlisted_purges(self) -> Result<usize, StoreError> {
+        if !self.can_erase() {
+            return Ok(0);
+        }
+        let sql = "SELECT count(*) FROM memory_purges p WHERE NOT EXISTS \
+             (SELECT 1 FROM memory_suppressions s WHERE s.session = p.id)";
+        Ok(self.fetch_own(sql, &[]).await?.first().map_or(0, |row| number(row, 0) as usize))
     }
 
     /// Erasures that say under which key they were listed: session, and its HMAC with that key.

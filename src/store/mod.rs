@@ -54,6 +54,7 @@ pub mod row_number;
 mod sample;
 mod scan;
 pub mod scratch;
+pub mod search_index;
 mod select;
 pub mod server;
 pub mod session;
@@ -335,6 +336,13 @@ impl Store {
         let show = self.invocation.line(["show", "subject", "ID"]);
         (entity == Entity::Subject && named())
             .then(|| format!("rows name people in `user_id`: `{show}` tells what there is of one"))
+    }
+
+    /// Reason and advice where no layout fits because the search path of PostgreSQL leaves its tables out.
+    #[must_use]
+    pub fn left_out(&self) -> Option<(&str, &str)> {
+        let ((reason, remedy), _) = self.outside_search_path().filter(|_| self.recognised.layouts.is_empty())?;
+        Some((reason, remedy.as_deref()?))
     }
 
     /// A known layout whose tables are in a schema that the search path does not name, and how to name it. Every entity

@@ -519,6 +519,20 @@ impl<'a> RecordReader<'a> {
             .await
     }
 
+    /// As [`RecordReader::trail`], of entries whose public facts hold a word.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn trail_about(
+        self,
+        word: &'static str,
+        after: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<TrailEntry>, StoreError> {
+        let about = format!("CAST(public AS TEXT) LIKE '%{word}%'");
+        self.entries(&format!("{about} AND {} ORDER BY seq LIMIT {limit}", beyond(after))).await
+    }
+
     async fn entries(self, which: &str) -> Result<Vec<TrailEntry>, StoreError> {
         let sql = format!(
             "SELECT seq, at, database_id, actor, action, public, commitments, prev_hash, hash FROM memory_audit \

@@ -160,6 +160,11 @@ const COMPARED_SQLITE: &str = "SELECT l.schema, l.name, k.name, '\"' || replace(
      WHERE l.type = 'table' AND i.\"unique\" = 1 AND i.partial = 0 AND k.key = 1 AND k.name IS NOT NULL \
      ORDER BY i.origin = 'pk', i.origin = 'u', i.seq";
 
+/// Columns of tables whose definition names a collation, whichever column it is of.
+const FOLDING_SQLITE: &str = "SELECT l.schema, l.name, c.name FROM sqlite_schema s \
+     JOIN pragma_table_list l ON l.name = s.name AND l.schema = 'main' JOIN pragma_table_xinfo(l.name, l.schema) c \
+     WHERE s.type = 'table' AND l.type = 'table' AND s.sql LIKE '%collate%'";
+
 /// Columns of which two different texts may be equal: by their type, or by a collation that is not deterministic.
 const COMPARED_POSTGRES: &str = "WITH RECURSIVE made_of (relation, name, rule, type) AS ( \
        SELECT a.attrelid, a.attname, a.attcollation, a.atttypid FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
@@ -329,6 +334,16 @@ impl Snapshot<'_> {
             text: text(row, 5),
         };
         Ok(rows.iter().map(read).collect())
+    }
+
+    /// Columns that may take texts for the same that are spelled differently.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn folding_columns(&mut self) -> Result<HashSet<(TableName, String)>, StoreError> {
+        let sql = if self.store.engine() == Engine::Postgres { COMPARED_POSTGRES } else { FOLDING_SQLITE };
+        let rows = self.fetch(sql, &[]).await?;
+        Ok(rows.iter().map(|row| (TableName::new(text(row, 0), text(row, 1)), text(row, 2))).collect())
     }
 
     /// Reads how the tables hang together.

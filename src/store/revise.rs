@@ -82,7 +82,7 @@ fn values(engine: Engine, revise: &RowRevisions, rows: &[Revision], params: &mut
             };
             let marks: Vec<String> = (0..names.len())
                 .map(|at| {
-                    params.push(FetchedValue::Text(column(at)));
+                    params.push(column(at));
                     format!("${}::text[]", params.len())
                 })
                 .collect();
@@ -116,34 +116,35 @@ fn condition(engine: Engine, shape: &TableShape, revise: &RowRevisions) -> Strin
     keys.chain(same).collect::<Vec<_>>().join(" AND ")
 }
 
-/// An array of PostgreSQL as text.
-fn array(values: impl Iterator<Item = FetchedValue>) -> String {
-    let mut text = String::from("{");
+/// An array of PostgreSQL as text. A text that is no UTF-8 stays what it is.
+fn array(values: impl Iterator<Item = FetchedValue>) -> FetchedValue {
+    let mut text = b"{".to_vec();
     for (i, value) in values.enumerate() {
         if i > 0 {
-            text.push(',');
+            text.push(b',');
         }
         let value = match value {
             FetchedValue::Null => {
-                text.push_str("NULL");
+                text.extend_from_slice(b"NULL");
                 continue;
             }
-            FetchedValue::Text(value) => value,
-            FetchedValue::Integer(value) => value.to_string(),
-            FetchedValue::Real(value) => value.to_string(),
-            FetchedValue::Bytes(bytes) | FetchedValue::BadText(bytes) => format!("\\x{}", hex::encode(bytes)),
+            FetchedValue::Text(value) => value.into_bytes(),
+            FetchedValue::Integer(value) => value.to_string().into_bytes(),
+            FetchedValue::Real(value) => value.to_string().into_bytes(),
+            FetchedValue::BadText(bytes) => bytes,
+            FetchedValue::Bytes(bytes) => format!("\\x{}", hex::encode(bytes)).into_bytes(),
         };
-        text.push('"');
-        for c in value.chars() {
-            if matches!(c, '"' | '\\') {
-                text.push('\\');
+        text.push(b'"');
+        for byte in value {
+            if matches!(byte, b'"' | b'\\') {
+                text.push(b'\\');
             }
-            text.push(c);
+            text.push(byte);
         }
-        text.push('"');
+        text.push(b'"');
     }
-    text.push('}');
-    text
+    text.push(b'}');
+    String::from_utf8(text).map_or_else(|bad| FetchedValue::BadText(bad.into_bytes()), FetchedValue::Text)
 }
 
 /// For the rest of a transaction: rows are found one by one through the index of their key. PostgreSQL would rather read

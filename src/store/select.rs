@@ -640,9 +640,21 @@ fn list_has(
                 let mark = statement.bind(engine, Param::Text(value.to_owned()), "text");
                 Some(format!("{mark} = ANY ({bare})"))
             }
+            PgType::Array if column.stored == StoredAs::Numbers => {
+                let number = value.parse::<i64>().ok()?;
+                let mark = statement.bind(engine, Param::Text(number.to_string()), "bigint");
+                Some(format!("{mark} = ANY ({bare})"))
+            }
             PgType::Json if declared == "jsonb" => {
                 let mark = statement.bind(engine, Param::Text(value.to_owned()), "text");
-                Some(format!("{bare} @> to_jsonb(ARRAY[{mark}])"))
+                let holds = format!("{bare} @> to_jsonb(ARRAY[{mark}])");
+                match value.parse::<i64>() {
+                    Ok(number) if column.stored == StoredAs::Numbers => {
+                        let mark = statement.bind(engine, Param::Text(number.to_string()), "bigint");
+                        Some(format!("({holds} OR {bare} @> to_jsonb(ARRAY[{mark}]))"))
+                    }
+                    _ => Some(holds),
+                }
             }
             // As below: the text of the list holds a plain word as it is, or with an escape.
             PgType::Json | PgType::Text if simple => {

@@ -46,7 +46,7 @@ impl ShapeColumn {
     /// Whether PostgreSQL keeps numbers or truth values in it.
     #[must_use]
     pub fn counts(&self) -> bool {
-        matches!(PgType::of(&self.declared), PgType::Integer | PgType::Number | PgType::Boolean)
+        matches!(PgType::of(&self.compared), PgType::Integer | PgType::Number | PgType::Boolean)
     }
 
     /// Whether it holds texts without regard to the case of their letters.
@@ -190,6 +190,10 @@ pub fn cast(declared: &str) -> String {
         (true, true) => return "bpchar[]".to_owned(),
         (true, false) => return "text".to_owned(),
         (false, _) => {}
+    }
+    // A bare `bit` is one bit.
+    if lower == "bit" || lower.starts_with("bit(") || lower.starts_with("bit[") {
+        return format!("bit varying{}", if lower.ends_with("[]") { "[]" } else { "" });
     }
     match (declared.find('('), declared.find(')')) {
         (Some(open), Some(close)) if open < close => format!("{}{}", &declared[..open], &declared[close + 1..]),
@@ -395,6 +399,17 @@ fn listed(keys: &[Vec<FetchedValue>]) -> Option<String> {
     };
     let list: Vec<Value> = keys.iter().map(json).collect::<Option<_>>()?;
     Some(Value::from(list).to_string())
+}
+
+/// Columns of a table as rows are fetched, in the order of `columns`.
+#[must_use]
+pub fn projection(engine: Engine, shape: &TableShape, columns: &[String]) -> String {
+    let one = |name: &String| match (engine, shape.shown(name)) {
+        (Engine::Postgres, Some(column)) if column.declared == "bytea" => quote(name),
+        (Engine::Postgres, _) => format!("{}::text", quote(name)),
+        (Engine::Sqlite, _) => quote(name),
+    };
+    columns.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// The statements that read the whole stored rows.
@@ -621,5 +636,28 @@ impl ShapeReader<'_> {
     /// As [`ShapeReader::shape`].
     pub async fn images(self, rows: &StoredRows) -> Result<Vec<Image>, StoreError> {
         self.images_of(rows, &[]).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cast;
+
+    #[test]
+    fn a_cast_cuts_nothing() {
+        for (declared, expected) in [
+            ("bit(4)", "bit varying"),
+            ("bit", "bit varying"),
+            ("bit(4)[]", "bit varying[]"),
+            ("bit varying(9)", "bit varying"),
+            ("character(20)", "text"),
+            ("character varying(3)[]", "character varying[]"),
+            ("numeric(4,3)", "numeric"),
+            ("timestamp(3) with time zone", "timestamp with time zone"),
+            ("interval(2)", "interval"),
+            ("bigint[]", "bigint[]"),
+        ] {
+            assert_eq!(cast(declared), expected, "{declared}");
+        }
     }
 }

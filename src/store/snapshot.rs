@@ -115,15 +115,6 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    fn projection(&self, shape: &TableShape, columns: &[String]) -> String {
-        let one = |name: &String| match (self.engine(), shape.shown(name)) {
-            (Engine::Postgres, Some(column)) if column.declared == "bytea" => format!("t.{}", quote(name)),
-            (Engine::Postgres, _) => format!("t.{}::text", quote(name)),
-            (Engine::Sqlite, _) => format!("t.{}", quote(name)),
-        };
-        columns.iter().map(one).collect::<Vec<_>>().join(", ")
-    }
-
     /// A condition with its subject filled in.
     fn condition(wanted: &WantedRows<'_>, params: &mut Vec<Param>) -> String {
         let Some(when) = wanted.when else { return String::new() };
@@ -283,7 +274,7 @@ impl Snapshot<'_> {
             let condition = Self::condition(&wanted, &mut params);
             let sql = format!(
                 "SELECT {} FROM {} t WHERE {found}{condition}{limit}",
-                self.projection(&shape, wanted.columns),
+                shape::projection(self.engine(), &shape, wanted.columns),
                 shape::qualified(wanted.table)
             );
             self.each(&sql, &params, &mut |row| {
@@ -353,7 +344,7 @@ impl Snapshot<'_> {
         let condition = Self::condition(&wanted, &mut params);
         let sql = format!(
             "{select} {} FROM {} t WHERE true{condition}",
-            self.projection(&shape, wanted.columns),
+            shape::projection(self.engine(), &shape, wanted.columns),
             shape::qualified(wanted.table)
         );
         self.each(&sql, &params, each).await
@@ -413,7 +404,7 @@ impl Snapshot<'_> {
             return Ok(());
         };
         let shape = self.store.shapes().shape(wanted.table).await?;
-        let columns = self.projection(&shape, wanted.columns);
+        let columns = shape::projection(self.engine(), &shape, wanted.columns);
         let sql = format!(
             "SELECT t.{number}, {columns} FROM {from} t WHERE t.{number} BETWEEN $1 AND $2 ORDER BY t.{number}"
         );

@@ -10,7 +10,7 @@ use super::migration::Standing;
 use super::own::OwnTables;
 use super::withhold::DeniedTable;
 use super::{DatabaseReport, StoreError};
-use crate::layout::{BoundSource, CatalogTable, Engine};
+use crate::layout::{Attachment, BoundSource, CatalogTable, Engine, Source};
 use crate::memory::query::{
     Capability, CountKind, DatabaseStatus, EntityStatus, LayoutStatus, Migrations, StoreStatus, TableStatus,
 };
@@ -46,11 +46,12 @@ impl DatabaseReport<'_> {
                 }
             }
             let missing = layout.missing.iter().filter(|m| !m.optional);
+            let missing = missing.map(|m| format!("{}: {}", m.key, m.message));
             layouts.push(LayoutStatus {
                 name: layout.name.clone(),
                 variant: layout.variant.clone(),
                 entities,
-                missing: missing.map(|m| format!("{}: {}", m.key, m.message)).collect(),
+                missing: missing.chain(self.tables_not_there(layout)).collect(),
             });
         }
         let mut tables = Vec::new();
@@ -138,6 +139,9 @@ impl DatabaseReport<'_> {
                 Some(reason.to_owned()),
                 self.store.companion().and_then(|companion| companion.remedy(self.store.invocation())),
             ),
+            (None, _) if let Some((reason, remedy)) = self.store.left_out() => {
+                (Some(reason.to_owned()), Some(remedy.to_owned()))
+            }
             (None, _) if self.store.recognised().layouts.is_empty() && !self.store.catalog().tables.is_empty() => (
                 Some("no known layout fits this database, so nothing says what a change would mean".to_owned()),
                 Some("open it with --layout FILE; `layouts check FILE` helps to write one".to_owned()),
@@ -162,6 +166,31 @@ impl DatabaseReport<'_> {
             (None, Some(_)) => (None, None),
         };
         Ok(Capability { name: "write".to_owned(), available: reason.is_none(), reason, remedy })
+    }
+
+    /// The tables of entities that a layout shows and that have no source here, each with its key: they may have another name
+    /// in this database. Of tables of any name none is missed.
+    fn tables_not_there(self, layout: &Attachment) -> Vec<String> {
+        let catalog = self.store.catalog();
+        let written = self.store.layouts.iter().find(|known| known.name == layout.name && known.attach.is_empty());
+        let is_told = |entity: Entity| {
+            let key = format!("{entity}.");
+            self.store.recognised().sources.iter().any(|s| s.layout == layout.name && s.entity == entity)
+                || layout.absent.iter().any(|(absent, _)| *absent == entity)
+                || layout.missing.iter().any(|missing| !missing.optional && missing.key.starts_with(&key))
+        };
+        let sources = written.into_iter().flat_map(|written| &written.sources);
+        let is_lost = |source: &&Source| !is_told(source.entity) && !source.forbids.iter().any(|n| catalog.has(n));
+        let mut told: Vec<String> = Vec::new();
+        for source in sources.filter(is_lost) {
+            let lacks = |table: &&str| !table.contains('{') && catalog.table(table).is_none();
+            let table = source.from.aliases().map(|(_, table)| table).find(lacks);
+            let words = table.map(|table| format!("{}.table: table `{table}` is not there", source.entity));
+            if let Some(words) = words.filter(|words| !told.contains(words)) {
+                told.push(words);
+            }
+        }
+        told
     }
 
     /// Lists what can be shown with this database and what cannot, with the reasons.

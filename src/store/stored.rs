@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::fetched::FetchedValue;
-use super::row_number::is_row_number;
+use super::row_number::{is_numbered, is_row_number};
 use crate::layout::TimeSpelling;
 use crate::layout::erase::TableKey;
 
@@ -67,6 +67,16 @@ impl StoredRows {
     #[must_use]
     pub fn with(table: &TableName, column: &str, value: FetchedValue) -> Self {
         StoredRows { table: table.clone(), by: vec![column.to_owned()], keys: vec![vec![value]] }
+    }
+
+    /// Whether only their numbers tell some of them apart: the engine may give these to other rows.
+    #[must_use]
+    pub fn are_by_number(&self) -> bool {
+        let is_by_number = |key: &Vec<FetchedValue>| {
+            let columns = key.split_last().map_or(&[][..], |(_, columns)| columns);
+            columns.is_empty() || columns.contains(&FetchedValue::Null)
+        };
+        is_numbered(&self.by) && self.keys.iter().any(is_by_number)
     }
 
     /// The same rows in parts of which each is read at a time.

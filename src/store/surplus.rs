@@ -209,7 +209,7 @@ impl ShapeReader<'_> {
             usual.contains_key(name) || ways.into_iter().any(|(stored, _)| stored == name)
         };
         let differs = |(name, raw): &&(Arc<str>, FetchedValue)| {
-            let declared = shape.column(name).map_or("", |c| c.declared.as_str());
+            let declared = shape.column(name).map_or("", |c| c.compared.as_str());
             !matches!(usual.get(&**name), Some(Cell::Is(cell)) if is_same(self.store.engine(), declared, cell, raw))
         };
         let stored = image.0.iter().filter(|(name, _)| !is_row_number(name) && !key.iter().any(|key| **key == **name));

@@ -139,7 +139,12 @@ impl VectorSource<'_> {
             return ReadVector::Missing;
         }
         let Some(path) = &self.vector.path else {
-            return if vector::read_list(text, into) { ReadVector::Vector } else { ReadVector::Unreadable };
+            let is_read = match text.trim_start().bytes().next() {
+                Some(b'{') => vector::read_braced(text, into),
+                _ if self.vector.declared.starts_with("bit") => vector::read_bits(text, into),
+                _ => vector::read_list(text, into),
+            };
+            return if is_read { ReadVector::Vector } else { ReadVector::Unreadable };
         };
         match json::path_in(text, path).0 {
             None | Some(serde_json::Value::Null) => ReadVector::Missing,

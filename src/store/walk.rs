@@ -319,11 +319,12 @@ fn holds_one(
     let mark = format!("${}", statement.params.len() + 1);
     let condition = match (engine, PgType::of(declared)) {
         (Engine::Sqlite, _) => format!(
-            "CASE WHEN json_valid({bare}) THEN EXISTS (SELECT 1 FROM json_each({bare}) l WHERE l.value IN \
+            "CASE WHEN json_valid({bare}) THEN EXISTS (SELECT 1 FROM json_each({bare}) l WHERE CAST(l.value AS TEXT) IN \
              (SELECT value FROM json_each({mark}))) ELSE 1 END"
         ),
         (_, PgType::Json) => format!(
-            "CASE WHEN jsonb_typeof({bare}::jsonb) = 'array' THEN {bare}::jsonb ?| \
+            "CASE WHEN jsonb_typeof({bare}::jsonb) = 'array' THEN \
+             ARRAY(SELECT jsonb_array_elements_text({bare}::jsonb)) && \
              ARRAY(SELECT jsonb_array_elements_text({mark}::jsonb)) ELSE false END"
         ),
         (_, PgType::Array) => {

@@ -81,6 +81,12 @@ impl WriteError {
     pub fn is_of_disk(&self) -> bool {
         matches!(self, WriteError::Unknown(error) if is_disk(error))
     }
+
+    /// Whether rows that were to go could not be looked at as they go, since a rule of the database rewrites the statement.
+    #[must_use]
+    pub fn is_of_a_rule(&self) -> bool {
+        matches!(self, WriteError::Rejected(words) if words.contains("RETURNING"))
+    }
 }
 
 impl From<sqlx::Error> for WriteError {
@@ -200,7 +206,7 @@ impl WriteConnection {
     }
 
     /// Statements without values, parted by semicolons.
-    async fn script(&mut self, sql: &str) -> Result<(), sqlx::Error> {
+    pub(super) async fn script(&mut self, sql: &str) -> Result<(), sqlx::Error> {
         match self {
             WriteConnection::Sqlite(link) => sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(link).await.map(drop),
             WriteConnection::Postgres(link) => link.script(sql).await,
@@ -363,7 +369,7 @@ fn delete_parts(rows: &StoredRows) -> std::slice::Chunks<'_, Vec<FetchedValue>> 
 
 impl WriteTransaction<'_> {
     /// The connection, for one statement.
-    fn link(&mut self) -> Result<&mut WriteConnection, WriteError> {
+    pub(super) fn link(&mut self) -> Result<&mut WriteConnection, WriteError> {
         self.store.fault.step()?;
         self.link.as_mut().ok_or_else(|| WriteError::Store(sqlx::Error::PoolClosed.into()))
     }
@@ -486,7 +492,7 @@ impl WriteTransaction<'_> {
                 let sql = self.update(&shape, &table, key, set, &mut params);
                 hit += self.execute(&[&table], &sql, params).await?;
             }
-            Mutation::Delete(rows) => hit += self.delete_parts(&shape, rows).await?,
+            Mutation::Delete(rows) => hit += self.delete_parts(&shape, rows, &[], |_| ()).await?,
             Mutation::Revise(revise) => {
                 if let Some(settings) = self.store.by_index(revise) {
                     self.script(settings).await?;
@@ -592,41 +598,91 @@ impl WriteTransaction<'_> {
     /// As [`WriteTransaction::run`].
     pub async fn delete_all(&mut self, rows: &StoredRows, expected: usize) -> Result<(), WriteError> {
         let shape = self.shape(&rows.table).await?;
-        let hit = self.delete_parts(&shape, rows).await?;
+        let hit = self.delete_parts(&shape, rows, &[], |_| ()).await?;
         all_hit(&rows.table, expected, hit)
     }
 
-    /// Deletes the rows that some values find, part by part; how many they were.
-    async fn delete_parts(&mut self, shape: &TableShape, rows: &StoredRows) -> Result<u64, WriteError> {
-        let mut hit = 0;
+    /// Deletes rows by their keys, and hands on some columns of each as they are when it goes.
+    ///
+    /// # Errors
+    /// As [`WriteTransaction::run`].
+    pub async fn delete_seen(
+        &mut self,
+        rows: &StoredRows,
+        columns: &[String],
+        take: impl FnMut(RawRow) + Send,
+    ) -> Result<(), WriteError> {
+        let shape = self.shape(&rows.table).await?;
+        let hit = self.delete_parts(&shape, rows, columns, take).await?;
+        all_hit(&rows.table, rows.keys.len(), hit)
+    }
+
+    /// Deletes the rows that some values find, part by part, and hands on some columns of each, if any; how many they were.
+    async fn delete_parts(
+        &mut self,
+        shape: &TableShape,
+        rows: &StoredRows,
+        columns: &[String],
+        mut take: impl FnMut(RawRow) + Send,
+    ) -> Result<u64, WriteError> {
+        let (table, mut hit) = (&rows.table, 0);
+        let seen = shape::projection(self.engine(), shape, columns);
         for keys in delete_parts(rows) {
             let (sql, params) = self.delete(shape, rows, keys);
-            hit += self.execute(&[&rows.table], &sql, params).await?;
+            match self.engine() {
+                _ if columns.is_empty() => hit += self.execute(&[table], &sql, params).await?,
+                // Rows that others hold are waited for: what they are then is known when they go.
+                Engine::Postgres => {
+                    let gone = self.fetch_of(&[table], &format!("{sql} RETURNING {seen}"), &params).await?;
+                    hit += gone.len() as u64;
+                    gone.into_iter().for_each(&mut take);
+                }
+                // Nobody else writes in a transaction, and rows of virtual tables are not returned.
+                Engine::Sqlite => {
+                    let read = sql.replacen("DELETE", &format!("SELECT {seen}"), 1);
+                    self.fetch_of(&[table], &read, &params).await?.into_iter().for_each(&mut take);
+                    hit += self.execute(&[table], &sql, params).await?;
+                }
+            }
         }
         Ok(hit)
     }
 
-    /// Deletes rows of one or more tables at once: PostgreSQL looks at foreign keys at the end of a statement, and rows that
-    /// refer to each other cannot go one after the other.
+    /// Deletes rows of one or more tables at once, and hands on the number of the table and the `columns` for it of each row
+    /// as they are when it goes: PostgreSQL looks at foreign keys at the end of a statement, and rows that refer to each other cannot
+    /// go one after the other.
     ///
     /// # Errors
     /// As [`WriteTransaction::run`].
-    pub async fn delete_together(&mut self, all: &[StoredRows]) -> Result<(), WriteError> {
-        let (mut parts, mut counts, mut params) = (Vec::new(), Vec::new(), Vec::new());
-        for (at, rows) in all.iter().enumerate() {
+    pub async fn delete_together(
+        &mut self,
+        all: &[StoredRows],
+        columns: &[Vec<String>],
+        mut take: impl FnMut(usize, RawRow) + Send,
+    ) -> Result<(), WriteError> {
+        let (mut parts, mut gone, mut params) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, (rows, columns)) in all.iter().zip(columns).enumerate() {
             let shape = self.shape(&rows.table).await?;
             let condition = shape::listed_condition(&shape, rows, &mut params);
+            let seen: Vec<String> = columns.iter().map(|column| format!("{}::text", quote(column))).collect();
             parts.push(format!(
-                "d{at} AS (DELETE FROM {} WHERE {condition} RETURNING 1)",
-                shape::qualified(&rows.table)
+                "d{at} AS (DELETE FROM {} WHERE {condition} RETURNING ARRAY[{}]::text[] seen)",
+                shape::qualified(&rows.table),
+                seen.join(", ")
             ));
-            counts.push(format!("(SELECT count(*) FROM d{at})::text"));
+            gone.push(format!("SELECT {at}::text, array_to_json(seen)::text FROM d{at}"));
         }
-        let sql = format!("WITH {} SELECT {}", parts.join(", "), counts.join(", "));
+        let sql = format!("WITH {} {}", parts.join(", "), gone.join(" UNION ALL "));
         let tables: Vec<&TableName> = all.iter().map(|rows| &rows.table).collect();
-        let hit = self.fetch_of(&tables, &sql, &params).await?.pop().unwrap_or_default();
-        for (at, rows) in all.iter().enumerate() {
-            all_hit(&rows.table, rows.keys.len(), text(&hit, at).parse().unwrap_or_default())?;
+        let mut hit = vec![0; all.len()];
+        for row in self.fetch_of(&tables, &sql, &params).await? {
+            let at: usize = text(&row, 0).parse().unwrap_or_default();
+            let seen: Vec<Option<String>> = serde_json::from_str(&text(&row, 1)).unwrap_or_default();
+            hit[at] += 1;
+            take(at, seen.into_iter().map(|value| value.map_or(FetchedValue::Null, FetchedValue::Text)).collect());
+        }
+        for (rows, hit) in all.iter().zip(hit) {
+            all_hit(&rows.table, rows.keys.len(), hit)?;
         }
         Ok(())
     }

@@ -19,13 +19,15 @@ pub struct Look {
     pub theme: Theme,
     /// Unicode or ASCII.
     pub glyphs: &'static Glyphs,
+    /// Drawn to be told in lines, where an empty cell has to say that it is one.
+    pub spoken: bool,
 }
 
 impl Look {
     /// A look of this theme and these glyphs.
     #[must_use]
     pub fn new(theme: Theme, glyphs: &'static Glyphs) -> Self {
-        Self { theme, glyphs }
+        Self { theme, glyphs, spoken: false }
     }
 
     /// The style of a role.

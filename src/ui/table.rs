@@ -258,7 +258,11 @@ impl TableView<'_> {
     ) {
         for place in at {
             if let (Some(cell), Some(column)) = (given.cells.get(place.column), self.columns.get(place.column)) {
-                aligned(cell, column.align, place.of(line), buf, look);
+                if look.spoken && is_blank(cell) {
+                    aligned(&none(place.width), column.align, place.of(line), buf, look);
+                } else {
+                    aligned(cell, column.align, place.of(line), buf, look);
+                }
             }
         }
         if given.stale {
@@ -372,6 +376,16 @@ impl ColumnPlace {
     fn of(&self, line: Rect) -> Rect {
         Rect { x: self.x, width: self.width, ..line }
     }
+}
+
+/// Whether a cell says nothing: it is empty, or holds the dot of what is missing.
+fn is_blank(cell: &TextLine) -> bool {
+    cell.runs.iter().all(|run| run.text.as_str().chars().all(|c| matches!(c, ' ' | '·')))
+}
+
+/// The words for an empty cell, in `width` columns.
+fn none(width: u16) -> TextLine {
+    TextLine::of(if width < 4 { "-" } else { "none" }, StyleRole::Muted)
 }
 
 fn aligned(line: &TextLine, align: Align, place: Rect, buf: &mut Buffer, look: &Look) {

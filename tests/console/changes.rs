@@ -3,9 +3,10 @@
 use mnemoscope::change::operation::Operation;
 use mnemoscope::change::plan::{ChangeDanger, Plan, Receipt};
 use mnemoscope::console::core::change::{AppliedPlan, Refusal};
-use mnemoscope::console::core::{Effect, Key, Message, Proposal, Reply, Request, RequestFailure, Ticket};
+use mnemoscope::console::core::{EditorEnd, Effect, Key, Message, Proposal, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::console::overlays::Overlay;
 use mnemoscope::console::overlays::unlock::{PendingStep, WriteState};
+use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::console::screens::receipts::ReceiptEntry;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::utility::Signal;
@@ -515,4 +516,42 @@ fn a_click_on_cancel_leaves_everything_as_it_is() {
     console.click("Cancel");
     console.hides("Cancel");
     assert!(!applies(&console));
+}
+
+#[test]
+fn a_row_in_the_editor_is_a_copy() {
+    let mut console = unlocked(160, 50);
+    console.press("2 o");
+    assert!(console.asked.iter().any(|effect| matches!(effect, Effect::View("json", _))), "{:?}", console.asked);
+    console.tell(Message::Viewed(Ok(EditorEnd::Read)));
+    console.hides("what you saved");
+    console.tell(Message::Viewed(Ok(EditorEnd::Changed)));
+    console.shows("what you saved was a copy, and is gone: the row is as it was");
+}
+
+/// Marks rows of a list, gives a command, has that applied, and says how many are marked then.
+fn marked_after(list: &str, command: &str, operation: &str) -> usize {
+    let mut console = unlocked(160, 50);
+    console.press(&format!("{list} v v"));
+    console.shows("2 marked");
+    console.press(command);
+    let (ticket, proposal) = proposed(&mut console);
+    console
+        .tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan(operation, ChangeDanger::Guarded, &json!([])))))));
+    console.wait();
+    console.press("A");
+    let (request, ..) = applied(&mut console);
+    let receipts = (0..proposal.changes().len()).map(|at| (at, receipt(operation, at as i64 + 1))).collect();
+    console.tell(Message::Reply(request, Reply::Applied(None, AppliedPlan { receipts, refusal: None })));
+    console.model.at::<ListScreen>().expect("a list").marks.len()
+}
+
+#[test]
+fn what_was_done_to_the_marked_rows_unmarks_them() {
+    assert_eq!(marked_after("2", "t r", "signal"), 0);
+    assert_eq!(marked_after("4", "c q", "quarantine"), 0);
+    assert_eq!(marked_after("5", "c d", "feedback.remove"), 0);
+    assert_eq!(marked_after("2", "c d", "remove"), 0);
+    // This is about the selected row alone.
+    assert_eq!(marked_after("2", "k c u", "unlink"), 2);
 }

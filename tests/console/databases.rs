@@ -204,6 +204,63 @@ fn a_path_that_is_typed_among_the_databases_is_opened() {
     asked(&mut console, |request| *request == Request::TryDatabase("/zz/qq.db".to_owned()));
 }
 
+/// A console where a database is chosen among these.
+fn choosing(known: &[&str]) -> Console {
+    let mut console = Console::new(world(), 100, 30);
+    console.files = vec!["/srv/prod.db".to_owned(), "prod.db".to_owned()];
+    console.press("ctrl-o");
+    let (ticket, _) = asked(&mut console, |request| *request == Request::LoadDatabases);
+    let of = |name: &&str| KnownDatabase {
+        name: (*name).to_owned(),
+        note: String::new(),
+        looked: None,
+        production: false,
+        open: (*name).to_owned(),
+    };
+    console.tell(Message::Reply(ticket, Reply::Databases(known.iter().map(of).collect())));
+    console
+}
+
+#[test]
+fn what_is_typed_among_the_databases_and_is_a_file_goes_before_what_its_letters_find() {
+    for (typed, opened) in [
+        ("/srv/prod.db", "/srv/prod.db"),
+        ("prod.db", "prod.db"),
+        // There is no such file: the letters count.
+        ("srv prod", "/srv/prod-staging.db"),
+        // The name of a profile is meant as it stands.
+        ("prod", "prod"),
+    ] {
+        let mut console = choosing(&["/srv/prod-staging.db", "prod-eu", "prod"]);
+        console.press(&format!("'{typed}'"));
+        console.press("enter");
+        let (_, request) = asked(&mut console, |request| matches!(request, Request::TryDatabase(_)));
+        assert_eq!(request, Request::TryDatabase(opened.to_owned()), "{typed}");
+    }
+    let mut console = choosing(&["/srv/prod-staging.db"]);
+    console.press("'/srv/prod.db'");
+    console.shows("/srv/prod-staging.db");
+    console.shows("opens what is written");
+    console.press("down enter");
+    asked(&mut console, |request| *request == Request::TryDatabase("/srv/prod-staging.db".to_owned()));
+}
+
+#[test]
+fn enter_waits_until_it_is_known_whether_what_is_typed_is_a_file() {
+    for (file, opened) in [("/srv/prod.db", "/srv/prod.db"), ("/srv/other.db", "/srv/prod-staging.db")] {
+        let mut console = choosing(&["/srv/prod-staging.db"]);
+        console.files = vec![file.to_owned()];
+        console.holding = true;
+        console.tell(Message::Paste("/srv/prod.db".to_owned()));
+        console.press("enter");
+        let tries = |effect: &Effect| matches!(effect, Effect::Ask(_, Request::TryDatabase(_)));
+        assert!(!console.held.iter().any(tries), "{:?}", console.held);
+        console.holding = false;
+        console.answer();
+        asked(&mut console, |request| *request == Request::TryDatabase(opened.to_owned()));
+    }
+}
+
 #[test]
 fn a_database_is_the_same_however_it_was_named() {
     let mut console = Console::new(world(), 120, 30);

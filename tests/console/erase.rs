@@ -6,6 +6,7 @@ use mnemoscope::change::plan::erasure::{
     Branch, ErasureCheck, ErasureChoice, ErasureHandle, ErasureOutcome, MentionWords, Mentions, Preview, ShownMention,
 };
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
+use mnemoscope::console::overlays::Overlay;
 
 use super::changes::{unlock, unlocked};
 use super::fake::{Console, world};
@@ -105,6 +106,7 @@ fn each_step_is_shown_and_nothing_goes_before_the_id_is_typed() {
     console.wait();
     console.press("enter 'somebody' enter");
     assert!(runs(&mut console).is_none());
+    console.shows("nothing is done: type");
     console.press("esc enter");
     console.wait();
     console.press(&format!("'{id}' enter"));
@@ -115,6 +117,17 @@ fn each_step_is_shown_and_nothing_goes_before_the_id_is_typed() {
     console.tell(Message::Reply(ticket, Reply::Erased(Ok(Box::new(outcome("verified"))))));
     console.shows("receipts/r.json");
     console.shows("verified");
+}
+
+#[test]
+fn the_last_step_says_that_nothing_may_be_changed_and_goes_on_once_it_may() {
+    let (mut console, _) = opened(Console::new(world(), 140, 45));
+    console.press("l*5");
+    console.shows("! the console is read-only; U unlocks");
+    console.press("enter");
+    console.shows("U unlocks and continues with it");
+    unlock(&mut console);
+    assert!(matches!(console.model.overlays.last(), Some(Overlay::Erase(_))));
 }
 
 #[test]
@@ -174,7 +187,7 @@ fn a_hold_a_lock_and_a_failure_keep_it_from_being_done() {
     console.shows("U unlocks");
     unlock(&mut console);
     let (mut console, _) = {
-        console.press("8 c p");
+        console.press("esc 8 c p");
         let (ticket, given, _) = asked(&mut console);
         let held = Preview { refused: Some("under a legal hold".into()), ..preview(&given) };
         console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(held)))));

@@ -239,6 +239,8 @@ pub struct Console {
     pub legal_holds: Vec<String>,
     /// Work that waits for the user.
     pub work: WaitingWork,
+    /// Files that are there.
+    pub files: Vec<String>,
     /// Lists that are watched, with the number of the request.
     pub watched: Vec<(Ticket, Query)>,
     painter: Painter,
@@ -286,6 +288,7 @@ impl Console {
             unfinished: Vec::new(),
             legal_holds: Vec::new(),
             work: WaitingWork::default(),
+            files: Vec::new(),
             watched: Vec::new(),
             painter: Painter::default(),
             drawn: Drawn::default(),
@@ -363,6 +366,9 @@ impl Console {
             }
             Effect::Ask(ticket, Request::LoadNames(wanted)) => {
                 Message::Reply(ticket, Reply::Named(Ok(self.database.named(&wanted))))
+            }
+            Effect::Ask(ticket, Request::NamesDatabase(text)) => {
+                Message::Reply(ticket, Reply::NamesDatabase(self.files.contains(&text)))
             }
             Effect::Ask(ticket, Request::LoadHolds) => {
                 Message::Reply(ticket, Reply::Holds(failed.map_or_else(|| Ok(self.legal_holds.clone()), Err)))

@@ -6,6 +6,7 @@ use mnemoscope::console::core::request::Export;
 use mnemoscope::console::core::window::RowKey;
 use mnemoscope::console::core::{ClickTarget, Effect, Message, Reply, Request, RequestFailure};
 use mnemoscope::console::screens::browse::ListScreen;
+use mnemoscope::console::screens::find::FindScreen;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::query::Page;
 
@@ -762,4 +763,50 @@ fn a_tab_that_is_named_comes_into_sight_where_the_details_are_not_shown() {
     console.hides("overview");
     console.press(". t");
     console.shows("overview   story");
+}
+
+#[test]
+fn the_palette_looks_for_words_that_are_no_command() {
+    let mut console = Console::new(world(), 100, 30);
+    console.press(": 'zanzibar invoice'");
+    console.shows("nothing matches; enter looks for these words");
+    console.press("enter");
+    assert!(console.model.at::<FindScreen>().is_some());
+    assert!(console.model.overlays.is_empty());
+}
+
+#[test]
+fn a_key_that_may_not_follow_is_not_taken_for_itself() {
+    let mut console = Console::new(world(), 100, 30);
+    console.press("2 v y q");
+    assert!(!console.asked.contains(&Effect::Quit));
+    console.shows("y q means nothing here");
+    console.shows("1 marked");
+    console.press("n 3");
+    console.shows("n 3 means nothing here");
+    assert_eq!(console.model.screen().lists(), Some(Entity::Episode));
+    console.press("3");
+    assert_eq!(console.model.screen().lists(), Some(Entity::Memory));
+}
+
+#[test]
+fn marked_rows_that_a_filter_hides_are_told() {
+    let mut console = Console::new(many(30), 100, 30);
+    console.press("2 v v v");
+    console.shows("3 marked ");
+    console.press("/ 'outcome = failure' enter");
+    console.shows("3 marked, 2 not in this list");
+}
+
+#[test]
+fn a_command_that_writes_at_once_is_not_the_first_that_a_beginning_finds() {
+    let mut console = super::changes::unlocked(100, 30);
+    console.press("2 : 'undo' enter");
+    assert!(console.asked.iter().all(|effect| !matches!(effect, Effect::Ask(_, Request::Plan(_)))));
+    console.shows("nothing was done in this session that can be undone");
+    console.press(": 'con' enter");
+    assert!(console.asked.iter().all(|effect| !matches!(effect, Effect::Ask(_, Request::Plan(_)))));
+    let mut console = super::changes::unlocked(100, 30);
+    console.press("2 : 'confirmed' enter");
+    assert!(console.asked.iter().any(|effect| matches!(effect, Effect::Ask(_, Request::Plan(_)))));
 }

@@ -9,7 +9,7 @@ use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::memory::Entity;
 use serde_json::json;
 
-use super::fake::{Console, many, now, row, world};
+use super::fake::{Console, learned, many, now, row, world};
 
 /// The line of the list that shows a text.
 fn line_of(console: &mut Console, text: &str) -> String {
@@ -139,6 +139,7 @@ fn what_others_write_is_counted_and_the_list_does_not_move() {
     console.beat();
     console.shows("3 new");
     console.hides("Written meanwhile");
+    console.shows("row 4 of 300");
     assert_eq!(console.id(), before.0);
     let moved = console.lines().into_iter().zip(&before.1).filter(|(now, then)| now != *then);
     let moved: Vec<String> = moved.map(|(now, _)| now).collect();
@@ -428,4 +429,49 @@ fn a_mistake_in_a_filter_is_told_in_sentences() {
     console.press("2 / ctrl-u 'outcom = failure'");
     let told = console.text();
     assert!(told.lines().any(|line| line.trim_end_matches(['│', ' ']).ends_with('…')), "{told}");
+}
+
+#[test]
+fn an_order_that_no_column_shows_is_in_the_title() {
+    let mut console = Console::new(many(30), 60, 20);
+    console.press("2");
+    console.hides("descending");
+    console.press("s 'duration' enter");
+    console.shows("episodes by duration seconds, descending");
+    console.press("S");
+    console.shows("episodes by duration seconds, ascending");
+    console.press("s 'started' enter");
+    console.hides("episodes by");
+}
+
+#[test]
+fn a_quarantined_case_is_told_in_every_list() {
+    let mut database = world();
+    let cases = database.rows.get_mut(&Entity::Case).expect("cases");
+    cases[0].set("quarantined", json!(true));
+    for (width, height) in [(60, 20), (100, 30), (200, 50)] {
+        let mut console = Console::new(database.clone(), width, height);
+        console.press("4");
+        let told = console.text();
+        assert!(told.contains("quarantined"), "{width}\n{told}");
+        assert!(!told.contains(" held "), "{told}");
+    }
+}
+
+#[test]
+fn banks_of_one_person_are_told_apart_where_their_names_are_cut() {
+    let mut database = learned();
+    let person = json!("ada@example.org");
+    let bank = |id: &str, agent: &str| {
+        row(Entity::Profile, &[("id", json!(id)), ("user_id", person.clone()), ("agent_id", json!(agent))])
+    };
+    database.rows.insert(Entity::Profile, vec![bank("bank-1", "ledger"), bank("bank-2", "parcels")]);
+    let version = |id: &str, bank: &str| {
+        row(Entity::Policy, &[("id", json!(id)), ("profile_id", json!(bank)), ("version", json!(1))])
+    };
+    database.rows.insert(Entity::Policy, vec![version("po-1", "bank-1"), version("po-2", "bank-2")]);
+    let mut console = Console::new(database, 60, 20);
+    console.press(": 'policies' enter");
+    console.shows("ledger");
+    console.shows("parcels");
 }

@@ -1,6 +1,6 @@
 //! Tables as they stand, their rows, a drafted layout; and words sought within details.
 
-use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
+use mnemoscope::console::core::{EditorEnd, Effect, Message, Reply, Request, RequestFailure};
 use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::console::screens::tables::messages::{TableEntry, TablePage};
 use mnemoscope::memory::Entity;
@@ -115,7 +115,12 @@ fn a_layout_is_drafted_and_opened_in_the_editor() {
     console.press("o");
     console.shows("a draft is being made");
     console.tell(Message::Reply(ticket, Reply::Drafted(Ok("[layout]".to_owned()))));
-    assert!(console.asked.contains(&Effect::View("toml", "[layout]".to_owned())), "{:?}", console.asked);
+    assert!(console.asked.contains(&Effect::Edit("toml", "[layout]".to_owned())), "{:?}", console.asked);
+    console.tell(Message::Viewed(Ok(EditorEnd::Kept("/tmp/draft.toml".to_owned()))));
+    console.shows("It is in /tmp/draft.toml");
+    console.shows("mnemoscope -d memory/made-up.db layouts check");
+    assert!(console.asked.contains(&Effect::Tell(vec!["The draft is in /tmp/draft.toml".to_owned()])));
+    console.press("esc");
     console.press("o");
     let (ticket, _) = asked(&mut console, |request| *request == Request::DraftLayout);
     let failure = RequestFailure::new("No layout was drafted", "there are no tables", "write one by hand");
@@ -139,12 +144,18 @@ fn words_are_sought_within_details_and_gone_to() {
     console.shows("for \"FEEDBACK\"");
     let last = console.model.at::<ListScreen>().expect("a list").detail.scroll;
     assert!(last > first, "{first} {last}");
-    console.press(";");
+    console.press("; enter");
     assert_eq!(console.model.at::<ListScreen>().expect("a list").detail.scroll, first);
     console.press("esc");
     console.hides("for \"FEEDBACK\"");
-    console.press("; 'nowhere' enter ;");
+    console.press("; 'nowhere' enter");
     console.shows("nothing here says nowhere");
+    // What is typed next is sought, and is no command.
+    console.press("; 'feedback' enter");
+    console.shows("1 of ");
+    console.press("; 'tuesday' enter");
+    assert_eq!(console.model.at::<ListScreen>().expect("a list").detail.sought, "tuesday");
+    assert!(console.asked.iter().all(|effect| !matches!(effect, Effect::Ask(_, Request::Plan(_)))));
     let mut narrow = Console::new(world(), 80, 24);
     narrow.press("2 j ; 'FEEDBACK' enter");
     narrow.shows("1 of ");

@@ -787,6 +787,71 @@ fn a_receipt_says_what_a_trigger_made_of_what_was_written() {
     });
 }
 
+/// Rows that a search index finds by a word, which must hold what its table holds.
+async fn found_by(world: &World, word: &str) -> i64 {
+    meddle(world, "INSERT INTO words (words, rank) VALUES ('integrity-check', 1)").await;
+    let Target::File(path) = &world.target else { panic!("a search index of SQLite") };
+    let query = sqlx::query_scalar("SELECT count(*) FROM words WHERE words MATCH $1").bind(word.to_owned());
+    query.fetch_one(&mut sqlite(path).await).await.expect("a number")
+}
+
+#[test]
+fn a_search_index_over_another_table_stays_true_whatever_its_triggers_do() {
+    block_on(async {
+        let into = "INSERT INTO words (rowid, text) VALUES (new.rowid, new.text); END;";
+        let inserted = format!("CREATE TRIGGER comes AFTER INSERT ON memories BEGIN {into}");
+        let named = "INSERT INTO words (words, rowid, text) VALUES ('delete', old.rowid, old.text);";
+        let late = "DELETE FROM words WHERE rowid = old.rowid;";
+        let right = format!(
+            "{inserted} CREATE TRIGGER goes AFTER DELETE ON memories BEGIN {named} END; \
+             CREATE TRIGGER moves AFTER UPDATE OF text ON memories BEGIN {named} {into}"
+        );
+        // A deletion after the change reads the new words, and would leave the old ones.
+        let wrong = format!(
+            "{inserted} CREATE TRIGGER goes AFTER DELETE ON memories BEGIN {late} END; \
+             CREATE TRIGGER moves AFTER UPDATE ON memories BEGIN {late} {into}"
+        );
+        for (triggers, is_rebuilt) in [(String::new(), true), (wrong, true), (right, false)] {
+            let world = small().await;
+            let table = "INSERT INTO memories (id, kind, text) VALUES ('m-1', 'fact', 'takes methadone'); \
+                 CREATE VIRTUAL TABLE words USING fts5 (text, content = 'memories'); \
+                 INSERT INTO words (words) VALUES ('rebuild');";
+            meddle(&world, &format!("{table} {triggers}")).await;
+            let told = |receipt: &Receipt| {
+                let words = "the search index words was rebuilt";
+                assert_eq!(receipt.disclosures.iter().any(|said| said.starts_with(words)), is_rebuilt, "{receipt:?}");
+            };
+            let undone = async |receipt: &Receipt| {
+                let seq = receipt.audit_seq.expect("a number");
+                done(&world, undo::undo(&world.store, seq).await).await
+            };
+            let edited = planned(&world, &edit(Entity::Memory, "m-1", json!({"text": "likes walks"}))).await;
+            let edited = done(&world, edited).await;
+            told(&edited);
+            assert_eq!((found_by(&world, "methadone").await, found_by(&world, "walks").await), (0, 1));
+            told(&undone(&edited).await);
+            assert_eq!((found_by(&world, "methadone").await, found_by(&world, "walks").await), (1, 0));
+            let removed = done(&world, planned(&world, &remove(Entity::Memory, &["m-1".to_owned()])).await).await;
+            told(&removed);
+            assert_eq!(found_by(&world, "methadone").await, 0);
+            undone(&removed).await;
+            assert_eq!(found_by(&world, "methadone").await, 1);
+            // What the index does not hold is no reason to make it again.
+            let another = planned(&world, &edit(Entity::Memory, "m-1", json!({"importance": 0.5}))).await;
+            let another = done(&world, another).await;
+            assert!(another.disclosures.is_empty(), "{:?}", another.disclosures);
+            // An index that leaves rows out is not filled with them.
+            if triggers.is_empty() {
+                meddle(&world, "INSERT INTO memories (id, kind, text) VALUES ('m-9', 'fact', 'kept out')").await;
+                let edited = planned(&world, &edit(Entity::Memory, "m-1", json!({"text": "likes tea"}))).await;
+                let edited = done(&world, edited).await;
+                let words = "the search index words may still find the earlier words";
+                assert!(edited.disclosures.iter().any(|said| said.starts_with(words)), "{:?}", edited.disclosures);
+            }
+        }
+    });
+}
+
 fn rules(text: &str) -> Operation {
     Operation::Retain { file: "retention.toml".to_owned(), rules: RetentionRules::parse(text).expect("rules") }
 }
@@ -1090,6 +1155,46 @@ fn an_undo_tells_which_rows_came_to_name_what_it_takes_away() {
                 .await;
             let disclosures = told(undo::undo(&world.store, seq).await);
             assert!(disclosures.contains("1 row of episode_memories refers to rows that would go"), "{disclosures}");
+        }
+    });
+}
+
+#[test]
+fn an_undo_brings_back_no_reference_to_a_row_that_was_removed_since() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            meddle(
+                &world,
+                "INSERT INTO episodes (id, agent_id, user_id, title, started_at, parent_id) VALUES \
+                 ('above', 'a', 'u', 'x', '2026-03-01T10:00:00.000000Z', NULL), \
+                 ('below', 'a', 'u', 'x', '2026-03-02T10:00:00.000000Z', 'above'), \
+                 ('odd', 'a', 'u', 'x', '2026-03-03T10:00:00.000000Z', 'nobody')",
+            )
+            .await;
+            let store = &world.store;
+            let mut seqs = Vec::new();
+            for child in ["below", "odd"] {
+                let receipt = done(&world, planned(&world, &Operation::Unlink { child: child.to_owned() }).await).await;
+                seqs.push(receipt.audit_seq.expect("a number"));
+            }
+            let told = |plan: Result<Plan, ChangeError>| plan.expect("a plan").disclosures.join("; ");
+            assert_eq!(told(undo::undo(store, seqs[0]).await), "");
+            let removed = done(&world, planned(&world, &remove(Entity::Episode, &["above".to_owned()])).await).await;
+            let words = "1 value of episodes.parent_id would name a row of episodes that is not there";
+            let refused = undo::undo(store, seqs[0]).await;
+            let is_told = |message: &str, rows: &[String]| {
+                message.contains("later changes stand on it") && rows.iter().any(|row| row.starts_with(words))
+            };
+            assert!(
+                matches!(&refused, Err(ChangeError::Conflict { message, rows, .. }) if is_told(message, rows)),
+                "{refused:?}"
+            );
+            // What led nowhere before does so again, with a word.
+            assert_eq!(told(undo::undo(store, seqs[1]).await), words);
+            done(&world, undo::undo(store, removed.audit_seq.expect("a number")).await).await;
+            done(&world, undo::undo(store, seqs[0]).await).await;
+            let below = row(&world, Entity::Episode, "below").await.expect("the child");
+            assert_eq!(below.text("parent_id"), Some("above"));
         }
     });
 }

@@ -241,11 +241,12 @@ fn a_process_killed_at_any_statement_leaves_the_database_as_before_or_as_after()
             let folder = tempfile::tempdir().expect("a folder");
             let file = folder.path().join("f.json").display().to_string();
             std::fs::write(&file, format!("[{}]", trajectory())).expect("the file");
-            let commands: [&[&str]; 4] = [
+            let commands: [&[&str]; 5] = [
                 &["undo", &on.undone.to_string()],
                 &["feedback", "edit", &on.feedback, "--kind", "rating", "--rating", "4", "--correction", "said again"],
                 &["signal", &on.moving, "rejected"],
                 &["import", "tau-bench", &file],
+                &["feedback", "add", &on.moving, "--kind", "rating", "--rating", "2"],
             ];
             for arguments in commands {
                 let before = dump(&world).await;

@@ -107,7 +107,7 @@ fn a_copy_of_a_database_that_goes_its_own_way_does_not_fit_the_anchors_of_the_ot
             assert!(verdict.notes.iter().any(|n| n.contains("audit accept")), "{verdict:?}");
         }
         // Another database knows nothing of these.
-        let other = small().await;
+        let other = native().await;
         let other = with_anchors(&other.target, folder.path()).await;
         assert_eq!(anchor::verify(&other, &[]).await.expect("a verdict").anchored, None);
     });

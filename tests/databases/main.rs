@@ -26,6 +26,7 @@ mod migrate;
 mod moment;
 mod naming;
 mod native_schema;
+mod numbered;
 mod options;
 mod owners;
 mod poolers;

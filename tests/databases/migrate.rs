@@ -470,6 +470,22 @@ fn a_table_of_somebody_else_that_bears_one_of_our_names_is_not_taken_for_ours() 
 }
 
 #[test]
+fn a_memory_that_the_search_path_leaves_out_is_named_by_what_would_change_it() {
+    let Some(world) = block_on(worlds(Layout::Atom)).pop() else { return };
+    let Target::Postgres(url) = &world.target else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    block_on(run(&world.target, "ALTER SCHEMA public RENAME TO ai; CREATE SCHEMA public"));
+    for words in
+        [&["migrate", "--apply"][..], &["edit", "memory", "m1", "text=x", "--apply"], &["purge", "user-ana", "--apply"]]
+    {
+        let (code, _, said) = told(home.path(), url, words);
+        assert!(code == Some(5) && said.contains("options[search_path]=ai"), "{words:?} {code:?}: {said}");
+    }
+    let status = told(home.path(), url, &["status"]).1["capabilities"].to_string();
+    assert!(status.contains("options[search_path]=ai"), "{status}");
+}
+
+#[test]
 fn tables_for_changes_in_a_schema_that_the_search_path_leaves_out_are_not_made_a_second_time() {
     let Some(world) = block_on(worlds(Layout::Atom)).pop() else { return };
     let Target::Postgres(url) = &world.target else { return };

@@ -1,4 +1,4 @@
-//! Rows whose keys the engine compares in a way of its own, or cannot compare: another case, NULL, a domain. Each change
+//! Rows whose keys or texts the engine takes in a way of its own: another case, NULL, a domain, any bytes. Each change
 //! takes what refers to the rows that go, nothing of anybody else, and an undo brings it back.
 
 use std::process::Output;
@@ -6,7 +6,8 @@ use std::process::Output;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use crate::support::world::{World, dump, meddle, native_on_postgres, open, small, sqlite};
+use crate::support::postgres::Database;
+use crate::support::world::{World, dump, meddle, native_on_postgres, open, small, sqlite, world};
 use crate::support::{alone_in, block_on};
 use mnemoscope::store::Target;
 
@@ -235,6 +236,58 @@ fn ids_that_a_domain_would_refuse_are_in_no_column_of_it() {
         let Some(world) = with(native_on_postgres().await, "", script).await else { return };
         assert_erased(&told(&world, &["purge", "zoe-1234", "--apply"]));
         assert_eq!(texts(&world, "SELECT id::text FROM remarks").await, ["1"]);
+    });
+}
+
+#[test]
+fn texts_of_a_server_that_are_no_utf_8_are_shown_with_their_problem_and_come_back() {
+    let Some(database) = Database::encoded("ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'") else { return };
+    let (home, url) = (tempfile::tempdir().expect("a folder"), database.url().to_owned());
+    let made = alone_in(home.path()).args(["-d", &url, "--layout", "mnemoscope", "migrate", "--apply"]).output();
+    assert!(made.expect("the program").status.success());
+    block_on(async {
+        let world = world(Target::Postgres(url), home, Some(database)).await;
+        let rows = "INSERT INTO episodes (id, agent_id, user_id, title, started_at) VALUES \
+             ('e-1', 'a', 'jose-nunez77', 'José', now()), ('e-2', 'a', 'mary-major88', E'met Jos\\xe9 N\\xfa\\xf1ez', now())";
+        meddle(&world, rows).await;
+        let listed = told(&world, &["list", "episode", "--order", "id"]);
+        let row = |at: usize| listed["rows"][at].clone();
+        assert_eq!((&row(0)["title"], &row(0)["problems"]), (&json!("José"), &Value::Null), "{listed:#}");
+        assert!(row(1)["problems"].to_string().contains("not valid UTF-8"), "{listed:#}");
+        let stored = "SELECT encode(convert_to(title, 'SQL_ASCII'), 'hex') FROM episodes WHERE id = 'e-2'";
+        let before = texts(&world, stored).await;
+        let edited = told(&world, &["edit", "episode", "e-2", "title=José", "--apply"]);
+        assert_eq!(texts(&world, stored).await, [hex::encode("José")]);
+        told(&world, &["undo", &edited["audit_seq"].to_string(), "--apply"]);
+        assert_eq!(texts(&world, stored).await, before);
+        for asked in [&["find", "José"][..], &["recall", "José", "--ranking", "boosted"], &["findings"]] {
+            told(&world, asked);
+        }
+        assert_erased(&told(&world, &["purge", "jose-nunez77", "--apply"]));
+        assert_eq!(texts(&world, "SELECT id FROM episodes").await, ["e-2"]);
+    });
+}
+
+#[test]
+fn columns_of_a_domain_are_read_by_what_it_is_made_of() {
+    block_on(async {
+        let script = "CREATE DOMAIN amount AS INTEGER CHECK (value >= 0); CREATE DOMAIN words AS TEXT[]; CREATE DOMAIN labels AS words; \
+             ALTER TABLE memories ALTER uses DROP DEFAULT, ALTER uses TYPE amount; \
+             ALTER TABLE memories ALTER tags DROP DEFAULT, ALTER tags TYPE labels USING ARRAY['t' || right(id, 1)]; \
+             INSERT INTO memories (id, text, uses, tags) SELECT 'd-' || n, 'd', n, ARRAY['t' || n % 2] FROM generate_series(1, 12) n";
+        let Some(world) = with(native_on_postgres().await, "", script).await else { return };
+        let ids = |more: &[&str]| -> Vec<String> {
+            let listed = told(&world, &[&["list", "memory", "--where", "text = d"], more].concat());
+            let rows = listed["rows"].as_array().expect("rows");
+            assert!(rows.iter().all(|row| row["problems"].is_null()), "{listed:#}");
+            rows.iter().filter_map(|row| row["id"].as_str().map(str::to_owned)).collect()
+        };
+        assert_eq!(ids(&["--order", "uses:desc"])[..3], ["d-12", "d-11", "d-10"]);
+        assert_eq!(ids(&["--where", "uses > 9"]).len(), 3);
+        assert_eq!(ids(&["--where", "tags has t1"]).len(), 6);
+        told(&world, &["edit", "memory", "d-7", "tags=[\"z\"]", "--apply"]);
+        assert_eq!(texts(&world, "SELECT tags::text FROM memories WHERE id = 'd-7'").await, ["{z}"]);
+        assert_eq!(ids(&["--where", "tags has z"]), ["d-7"]);
     });
 }
 

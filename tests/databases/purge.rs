@@ -2,9 +2,11 @@
 //! a killed run can be resumed; that a receipt says nothing of whom it was about. On each layout, on both engines.
 
 mod decisions;
+mod derived;
 mod keys;
 mod mentions;
 mod owners;
+mod undone;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -16,9 +18,9 @@ use std::time::{Duration, Instant};
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
 use crate::support::postgres::Database;
+use crate::support::world::{layout_in, layout_on_postgres, native_in};
 use mnemoscope::change::purge::{self, Desk, KeptSearch, Mentions, NewDecisions, PurgeOptions, PurgePlan};
 use mnemoscope::change::{Author, ChangeError, audit, edit, hold, migrate, record};
-use mnemoscope::demo;
 use mnemoscope::memory::Entity;
 use mnemoscope::store::{OpenOptions, Store, Target};
 use serde_json::{Value, json};
@@ -180,12 +182,14 @@ async fn sqlite_texts(path: &Path, sql: &str) -> Vec<String> {
 async fn on_sqlite(layout: Layout) -> World {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("memory.db");
-    build_sqlite(layout, &path).await;
-    World { target: Target::File(path), folder, _database: None }.ready().await
+    layout_in(layout, &path).await;
+    World { target: Target::File(path), folder, _database: None }
 }
 
 async fn on_postgres(layout: Layout) -> Option<World> {
-    Some(bare_on_postgres(layout).await?.ready().await)
+    let database = layout_on_postgres(layout).await?;
+    let target = Target::Postgres(database.url().to_owned());
+    Some(World { target, folder: tempfile::tempdir().expect("a folder"), _database: Some(database) })
 }
 
 async fn bare_on_postgres(layout: Layout) -> Option<World> {
@@ -202,9 +206,8 @@ async fn bare_on_postgres(layout: Layout) -> Option<World> {
 async fn native(episodes: u64) -> World {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("native.db");
-    let options = demo::DemoOptions { episodes, ..demo::DemoOptions::default() };
-    demo::build(&path, &options, |_| {}).await.expect("the demo");
-    World { target: Target::File(path), folder, _database: None }.ready().await
+    native_in(episodes, &path).await;
+    World { target: Target::File(path), folder, _database: None }
 }
 
 fn rows(counts: &Value, table: &str, verb: &str) -> usize {
@@ -695,6 +698,28 @@ fn a_table_outside_the_layout_is_disclosed_and_left_alone() {
 }
 
 #[test]
+fn a_receipt_names_nobody_whatever_tables_columns_and_folders_are_called() {
+    block_on(async {
+        for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
+            world
+                .run(
+                    "CREATE TABLE \"log of user-ana\" (id INTEGER PRIMARY KEY, \"Ana Ruiz\" TEXT); \
+                     INSERT INTO \"log of user-ana\" VALUES (1, 'ask user-ana')",
+                )
+                .await;
+            let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+            assert_eq!(receipt["status"], "verified with disclosures");
+            let whole = receipt.to_string();
+            assert!(!whole.contains("user-ana") && !whole.contains("Ana Ruiz"), "{receipt:#}");
+            assert!(whole.contains(".[column 2] is outside the layout"), "{receipt:#}");
+            for file in receipt["verification"]["bytes"]["files"].as_array().into_iter().flatten() {
+                assert!(file["path"].as_str().is_some_and(|path| path.starts_with("memory.db")), "{file}");
+            }
+        }
+    });
+}
+
+#[test]
 fn an_account_is_kept_and_disclosed_unless_its_erasure_is_asked_for() {
     block_on(async {
         let world = on_sqlite(Layout::Atom).await;
@@ -751,6 +776,41 @@ fn a_hold_keeps_a_person_from_being_erased_until_it_is_taken_away() {
             // The trail's own private values named the person: they go, and the trail still holds.
             erased(&world, "user-ana", &[], &["user-ana"]).await;
             assert_eq!(world.count("memory_audit_private WHERE value LIKE '%user-ana%'").await, 0);
+        }
+    });
+}
+
+#[test]
+fn a_hold_or_a_list_that_is_taken_away_by_sql_is_noticed() {
+    block_on(async {
+        for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
+            let here = &world;
+            let apply = |plan| async move {
+                mnemoscope::change::apply(&here.open().await, &plan, &author()).await.expect("applied")
+            };
+            let faults = || async move {
+                let verdict = audit::verify(&here.open().await, &[]).await.expect("a verdict");
+                verdict.faults.into_iter().map(|fault| fault.kind).collect::<Vec<_>>()
+            };
+            let held =
+                || async move { hold::hold(&here.open().await, "user-ana", None, "officer").await.expect("a plan") };
+            apply(held().await).await;
+            assert!(faults().await.is_empty());
+            world.run("DELETE FROM memory_holds").await;
+            assert_eq!(faults().await, ["lost_hold"]);
+            let Err(ChangeError::Refused(words)) = world.carry_out("user-ana", &everything(), false).await else {
+                panic!("held")
+            };
+            assert!(words.contains("of the audit trail placed it"), "{words}");
+            apply(held().await).await;
+            assert!(faults().await.is_empty());
+            apply(hold::unhold(&world.open().await, "user-ana").await.expect("a plan")).await;
+            world.purge("user-ana", &everything()).await.expect("a receipt");
+            assert!(faults().await.is_empty());
+            world.run("DELETE FROM memory_suppressions").await;
+            assert_eq!(faults().await, ["lost_list"]);
+            let found = finished(&world, &["findings", "--kind", "resurrected", "--format", "json"]);
+            assert!(String::from_utf8_lossy(&found.stdout).contains("gone from memory_suppressions"));
         }
     });
 }
@@ -980,59 +1040,6 @@ fn what_the_operator_keeps_outside_of_the_database_loses_the_person() {
     assert!(mutes.contains("instruction") && !mutes.contains("ANA"), "{mutes}");
 }
 
-/// Returns the number of runs to kill: a sample, or the number in `MNEMOSCOPE_KILLS`.
-fn kills(sample: u32) -> u32 {
-    std::env::var("MNEMOSCOPE_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(sample)
-}
-
-/// Kills runs at moments spread over the time that one takes, resumes each, and compares with a run that was let be.
-fn killed(world: impl Fn() -> Option<World>, person: &str, times: u32) {
-    let arguments = ["purge", person, "--account", "erase", "--mentions", "redact", "--apply", "--batch", "3"];
-    let Some(whole) = world() else { return };
-    let began = Instant::now();
-    let done = finished(&whole, &arguments);
-    let took = began.elapsed();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let counts =
-        |output: &Output| serde_json::from_slice::<Value>(&output.stdout).expect("a receipt")["counts"].clone();
-    let (expected, counted) = (block_on(whole.dump()), counts(&done));
-    for time in 0..times {
-        let Some(world) = world() else { return };
-        let mut run = binary(&world, &arguments).spawn().expect("the program");
-        std::thread::sleep(took.mul_f64((f64::from(time) + 0.5) / f64::from(times)));
-        run.kill().expect("killed");
-        run.wait().expect("gone");
-        let resumed = finished(
-            &world,
-            &["purge", person, "--account", "erase", "--mentions", "redact", "--resume", "--batch", "3"],
-        );
-        if resumed.status.code() == Some(3) {
-            // It was through already.
-            assert_eq!(block_on(world.dump()), expected, "after {time}");
-            continue;
-        }
-        assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
-        assert_eq!(block_on(world.dump()), expected, "after {time}");
-        assert_eq!(counts(&resumed), counted, "after {time}");
-    }
-}
-
-#[test]
-fn a_killed_run_on_sqlite_is_gone_on_with_to_the_same_end() {
-    killed(|| Some(block_on(native(24))), "lucia.moreau", kills(4));
-}
-
-#[test]
-fn a_killed_run_on_postgres_is_gone_on_with_to_the_same_end() {
-    let world = || {
-        let world = block_on(on_postgres(Layout::EnnubeZlib))?;
-        // The time at which the database was made would differ from one to the next.
-        block_on(world.run("UPDATE agent_memory_profiles SET updated_at = created_at"));
-        Some(world)
-    };
-    killed(world, "auth0|ana", kills(4));
-}
-
 #[test]
 fn a_row_that_was_changed_meanwhile_pauses_the_run() {
     block_on(async {
@@ -1050,6 +1057,42 @@ fn a_row_that_was_changed_meanwhile_pauses_the_run() {
         let receipt = world.carry_out(person, &everything(), true).await.expect("a receipt");
         assert_eq!(receipt["status"], "verified", "{receipt:#}");
         assert_eq!(world.count("episodes WHERE user_id = 'lucia.moreau'").await, 0);
+    });
+}
+
+/// A row that an agent gives to somebody else while the erasure waits for it, and one that is given away before its batch.
+#[test]
+fn a_row_that_was_given_to_somebody_else_meanwhile_stays() {
+    block_on(async {
+        for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
+            let give = "UPDATE canvases SET created_by = 'user-ben' WHERE created_by = 'user-ana'";
+            let told = if let Target::Postgres(url) = &world.target {
+                let mut agent = PgConnection::connect(url).await.expect("the server");
+                let mut change = agent.begin().await.expect("a transaction");
+                sqlx::query(give).execute(&mut *change).await.expect("given");
+                let waits = async {
+                    let waiting = "SELECT count(*)::text FROM pg_stat_activity WHERE wait_event = 'transactionid' \
+                         AND datname = current_database()";
+                    while world.texts(waiting).await != ["1"] {
+                        tokio::task::yield_now().await;
+                    }
+                    change.commit().await.expect("committed");
+                };
+                let chosen = everything();
+                futures::join!(world.carry_out("user-ana", &chosen, false), waits).0
+            } else {
+                let on = "CREATE TRIGGER gives AFTER UPDATE ON memory_purges WHEN new.position > 0 BEGIN";
+                world.run(&format!("{on} {give}; END")).await;
+                let told = world.carry_out("user-ana", &PurgeOptions { batch: 1, ..everything() }, false).await;
+                world.run("DROP TRIGGER gives").await;
+                told
+            };
+            let words = told.expect_err("it is paused").to_string();
+            assert!(words.contains("canvases") && words.contains("given to somebody else"), "{words}");
+            let receipt = world.carry_out("user-ana", &everything(), true).await.expect("a receipt");
+            assert_eq!(receipt["status"], world.best(), "{receipt:#}");
+            assert_eq!(world.count("canvases").await, 1, "{receipt:#}");
+        }
     });
 }
 

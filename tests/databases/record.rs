@@ -208,7 +208,7 @@ fn a_parent_is_what_the_same_agent_had_just_ended_and_is_very_much_alike() {
             assert_eq!(plan.changes[0].after["parent_id"], Value::Null, "{:?}", plan.effects);
             assert!(plan.effects.iter().any(|e| e.contains("none is above 0.85")), "{:?}", plan.effects);
             for (id, end, vector) in
-                [("alike", "2026-03-10T09:59:00Z", ALIKE), ("more alike", "2026-03-08T10:00:00Z", MORE_ALIKE)]
+                [("alike", "2026-03-10T09:59:00Z", ALIKE), ("more alike", "2026-03-08T10:01:00Z", MORE_ALIKE)]
             {
                 let mut row = episode(id, "a", "2026-03-08T09:30:00Z", Some(end), Some(vector));
                 row["parent_id"] = json!("edge");

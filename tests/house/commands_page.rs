@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use clap::{Arg, Command, CommandFactory as _};
+use mnemoscope::cli::doing::{AUTHOR_OPTIONS, PLAN_OPTIONS};
 use mnemoscope::cli::{args::Cli, man};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/commands.md");
@@ -40,10 +41,23 @@ fn table<'a>(page: &mut String, args: impl Iterator<Item = &'a Arg>) {
     }
 }
 
+/// Headings of options that many commands take, with the title under which the page tells them once.
+const SHARED: [(&str, &str); 2] = [(PLAN_OPTIONS, "Options of a plan"), (AUTHOR_OPTIONS, "Author of a change")];
+
 fn section(page: &mut String, name: &str, command: &Command) {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     write!(page, "## {name}\n\n{}.\n\n", line(&about)).expect("a text");
-    table(page, command.get_arguments().filter(|arg| !arg.is_global_set()));
+    let is_shared = |arg: &&Arg| SHARED.iter().any(|(heading, _)| arg.get_help_heading() == Some(*heading));
+    table(page, command.get_arguments().filter(|arg| !arg.is_global_set() && !is_shared(arg)));
+    let takes = |(heading, title): &(&str, &str)| {
+        let mut all = command.get_arguments();
+        all.any(|arg| arg.get_help_heading() == Some(*heading))
+            .then(|| format!("[{title}](#{})", title.to_lowercase().replace(' ', "-")))
+    };
+    let taken: Vec<String> = SHARED.iter().filter_map(takes).collect();
+    if !taken.is_empty() {
+        write!(page, "Takes also: {}.\n\n", taken.join(", ")).expect("a text");
+    }
     for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
         section(page, &format!("{name} {}", below.get_name()), below);
     }
@@ -56,6 +70,12 @@ fn the_page_of_commands_is_the_help_of_the_program() {
                     COMMAND` runs one; [databases](databases.md) says how to name a database.\n\n## Options of every command\n\n"
         .to_owned();
     table(&mut page, program.get_arguments().filter(|arg| arg.is_global_set()));
+    // `undo` takes them all.
+    let undo = program.find_subcommand("undo").expect("a command");
+    for (heading, title) in SHARED {
+        write!(page, "## {title}\n\n").expect("a text");
+        table(&mut page, undo.get_arguments().filter(|arg| arg.get_help_heading() == Some(heading)));
+    }
     for command in program.get_subcommands().filter(|command| !command.is_hide_set()) {
         section(&mut page, command.get_name(), command);
     }

@@ -266,6 +266,36 @@ fn an_editor_has_the_terminal_to_itself() {
 }
 
 #[test]
+fn a_row_in_the_editor_is_a_copy_and_a_draft_is_kept() {
+    let home = Home::new();
+    home.demo();
+    let script = "chmod u+w \"$1\"; echo '# mine' >> \"$1\"";
+    let mut terminal = Start::new(&home, &["demo.db"]).with("EDITOR", editor(&home, script)).run();
+    terminal.press("2");
+    terminal.shows("of 250");
+    terminal.settle();
+    terminal.press("o");
+    terminal.shows("what you saved was a copy");
+    let left = || {
+        let names = std::fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().path());
+        names.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("mnemoscope-")).collect::<Vec<_>>()
+    };
+    assert!(left().is_empty(), "{:?}", left());
+    terminal.press("B");
+    terminal.shows("this row");
+    terminal.press("o");
+    terminal.shows("The draft is kept");
+    let kept = left();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert!(std::fs::read_to_string(&kept[0]).unwrap().ends_with("# mine\n"));
+    terminal.press("\x1b");
+    terminal.screen_is("no note", |screen| !screen.contents().contains("The draft is kept"));
+    terminal.press("q");
+    assert_eq!(terminal.ended_and_read(), 0);
+    assert!(terminal.contents().contains("The draft is in "));
+}
+
+#[test]
 fn an_editor_that_is_stopped_stops_the_console_with_it() {
     let home = Home::new();
     home.demo();

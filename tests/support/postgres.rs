@@ -38,6 +38,11 @@ impl Database {
     /// # Panics
     /// When no server can be had, saying what would help.
     pub fn fresh() -> Option<Self> {
+        Self::encoded("ENCODING 'UTF8'")
+    }
+
+    /// As [`Database::fresh`], of another encoding.
+    pub fn encoded(encoding: &str) -> Option<Self> {
         if std::env::var("MNEMOSCOPE_SKIP_POSTGRES").is_ok_and(|asked| asked == "1") {
             let test = std::thread::current().name().unwrap_or("a test").to_owned();
             // Not `eprintln!`: the harness would swallow that, and a skipped test must not look like a passed one.
@@ -50,7 +55,7 @@ impl Database {
         url.set_path(&name);
         let has_vector = block_on_aside(async {
             let mut connection = connect().await;
-            let create = format!("CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'");
+            let create = format!("CREATE DATABASE {name} TEMPLATE template0 {encoding}");
             sqlx::query(AssertSqlSafe(create)).execute(&mut connection).await.expect("a database of the test's own");
             let vector = "SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector')";
             sqlx::query_scalar(vector).fetch_one(&mut connection).await.expect("the list of extensions")

@@ -47,13 +47,34 @@ pub async fn native() -> World {
 async fn native_of(episodes: u64) -> World {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("native.db");
-    let what = format!("a native database of {episodes}");
-    if !made_before(&what, &path) {
-        let options = demo::DemoOptions { episodes, ..demo::DemoOptions::default() };
-        demo::build(&path, &options, |_| {}).await.expect("the demo");
-        keep_made(&what, &path);
+    native_in(episodes, &path).await;
+    let target = Target::File(path);
+    World { store: open(&target).await, target, _folder: folder, _database: None }
+}
+
+/// Writes a native database of some episodes, with our tables in it.
+pub async fn native_in(episodes: u64, path: &Path) {
+    let options = demo::DemoOptions { episodes, ..demo::DemoOptions::default() };
+    let build = async |path: &Path| drop(demo::build(path, &options, |_| {}).await.expect("the demo"));
+    made_in_file(&format!("a native database of {episodes}"), path, build).await;
+}
+
+/// Writes a database of a layout, with our tables in it.
+pub async fn layout_in(layout: Layout, path: &Path) {
+    made_in_file(&format!("{layout:?}"), path, async |path| drop(build_sqlite(layout, path).await)).await;
+}
+
+/// Writes a database with our tables, made the first time that somebody asks for what it holds, and copied after that.
+async fn made_in_file(what: &str, path: &Path, build: impl AsyncFnOnce(&Path)) {
+    if made_before(what, path) {
+        return;
     }
-    world(Target::File(path), folder, None).await
+    build(path).await;
+    migrate::apply(&open(&Target::File(path.to_owned())).await, &author(), None).await.expect("our tables");
+    let mut link = sqlite(path).await;
+    sqlx::raw_sql("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut link).await.expect("a whole file");
+    link.close().await.expect("the file");
+    keep_made(what, path);
 }
 
 /// As [`native`], with few episodes: quick to look at.
@@ -64,34 +85,56 @@ pub async fn small() -> World {
 pub async fn on_sqlite(layout: Layout) -> World {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("memory.db");
-    build_sqlite(layout, &path).await;
-    world(Target::File(path), folder, None).await
+    layout_in(layout, &path).await;
+    let target = Target::File(path);
+    World { store: open(&target).await, target, _folder: folder, _database: None }
 }
 
 pub async fn on_postgres(layout: Layout) -> Option<World> {
-    made_on_postgres(&format!("{layout:?}"), async |url| drop(build_postgres(layout, url).await)).await
+    Some(served(layout_on_postgres(layout).await?).await)
+}
+
+async fn served(database: Database) -> World {
+    let target = Target::Postgres(database.url().to_owned());
+    let store = open(&target).await;
+    World { store, target, _folder: tempfile::tempdir().expect("a folder"), _database: Some(database) }
+}
+
+/// A database of a layout on PostgreSQL, with our tables in it; none without a server, or without pgvector where that is
+/// needed.
+pub async fn layout_on_postgres(layout: Layout) -> Option<Database> {
+    let build = async |database: &Database| {
+        let can = !layout.needs_vector() || database.has_vector();
+        if can {
+            build_postgres(layout, database.url()).await;
+        }
+        can
+    };
+    made_on_postgres(&format!("{layout:?}"), build).await
 }
 
 /// A database with our tables on PostgreSQL, made the first time that somebody asks for what it holds, and copied after that.
-async fn made_on_postgres(what: &str, build: impl AsyncFnOnce(&str)) -> Option<World> {
-    let database = if let Some(database) = Database::copy_of(what) {
-        database
-    } else {
-        let database = Database::fresh()?;
-        build(database.url()).await;
-        let store = open(&Target::Postgres(database.url().to_owned())).await;
-        migrate::apply(&store, &author(), None).await.expect("our tables");
-        drop(store);
-        database.keep_as(what)
-    };
-    let target = Target::Postgres(database.url().to_owned());
-    let store = open(&target).await;
-    Some(World { store, target, _folder: tempfile::tempdir().expect("a folder"), _database: Some(database) })
+async fn made_on_postgres(what: &str, build: impl AsyncFnOnce(&Database) -> bool) -> Option<Database> {
+    if let Some(database) = Database::copy_of(what) {
+        return Some(database);
+    }
+    let database = Database::fresh()?;
+    if !build(&database).await {
+        return None;
+    }
+    let store = open(&Target::Postgres(database.url().to_owned())).await;
+    migrate::apply(&store, &author(), None).await.expect("our tables");
+    drop(store);
+    Some(database.keep_as(what))
 }
 
 /// A small native database on PostgreSQL.
 pub async fn native_on_postgres() -> Option<World> {
-    made_on_postgres("native", build_native).await
+    let build = async |database: &Database| {
+        build_native(database.url()).await;
+        true
+    };
+    Some(served(made_on_postgres("native", build).await?).await)
 }
 
 async fn build_native(url: &str) {

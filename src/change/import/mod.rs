@@ -341,6 +341,13 @@ pub fn message_hash(message: &str) -> String {
     hex::encode(Sha256::digest(message.as_bytes()))
 }
 
+/// The same, of a prompt that holds the message or is it.
+#[must_use]
+pub fn prompt_hash(prompt: &Value) -> String {
+    let message = prompt["message"].as_str().or(prompt.as_str());
+    message_hash(&message.map_or_else(|| prompt.to_string(), str::to_owned))
+}
+
 /// The bank for a user's and agent's imported cases.
 fn profile(user: &str, agent: &str) -> NewRow {
     let id = format!("bank-{}", digest(&[user, agent]));

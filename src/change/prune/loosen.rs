@@ -13,7 +13,7 @@ use crate::layout::BoundSource;
 use crate::memory::agreeing;
 use crate::memory::{Entity, Row};
 use crate::store::container::{self, Change, Leaf, Limits, Rewritten, Visitor};
-use crate::store::encode::{GivenValue, encode, keep_others, plain_column, table_of, touch};
+use crate::store::encode::{GivenValue, encode, keep_others, plain_column, spelling_of_ids, table_of, touch};
 use crate::store::fetched::FetchedValue;
 use crate::store::shape::TableShape;
 use crate::store::stored::{Cell, Image, Mutation, StoredRows};
@@ -102,7 +102,7 @@ fn loosen(
         let given = GivenValue::Is(stays.clone());
         let cells = encode(draft.store.engine(), source, shape, "reference_case_ids", &given);
         let mut cells = cells.map_err(ChangeError::Refused)?;
-        keep_others(image, &stays, &mut cells);
+        keep_others(image, &stays, &mut cells, spelling_of_ids(source, "reference_case_ids"));
         set.extend(cells);
     }
     if names(row.get("plan"), doomed) {

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
+use super::co_owners::PlannedOwners;
 use super::decide::NewDecisions;
 use super::desk::{Desk, KeptSession};
 use super::effects::{ColumnUpdate, digest};
@@ -17,8 +18,9 @@ use crate::change::suppress::hmac;
 use crate::change::waiting::WaitingTries;
 use crate::change::{ChangeError, new_id, now};
 use crate::layout::Engine;
+use crate::memory::agreeing;
 use crate::store::erasing::{PurgeSession, SHARED, UNDER};
-use crate::store::fetched::FetchedValue;
+use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::own::OwnTables;
 use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
 use crate::store::write::{RowUpdate, WriteError, WriteTransaction};
@@ -484,19 +486,21 @@ fn batches<'p>(plan: &'p PurgePlan) -> Vec<Vec<BatchStep<'p>>> {
 }
 
 fn count(counts: &mut Counts, plan: &PurgePlan, step: &BatchStep<'_>) {
+    let mut altered = |row: &AlteredRow| {
+        let mut add = |table: &TableName, verb: &str, rows: usize| {
+            *counts.entry(table.title()).or_default().entry(verb.to_owned()).or_default() += rows;
+        };
+        add(&row.table, "update", 1);
+        row.update.along.iter().for_each(|rows| add(&rows.table, "delete", rows.keys.len()));
+    };
     let (table, verb, rows) = match step {
         BatchStep::Nameless => match &plan.nameless {
             Some(account) => (&account.table, "insert", 1),
             None => return,
         },
-        BatchStep::Update(row) => (&row.table, "update", 1),
+        BatchStep::Update(row) => return altered(row),
         BatchStep::Owned(owned) => (&owned.rows.table, "delete", owned.count),
-        BatchStep::Rename(rows) => {
-            for row in rows {
-                *counts.entry(row.table.title()).or_default().entry("update".to_owned()).or_default() += 1;
-            }
-            return;
-        }
+        BatchStep::Rename(rows) => return rows.iter().for_each(|row| altered(row)),
         BatchStep::Delete(rows, part) => (&rows.table, "delete", part.len()),
         BatchStep::Circle(all) => {
             for rows in all {
@@ -533,6 +537,7 @@ async fn make(
         }
         BatchStep::Update(row) => {
             let RowUpdate { table, key, set } = checked(writer, kept, row).await?;
+            take_along(writer, row).await?;
             writer.run(&Mutation::Update { table, key, set }).await.map_err(unchanged)?;
         }
         BatchStep::Rename(rows) => rename(writer, kept, plan, rows).await?,
@@ -542,16 +547,45 @@ async fn make(
         }
         BatchStep::Delete(rows, part) => {
             let some = stored(rows, part.clone())?;
-            let deleted = writer.run(&Mutation::Delete(some.clone())).await;
+            let (columns, mut handed) = (seen(plan, &some), 0);
+            let take = |row: RawRow| handed += usize::from(is_handed_on(plan, kept, &some, &row));
+            let deleted = writer.delete_seen(&some, &columns, take).await;
             seen_gone(writer, std::slice::from_ref(&some), deleted).await?;
+            refuse_handed_on(&some.table, handed)?;
         }
         BatchStep::Circle(all) => {
             let all = all.iter().map(|rows| stored(rows, 0..rows.len())).collect::<Result<Vec<_>, _>>()?;
-            let deleted = writer.delete_together(&all).await;
+            let mut handed = vec![0; all.len()];
+            let take = |at: usize, row: RawRow| handed[at] += usize::from(is_handed_on(plan, kept, &all[at], &row));
+            let columns: Vec<Vec<String>> = all.iter().map(|rows| seen(plan, rows)).collect();
+            let deleted = writer.delete_together(&all, &columns, take).await;
             seen_gone(writer, &all, deleted).await?;
+            all.iter().zip(handed).try_for_each(|(rows, handed)| refuse_handed_on(&rows.table, handed))?;
         }
     }
     Ok(())
+}
+
+/// Columns that are looked at when rows go: their key, and who owns them. None where nobody does.
+fn seen(plan: &PurgePlan, rows: &StoredRows) -> Vec<String> {
+    let owners = plan.owners.get(&rows.table).into_iter().flat_map(PlannedOwners::columns);
+    let mut columns: Vec<String> = owners.cloned().collect();
+    if !columns.is_empty() {
+        columns.splice(0..0, rows.by.iter().cloned());
+    }
+    columns
+}
+
+/// Whether a row that goes has become somebody else's since the plan was made.
+fn is_handed_on(plan: &PurgePlan, kept: &KeptSession, rows: &StoredRows, row: &[FetchedValue]) -> bool {
+    let (key, owners) = row.split_at(rows.by.len().min(row.len()));
+    plan.owners.get(&rows.table).is_some_and(|there| there.is_handed_on(key, owners, &kept.subject.ids))
+}
+
+fn refuse_handed_on(table: &TableName, rows: usize) -> Result<(), ChangeError> {
+    let what =
+        format!("{}: {{#}} {{row|rows}} that would go {{was|were}} given to somebody else meanwhile", table.title());
+    if rows > 0 { Err(paused(&agreeing(rows, &what))) } else { Ok(()) }
 }
 
 /// Some rows that go, with their keys.
@@ -580,7 +614,23 @@ async fn seen_gone(
             return Err(held_back(&format!("{table}: {there} of {expected} rows are there after deleting them")).into());
         }
     }
-    Ok(deleted?)
+    match deleted {
+        // Rows that a rule keeps cannot be looked at as they go, which the engine says of the statement.
+        Err(error) if error.is_of_a_rule() => {
+            let titles: Vec<String> = rows.iter().map(|rows| rows.table.title()).collect();
+            Err(held_back(&titles.join(", ")).into())
+        }
+        deleted => Ok(deleted?),
+    }
+}
+
+/// Deletes the rows that go as a row changes.
+async fn take_along(writer: &mut WriteTransaction<'_>, row: &AlteredRow) -> Result<(), Halt> {
+    for rows in &row.update.along {
+        let deleted = writer.delete_seen(rows, &[], |_| ()).await;
+        seen_gone(writer, std::slice::from_ref(rows), deleted).await?;
+    }
+    Ok(())
 }
 
 /// Rows that may get another key in one statement.
@@ -597,6 +647,7 @@ async fn rename(
     let mut together = Vec::new();
     for row in rows {
         let update = checked(writer, kept, row).await?;
+        take_along(writer, row).await?;
         if writer.engine() == Engine::Postgres && plan.linked.contains(&row.table) {
             together.push(update);
             continue;

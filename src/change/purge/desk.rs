@@ -202,6 +202,9 @@ pub struct KeptSession {
     pub particular: Vec<String>,
     /// Hashes of texts that lose words, which stay.
     pub old_hashes: Vec<String>,
+    /// Vectors of texts that lose words, which stay.
+    #[serde(default)]
+    pub old_vectors: Vec<String>,
     /// Values that name the person and stay by choice, by table and column.
     pub left: BTreeMap<String, usize>,
     /// References to rows that go which the plan said would stay, by table and column.

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::column_words::looks_personal;
 use super::graph::Graph;
 use super::id_set::IdSet;
-use super::mention::{Mention, Mentions};
 use super::owners::known_tables;
 use super::plan::PurgePlan;
 use super::scan_findings::{PlaceTally, ScanFindings};
@@ -34,13 +33,17 @@ pub const STANDING: &[&str] = &[
     "values in an encoding that docs/reliability.md does not list are not looked into",
 ];
 
+/// Words after the name of a table that no layout knows and that looks personal.
+pub(super) const STRANGER: &str = " is outside the layout and looks personal";
+
 /// Words for what happens to rows that stay.
 pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey], triggers: &[TableTrigger]) {
     let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
     for row in &plan.updates {
         row.update.why.iter().for_each(|why| *counted.entry(why).or_default() += 1);
     }
-    let people = plan.subject.ids.len();
+    let spellings = plan.subject.spellings.unwrap_or_default();
+    let people = plan.subject.ids.len().saturating_sub(spellings);
     let together = format!("{people} people of this database are erased as one: an alias is another one's id or name");
     let mut effects: Vec<String> =
         counted.into_iter().map(|(why, rows)| agreeing(rows, &format!("{why}: {{#}} {{row|rows}}"))).collect();
@@ -57,6 +60,9 @@ pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey],
     if !plan.redacts.is_empty() {
         effects.push(agreeing(plan.redacts.len(), "{#} private {value|values} of our audit trail{ is | are }redacted"));
     }
+    let alike =
+        "{#} more {spelling of the id is|spellings of the id are} the same person to the columns that name owners";
+    effects.splice(0..0, (spellings > 0).then(|| agreeing(spellings, alike)));
     effects.splice(0..0, (people > 1).then_some(together));
     plan.effects = effects;
 }
@@ -135,28 +141,6 @@ pub async fn namesakes(store: &Store, plan: &mut PurgePlan) -> Result<(), Change
     Ok(())
 }
 
-/// Words for hashes that the layout keeps of texts which lose words: they are those of the old ones.
-#[must_use]
-pub fn old_hashes(store: &Store, plan: &PurgePlan) -> Vec<String> {
-    let mut counts: BTreeMap<String, BTreeSet<Vec<String>>> = BTreeMap::new();
-    for source in &store.recognised().sources {
-        let table = table_of(source);
-        for copy in source.write.iter().flat_map(|write| &write.copies).filter(|copy| copy.form.is_digest()) {
-            let of: Vec<&str> =
-                copy.of.iter().filter_map(|of| plain_column(source, of)).map(|(column, _)| column).collect();
-            let is_of = |mention: &&Mention| mention.table == table && of.contains(&mention.column.as_str());
-            let redacted = plan.mentions.iter().filter(is_of).filter(|mention| mention.decision == Mentions::Redact);
-            let rows = redacted.map(|mention| mention.key.iter().filter_map(as_text).collect());
-            counts.entry(format!("{}.{}", table.title(), copy.column)).or_default().extend(rows);
-        }
-    }
-    let words = |(place, rows): (String, BTreeSet<Vec<String>>)| {
-        let what = "{#} {hash|hashes} of {a text that is|texts that are} redacted {stays: it tells|stay: they tell} the old text to whoever guesses it";
-        (!rows.is_empty()).then(|| agreeing(rows.len(), &format!("{place}: {what}")))
-    };
-    counts.into_iter().filter_map(words).collect()
-}
-
 /// Words for what remains, and for what cannot be told.
 ///
 /// # Errors
@@ -170,7 +154,7 @@ pub async fn disclosures(
     if found.account > 0 {
         plan.particular.push(agreeing(found.account, "the person's account with the application is kept ({#} {value of it names|values of it name} the person): --account erase takes it"));
     }
-    plan.particular.extend(old_hashes(snapshot.store, plan));
+    plan.particular.extend(plan.old.hashes.iter().chain(&plan.old.vectors).cloned());
     let unknown = left(plan, found);
     for (place, rows) in &found.stuck {
         plan.particular.push(agreeing(
@@ -217,8 +201,7 @@ pub async fn disclosures(
     for (table, columns) in strangers(snapshot, graph) {
         if !unknown.contains(&table) {
             plan.notes.push(format!(
-                "the table {table} is outside the layout and looks personal ({columns}): it was searched, and does not name \
-                 the person"
+                "the table {table}{STRANGER} ({columns}): it was searched, and does not name the person"
             ));
         }
     }

@@ -24,7 +24,7 @@ use crate::store::container::{Leaf, Rewritten};
 use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::row_list::{RowList, row_digest};
 use crate::store::snapshot::{Snapshot, WantedRows};
-use crate::store::stored::TableName;
+use crate::store::stored::{StoredRows, TableName};
 use crate::store::within::stands_at;
 
 /// Bytes from which a new value is long.
@@ -122,6 +122,8 @@ pub struct KeptRow {
     pub why: Vec<Arc<str>>,
     /// The row loses words of its own, not only the names of rows that go.
     pub loses: bool,
+    /// Rows beside it that go as it changes: vectors of its earlier text.
+    pub along: Vec<StoredRows>,
 }
 
 /// A change of a column.
@@ -144,10 +146,13 @@ impl Serialize for KeptRow {
         let was: BTreeMap<&str, String> =
             self.set.iter().map(|update| (&*update.column, hex::encode(update.was))).collect();
         let why: Vec<&str> = self.why.iter().map(|why| &**why).collect();
-        let mut row = serializer.serialize_struct("KeptRow", 3)?;
+        let mut row = serializer.serialize_struct("KeptRow", 3 + usize::from(!self.along.is_empty()))?;
         row.serialize_field("set", &set)?;
         row.serialize_field("was", &was)?;
         row.serialize_field("why", &why)?;
+        if !self.along.is_empty() {
+            row.serialize_field("along", &self.along)?;
+        }
         row.end()
     }
 }
@@ -238,7 +243,21 @@ impl KeptRows {
         let Some((_, row)) = self.rows.get_mut(&(table.clone(), spelled(key))) else { return };
         if let Some(update) = row.set.iter_mut().find(|update| *update.column == *column) {
             update.new = new;
-            row.why.push(why);
+            if !row.why.contains(&why) {
+                row.why.push(why);
+            }
+        }
+    }
+
+    /// Notes rows beside a row that go as it changes.
+    pub fn go_along(&mut self, table: &TableName, key: &[FetchedValue], rows: StoredRows, why: &str) {
+        let why = self.word(why);
+        let Some((_, row)) = self.rows.get_mut(&(table.clone(), spelled(key))) else { return };
+        if !row.along.contains(&rows) {
+            row.along.push(rows);
+            if !row.why.contains(&why) {
+                row.why.push(why);
+            }
         }
     }
 

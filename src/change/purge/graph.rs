@@ -11,12 +11,13 @@ use super::subject;
 use super::taken::{GoingRows, TakenRows, ranges, room};
 use crate::change::ChangeError;
 use crate::lab::LabError;
-use crate::layout::Inside;
+use crate::layout::StoredAs;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
-use crate::memory::Entity;
+use crate::memory::entity::named_in_list;
 use crate::memory::packed::digest_set::DigestSet;
 use crate::memory::packed::pages::PageStore;
 use crate::memory::sieve::WordSieve;
+use crate::memory::{Entity, ValueKind};
 use crate::store::Store;
 use crate::store::container;
 use crate::store::encode::{LocatedRow, key_columns, plain_column, table_of};
@@ -83,6 +84,8 @@ impl Graph {
         }
         let mapped = mapped_links(store, &relations, &rules);
         rules.extend(mapped);
+        let listing = mapped_lists(store, &rules);
+        rules.extend(listing);
         let mut graph = Graph {
             tables: BTreeMap::new(),
             rules,
@@ -705,6 +708,34 @@ fn mapped_links(store: &Store, relations: &Relations, rules: &[BoundRule]) -> Ve
     links
 }
 
+/// Rules for lists by which a layout has rows name others, where no rule says what becomes of them: they lose the ids of rows
+/// that go.
+fn mapped_lists(store: &Store, rules: &[BoundRule]) -> Vec<BoundRule> {
+    let sources = &store.recognised().sources;
+    let mut lists: Vec<BoundRule> = Vec::new();
+    for source in sources {
+        for list in source.entity.columns().iter().filter(|column| column.kind == ValueKind::List) {
+            let Some(entity) = named_in_list(list.name) else { continue };
+            let Some((column, way)) = plain_column(source, list.name) else { continue };
+            let table = key_of(&table_of(source));
+            let is_spoken = |rule: &BoundRule| rule.table == table && rule.column == *column;
+            if way.stored == StoredAs::One || rules.iter().any(is_spoken) {
+                continue;
+            }
+            for target in sources.iter().filter(|target| target.entity == entity) {
+                let Some((id, _)) = plain_column(target, "id") else { continue };
+                let rule = BoundRule {
+                    to: Some(id.to_owned()),
+                    action: EraseAction::Remove,
+                    ..BoundRule::hanging(table.clone(), column.to_owned(), key_of(&table_of(target)))
+                };
+                lists.extend((!lists.contains(&rule)).then_some(rule));
+            }
+        }
+    }
+    lists
+}
+
 /// Returns the rule that a foreign key to rows that go implies where the layout says nothing: the row goes too, or
 /// lets go of them. A key of several columns lets go by emptying the last one that may be empty; a row without such a
 /// column cannot exist without the other.
@@ -718,21 +749,8 @@ fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: Tab
         Some(column) => (EraseAction::Empty, vec![column.clone()]),
         None => (EraseAction::Delete, vec![column.clone()]),
     };
-    Some(BoundRule {
-        table,
-        column,
-        inside: Inside::default(),
-        owner: None,
-        of: Some(of),
-        to: Some(to),
-        also: pairs.collect(),
-        when: None,
-        action,
-        columns,
-        value: None,
-        account: false,
-        recompute: None,
-    })
+    let rule = BoundRule::hanging(table, column, of);
+    Some(BoundRule { to: Some(to), also: pairs.collect(), action, columns, ..rule })
 }
 
 /// Hands on the rows whose columns of a rule, compared as [`Graph::compared`] says, hold one of some keys.

@@ -9,6 +9,7 @@ use super::graph::{Graph, key_of};
 use super::recompute;
 use super::scan_findings::ScanFindings;
 use crate::change::ChangeError;
+use crate::layout::BoundSource;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::Entity;
 use crate::store::Store;
@@ -116,7 +117,14 @@ pub async fn hanging_on(
         let set = set.map(cell).collect::<Result<_, ChangeError>>()?;
         out.updates.push(Mutation::Update { table, key: by.into_iter().zip(key).collect(), set });
     }
-    for rule in graph.rules.iter().filter(|rule| rule.action == EraseAction::Remove && rule.inside.path.is_none()) {
+    let is_written = |rule: &BoundRule| {
+        let mut sources = store.recognised().sources.iter().filter(|source| key_of(&table_of(source)) == rule.table);
+        let mut said = rules.iter().filter(|said| said.table == rule.table && said.column == rule.column);
+        sources.any(BoundSource::is_writable) || said.any(|said| said.action == EraseAction::Remove)
+    };
+    let removing =
+        |rule: &&BoundRule| rule.action == EraseAction::Remove && rule.inside.path.is_none() && is_written(rule);
+    for rule in graph.rules.iter().filter(removing) {
         let ids: Vec<String> = graph.texts_by(rule, &[], 0).iter().map(Cow::into_owned).collect();
         if !ids.is_empty() {
             out.lists.push((TableName::of(&rule.table), rule.column.clone(), ids));

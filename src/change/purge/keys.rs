@@ -55,7 +55,14 @@ pub fn references(graph: &Graph) -> Vec<KeyReference> {
         let same = |other: &KeyReference| {
             (&other.from, &other.columns, &other.to) == (&reference.from, &reference.columns, &reference.to)
         };
-        if !all.iter().any(same) {
+        // Of two that name each other, the layout says first which is the key.
+        let turned = |other: &KeyReference| {
+            let mut pairs = other.columns.iter().zip(&other.to_columns);
+            (&other.from, &other.to) == (&reference.to, &reference.from)
+                && pairs
+                    .any(|(own, to)| reference.columns.first() == Some(to) && reference.to_columns.first() == Some(own))
+        };
+        if !all.iter().any(|other| same(other) || turned(other)) {
             all.push(reference);
         }
     }
@@ -96,7 +103,7 @@ pub async fn find(
     search: &PersonSearch<'_>,
     before: Option<&FoundPlaces>,
 ) -> Result<(Keys, Vec<PersonKeyPart>), ChangeError> {
-    let mut keys = Keys { columns: columns(snapshot, search).await?, ..Keys::default() };
+    let mut keys = Keys { columns: columns(snapshot, search.graph).await?, ..Keys::default() };
     for reference in references(search.graph) {
         for (from, to) in reference.columns.iter().zip(&reference.to_columns) {
             let (place, key) = ((reference.from.clone(), from.clone()), (reference.to.clone(), to.clone()));
@@ -132,14 +139,14 @@ pub async fn find(
 }
 
 /// Columns of keys, and those that others refer to.
-async fn columns(
-    snapshot: &mut Snapshot<'_>,
-    search: &PersonSearch<'_>,
-) -> Result<HashSet<(TableName, String)>, ChangeError> {
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn columns(snapshot: &mut Snapshot<'_>, graph: &Graph) -> Result<HashSet<(TableName, String)>, ChangeError> {
     let mut columns = snapshot.unique_columns().await?;
-    let keys = &search.graph.relations.keys;
+    let keys = &graph.relations.keys;
     columns.extend(keys.iter().flat_map(|(table, by)| by.iter().map(|column| (table.clone(), column.clone()))));
-    for reference in references(search.graph) {
+    for reference in references(graph) {
         columns.extend(reference.to_columns.into_iter().map(|column| (reference.to.clone(), column)));
     }
     Ok(columns)

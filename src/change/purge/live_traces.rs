@@ -17,6 +17,8 @@ pub struct LiveTraces {
     pub hits: BTreeMap<usize, u64>,
     /// Places of each handle that are no part of an id and told nowhere else, by its number, with table and column.
     pub named: BTreeMap<(usize, String), u64>,
+    /// Places of each handle in values that only an index over an expression holds, by its number, with the table.
+    pub made: BTreeMap<(usize, String), u64>,
     /// Handles by number, with table and column, that are in values which the search for the person judges.
     pub judged: BTreeSet<(usize, String)>,
 }

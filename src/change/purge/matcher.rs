@@ -413,12 +413,14 @@ pub fn is_measure(text: &str) -> bool {
 /// Whether a text is made by chance, so that nothing else is called so: a UUID, or letters and digits in turns.
 #[must_use]
 pub fn is_random(text: &str) -> bool {
-    let turns = |run: &str| {
-        let kinds: Vec<bool> = run.bytes().map(|byte| byte.is_ascii_digit()).collect();
-        kinds.windows(2).filter(|two| two[0] != two[1]).count()
-    };
     let mut runs = text.split(|c: char| !c.is_ascii_alphanumeric());
     Uuid::try_parse(text).is_ok() || runs.any(|run| run.len() >= ID_LENGTH && turns(run) >= TURNS)
+}
+
+/// Number of changes between letters and digits in a word.
+pub(super) fn turns(word: &str) -> usize {
+    let kinds: Vec<bool> = word.bytes().map(|byte| byte.is_ascii_digit()).collect();
+    kinds.windows(2).filter(|two| two[0] != two[1]).count()
 }
 
 /// Whether a place is in something like a URL, where `%` begins an escape.

@@ -18,9 +18,10 @@ use super::scan_findings::{KEPT, ScanFindings};
 use super::scrub;
 use super::search::PersonSearch;
 use super::taken::TakenRows;
-use crate::change::apply::KeptUndo;
+use super::trail_images;
 use crate::layout::erase::{BoundRule, EraseAction, Recompute};
-use crate::memory::json;
+use crate::memory::id_list;
+use crate::memory::json::{self, ListReading};
 use crate::memory::mention::{self as people, Certainty};
 use crate::store::container::{self, Leaf, Limits, OpenedValue, Rewritten};
 use crate::store::fetched::{FetchedValue, as_text};
@@ -331,7 +332,7 @@ impl TablePlace<'_> {
                     if look.count(true) > 0 || rows() {
                         found.redacts.insert((seq, field.to_owned()));
                     }
-                    if field == "undo" && self.undoes(raw) {
+                    if trail_images::are_of_person(self.search, field, raw) {
                         found.undone.insert(seq);
                     }
                 }
@@ -356,18 +357,23 @@ impl TablePlace<'_> {
         }
     }
 
-    /// Whether an undo that the trail keeps holds what a row that goes was: it names rows by table and key, also those whose
-    /// ids are too short to be looked for.
-    fn undoes(&self, raw: &FetchedValue) -> bool {
-        let FetchedValue::Text(text) = raw else { return false };
-        let kept = serde_json::from_str::<KeptUndo>(text);
-        kept.is_ok_and(|kept| kept.touches(|rows| self.search.graph.has_one_of(rows)))
-    }
-
     /// Whether a list that the layout names may hold ids too short to be looked for.
     fn short_list(&self, column: usize, text: &[u8]) -> bool {
         let Some(ids) = self.columns.listed[column] else { return false };
-        json::read_list(std::str::from_utf8(text).ok()).items.iter().any(|item| ids.contains(item))
+        self.listed(column, text).iter().any(|item| ids.contains(item))
+    }
+
+    /// The ids of a list, texts and whole numbers.
+    fn listed(&self, column: usize, text: &[u8]) -> Vec<String> {
+        let Ok(text) = std::str::from_utf8(text) else { return Vec::new() };
+        if self.is_array(column) {
+            return id_list::array_texts(text).unwrap_or_default();
+        }
+        ListReading::from(json::read_ids(text)).items
+    }
+
+    fn is_array(&self, column: usize) -> bool {
+        self.columns.texts[column].1.ends_with("[]")
     }
 
     fn recomputed(&self, column: usize) -> Option<Recompute> {
@@ -579,8 +585,12 @@ impl TablePlace<'_> {
                 empty = changeable && !self.columns.required[i];
                 empty.then(Vec::new)
             }
-            Ok(list) if self.columns.texts[i].1.ends_with("[]") => {
-                scrub::array_without(list, |id| ids.contains(id)).map(String::into_bytes)
+            Ok(list) if self.is_array(i) => scrub::array_without(list, |id| ids.contains(id)).map(String::into_bytes),
+            Ok(list) if listed.is_some() && list.trim_start().starts_with('[') => {
+                let left = scrub::numbers_without(list, &|id| ids.contains(id));
+                let left = left.map(String::into_bytes);
+                let bytes = left.as_deref().unwrap_or(bytes);
+                scrub::without(bytes, ids, &self.search.matcher.rows(bytes)).or(left)
             }
             _ => scrub::without(bytes, ids, &rows),
         };
@@ -593,8 +603,7 @@ impl TablePlace<'_> {
         *found.loosened.entry(place.to_owned()).or_default() += 1;
         if let Some(recompute) = self.recomputed(i) {
             found.recompute.push((recompute, self.table.clone(), at.key.to_vec()));
-            let count = |t: &[u8]| json::read_list(std::str::from_utf8(t).ok()).items.len();
-            let removed = count(bytes).saturating_sub(count(&left));
+            let removed = self.listed(i, bytes).len().saturating_sub(self.listed(i, &left).len());
             found.removed.insert(serde_json::to_string(at.key).unwrap_or_default(), removed);
         }
         if empty {
@@ -616,7 +625,8 @@ impl TablePlace<'_> {
         let mut seen: BTreeMap<String, bool> = BTreeMap::new();
         container::read(at.raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
             for hit in self.search.matcher.rows(leaf.text.as_bytes()) {
-                let Some(id) = leaf.text.get(hit.start..hit.end).filter(|id| !is_random(id)) else { continue };
+                let is_made = |id: &&str| is_random(id) || self.search.made.are_like(id);
+                let Some(id) = leaf.text.get(hit.start..hit.end).filter(|id| !is_made(id)) else { continue };
                 let is_whole = leaf.text.trim() == id;
                 if !names_rows(&leaf_name(leaf, column), is_whole) {
                     *seen.entry(id.to_ascii_lowercase()).or_default() |= is_whole;

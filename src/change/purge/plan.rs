@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::co_owners::PlannedOwners;
 use super::decide::NewDecisions;
+use super::derived::OldDerived;
 use super::effects::KeptRow;
 use super::graph::OwnedRows;
 use super::id_set::IdSet;
@@ -16,7 +18,7 @@ use super::subject::{PurgeSubject, SharedWord};
 use super::taken::GoingRows;
 use crate::change::plan::Counts;
 use crate::store::fetched::FetchedValue;
-use crate::store::stored::TableName;
+use crate::store::stored::{StoredRows, TableName};
 
 /// Rows in one transaction when nothing is said.
 pub const BATCH: usize = 5_000;
@@ -135,6 +137,8 @@ pub struct PurgePlan {
     pub mentioned: BTreeMap<String, usize>,
     /// References to rows that go which stay, by table and column.
     pub left_references: BTreeMap<String, usize>,
+    /// Values computed from texts that lose words, which stay.
+    pub old: OldDerived,
     /// Decisions about all these mentions, counted by table and column.
     pub tally: BTreeMap<String, PlaceTally>,
     /// Decisions that were about existing mentions.
@@ -161,6 +165,8 @@ pub struct PurgePlan {
     pub created_at: String,
     /// Values that were read.
     pub values: u64,
+    /// Owners of the rows that go, by table.
+    pub owners: BTreeMap<TableName, PlannedOwners>,
 }
 
 impl PurgePlan {
@@ -168,7 +174,13 @@ impl PurgePlan {
     #[must_use]
     pub fn going(&self) -> usize {
         let owned: usize = self.owned.iter().map(|owned| owned.count).sum();
-        owned + self.deletes.iter().map(GoingRows::len).sum::<usize>()
+        let along: usize = self.along_rows().map(|rows| rows.keys.len()).sum();
+        owned + along + self.deletes.iter().map(GoingRows::len).sum::<usize>()
+    }
+
+    /// Rows that go as others change: vectors of their earlier texts.
+    pub fn along_rows(&self) -> impl Iterator<Item = &StoredRows> {
+        self.updates.iter().flat_map(|row| &row.update.along)
     }
 
     /// Whether there is nothing to do.

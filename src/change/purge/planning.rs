@@ -1,19 +1,21 @@
 //! Plans an erasure in one read-only transaction: whose rows go, what names the person elsewhere, what comes of it.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::co_owners;
 use super::decide;
+use super::derived;
 use super::disclose;
 use super::effects::{self, KeptRows, NewValue};
 use super::graph::{Graph, OwnedRows, key_of};
 use super::id_set::{IdSet, LostIds};
 use super::keys;
 use super::loss;
-use super::matcher::{Matcher, tells};
+use super::made_ids::MadeIds;
+use super::matcher::Matcher;
 use super::mention::{Mention, Mentions, Met};
 use super::plan::{AlteredRow, Nameless, PurgeOptions, PurgePlan};
 use super::rarity;
@@ -25,12 +27,14 @@ use super::search::{KeptSearch, KnownTables, PersonSearch};
 use super::subject::{self, PersonHandle, PurgeSubject, SharedWord};
 use super::taken::GoingRows;
 use super::vec0;
+use crate::change::audit::shown;
 use crate::change::plan::{Counts, digest_of_each};
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, now};
 use crate::lab::LabError;
 use crate::layout::Engine;
 use crate::layout::erase::EraseAction;
+use crate::memory::mention::folded;
 use crate::store::Store;
 use crate::store::encode::key_columns;
 use crate::store::erasing::PurgeSession;
@@ -188,6 +192,7 @@ pub fn owners(store: &Store) -> Result<(), ChangeError> {
     if !store.recognised().erasure.rules.is_empty() {
         return Ok(());
     }
+    shown(store)?;
     Err(ChangeError::Refused(format!(
         "{}: no layout says whose its rows are, so nothing can be erased here, only searched: what is found has to be erased \
          with the tool that wrote it (or add [[erase]] rules to a layout file)",
@@ -231,13 +236,14 @@ pub async fn rest(
     let usual = &mut kept.usual;
     rarity::measure(snapshot, &graph, &mut subject.handles, &subject.others, &about.naming, usual).await?;
     let search = RoundSearch { subject: &subject, options, about: &about, late: &late, progress };
-    let (mut updates, found, ids) = rounds(snapshot, &mut graph, &account, &search, (also, kept)).await?;
+    let (mut updates, mut found, ids) = rounds(snapshot, &mut graph, &account, &search, (also, kept)).await?;
     subject.usual_ids = Some(found.usual_ids).filter(|ids| *ids > 0);
     updates.without(&graph);
     loss::refuse(snapshot, &graph.relations, &updates.losing()).await?;
     let mut going = keys::GoingReferences { rows: KeptRows::new(graph.pages()), first: BTreeSet::new() };
     keys::follow(snapshot, &graph, &mut updates, &mut going).await?;
     let recomputed = recompute::all(snapshot, &graph, &found, &mut updates).await?;
+    found.old = derived::follow(snapshot, &graph, &mut updates).await?;
     let mut plan = finished(snapshot, subject, options, &graph, updates, found, ids).await?;
     plan.along = altered(&graph, going.rows);
     plan.first = going.first;
@@ -280,7 +286,8 @@ async fn rounds(
     let (updates, mut found, ids) = loop {
         round += 1;
         graph.close(snapshot, &subject.ids).await?;
-        let (ids, own) = ids_of(snapshot.store, graph, also, &handles, &usual);
+        let made = MadeIds::of(snapshot, graph, also).await?;
+        let (ids, own) = ids_of(snapshot.store, (graph, &made), also, &handles, &usual);
         let listed = listed(graph, &ids, &own);
         let told = LostIds::new(&ids, IdSet::new(graph.pages()));
         let matcher = Matcher::new(handles.iter().copied(), RowIds::new(&ids), &subject.others)?;
@@ -291,9 +298,11 @@ async fn rounds(
         let search = PersonSearch {
             graph,
             account,
+            subject: &subject.ids,
             handles: &handles,
             matcher: &matcher,
             ids: &told,
+            made: &made,
             listed: &listed,
             decisions: options.decisions(),
             about,
@@ -378,33 +387,33 @@ async fn take(
 /// mention, and what is decided of it counts. `usual` are words of others.
 fn ids_of(
     store: &Store,
-    graph: &Graph,
+    (graph, made): (&Graph, &MadeIds),
     also: &[GoingRows],
     handles: &[&PersonHandle],
     usual: &BTreeSet<String>,
 ) -> (Arc<IdSet>, BTreeSet<String>) {
     let called: HashSet<String> = handles.iter().map(|handle| handle.value.to_ascii_lowercase()).collect();
     let (mut ids, mut own) = (IdSet::new(graph.pages()), BTreeSet::new());
-    let mut tell = |id: String| {
+    let mut tell = |table: &TableName, id: String| {
         if called.contains(&id.to_ascii_lowercase()) {
             own.insert(id);
-        } else if tells(&id) && !usual.contains(&id.to_ascii_lowercase()) {
+        } else if made.tell(table, &id) && !usual.contains(&id.to_ascii_lowercase()) {
             ids.insert(&id);
         }
     };
     let is_long = |id: &String| id.len() >= ID_LENGTH;
     let first = |row: RawRow| as_text(row.first()?).filter(is_long);
     let has_id = |by: &[String]| by.len() - usize::from(is_numbered(by)) == 1;
-    for taken in graph.tables.values().filter(|taken| has_id(&taken.key)) {
-        taken.rows(0..taken.len()).filter_map(first).for_each(&mut tell);
+    for (table, taken) in graph.tables.iter().filter(|(_, taken)| has_id(&taken.key)) {
+        taken.rows(0..taken.len()).filter_map(first).for_each(|id| tell(table, id));
     }
     // What was erased already may have been named again since.
     for rows in also.iter().filter(|rows| has_id(&rows.by)) {
-        rows.all_keys().filter_map(first).for_each(&mut tell);
+        rows.all_keys().filter_map(first).for_each(|id| tell(&rows.table, id));
     }
     for source in &store.recognised().sources {
-        let (Some(columns), Some(taken)) = (key_columns(source, "id"), graph.taken(&TableName::of(&source.table)))
-        else {
+        let table = TableName::of(&source.table);
+        let (Some(columns), Some(taken)) = (key_columns(source, "id"), graph.taken(&table)) else {
             continue;
         };
         let at: Option<Vec<usize>> = columns.iter().map(|column| taken.place(column)).collect();
@@ -420,8 +429,8 @@ fn ids_of(
         };
         for id in taken.rows(0..taken.len()).filter_map(id) {
             // Within a document such an id stands with its quotes escaped.
-            tell(Value::from(id.as_str()).to_string().trim_matches('"').to_owned());
-            tell(id);
+            tell(&table, Value::from(id.as_str()).to_string().trim_matches('"').to_owned());
+            tell(&table, id);
         }
     }
     (Arc::new(ids), own)
@@ -440,6 +449,20 @@ fn listed(graph: &Graph, ids: &Arc<IdSet>, own: &BTreeSet<String>) -> HashMap<(T
         named.filter(|id| !ids.contains(id)).for_each(|id| lost.insert(&id));
     }
     listed.into_iter().map(|(place, lost)| (place, LostIds::new(ids, lost))).collect()
+}
+
+/// The hits of each handle that is looked for, by its kind. Of handles that are one word to the search, the first has them all:
+/// the others were found with it.
+fn control(subject: &PurgeSubject, hits: &[usize]) -> Vec<(SharedWord, usize)> {
+    let mut of_word: HashMap<String, usize> = HashMap::new();
+    for (handle, hits) in subject.searched().zip(hits) {
+        *of_word.entry(folded(&handle.value)).or_default() += hits;
+    }
+    let found = |handle: &PersonHandle, hits: usize| match hits {
+        0 => of_word.get(&folded(&handle.value)).copied().unwrap_or_default(),
+        hits => hits,
+    };
+    subject.searched().zip(hits).map(|(handle, hits)| (handle.kind.clone(), found(handle, *hits))).collect()
 }
 
 async fn finished(
@@ -467,9 +490,10 @@ async fn finished(
     owned.iter().for_each(|owned| count(&owned.rows.table, "delete", owned.count));
     deletes.iter().for_each(|rows| count(&rows.table, "delete", rows.len()));
     altered.iter().for_each(|row| count(&row.table, "update", 1));
+    let along = altered.iter().flat_map(|row| &row.update.along);
+    along.for_each(|rows| count(&rows.table, "delete", rows.keys.len()));
     nameless.iter().for_each(|account| count(&account.table, "insert", 1));
-    let control: Vec<(SharedWord, usize)> =
-        subject.searched().zip(&found.control).map(|(h, hits)| (h.kind.clone(), *hits)).collect();
+    let control = control(&subject, &found.control);
     let circles = if store.engine() == Engine::Postgres { graph.circles() } else { Vec::new() };
     let mut plan = PurgePlan {
         plan_id: String::new(),
@@ -487,6 +511,7 @@ async fn finished(
         mentions: std::mem::take(&mut found.mentions),
         mentioned: std::mem::take(&mut found.counted),
         left_references: found.stuck.clone(),
+        old: std::mem::take(&mut found.old),
         tally: found.tally.clone(),
         met: std::mem::take(&mut found.met),
         gone_for_mentions: found.gone_for_mentions,
@@ -500,6 +525,7 @@ async fn finished(
         linked: graph.relations.foreign.iter().flat_map(|f| [f.from.clone(), f.to.clone()]).collect(),
         created_at: now(),
         values: found.values,
+        owners: BTreeMap::new(),
     };
     let triggers = snapshot.triggers().await?;
     disclose::effects(&mut plan, &found, &store.recognised().erasure.follows, &triggers);

@@ -59,7 +59,7 @@ pub struct IndexHits {
 /// A file with bytes of the person.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FileHits {
-    /// Path of the file.
+    /// Name of the file; its position where that names the person.
     pub path: String,
     /// Number of hits in the file.
     pub hits: u64,

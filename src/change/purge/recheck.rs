@@ -12,6 +12,7 @@ use super::receipt::{AccountFate, PurgeReceipt, PurgeRecheck, RecheckFound, Trai
 use super::verdict::{self, PurgeStatus, Remain, RemainKind};
 use crate::change::suppress::{HandleHashes, candidates};
 use crate::change::{ChangeError, audit, now};
+use crate::layout::Engine;
 use crate::layout::erase::BoundRule;
 use crate::memory::agreeing;
 use crate::store::Store;
@@ -73,7 +74,8 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Purg
         ));
     }
     let status = verdict::status(&findings).max(receipt.status);
-    let standing = "found by the receipt's HMACs, in words and in owners of rows: bytes that the engine has let go of are not looked at again";
+    let standing = "found by the receipt's HMACs, in words, in owners of rows, and in texts and names of the structure, \
+         but for names that are plain words: bytes that the engine has let go of are not looked at again";
     let worst = |finding: &&Remain| finding.kind.allows() == PurgeStatus::Incomplete;
     let mut incomplete: Vec<String> = findings.iter().filter(worst).map(|finding| finding.what.clone()).collect();
     if receipt.status == PurgeStatus::Incomplete && incomplete.is_empty() {
@@ -109,8 +111,18 @@ pub async fn look(
     let mut known = KnownRows { hashes: HandleHashes::new(&desk.key), handles, words: HashMap::new() };
     let mut found = search(&mut snapshot, &relations.tables, &mut known, desk).await?;
     for object in snapshot.definitions().await? {
-        if literals(&object.text).any(|text| known.names(&text)) {
+        let name = object.name.split_once('.').filter(|_| store.engine() == Engine::Postgres);
+        if known.is_called(&object.name) || name.is_some_and(|(_, name)| known.is_called(name)) {
+            *found.places.entry(format!("the name of the {}", object.kind)).or_default() += 1;
+        } else if literals(&object.text).any(|text| known.names(&text)) {
             *found.places.entry(format!("the definition of the {} {}", object.kind, object.name)).or_default() += 1;
+        }
+    }
+    for table in &store.catalog().tables {
+        for (number, _) in table.columns.iter().enumerate().filter(|(_, column)| known.is_called(&column.name)) {
+            let place =
+                format!("the name of column {} of {}", number + 1, TableName::new(&table.schema, &table.name).title());
+            *found.places.entry(place).or_default() += 1;
         }
     }
     found.hits = found.places.values().sum();
@@ -191,6 +203,11 @@ impl KnownRows<'_> {
             is_named = is_named || self.names(leaf.text);
         });
         is_named
+    }
+
+    /// Whether a table, a column or the like is called by a handle. A plain word may be both.
+    fn is_called(&mut self, name: &str) -> bool {
+        !name.chars().all(|c| c.is_ascii_alphabetic() || c == '_') && self.names(name)
     }
 
     fn names(&mut self, text: &str) -> bool {

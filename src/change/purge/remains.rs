@@ -8,6 +8,7 @@ use super::effects::KeptRows;
 use super::graph::Graph;
 use super::id_set::{IdSet, LostIds};
 use super::live_traces::LiveTraces;
+use super::made_ids::MadeIds;
 use super::matcher::Matcher;
 use super::mention::Mention;
 use super::prove::{Proof, telling};
@@ -77,14 +78,18 @@ pub async fn logical(
     let handles: Vec<&PersonHandle> = kept.subject.searched().collect();
     let ids = LostIds::new(&kept.ids, IdSet::new(graph.pages()));
     let matcher = Matcher::new(handles.iter().copied(), RowIds::new(&kept.ids), &kept.subject.others)?;
+    // Which ids may be words of others was decided by the plan.
+    let made = MadeIds::default();
     // By now triggers have done their part.
     let follows = HashSet::new();
     let search = PersonSearch {
         graph: &graph,
         account: &account,
+        subject: &kept.subject.ids,
         handles: &handles,
         matcher: &matcher,
         ids: &ids,
+        made: &made,
         listed: &HashMap::new(),
         decisions: kept.options.decisions(),
         about: &about,
@@ -157,6 +162,7 @@ fn judged(found: &ScanFindings, kept: &KeptSession, known: &[String], copies: &[
         all.push(none(RemainKind::Structure, format!("{object}; the database's structure is not changed")));
     }
     all.extend(kept.old_hashes.iter().map(|words| none(RemainKind::OldHash, words.clone())));
+    all.extend(kept.old_vectors.iter().map(|words| none(RemainKind::OldVector, words.clone())));
     let opaque = found.unread_words().chain(kept.subject.not_looked_for());
     all.extend(opaque.map(|words| none(RemainKind::Opaque, words)));
     all

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::id_set::IdSet;
-use super::matcher::tells;
 use crate::memory::mention;
 use crate::memory::sieve::WordSieve;
 
@@ -26,13 +25,13 @@ struct SoughtIds {
 }
 
 impl RowIds {
-    /// Takes the ids; those that cannot be told in any text are left out.
+    /// Takes the ids, all of which can be told in any text.
     pub fn new(ids: &Arc<IdSet>) -> Self {
-        let lengths: BTreeSet<usize> = ids.iter().filter(|id| tells(id)).map(|id| id.len()).collect();
+        let lengths: BTreeSet<usize> = ids.iter().map(|id| id.len()).collect();
         if lengths.is_empty() {
             return RowIds(None);
         }
-        let sieve = WordSieve::new(|each| ids.iter().filter(|id| tells(id)).for_each(|id| each(id.as_bytes())));
+        let sieve = WordSieve::new(|each| ids.iter().for_each(|id| each(id.as_bytes())));
         let lengths = lengths.into_iter().rev().collect();
         RowIds(sieve.map(|sieve| SoughtIds { ids: ids.clone(), lengths, sieve }))
     }
@@ -61,7 +60,7 @@ impl SoughtIds {
         let is_id = |length: &usize| {
             let end = at + length;
             let id = text.get(at..end).filter(|_| mention::ends(text, end)).and_then(|id| std::str::from_utf8(id).ok());
-            id.is_some_and(|id| tells(id) && self.ids.contains_in_any_case(id))
+            id.is_some_and(|id| self.ids.contains_in_any_case(id))
         };
         self.lengths.iter().copied().find(|length| is_id(length))
     }

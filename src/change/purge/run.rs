@@ -7,23 +7,25 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::batches::{self, RunTurn};
+use super::co_owners;
 use super::decide::{self, NewDecisions};
 use super::desk::{Desk, Hold, KeptSession, PurgeRequest, SessionStage};
-use super::disclose::{self, STANDING};
+use super::disclose::{STANDING, STRANGER};
 use super::id_set::IdSet;
 use super::plan::{PurgeOptions, PurgePlan};
 use super::planning;
 use super::prove::{self, Proof};
 use super::receipt::{AccountFate, PurgeReceipt, Redecision};
+use super::receipt_names::TellingNames;
 use super::search::KeptSearch;
 use super::subject;
 use super::taken::room;
-use super::verdict::{self, PurgeStatus};
+use super::verdict::{self, PurgeStatus, Remain};
 use crate::change::anchor::AnchorSpot;
 use crate::change::draft::writable;
 use crate::change::plan::{Counts, digest_of};
 use crate::change::suppress::hmac;
-use crate::change::{Author, ChangeError, new_id, now};
+use crate::change::{Author, ChangeError, audit, new_id, now};
 use crate::ground::unfinished::UnfinishedChange;
 use crate::memory::json;
 use crate::memory::packed::digest_set::DigestSet;
@@ -409,7 +411,20 @@ pub async fn check_hold(store: &Store, subject: &subject::PurgeSubject) -> Resul
 /// # Errors
 /// [`ChangeError::Refused`].
 pub async fn check_held<'h>(store: &Store, handles: impl Iterator<Item = &'h str>) -> Result<(), ChangeError> {
-    refuse_held(store, &store.records().holds().await?, &handles.collect::<Vec<_>>())
+    let handles: Vec<&str> = handles.collect();
+    refuse_held(store, &store.records().holds().await?, &handles)?;
+    let lost = match audit::lost::holds(store).await {
+        Err(error) if error.is_denied() => return Ok(()),
+        lost => lost?,
+    };
+    match lost.iter().find(|(id, _)| handles.iter().any(|handle| handle.eq_ignore_ascii_case(id))) {
+        None => Ok(()),
+        Some((id, seq)) => Err(ChangeError::Refused(format!(
+            "`{id}` is under a legal hold: entry {seq} of the audit trail placed it, and no entry took it away, though its row is \
+             gone. `{}` places it again; `unhold` takes it away",
+            store.invocation().about(&["hold"], &[id], &["--apply"])
+        ))),
+    }
 }
 
 /// The same, by the holds that stand.
@@ -482,7 +497,8 @@ async fn prepare(
         pseudonym: batches::pseudonym(),
         effects: plan.effects.clone(),
         particular: plan.particular.clone(),
-        old_hashes: disclose::old_hashes(store, &plan),
+        old_hashes: plan.old.hashes.clone(),
+        old_vectors: plan.old.vectors.clone(),
         left: plan.tally.iter().map(|(place, tally)| (place.clone(), tally.left_together())).collect(),
         left_references: plan.left_references.clone(),
         notes: plan.notes.clone(),
@@ -517,6 +533,7 @@ fn touched(plan: &PurgePlan, own: &OwnTables) -> Vec<TableName> {
     let mut tables: Vec<TableName> = plan.deletes.iter().map(|rows| rows.table.clone()).collect();
     tables.extend(plan.owned.iter().map(|owned| owned.rows.table.clone()));
     tables.extend(plan.updates.iter().map(|row| row.table.clone()));
+    tables.extend(plan.along_rows().map(|rows| rows.table.clone()));
     tables.extend((!plan.redacts.is_empty()).then(|| own.table("memory_audit_private")));
     tables.sort_unstable();
     tables.dedup();
@@ -529,6 +546,10 @@ fn decide(kept: &mut KeptSession, plan: &PurgePlan, own: &OwnTables, desk: &Desk
         kept.left.insert(place.clone(), tally.left_together());
     }
     kept.options.each.extend(decide::moved(plan, &kept.pseudonym));
+    for (kept, words) in [(&mut kept.old_hashes, &plan.old.hashes), (&mut kept.old_vectors, &plan.old.vectors)] {
+        let new: Vec<String> = words.iter().filter(|words| !kept.contains(words)).cloned().collect();
+        kept.extend(new);
+    }
     let pages = room();
     for rows in &plan.deletes {
         match kept.deletes.iter_mut().find(|known| known.table == rows.table && known.by == rows.by) {
@@ -602,6 +623,7 @@ async fn go_on(
     let before = kept.options.each.clone();
     kept.options = kept.options.resumed(options, decisions);
     let mut snapshot = store.snapshot().await?;
+    co_owners::drop_handed_on(&mut snapshot, &mut kept).await?;
     let also = (&kept.deletes[..], &mut KeptSearch::default());
     let mut plan = planning::rest(&mut snapshot, kept.subject.clone(), &kept.options, also, desk.progress).await?;
     drop(snapshot);
@@ -663,7 +685,8 @@ async fn delete(
         proof.notes.push(format!("what the console keeps about this database may name the person: {why}"));
     }
     // Between its entry in the trail and its file the receipt would be lost with the process.
-    kept.receipt = Some(receipt(desk, &kept, &counts, &proof));
+    let names = TellingNames::of(store, &kept.subject).await.map_err(|error| unproved(&error))?;
+    kept.receipt = Some(receipt(desk, &kept, &counts, &proof, &names));
     desk.keep(&kept).map_err(|error| unproved(&error))?;
     let mut receipt = kept.receipt.take().unwrap_or_default();
     let hash = receipt.receipt_sha256.as_deref().unwrap_or_default();
@@ -697,11 +720,18 @@ fn handed_over(
     Ok(receipt)
 }
 
-/// The receipt without what only its entry in the trail knows, with its hash.
-fn receipt(desk: &Desk<'_>, kept: &KeptSession, counts: &Counts, proof: &Proof) -> PurgeReceipt {
+/// Whether nothing that was found at the end contradicts a note of the plan, which may say of a table that it names nobody.
+fn still_holds(note: &str, findings: &[Remain]) -> bool {
+    let of = note.strip_prefix("the table ").and_then(|rest| rest.split_once(STRANGER));
+    of.is_none_or(|(table, _)| !findings.iter().any(|finding| finding.what.starts_with(&format!("{table}."))))
+}
+
+/// The receipt without what only its entry in the trail knows, with its hash. It names nobody.
+fn receipt(desk: &Desk<'_>, kept: &KeptSession, counts: &Counts, proof: &Proof, names: &TellingNames) -> PurgeReceipt {
     let status = verdict::status(&proof.findings);
     let mut disclosures: Vec<String> = proof.findings.iter().map(|finding| finding.what.clone()).collect();
-    disclosures.extend(kept.notes.iter().chain(&proof.notes).cloned());
+    disclosures
+        .extend(kept.notes.iter().filter(|note| still_holds(note, &proof.findings)).chain(&proof.notes).cloned());
     disclosures.extend(STANDING.iter().map(|words| format!("{words} (as of {})", &now()[..10])));
     let mut handles_hmac: Vec<String> =
         kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).map(|h| hmac(&desk.key, &h.value)).collect();
@@ -737,6 +767,7 @@ fn receipt(desk: &Desk<'_>, kept: &KeptSession, counts: &Counts, proof: &Proof) 
         notes: if has_moved { vec![moved.to_owned()] } else { Vec::new() },
         ..PurgeReceipt::default()
     };
+    names.leave(&mut receipt);
     receipt.seal();
     receipt
 }

@@ -63,6 +63,7 @@ pub async fn everything(
         let holds = |c: &&ShapeColumn| match search.graph.relations.content(&table, &c.name) {
             ColumnContent::Words => true,
             ColumnContent::Neither => false,
+            ColumnContent::Numbers if search.listed.contains_key(&(table.clone(), c.name.clone())) => true,
             ColumnContent::Number | ColumnContent::Numbers => {
                 digits.is_some_and(|digits| digits >= MANY_DIGITS || looks_personal(&c.name))
             }
@@ -297,6 +298,11 @@ fn is_part_of_name(text: &str, word: &str) -> bool {
         .any(|(at, _)| is_edge(text[..at].chars().next_back()) && is_edge(text[at + word.len()..].chars().next()))
 }
 
+/// Whether a name of the structure, or another text of it, holds a handle, both in small letters.
+pub(super) fn is_named_in(text: &str, handle: &str) -> bool {
+    if handle.len() >= ID_LENGTH { text.contains(handle) } else { is_part_of_name(text, handle) }
+}
+
 /// Parts of the structure that name the person, in words that do not: a name is part of a longer word there, so that a handle
 /// long enough to tell counts within one too.
 async fn structure(snapshot: &mut Snapshot<'_>, search: &PersonSearch<'_>) -> Result<Vec<String>, ChangeError> {
@@ -310,7 +316,7 @@ async fn structure(snapshot: &mut Snapshot<'_>, search: &PersonSearch<'_>) -> Re
     let words = search.handles.iter().filter(|h| h.common.is_none()).map(|h| h.value.to_lowercase());
     for word in words {
         for (is_named, text) in names.as_flattened_mut().iter_mut().zip(small.as_flattened()) {
-            *is_named |= if word.len() >= ID_LENGTH { text.contains(&word) } else { is_part_of_name(text, &word) };
+            *is_named |= is_named_in(text, &word);
         }
     }
     let mut named = Vec::new();

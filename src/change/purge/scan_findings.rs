@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::derived::OldDerived;
 use super::live_traces::LiveTraces;
 use super::mention::{Mention, Met};
 use crate::layout::erase::Recompute;
@@ -111,12 +112,15 @@ pub struct ScanFindings {
     pub forgotten: Vec<(TableName, Vec<FetchedValue>)>,
     /// Private values of our own audit trail that name the person or a row that goes.
     pub redacts: BTreeSet<(i64, String)>,
-    /// Entries of our own audit trail that kept what a row that goes was: all their private values go.
+    /// Entries of our own audit trail that kept what a row that goes was, or a row of the person: all their private values
+    /// go.
     pub undone: BTreeSet<i64>,
     /// Hits in other tables of ours, which hold no personal values.
     pub ours: BTreeMap<String, usize>,
     /// Hits in the account that is kept.
     pub account: usize,
+    /// Values computed from texts that lose words, which stay.
+    pub old: OldDerived,
     /// Values read.
     pub values: u64,
     /// Traces that the watch saw, where there was one.

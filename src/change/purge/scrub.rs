@@ -68,7 +68,7 @@ pub fn without(bytes: &[u8], ids: &LostIds, hits: &[Hit]) -> Option<Vec<u8>> {
     if let Ok(text) = text
         && let Ok(value) = serde_json::from_str::<&RawValue>(text.trim())
     {
-        let key = |key: &str| tells(key) && ids.contains(key);
+        let key = |key: &str| ids.told().contains(key) || tells(key) && ids.contains(key);
         let gone = Going { element: &|item| names(item, ids), member: &|member| is_id(member, ids), key: &key };
         walk(value, text.as_ptr() as usize, 0, &gone, &mut edits);
     }
@@ -134,6 +134,20 @@ pub fn lists_without(text: &str, is_gone: &dyn Fn(&str) -> bool) -> Option<Strin
         return None;
     }
     String::from_utf8(edited(text.as_bytes(), edits)).ok()
+}
+
+/// A JSON list without the whole numbers that are ids of rows that go, all else as it stands; none when it holds none.
+#[must_use]
+pub fn numbers_without(list: &str, is_gone: &dyn Fn(&str) -> bool) -> Option<String> {
+    let items = serde_json::from_str::<Vec<&RawValue>>(list).ok()?;
+    let element = |item: &RawValue| item.get().parse::<i64>().is_ok_and(|number| is_gone(&number.to_string()));
+    let going = Going { element: &element, member: &|_| false, key: &|_| false };
+    let mut edits = Vec::new();
+    walk_list(&items, list.as_ptr() as usize, MAX_DEPTH - 1, &going, &mut edits);
+    if edits.is_empty() {
+        return None;
+    }
+    String::from_utf8(edited(list.as_bytes(), edits)).ok()
 }
 
 /// Collects what goes of a value, and says whether all of it was looked at: what nests deeper than [`MAX_DEPTH`] is not.
@@ -334,6 +348,20 @@ mod tests {
         let hit = Hit { what: ByteFind::Row, start: 2, end: 11, certainty: Certainty::Certain };
         let left = without(document, &lost(&[]), &[hit]);
         assert_eq!(left.as_deref(), Some(&b"\x92\xA9*********\xA1x"[..]));
+    }
+
+    #[test]
+    fn a_list_loses_the_numbers_that_are_ids() {
+        let is_gone = |id: &str| id == "100";
+        for (before, after) in [
+            ("[100, 102]", Some("[102]")),
+            ("[1, 100,  102]", Some("[1,  102]")),
+            ("[100]", Some("[]")),
+            (r#"["100", 1.0e2, [100]]"#, None),
+            (r#"{"n": 100}"#, None),
+        ] {
+            assert_eq!(numbers_without(before, &is_gone).as_deref(), after, "{before}");
+        }
     }
 
     #[test]

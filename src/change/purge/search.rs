@@ -9,6 +9,7 @@ use super::column_words::NamingColumns;
 use super::graph::{Graph, hash_set, id_columns, naming_columns};
 use super::id_set::LostIds;
 use super::key_parts::PersonKeyPart;
+use super::made_ids::MadeIds;
 use super::matcher::Matcher;
 use super::mention::Decisions;
 use super::owners::known_tables;
@@ -85,12 +86,16 @@ pub struct PersonSearch<'a> {
     pub graph: &'a Graph,
     /// Rows of the person's account that are kept, by table.
     pub account: &'a Graph,
+    /// Ids by which rows name the person.
+    pub subject: &'a [String],
     /// Handles, in the order of the matcher.
     pub handles: &'a [&'a PersonHandle],
     /// Matcher for the handles and ids to look for.
     pub matcher: &'a Matcher,
     /// Ids of rows that go, as far as they can be told in texts.
     pub ids: &'a LostIds,
+    /// Forms of ids that are no words of others, wherever they stand.
+    pub made: &'a MadeIds,
     /// The ids that lists of the layout may lose, by table and column: short ones too.
     pub listed: &'a HashMap<(TableName, String), LostIds>,
     /// Decisions about the mentions.

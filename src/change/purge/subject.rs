@@ -18,7 +18,7 @@ use crate::memory::nearest::nearest;
 use crate::memory::{agreeing, thousands};
 use crate::store::fetched::FetchedValue;
 use crate::store::proof::spelling::forms;
-use crate::store::snapshot::{HANDLES, HandlesWanted, Snapshot};
+use crate::store::snapshot::{HANDLES, HandlesWanted, Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
 /// Characters that a subject must have at least; of scripts that write a word with one, a letter counts as two.
@@ -116,9 +116,15 @@ pub struct PurgeSubject {
     /// Places that know the person by more values than are looked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub too_many: Vec<String>,
+    /// Number of the ids that are other spellings of one of them to a column that names owners.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spellings: Option<usize>,
     /// Number of ids of the person's rows that are words of others too, and are not looked for in texts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usual_ids: Option<usize>,
+    /// Number of other owners of rows whose ids are the person's in another spelling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub respelled: Option<usize>,
 }
 
 /// Handles of a session file, which share their words again.
@@ -146,7 +152,10 @@ impl PurgeSubject {
         });
         let words = "{#} {id of a row that goes is a word|ids of rows that go are words} of others too, and {is|are} left in texts";
         let usual = self.usual_ids.map(|ids| agreeing(ids, words));
-        too_many.chain(usual).chain(self.unsearched(|kind| !is_many(kind)))
+        let words = "{#} {id|ids} of other people {is|are} the person's but for case, composition, width, blanks at the ends or \
+             characters that nobody sees: their rows are left; if it is the same person, erase {that id|those ids} too";
+        let respelled = self.respelled.map(|ids| agreeing(ids, words));
+        too_many.chain(usual).chain(respelled).chain(self.unsearched(|kind| !is_many(kind)))
     }
 
     /// Sentences about ids of conversations and banks that are not looked for.
@@ -261,6 +270,7 @@ pub async fn resolve(
     let mut known = KnownHandles::default();
     let led_to = ids_of_aliases(snapshot, aliases, &mut ids).await?;
     add_owner_of_address(snapshot, given, &mut ids).await?;
+    let mut spellings = add_spellings(snapshot, &mut ids).await?;
     ids.iter().for_each(|id| known.add("id", id.clone(), "owner"));
     led_to.iter().for_each(|alias| known.add(kind_of("alias", alias), (*alias).to_owned(), "given"));
     known.add(kind_of("alias", given), given.to_owned(), "given");
@@ -274,6 +284,8 @@ pub async fn resolve(
         }
     }
     if ids.len() > before {
+        spellings += add_spellings(snapshot, &mut ids).await?;
+        ids.iter().for_each(|id| known.add("id", id.clone(), "owner"));
         shared.extend(add_known(snapshot, &ids, &mut known).await?);
     }
     let KnownHandles { mut handles, too_many, .. } = known;
@@ -282,7 +294,8 @@ pub async fn resolve(
         long.unsearched = Some(format!("it has {} bytes, and at most {LONGEST} can be looked for", long.value.len()));
     }
     let mut subject = PurgeSubject { given: given.to_owned(), ids, handles, too_many, ..PurgeSubject::default() };
-    let (alike, owners) = alike(snapshot, &subject).await?;
+    subject.spellings = Some(spellings).filter(|spellings| *spellings > 0);
+    let (alike, mut owners) = alike(snapshot, &subject).await?;
     let small = |text: &String| text.to_lowercase();
     let values: HashSet<String> = alike.iter().map(|(_, value)| small(value)).collect();
     let ids: HashSet<String> = alike.iter().map(|(id, _)| small(id)).chain(owners.iter().map(small)).collect();
@@ -297,8 +310,13 @@ pub async fn resolve(
             handle.common = Some(OTHERS_TOO.to_owned());
         }
     }
+    let mut near = near_owners(snapshot, &subject.ids, &subject.ids).await?;
+    let accounts = alike.iter().map(|(id, _)| id).filter(|id| !subject.ids.contains(*id));
+    near.respelled.extend(accounts.filter(|id| is_respelled(id, &subject.ids)).cloned());
+    subject.respelled = Some(near.respelled.len()).filter(|count| *count > 0);
+    owners.extend(near.respelled);
     subject.others = others(snapshot, &subject, alike, owners).await?;
-    subject.near = near_of(snapshot, &subject).await?;
+    subject.near = near_of(snapshot, &subject, near.ids).await?;
     Ok(subject)
 }
 
@@ -498,6 +516,40 @@ async fn add_owner_of_address(
     Ok(())
 }
 
+/// Adds the ids that columns of owners take for one of the person's, though they are spelled in another way: the rows that hold
+/// them go too. Gives how many came.
+async fn add_spellings(snapshot: &mut Snapshot<'_>, ids: &mut Vec<String>) -> Result<usize, ChangeError> {
+    let folding = snapshot.folding_columns().await?;
+    if folding.is_empty() {
+        return Ok(0);
+    }
+    let relations = snapshot.relations().await?;
+    let keys: Vec<Vec<FetchedValue>> = ids.iter().map(|id| vec![FetchedValue::Text(id.clone())]).collect();
+    let subject = ids.clone();
+    let erasure = snapshot.store.recognised().erasure.clone();
+    let is_owner =
+        |rule: &&BoundRule| rule.of.is_none() && rule.inside.is_whole() && rule.action != EraseAction::Remove;
+    let owners = erasure.rules.iter().filter(is_owner).map(|r| (TableName::of(&r.table), &r.column, r.when.as_deref()));
+    let handles = erasure.handles.iter().map(|handle| (TableName::of(&handle.table), &handle.id, None));
+    for (table, column, when) in owners.chain(handles) {
+        let compared = relations.comparison_of_owner(&table, column);
+        if compared.is_none() && !folding.contains(&(table.clone(), column.clone())) {
+            continue;
+        }
+        let (columns, compared) = ([column.clone()], [compared]);
+        let wanted = WantedRows { table: &table, columns: &columns, when, subject: &subject };
+        let take = |row: Vec<FetchedValue>| {
+            if let Some(FetchedValue::Text(owner)) = row.into_iter().next()
+                && !ids.contains(&owner)
+            {
+                ids.push(owner);
+            }
+        };
+        snapshot.each_compared(wanted, (&columns, &compared), &keys, take).await?;
+    }
+    Ok(ids.len() - subject.len())
+}
+
 /// Whether rows name their owner so, in a column of its own.
 async fn is_owner(snapshot: &mut Snapshot<'_>, text: &str) -> Result<bool, ChangeError> {
     let rules = snapshot.store.recognised().erasure.rules.clone();
@@ -610,8 +662,12 @@ async fn others(
     Ok(found.into_iter().collect())
 }
 
-/// Other people with a name, an address or an id like the person's.
-async fn near_of(snapshot: &mut Snapshot<'_>, subject: &PurgeSubject) -> Result<Vec<(String, String)>, ChangeError> {
+/// Other people with a name, an address or, as was found, an id like the person's.
+async fn near_of(
+    snapshot: &mut Snapshot<'_>,
+    subject: &PurgeSubject,
+    owners: Vec<(String, String)>,
+) -> Result<Vec<(String, String)>, ChangeError> {
     let others = known_others(snapshot, &subject.ids).await?.concat();
     let own = subject.handles.iter().filter(|h| matches!(&*h.kind, "name" | "e-mail"));
     let own: Vec<String> = own.map(|handle| handle.value.to_lowercase()).collect();
@@ -625,22 +681,32 @@ async fn near_of(snapshot: &mut Snapshot<'_>, subject: &PurgeSubject) -> Result<
             break;
         }
     }
-    all.extend(near_owners(snapshot, &subject.ids, &subject.ids).await?);
+    all.extend(owners);
+    // Those that may be the person come first.
+    all.sort_by_key(|(id, _)| !is_respelled(id, &subject.ids));
     all.truncate(NEAR_SHOWN);
     Ok(all)
 }
 
-/// Owners of rows whose id is a text, or begins with it or is its beginning, but for case, accents, blanks and marks; the
-/// most alike first. `ids` are the person's own.
-async fn near_owners(
-    snapshot: &mut Snapshot<'_>,
-    texts: &[String],
-    ids: &[String],
-) -> Result<Vec<(String, String)>, ChangeError> {
+/// Owners of rows with an id like some texts.
+struct NearOwners {
+    /// Ids, each as kind and value, that are a text, or begin with it or are its beginning, but for case, accents, blanks and
+    /// marks; the most alike first.
+    ids: Vec<(String, String)>,
+    /// Ids that are a text in another spelling.
+    respelled: BTreeSet<String>,
+}
+
+/// Finds owners of rows whose ids are like some texts. `ids` are the person's own.
+async fn near_owners(snapshot: &mut Snapshot<'_>, texts: &[String], ids: &[String]) -> Result<NearOwners, ChangeError> {
     let wanted: Vec<String> = texts.iter().map(|text| bare(text)).collect();
     let mut near: BTreeSet<(usize, String)> = BTreeSet::new();
+    let mut respelled = BTreeSet::new();
     let compare = |owner: String| {
         let plain = bare(&owner);
+        if wanted.contains(&plain) && is_respelled(&owner, texts) && !ids.contains(&owner) {
+            respelled.insert(owner.clone());
+        }
         let is_near = |text: &&String| {
             let (short, long) = if plain.len() < text.len() { (&plain, *text) } else { (*text, &plain) };
             letters(short) >= LEAST && long.starts_with(short.as_str())
@@ -654,7 +720,13 @@ async fn near_owners(
         }
     };
     owners::each(snapshot, compare).await?;
-    Ok(near.into_iter().map(|(_, owner)| (owner.clone(), owner)).collect())
+    Ok(NearOwners { ids: near.into_iter().map(|(_, owner)| (owner.clone(), owner)).collect(), respelled })
+}
+
+/// Whether an id is one of some texts but for what tells no two words apart.
+fn is_respelled(id: &str, texts: &[String]) -> bool {
+    let spelled = |text: &str| folded(text).trim_matches(|c: char| c.is_whitespace() || c.is_control()).to_owned();
+    texts.iter().any(|text| spelled(text) == spelled(id))
 }
 
 /// The letters and digits of a text, small and without accents.
@@ -678,7 +750,7 @@ async fn known_others(snapshot: &mut Snapshot<'_>, ids: &[String]) -> Result<Vec
 
 /// People who may be meant by a text by which nobody is known.
 async fn near(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<(String, String)>, ChangeError> {
-    let mut near = near_owners(snapshot, &[text.to_owned()], &[]).await?;
+    let mut near = near_owners(snapshot, &[text.to_owned()], &[]).await?.ids;
     let lower = text.to_lowercase();
     for others in known_others(snapshot, &[]).await? {
         let words = others.iter().flat_map(|(id, value)| [id.as_str(), value.as_str()]);

@@ -14,6 +14,7 @@ use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::proof::bytes::{FilesWatch, UncheckedBytes};
+use crate::store::proof::made::MadeValue;
 use crate::store::proof::needles::SoughtBytes;
 use crate::store::proof::values::{StoredSighting, ValueWatch};
 use crate::store::snapshot::WantedRows;
@@ -53,7 +54,9 @@ impl TraceWatch {
     /// More than can be looked for at once.
     pub async fn begin(store: &Store, kept: &KeptSession, handles: &[String]) -> Result<Option<Self>, ChangeError> {
         let Some(files) = store.proof().watch_files().await else { return Ok(None) };
-        Ok(Some(TraceWatch { values: ValueWatch::new(handles, &vectors::stored(&kept.vectors)), files }))
+        let values =
+            ValueWatch::new(handles, &vectors::stored(&kept.vectors)).stored_as(store.proof().text_form().await?);
+        Ok(Some(TraceWatch { values, files }))
     }
 }
 
@@ -98,10 +101,20 @@ impl LiveTraces {
             store.proof().search_own_tables(watch, &mut contexts, each).await?;
         }
         for object in snapshot.definitions().await? {
-            contexts
-                .add([&object.name, &object.text].iter().flat_map(|text| watch.needles().contexts(text.as_bytes())));
+            contexts.add([&object.name, &object.text].into_iter().flat_map(|text| watch.contexts(text)));
         }
-        store.proof().made_values(|bytes| contexts.add(watch.needles().contexts(bytes))).await?;
+        let made = |made: MadeValue<'_>| {
+            let bytes = made.value.bytes().unwrap_or_default();
+            contexts.add(match std::str::from_utf8(bytes) {
+                Ok(text) => watch.contexts(text),
+                Err(_) => watch.needles().contexts(bytes),
+            });
+            let seen = if made.is_indexed { watch.seen(made.value, false) } else { None };
+            for (handle, count) in seen.into_iter().flat_map(|value| value.seen).filter(|(_, count)| count.whole > 0) {
+                *self.made.entry((handle, made.table.to_owned())).or_default() += count.whole;
+            }
+        };
+        store.proof().made_values(made).await?;
         self.contexts = contexts;
         Ok(())
     }
@@ -116,7 +129,8 @@ pub async fn unaccounted(store: &Store, handles: &[String]) -> Result<Result<u64
     let mut sought = SoughtBytes { tails: false, ..SoughtBytes::of(handles) };
     if store.proof().watch_files().await.is_some() {
         let mut live = LiveTraces::default();
-        live.read(store, &ValueWatch::new(handles, &[]), true).await?;
+        let watch = ValueWatch::new(handles, &[]).stored_as(store.proof().text_form().await?);
+        live.read(store, &watch, true).await?;
         sought.known = live.contexts.all();
     }
     Ok(store.proof().scan_bytes(&sought, |_| {}).await.map(|scan| scan.hits()))
@@ -195,6 +209,17 @@ fn tell(kept: &KeptSession, looked: &TraceSearch<'_>, live: &LiveTraces, proof: 
             if places == 1 { "place" } else { "places" }
         );
         proof.find(RemainKind::Untold, what);
+    }
+    for ((number, table), places) in &live.made {
+        let Some(handle) = telling(kept).nth(*number).filter(|handle| !kept.subject.shares(&handle.value)) else {
+            continue;
+        };
+        let what = format!(
+            "an index of {table} over an expression holds a handle of the kind {} in {{#}} {{place|places}}: it follows the columns \
+             that it is made of",
+            handle.kind
+        );
+        proof.find(RemainKind::Untold, agreeing(*places, &what));
     }
     let mut unnamed: BTreeMap<&str, u64> = BTreeMap::new();
     for ((number, place), count) in &live.named {

@@ -43,6 +43,8 @@ pub enum RemainKind {
     Structure,
     /// Hashes of texts that have lost words since.
     OldHash,
+    /// Vectors of texts that have lost words since.
+    OldVector,
     /// Values that nobody could look into.
     Opaque,
     /// Bytes that a server does not show.
@@ -80,6 +82,7 @@ impl RemainKind {
             | RemainKind::Trail
             | RemainKind::Structure
             | RemainKind::OldHash
+            | RemainKind::OldVector
             | RemainKind::Opaque
             | RemainKind::ServerBytes
             | RemainKind::Untold
@@ -172,6 +175,7 @@ mod tests {
             (&[RemainKind::Trail], "verified with disclosures"),
             (&[RemainKind::Structure], "verified with disclosures"),
             (&[RemainKind::OldHash], "verified with disclosures"),
+            (&[RemainKind::OldVector], "verified with disclosures"),
             (&[RemainKind::Opaque], "verified with disclosures"),
             (&[RemainKind::ServerBytes], "verified with disclosures"),
             (&[RemainKind::Untold], "verified with disclosures"),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{object, read, refuse_known_id, refuse_what_has_no_place};
 use crate::change::batch::{self, NewRow};
 use crate::change::draft::Draft;
-use crate::change::import::{bank, message_hash};
+use crate::change::import::{bank, prompt_hash};
 use crate::change::plan::{ChangeDanger, Plan};
 use crate::change::reward::trail;
 use crate::change::{ChangeError, new_id};
@@ -21,9 +21,7 @@ pub async fn case(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     let mut row = read(Entity::Case, &object(text)?, &mut draft)?;
     refuse_known_id(&mut draft, &row).await?;
     if row.text("message_hash").is_none() {
-        let prompt = row.get("prompt");
-        let message = prompt["message"].as_str().or(prompt.as_str()).map_or_else(|| prompt.to_string(), str::to_owned);
-        row.set("message_hash", Value::from(message_hash(&message)));
+        row.set("message_hash", Value::from(prompt_hash(row.get("prompt"))));
     }
     let profile = place_in_bank(&mut draft, &mut row).await?;
     refuse_duplicate_case(&mut draft, &row).await?;

@@ -76,7 +76,7 @@ async fn settle_time(store: &Store, source: &BoundSource, row: &mut Row, started
     let Some((column, _)) = plain_column(source, "duration_seconds") else { return Ok(()) };
     if row.get("duration_seconds").is_null() {
         let shape = store.shapes().shape(&table_of(source)).await?;
-        let whole = shape.column(column).is_some_and(|c| keeps_whole(&c.declared));
+        let whole = shape.column(column).is_some_and(|c| keeps_whole(&c.compared));
         row.set("duration_seconds", Value::from(if whole { seconds.round() } else { seconds }));
     }
     Ok(())
@@ -118,7 +118,7 @@ async fn kin(store: &Store, source: &BoundSource, row: &Row) -> Result<Option<Im
     Ok(store.encoder().locate(Entity::Episode, &id).await?.filter(|l| l.table() == table_of(source)).map(|l| l.image))
 }
 
-pub(super) fn equal(column: &str, value: Operand) -> Option<Filter> {
+fn equal(column: &str, value: Operand) -> Option<Filter> {
     Entity::Episode.column(column).map(|c| Filter::new(c.name, Operator::Equal, value))
 }
 

@@ -58,7 +58,7 @@ pub(super) async fn store(
     };
     let Some(((schema, name), key)) = beside else {
         let shape = store.shapes().shape(&own).await?;
-        let declared = shape.column(&place.column).map_or("", |c| c.declared.as_str());
+        let declared = shape.column(&place.column).map_or("", |c| c.compared.as_str());
         let cell = Cell::Is(spelled(store.engine(), declared, numbers));
         let is_new_row = |m: &&mut Mutation| matches!(m, Mutation::Insert { table, .. } if *table == own);
         if let Some(Mutation::Insert { columns, rows, .. }) = draft.mutations_mut().find(is_new_row) {
@@ -69,7 +69,7 @@ pub(super) async fn store(
     };
     let table = TableName::new(schema.clone(), name.clone());
     let shape = store.shapes().shape(&table).await?;
-    let declared = shape.column(&place.column).map_or("", |c| c.declared.as_str());
+    let declared = shape.column(&place.column).map_or("", |c| c.compared.as_str());
     // The row's key as it is stored: a UUID in a text column stays as it was given.
     let row = vec![Cell::Is(FetchedValue::Text(id.to_owned())), Cell::Is(spelled(store.engine(), declared, numbers))];
     let columns = vec![key.clone(), place.column.clone()];

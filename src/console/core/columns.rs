@@ -107,7 +107,7 @@ pub fn list_columns(entity: Entity) -> &'static [ListColumn] {
                     column("user_id", "user", Id, 8, 14, 4),
                     column("agent_id", "agent", Id, 8, 14, 3),
                     column("has_vector", "vector", Flag, 6, 6, 5),
-                    column("quarantined", "held", Flag, 5, 5, 6),
+                    column("quarantined", "quarantined", Flag, 11, 11, 6),
                     column("tags", "tags", Words, 8, 16, 7),
                 ]
             }

@@ -403,19 +403,19 @@ commands! {
     CommandId::List(Entity::Feedback), Everywhere, ["5"], "Feedback", "", "Lists what users said.";
     CommandId::List(Entity::CanvasEvent), Everywhere, ["6"], "Canvas events", "", "Lists what happened on canvases.";
     CommandId::List(Entity::UtilityEvent), Everywhere, ["7"], "Utility history", "", "Lists the signals that moved utilities.";
-    CommandId::List(Entity::Subject), Everywhere, ["8"], "Subjects", "", "Lists the persons that are in here.";
-    CommandId::List(Entity::Agent), Everywhere, ["9"], "Agents", "", "Lists who remembers.";
+    CommandId::List(Entity::Subject), Everywhere, ["8"], "Subjects", "", "Lists the people in this database.";
+    CommandId::List(Entity::Agent), Everywhere, ["9"], "Agents", "", "Lists the agents that remember.";
     CommandId::List(Entity::AuditEntry), Everywhere, ["0"], "Audit trails", "", "Lists the audit trails.";
     CommandId::List(Entity::Policy), Everywhere, [], "Policies", "", "Lists the learned retrieval weights.";
     CommandId::List(Entity::Profile), Everywhere, [], "Profiles", "", "Lists the banks that cases are in.";
     CommandId::List(Entity::WorkflowEvent), Everywhere, [], "Workflow events", "", "Lists the event logs.";
-    CommandId::List(Entity::Access), Everywhere, [], "Accesses", "", "Lists who recalled what.";
+    CommandId::List(Entity::Access), Everywhere, [], "Accesses", "", "Lists what was recalled, when and by whom.";
     CommandId::List(Entity::Segment), Everywhere, [], "Segments", "", "Lists the pieces of episodes.";
     CommandId::List(Entity::MemoryLink), Everywhere, [], "Memory links", "", "Lists which episode retrieved which memory.";
-    CommandId::Up, Everywhere, ["k", "up"], "Up", "", "Goes one up.";
-    CommandId::Down, Everywhere, ["j", "down"], "Down", "", "Goes one down.";
-    CommandId::PageUp, Everywhere, ["pgup", "ctrl-u", "ctrl-b"], "Page up", "", "Goes a screenful up.";
-    CommandId::PageDown, Everywhere, ["pgdn", "ctrl-d", "ctrl-f"], "Page down", "", "Goes a screenful down.";
+    CommandId::Up, Everywhere, ["k", "up"], "Up", "", "Moves up one row.";
+    CommandId::Down, Everywhere, ["j", "down"], "Down", "", "Moves down one row.";
+    CommandId::PageUp, Everywhere, ["pgup", "ctrl-u", "ctrl-b"], "Page up", "", "Moves up one screen.";
+    CommandId::PageDown, Everywhere, ["pgdn", "ctrl-d", "ctrl-f"], "Page down", "", "Moves down one screen.";
     CommandId::First, Everywhere, ["g", "home"], "First", "", "Goes to the first row.";
     CommandId::Last, Everywhere, ["G", "end"], "Last", "", "Goes to the last row.";
     CommandId::ScrollDetail(true), Everywhere, ["ctrl-e"], "Scroll details down", "scroll", "Scrolls the details down, while the list keeps the keys.";
@@ -433,13 +433,13 @@ commands! {
     CommandId::SortRight, List, [">"], "Sort by the column to the right", "", "Orders the list by the column to the right.";
     CommandId::Reverse, List, ["S"], "Reverse", "", "Turns the order of the list round.";
     CommandId::Tail, Everywhere, ["space"], "Follow the newest", "live", "Goes to the newest row and follows what others write, or pauses that.";
-    CommandId::Mark, List, ["v"], "Mark", "mark", "Marks the row, or takes its mark away, and goes one down.";
+    CommandId::Mark, List, ["v"], "Mark", "mark", "Marks the row, or takes its mark away, and moves down.";
     CommandId::Unmark, List, ["|"], "Unmark all", "", "Takes all marks away.";
     CommandId::Compare, Rows, ["="], "Compare", "", "Compares the marked rows, or an episode with the one it follows.";
     CommandId::Panel(ScreenKind::Tables), Everywhere, ["B"], "Tables", "", "Shows the tables of the database as they stand, with or without a layout, and their rows.";
     CommandId::ShiftColumns(true), Tables, ["l", "right"], "Columns further right", "columns", "Shows the columns further right.";
     CommandId::ShiftColumns(false), Tables, ["h", "left"], "Columns further left", "", "Shows the columns further left.";
-    CommandId::DraftLayout, Tables, ["o"], "Draft a layout", "draft a layout", "Drafts a layout from names, types, keys and sampled rows, and opens it in $VISUAL or $EDITOR.";
+    CommandId::DraftLayout, Tables, ["o"], "Draft a layout", "draft a layout", "Drafts a layout from names, types, keys and sampled rows, opens it in $VISUAL or $EDITOR, and keeps the file.";
     CommandId::Exchange, Compare, ["~"], "Exchange", "exchange", "Exchanges the two rows.";
     CommandId::Find, Everywhere, [], "Find", "", "Looks for words in the texts of every kind of row.";
     CommandId::FindHere, Find, ["/"], "Find words", "find", "Looks for words in the texts of every kind of row.";
@@ -553,7 +553,7 @@ commands! {
     CommandId::Resize(false), Rows, ["-"], "Smaller list", "", "Makes the list smaller and the details larger; it stays so.";
     CommandId::Zoom, Rows, ["z"], "Zoom", "zoom", "Gives the pane the whole screen, or takes it back.";
     CommandId::Follow, Rows, ["f"], "Follow", "follow", "Goes to something that the row is related to.";
-    CommandId::Seek(true), Rows, [";"], "Find in the details", "", "Finds words in the details; ; and , go on and back.";
+    CommandId::Seek(true), Rows, [";"], "Find in the details", "", "Finds words in the details. An empty line goes to the next place, and , to the one before.";
     CommandId::Seek(false), Rows, [","], "Find the one before", "", "Goes to the line before that holds what was sought.";
     CommandId::CopyId, Rows, ["y y"], "Copy id", "", "Copies the id.";
     CommandId::CopyJson, Rows, ["Y", "y j"], "Copy JSON", "", "Copies the row as JSON.";
@@ -578,7 +578,7 @@ commands! {
     CommandId::ShowTab("where"), Rows, [". w"], "Where", "", "Shows where the person is in the database.";
     CommandId::ShowTab("related"), Rows, [". r"], "Related", "", "Shows the rows that are related to it.";
     CommandId::ShowTab("JSON"), Rows, [". j"], "JSON", "", "Shows the row as JSON.";
-    CommandId::View, Rows, ["o"], "Open in the editor", "", "Opens the row as JSON in $VISUAL or $EDITOR.";
+    CommandId::View, Rows, ["o"], "Open in the editor", "", "Opens a copy of the row as JSON in $VISUAL or $EDITOR. What is saved there changes nothing.";
     CommandId::Wrap, Rows, ["w"], "Wrap", "", "Wraps long texts in details, or cuts them.";
     CommandId::Refresh, Everywhere, ["r", "f5"], "Refresh", "", "Reads again what is shown; the same row stays selected.";
     CommandId::KeepPlace, Everywhere, ["b k"], "Keep this place", "", "Keeps the list with its filter and order, the row or the screen under a name, in your own files.";
@@ -588,7 +588,7 @@ commands! {
     CommandId::NextDatabase, Everywhere, ["ctrl-n"], "Next database", "", "Shows the next of the databases that are open, as it was left.";
     CommandId::CloseDatabase, Everywhere, ["ctrl-w"], "Close this database", "", "Closes the database that is shown; the others stay open.";
     CommandId::Mask, Everywhere, ["M"], "Mask", "", "Replaces personal values by stable pseudonyms, or shows them again.";
-    CommandId::Theme, Everywhere, ["T"], "Theme", "", "Chooses how it looks.";
+    CommandId::Theme, Everywhere, ["T"], "Theme", "", "Chooses the theme.";
     CommandId::Mouse, Everywhere, ["alt-m"], "Mouse", "", "Uses the mouse, or leaves it to the terminal for selecting text.";
     CommandId::Redraw, Everywhere, ["ctrl-l"], "Redraw", "", "Draws the screen afresh.";
     CommandId::Suspend, Everywhere, ["ctrl-z"], "Suspend", "", "Stops the console; the shell's fg continues it.";
@@ -608,23 +608,23 @@ pub fn command(id: CommandId) -> Option<&'static ConsoleCommand> {
 pub fn meanings(id: CommandId) -> &'static str {
     match id {
         CommandId::Tail => "automatic live tail watch stream",
-        CommandId::Panel(ScreenKind::Jobs) => "automatic batches backfill run pause resume embeddings links",
+        CommandId::Panel(ScreenKind::Jobs) => "automatic batches backfill run pause resume embeddings vectors links",
         CommandId::Panel(ScreenKind::Prune) => "automatic rules retention forget clean old cases",
         CommandId::Panel(ScreenKind::Findings) => "automatic checks problems secrets health lint doctor",
         CommandId::Panel(ScreenKind::Migrations) => "schema tables install upgrade",
-        CommandId::Panel(ScreenKind::Tables) => "raw sql schema columns unknown database layout",
+        CommandId::Panel(ScreenKind::Tables) => "raw sql schema columns unknown database layout draft",
         CommandId::Panel(ScreenKind::Inbox) => "review judge triage feedback verdict",
-        CommandId::Panel(ScreenKind::Receipts) => "history undo revert audit log",
+        CommandId::Panel(ScreenKind::Receipts) => "history undo revert restore receipts audit log",
         CommandId::Panel(ScreenKind::Trail) => "verify audit hash chain tamper",
         CommandId::Panel(ScreenKind::Recall) => "why search rank explain similar remember",
         CommandId::Panel(ScreenKind::Evaluation) => "quality metrics precision benchmark",
         CommandId::Panel(ScreenKind::Policies) => "learn weights train model versions",
         CommandId::Panel(ScreenKind::Replay) => "timeline story topic",
         CommandId::Panel(ScreenKind::Agents) => "statistics usage readiness graduation",
-        CommandId::Erase => "purge delete person gdpr forget privacy",
-        CommandId::Lock => "write edit read-only unlock permission",
+        CommandId::Erase => "purge delete person gdpr forget privacy proof",
+        CommandId::Lock => "write edit read-only readonly unlock permission",
         CommandId::Mask => "hide privacy pseudonym share screen anonymous",
-        CommandId::Theme => "colours dark light contrast appearance",
+        CommandId::Theme => "colours colors settings dark light contrast appearance",
         CommandId::Filter => "search where narrow",
         CommandId::NextDatabase => "switch change other open",
         CommandId::CloseDatabase => "disconnect leave",
@@ -637,10 +637,11 @@ pub fn meanings(id: CommandId) -> &'static str {
         CommandId::Sort => "order",
         CommandId::Export => "save write download json",
         CommandId::Change(CommandAsk::Remove) => "delete drop",
-        CommandId::UndoLast => "revert take back",
+        CommandId::UndoLast => "revert restore take back",
         CommandId::List(Entity::Subject) => "people persons users",
         CommandId::List(Entity::UtilityEvent) => "signals",
         CommandId::Home => "start overview dashboard what waits",
+        CommandId::Quit => "exit leave end",
         CommandId::Tour => "introduction tutorial learn begin",
         CommandId::Help => "keys words glossary shortcuts",
         _ => "",

@@ -12,6 +12,7 @@ use super::columns::{ListColumn, any_column, list_columns, stands_in, title_colu
 use super::command::CommandId;
 use super::health::Health;
 use super::jobs::RunningJobs;
+use super::key::Key;
 use super::live::{LiveTail, PlaceWatch, Renewal};
 use super::masking::Masking;
 use super::menu::{Menu, MenuChoice, Purpose};
@@ -71,6 +72,8 @@ pub enum ScreenAction {
     Show(LayerOpening),
     /// The content of the screen has a new name.
     Rename,
+    /// Press a key that the layer in front kept until it knew what that means.
+    Press(Key),
     /// An entry of a menu was chosen.
     Choose(MenuChoice),
     /// A line was written: what for, the row that it is about, the text.

@@ -1,7 +1,7 @@
 //! The gate before something dangerous: how it is confirmed depends on how dangerous it is, and neither a held key nor
 //! a paste gets through.
 
-use super::context::Context;
+use super::context::{Context, ToastTone};
 use super::input::Input;
 use super::key::{CONFIRM, Code, Key};
 use super::message::Ticket;
@@ -83,6 +83,10 @@ impl ConfirmGate {
     pub fn press_in_time(&mut self, key: Key, cx: &mut Context) -> GatePassage {
         let was_early = !self.armed;
         let passage = self.press(key);
+        let enters = passage == GatePassage::Taken && key.code == Code::Enter && self.can_open();
+        if enters && !self.input.text().is_empty() {
+            cx.say(ToastTone::Warn, format!("nothing is done: type {} as it stands", self.word));
+        }
         if was_early && passage != GatePassage::Closed {
             self.early |= passage == GatePassage::Taken;
             self.timer = cx.wait_for_all(REPEATS);

@@ -19,7 +19,7 @@ const CASE: GlossaryEntry = ("case", "A situation, what was tried in it, and the
 const BANK: GlossaryEntry =
     ("bank", "The cases of one user with one agent; its window is how many of the newest it keeps.");
 const REWARD: GlossaryEntry = ("reward", "How well a case went, from 0 to 1; recall prefers high ones.");
-const HELD: GlossaryEntry = ("held", "A quarantined case stays in the database and is recalled by nobody.");
+const QUARANTINED: GlossaryEntry = ("quarantined", "The case stays in the database and is recalled by nobody.");
 const POLICY: GlossaryEntry = ("policy", "Weights that were learned to rank cases; one version of a bank is in use.");
 const READINESS: GlossaryEntry =
     ("readiness", "How far an agent may act alone, from episodes, interventions and outcomes.");
@@ -54,7 +54,7 @@ const TOPIC: GlossaryEntry = ("topic", "What episodes are about; they need not f
 #[must_use]
 pub fn words_of(leads_here: CommandId) -> [GlossaryEntry; 5] {
     match leads_here {
-        CommandId::List(Entity::Case | Entity::Profile) => [CASE, BANK, REWARD, HELD, POLICY],
+        CommandId::List(Entity::Case | Entity::Profile) => [CASE, BANK, REWARD, QUARANTINED, POLICY],
         CommandId::List(Entity::Policy) | CommandId::Panel(ScreenKind::Policies) => {
             [POLICY, BANK, CASE, REWARD, RECALL]
         }

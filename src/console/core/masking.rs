@@ -251,7 +251,9 @@ impl Masking {
     /// A text that leaves for somewhere else than the screen passes the veil too.
     pub fn leaving(&self, effect: &mut Effect) {
         match effect {
-            Effect::Copy(_, text) | Effect::View(_, text) | Effect::SetTitle(text) => self.veil_over(text),
+            Effect::Copy(_, text) | Effect::View(_, text) | Effect::Edit(_, text) | Effect::SetTitle(text) => {
+                self.veil_over(text);
+            }
             Effect::Tell(lines) => lines.iter_mut().for_each(|line| self.veil_over(line)),
             _ => {}
         }

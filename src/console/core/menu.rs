@@ -3,7 +3,7 @@
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-use super::command::{CommandId, meanings};
+use super::command::{CommandAsk, CommandId, meanings};
 use super::input::Input;
 use super::jobs::LeavingChoice;
 use super::message::Destination;
@@ -68,11 +68,21 @@ impl MenuItem {
     pub fn new(label: impl Into<String>, note: impl Into<String>, choice: MenuChoice) -> Self {
         MenuItem { label: label.into(), note: note.into(), keys: String::new(), choice, unavailable: None }
     }
+
+    /// Whether the entry changes the memory without a plan being shown first: where only the beginning of its name is typed,
+    /// others go before it.
+    fn writes_at_once(&self) -> bool {
+        matches!(self.choice, MenuChoice::Command(CommandId::Change(CommandAsk::Signal(_))))
+    }
 }
 
 /// Way in which the typed text matches an entry, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum MatchSense {
+    /// The typed text is the label.
+    Label,
+    /// The typed words are words of the label.
+    WholeWords,
     /// Words of the label begin with the typed words.
     Words,
     /// The typed words mean the same as the entry, in other words.
@@ -83,23 +93,32 @@ enum MatchSense {
     Letters,
 }
 
+/// A text as names are found by it, however settings and columns spell them: `audit-trails`, `parent_id`.
+fn spelled_out(text: &str) -> String {
+    text.replace(['-', '_'], " ")
+}
+
 /// Finds how the typed text matches an entry, `None` when it does not; `letters` is true when the entry has its
 /// letters in that order.
-fn sense(text: &str, item: &MenuItem, letters: bool) -> Option<MatchSense> {
-    let wanted: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
-    let in_words = |text: &str| {
+fn sense(typed: &str, item: &MenuItem, letters: bool) -> Option<MatchSense> {
+    let wanted: Vec<String> = spelled_out(typed).split_whitespace().map(str::to_lowercase).collect();
+    let all_in = |text: &str, is_word: fn(&str, &str) -> bool| {
         let text = text.to_lowercase();
-        let mut words = text.split(|c: char| !c.is_alphanumeric());
-        let words: Vec<&str> = words.by_ref().collect();
-        wanted.iter().all(|wanted| words.iter().any(|word| word.starts_with(wanted.as_str())))
+        let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
+        wanted.iter().all(|wanted| words.iter().any(|word| is_word(word, wanted)))
     };
+    let in_words = |text: &str| all_in(text, |word, wanted| word.starts_with(wanted));
     // A few letters out of a long sentence find everything.
     let telling = wanted.iter().all(|word| word.chars().count() > 1);
     let means = match &item.choice {
         MenuChoice::Command(id) => meanings(*id),
         _ => "",
     };
-    if in_words(&item.label) {
+    if spelled_out(&item.label).eq_ignore_ascii_case(&spelled_out(typed)) {
+        Some(MatchSense::Label)
+    } else if all_in(&item.label, |word, wanted| word == wanted) {
+        Some(MatchSense::WholeWords)
+    } else if in_words(&item.label) {
         Some(MatchSense::Words)
     } else if telling && in_words(means) {
         Some(MatchSense::Meaning)
@@ -121,43 +140,61 @@ pub struct Menu {
     pub input: Input,
     /// Position of the selected entry among those that match.
     pub selected: usize,
+    /// The typed text as an entry of its own, once it is known to name something by itself.
+    pub named: Option<MenuItem>,
 }
 
 impl Menu {
+    /// Whether databases are chosen, which a text may name.
+    #[must_use]
+    pub fn names_databases(&self) -> bool {
+        self.items.iter().any(|item| item.choice == MenuChoice::NameDatabase)
+    }
+
     /// Returns the choice that a text makes which matches no entry: where a database can be named, it names one.
     #[must_use]
     pub fn written(&self) -> Option<MenuChoice> {
         let text = self.input.text().trim();
-        let takes = self.items.iter().any(|item| item.choice == MenuChoice::NameDatabase);
-        (takes && !text.is_empty()).then(|| MenuChoice::OpenDatabase(text.to_owned()))
+        (self.names_databases() && !text.is_empty()).then(|| MenuChoice::OpenDatabase(text.to_owned()))
     }
 
     /// A menu with its first entry selected.
     #[must_use]
     pub fn new(title: impl Into<String>, items: Vec<MenuItem>) -> Self {
-        Menu { title: title.into(), items, input: Input::default(), selected: 0 }
+        Menu { title: title.into(), items, input: Input::default(), selected: 0, named: None }
+    }
+
+    /// Takes that the typed text names a database by itself: that goes before what its letters find.
+    pub fn name(&mut self) {
+        self.named =
+            self.written().map(|choice| MenuItem::new(self.input.text().trim(), "opens what is written", choice));
+        // The entry that was selected stays so.
+        self.selected += usize::from(self.selected > 0);
     }
 
     /// The entries that match what was typed, best first; all of them in order when nothing was.
     #[must_use]
     pub fn matching(&self) -> Vec<&MenuItem> {
-        // Names are found as settings and columns are spelled, too: `audit-trails`, `parent_id`.
-        let text = &*self.input.text().trim().replace(['-', '_'], " ");
-        if text.is_empty() {
+        let typed = self.input.text().trim();
+        if typed.is_empty() {
             return self.items.iter().collect();
         }
-        let pattern = Pattern::parse(text, CaseMatching::Ignore, Normalization::Smart);
+        let pattern = Pattern::parse(&spelled_out(typed), CaseMatching::Ignore, Normalization::Smart);
         let mut matcher = Matcher::new(Config::DEFAULT);
         let mut letters = Vec::new();
-        let mut found: Vec<((MatchSense, u32), &MenuItem)> = Vec::new();
-        for item in &self.items {
+        let mut found: Vec<((MatchSense, bool, u32), &MenuItem)> = Vec::new();
+        let opens = |item: &&MenuItem| matches!(&item.choice, MenuChoice::OpenDatabase(name) if name == typed);
+        let named = self.items.iter().chain(&self.named).find(opens);
+        for item in self.items.iter().filter(|item| named.is_none_or(|named| !std::ptr::eq(named, *item))) {
             let points = pattern.score(Utf32Str::new(&item.label, &mut letters), &mut matcher);
-            if let Some(sense) = sense(text, item, points.is_some()) {
-                found.push(((sense, u32::MAX - points.unwrap_or_default()), item));
+            if let Some(sense) = sense(typed, item, points.is_some()) {
+                let writes = item.writes_at_once();
+                let sense = if writes && sense > MatchSense::WholeWords { MatchSense::Letters } else { sense };
+                found.push(((sense, writes, u32::MAX - points.unwrap_or_default()), item));
             }
         }
         found.sort_by_key(|(rank, _)| *rank);
-        found.into_iter().map(|(_, item)| item).collect()
+        named.into_iter().chain(found.into_iter().map(|(_, item)| item)).collect()
     }
 
     /// The row that `episode 1234` names; none while an entry begins like that, such as `audit trails`.
@@ -272,6 +309,19 @@ mod tests {
         assert_eq!(menu.matching().len(), 1);
         menu.input = Input::holding("zzz");
         assert!(menu.matching().is_empty());
+    }
+
+    #[test]
+    fn the_name_itself_goes_before_names_that_begin_so_or_hold_it() {
+        for (typed, labels, first) in [
+            ("undo", ["Undone", "Undo the last change"], "Undo the last change"),
+            ("id", ["agent id", "id"], "id"),
+            ("agent_id", ["the agent id", "agent id"], "agent id"),
+        ] {
+            let mut menu = Menu::new("", labels.map(item).into());
+            menu.input = Input::holding(typed);
+            assert_eq!(menu.matching().first().map(|item| item.label.as_str()), Some(first), "{typed}");
+        }
     }
 
     #[test]

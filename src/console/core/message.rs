@@ -105,6 +105,17 @@ pub struct Measures {
     pub moment_line: usize,
 }
 
+/// Fate of a text that was open in the user's editor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EditorEnd {
+    /// It was a copy, which is gone.
+    Read,
+    /// It was a copy; what was saved in it is gone.
+    Changed,
+    /// It is kept in that file.
+    Kept(String),
+}
+
 /// An event that reaches the core.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
@@ -137,7 +148,7 @@ pub enum Message {
     /// A text was handed to the clipboard: what, and in how many bytes.
     Copied(Result<String, RequestFailure>),
     /// The editor was closed.
-    Viewed(Result<(), RequestFailure>),
+    Viewed(Result<EditorEnd, RequestFailure>),
     /// A failure outside of the core.
     Failed(RequestFailure),
     /// The other open databases.
@@ -178,8 +189,10 @@ pub enum Effect {
     After(Ticket, u64),
     /// Put a text on the clipboard; the first is what it is, for people.
     Copy(String, String),
-    /// Show a text in the user's editor; the first is the ending of its file's name.
+    /// Show a copy of a text in the user's editor; the first is the ending of its file's name.
     View(&'static str, String),
+    /// Open a text in the user's editor, and keep its file; the first is the ending of its name.
+    Edit(&'static str, String),
     /// Name the window.
     SetTitle(String),
     /// Take the mouse, or leave it to the terminal.

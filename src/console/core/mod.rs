@@ -36,6 +36,6 @@ pub mod zone;
 pub use command::{COMMANDS, CommandId};
 pub use context::{ConsoleSettings, OpenedDatabase};
 pub use key::{Code, Key};
-pub use message::{ClickTarget, Destination, Effect, Measures, Message, RequestFailure, Ticket};
+pub use message::{ClickTarget, Destination, EditorEnd, Effect, Measures, Message, RequestFailure, Ticket};
 pub use proposal::Proposal;
 pub use request::{Reply, Request};

@@ -1,7 +1,10 @@
 //! Proposals that the console has planned, to be confirmed and applied: changes, or a backfill.
 
+use std::slice;
+
 use crate::change::operation::Operation;
 use crate::change::plan::Change;
+use crate::memory::Entity;
 
 /// A proposal that is planned, confirmed and then applied.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +18,20 @@ pub enum Proposal {
         /// An unfinished run is resumed.
         resume: bool,
     },
+}
+
+/// The rows that a change is made to, of the changes that are made to marked rows too.
+fn changed_rows(change: &Operation) -> Option<(Entity, &[String])> {
+    use Operation::{Edit, EditFeedback, Quarantine, Release, Remove, RemoveFeedback, Retract, Signal};
+    Some(match change {
+        Signal { episode, .. } => (Entity::Episode, slice::from_ref(episode)),
+        EditFeedback { id, .. } | RemoveFeedback { id } => (Entity::Feedback, slice::from_ref(id)),
+        Retract { id } => (Entity::UtilityEvent, slice::from_ref(id)),
+        Edit { entity, id, .. } => (*entity, slice::from_ref(id)),
+        Remove { entity, ids } => (*entity, &ids[..]),
+        Quarantine { cases } | Release { cases } => (Entity::Case, &cases[..]),
+        _ => return None,
+    })
 }
 
 impl From<Operation> for Proposal {
@@ -31,6 +48,13 @@ impl Proposal {
             Proposal::Changes(changes) => changes,
             Proposal::Backfill { .. } => &[],
         }
+    }
+
+    /// Ids of the rows of an entity that it changes, where it is of the changes that are made to marked rows.
+    #[must_use]
+    pub fn rows_of(&self, entity: Entity) -> Vec<&str> {
+        let rows = self.changes().iter().filter_map(changed_rows).filter(|(of, _)| *of == entity);
+        rows.flat_map(|(_, ids)| ids).map(String::as_str).collect()
     }
 
     /// Leaves out the changes at these positions.

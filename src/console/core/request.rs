@@ -140,6 +140,8 @@ pub enum Request {
     ForgetPlace(String),
     /// Find out which databases there are to open.
     LoadDatabases,
+    /// Find out whether a text is the path of a file or a folder, or an address, and so names a database by itself.
+    NamesDatabase(String),
     /// Open a database, by its profile, path or address, beside this one.
     TryDatabase(String),
     /// Show rows as they were at a moment from now on; none shows them as they are.
@@ -285,6 +287,8 @@ pub enum Reply {
     Places(Result<Vec<KeptPlace>, RequestFailure>),
     /// Databases that can be opened.
     Databases(Vec<KnownDatabase>),
+    /// Whether a text names a database by itself.
+    NamesDatabase(bool),
     /// Whether a database was opened.
     Tried(Result<TriedDatabase, RequestFailure>),
     /// Rows are shown as they were at a moment, or as they are.

@@ -5,7 +5,7 @@ use super::model::Model;
 use crate::change::plan::ChangeDanger;
 use crate::console::core::context::{LayerOpening, ScreenAction, ToastTone};
 use crate::console::core::menu::{MenuChoice, Purpose};
-use crate::console::core::message::{Effect, SwitchStep};
+use crate::console::core::message::{EditorEnd, Effect, SwitchStep};
 use crate::console::core::screen::Screen;
 use crate::console::core::ticket::RequestFailure;
 use crate::console::overlays::Overlay;
@@ -27,6 +27,7 @@ impl Model {
             ScreenAction::Propose(proposal) => self.context.plan(proposal),
             ScreenAction::Show(opening) => self.open(opening),
             ScreenAction::Rename => self.history.name_window(&mut self.context),
+            ScreenAction::Press(key) => self.key(key),
             ScreenAction::Choose(choice) => self.choose(choice),
             ScreenAction::Write(purpose, subject, text) => self.written(purpose, subject, &text),
             ScreenAction::Try(purpose, text, true) => {
@@ -60,7 +61,7 @@ impl Model {
         match opening {
             LayerOpening::Failure(failure) => self.show_failure(failure),
             LayerOpening::Note(title, sentences) => self.show(NoteLayer { title, sentences, scroll: 0 }),
-            LayerOpening::Menu(menu) => self.show(MenuLayer { menu, is_palette: false }),
+            LayerOpening::Menu(menu) => self.show(MenuLayer::new(menu)),
             LayerOpening::Prompt(purpose, subject, text) => self.open_prompt(purpose, subject, &text),
             LayerOpening::Edit(row) => self.show(Form::edit(&row, self.context.masking.is_on())),
             LayerOpening::EditRow(row, ids) => {
@@ -113,6 +114,26 @@ impl Model {
             MenuChoice::Leave(how) => self.context.quit_so(how),
             MenuChoice::Sort(_) | MenuChoice::Recall(_) | MenuChoice::EndJob(_) => {
                 self.at_screen(|screen, cx| screen.chosen(choice, cx));
+            }
+        }
+    }
+
+    /// The editor was closed. A file that is kept is named on the screen, and once more when the console ends.
+    pub(super) fn edited(&mut self, end: EditorEnd) {
+        let cx = &mut self.context;
+        match end {
+            EditorEnd::Read => {}
+            EditorEnd::Changed => {
+                cx.say(ToastTone::Warn, "what you saved was a copy, and is gone: the row is as it was");
+            }
+            EditorEnd::Kept(path) => {
+                cx.perform(Effect::Tell(vec![format!("The draft is in {path}")]));
+                let check = cx.opened.invocation.line(["layouts", "check", &path]);
+                let sentences = vec![
+                    format!("It is in {path}. Move it to where you want to have it."),
+                    format!("This checks it: {check}"),
+                ];
+                cx.show(LayerOpening::Note("The draft is kept".to_owned(), sentences));
             }
         }
     }

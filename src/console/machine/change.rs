@@ -42,11 +42,10 @@ impl Model {
             self.at_screen(|screen, _| screen.refused());
             self.context.cancel([ticket]);
             let title = self.context.in_title(&proposal.title());
-            let why = self
-                .context
-                .in_titles(&plan.effects)
-                .first()
-                .map(|why| format!(": {}", told(&self.context.with_moments(why))));
+            // The effects of a backfill say what it does, not why nothing is left.
+            let is_backfill = matches!(proposal, Proposal::Backfill { .. });
+            let effects = if is_backfill { Vec::new() } else { self.context.in_titles(&plan.effects) };
+            let why = effects.first().map(|why| format!(": {}", told(&self.context.with_moments(why))));
             let words = format!("{title}: there is nothing to do{}", why.unwrap_or_default());
             return self.context.say(ToastTone::Info, words);
         }

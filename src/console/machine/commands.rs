@@ -292,7 +292,7 @@ impl Model {
             }
         });
         let menu = Menu::new("Go to a screen or a row, give a command", items.collect());
-        self.show(MenuLayer { menu, is_palette: true });
+        self.show(MenuLayer::palette(menu));
     }
 }
 

@@ -140,7 +140,7 @@ impl Model {
             item("Pause and quit", "at its next checkpoint", LeavingChoice::Pause),
             item(format!("Leave: backfill resume {first}").trim_end(), "the line is told", LeavingChoice::Hand),
         ];
-        self.show(MenuLayer { menu: Menu::new(title.join("; "), items), is_palette: false });
+        self.show(MenuLayer::new(Menu::new(title.join("; "), items)));
     }
 }
 

@@ -64,7 +64,7 @@ impl Model {
             Message::Copied(Err(failure)) | Message::Viewed(Err(failure)) | Message::Failed(failure) => {
                 self.context.fail(failure);
             }
-            Message::Viewed(Ok(())) => {}
+            Message::Viewed(Ok(end)) => self.edited(end),
             Message::Beside(open) => self.context.beside = open,
             Message::Arrived(arrival) => self.arrive(*arrival),
         }
@@ -248,11 +248,10 @@ impl Model {
                 self.command(id);
             }
             KeyMeaning::Nothing => {
-                let several = self.pressed.len() > 1;
-                self.pressed.clear();
-                // A key that ends no sequence is not lost on the reader: it begins one.
-                if several {
-                    self.key(key);
+                let keys: Vec<String> = self.pressed.drain(..).map(|key| key.to_string()).collect();
+                // Beside the keys that may follow, a key does not mean what it means alone.
+                if keys.len() > 1 {
+                    self.context.say(ToastTone::Info, format!("{} means nothing here", keys.join(" ")));
                 }
             }
         }

@@ -109,7 +109,7 @@ fn judge_line(prompt: &Prompt, cx: &Context) -> Option<Judged> {
             Some(Moment::Time(at)) => Ok(format!("as of {}", cx.with_moments(&at))),
             None => Err("an age such as 7d, a time such as 2026-02-04 10:00, or the number of a change".to_owned()),
         },
-        Purpose::Within => ok("; goes to the next line that holds it, , to the one before; empty ends it"),
+        Purpose::Within => ok("an empty line goes to the next one that was found, the key , to the one before"),
         Purpose::Place if text.is_empty() => Err("a name, to find it by".to_owned()),
         Purpose::Place => ok("kept in your own files, for this database"),
         Purpose::Database if text.is_empty() => Err("a path, a folder, an address, or a profile".to_owned()),

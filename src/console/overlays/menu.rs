@@ -6,9 +6,11 @@ use crate::console::core::context::{Context, ScreenAction, ToastTone};
 use crate::console::core::key::{Code, Key};
 use crate::console::core::layer::{Layer, LayerStep};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
-use crate::console::core::message::{ClickTarget, Destination};
+use crate::console::core::message::{ClickTarget, Destination, Ticket};
+use crate::console::core::request::{Reply, Request};
 use crate::console::view::keys::input_line;
 use crate::console::view::{Canvas, Drawn};
+use crate::memory::search::Search;
 use crate::ui::chrome::hint_line;
 use crate::ui::table::scrollbar;
 use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
@@ -23,14 +25,43 @@ pub struct MenuLayer {
     pub menu: Menu,
     /// True for the palette, where an entity and an id open that row.
     pub is_palette: bool,
+    /// It is being found out whether the typed text names a database by itself.
+    looking: Option<Ticket>,
+    /// The choice was made before that was known, and waits for it.
+    entered: bool,
 }
 
+/// Characters of which one is in every path and address.
+const IN_PLACES: [char; 5] = ['/', '.', ':', '=', '~'];
 /// Columns of the palette, and of a menu at least and at most.
 const PALETTE: u16 = 84;
 const NARROW: u16 = 72;
 const WIDEST: u16 = 120;
 
 impl MenuLayer {
+    /// A menu, nothing chosen yet.
+    #[must_use]
+    pub fn new(menu: Menu) -> Self {
+        MenuLayer { menu, is_palette: false, looking: None, entered: false }
+    }
+
+    /// The palette of these entries, nothing chosen yet.
+    #[must_use]
+    pub fn palette(menu: Menu) -> Self {
+        MenuLayer { is_palette: true, ..MenuLayer::new(menu) }
+    }
+
+    /// The typed text is another one: the first entry is selected. Where databases are chosen, it may name one by itself.
+    fn typed(&mut self, cx: &mut Context) {
+        (self.menu.selected, self.menu.named) = (0, None);
+        cx.cancel(self.looking.take());
+        if let Some(MenuChoice::OpenDatabase(text)) = self.menu.written()
+            && text.contains(IN_PLACES)
+        {
+            self.looking = Some(cx.ask(Request::NamesDatabase(text)));
+        }
+    }
+
     /// Columns that show what the choices say whole, as far as a menu may be wide.
     fn width(&self) -> u16 {
         const AROUND: usize = 10;
@@ -40,6 +71,13 @@ impl MenuLayer {
         };
         let note = longest(|item| item.unavailable.as_deref().unwrap_or(&item.note));
         ((longest(|item| &item.label) + note + AROUND) as u16).clamp(NARROW, WIDEST)
+    }
+
+    /// The choice that a text makes which matches no entry: it names a database, or words to look for.
+    fn written(&self) -> Option<MenuChoice> {
+        let text = self.menu.input.text().trim();
+        let sought = || Search::parse(text).ok().map(|_| MenuChoice::Go(Destination::Find(text.to_owned())));
+        self.menu.written().or_else(|| sought().filter(|_| self.is_palette))
     }
 
     fn named(&self) -> Option<Destination> {
@@ -54,7 +92,7 @@ impl MenuLayer {
         }
         let matching = self.menu.matching();
         let Some(item) = matching.get(self.menu.selected) else {
-            let Some(written) = self.menu.written() else { return LayerStep::Stays };
+            let Some(written) = self.written() else { return LayerStep::Stays };
             cx.act(ScreenAction::Choose(written));
             return LayerStep::Closes;
         };
@@ -70,16 +108,23 @@ impl MenuLayer {
 
 impl Layer for MenuLayer {
     fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
+        if self.entered && self.looking.is_some() && key.code != Code::Esc {
+            // What is typed ahead is not part of what was entered.
+            return LayerStep::Stays;
+        }
+        self.entered = key.code == Code::Enter && self.looking.is_some();
         match (key.code, key.ctrl) {
             (Code::Esc, _) => return LayerStep::Closes,
+            (Code::Enter, _) if self.entered => {}
             (Code::Enter, _) => return self.choose(cx),
             (Code::Up | Code::BackTab, _) | (Code::Char('p'), true) => self.menu.move_by(-1),
             (Code::Down | Code::Tab, _) | (Code::Char('n'), true) => self.menu.move_by(1),
             (Code::PageUp, _) => self.menu.move_by(-10),
             (Code::PageDown, _) => self.menu.move_by(10),
             _ => {
-                if self.menu.input.press(key) {
-                    self.menu.selected = 0;
+                let before = self.menu.input.text().to_owned();
+                if self.menu.input.press(key) && self.menu.input.text() != before {
+                    self.typed(cx);
                 }
             }
         }
@@ -88,7 +133,19 @@ impl Layer for MenuLayer {
 
     fn paste(&mut self, text: &str, cx: &mut Context) {
         self.menu.input.paste(text, cx);
-        self.menu.selected = 0;
+        self.typed(cx);
+    }
+
+    fn reply(&mut self, ticket: Ticket, reply: Reply, cx: &mut Context) {
+        if self.looking.take_if(|looking| *looking == ticket).is_none() {
+            return;
+        }
+        if reply == Reply::NamesDatabase(true) {
+            self.menu.name();
+        }
+        if std::mem::take(&mut self.entered) {
+            cx.act(ScreenAction::Press(Key::plain(Code::Enter)));
+        }
     }
 
     fn click(&mut self, target: &ClickTarget, cx: &mut Context) -> LayerStep {
@@ -107,21 +164,13 @@ impl Layer for MenuLayer {
     }
 
     fn draw(&self, _cx: &Context, canvas: &mut Canvas<'_>) {
-        let width = if self.is_palette { PALETTE } else { self.width() };
-        draw_menu(&self.menu, width, self.named(), canvas.look, canvas.area, canvas.buf, canvas.drawn);
+        draw_menu(self, canvas.look, canvas.area, canvas.buf, canvas.drawn);
     }
 }
 
-/// A menu; `named` is the row that was typed in the palette, if one was.
-fn draw_menu(
-    menu: &Menu,
-    width: u16,
-    named: Option<Destination>,
-    look: &Look,
-    area: Rect,
-    buf: &mut Buffer,
-    drawn: &mut Drawn,
-) {
+fn draw_menu(layer: &MenuLayer, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    let (menu, named) = (&layer.menu, layer.named());
+    let width = if layer.is_palette { PALETTE } else { layer.width() };
     let matching = if named.is_some() { Vec::new() } else { menu.matching() };
     let height = (menu.items.len() as u16).min(20) + 4;
     let mut foot = hint_line(&[KeyHint::new("enter", "choose"), KeyHint::new("esc", "close")], 40);
@@ -134,10 +183,16 @@ fn draw_menu(
     input_line(&menu.input, "", look, lay::row(inside, 0), buf);
     let body = lay::below(inside, 2);
     let lines = usize::from(body.height);
-    let has_keys = menu.items.iter().any(|item| !item.keys.is_empty());
+    // Of a path, the end says most.
+    let has_keys = menu.items.iter().any(|item| !item.keys.is_empty()) && !menu.names_databases();
     let first = (menu.selected + 1).saturating_sub(lines);
-    let longest =
-        menu.items.iter().map(|item| SafeText::limited(&item.label, usize::from(width)).width()).max().unwrap_or(0);
+    let longest = menu
+        .items
+        .iter()
+        .chain(&menu.named)
+        .map(|item| SafeText::limited(&item.label, usize::from(width)).width())
+        .max()
+        .unwrap_or(0);
     let mut rows = body;
     if matching.len() > lines {
         scrollbar(first as u64, lines as u64, matching.len() as u64, body, buf, look);
@@ -159,8 +214,11 @@ fn draw_menu(
             line.with(SafeText::limited(&id, 80), StyleRole::Accent).render(lay::row(body, 0), buf, look);
         }
         _ if matching.is_empty() => {
-            let opens = menu.written().is_some();
-            let words = if opens { "enter opens what is written" } else { "nothing matches" };
+            let words = match layer.written() {
+                Some(MenuChoice::OpenDatabase(_)) => "enter opens what is written",
+                Some(_) => "nothing matches; enter looks for these words in all texts",
+                None => "nothing matches",
+            };
             look.text(lay::row(body, 0), buf, &words.into(), StyleRole::Muted);
         }
         _ => {}

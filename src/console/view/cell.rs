@@ -58,7 +58,7 @@ pub fn cell(row: &Row, column: &ListColumn, room: usize, names: &NameBook, look:
         _ if is_untitled(row, column) => stand_in(row)
             .map_or_else(|| absent(look), |name| TextLine::of(SafeText::limited(&name, room), StyleRole::Muted)),
         Value::Null => absent(look),
-        _ if name.is_some() => TextLine::of(SafeText::limited(name.unwrap_or_default(), room), StyleRole::Text),
+        _ if name.is_some() => TextLine::of(in_room(name.unwrap_or_default(), column.column, room), StyleRole::Text),
         Value::String(_) if is_feedback(row, column) => words::feedback(row, look),
         value => shown(value, column.show, room, look),
     };
@@ -80,6 +80,31 @@ pub fn hold_mark(row: &Row, names: &NameBook, look: &Look) -> Option<TextLine> {
 /// Columns of that mark; 0 when there is none.
 pub fn hold_width(row: &Row, names: &NameBook) -> usize {
     if is_held(row, names) { "! held  ".len() } else { 0 }
+}
+
+/// The name that a foreign key stands for, in `room` columns. Of a bank the agent is kept, and of the person what there is room for: one
+/// person has several banks.
+fn in_room(name: &str, column: &str, room: usize) -> SafeText {
+    const BETWEEN: &str = " / ";
+    const PERSON: usize = 4;
+    let left = room.saturating_sub(BETWEEN.len() + PERSON);
+    let is_cut = SafeText::limited(name, WIDEST).width() > room;
+    match name.rsplit_once(" with ") {
+        Some((person, agent)) if column == "profile_id" && is_cut && left >= PERSON => {
+            let agent = SafeText::limited(agent, left);
+            let person = SafeText::limited(person, room.saturating_sub(BETWEEN.len() + agent.width()));
+            SafeText::join(&[person, agent], BETWEEN)
+        }
+        _ => SafeText::limited(name, room),
+    }
+}
+
+/// Word before the text of a case that is held back from recall.
+pub const QUARANTINED: &str = "quarantined  ";
+
+/// Whether a row is a case that is held back from recall.
+pub fn is_quarantined(row: &Row) -> bool {
+    row.entity == Entity::Case && row.get("quarantined").as_bool() == Some(true)
 }
 
 fn is_held(row: &Row, names: &NameBook) -> bool {

@@ -24,7 +24,7 @@ pub(in crate::console) fn count(health: &Health, kind: &str, count: u64) -> Safe
 pub(in crate::console) fn progress(health: &Health) -> SafeText {
     match (health.done, health.read) {
         (true, Some((rows, _))) if !health.left.is_empty() => {
-            format!("the first {} rows were looked at; F looks at all", figures::count(rows)).into()
+            agreeing(rows, "the first {#} {row was|rows were} looked at; F looks at all").into()
         }
         (true, _) => {
             let groups = health.groups();
@@ -38,7 +38,7 @@ pub(in crate::console) fn progress(health: &Health) -> SafeText {
         (false, _) if health.failure.is_some() => "looking ended early: r looks again".into(),
         (false, Some((rows, entity))) => {
             let entity = Entity::parse(entity).map_or(entity, plural);
-            format!("{} rows read, now {entity}", figures::count(rows)).into()
+            agreeing(rows, &format!("{{#}} {{row|rows}} read, now {entity}")).into()
         }
         (false, None) => "looking".into(),
     }

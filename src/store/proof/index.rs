@@ -1,6 +1,8 @@
 //! Remains in search indexes: words in full-text indexes of SQLite and entries about rows that are gone, neighbours
 //! of a vector in PostgreSQL.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::layout::Engine;
@@ -101,6 +103,20 @@ async fn virtual_tables(link: &mut SqliteReader) -> Result<Vec<Virtual>, sqlx::E
     Ok(all)
 }
 
+/// Tables in which virtual tables keep parts of their own, which are no rows of anybody's: their numbers are those of
+/// segments and pages. The content of an index has one row for each row of the index.
+async fn parts_of_indexes(link: &mut SqliteReader, virtuals: &[Virtual]) -> Result<HashSet<TableName>, sqlx::Error> {
+    let sql = "SELECT schema, name FROM pragma_table_list WHERE type = 'shadow'";
+    let mut parts: HashSet<TableName> =
+        link.fetch(sql, &[]).await?.iter().map(|row| TableName::new(text(row, 0), text(row, 1))).collect();
+    parts.retain(|table| !table.name.ends_with("_content"));
+    // Of a module that is not here, SQLite cannot tell.
+    for index in virtuals {
+        parts.extend(index.entries().map(|(shadow, _)| TableName::new(index.schema.clone(), shadow)));
+    }
+    Ok(parts)
+}
+
 impl ProofReader<'_> {
     /// Asks every search index of SQLite for handles. PostgreSQL's indexes only point at rows, which are searched
     /// themselves: none there.
@@ -127,11 +143,14 @@ impl ProofReader<'_> {
     pub async fn side_indexes(self, tables: &[TableName]) -> Result<Vec<SideIndex>, StoreError> {
         let Opener::Sqlite(database) = self.store.sessions.opener() else { return Ok(Vec::new()) };
         let mut link = database.reader().await?;
+        let virtuals = virtual_tables(&mut link).await?;
+        let parts = parts_of_indexes(&mut link, &virtuals).await?;
         let mut all = Vec::new();
-        for index in virtual_tables(&mut link).await?.iter().filter(|v| !v.is_full_text() || v.is_contentless()) {
+        for index in virtuals.iter().filter(|v| !v.is_full_text() || v.is_contentless()) {
             let mut sides = Vec::new();
             let shadow = |table: &&TableName| table.name.starts_with(&format!("{}_", index.name));
-            for table in tables.iter().filter(|table| table.schema == index.schema && !shadow(table)) {
+            let rows = |table: &&TableName| table.schema == index.schema && !shadow(table) && !parts.contains(*table);
+            for table in tables.iter().filter(rows) {
                 sides.extend(about(&mut link, index, table).await);
             }
             // Numbers of rows begin at 1 everywhere: where the name does not tell the table, each that fits may be it.

@@ -1,6 +1,6 @@
 //! Values that SQLite makes of stored ones and keeps beside them: generated columns, and indexes on expressions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
 use crate::layout::Engine;
@@ -12,44 +12,72 @@ use crate::store::{ProofReader, StoreError};
 /// Generated columns, each with its table.
 const GENERATED: &str = "SELECT m.name, p.name FROM main.sqlite_schema m JOIN pragma_table_xinfo(m.name, 'main') p \
      WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' AND p.hidden IN (2, 3) ORDER BY 1, p.cid";
-/// Indexes of which a part is no column, each with its table.
-const ON_EXPRESSIONS: &str = "SELECT m.tbl_name, m.sql FROM main.sqlite_schema m WHERE m.type = 'index' AND m.sql IS NOT NULL \
-     AND EXISTS (SELECT 1 FROM pragma_index_xinfo(m.name, 'main') x WHERE x.cid = -2) ORDER BY 1, m.name";
+/// Indexes of which a part is no column, each with its table and the places of such parts.
+const ON_EXPRESSIONS: &str = "SELECT m.tbl_name, m.sql, group_concat(x.seqno) FROM main.sqlite_schema m \
+     JOIN pragma_index_xinfo(m.name, 'main') x WHERE m.type = 'index' AND m.sql IS NOT NULL AND x.cid = -2 \
+     GROUP BY m.tbl_name, m.name, m.sql ORDER BY 1, m.name";
+
+/// A value that SQLite makes of stored ones.
+#[derive(Debug, Clone, Copy)]
+pub struct MadeValue<'v> {
+    /// Name of the table.
+    pub table: &'v str,
+    /// It is that of an expression, and in an index alone.
+    pub is_indexed: bool,
+    /// The value.
+    pub value: &'v FetchedValue,
+}
 
 impl ProofReader<'_> {
-    /// Hands the bytes of each value that SQLite makes of stored ones and keeps to `each`. Those that cannot be made now, as by
-    /// a function that is not here, are passed over.
+    /// Hands each value that SQLite makes of stored ones and keeps to `each`. Those that cannot be made now, as by a function
+    /// that is not here, are passed over.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn made_values(self, mut each: impl FnMut(&[u8]) + Send) -> Result<(), StoreError> {
+    pub async fn made_values(self, mut each: impl FnMut(MadeValue<'_>) + Send) -> Result<(), StoreError> {
         if self.store.engine() != Engine::Sqlite {
             return Ok(());
         }
-        let mut made: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut generated: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for row in self.store.fetch_text(GENERATED).await? {
-            made.entry(text(&row, 0)).or_default().push(quote(&text(&row, 1)));
+            generated.entry(text(&row, 0)).or_default().push(quote(&text(&row, 1)));
+        }
+        for (table, columns) in generated {
+            self.made((&table, &columns, ""), &HashSet::new(), &mut each).await;
         }
         for row in self.store.fetch_text(ON_EXPRESSIONS).await? {
-            made.entry(text(&row, 0)).or_default().extend(terms(&text(&row, 1)));
-        }
-        for (table, expressions) in made {
-            let sql = format!("SELECT {} FROM main.{}", expressions.join(", "), quote(&table));
-            let take = |row: Vec<FetchedValue>| {
-                row.iter().filter_map(FetchedValue::bytes).for_each(&mut each);
-                ControlFlow::Continue(())
-            };
-            // What cannot be made accounts for nothing.
-            let _ = self.store.scan(&SelectStatement { sql, params: Vec::new() }, take).await;
+            let (terms, condition) = terms(&text(&row, 1));
+            let expressions = text(&row, 2).split(',').filter_map(|place| place.parse().ok()).collect();
+            self.made((&text(&row, 0), &terms, &condition), &expressions, &mut each).await;
         }
         Ok(())
     }
+
+    /// Hands on the values of some expressions over the rows of a table. `indexed` are the places of those that are in an index
+    /// alone. What cannot be made accounts for nothing.
+    async fn made(
+        self,
+        (table, expressions, condition): (&str, &[String], &str),
+        indexed: &HashSet<usize>,
+        each: &mut (impl FnMut(MadeValue<'_>) + Send),
+    ) {
+        let sql = format!("SELECT {} FROM main.{} {condition}", expressions.join(", "), quote(table));
+        let take = |row: Vec<FetchedValue>| {
+            for (place, value) in row.iter().enumerate() {
+                each(MadeValue { table, is_indexed: indexed.contains(&place), value });
+            }
+            ControlFlow::Continue(())
+        };
+        let _ = self.store.scan(&SelectStatement { sql, params: Vec::new() }, take).await;
+    }
 }
 
-/// The parts of an index, out of the statement that made it: what is between its outer parentheses, without the direction.
-fn terms(sql: &str) -> Vec<String> {
+/// The parts of an index, out of the statement that made it: what is between its outer parentheses, without the direction. And
+/// what follows, the condition of a partial index.
+fn terms(sql: &str) -> (Vec<String>, String) {
     let (mut terms, mut term, mut depth, mut quoted) = (Vec::new(), String::new(), 0_usize, None);
-    for c in sql.chars() {
+    let mut condition = "";
+    for (at, c) in sql.char_indices() {
         match (quoted, c) {
             (Some(end), _) => quoted = (c != end).then_some(end),
             (None, '\'' | '"' | '`') => quoted = Some(c),
@@ -62,6 +90,7 @@ fn terms(sql: &str) -> Vec<String> {
             }
             (None, ')') if depth == 1 => {
                 terms.push(term);
+                condition = sql[at + 1..].trim();
                 break;
             }
             (None, ')') => depth = depth.saturating_sub(1),
@@ -81,7 +110,7 @@ fn terms(sql: &str) -> Vec<String> {
         let direction = [" asc", " desc"].into_iter().find(|end| small.ends_with(end)).map_or(0, str::len);
         term[..term.len() - direction].to_owned()
     };
-    terms.into_iter().map(bare).collect()
+    (terms.into_iter().map(bare).collect(), condition.to_owned())
 }
 
 #[cfg(test)]
@@ -90,14 +119,19 @@ mod tests {
 
     #[test]
     fn the_parts_of_an_index_are_what_is_between_its_parentheses() {
-        for (sql, wanted) in [
-            ("CREATE INDEX ex ON t(lower(memory))", &["lower(memory)"][..]),
+        for (sql, wanted, condition) in [
+            ("CREATE INDEX ex ON t(lower(memory))", &["lower(memory)"][..], ""),
             (
                 "CREATE UNIQUE INDEX \"a(b\" ON \"t)\" (json_extract(note, '$.(who'), b DESC, [c,d] collate nocase ASC) WHERE a > (1)",
                 &["json_extract(note, '$.(who')", "b", "[c,d] collate nocase"],
+                "WHERE a > (1)",
             ),
         ] {
-            assert_eq!(terms(sql), wanted, "{sql}");
+            assert_eq!(
+                terms(sql),
+                (wanted.iter().map(|term| (*term).to_owned()).collect(), condition.to_owned()),
+                "{sql}"
+            );
         }
     }
 }

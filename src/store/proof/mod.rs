@@ -6,7 +6,7 @@
 pub mod bytes;
 pub mod holders;
 pub mod index;
-mod made;
+pub mod made;
 pub mod needles;
 pub mod pages;
 pub mod pass;

@@ -10,9 +10,10 @@ use sqlx::{AssertSqlSafe, Connection as _};
 use super::pass::{PassOutcome, PassReport, PassRequest};
 use super::{bytes::sqlite_files, holders};
 use crate::layout::Engine;
+use crate::memory::agreeing;
 use crate::store::dialect::quote;
 use crate::store::engine_error::{explain, primary_code};
-use crate::store::fetched::{FetchedValue, RawRow, number, text};
+use crate::store::fetched::{FetchedValue, RawRow, integer, number, text};
 use crate::store::session::Opener;
 use crate::store::sqlite_writer;
 use crate::store::write::WriteError;
@@ -33,12 +34,24 @@ const SEARCH_TABLES: &str = "SELECT name, lower(sql) FROM main.sqlite_schema WHE
      OR lower(sql) LIKE '%using fts4%' OR lower(sql) LIKE '%using fts3%') \
      AND lower(sql) NOT LIKE '%using fts5vocab%' AND lower(sql) NOT LIKE '%using fts4aux%' \
      AND lower(sql) NOT LIKE '%using fts3tokenize%' ORDER BY name";
+/// Tables whose hidden row numbers a `VACUUM` may change: no column holds them, and there is no index.
+const LOOSE: &str = "SELECT l.name FROM pragma_table_list l WHERE l.schema = 'main' AND l.type IN ('table', 'shadow') AND l.wr = 0 \
+     AND l.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND NOT EXISTS (SELECT 1 FROM pragma_index_list(l.name, 'main')) \
+     AND NOT EXISTS (SELECT 1 FROM pragma_table_info(l.name, 'main') p WHERE p.pk > 0) ORDER BY 1";
+/// Beginning of the names of the indexes that keep such numbers meanwhile.
+const KEEPER: &str = "mnemoscope_keeps_row_numbers_";
+const KEEPERS: &str = "SELECT name FROM main.sqlite_schema WHERE type = 'index' AND name LIKE 'mnemoscope\\_keeps\\_row\\_numbers\\_%' \
+     ESCAPE '\\'";
 const STATISTICS: &str = "SELECT count(*) FROM main.sqlite_schema WHERE name IN ('sqlite_stat3', 'sqlite_stat4')";
 
 struct SqlitePass {
     link: SqliteConnection,
     main: PathBuf,
     patience: Duration,
+    /// Pages without content that the pass itself leaves free.
+    freed: i64,
+    /// Search indexes that leave rows of their content out.
+    partial: Vec<String>,
 }
 
 pub async fn pass(store: &Store, wanted: &PassRequest) -> Result<PassReport, WriteError> {
@@ -48,7 +61,7 @@ pub async fn pass(store: &Store, wanted: &PassRequest) -> Result<PassReport, Wri
     }
     let main = database.path().to_path_buf();
     let link = SqliteConnection::connect_with(&database.writing().busy_timeout(WAIT)).await?;
-    let mut work = SqlitePass { link, main, patience: wanted.patience };
+    let mut work = SqlitePass { link, main, patience: wanted.patience, freed: 0, partial: Vec::new() };
     work.run("PRAGMA secure_delete = ON; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON").await?;
     let mut pass = PassReport::new();
     let mode = text(&work.row("PRAGMA journal_mode").await?, 0);
@@ -106,11 +119,6 @@ impl SqlitePass {
         if (wal && !self.checkpoint(pass, "checkpoint").await?) || !self.room(pass)? || !self.vacuum(pass, at).await? {
             return Ok(());
         }
-        // Row numbers that no column holds may have changed: an index that relies on them is made again.
-        let leaning: Vec<RawRow> = search_tables.into_iter().filter(|t| has_foreign_content(&text(t, 1))).collect();
-        if !leaning.is_empty() && (!self.rebuild(pass, &leaning).await? || !self.vacuum(pass, at).await?) {
-            return Ok(());
-        }
         if wal && !self.checkpoint(pass, "checkpoint again").await? {
             return Ok(());
         }
@@ -126,7 +134,13 @@ impl SqlitePass {
             let name = text(table, 0);
             let step = format!("rebuild {name}");
             let tell = |word: &str| format!("INSERT INTO main.{t}({t}) VALUES ('{word}')", t = quote(&name));
-            match self.patiently(&tell("rebuild")).await {
+            let left_out = self.left_out(&name, &text(table, 1)).await?;
+            match self.patiently(&tell(if left_out == 0 { "rebuild" } else { "optimize" })).await {
+                Ok(Some(())) if left_out > 0 => {
+                    self.partial.push(name.clone());
+                    let what = "{#} {row|rows} of its content {is|are} not in it and {stays|stay} out: it was merged, not made again";
+                    pass.step(step, PassOutcome::Done, Some(format!("{name}: {}", agreeing(left_out, what))), began);
+                }
                 Ok(Some(())) => pass.done(step, began),
                 Ok(None) => {
                     let reason = self.in_the_way(&format!("{name} could not be rebuilt"));
@@ -146,6 +160,27 @@ impl SqlitePass {
             }
         }
         Ok(true)
+    }
+
+    /// Number of rows of another table that the application keeps out of a search index about it, such as those that it
+    /// hides: an index that is made again would have them.
+    async fn left_out(&mut self, name: &str, sql: &str) -> Result<i64, WriteError> {
+        let Some(content) = option(sql, "content=") else { return Ok(0) };
+        let number = option(sql, "content_rowid=").unwrap_or_else(|| "rowid".to_owned());
+        let sizes = quote(&format!("{name}_docsize"));
+        for key in ["id", "docid"] {
+            let missing = format!(
+                "SELECT count(*) FROM main.{} c WHERE NOT EXISTS (SELECT 1 FROM main.{sizes} d WHERE d.{key} = c.{})",
+                quote(&content),
+                quote(&number)
+            );
+            match self.row(&missing).await {
+                Ok(row) => return Ok(integer(&row, 0).unwrap_or_default()),
+                Err(error) if primary_code(&error) == Some(1) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(0)
     }
 
     /// The planner's statistics hold samples of indexed values.
@@ -210,10 +245,47 @@ impl SqlitePass {
         Ok(true)
     }
 
+    /// Holds row numbers that other rows may go by while the file is written again: SQLite keeps those of a table that has an
+    /// index, if an empty one. None when others are in the way.
+    async fn hold_numbers(&mut self) -> Result<Option<()>, sqlx::Error> {
+        for (at, table) in self.rows(LOOSE).await?.iter().enumerate() {
+            let index = format!("CREATE INDEX main.{KEEPER}{at} ON {} (1) WHERE 0", quote(&text(table, 0)));
+            if self.patiently(&index).await?.is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(()))
+    }
+
+    /// Takes those indexes away again, also those of a pass that was killed.
+    async fn let_numbers_go(&mut self) -> Result<Option<()>, sqlx::Error> {
+        self.freed = 0;
+        for index in self.rows(KEEPERS).await? {
+            if self.patiently(&format!("DROP INDEX main.{}", quote(&text(&index, 0)))).await?.is_none() {
+                return Ok(None);
+            }
+            self.freed += 1;
+        }
+        Ok(Some(()))
+    }
+
+    /// Writes the file again, with the numbers that its rows have.
+    async fn write_again(&mut self) -> Result<Option<()>, sqlx::Error> {
+        if self.let_numbers_go().await?.is_none() {
+            return Ok(None);
+        }
+        let written = match self.hold_numbers().await? {
+            Some(()) => self.patiently("VACUUM main").await,
+            None => Ok(None),
+        };
+        let gone = self.let_numbers_go().await?;
+        Ok(written?.and(gone))
+    }
+
     async fn vacuum(&mut self, pass: &mut PassReport, at: &str) -> Result<bool, WriteError> {
         const WHAT: &str = "the file could not be written again";
         let began = Instant::now();
-        let reason = match self.patiently("VACUUM main").await {
+        let reason = match self.write_again().await {
             Ok(Some(())) => {
                 pass.done("vacuum", began);
                 return Ok(true);
@@ -222,7 +294,7 @@ impl SqlitePass {
             Err(error) => {
                 let reason = format!("{}; run VACUUM with that", lacking(WHAT, error)?);
                 // Deleted values were overwritten in place, and the bytes are searched: only free pages would hold older ones.
-                if number(&self.row("PRAGMA main.freelist_count").await?, 0) == 0 {
+                if self.free_pages().await? == 0 {
                     pass.not_allowed("vacuum", &reason, at, began);
                     return Ok(true);
                 }
@@ -252,9 +324,19 @@ impl SqlitePass {
         Ok(false)
     }
 
+    /// Number of free pages that may hold something.
+    async fn free_pages(&mut self) -> Result<i64, sqlx::Error> {
+        Ok((number(&self.row("PRAGMA main.freelist_count").await?, 0) - self.freed).max(0))
+    }
+
+    /// Whether a line of the integrity check is about an index that leaves rows of its content out.
+    fn is_partial(&self, line: &str) -> bool {
+        self.partial.iter().any(|name| line.ends_with(&format!(" table main.{name}")))
+    }
+
     async fn check(&mut self, pass: &mut PassReport, at: &str) -> Result<(), WriteError> {
         let began = Instant::now();
-        let free = number(&self.row("PRAGMA main.freelist_count").await?, 0);
+        let free = self.free_pages().await?;
         pass.figure("freelist_count", free);
         pass.figure("bytes_after", std::fs::metadata(&self.main).map_err(sqlx::Error::from)?.len());
         if free != 0 {
@@ -277,13 +359,13 @@ impl SqlitePass {
             }
         };
         let (all, is_ok) = (said.len(), said == ["ok"]);
-        // There is nothing that such an index could be compared with.
-        said.retain(|line| !contentless.iter().any(|name| is_no_comparison(line, name)));
+        // There is nothing that such an index could be compared with, and one that leaves rows out is not as its content.
+        said.retain(|line| !contentless.iter().any(|name| is_no_comparison(line, name)) && !self.is_partial(line));
         if is_ok {
             pass.done("integrity", began);
         } else if said.is_empty() {
-            let note =
-                format!("{all} indexes that keep no content were not compared with one: {}", contentless.join(", "));
+            let told: Vec<&str> = contentless.iter().chain(&self.partial).map(String::as_str).collect();
+            let note = format!("{all} search indexes were not compared with their content: {}", told.join(", "));
             pass.step("integrity", PassOutcome::Done, Some(note), began);
         } else {
             let reason = format!("the database is damaged: {}", said.join("; "));
@@ -302,10 +384,16 @@ fn lacking(what: &str, error: sqlx::Error) -> Result<String, sqlx::Error> {
     }
 }
 
-/// Whether a search index takes its content from a table of another name.
-fn has_foreign_content(sql: &str) -> bool {
+/// An option of a search index, without quotation marks. None where it is not given or empty.
+fn option(sql: &str, name: &str) -> Option<String> {
     let compact: String = sql.chars().filter(|c| !c.is_whitespace()).collect();
-    compact.contains("content=") && !is_contentless(sql)
+    let rest =
+        &compact[compact.find(&format!(",{name}")).or_else(|| compact.find(&format!("({name}")))? + name.len() + 1..];
+    let value = match rest.chars().next()? {
+        mark @ ('\'' | '"' | '`') => rest[1..].split(mark).next()?,
+        _ => rest.split([',', ')']).next()?,
+    };
+    (!value.is_empty()).then(|| value.to_owned())
 }
 
 /// Whether an index of words keeps no content, neither its own nor another table's.

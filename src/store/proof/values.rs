@@ -15,7 +15,7 @@ use crate::layout::Engine;
 use crate::memory::sieve::WordSieve;
 use crate::store::container;
 use crate::store::dialect::quote;
-use crate::store::fetched::{FetchedValue, Param, RawRow, number};
+use crate::store::fetched::{FetchedValue, Param, RawRow, number, text};
 use crate::store::shape::qualified;
 use crate::store::side_by_side::RowBatch;
 use crate::store::stored::TableName;
@@ -129,6 +129,31 @@ pub struct ValueWatch {
     sieve: Option<WordSieve>,
     /// Some handle is a whole number.
     numbers: bool,
+    /// The form in which the files hold texts.
+    stored: TextForm,
+}
+
+/// Form in which the files of a database hold texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TextForm {
+    /// UTF-8.
+    #[default]
+    Utf8,
+    /// UTF-16, little-endian.
+    Utf16Le,
+    /// UTF-16, big-endian.
+    Utf16Be,
+}
+
+impl TextForm {
+    /// A text as the files hold it; none where that is UTF-8.
+    fn bytes(self, text: &str) -> Option<Vec<u8>> {
+        match self {
+            TextForm::Utf8 => None,
+            TextForm::Utf16Le => Some(text.encode_utf16().flat_map(u16::to_le_bytes).collect()),
+            TextForm::Utf16Be => Some(text.encode_utf16().flat_map(u16::to_be_bytes).collect()),
+        }
+    }
 }
 
 /// Handles and needles that a watch saw in a value.
@@ -149,7 +174,14 @@ impl ValueWatch {
         let search = ByteSearch::new(needles, Vec::new());
         let sieve =
             WordSieve::new(|each| search.needles().iter().map(|n| n.bytes).chain(words.sought()).for_each(each));
-        ValueWatch { numbers: !words.numbers().is_empty(), handles: handles.len(), words, search, sieve }
+        let (numbers, stored) = (!words.numbers().is_empty(), TextForm::Utf8);
+        ValueWatch { numbers, handles: handles.len(), words, search, sieve, stored }
+    }
+
+    /// The same, for files that hold texts in a form.
+    #[must_use]
+    pub fn stored_as(self, stored: TextForm) -> Self {
+        ValueWatch { stored, ..self }
     }
 
     /// The needles.
@@ -163,11 +195,27 @@ impl ValueWatch {
         may_be_in && (self.words.is_in(text) || self.search.is_in(text))
     }
 
+    /// Places of needles in a text as the files hold it.
+    #[must_use]
+    pub fn contexts(&self, text: &str) -> Vec<NeedleContext> {
+        let mut contexts = self.search.contexts(text.as_bytes());
+        contexts.extend(self.wide_contexts(text));
+        contexts
+    }
+
+    fn wide_contexts(&self, text: &str) -> Vec<NeedleContext> {
+        self.stored.bytes(text).map(|bytes| self.search.contexts(&bytes)).unwrap_or_default()
+    }
+
     /// Looks at a value: the handles in it, and the places of needles among its bytes.
     pub(super) fn look(&self, value: &FetchedValue) -> (WordLook, Vec<NeedleContext>) {
-        let contexts = value.bytes().map(|bytes| self.search.contexts(bytes)).unwrap_or_default();
+        let mut contexts = value.bytes().map(|bytes| self.search.contexts(bytes)).unwrap_or_default();
         let needles = contexts.iter().filter_map(|context| self.search.needles().needle(context.needle));
-        (self.words.look(value, needles), contexts)
+        let look = self.words.look(value, needles);
+        if let FetchedValue::Text(text) = value {
+            contexts.extend(self.wide_contexts(text));
+        }
+        (look, contexts)
     }
 
     /// Looks at a row of a table: its columns.
@@ -207,6 +255,22 @@ fn first(table: &SearchedTable) -> usize {
 }
 
 impl ProofReader<'_> {
+    /// The form in which the files hold texts. A server's files are not read, so that it counts for nothing there.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn text_form(self) -> Result<TextForm, StoreError> {
+        if self.store.engine() != Engine::Sqlite {
+            return Ok(TextForm::Utf8);
+        }
+        let rows = self.store.fetch_text("SELECT encoding FROM pragma_encoding").await?;
+        Ok(match rows.first().map(|row| text(row, 0)).as_deref() {
+            Some("UTF-16le") => TextForm::Utf16Le,
+            Some("UTF-16be") => TextForm::Utf16Be,
+            _ => TextForm::Utf8,
+        })
+    }
+
     /// Searches every table. `contexts` gets what stands around needles, `each` every value that holds a handle, and may
     /// break off; `progress` hears now and then how far it has come.
     ///
@@ -493,7 +557,28 @@ fn array<'a>(items: impl Iterator<Item = &'a str>) -> String {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::needles::NeedleForm;
     use super::*;
+
+    #[test]
+    fn a_text_accounts_for_its_bytes_in_the_form_of_the_files() {
+        let handle = "ann.lee@x.example".to_owned();
+        for (stored, wide) in [
+            (TextForm::Utf8, None),
+            (TextForm::Utf16Le, Some(NeedleForm::Utf16Le)),
+            (TextForm::Utf16Be, Some(NeedleForm::Utf16Be)),
+        ] {
+            let watch = ValueWatch::new(std::slice::from_ref(&handle), &[]).stored_as(stored);
+            let seen = watch.seen(&FetchedValue::Text(format!("ask {handle} again")), false).expect("it is there");
+            assert_eq!(seen.seen.get(&0).map(|seen| seen.whole), Some(1));
+            let form = |context: &NeedleContext| watch.needles().needles().needle(context.needle).map(|n| n.form);
+            let forms: Vec<NeedleForm> = seen.contexts.iter().filter_map(form).collect();
+            assert!(forms.contains(&NeedleForm::Utf8));
+            // Letters of one byte stand in either order, a byte apart.
+            assert_eq!(forms.iter().any(|form| form.is_encoded()), wide.is_some());
+            assert!(wide.is_none_or(|wide| forms.contains(&wide)));
+        }
+    }
 
     proptest! {
         #[test]

@@ -7,7 +7,7 @@ use super::shown::{BLOB_READ, ShownRaw, shown};
 use crate::layout::{CatalogColumn, Engine};
 use crate::memory::filter::{Expression, Operator, check_joined};
 use crate::memory::nearest::nearest;
-use crate::store::dialect::{PgType, beginning, quote};
+use crate::store::dialect::{PgType, beginning, beginning_postgres, quote};
 use crate::store::fetched::{FetchedValue, Param, RawRow};
 use crate::store::order::{place_of, place_text};
 use crate::store::select::SelectStatement;
@@ -239,7 +239,7 @@ fn cell(engine: Engine, column: &CatalogColumn, preview: Option<usize>) -> Strin
         PgType::Number if column.declared == "double precision" => bare,
         PgType::Array => format!("array_to_json({bare})::text"),
         PgType::Text => match preview {
-            Some(n) => format!("left({bare}::text, {n})"),
+            Some(n) => beginning_postgres(&bare, n),
             None => format!("{bare}::text"),
         },
         _ => format!("{bare}::text"),

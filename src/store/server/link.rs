@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::{FutureExt as _, Stream, StreamExt as _};
-use sqlx::postgres::{PgArguments, PgConnection, PgRow, Postgres};
+use sqlx::encode::IsNull;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::{PgArgumentBuffer, PgArguments, PgConnection, PgRow, PgTypeInfo, Postgres};
 use sqlx::query::Query;
-use sqlx::{AssertSqlSafe, Connection as _, Row as _, TypeInfo as _, ValueRef as _};
+use sqlx::{AssertSqlSafe, Connection as _, Encode, Row as _, TypeInfo as _, ValueRef as _};
 
 use super::{Host, Server, too_late};
 use crate::store::batch::BatchTaker;
@@ -21,6 +23,11 @@ const READ_LOCK: Duration = Duration::from_millis(500);
 /// Statements that fix the settings that values depend on and that a role or a pooler may have changed.
 const FORMATS: &str = "SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, MDY'; SET LOCAL extra_float_digits = 1; \
      SET LOCAL standard_conforming_strings = on; SET LOCAL quote_all_identifiers = off";
+
+/// A database of the encoding `SQL_ASCII` holds any bytes, and would fail where some are no UTF-8: it gives and takes them as
+/// they are.
+const ANY_BYTES: &str = "SELECT set_config('client_encoding', 'SQL_ASCII', true) \
+     WHERE current_setting('server_encoding') = 'SQL_ASCII'";
 
 const SILENT: &str = "the server has fallen silent: it said nothing within $time";
 
@@ -147,7 +154,7 @@ impl ServerLink {
         let locks = locks.as_millis();
         let begin = format!(
             "BEGIN ISOLATION LEVEL {how}; SET LOCAL statement_timeout = {limit}; SET LOCAL lock_timeout = {locks}; \
-             {FORMATS}; {more}"
+             {FORMATS}; {ANY_BYTES}; {more}"
         );
         let words = "all connections of the pooler are in use (this program needs two at a time), or the server is \
              overloaded: no transaction began within $time (connect_timeout)";
@@ -351,6 +358,22 @@ async fn stop_waiting(server: &Arc<Server>, mark: &str, patience: Duration, stop
     }
 }
 
+/// A text that is no UTF-8, as a value of the type `text`.
+struct TextBytes(Vec<u8>);
+
+impl sqlx::Type<Postgres> for TextBytes {
+    fn type_info() -> PgTypeInfo {
+        <String as sqlx::Type<Postgres>>::type_info()
+    }
+}
+
+impl Encode<'_, Postgres> for TextBytes {
+    fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        buffer.extend_from_slice(&self.0);
+        Ok(IsNull::No)
+    }
+}
+
 /// A statement with its values as texts, which it casts. It gets no name: on a server that a pooler gives to others next,
 /// the name would be taken.
 fn bound(sql: &str, params: &[Param]) -> Query<'static, Postgres, PgArguments> {
@@ -358,7 +381,8 @@ fn bound(sql: &str, params: &[Param]) -> Query<'static, Postgres, PgArguments> {
     params.iter().fold(query, |query, param| match param {
         FetchedValue::Null => query.bind(None::<String>),
         FetchedValue::Text(text) => query.bind(text.clone()),
-        FetchedValue::BadText(bytes) | FetchedValue::Bytes(bytes) => query.bind(bytes.clone()),
+        FetchedValue::BadText(bytes) => query.bind(TextBytes(bytes.clone())),
+        FetchedValue::Bytes(bytes) => query.bind(bytes.clone()),
         FetchedValue::Integer(i) => query.bind(i.to_string()),
         FetchedValue::Real(x) => query.bind(x.to_string()),
     })

@@ -106,6 +106,21 @@ fn a_number_takes_the_room_it_needs() {
 }
 
 #[test]
+fn an_empty_cell_says_so_where_rows_are_told_in_lines() {
+    let columns = columns();
+    let mut rows = rows(1);
+    (rows[0].cells[1], rows[0].cells[2]) = (TextLine::default(), TextLine::of("·", StyleRole::Muted));
+    let told = |spoken| {
+        let look = Look { spoken, ..look() };
+        let text = draw(60, 2, |area, buf| table(&columns, &rows).render(area, buf, &look));
+        let row = text.lines().nth(1).unwrap_or_default().to_owned();
+        row.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(told(true), ["id0", "none", "none", "when0"]);
+    assert_eq!(told(false), ["id0", "·", "when0"]);
+}
+
+#[test]
 fn a_click_finds_its_row_and_its_heading() {
     let (columns, rows) = (columns(), rows(3));
     let (table, area) = (table(&columns, &rows), Rect::new(5, 2, 60, 10));

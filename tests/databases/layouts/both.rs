@@ -342,3 +342,89 @@ fn a_child_of_a_key_of_several_columns_follows_the_name_that_its_next_parent_get
         }
     }
 }
+
+const OF_AGNO: &str = "name = \"our-agno\"\ntitle = \"Our Agno\"\nextends = \"agno\"\n";
+
+#[test]
+fn what_agno_took_over_from_its_second_version_is_shown_once() {
+    let runs = r#"{"run_id": "r1", "messages": [{"role": "user", "content": "tea?"}, {"role": "assistant", "content": "noted"}]}
+        {"run_id": "r2", "messages": [{"role": "user", "content": "tea?", "from_history": true}, {"role": "user", "content": "more"}]}
+        {"run_id": "r3", "input": {"input_content": "in"}, "content": "out"}"#;
+    let runs: Vec<&str> = runs.lines().map(str::trim).collect();
+    let sessions = format!(
+        "CREATE TABLE agno_sessions (session_id text PRIMARY KEY, agent_id text, team_id text, workflow_id text, user_id text, \
+           session_data json, runs json, summary json, created_at bigint, updated_at bigint); \
+         INSERT INTO agno_sessions VALUES ('s1', 'desk', NULL, NULL, 'ada-1', '{{}}', '[{}]', NULL, 1772461855, 1772461855);",
+        runs.join(", ")
+    );
+    let taken_over = format!(
+        "CREATE TABLE agno_runs (run_id text PRIMARY KEY, session_id text, run_type text, user_id text, run_index integer, \
+           run_data json, created_at bigint, updated_at bigint); \
+         INSERT INTO agno_runs VALUES ('r1', 's1', 'agent', 'ada-1', 0, '{}', 1772461855, NULL), \
+           ('r2', 's1', 'agent', 'ada-1', 1, '{}', 1772461855, NULL);",
+        runs[0], runs[1]
+    );
+    let said = json!([
+        ["[\"r1\",0]", "user", "tea?"],
+        ["[\"r1\",1]", "assistant", "noted"],
+        ["[\"r2\",1]", "user", "more"],
+        ["[\"r3\",0]", "input", "in"],
+        ["[\"r3\",1]", "output", "out"],
+    ]);
+    for store in on_both(&sessions, OF_AGNO) {
+        let shown = || {
+            let list = store.told(&["list", "segment", "--order", "sequence"]);
+            let rows = list["rows"].as_array().expect("rows");
+            rows.iter().map(|row| json!([row["id"], row["kind"], row["content"]])).collect::<Value>()
+        };
+        assert_eq!(shown(), said);
+        if store.is_file() {
+            store.change("UPDATE agno_sessions SET runs = json_quote(runs)");
+            assert_eq!(shown(), said, "a text of JSON whose text is JSON");
+        }
+        store.change(&taken_over);
+        assert_eq!(shown(), said, "a run that was not taken over is in the session only");
+    }
+}
+
+#[test]
+fn every_table_of_agno_that_says_whose_its_rows_are_is_erased() {
+    let tables = "CREATE TABLE agno_sessions (session_id text PRIMARY KEY, user_id text, session_data json, updated_at bigint);
+        CREATE TABLE agno_knowledge (id text PRIMARY KEY, name text NOT NULL, user_id text);
+        CREATE TABLE agno_metrics (id text PRIMARY KEY, user_id text NOT NULL DEFAULT '');
+        CREATE TABLE agno_traces (trace_id text PRIMARY KEY, session_id text, user_id text);
+        CREATE TABLE agno_spans (span_id text PRIMARY KEY, trace_id text NOT NULL REFERENCES agno_traces (trace_id));
+        CREATE TABLE agno_schedules (id text PRIMARY KEY, user_id text);
+        CREATE TABLE agno_schedule_runs (id text PRIMARY KEY, schedule_id text, session_id text, user_id text);
+        CREATE TABLE agno_approvals (id text PRIMARY KEY, session_id text, user_id text, resolved_by text);
+        INSERT INTO agno_sessions VALUES ('s1', 'ada-1', NULL, 1), ('s2', 'bo-22', NULL, 1);
+        INSERT INTO agno_knowledge VALUES ('1', 'a paper', 'ada-1'), ('2', 'another', 'bo-22'), ('3', 'everybody''s', NULL);
+        INSERT INTO agno_metrics VALUES ('1', 'ada-1'), ('2', 'bo-22'), ('3', '');
+        INSERT INTO agno_traces VALUES ('1', 's1', NULL), ('2', 's2', 'bo-22'), ('3', NULL, NULL);
+        INSERT INTO agno_spans VALUES ('1', '1'), ('2', '2'), ('3', '3');
+        INSERT INTO agno_schedules VALUES ('1', 'ada-1'), ('2', 'bo-22'), ('3', NULL);
+        INSERT INTO agno_schedule_runs VALUES ('1', '1', NULL, NULL), ('2', '2', NULL, 'bo-22'), ('3', '3', NULL, NULL);
+        INSERT INTO agno_approvals VALUES ('1', 's1', NULL, 'bo-22'), ('2', 's2', 'bo-22', 'ada-1'), ('3', 's2', NULL, NULL);";
+    let kept = [
+        ("agno_knowledge", "id"),
+        ("agno_metrics", "id"),
+        ("agno_traces", "trace_id"),
+        ("agno_spans", "span_id"),
+        ("agno_schedules", "id"),
+        ("agno_schedule_runs", "id"),
+        ("agno_approvals", "id"),
+    ];
+    for store in on_both(tables, OF_AGNO) {
+        let receipt = store.told(&["purge", "ada-1", "--mentions", "redact", "--apply"]);
+        assert_eq!(receipt["incomplete"], json!([]), "{receipt:#}");
+        for (table, id) in kept {
+            assert_eq!(
+                store.texts(&format!("SELECT {id} FROM {table} ORDER BY {id}")),
+                ["2", "3"],
+                "{table}: {receipt:#}"
+            );
+        }
+        let named = store.texts("SELECT id FROM agno_approvals WHERE resolved_by IS NOT NULL");
+        assert_eq!(named, Vec::<String>::new(), "{receipt:#}");
+    }
+}

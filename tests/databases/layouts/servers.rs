@@ -275,6 +275,54 @@ fn search_words_of_others_stay_where_their_text_stays() {
 }
 
 #[test]
+fn a_state_goes_whole_where_one_of_its_channels_is_deleted() {
+    let Some(database) = Database::fresh() else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    let store = STORES.iter().find(|store| store.layout == "langgraph-checkpoints").expect("a store");
+    block_on(fill(database.url(), store.statements));
+    block_on(fill(
+        database.url(),
+        r#"INSERT INTO checkpoints SELECT thread, '', '1', NULL, NULL, '{"ts":"2026-01-01T00:00:00+00:00"}', metadata::jsonb
+             FROM (VALUES ('ada-lopez-71:1', '{}'), ('t8', '{"user_id":"bo-22"}'), ('t9', '{"user_id":"bo-22"}')) s (thread, metadata);
+           INSERT INTO checkpoint_blobs SELECT thread, '', channel, '1', 'json', convert_to(value, 'UTF8')
+             FROM (VALUES ('t8', 'messages', '"asks ada-lopez-71 for tea"'), ('t8', 'facts', '"tea"'), ('t9', 'messages', '"tea"')) s (thread, channel, value)"#,
+    ));
+    let told = |arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments);
+    told(&["migrate", "--apply"]);
+    let rows = |thread: &str| {
+        let all = block_on(dump(database.url(), store.tables));
+        all.into_iter().filter(|row| row.contains(&format!("({thread},"))).count()
+    };
+    assert_eq!((rows("t8"), rows("t9")), (3, 2));
+    told(&["purge", "ada-lopez-71", "--mentions", "delete", "--apply"]);
+    assert_eq!((rows("t8"), rows("t9")), (0, 2), "a checkpoint and its channels go together");
+}
+
+#[test]
+fn a_thread_that_gets_another_name_keeps_its_channels() {
+    let Some(database) = Database::fresh() else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    let store = STORES.iter().find(|store| store.layout == "langgraph-checkpoints").expect("a store");
+    block_on(fill(database.url(), store.statements));
+    block_on(fill(
+        database.url(),
+        r#"INSERT INTO checkpoints SELECT thread, '', '1', NULL, NULL, '{"ts":"2026-01-01T00:00:00+00:00"}', metadata::jsonb
+             FROM (VALUES ('user/ada-lopez-71/1', '{}'), ('user/bo-22/ada-lopez-71', '{"user_id":"bo-22"}')) s (thread, metadata);
+           INSERT INTO checkpoint_blobs VALUES ('user/bo-22/ada-lopez-71', '', 'messages', '1', 'json', '"tea"')"#,
+    ));
+    let told = |arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments);
+    told(&["migrate", "--apply"]);
+    told(&["purge", "ada-lopez-71", "--mentions", "redact", "--apply"]);
+    let thread = |table: &str| {
+        let rows = block_on(dump(database.url(), &[table]));
+        let named = rows.iter().find_map(|row| Some(row.split_once("(user/bo-22/")?.1.split(',').next()?.to_owned()));
+        named.unwrap_or_else(|| panic!("{rows:#?}"))
+    };
+    assert_ne!(thread("checkpoints"), "ada-lopez-71");
+    assert_eq!(thread("checkpoints"), thread("checkpoint_blobs"));
+}
+
+#[test]
 fn a_person_stands_after_a_word_in_a_namespace_on_a_server() {
     let Some(database) = Database::fresh().filter(Database::has_vector) else { return };
     let home = tempfile::tempdir().expect("a folder");

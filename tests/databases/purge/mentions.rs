@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use mnemoscope::change::operation::FeedbackFields;
 use mnemoscope::change::purge::{self, Mentions, PurgeOptions};
-use mnemoscope::change::{self, ChangeError, feedback};
-use serde_json::{Value, json};
+use mnemoscope::change::{self, ChangeError, edit, feedback, hold};
+use mnemoscope::memory::Entity;
+use serde_json::{Map, Value, json};
 
 use super::owners::{held, released};
 use super::{World, author, everything, native, on_postgres, on_sqlite};
@@ -487,6 +488,26 @@ fn ids_of_rows_that_go_and_are_words_of_others_stay_in_their_texts() {
 }
 
 #[test]
+fn an_id_without_digits_is_told_by_the_other_ids_of_its_table() {
+    block_on(async {
+        let world = native(60).await;
+        let memory = world.texts("SELECT id FROM memories ORDER BY id LIMIT 1").await.remove(0);
+        let metadata = r#"{"from":"ep_hpgxkvwq","of":["ep_hpgxkvwq","x"],"tag":"feedbacks"}"#;
+        world
+            .run(&format!(
+                "INSERT INTO subjects (id, name) VALUES ('ana.made', 'Ana Made'); \
+                 INSERT INTO episodes (id, user_id, title) VALUES ('ep_hpgxkvwq', 'ana.made', 'hers'), \
+                 ('feedbacks', 'ana.made', 'hers too'); \
+                 UPDATE memories SET user_id = 'keeper-a', metadata = '{metadata}' WHERE id = '{memory}'"
+            ))
+            .await;
+        world.purge("ana.made", &everything()).await.expect("a receipt");
+        let left = world.texts(&format!("SELECT metadata FROM memories WHERE id = '{memory}'")).await;
+        assert_eq!(left, [r#"{"from":null,"of":["x"],"tag":"feedbacks"}"#]);
+    });
+}
+
+#[test]
 fn a_run_that_an_episode_of_somebody_else_names_too_is_told() {
     block_on(async {
         let world = native(20).await;
@@ -613,6 +634,43 @@ async fn what_the_trail_kept_goes(key: &str) {
     assert_eq!(receipt["status"], "verified");
     assert!(world.texts(&kept("hers alone")).await.is_empty());
     assert_eq!(world.texts(&kept("of a keeper")).await, ["changes", "undo"], "others keep theirs");
+}
+
+#[test]
+fn what_the_trail_kept_of_rows_of_a_person_with_a_short_id_goes_with_them() {
+    block_on(async {
+        for person in ["alice", "u_17", "1042"] {
+            let world = native(20).await;
+            let ids = world.texts("SELECT id FROM memories ORDER BY id LIMIT 2").await;
+            world
+                .run(&format!(
+                    "INSERT INTO subjects (id) VALUES ('{person}'); \
+                     UPDATE memories SET user_id = '{person}', text = 'hers alone' WHERE id = '{}'; \
+                     UPDATE memories SET user_id = 'keeper-a', text = 'of a keeper' WHERE id = '{}'",
+                    ids[0], ids[1]
+                ))
+                .await;
+            let store = world.open().await;
+            let (set, none) =
+                (|column: &str, text: &str| Map::from_iter([(column.to_owned(), json!(text))]), Map::new());
+            for (id, fields) in [
+                (&ids[0], set("title", "noted")),
+                (&ids[0], set("user_id", "keeper-b")),
+                (&ids[1], set("text", "of a keeper too")),
+            ] {
+                let plan = || edit::edit(&store, Entity::Memory, id, &fields, &none);
+                change::plan_and_apply(&store, &author(), plan).await.expect("an edit");
+            }
+            change::plan_and_apply(&store, &author(), || hold::hold(&store, person, None, "officer"))
+                .await
+                .expect("held");
+            change::plan_and_apply(&store, &author(), || hold::unhold(&store, person)).await.expect("no longer held");
+            world.purge(person, &everything()).await.expect("a receipt");
+            let kept = |words: &str| format!("memory_audit_private WHERE value LIKE '%{words}%'");
+            assert_eq!(world.count(&kept(&format!("\"{person}\""))).await, 0, "{person}");
+            assert_eq!(world.count(&kept("of a keeper")).await, 2, "others keep theirs");
+        }
+    });
 }
 
 #[test]

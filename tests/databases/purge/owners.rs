@@ -198,6 +198,8 @@ fn a_definition_that_names_the_person_since_is_found() {
         for (made, what) in [
             ("CREATE VIEW aside AS SELECT 'Ada O''Malley' AS who", "aside"),
             ("CREATE TABLE later (who text DEFAULT 'ada-1')", "later"),
+            ("CREATE TABLE \"ada-1\" (a text)", "the name of the table"),
+            ("CREATE TABLE called (a text, \"of Ada O'Malley\" text)", "the name of column 2 of called"),
         ] {
             for world in worlds(AGNO, BOTH).await {
                 let purge = ["purge", "ada-1", "--alias", "Ada O'Malley", "--mentions", "redact", "--apply"];
@@ -249,6 +251,41 @@ fn ids_that_are_nearly_the_same_are_near() {
         for world in worlds(STORES[2].tables, BOTH).await {
             let nobody = finished(&world, &["purge", "ADA 1"]);
             assert!(String::from_utf8_lossy(&nobody.stderr).contains("near are ada-1"), "{nobody:?}");
+        }
+    });
+}
+
+#[test]
+fn an_owner_whose_id_is_the_persons_in_another_spelling_is_left_and_told() {
+    block_on(async {
+        let spellings = [
+            "QUIR\u{cd}N-7X-4711",
+            "quiri\u{301}n-7x-4711",
+            "quir\u{ed}n-7x-4711 ",
+            "quir\u{ed}n-7x-4711\n",
+            "quir\u{ed}n\u{200b}-7x-4711",
+            "\u{ff51}uir\u{ed}n-7x-4711",
+        ];
+        for spelling in spellings {
+            for world in worlds(AGNO, BOTH).await {
+                for (row, id) in [("k1", "quir\u{ed}n-7x-4711"), ("k2", spelling)] {
+                    let row = format!("('{row}', '\"x\"', '{id}', 1)");
+                    world
+                        .run(&format!(
+                            "INSERT INTO agno_memories (memory_id, memory, user_id, created_at) VALUES {row}"
+                        ))
+                        .await;
+                }
+                let (plan, receipt) =
+                    world.purge("quir\u{ed}n-7x-4711", &everything()).await.unwrap_or_else(|error| panic!("{error}"));
+                assert_eq!(plan["subject"]["near"][0]["id"], spelling);
+                assert_eq!(plan["counts"], json!({"agno_memories": {"delete": 1}}), "{spelling:?}");
+                assert_eq!(receipt["status"], "verified with disclosures", "{spelling:?}: {receipt:#}");
+                let told = receipt["disclosures"].to_string();
+                assert!(told.contains("1 id of other people is the person's but for case"), "{told}");
+                let owners = "SELECT user_id FROM agno_memories WHERE memory_id = 'k2'";
+                assert_eq!(world.texts(owners).await, [spelling]);
+            }
         }
     });
 }

@@ -68,6 +68,34 @@ fn values_that_sqlite_makes_of_others_are_told_from_copies_of_what_is_gone() {
 }
 
 #[test]
+fn values_that_stay_account_for_their_bytes_whatever_encoding_the_database_has() {
+    block_on(async {
+        for encoding in ["UTF-16le", "UTF-16be"] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("memory.db");
+            let mut file =
+                SqliteConnection::connect(&format!("sqlite://{}?mode=rwc", path.display())).await.expect("a file");
+            let first = format!("PRAGMA encoding = '{encoding}'; CREATE TABLE first (x); DROP TABLE first");
+            sqlx::raw_sql(AssertSqlSafe(first)).execute(&mut file).await.expect("an empty database");
+            file.close().await.expect("the file is written");
+            build_sqlite(Layout::Atom, &path).await;
+            let world = World { target: Target::File(path), folder, _database: None }.ready().await;
+            assert_eq!(world.texts("SELECT encoding FROM pragma_encoding").await, [encoding]);
+            let long = "y".repeat(5_000);
+            world
+                .run(&format!(
+                    "CREATE TABLE remarks (id INTEGER PRIMARY KEY, note TEXT); INSERT INTO remarks (note) VALUES \
+                     ('ask ana.ruiz@initech.example, she knows'), ('{long} Ana Ruiz {long}')"
+                ))
+                .await;
+            let options = PurgeOptions { account: true, ..PurgeOptions::default() };
+            let (_, receipt) = world.purge("user-ana", &options).await.expect("a receipt");
+            assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+        }
+    });
+}
+
+#[test]
 fn a_name_that_only_a_generated_column_spells_is_told() {
     block_on(async {
         for world in atoms().await {
@@ -580,6 +608,30 @@ fn search_indexes_that_keep_entries_of_rows_that_are_gone_are_named() {
             let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
             assert_eq!(receipt["status"], "verified", "{options}: {receipt:#}");
         }
+    });
+}
+
+#[test]
+fn row_numbers_and_search_indexes_of_others_are_as_before() {
+    block_on(async {
+        let world = on_sqlite(Layout::Atom).await;
+        world
+            .run(
+                "CREATE TABLE docs (t TEXT); INSERT INTO docs VALUES ('a'), ('b'), ('c'); DELETE FROM docs WHERE t = 'a'; \
+                 CREATE TABLE notes (id INTEGER PRIMARY KEY, t TEXT); INSERT INTO notes (t) VALUES ('open'), ('hidden'); \
+                 CREATE VIRTUAL TABLE five USING fts5 (t, content = 'notes', content_rowid='id'); \
+                 CREATE VIRTUAL TABLE four USING fts4 (t, content=\"notes\"); \
+                 INSERT INTO five (rowid, t) VALUES (1, 'open'); INSERT INTO four (docid, t) VALUES (1, 'open')",
+            )
+            .await;
+        let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+        assert_eq!(receipt["status"], "verified", "{receipt:#}");
+        assert_eq!(world.texts("SELECT rowid || t FROM docs ORDER BY 1").await, ["2b", "3c"]);
+        for index in ["five", "four"] {
+            assert_eq!(world.count(&format!("{index} WHERE {index} MATCH 'open'")).await, 1, "{index}");
+            assert_eq!(world.count(&format!("{index} WHERE {index} MATCH 'hidden'")).await, 0, "{index}");
+        }
+        assert_eq!(world.count("sqlite_schema WHERE name LIKE 'mnemoscope%'").await, 0);
     });
 }
 

@@ -40,13 +40,17 @@ pub fn draw(cx: &Context, unlock: &Unlock, look: &Look, area: Rect, buf: &mut Bu
 }
 
 fn unlock_lines(cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
-    let mut texts = vec![
+    let care = if cx.opened.production {
+        "Others depend on this database: each change is shown before it is made, and asks for one step more care."
+    } else {
+        "What only adds (a signal, feedback, a trained policy) is applied at once, and Z takes it back. Every other change \
+         is shown before it is made."
+    };
+    let texts = [
         format!("Changes to {} become possible, until U locks again or the console ends.", cx.database_name()),
-        "Each change is planned and shown before it is made, and is written down in the audit trail.".to_owned(),
+        "Each change is written down in the audit trail.".to_owned(),
+        care.to_owned(),
     ];
-    if cx.opened.production {
-        texts.push("Others depend on this database: each change asks for one step more care.".to_owned());
-    }
     sentences(&texts, StyleRole::Muted, width, look)
 }
 

@@ -130,9 +130,9 @@ impl Screen for CardScreen {
         self.detail.end_seeking()
     }
 
-    fn written(&mut self, purpose: Purpose, text: &str, _cx: &mut Context) {
+    fn written(&mut self, purpose: Purpose, text: &str, cx: &mut Context) {
         if purpose == Purpose::Within {
-            self.detail.seek_words(text);
+            self.detail.seek_words(text, cx);
         }
     }
 

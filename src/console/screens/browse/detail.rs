@@ -367,11 +367,17 @@ impl Detail {
         }
     }
 
-    /// Goes to the next line that holds what is sought, or to the one before; asks for words where none are sought.
+    /// Asks for words to seek, or goes to the line before that holds what is sought.
     pub fn seek(&mut self, onward: bool, cx: &mut Context) {
-        if self.sought.is_empty() {
+        if onward || self.sought.is_empty() {
+            // Words that are typed at once must not be taken for commands.
             return cx.prompt(Purpose::Within, "");
         }
+        self.seek_beside(false, cx);
+    }
+
+    /// Goes to the next line that holds what is sought, or to the one before.
+    fn seek_beside(&mut self, onward: bool, cx: &mut Context) {
         let count = cx.measures.sought_count;
         if count == 0 {
             return cx.say(ToastTone::Info, format!("nothing here says {}", self.sought));
@@ -384,10 +390,14 @@ impl Detail {
         }
     }
 
-    /// Takes words to seek; none end it.
-    pub fn seek_words(&mut self, text: &str) {
-        text.clone_into(&mut self.sought);
-        (self.sought_at, self.seeking) = (0, !text.is_empty());
+    /// Takes words to seek; none go to the next line that holds those that are sought.
+    pub fn seek_words(&mut self, text: &str, cx: &mut Context) {
+        if !text.is_empty() {
+            text.clone_into(&mut self.sought);
+            (self.sought_at, self.seeking) = (0, true);
+        } else if !self.sought.is_empty() {
+            self.seek_beside(true, cx);
+        }
     }
 
     /// Nothing is sought any more; whether anything was.

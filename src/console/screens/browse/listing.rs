@@ -10,8 +10,7 @@ use crate::console::core::screen::Judged;
 use crate::console::core::window::RowKey;
 use crate::memory::filter::{Filter, Operand};
 use crate::memory::query::{Order, Query};
-use crate::memory::{Entity, ValueKind, nearest};
-use crate::ui::figures;
+use crate::memory::{Entity, ValueKind, agreeing, nearest};
 
 /// Conditions with times as rows show them.
 pub(super) fn told(cx: &Context, conditions: &Conditions) -> String {
@@ -64,8 +63,8 @@ impl ListScreen {
     fn rows_left(&self) -> Option<String> {
         let whole = self.window.total().map(|total| RowCount { rows: total as u64, more: false });
         let count = whole.or(self.counted.count).filter(|_| !self.is_stale())?;
-        let noun = if count.rows == 1 { "row" } else { "rows" };
-        Some(format!("{}{} {noun}", if count.more { "more than " } else { "" }, figures::count(count.rows)))
+        let rows = agreeing(count.rows, "{#} {row|rows}");
+        Some(format!("{}{rows}", if count.more { "more than " } else { "" }))
     }
 
     pub(super) fn name_columns(&self, cx: &mut Context) {
@@ -206,7 +205,7 @@ impl ListScreen {
             Purpose::Columns => Some((
                 named_columns(self.entity, text, cx).map(|chosen| match chosen.len() {
                     0 => "the usual columns".to_owned(),
-                    n => format!("{n} columns; where there is little room, some give way"),
+                    n => agreeing(n, "{#} {column|columns}; where there is little room, some give way"),
                 }),
                 more_columns(self.entity, text, cx),
             )),

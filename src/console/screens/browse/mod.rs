@@ -380,7 +380,7 @@ impl Screen for ListScreen {
 
     fn command(&mut self, id: CommandId, cx: &mut Context) {
         match id {
-            CommandId::Filter if self.pane == BrowsePane::Detail => cx.prompt(Purpose::Within, &self.detail.sought),
+            CommandId::Filter if self.pane == BrowsePane::Detail => self.detail.seek(true, cx),
             CommandId::Filter => self.open_filter(cx),
             CommandId::Seek(onward) => self.detail.seek(onward, cx),
             CommandId::Relative(step) => self.detail.relative(step, cx),
@@ -549,7 +549,7 @@ impl Screen for ListScreen {
             Purpose::Filter => self.filter(text, cx),
             Purpose::Columns => self.choose_columns(text, cx),
             Purpose::Within => {
-                self.detail.seek_words(text);
+                self.detail.seek_words(text, cx);
                 // Where there is no room beside the list, the details come to the front.
                 if !text.is_empty() && self.window.current().is_some() && draw::is_alone(self, cx) {
                     self.pane = BrowsePane::Detail;
@@ -570,9 +570,11 @@ impl Screen for ListScreen {
         }
     }
 
-    /// Clears the marks after a proposal of several changes was carried out.
+    /// Clears the marks after what was proposed for the marked rows was carried out. Of some of them there may have been
+    /// nothing to do.
     fn carried_out(&mut self, proposal: &Proposal) {
-        if proposal.changes().len() > 1 {
+        let rows = proposal.rows_of(self.entity);
+        if !rows.is_empty() && rows.iter().all(|id| self.marks.iter().any(|key| key.id() == *id)) {
             self.marks.clear();
         }
     }

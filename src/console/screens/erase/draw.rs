@@ -73,7 +73,7 @@ fn draw_step(
     let lines = match (&erasure.running, &erasure.outcome, &erasure.preview) {
         (Some(run), ..) => outcome::under_way(run, erasure.preview.as_deref(), width, look),
         (None, Some(outcome), _) => outcome::lines(outcome, width, look),
-        (None, None, Some(preview)) => steps::lines(erasure, preview, width, look),
+        (None, None, Some(preview)) => steps::lines((cx, erasure), preview, width, look),
         (None, None, None) => Vec::new(),
     };
     drawn.measures.detail_rows = usize::from(area.height);

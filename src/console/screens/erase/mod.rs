@@ -247,7 +247,9 @@ impl EraseScreen {
     /// The last question: the person's id is typed.
     fn ask_last(&self, cx: &mut Context) {
         if let Err((reason, remedy)) = cx.may_change() {
-            let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
+            let goes_on = if cx.past.is_none() { " and continues with it" } else { "" };
+            cx.changing.then = cx.past.is_none().then_some((CommandId::Open, None));
+            let remedy = remedy.map(|remedy| format!("; {remedy}{goes_on}")).unwrap_or_default();
             return cx.say(ToastTone::Warn, format!("Erase a person: {reason}{remedy}"));
         }
         match &self.preview {

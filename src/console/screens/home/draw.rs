@@ -15,7 +15,7 @@ use crate::console::screens::home::RECENT_SHOWN;
 use crate::console::screens::home::{DAY, HomeScreen, NeededStep, Standout, looked_at, monday};
 use crate::console::view::{Drawn, live, words};
 use crate::memory::query::{Capability, Page, StoreStatus};
-use crate::memory::{Entity, Row, time};
+use crate::memory::{Entity, Row, agreeing, time};
 use crate::ui::chart::{CalendarHeat, StackedBar, StackedBars, meter};
 use crate::ui::{
     Align, Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TextLine, figures, key_values, look as lay,
@@ -516,7 +516,7 @@ fn lately(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut Bu
     }
     if let rest @ [_, ..] = &outcomes[shown..] {
         let rows = figures::count(rest.iter().map(|(_, count)| *count as u64).sum());
-        let words = format!("and {} more outcomes, of {} rows", rest.len(), rows.as_str());
+        let words = agreeing(rest.len(), &format!("and {{#}} more {{outcome|outcomes}}, of {} rows", rows.as_str()));
         look.text(lay::row(area, used), buf, &words.into(), StyleRole::Muted);
         used += 1;
     }

@@ -11,6 +11,7 @@ use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::failure_card;
 use crate::console::view::words;
 use crate::job::plan::{JobOffer, JobProgress, JobReceipt, JobState};
+use crate::memory::agreeing;
 use crate::ui::chart::Gauge;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
@@ -135,7 +136,7 @@ fn draw_detail(cx: &Context, jobs: &JobsScreen, look: &Look, area: Rect, buf: &m
 fn batches(run: &JobProgress) -> SafeText {
     match run.batch {
         0 => figures::count(run.batches),
-        rows => SafeText::new(&format!("{}, the latest of {} rows", run.batches, figures::count(rows as u64))),
+        rows => SafeText::new(&format!("{}, the latest of {}", run.batches, agreeing(rows as u64, "{#} {row|rows}"))),
     }
 }
 

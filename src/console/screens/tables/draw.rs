@@ -14,6 +14,7 @@ use crate::console::view::keys::hint_of;
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::failure_card;
 use crate::console::view::{Canvas, Drawn, words};
+use crate::memory::agreeing;
 use crate::memory::growth::{GrowthBars, TableGrowth};
 use crate::ui::chart::{Histogram, meter};
 use crate::ui::{
@@ -185,7 +186,7 @@ fn growth_title(growth: &TableGrowth, bars: &GrowthBars) -> String {
 /// Describes a table: its key and how many columns it has.
 fn told(table: &TableEntry) -> String {
     let key = if table.key.is_empty() { "no key".to_owned() } else { format!("key {}", table.key.join(", ")) };
-    format!("{} columns, {key}", table.columns.len())
+    format!("{}, {key}", agreeing(table.columns.len(), "{#} {column|columns}"))
 }
 
 fn rows_card(cx: &Context, screen: &TablesScreen) -> Option<Card> {

@@ -157,7 +157,7 @@ impl Screen for TablesScreen {
             Reply::Drafted(result) => {
                 self.drafting = None;
                 match result {
-                    Ok(text) => cx.perform(Effect::View("toml", text)),
+                    Ok(text) => cx.perform(Effect::Edit("toml", text)),
                     Err(failure) => cx.fail(failure),
                 }
             }

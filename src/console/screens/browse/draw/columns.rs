@@ -35,7 +35,11 @@ impl MeasuredColumns {
         }
         self.of = of;
         for (at, spec) in cx.list_columns(entity).into_iter().enumerate() {
-            let mark = |row| if at == 0 { cell::hold_width(row, &cx.names) } else { 0 };
+            let mark = |row| match (at, spec.max) {
+                (0, _) => cell::hold_width(row, &cx.names),
+                (_, 0) if cell::is_quarantined(row) => 2 + cell::QUARANTINED.len(),
+                _ => 0,
+            };
             let width = |row| mark(row) + cell::width(row, spec, &cx.names);
             let widest = window.rows().map(width).max().unwrap_or_default();
             let known = self.widest.entry(spec.column).or_default();

@@ -94,9 +94,11 @@ fn foot(detail: &Detail, cx: &Context) -> TextLine {
     if detail.sought.is_empty() {
         return TextLine::default();
     }
-    let count = cx.measures.sought_count;
-    let at = if count == 0 { 0 } else { detail.sought_at % count + 1 };
-    let words = format!("{at} of {count} for \"{}\"", detail.sought);
+    let sought = SafeText::limited(&detail.sought, 30);
+    let words = match cx.measures.sought_count {
+        0 => format!("nothing here says {sought}; esc ends it"),
+        count => format!("{} of {count} for \"{sought}\"; esc ends it", detail.sought_at % count + 1),
+    };
     TextLine::of(SafeText::limited(&words, 60), StyleRole::Muted)
 }
 

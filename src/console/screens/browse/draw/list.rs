@@ -6,6 +6,7 @@ use crate::console::core::ClickTarget;
 use crate::console::core::columns::{ValueStyle, plural};
 use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
+use crate::console::core::live::COUNTED;
 use crate::console::core::window::RowKey;
 use crate::console::screens::browse::draw::columns::{FittedColumn, fitted};
 use crate::console::screens::browse::draw::summary;
@@ -26,8 +27,12 @@ use crate::ui::{
 
 /// Draws the list with its frame.
 pub fn draw(cx: &Context, browse: &ListScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+    let sorted = browse.order_used().column;
+    let has_marks = !browse.marks.is_empty();
+    let room = PaneFrame::inner(area).width.saturating_sub(u16::from(has_marks));
+    let fitted = fitted(&cx.list_columns(browse.entity), &browse.widths, sorted, room);
     let pane = PaneFrame {
-        title: plural(browse.entity).into(),
+        title: title(cx, browse, &fitted),
         note: note(cx, browse, look),
         foot: position(cx, browse),
         focused: browse.pane == Keys::List,
@@ -38,10 +43,6 @@ pub fn draw(cx: &Context, browse: &ListScreen, look: &Look, area: Rect, buf: &mu
     let inside = summary::draw(cx, browse, look, inside, buf);
     let lines = TableView::capacity(inside);
     drawn.measures.list_rows = lines;
-    let sorted = browse.order_used().column;
-    let has_marks = !browse.marks.is_empty();
-    let room = inside.width.saturating_sub(u16::from(has_marks));
-    let fitted = fitted(&cx.list_columns(browse.entity), &browse.widths, sorted, room);
     let columns: Vec<TableColumn> = fitted.iter().map(|c| column(c, browse)).collect();
     let card = message(cx, browse);
     let (top, rows) = visible(browse, lines);
@@ -103,11 +104,15 @@ fn table_row(row: &Row, cx: &Context, browse: &ListScreen, fitted: &[FittedColum
         *first = marked;
     }
     let shown = |name: &str| fitted.iter().any(|c| c.spec.column == name);
-    if row.problems.iter().any(|problem| !shown(&problem.column))
-        && let Some(cell) = fitted.iter().position(|c| c.spec.max == 0).and_then(|at| cells.get_mut(at))
-    {
+    let is_quarantined = cell::is_quarantined(row) && !shown("quarantined");
+    let has_problem = row.problems.iter().any(|problem| !shown(&problem.column));
+    let free = fitted.iter().position(|c| c.spec.max == 0).and_then(|at| cells.get_mut(at));
+    if let (true, Some(cell)) = (is_quarantined || has_problem, free) {
         let mut marked =
             TextLine::default().with_glyph(look.glyphs.warning, StyleRole::Warn).with(" ", StyleRole::Text);
+        if is_quarantined {
+            marked.push(cell::QUARANTINED, StyleRole::Warn);
+        }
         marked.append(std::mem::take(cell));
         *cell = marked;
     }
@@ -138,6 +143,17 @@ fn message(cx: &Context, browse: &ListScreen) -> Option<Card> {
     )))
 }
 
+/// The kind of the rows, and their order where no column on screen has its mark.
+fn title(cx: &Context, browse: &ListScreen, fitted: &[FittedColumn]) -> SafeText {
+    let (name, order) = (plural(browse.entity), browse.order_used());
+    let says_nothing = browse.window.is_empty() || cx.opened.unfilled.contains(&(browse.entity, order.column));
+    if says_nothing || fitted.iter().any(|c| c.spec.column == order.column) {
+        return name.into();
+    }
+    let way = if order.descending { "descending" } else { "ascending" };
+    SafeText::new(&format!("{name} by {}, {way}", order.column.replace('_', " ")))
+}
+
 /// After the title: what is new, and the filter.
 fn note(cx: &Context, browse: &ListScreen, look: &Look) -> TextLine {
     let mut line = news(&browse.live, cx, look);
@@ -150,18 +166,20 @@ fn note(cx: &Context, browse: &ListScreen, look: &Look) -> TextLine {
     line.with("where ", StyleRole::Muted).with(SafeText::limited(&told(cx, &browse.conditions), 120), StyleRole::Accent)
 }
 
-/// Number of rows in the list, as far as it is known.
+/// Number of rows in the list, as far as it is known: without those that others wrote before its first one meanwhile.
 pub fn total(cx: &Context, browse: &ListScreen) -> Total {
     let counted = browse.counted.count.filter(|count| !count.more);
-    match (browse.window.total(), cx.count(browse.entity)) {
-        (Some(total), _) => Total::Exact(total as u64),
-        _ if counted.is_some() => Total::Exact(counted.map(|count| count.rows).unwrap_or_default()),
-        (None, Some((count, kind))) if browse.conditions.is_empty() => match kind {
-            CountKind::Exact if !browse.live.grown => Total::Exact(count),
-            CountKind::Exact | CountKind::About => Total::About(count),
-        },
-        _ => Total::Unknown,
-    }
+    let (all, is_exact) = match (browse.window.total(), counted, cx.count(browse.entity)) {
+        (Some(total), ..) => return Total::Exact(total as u64),
+        (None, Some(count), _) => (count.rows, true),
+        (None, None, Some((count, kind))) if browse.conditions.is_empty() => {
+            (count, kind == CountKind::Exact && !browse.live.grown)
+        }
+        _ => return Total::Unknown,
+    };
+    let fresh = if browse.order.is_none() { browse.live.fresh } else { 0 };
+    let shown = all.saturating_sub(fresh as u64);
+    if is_exact && fresh <= COUNTED { Total::Exact(shown) } else { Total::About(shown) }
 }
 
 fn extent(cx: &Context, browse: &ListScreen, top: usize, shown: usize) -> Extent {
@@ -188,6 +206,12 @@ fn position(cx: &Context, browse: &ListScreen) -> TextLine {
     let mut line = TextLine::default();
     if !browse.marks.is_empty() {
         line.push(format!("{} marked", browse.marks.len()), StyleRole::Accent);
+        let is_whole = browse.window.total() == Some(browse.window.len());
+        let here = browse.window.rows().filter(|row| browse.marks.contains(&RowKey::of(row))).count();
+        let away = browse.marks.len().saturating_sub(here);
+        if is_whole && away > 0 {
+            line.push(format!(", {away} not in this list"), StyleRole::Accent);
+        }
         line.push("   ", StyleRole::Text);
     }
     if browse.pending.is_some() {

@@ -8,8 +8,8 @@ use crate::console::core::context::Context;
 use crate::console::screens::browse::ListScreen;
 use crate::console::screens::browse::draw::list::total;
 use crate::console::view::words;
-use crate::memory::Entity;
 use crate::memory::query::CountKind;
+use crate::memory::{Entity, agreeing};
 use crate::ui::chart::Histogram;
 use crate::ui::{Look, SafeText, Section, StyleRole, TextLine, Total, figures, look as lay};
 
@@ -65,10 +65,10 @@ fn counted(cx: &Context, browse: &ListScreen) -> String {
     let is_newest = browse.order.is_none() && browse.window.number() == Some(browse.window.selected() + 1);
     let lead = if is_newest { "the newest " } else { "" };
     let total = match total(cx, browse) {
-        Total::Exact(total) if total as usize <= shown => return format!("{shown} rows"),
+        Total::Exact(total) if total as usize <= shown => return agreeing(shown, "{#} {row|rows}"),
         Total::Exact(total) => figures::count(total),
         Total::About(total) => words::count(total, CountKind::About),
-        Total::Unknown => return format!("{lead}{shown} rows"),
+        Total::Unknown => return agreeing(shown, &format!("{lead}{{#}} {{row|rows}}")),
     };
     format!("{lead}{shown} of {} rows", total.as_str())
 }

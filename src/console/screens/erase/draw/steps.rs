@@ -2,6 +2,7 @@
 
 use super::choices::{explained, extent_words};
 use crate::change::plan::erasure::Preview;
+use crate::console::core::context::Context;
 use crate::console::screens::erase::EraseScreen;
 use crate::console::view::changes::sentences;
 use crate::console::view::person::{changed, none, state, who};
@@ -12,7 +13,7 @@ use crate::ui::{Look, SafeText, Section, StyleRole, TextLine};
 const HANDLES: usize = 400;
 
 /// The step that is being looked at, but for that about mentions.
-pub fn lines(erasure: &EraseScreen, preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
+pub fn lines((cx, erasure): (&Context, &EraseScreen), preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = said(erasure.step, width);
     match erasure.step {
         0 => {
@@ -25,7 +26,7 @@ pub fn lines(erasure: &EraseScreen, preview: &Preview, width: usize, look: &Look
         1 => lines.extend(place(preview, width, look)),
         3 => lines.extend(effects(preview, width, look)),
         4 => lines.extend(recall(erasure, width, look)),
-        _ => lines.extend(decide(erasure, preview, width, look)),
+        _ => lines.extend(decide((cx, erasure), preview, width, look)),
     }
     lines
 }
@@ -81,9 +82,14 @@ fn recall(erasure: &EraseScreen, width: usize, look: &Look) -> Vec<TextLine> {
     }
 }
 
-fn decide(erasure: &EraseScreen, preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
+fn decide((cx, erasure): (&Context, &EraseScreen), preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = vec![Section::new("may it be done").line(width, look)];
     lines.extend(state(preview, width, look));
+    if let Err((reason, remedy)) = cx.may_change() {
+        let words = [Some(format!(" {reason}")), remedy].into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let line = TextLine::default().with_glyph(look.glyphs.warning, StyleRole::Warn);
+        lines.push(line.with(SafeText::limited(&words, width), StyleRole::Warn));
+    }
     if !preview.unfinished {
         lines.extend(sentences(&extent_words(preview), StyleRole::Text, width, look));
     }

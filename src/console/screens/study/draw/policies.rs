@@ -5,7 +5,7 @@ use crate::console::core::context::Context;
 use crate::console::screens::study::StudyScreen;
 use crate::console::view::sheet::Sheet;
 use crate::console::view::words;
-use crate::memory::Row;
+use crate::memory::{Row, agreeing};
 use crate::recall::learn::measured::MeasuredAssessment;
 use crate::recall::learn::version::Version;
 use crate::recall::policy::FEATURES;
@@ -111,7 +111,13 @@ pub fn measured(sheet: &mut Sheet<'_>, measured: &MeasuredAssessment) {
     let look = sheet.look();
     sheet.section("how good it is now");
     sheet.text(
-        &format!("{}, {} pairs ({} positive) of {} queries", measured.pairs, found.n, found.positives, found.queries),
+        &format!(
+            "{}, {} ({} positive) of {}",
+            measured.pairs,
+            agreeing(found.n, "{#} {pair|pairs}"),
+            found.positives,
+            agreeing(found.queries, "{#} {query|queries}")
+        ),
         StyleRole::Muted,
     );
     let role = if found.verdict == "better than chance" { StyleRole::Good } else { StyleRole::Warn };

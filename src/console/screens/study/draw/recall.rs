@@ -94,8 +94,12 @@ fn controls(sheet: &mut Sheet<'_>, found: &Evaluation) {
     sheet.section("controls");
     for back in found.self_retrieval.iter().filter(|b| b.n > 0) {
         let all = back.found == back.n;
-        let [found, n] = [back.found, back.n].map(thousands);
-        let words = format!("queried with its own {}: {found} of {n} rows come back", back.by);
+        let own = format!(
+            "queried with its own {}: {} of {{#}} {{row comes|rows come}} back",
+            back.by,
+            thousands(back.found)
+        );
+        let words = agreeing(back.n, &own);
         sheet.text(&words, if all { StyleRole::Good } else { StyleRole::Warn });
     }
     for control in &found.negative_controls {

@@ -1,0 +1,97 @@
+//! Holds and lists of erased people that entries say are there, and whose rows are gone.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::{AuditFault, fault};
+use crate::change::ChangeError;
+use crate::change::entry::EntryFacts;
+use crate::change::plan::Change;
+use crate::store::own::{STRIDE, TrailEntry};
+use crate::store::{Store, StoreError};
+
+/// Action of the entry that begins an erasure.
+const BEGIN: &str = "purge.begin";
+
+/// People whose hold was placed and not taken away, as entries say, and who have none: each with the number of the entry. An
+/// entry that was redacted tells of nobody.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn holds(store: &Store) -> Result<BTreeMap<String, i64>, StoreError> {
+    let records = store.records();
+    let mut placed = BTreeMap::new();
+    if !records.can_erase() {
+        return Ok(placed);
+    }
+    let mut after = None;
+    loop {
+        let entries = records.trail_about("memory_holds", after, STRIDE).await?;
+        for entry in &entries {
+            for value in records.trail_private(entry.seq, entry.seq, &["changes"]).await? {
+                let changes: Vec<Change> = serde_json::from_str(&value.value).unwrap_or_default();
+                for change in changes {
+                    if change.after["held"] == true {
+                        placed.insert(change.id, entry.seq);
+                    } else {
+                        placed.remove(&change.id);
+                    }
+                }
+            }
+        }
+        after = next(&entries);
+        if after.is_none() {
+            break;
+        }
+    }
+    if !placed.is_empty() {
+        let held = records.held().await?;
+        placed.retain(|id, _| !held.contains(id));
+    }
+    Ok(placed)
+}
+
+/// Numbers of the entries that began erasures of which nothing is listed any more.
+async fn lists(store: &Store) -> Result<Vec<i64>, StoreError> {
+    let records = store.records();
+    if !records.can_erase() {
+        return Ok(Vec::new());
+    }
+    let (mut begun, mut after) = (Vec::new(), None);
+    loop {
+        let entries = records.trail_of(BEGIN, after, STRIDE).await?;
+        let began = |entry: &TrailEntry| EntryFacts::parse(&entry.public).listed.map(|session| (entry.seq, session));
+        begun.extend(entries.iter().filter_map(began));
+        after = next(&entries);
+        if after.is_none() {
+            break;
+        }
+    }
+    let listed: HashSet<String> = if begun.is_empty() { HashSet::new() } else { records.listed_sessions().await? };
+    Ok(begun.into_iter().filter(|(_, session)| !listed.contains(session)).map(|(seq, _)| seq).collect())
+}
+
+/// The number after which the next entries come; none after the last.
+fn next(entries: &[TrailEntry]) -> Option<i64> {
+    entries.last().filter(|_| entries.len() == STRIDE).map(|last| last.seq)
+}
+
+/// Faults for what entries say is there and is not, as far as we may look.
+///
+/// # Errors
+/// The engine's refusal.
+pub(super) async fn faults(store: &Store) -> Result<Vec<AuditFault>, ChangeError> {
+    let may = |error: StoreError| if error.is_denied() { Ok(Vec::new()) } else { Err(error) };
+    let hold = |seq: i64| {
+        let words =
+            format!("the hold that entry {seq} placed is gone, and no entry says so: place it again with `hold`");
+        fault("lost_hold", seq, words)
+    };
+    let list = |seq: i64| {
+        let words =
+            format!("the list of handles that entry {seq} wrote is gone: that its person is back shows no more");
+        fault("lost_list", seq, words)
+    };
+    let holds = holds(store).await.map(|lost| lost.into_values().collect()).or_else(may)?;
+    let lists = lists(store).await.or_else(may)?;
+    Ok(holds.into_iter().map(hold).chain(lists.into_iter().map(list)).collect())
+}

@@ -1,0 +1,83 @@
+//! Names of tables, columns and files that name the person: a receipt tells them by their position.
+
+use std::cmp::Reverse;
+use std::path::Path;
+
+use super::owners::known_tables;
+use super::receipt::PurgeReceipt;
+use super::scan::is_named_in;
+use super::subject::PurgeSubject;
+use crate::change::ChangeError;
+use crate::store::{Store, own};
+
+/// Names that hold a handle, each with what stands for it.
+#[derive(Debug, Default)]
+pub(super) struct TellingNames {
+    handles: Vec<String>,
+    names: Vec<(String, String)>,
+}
+
+impl TellingNames {
+    /// Those of a database, but for tables of the layout and our own, which are called so for everybody. A handle that is a
+    /// usual word is no name of a person.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn of(store: &Store, subject: &PurgeSubject) -> Result<Self, ChangeError> {
+        let handles = subject.searched().filter(|handle| handle.common.is_none());
+        let mut all = TellingNames { handles: handles.map(|h| h.value.to_lowercase()).collect(), names: Vec::new() };
+        let known = known_tables(store);
+        let is_known = |name: &str| own::TABLES.contains(&name) || known.iter().any(|table| table.name == name);
+        for (number, object) in store.snapshot().await?.definitions().await?.iter().enumerate() {
+            if !is_known(object.name.rsplit_once('.').map_or(&*object.name, |(_, name)| name)) {
+                all.add(&object.name, &object.kind, number);
+            }
+        }
+        for (number, table) in store.catalog().tables.iter().enumerate().filter(|(_, table)| !is_known(&table.name)) {
+            all.add(&table.name, "table", number);
+            for (number, column) in table.columns.iter().enumerate() {
+                all.add(&column.name, "column", number);
+            }
+        }
+        // A name may be part of another.
+        all.names.sort_by_key(|(name, _)| Reverse(name.len()));
+        Ok(all)
+    }
+
+    fn add(&mut self, name: &str, kind: &str, number: usize) {
+        if self.hold(name) && !self.names.iter().any(|(known, _)| known == name) {
+            self.names.push((name.to_owned(), format!("[{kind} {}]", number + 1)));
+        }
+    }
+
+    fn hold(&self, name: &str) -> bool {
+        let small = name.to_lowercase();
+        self.handles.iter().any(|handle| is_named_in(&small, handle))
+    }
+
+    /// Takes the names out of a receipt.
+    pub fn leave(&self, receipt: &mut PurgeReceipt) {
+        let PurgeReceipt { effects, disclosures, incomplete, findings, notes, counts, verification, .. } = receipt;
+        let sentences = [effects, disclosures, incomplete, notes].into_iter().flatten();
+        let found = findings.iter_mut().map(|finding| &mut finding.what);
+        let unchecked = verification.bytes.reason.iter_mut();
+        for words in sentences.chain(found).chain(unchecked) {
+            for (name, instead) in &self.names {
+                if words.contains(name) {
+                    *words = words.replace(name, instead);
+                }
+            }
+        }
+        let kept = std::mem::take(counts);
+        counts.extend(kept.into_iter().map(|(table, verbs)| (self.table(table), verbs)));
+        for (number, file) in verification.bytes.files.iter_mut().enumerate() {
+            // The folders of a path may name anybody.
+            let name = Path::new(&file.path).file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
+            file.path = if self.hold(&name) { format!("[file {}]", number + 1) } else { name };
+        }
+    }
+
+    fn table(&self, title: String) -> String {
+        self.names.iter().fold(title, |title, (name, instead)| title.replace(name, instead))
+    }
+}

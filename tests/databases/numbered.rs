@@ -1,0 +1,270 @@
+//! Layouts of tables as an application makes them: rows that the engine numbers and lists that name them by number, columns of a
+//! fixed length, ids that are compared without case, vectors of several types.
+
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+
+use crate::support::postgres::Database;
+use crate::support::world::{Agent, address, native_on_postgres, run, sqlite};
+use crate::support::{alone_in, block_on};
+use mnemoscope::store::Target;
+
+/// A database with one layout file.
+struct Shelf {
+    folder: tempfile::TempDir,
+    target: Target,
+    _database: Option<Database>,
+}
+
+impl Shelf {
+    async fn on_sqlite(layout: &str, script: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("shelf.db");
+        std::fs::File::create(&path).expect("a file");
+        Shelf::of(Target::File(path), folder, None, layout, script).await
+    }
+
+    async fn on_postgres(layout: &str, script: &str) -> Option<Self> {
+        let database = Database::fresh()?;
+        let target = Target::Postgres(database.url().to_owned());
+        Some(Shelf::of(target, tempfile::tempdir().expect("a folder"), Some(database), layout, script).await)
+    }
+
+    async fn of(
+        target: Target,
+        folder: tempfile::TempDir,
+        database: Option<Database>,
+        layout: &str,
+        script: &str,
+    ) -> Self {
+        std::fs::write(folder.path().join("shelf.toml"), layout).expect("a layout");
+        Agent::of(&target).await.run(script).await;
+        let shelf = Shelf { folder, target, _database: database };
+        shelf.told(&["migrate", "--apply"]);
+        shelf
+    }
+
+    fn ended(&self, arguments: &[&str]) -> (Option<i32>, Value, String) {
+        let place = match &self.target {
+            Target::File(path) => path.display().to_string(),
+            Target::Postgres(url) => url.clone(),
+        };
+        let words = ["-d", &place, "--layout", "shelf.toml", "--format", "json"];
+        run(self.folder.path(), &[&words[..], arguments].concat())
+    }
+
+    fn told(&self, arguments: &[&str]) -> Value {
+        let (code, answer, words) = self.ended(arguments);
+        assert_eq!(code, Some(0), "{arguments:?}: {words}");
+        answer
+    }
+
+    fn undone(&self, receipt: &Value) {
+        self.told(&["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+    }
+
+    async fn texts(&self, sql: &str) -> Vec<String> {
+        let sql = AssertSqlSafe(sql.to_owned());
+        match &self.target {
+            Target::File(path) => sqlx::query_scalar(sql).fetch_all(&mut sqlite(path).await).await.expect("rows"),
+            Target::Postgres(url) => {
+                let mut server = PgConnection::connect(url).await.expect("the server");
+                sqlx::query_scalar(sql).fetch_all(&mut server).await.expect("rows")
+            }
+        }
+    }
+}
+
+/// Memories in a table `facts`, with more columns of theirs.
+fn facts(columns: &str, more: &str) -> String {
+    format!(
+        "name = \"shelf\"\ntitle = \"A shelf\"\nwritable = true\nrequires = [\"facts/body\"]\nrecall = \"memory\"\n\
+         [[memory]]\ntable = \"facts\"\nwrite = {{ numbered = true }}\n{more}\n\
+         columns = {{ id = \"id\", user_id = \"owner\", text = \"body\"{columns} }}\n\
+         [[erase]]\ntable = \"facts\"\ncolumn = \"owner\"\n"
+    )
+}
+
+/// The numbers that a stored list names, whatever its form.
+fn numbers(stored: &str) -> Vec<i64> {
+    let digits = stored.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
+    digits.map(|number| number.parse().expect("a number")).collect()
+}
+
+#[test]
+fn a_list_names_rows_by_their_numbers_and_loses_those_that_go() {
+    block_on(async {
+        let layout = facts(", source_ids = \"src\"", "");
+        let rule = "[[erase]]\ntable = \"facts\"\ncolumn = \"src\"\nof = \"facts\"\naction = \"remove\"\n";
+        let script = |key: &str, list: &str, value: &str| {
+            format!(
+                "CREATE TABLE facts (id {key} PRIMARY KEY, owner TEXT, body TEXT, src {list}); \
+                 INSERT INTO facts VALUES (100, 'ann-smith77', 'a', NULL), (101, 'bob-jones88', 'b', {value}), \
+                 (102, 'bob-jones88', 'c', NULL)"
+            )
+        };
+        for layout in [layout.clone(), format!("{layout}{rule}")] {
+            let mut shelves = vec![Shelf::on_sqlite(&layout, &script("INTEGER", "TEXT", "'[100, 102]'")).await];
+            for (list, value) in [
+                ("bigint[]", "'{100,102}'"),
+                ("text[]", "'{100,102}'"),
+                ("jsonb", "'[100, 102]'"),
+                ("text", "'[\"100\", \"102\"]'"),
+            ] {
+                shelves.extend(Shelf::on_postgres(&layout, &script("bigint", list, value)).await);
+            }
+            for shelf in shelves {
+                let row = shelf.told(&["list", "memory", "--where", "source_ids has 102"]);
+                assert_eq!(row["rows"][0]["source_ids"], json!(["100", "102"]), "{row:#}");
+                assert_eq!(row["rows"][0]["problems"], Value::Null);
+                let stored = "SELECT CAST(src AS TEXT) FROM facts WHERE id = 101";
+                let before = shelf.texts(stored).await;
+                let receipt = shelf.told(&["remove", "memory", "102", "--apply"]);
+                assert_eq!(numbers(&shelf.texts(stored).await[0]), [100]);
+                shelf.undone(&receipt);
+                assert_eq!(shelf.texts(stored).await, before);
+                let receipt = shelf.told(&["purge", "ann-smith77", "--mentions", "redact", "--apply"]);
+                assert!(receipt["status"].as_str().is_some_and(|it| it.starts_with("verified")), "{receipt:#}");
+                let left = shelf.texts(stored).await;
+                assert_eq!(numbers(&left[0]), [102], "{left:?}");
+                assert_eq!(left[0].contains('"'), before[0].contains('"'), "{left:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_row_with_columns_of_a_fixed_length_is_brought_back() {
+    block_on(async {
+        let layout = facts(", expires_at = \"until\"", "vector = \"emb\"").replace("numbered = true", "");
+        let script = "CREATE TABLE facts (id text PRIMARY KEY, owner text, body text, until timestamptz(3), emb bit(4), \
+                      flags bit(4)[], one bit, few varbit(9), code char(8), length interval(2)); \
+                      INSERT INTO facts VALUES ('f-1', 'o', 'text', NULL, '1010', '{1010,1111}', '1', '101', 'abc', '3.25 s')";
+        let Some(shelf) = Shelf::on_postgres(&layout, script).await else { return };
+        let all = "SELECT facts::text FROM facts";
+        let before = shelf.texts(all).await;
+        for change in [&["edit", "memory", "f-1", "text=new", "--apply"][..], &["remove", "memory", "f-1", "--apply"]] {
+            let receipt = shelf.told(change);
+            assert_ne!(shelf.texts(all).await, before);
+            shelf.undone(&receipt);
+            assert_eq!(shelf.texts(all).await, before, "{change:?}");
+        }
+        let (code, _, words) =
+            shelf.ended(&["edit", "memory", "f-1", "expires_at=2026-03-09T00:00:00.123456Z", "--apply"]);
+        assert!(code == Some(5) && words.contains("keeps 3 decimals of a second"), "{words}");
+        shelf.told(&["edit", "memory", "f-1", "expires_at=2026-03-09T00:00:00.123Z", "--apply"]);
+    });
+}
+
+/// Whether there is a server, and it was built with collations of ICU.
+async fn knows_icu() -> bool {
+    let Some(database) = Database::fresh() else { return false };
+    let mut link = PgConnection::connect(database.url()).await.expect("the server");
+    let made = sqlx::query("CREATE COLLATION tried (provider = icu, locale = 'und')").execute(&mut link).await;
+    made.is_ok()
+}
+
+#[test]
+fn an_owner_is_one_person_in_each_spelling_that_the_columns_take_for_the_same() {
+    block_on(async {
+        let layout = facts("", "").replace("numbered = true", "")
+            + "[[subject]]\ntable = \"people\"\ncolumns = { id = \"login\", name = \"called\" }\n\
+               [[handle]]\ntable = \"people\"\nid = \"login\"\ncolumn = \"called\"\nkind = \"name\"\n\
+               [[erase]]\ntable = \"people\"\ncolumn = \"login\"\naccount = true\n";
+        let script = |kind: &str| {
+            format!(
+                "CREATE TABLE people (login {kind} PRIMARY KEY, called TEXT); \
+                 CREATE TABLE facts (id TEXT PRIMARY KEY, owner {kind}, body TEXT); \
+                 INSERT INTO people VALUES ('Jose.Silva77', 'José Silva'), ('mary.major', 'Mary Major'); \
+                 INSERT INTO facts VALUES ('f-1', 'Jose.Silva77', 'likes tea'), ('f-2', 'jose.silva77', 'likes milk'), \
+                 ('f-3', 'mary.major', 'knows JOSE.SILVA77 well')"
+            )
+        };
+        let mut shelves = vec![Shelf::on_sqlite(&layout, &script("TEXT COLLATE NOCASE")).await];
+        if knows_icu().await {
+            let folded =
+                "CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false); ";
+            let folded = format!("{folded}{}", script("text COLLATE folded"));
+            shelves.extend(Shelf::on_postgres(&layout, &folded).await);
+        }
+        for shelf in shelves {
+            let receipt = shelf.told(&["purge", "jose.silva77", "--mentions", "redact", "--apply"]);
+            assert!(receipt["status"].as_str().is_some_and(|it| it.starts_with("verified")), "{receipt:#}");
+            let words = receipt["disclosures"].to_string();
+            assert!(!words.contains("was found nowhere"), "{receipt:#}");
+            assert_eq!(shelf.texts("SELECT id FROM facts").await, ["f-3"]);
+            let left = shelf.texts("SELECT body FROM facts").await;
+            assert!(!left[0].to_lowercase().contains("jose.silva77"), "{left:?}");
+            assert_eq!(shelf.texts("SELECT login || '' FROM people ORDER BY 1").await.len(), 2);
+            assert!(receipt.to_string().contains("the account is kept"), "{receipt:#}");
+        }
+    });
+}
+
+#[test]
+fn vectors_of_every_type_are_compared() {
+    block_on(async {
+        let types = [
+            ("", "bit(4)", "B'1100'", "B'1110'", "B'0001'"),
+            ("CREATE DOMAIN numbers AS real[]; ", "numbers", "'{1,0.9,0}'", "'{1,1,0}'", "'{0,0,1}'"),
+            (
+                "CREATE EXTENSION IF NOT EXISTS vector; ",
+                "sparsevec(4)",
+                "'{1:1,2:1}/4'",
+                "'{1:1,2:0.9}/4'",
+                "'{4:1}/4'",
+            ),
+        ];
+        for (made, kind, first, near, far) in types {
+            let layout = facts("", "vector = \"emb\"").replace("numbered = true", "");
+            let script = format!(
+                "{made}CREATE TABLE facts (id text PRIMARY KEY, owner text, body text, emb {kind}); \
+                 INSERT INTO facts VALUES ('f-0', 'o', 'one', {first}), ('f-1', 'o', 'two', {far}), ('f-2', 'o', 'three', {near})"
+            );
+            if made.contains("EXTENSION") && Database::fresh().is_none_or(|database| !database.has_vector()) {
+                continue;
+            }
+            let Some(shelf) = Shelf::on_postgres(&layout, &script).await else { return };
+            let (_, answer, words) = shelf.ended(&["recall", "--like", "f-0", "--ranking", "similar"]);
+            assert!(
+                !answer.to_string().contains("has no vector") && !words.contains("has no vector"),
+                "{kind}: {answer:#}"
+            );
+            let text = answer.to_string();
+            let place = |id: &str| text.find(&format!("\"{id}\""));
+            let is_first = place("f-2").is_some_and(|near| place("f-1").is_none_or(|far| near < far));
+            assert!(is_first, "{kind}: {answer:#}");
+        }
+    });
+}
+
+#[test]
+fn a_removal_that_waited_sees_what_was_added_meanwhile() {
+    block_on(async {
+        let Some(world) = native_on_postgres().await else { return };
+        let Target::Postgres(url) = &world.target else { return };
+        let mut other = PgConnection::connect(url).await.expect("the server");
+        let script = "BEGIN; INSERT INTO episode_segments (id, episode_id, sequence, kind, content) \
+                      VALUES ('late', 'ep-12', 1, 'message', 'x'); SELECT 1 FROM episodes WHERE id = 'ep-12' FOR UPDATE";
+        sqlx::raw_sql(script).execute(&mut other).await.expect("a row and a lock");
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut command = alone_in(folder.path());
+        command.args(["-d", &address(&world), "remove", "episode", "ep-12", "--apply"]);
+        let waiting = std::thread::spawn(move || command.output().expect("the program"));
+        // Until it waits for the row.
+        let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                     AND wait_event_type = 'Lock'";
+        let mut watcher = PgConnection::connect(url).await.expect("the server");
+        while sqlx::query_scalar::<_, i64>(waits).fetch_one(&mut watcher).await.expect("a count") == 0 {
+            assert!(!waiting.is_finished(), "it waited for nothing");
+        }
+        sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("done");
+        let output = waiting.join().expect("it ended");
+        // It gives up, or takes the row along that it did not know of.
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 4)), "{words}");
+        let orphans = "SELECT count(*) FROM episode_segments s WHERE NOT EXISTS (SELECT FROM episodes e WHERE e.id = s.episode_id)";
+        let left: i64 = sqlx::query_scalar(orphans).fetch_one(&mut other).await.expect("a count");
+        assert_eq!(left, 0, "{words}");
+    });
+}
