@@ -16,7 +16,6 @@ pub struct LookChoices {
     depth: Depth,
     glyphs: &'static Glyphs,
     look: Look,
-    spoken: bool,
     guessed: bool,
 }
 
@@ -39,7 +38,7 @@ impl LookChoices {
         };
         let glyphs = if ascii || !is_utf8() { Glyphs::ascii() } else { Glyphs::unicode() };
         let look = Look { spoken, ..look_of(name, &own, depth, glyphs) };
-        LookChoices { name: name.to_owned(), own, depth, glyphs, look, spoken, guessed }
+        LookChoices { name: name.to_owned(), own, depth, glyphs, look, guessed }
     }
 
     /// Returns how long to wait for the terminal to report its background; `None` when the theme does not depend on
@@ -57,7 +56,7 @@ impl LookChoices {
     /// The look of that name; an unknown one keeps the look in use.
     pub fn named(&mut self, name: &str) -> &Look {
         if name != self.name && theme_of(name, &self.own).is_some() {
-            self.look = Look { spoken: self.spoken, ..look_of(name, &self.own, self.depth, self.glyphs) };
+            self.look = Look { spoken: self.look.spoken, ..look_of(name, &self.own, self.depth, self.glyphs) };
             name.clone_into(&mut self.name);
         }
         &self.look

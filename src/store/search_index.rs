@@ -74,7 +74,7 @@ impl WriteTransaction<'_> {
             let (name, sql) = (text(&row, 1), text(&row, 2));
             if text(&row, 0) == "trigger" {
                 triggers.extend(trigger(&sql));
-            } else if content(&sql) == Some(compact(&table.name)) {
+            } else if option(&sql, "content") == Some(compact(&table.name)) {
                 let named = [&name, &table.schema].map(|name| FetchedValue::Text(name.clone()));
                 // A tokenizer that is not here keeps the index from being opened.
                 let columns = self.fetch(COLUMNS, &named).await.unwrap_or_default();
@@ -153,16 +153,23 @@ fn trigger(sql: &str) -> Option<Trigger> {
     Some(Trigger { event: event.to_owned(), body: body.to_owned() })
 }
 
-/// The table whose rows a full-text index reads, in small letters without blanks; none where it keeps its own, or none.
-fn content(sql: &str) -> Option<String> {
+/// An option of a full-text index, in small letters without blanks and quotation marks; none where it is empty or not given. The
+/// one of `content` is the table whose rows it reads.
+pub(super) fn option(sql: &str, name: &str) -> Option<String> {
     let sql = compact(sql);
-    let rest = sql.split_once("content=")?.1;
-    let name = match rest.chars().next()? {
+    let rest = [',', '('].iter().find_map(|mark| sql.split_once(&format!("{mark}{name}=")))?.1;
+    let value = match rest.chars().next()? {
         mark @ ('\'' | '"' | '`') => rest[1..].split(mark).next()?,
         '[' => rest[1..].split(']').next()?,
         _ => rest.split([',', ')']).next()?,
     };
-    (!name.is_empty()).then(|| name.to_owned())
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// Whether a full-text index keeps no content, neither its own nor another table's.
+pub(super) fn is_contentless(sql: &str) -> bool {
+    let sql = compact(sql);
+    sql.contains("content=''") || sql.contains("content=\"\"")
 }
 
 fn compact(text: &str) -> String {

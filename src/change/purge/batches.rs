@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
-use super::co_owners::PlannedOwners;
 use super::decide::NewDecisions;
 use super::desk::{Desk, KeptSession};
 use super::effects::{ColumnUpdate, digest};
 use super::graph::OwnedRows;
 use super::plan::{AlteredRow, PurgePlan};
+use super::planned_owners::PlannedOwners;
 use super::taken::GoingRows;
 use crate::change::anchor;
 use crate::change::audit::{self, AppendError, NewEntry};
@@ -486,30 +486,21 @@ fn batches<'p>(plan: &'p PurgePlan) -> Vec<Vec<BatchStep<'p>>> {
 }
 
 fn count(counts: &mut Counts, plan: &PurgePlan, step: &BatchStep<'_>) {
-    let mut altered = |row: &AlteredRow| {
-        let mut add = |table: &TableName, verb: &str, rows: usize| {
-            *counts.entry(table.title()).or_default().entry(verb.to_owned()).or_default() += rows;
-        };
+    let mut add = |table: &TableName, verb: &str, rows: usize| {
+        *counts.entry(table.title()).or_default().entry(verb.to_owned()).or_default() += rows;
+    };
+    let mut alter = |row: &AlteredRow| {
         add(&row.table, "update", 1);
         row.update.along.iter().for_each(|rows| add(&rows.table, "delete", rows.keys.len()));
     };
-    let (table, verb, rows) = match step {
-        BatchStep::Nameless => match &plan.nameless {
-            Some(account) => (&account.table, "insert", 1),
-            None => return,
-        },
-        BatchStep::Update(row) => return altered(row),
-        BatchStep::Owned(owned) => (&owned.rows.table, "delete", owned.count),
-        BatchStep::Rename(rows) => return rows.iter().for_each(|row| altered(row)),
-        BatchStep::Delete(rows, part) => (&rows.table, "delete", part.len()),
-        BatchStep::Circle(all) => {
-            for rows in all {
-                *counts.entry(rows.table.title()).or_default().entry("delete".to_owned()).or_default() += rows.len();
-            }
-            return;
-        }
-    };
-    *counts.entry(table.title()).or_default().entry(verb.to_owned()).or_default() += rows;
+    match step {
+        BatchStep::Nameless => plan.nameless.iter().for_each(|account| add(&account.table, "insert", 1)),
+        BatchStep::Update(row) => alter(row),
+        BatchStep::Owned(owned) => add(&owned.rows.table, "delete", owned.count),
+        BatchStep::Rename(rows) => rows.iter().for_each(|row| alter(row)),
+        BatchStep::Delete(rows, part) => add(&rows.table, "delete", part.len()),
+        BatchStep::Circle(all) => all.iter().for_each(|rows| add(&rows.table, "delete", rows.len())),
+    }
 }
 
 async fn make(

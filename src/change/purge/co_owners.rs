@@ -1,14 +1,12 @@
 //! Owners of the rows that go: whose they are beside the person, and whether somebody among them is under a legal hold.
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::Arc;
 
-use super::desk::KeptSession;
 use super::graph::{Graph, names_owner, within};
-use super::id_set::IdSet;
 use super::owners::called_after_people;
 use super::plan::PurgePlan;
-use super::taken::{GoingRows, TakenRows, listed, ranges, room};
+use super::planned_owners::{PlannedOwners, names_another, others_within};
+use super::taken::{TakenRows, listed, ranges};
 use crate::change::ChangeError;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::agreeing;
@@ -16,7 +14,6 @@ use crate::memory::packed::digest_set::DigestSet;
 use crate::store::fetched::{FetchedValue, RawRow, as_text};
 use crate::store::relations::ForeignKey;
 use crate::store::row_list::{RowList, row_digest};
-use crate::store::row_number::is_numbered;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
 
@@ -42,13 +39,14 @@ pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: 
         if owners.is_empty() && called.is_empty() {
             continue;
         }
-        let mut there = PlannedOwners::new(&owners, graph);
-        let rows = of_others(snapshot, (table, taken), (&mut there, &called), (&plan.subject.ids, &held)).await?;
+        let mut there = DigestSet::new(graph.pages());
+        let subject = (&*plan.subject.ids, &held);
+        let rows = of_others(snapshot, (table, taken), (&owners, &called), subject, &mut there).await?;
         if !names_one || !others.is_empty() || chosen {
             plan.notes.extend(told_of_others(table, rows));
         }
         if !owners.is_empty() {
-            plan.owners.insert(table.clone(), there);
+            plan.owners.insert(table.clone(), PlannedOwners::new(&owners, there));
         }
     }
     carried(snapshot, plan, graph, &held).await
@@ -202,98 +200,24 @@ fn told_of_others(table: &TableName, rows: usize) -> Option<String> {
     (rows > 0).then(|| agreeing(rows, &format!("{}: {what}", table.title())))
 }
 
-/// Owners of a table's rows that go, as they were when the plan was made.
-#[derive(Debug)]
-pub struct PlannedOwners {
-    /// The rules by which rows name their owners.
-    rules: Vec<BoundRule>,
-    /// Hashes of the keys of the rows that named somebody else.
-    of_others: DigestSet,
-}
-
-impl PlannedOwners {
-    fn new(rules: &[&BoundRule], graph: &Graph) -> Self {
-        let rules = rules.iter().map(|rule| (*rule).clone()).collect();
-        PlannedOwners { rules, of_others: DigestSet::new(graph.pages()) }
-    }
-
-    /// The columns that name owners.
-    pub fn columns(&self) -> impl Iterator<Item = &String> {
-        self.rules.iter().map(|rule| &rule.column)
-    }
-
-    /// Whether a row names somebody else than a person's ids, and did not when the plan was made.
-    #[must_use]
-    pub fn is_handed_on(&self, key: &[FetchedValue], owners: &[FetchedValue], subject: &[String]) -> bool {
-        names_another(self.rules.iter(), owners, subject) && !self.of_others.contains(row_digest(key))
-    }
-}
-
-/// Takes the rows out of a session that were to go and name somebody else by now: what leads to others is followed again.
-///
-/// # Errors
-/// The engine's refusal.
-pub async fn drop_handed_on(snapshot: &mut Snapshot<'_>, kept: &mut KeptSession) -> Result<(), ChangeError> {
-    let rules = &snapshot.store.recognised().erasure.rules;
-    let mut ids = HashSet::new();
-    for rows in &mut kept.deletes {
-        let is_owner = |rule: &&BoundRule| names_owner(rule) && TableName::of(&rule.table) == rows.table;
-        let owners: Vec<&BoundRule> = rules.iter().filter(is_owner).collect();
-        let columns: Vec<String> = rows.by.iter().chain(owners.iter().map(|rule| &rule.column)).cloned().collect();
-        let mut handed = HashSet::new();
-        for part in rows.parts().filter(|_| !owners.is_empty() && !is_numbered(&rows.by)) {
-            let wanted = WantedRows { table: &rows.table, columns: &columns, when: None, subject: &[] };
-            let look = |row: RawRow| {
-                let (key, named) = row.split_at(rows.by.len().min(row.len()));
-                if names_another(owners.iter().copied(), named, &kept.subject.ids) {
-                    handed.insert(row_digest(key));
-                    ids.extend(key.iter().filter_map(as_text));
-                }
-            };
-            snapshot.each_of_keys(wanted, &part.by, &part.keys, look).await?;
-        }
-        if !handed.is_empty() {
-            let mut others = GoingRows::new(rows.table.clone(), rows.by.clone(), &room());
-            rows.all_keys().filter(|key| !handed.contains(&row_digest(key))).for_each(|key| others.push(&key));
-            *rows = others;
-        }
-    }
-    if !ids.is_empty() {
-        let mut left = IdSet::new(&room());
-        kept.ids.iter().filter(|id| !ids.contains(&**id)).for_each(|id| left.insert(&id));
-        kept.ids = Arc::new(left);
-    }
-    Ok(())
-}
-
-/// Whether one of the owner columns of a row names somebody else than a person's ids.
-fn names_another<'r>(rules: impl Iterator<Item = &'r BoundRule>, owners: &[FetchedValue], subject: &[String]) -> bool {
-    let is_read = |rule: &BoundRule| rule.owner.as_ref().is_none_or(|owner| owner.is_read);
-    rules.zip(owners).any(|(rule, raw)| is_read(rule) && others_within(raw, rule, subject).next().is_some())
-}
-
-/// The owners that a rule finds in a value and that are not the person.
-fn others_within(raw: &FetchedValue, rule: &BoundRule, subject: &[String]) -> impl Iterator<Item = String> {
-    within(raw, rule).into_iter().filter(|id| !id.is_empty() && !subject.contains(id))
-}
-
-/// Counts the rows of a table that go and name an owner who is not the person, and notes which they are.
+/// Counts the rows of a table that go and name an owner who is not the person, and notes `there` which they are.
 async fn of_others(
     snapshot: &mut Snapshot<'_>,
     (table, taken): (&TableName, &TakenRows),
-    (there, called): (&mut PlannedOwners, &[String]),
+    (owners, called): (&[&BoundRule], &[String]),
     (subject, held): (&[String], &HashSet<String>),
+    there: &mut DigestSet,
 ) -> Result<usize, ChangeError> {
-    let columns: Vec<String> = taken.key.iter().chain(there.columns()).chain(called).cloned().collect();
-    let owners: Vec<&BoundRule> = there.rules.iter().collect();
-    let mut others = OtherOwners::new(&owners, subject, held);
+    let named = owners.iter().map(|rule| &rule.column).chain(called);
+    let columns: Vec<String> = taken.key.iter().chain(named).cloned().collect();
+    let mut others = OtherOwners::new(owners, subject, held);
     for range in ranges(0..taken.len()) {
         let keys: Vec<_> = taken.keys(range).collect();
         let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
         let look = |row: RawRow| {
             let (key, rest) = row.split_at(taken.key.len().min(row.len()));
             if others.look(rest) {
-                there.of_others.insert(row_digest(key));
+                there.insert(row_digest(key));
             }
         };
         snapshot.each_of_keys(wanted, &taken.key, &keys, look).await?;

@@ -39,30 +39,44 @@ fn form(id: &str) -> Option<(IdForm, &str)> {
 pub struct MadeIds(BTreeMap<TableName, BTreeSet<IdForm>>);
 
 impl MadeIds {
-    /// Those of the tables that lose rows whose ids do not look made by themselves.
+    /// Adds those of the tables that lose rows whose ids do not look made by themselves; a table is looked at once.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn of(snapshot: &mut Snapshot<'_>, graph: &Graph, also: &[GoingRows]) -> Result<Self, ChangeError> {
+    pub async fn learn(
+        &mut self,
+        snapshot: &mut Snapshot<'_>,
+        graph: &Graph,
+        also: &[GoingRows],
+    ) -> Result<(), ChangeError> {
         let is_doubtful = |id: &String| !is_random(id) && !is_measure(id) && form(id).is_some();
         let first = |row: RawRow| row.first().and_then(as_text);
-        let mut columns: BTreeMap<TableName, String> = BTreeMap::new();
         for (table, taken) in &graph.tables {
-            if taken.rows(0..taken.len()).filter_map(first).any(|id| is_doubtful(&id)) {
-                columns.extend(taken.key.first().map(|column| (table.clone(), column.clone())));
+            let is_new = !self.0.contains_key(table);
+            if is_new && taken.rows(0..taken.len()).filter_map(first).any(|id| is_doubtful(&id)) {
+                self.look_at(snapshot, table, taken.key.first()).await?;
             }
         }
         for rows in also {
-            if !columns.contains_key(&rows.table) && rows.all_keys().filter_map(first).any(|id| is_doubtful(&id)) {
-                columns.extend(rows.by.first().map(|column| (rows.table.clone(), column.clone())));
+            let is_new = !self.0.contains_key(&rows.table);
+            if is_new && rows.all_keys().filter_map(first).any(|id| is_doubtful(&id)) {
+                self.look_at(snapshot, &rows.table, rows.by.first()).await?;
             }
         }
-        let mut made = MadeIds::default();
-        for (table, column) in columns {
-            let ids = some_ids(snapshot, &table, column).await?;
-            made.0.insert(table, made_forms(&ids));
+        Ok(())
+    }
+
+    async fn look_at(
+        &mut self,
+        snapshot: &mut Snapshot<'_>,
+        table: &TableName,
+        column: Option<&String>,
+    ) -> Result<(), ChangeError> {
+        if let Some(column) = column {
+            let ids = some_ids(snapshot, table, column.clone()).await?;
+            self.0.insert(table.clone(), made_forms(&ids));
         }
-        Ok(made)
+        Ok(())
     }
 
     /// Whether an id of a table can be told in any text: by itself, or as one of those that are made there.

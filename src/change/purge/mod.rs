@@ -26,6 +26,7 @@ pub mod mention;
 pub(in crate::change) mod owners;
 mod place;
 mod plan;
+mod planned_owners;
 mod planning;
 mod preview;
 mod prove;

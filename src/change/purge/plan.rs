@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::co_owners::PlannedOwners;
 use super::decide::NewDecisions;
 use super::derived::OldDerived;
 use super::effects::KeptRow;
 use super::graph::OwnedRows;
 use super::id_set::IdSet;
 use super::mention::{Decisions, Mention, Mentions, Met};
+use super::planned_owners::PlannedOwners;
 use super::scan_findings::PlaceTally;
 use super::subject::{PurgeSubject, SharedWord};
 use super::taken::GoingRows;

@@ -279,14 +279,14 @@ async fn rounds(
     let RoundSearch { subject, options, about, late, progress } = *search;
     let handles: Vec<&PersonHandle> = subject.searched().collect();
     let mut round = 0;
-    let mut usual = BTreeSet::new();
+    let (mut usual, mut made) = (BTreeSet::new(), MadeIds::default());
     let mut met = Met::default();
     let mut doomed: Vec<Mention> = Vec::new();
     let of_person = graph.going();
     let (updates, mut found, ids) = loop {
         round += 1;
         graph.close(snapshot, &subject.ids).await?;
-        let made = MadeIds::of(snapshot, graph, also).await?;
+        made.learn(snapshot, graph, also).await?;
         let (ids, own) = ids_of(snapshot.store, (graph, &made), also, &handles, &usual);
         let listed = listed(graph, &ids, &own);
         let told = LostIds::new(&ids, IdSet::new(graph.pages()));

@@ -7,12 +7,12 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::batches::{self, RunTurn};
-use super::co_owners;
 use super::decide::{self, NewDecisions};
 use super::desk::{Desk, Hold, KeptSession, PurgeRequest, SessionStage};
 use super::disclose::{STANDING, STRANGER};
 use super::id_set::IdSet;
 use super::plan::{PurgeOptions, PurgePlan};
+use super::planned_owners;
 use super::planning;
 use super::prove::{self, Proof};
 use super::receipt::{AccountFate, PurgeReceipt, Redecision};
@@ -623,7 +623,8 @@ async fn go_on(
     let before = kept.options.each.clone();
     kept.options = kept.options.resumed(options, decisions);
     let mut snapshot = store.snapshot().await?;
-    co_owners::drop_handed_on(&mut snapshot, &mut kept).await?;
+    let going = (&mut kept.deletes[..], &mut kept.ids);
+    planned_owners::drop_handed_on(&mut snapshot, going, &kept.subject.ids).await?;
     let also = (&kept.deletes[..], &mut KeptSearch::default());
     let mut plan = planning::rest(&mut snapshot, kept.subject.clone(), &kept.options, also, desk.progress).await?;
     drop(snapshot);

@@ -82,8 +82,8 @@ pub fn hold_width(row: &Row, names: &NameBook) -> usize {
     if is_held(row, names) { "! held  ".len() } else { 0 }
 }
 
-/// The name that a foreign key stands for, in `room` columns. Of a bank the agent is kept, and of the person what there is room for: one
-/// person has several banks.
+/// The name that a foreign key stands for, in `room` columns. Of a bank the agent is kept, and of the person what there is
+/// room for: one person has several banks.
 fn in_room(name: &str, column: &str, room: usize) -> SafeText {
     const BETWEEN: &str = " / ";
     const PERSON: usize = 4;

@@ -9,6 +9,7 @@ use crate::layout::Engine;
 use crate::store::dialect::quote;
 use crate::store::engine_error::explain;
 use crate::store::fetched::{FetchedValue, number, text};
+use crate::store::search_index::is_contentless;
 use crate::store::session::Opener;
 use crate::store::shape::qualified;
 use crate::store::sqlite_reader::SqliteReader;
@@ -67,11 +68,6 @@ struct Virtual {
 impl Virtual {
     fn is_full_text(&self) -> bool {
         matches!(self.module.as_str(), "fts5" | "fts4" | "fts3")
-    }
-
-    /// Whether it keeps no content, neither its own nor another table's.
-    fn is_contentless(&self) -> bool {
-        ["content=''", "content=\"\""].iter().any(|option| self.options.contains(option))
     }
 
     /// The shadow table with one row for each entry, and its column with the entry's number or key.
@@ -146,7 +142,7 @@ impl ProofReader<'_> {
         let virtuals = virtual_tables(&mut link).await?;
         let parts = parts_of_indexes(&mut link, &virtuals).await?;
         let mut all = Vec::new();
-        for index in virtuals.iter().filter(|v| !v.is_full_text() || v.is_contentless()) {
+        for index in virtuals.iter().filter(|v| !v.is_full_text() || is_contentless(&v.options)) {
             let mut sides = Vec::new();
             let shadow = |table: &&TableName| table.name.starts_with(&format!("{}_", index.name));
             let rows = |table: &&TableName| table.schema == index.schema && !shadow(table) && !parts.contains(*table);
@@ -235,7 +231,7 @@ fn literal(text: &str) -> String {
 }
 
 async fn ask(link: &mut SqliteReader, table: &Virtual, handles: &[String]) -> IndexHits {
-    let (rows, terms, contentless) = (Vec::new(), Vec::new(), table.is_contentless());
+    let (rows, terms, contentless) = (Vec::new(), Vec::new(), is_contentless(&table.options));
     let mut hits = IndexHits { table: table.name.clone(), rows, terms, contentless, unread: None };
     if !table.is_full_text() {
         hits.unread = Some(format!("the extension behind `{}` is not here", table.module));
@@ -245,7 +241,9 @@ async fn ask(link: &mut SqliteReader, table: &Virtual, handles: &[String]) -> In
         for handle in handles {
             let found = match phrase(link, table, handle).await {
                 // Without places in the text, phrases cannot be asked for.
-                Err(_) if table.module == "fts5" && table.is_contentless() => all_words(link, table, handle).await?,
+                Err(_) if table.module == "fts5" && is_contentless(&table.options) => {
+                    all_words(link, table, handle).await?
+                }
                 // What it was made of is searched itself, and it is made again from that.
                 Err(_) if table.options.contains("detail=") => 0,
                 found => found?,

@@ -14,6 +14,7 @@ use crate::memory::agreeing;
 use crate::store::dialect::quote;
 use crate::store::engine_error::{explain, primary_code};
 use crate::store::fetched::{FetchedValue, RawRow, integer, number, text};
+use crate::store::search_index::{is_contentless, option};
 use crate::store::session::Opener;
 use crate::store::sqlite_writer;
 use crate::store::write::WriteError;
@@ -165,8 +166,8 @@ impl SqlitePass {
     /// Number of rows of another table that the application keeps out of a search index about it, such as those that it
     /// hides: an index that is made again would have them.
     async fn left_out(&mut self, name: &str, sql: &str) -> Result<i64, WriteError> {
-        let Some(content) = option(sql, "content=") else { return Ok(0) };
-        let number = option(sql, "content_rowid=").unwrap_or_else(|| "rowid".to_owned());
+        let Some(content) = option(sql, "content") else { return Ok(0) };
+        let number = option(sql, "content_rowid").unwrap_or_else(|| "rowid".to_owned());
         let sizes = quote(&format!("{name}_docsize"));
         for key in ["id", "docid"] {
             let missing = format!(
@@ -382,24 +383,6 @@ fn lacking(what: &str, error: sqlx::Error) -> Result<String, sqlx::Error> {
         Some(1) => Ok(format!("{what}: {}: a table or an index needs what only its application has", explain(&error))),
         _ => Err(error),
     }
-}
-
-/// An option of a search index, without quotation marks. None where it is not given or empty.
-fn option(sql: &str, name: &str) -> Option<String> {
-    let compact: String = sql.chars().filter(|c| !c.is_whitespace()).collect();
-    let rest =
-        &compact[compact.find(&format!(",{name}")).or_else(|| compact.find(&format!("({name}")))? + name.len() + 1..];
-    let value = match rest.chars().next()? {
-        mark @ ('\'' | '"' | '`') => rest[1..].split(mark).next()?,
-        _ => rest.split([',', ')']).next()?,
-    };
-    (!value.is_empty()).then(|| value.to_owned())
-}
-
-/// Whether an index of words keeps no content, neither its own nor another table's.
-fn is_contentless(sql: &str) -> bool {
-    let compact: String = sql.chars().filter(|c| !c.is_whitespace()).collect();
-    compact.contains("content=''") || compact.contains("content=\"\"")
 }
 
 /// Whether a line of the integrity check says only that an index of words could not be compared with its content.

@@ -78,12 +78,8 @@ fn rule_line(cx: &Context, prune: &PruneScreen, rule: PruneRule, width: usize, l
             "older than",
             match rules.older_than.as_deref() {
                 None => ("any age stays".to_owned(), false),
-                Some(age) => (
-                    age.strip_suffix('d').map_or(age.to_owned(), |days| {
-                        if days == "1" { "1 day".to_owned() } else { format!("{days} days") }
-                    }),
-                    true,
-                ),
+                Some("1d") => ("1 day".to_owned(), true),
+                Some(age) => (age.strip_suffix('d').map_or(age.to_owned(), |days| format!("{days} days")), true),
             },
         ),
         PruneRule::Reward => (

@@ -1,0 +1,100 @@
+//! Owners of the rows that go as a plan knows them: a row that is given to somebody else since stays.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::graph::{names_owner, within};
+use super::id_set::IdSet;
+use super::taken::{GoingRows, room};
+use crate::change::ChangeError;
+use crate::layout::erase::BoundRule;
+use crate::memory::packed::digest_set::DigestSet;
+use crate::store::fetched::{FetchedValue, RawRow, as_text};
+use crate::store::row_list::row_digest;
+use crate::store::row_number::is_numbered;
+use crate::store::snapshot::{Snapshot, WantedRows};
+use crate::store::stored::TableName;
+
+/// Owners of a table's rows that go, as they were when the plan was made.
+#[derive(Debug)]
+pub struct PlannedOwners {
+    /// The rules by which rows name their owners.
+    rules: Vec<BoundRule>,
+    /// Hashes of the keys of the rows that named somebody else.
+    of_others: DigestSet,
+}
+
+impl PlannedOwners {
+    /// Those that some rules name, with the rows of others.
+    pub(super) fn new(rules: &[&BoundRule], of_others: DigestSet) -> Self {
+        PlannedOwners { rules: rules.iter().map(|rule| (*rule).clone()).collect(), of_others }
+    }
+
+    /// The columns that name owners.
+    pub fn columns(&self) -> impl Iterator<Item = &String> {
+        self.rules.iter().map(|rule| &rule.column)
+    }
+
+    /// Whether a row names somebody else than a person's ids, and did not when the plan was made.
+    #[must_use]
+    pub fn is_handed_on(&self, key: &[FetchedValue], owners: &[FetchedValue], subject: &[String]) -> bool {
+        names_another(self.rules.iter(), owners, subject) && !self.of_others.contains(row_digest(key))
+    }
+}
+
+/// Takes out of the rows that were to go, and out of their ids, those that name somebody else by now: what leads to others is
+/// followed again.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn drop_handed_on(
+    snapshot: &mut Snapshot<'_>,
+    (deletes, ids): (&mut [GoingRows], &mut Arc<IdSet>),
+    subject: &[String],
+) -> Result<(), ChangeError> {
+    let rules = &snapshot.store.recognised().erasure.rules;
+    let mut gone = HashSet::new();
+    for rows in deletes {
+        let is_owner = |rule: &&BoundRule| names_owner(rule) && TableName::of(&rule.table) == rows.table;
+        let owners: Vec<&BoundRule> = rules.iter().filter(is_owner).collect();
+        let columns: Vec<String> = rows.by.iter().chain(owners.iter().map(|rule| &rule.column)).cloned().collect();
+        let mut handed = HashSet::new();
+        for part in rows.parts().filter(|_| !owners.is_empty() && !is_numbered(&rows.by)) {
+            let wanted = WantedRows { table: &rows.table, columns: &columns, when: None, subject: &[] };
+            let look = |row: RawRow| {
+                let (key, named) = row.split_at(rows.by.len().min(row.len()));
+                if names_another(owners.iter().copied(), named, subject) {
+                    handed.insert(row_digest(key));
+                    gone.extend(key.iter().filter_map(as_text));
+                }
+            };
+            snapshot.each_of_keys(wanted, &part.by, &part.keys, look).await?;
+        }
+        if !handed.is_empty() {
+            let mut others = GoingRows::new(rows.table.clone(), rows.by.clone(), &room());
+            rows.all_keys().filter(|key| !handed.contains(&row_digest(key))).for_each(|key| others.push(&key));
+            *rows = others;
+        }
+    }
+    if !gone.is_empty() {
+        let mut left = IdSet::new(&room());
+        ids.iter().filter(|id| !gone.contains(&**id)).for_each(|id| left.insert(&id));
+        *ids = Arc::new(left);
+    }
+    Ok(())
+}
+
+/// Whether one of the owner columns of a row names somebody else than a person's ids.
+pub fn names_another<'r>(
+    rules: impl Iterator<Item = &'r BoundRule>,
+    owners: &[FetchedValue],
+    subject: &[String],
+) -> bool {
+    let is_read = |rule: &BoundRule| rule.owner.as_ref().is_none_or(|owner| owner.is_read);
+    rules.zip(owners).any(|(rule, raw)| is_read(rule) && others_within(raw, rule, subject).next().is_some())
+}
+
+/// The owners that a rule finds in a value and that are not the person.
+pub fn others_within(raw: &FetchedValue, rule: &BoundRule, subject: &[String]) -> impl Iterator<Item = String> {
+    within(raw, rule).into_iter().filter(|id| !id.is_empty() && !subject.contains(id))
+}
