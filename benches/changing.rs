@@ -96,7 +96,7 @@ fn edits(bencher: Bencher, runtime: &Runtime, target: &Target, planned: bool) {
     let plan = || {
         let at = turn.get();
         turn.set(at + 1);
-        runtime.block_on(feedback::edit(&store, &ids[at % ids.len()], &turned(at / ids.len()))).expect("a plan")
+        runtime.block_on(feedback::edit(&store, &ids[at % ids.len()], &turned(at / ids.len()), None)).expect("a plan")
     };
     if planned {
         bencher.bench_local(|| black_box(plan()));
@@ -171,7 +171,7 @@ fn writers_at_once() {
             let (end, mut turn) = (Instant::now() + SPAN, 0);
             while Instant::now() < end {
                 let said = turned(turn / own.len());
-                let plan = || feedback::edit(&store, own[turn % own.len()], &said);
+                let plan = || feedback::edit(&store, own[turn % own.len()], &said, None);
                 change::plan_and_apply(&store, &author(), plan).await.expect("applied");
                 turn += 1;
             }

@@ -12,8 +12,9 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::apply::Author;
-use super::audit::{self, Anchor, AuditVerdict, NewEntry};
+use super::audit::{self, Anchor, NewEntry};
 use super::plan::NO_ANCHOR;
+use super::plan::trail::AuditVerdict;
 use super::{ChangeError, now};
 use crate::ground::input_file::{self, InputError};
 use crate::ground::private_file;

@@ -325,6 +325,7 @@ async fn within(
     // SQLite lets nobody else write from here on.
     if writer.engine() == Engine::Sqlite {
         keep_held(writer.store(), plan).await?;
+        keep_used(writer.store(), plan).await?;
     }
     let before = check(writer, plan).await?;
     let lagging = writer.lagging_indexes(&plan.mutations).await?;
@@ -355,6 +356,7 @@ async fn within(
     // Whoever else changes something waits for the head of the trail by now, or has done it. Others still see the rows.
     if writer.engine() == Engine::Postgres {
         keep_held(writer.store(), plan).await?;
+        keep_used(writer.store(), plan).await?;
         keep_absent(writer.store(), plan).await?;
     }
     Ok(seq)
@@ -439,6 +441,17 @@ async fn keep_held(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
         Some(row) => Err(ChangeError::Conflict {
             message: format!("{row} to a person under a legal hold since the plan was made"),
             rows: Vec::new(),
+        }),
+    }
+}
+
+/// Stops where a row that goes as unused was used since that was planned.
+async fn keep_used(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
+    match super::retain::used_since(store, plan).await? {
+        None => Ok(()),
+        Some(row) => Err(ChangeError::Conflict {
+            message: "what goes as unused was used since the plan was made".to_owned(),
+            rows: vec![row],
         }),
     }
 }

@@ -13,9 +13,8 @@ use sha2::{Digest as _, Sha256};
 
 use self::check::{RedactionClaims, TrailCheck};
 use super::ChangeError;
-use super::entry::{EntryFacts, ListedEntry};
 use super::plan::canonical;
-use crate::lab::LabError;
+use super::plan::trail::{AuditFault, AuditVerdict, EntryFacts, ListedEntry};
 use crate::memory::text_check;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
@@ -313,38 +312,6 @@ fn lacking(tables: &[&str]) -> String {
     format!("tables of the audit trail are gone: {}", tables.join(", "))
 }
 
-/// One thing that is wrong with a trail.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct AuditFault {
-    /// Short stable word.
-    pub kind: &'static str,
-    /// Number of the entry where it starts.
-    pub seq: i64,
-    /// Sentence for people.
-    pub message: String,
-}
-
-/// Result of verifying a trail.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct AuditVerdict {
-    /// Nothing is wrong.
-    pub ok: bool,
-    /// Entries.
-    pub entries: usize,
-    /// The database.
-    pub database_id: String,
-    /// Number of the last entry, as the head says.
-    pub head: Option<i64>,
-    /// Number of the latest anchor that was compared.
-    pub anchored: Option<i64>,
-    /// Private values that were redacted, as entries say.
-    pub redacted: usize,
-    /// Faults that were found.
-    pub faults: Vec<AuditFault>,
-    /// Limits of what verifying can tell.
-    pub notes: Vec<String>,
-}
-
 /// Reads the whole trail and verifies it, against anchors when there are any.
 ///
 /// # Errors
@@ -366,12 +333,12 @@ pub async fn walk(
     let mut head = store.records().trail_head().await?;
     for _ in 0..TRIES {
         let claims = claims(store).await?;
-        let mut check = TrailCheck::new(&own.database_id, anchors, claims).map_err(LabError::from)?;
+        let mut check = TrailCheck::new(&own.database_id, anchors, claims)?;
         read_through(store, &mut check, told).await?;
         let lost = lost::faults(store).await?;
         let after = store.records().trail_head().await?;
         if after == head {
-            let mut verdict = check.end(head.as_ref()).map_err(LabError::from)?;
+            let mut verdict = check.end(head.as_ref())?;
             verdict.ok &= lost.is_empty();
             verdict.faults.extend(lost);
             verdict.faults.sort_by_key(|fault| fault.seq);
@@ -560,12 +527,14 @@ pub async fn list(store: &Store, after: i64, limit: usize) -> Result<Vec<ListedE
         values.iter().map(|v| ((v.seq, v.field.as_str()), v.value.as_str())).collect();
     let shown = |entry: &TrailEntry| {
         let of_entry = |field| values.get(&(entry.seq, field)).copied().unwrap_or("null");
+        let public: Value = serde_json::from_str(&entry.public).unwrap_or_default();
         ListedEntry {
             seq: entry.seq,
             at: entry.at.clone(),
             actor: entry.actor.clone(),
             action: entry.action.clone(),
-            public: serde_json::from_str(&entry.public).unwrap_or_default(),
+            facts: EntryFacts::of(&public),
+            public,
             reason: serde_json::from_str(of_entry("reason")).unwrap_or_default(),
             changes: serde_json::from_str(of_entry("changes")).ok(),
             hash: entry.hash.clone(),

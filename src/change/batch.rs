@@ -321,14 +321,14 @@ async fn generations(store: &Store, source: &BoundSource, rows: &[NewRow]) -> Re
     }
     let table = table_of(source);
     let shape = store.shapes().shape(&table).await?;
-    for key in store.shapes().referred(&table).await?.into_iter().filter(|key| key.table == table) {
+    for key in store.shapes().column_keys_of(&table).await?.into_iter().filter(|key| key.to == table) {
         let folds = shape.column(&key.column).is_some_and(ShapeColumn::folds_case);
         let value = |row: usize, column: &str| {
             let text = rows[row].stored_text(source, column)?;
             Some(if folds { text.to_lowercase() } else { text })
         };
         let places: HashMap<String, usize> =
-            (0..rows.len()).filter_map(|row| Some((value(row, &key.to)?, row))).collect();
+            (0..rows.len()).filter_map(|row| Some((value(row, &key.to_column)?, row))).collect();
         let parents: Vec<Option<usize>> =
             (0..rows.len()).map(|row| places.get(&value(row, &key.column)?).copied()).collect();
         for (generation, depth) in generations.iter_mut().zip(depths(&parents)) {
@@ -387,18 +387,18 @@ fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &TableShape,
     }
 }
 
-/// The rows of one entity that the database cannot store, each with where it stands and why.
+/// The rows among some that the database cannot store, each with where it stands and why.
 ///
 /// # Errors
 /// As [`add`].
-pub async fn unfit(store: &Store, entity: Entity, rows: &[&NewRow]) -> Result<Vec<(usize, String)>, ChangeError> {
-    let source = target(store, entity)?;
-    addable(source)?;
-    let shape = store.shapes().shape(&table_of(source)).await?;
+pub async fn unfit(store: &Store, rows: &[&NewRow]) -> Result<Vec<(usize, String)>, ChangeError> {
     let mut unfit = Vec::new();
     for new in rows {
+        let source = place(store, new)?;
+        addable(source)?;
+        let shape = store.shapes().shape(&table_of(source)).await?;
         let used = |c: &&str| has_place(source, c) && new.is_given(c);
-        let columns: Vec<&str> = entity.columns().iter().map(|c| c.name).filter(used).collect();
+        let columns: Vec<&str> = new.row.entity.columns().iter().map(|c| c.name).filter(used).collect();
         let (values, stored) = (given(new, &columns), new.stored(&shape, &table_of(source)).cloned().collect());
         match store.encoder().insertions_as_stored(source, &columns, &[(&values, &stored)], None).await {
             Ok(_) => {}
@@ -425,6 +425,35 @@ pub fn target(store: &Store, entity: Entity) -> Result<&BoundSource, ChangeError
     let sources = store.sources_of(entity)?;
     let source = sources.iter().copied().find(|s| writable(s).is_ok()).or(sources.first().copied());
     source.ok_or_else(|| ChangeError::Refused(format!("no {} is kept here", entity.title())))
+}
+
+/// The source that a new row goes to: the one whose table it stood in, where the layout is the same; else [`target`].
+///
+/// # Errors
+/// [`ChangeError::Refused`] where none is kept.
+pub fn place<'s>(store: &'s Store, new: &NewRow) -> Result<&'s BoundSource, ChangeError> {
+    let of = new.surplus.as_ref().and_then(|surplus| Some((surplus.table.as_deref()?, surplus.layout.as_deref()?)));
+    let stood = |source: &&BoundSource| of == Some((&*table_of(source).title(), &*source.layout));
+    match store.sources_of(new.row.entity)?.into_iter().find(stood) {
+        Some(source) => Ok(source),
+        None => target(store, new.row.entity),
+    }
+}
+
+/// New rows with the sources that they go to.
+///
+/// # Errors
+/// As [`place`].
+pub fn by_place(store: &Store, rows: Vec<NewRow>) -> Result<Vec<(&BoundSource, Vec<NewRow>)>, ChangeError> {
+    let mut places: Vec<(&BoundSource, Vec<NewRow>)> = Vec::new();
+    for new in rows {
+        let source = place(store, &new)?;
+        match places.iter_mut().find(|(known, _)| std::ptr::eq(*known, source)) {
+            Some((_, rows)) => rows.push(new),
+            None => places.push((source, vec![new])),
+        }
+    }
+    Ok(places)
 }
 
 /// Whether a source stores a canonical column, as it is or in a column of its own words.
@@ -473,6 +502,7 @@ pub fn is_kept(source: &BoundSource, row: &Row, column: &str) -> bool {
 fn text(image: &Image, column: &str) -> String {
     match image.get(column) {
         Some(FetchedValue::Text(text)) => text.clone(),
+        Some(FetchedValue::Integer(number)) => number.to_string(),
         _ => String::new(),
     }
 }

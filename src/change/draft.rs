@@ -215,8 +215,9 @@ impl<'s> Draft<'s> {
     ) -> Result<(), ChangeError> {
         const LONGEST: usize = 4 << 10;
         let held = columns.iter().filter_map(|column| {
-            let (stored, _) = plain_column(source, column)?;
+            let (stored, way) = plain_column(source, column)?;
             let words = row.text(column).filter(|words| words.len() <= LONGEST)?;
+            self.store.encoder().can_be(way, words).then_some(())?;
             Some((stored.to_owned(), FetchedValue::Text(words.to_owned())))
         });
         let (by, key): (Vec<String>, Vec<FetchedValue>) = held.unzip();

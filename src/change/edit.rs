@@ -1,6 +1,8 @@
 //! Columns of any row set again, with what follows from them: hashes, durations, times of change; a vector that no longer
 //! fits its text is taken away, so that a backfill makes it again. And facts that are superseded: the old one stays.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::draft::Draft;
@@ -8,10 +10,10 @@ use super::feedback::{addable, writable};
 use super::import::prompt_hash;
 use super::operation::FeedbackFields;
 use super::plan::{ChangeDanger, Plan};
-use super::profile::check_window;
+use super::profile::{check_window, tell_outside};
 use super::record::canonical_row;
 use super::reward::trail;
-use super::{ChangeError, batch, feedback, given, new_id, policy, referred};
+use super::{ChangeError, batch, feedback, given, new_id, now, policy, referred};
 use crate::layout::{BoundSource, StoredAs};
 use crate::memory::text_check::TextOddities;
 use crate::memory::{Entity, Row, text_check, time};
@@ -19,7 +21,7 @@ use crate::recall::keyword;
 use crate::store::Store;
 use crate::store::embedding::VectorShelf;
 use crate::store::encode::{
-    GivenValue, LocatedRow, check_seconds, keeps_whole, key_columns, plain_column, table_of, touched,
+    GivenValue, LocatedRow, check_seconds, goes_within, keeps_whole, key_columns, plain_column, table_of, touched,
 };
 use crate::store::fetched::FetchedValue;
 use crate::store::shape::TableShape;
@@ -45,8 +47,11 @@ pub async fn edit(
 ) -> Result<Plan, ChangeError> {
     check(entity, set)?;
     if entity == Entity::Feedback {
-        let fields = FeedbackFields { instead_of: instead_of.clone(), ..feedback_fields(set)? };
-        return feedback::edit(store, id, &fields).await;
+        let seen = Some(instead_of).filter(|seen| !seen.is_empty());
+        return feedback::edit(store, id, &feedback_fields(set)?, seen).await;
+    }
+    if set.is_empty() {
+        return Err(ChangeError::Usage("say what to set: COLUMN=VALUE".to_owned()));
     }
     let mut found_secrets = TextOddities::default();
     let given = canonical_row(entity, set, &mut found_secrets).map_err(ChangeError::Usage)?;
@@ -60,39 +65,133 @@ pub async fn edit(
         row.set(name, given.get(name).clone());
     }
     settle(store, &found, &mut row).await?;
-    let changed: Vec<&'static str> =
-        entity.columns().iter().map(|c| c.name).filter(|c| !row.json(c).is_same(found.row.json(c))).collect();
+    set_to(&mut draft, &found, &row, Some("edit")).await?;
+    Ok(draft.seal())
+}
+
+/// Adds to a draft that a row becomes another one, with what follows from it. `cause` is told to the memory's own trail.
+///
+/// # Errors
+/// As [`edit`].
+pub(super) async fn set_to(
+    draft: &mut Draft<'_>,
+    found: &LocatedRow<'_>,
+    row: &Row,
+    cause: Option<&str>,
+) -> Result<(), ChangeError> {
+    let (store, entity) = (draft.store, row.entity);
+    let changed = changed_columns(&found.row, row);
     if changed.is_empty() {
-        return Ok(draft.seal());
+        return Ok(());
     }
-    given::check(found.source, Some(&found.row), &row)?;
+    given::check(found.source, Some(&found.row), row)?;
     if entity == Entity::Profile && changed.iter().any(|column| matches!(*column, "user_id" | "agent_id")) {
-        given::check_only_bank(store, &row).await?;
-        draft.relies_on_none(found.source, &row, &["user_id", "agent_id"]);
+        given::check_only_bank(store, row).await?;
+        draft.relies_on_none(found.source, row, &["user_id", "agent_id"]);
     }
+    let shape = store.shapes().shape(&found.table()).await?;
+    for column in &changed {
+        check_seconds(found.source, &shape, column, row.get(column)).map_err(ChangeError::Refused)?;
+    }
+    let update = becoming(store, found, row, &changed).await?;
+    draft.push(update);
+    check_whole(store, row, &changed).await?;
+    tell_unknown(draft, row, &changed).await;
+    draft.alters(&found.row, row);
+    follow_text(draft, found, row).await?;
+    if entity == Entity::Case {
+        tell_case(draft, &found.row, row, cause).await?;
+    }
+    if changed.contains(&"window_size") {
+        tell_outside(draft, row).await?;
+    }
+    Ok(())
+}
+
+/// Remains of the text that a row had before, where it has another one now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TextRemains {
+    /// The vector of the earlier text goes.
+    pub loses_vector: bool,
+    /// The vector of the earlier text stays.
+    pub keeps_vector: bool,
+    /// Copies that were computed of the earlier text stay.
+    pub keeps_copies: bool,
+    /// Search words of the earlier text stay.
+    pub keeps_words: bool,
+}
+
+impl TextRemains {
+    /// All that a source may compute of a text.
+    #[must_use]
+    pub fn of_all(source: &BoundSource) -> Self {
+        let has_copies = source.write.as_ref().is_some_and(|write| !write.copies.is_empty());
+        TextRemains {
+            keeps_vector: source.vector.is_some(),
+            keeps_copies: has_copies || source.entity == Entity::Case,
+            ..TextRemains::default()
+        }
+    }
+}
+
+/// Adds to a draft that columns of a row are set again, with what follows from them as with an edit. The change is noted by
+/// the caller.
+///
+/// # Errors
+/// [`ChangeError::Refused`] for a value that cannot be stored; else the engine's refusal.
+pub async fn rewrite(
+    draft: &mut Draft<'_>,
+    found: &LocatedRow<'_>,
+    values: &[(&'static str, Value)],
+) -> Result<TextRemains, ChangeError> {
+    let mut row = found.row.clone();
+    values.iter().for_each(|(column, value)| row.set(column, value.clone()));
+    settle(draft.store, found, &mut row).await?;
+    let changed = changed_columns(&found.row, &row);
+    let mut update = becoming(draft.store, found, &row, &changed).await?;
+    // Several canonical columns may be read of one stored value: the last one says all of it.
+    if let Mutation::Update { set, .. } = &mut update {
+        let mut known = HashSet::new();
+        set.reverse();
+        set.retain(|(name, _)| known.insert(name.clone()));
+        set.reverse();
+    }
+    draft.push(update);
+    follow_text(draft, found, &row).await
+}
+
+/// The columns in which two states of a row differ.
+fn changed_columns(before: &Row, after: &Row) -> Vec<&'static str> {
+    let names = before.entity.columns().iter().map(|column| column.name);
+    names.filter(|column| !after.json(column).is_same(before.json(column))).collect()
+}
+
+/// The update of a row that becomes another one in these columns, with the time of the change.
+async fn becoming(
+    store: &Store,
+    found: &LocatedRow<'_>,
+    row: &Row,
+    changed: &[&'static str],
+) -> Result<Mutation, ChangeError> {
     let mut values: Vec<(&str, GivenValue)> =
         changed.iter().map(|column| (*column, GivenValue::Is(row.get(column).clone()))).collect();
     let shape = store.shapes().shape(&found.table()).await?;
-    for column in changed.iter().filter(|column| set.contains_key(**column)) {
-        check_seconds(found.source, &shape, column, row.get(column)).map_err(ChangeError::Refused)?;
-    }
-    if takes_time(&found, &shape) && !changed.contains(&"updated_at") {
+    if takes_time(found, &shape) && !changed.contains(&"updated_at") {
         values.push(("updated_at", GivenValue::Now));
     }
     let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
-    referred::check(store, &found, &update).await?;
-    draft.push(update);
-    check_whole(store, &row, &changed).await?;
-    tell_unknown(&mut draft, &row, &changed).await;
-    draft.alters(&found.row, &row);
-    if keyword::text_of(&found.row) != keyword::text_of(&row) {
-        drop_vector(&mut draft, &found).await?;
-        tell_search_words(&mut draft, &found).await?;
+    referred::check(store, found, &update).await?;
+    Ok(update)
+}
+
+/// Adds to a draft what becomes of the vector and the search words of a text that is another one now.
+async fn follow_text(draft: &mut Draft<'_>, found: &LocatedRow<'_>, row: &Row) -> Result<TextRemains, ChangeError> {
+    let mut remains = TextRemains::default();
+    if keyword::text_of(&found.row) != keyword::text_of(row) {
+        drop_vector(draft, found, &mut remains).await?;
+        tell_search_words(draft, found, &mut remains).await?;
     }
-    if entity == Entity::Case {
-        tell_case(&mut draft, &found.row, &row).await?;
-    }
-    Ok(draft.seal())
+    Ok(remains)
 }
 
 /// Checks that the row of which another one becomes a part is there, and belongs to the same person and agent.
@@ -146,9 +245,6 @@ fn check(entity: Entity, set: &Map<String, Value>) -> Result<(), ChangeError> {
         }
         Entity::AuditEntry => return refused("an audit trail is only added to"),
         _ => {}
-    }
-    if set.is_empty() {
-        return Err(ChangeError::Usage("say what to set: COLUMN=VALUE".to_owned()));
     }
     for name in set.keys() {
         if matches!(name.as_str(), "id") {
@@ -224,9 +320,14 @@ async fn settle(store: &Store, found: &LocatedRow<'_>, row: &mut Row) -> Result<
 }
 
 /// Says which columns of search words still hold those of the earlier text. What the engine computes itself follows the text.
-async fn tell_search_words(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -> Result<(), ChangeError> {
+async fn tell_search_words(
+    draft: &mut Draft<'_>,
+    found: &LocatedRow<'_>,
+    remains: &mut TextRemains,
+) -> Result<(), ChangeError> {
     let shape = draft.store.shapes().shape(&found.table()).await?;
     for column in shape.columns.iter().filter(|column| column.compared == "tsvector") {
+        remains.keeps_words = true;
         draft.disclosures.push(format!(
             "{}.{} keeps the search words of the earlier text, until the application or a trigger makes them anew",
             found.table().title(),
@@ -237,10 +338,11 @@ async fn tell_search_words(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -> Res
 }
 
 /// Takes away the vector of a text that is another one now.
-///
-/// # Errors
-/// The engine's refusal.
-pub(super) async fn drop_vector(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -> Result<(), ChangeError> {
+async fn drop_vector(
+    draft: &mut Draft<'_>,
+    found: &LocatedRow<'_>,
+    remains: &mut TextRemains,
+) -> Result<(), ChangeError> {
     let store = draft.store;
     if found.source.vector.is_none() {
         return Ok(());
@@ -249,6 +351,7 @@ pub(super) async fn drop_vector(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -
     let shelf = match VectorShelf::of(found.source) {
         Ok(shelf) => shelf,
         Err(why) => {
+            remains.keeps_vector = true;
             draft.disclosures.push(format!("the vector of the earlier text stays: {why}"));
             return Ok(());
         }
@@ -267,6 +370,7 @@ pub(super) async fn drop_vector(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -
         }
         let keeps = found.source.write.as_ref().is_some_and(|write| write.keeps_vector);
         if keeps || shape.column(&shelf.column).is_some_and(|c| c.required) {
+            remains.keeps_vector = true;
             draft.disclosures.push(format!(
                 "{}.{} keeps the vector of the earlier text; `{again}` makes a new one",
                 shelf.table.title(),
@@ -275,7 +379,7 @@ pub(super) async fn drop_vector(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -
             return Ok(());
         }
         let set = |m: &mut Mutation| match m {
-            Mutation::Update { table, set, .. } if *table == shelf.table => {
+            Mutation::Update { table, key, set } if *table == shelf.table && *key == found.key => {
                 set.push((shelf.column.clone(), Cell::Is(FetchedValue::Null)));
                 true
             }
@@ -283,12 +387,13 @@ pub(super) async fn drop_vector(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -
         };
         draft.mutations_mut().any(set);
     }
+    remains.loses_vector = true;
     draft.effects.push(format!("its vector is of the earlier text and is taken away; `{again}` makes a new one"));
     Ok(())
 }
 
 /// Adds to a draft what a changed case means for its bank, and for the memory's own trail.
-async fn tell_case(draft: &mut Draft<'_>, before: &Row, after: &Row) -> Result<(), ChangeError> {
+async fn tell_case(draft: &mut Draft<'_>, before: &Row, after: &Row, cause: Option<&str>) -> Result<(), ChangeError> {
     let store = draft.store;
     if let Some(profile) = after.text("profile_id") {
         policy::tell_trained(draft, &[profile], "its profile").await?;
@@ -296,9 +401,13 @@ async fn tell_case(draft: &mut Draft<'_>, before: &Row, after: &Row) -> Result<(
     if before.get("reward") == after.get("reward") && before.get("outcome") == after.get("outcome") {
         return Ok(());
     }
-    let payload = |row: &Row, cause: &str| json!({"caseId": row.id(), "rewardScore": row.get("reward"), "outcome": row.get("outcome"), "cause": cause});
-    draft.trail = trail(store, "reward", after, &payload(after, "edit")).await?;
-    draft.undo_trail = trail(store, "reward", before, &payload(before, "undo")).await?;
+    let payload = |row: &Row, cause: Option<&str>| {
+        let mut said = json!({"caseId": row.id(), "rewardScore": row.get("reward"), "outcome": row.get("outcome")});
+        cause.into_iter().for_each(|cause| said["cause"] = Value::from(cause));
+        said
+    };
+    draft.trail = trail(store, "reward", after, &payload(after, cause)).await?;
+    draft.undo_trail = trail(store, "reward", before, &payload(before, Some("undo"))).await?;
     Ok(())
 }
 
@@ -312,10 +421,13 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
     if text.trim().is_empty() || text.len() > TEXT {
         return Err(ChangeError::Usage(format!("give the text of the new memory: 1 to {TEXT} bytes")));
     }
+    if text == id {
+        return Err(ChangeError::Usage(format!("memory {id} cannot supersede itself")));
+    }
     let mut draft = Draft::new(store, "supersede", ChangeDanger::Guarded).await?;
     let found = draft.locate(Entity::Memory, id).await?;
     writable(found.source)?;
-    if found.row.text("status") == Some(SUPERSEDED) || found.row.get("metadata")["superseded_by"].is_string() {
+    if is_superseded(&found.row) {
         return Err(ChangeError::Refused(format!(
             "memory {id} is superseded already: supersede the one that followed it"
         )));
@@ -329,7 +441,7 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
     }
     let (clean, odd) = text_check::check(text);
     draft.disclosures.extend(odd.sentences());
-    if text != id && store.row(Entity::Memory, text).await?.is_some() {
+    if store.row(Entity::Memory, text).await?.is_some() {
         return superseded_by(draft, &found, text).await;
     }
     addable(found.source)?;
@@ -341,6 +453,12 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
         new.set(column, Value::Null);
     }
     follow_up(&found, &mut new, id);
+    set_times_within(found.source, &mut new);
+    if new.text("expires_at").is_some_and(|at| *at <= *now()) {
+        without_member(found.source, &mut new, "expires_at");
+        new.set("expires_at", Value::Null);
+        draft.effects.push("the new memory does not expire: the time of the earlier one is over".to_owned());
+    }
     mark(&mut draft, &found, &new_key).await?;
     let mut row = batch::NewRow::from(new);
     for column in ["created_at", "updated_at"] {
@@ -357,6 +475,34 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
         draft.effects.push(format!("the new memory has no vector yet: `{again}` makes one"));
     }
     Ok(draft.seal())
+}
+
+/// Sets the times of a new memory that stand within its metadata, copied from an older one.
+fn set_times_within(source: &BoundSource, new: &mut Row) {
+    for name in ["created_at", "updated_at"] {
+        if plain_column(source, name).is_some() || !goes_within(source, name) {
+            continue;
+        }
+        without_member(source, new, name);
+        new.set(name, Value::from(now()));
+    }
+}
+
+/// Takes the members of a row's metadata away of which a column is read.
+fn without_member(source: &BoundSource, row: &mut Row, column: &str) {
+    if let Value::Object(mut metadata) = row.get("metadata").clone() {
+        let paths = source.column(column).iter().filter_map(|way| way.inside.path.as_deref());
+        let known = metadata.len();
+        paths.for_each(|path| drop(metadata.shift_remove(path)));
+        if metadata.len() < known {
+            row.set("metadata", Value::Object(metadata));
+        }
+    }
+}
+
+/// Whether another memory has taken the place of one.
+fn is_superseded(row: &Row) -> bool {
+    row.text("status") == Some(SUPERSEDED) || row.get("metadata")["superseded_by"].is_string()
 }
 
 /// The key of a new row beside one: of a key of several columns, the last part is new.
@@ -432,6 +578,11 @@ async fn superseded_by(mut draft: Draft<'_>, found: &LocatedRow<'_>, by: &str) -
     let owner = |row: &Row| row.get("user_id").clone();
     if owner(&successor.row) != owner(&found.row) {
         return Err(ChangeError::Refused(format!("memory {by} is another person's")));
+    }
+    if is_superseded(&successor.row) {
+        return Err(ChangeError::Refused(format!(
+            "memory {by} is superseded itself: name the one that followed it, or `undo` that first"
+        )));
     }
     mark(&mut draft, found, by).await?;
     let mut follower = successor.row.clone();

@@ -1,7 +1,7 @@
 //! Feedback added, edited, removed, with everything that hangs on it: the episode's id list, the back-link, the
 //! aggregate score.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::draft::{Draft, check_id};
 use super::edit::check_seen;
@@ -117,16 +117,21 @@ pub async fn add(store: &Store, episode: &str, said: &FeedbackFields) -> Result<
 /// Plans a changed row.
 ///
 /// # Errors
-/// As [`add`].
-pub async fn edit(store: &Store, id: &str, said: &FeedbackFields) -> Result<Plan, ChangeError> {
+/// As [`add`]; [`ChangeError::Conflict`] where what was `seen` stands there no more.
+pub async fn edit(
+    store: &Store,
+    id: &str,
+    said: &FeedbackFields,
+    seen: Option<&Map<String, Value>>,
+) -> Result<Plan, ChangeError> {
     said.check()?;
-    if *said == FeedbackFields::default() {
+    if *said == FeedbackFields::default() && seen.is_none() {
         return Err(ChangeError::Usage("say what to change: --kind, --rating, --correction or --user".to_owned()));
     }
     let mut draft = Draft::new(store, "feedback.edit", ChangeDanger::Guarded).await?;
     let found = draft.locate(Entity::Feedback, id).await?;
     let write = writable(found.source)?;
-    check_seen(&found.row, &said.instead_of)?;
+    seen.map_or(Ok(()), |seen| check_seen(&found.row, seen))?;
     let mut row = found.row.clone();
     if said.kind.is_some() || said.rating.is_some() {
         let kind = said.kind.clone().or_else(|| row.text("kind").map(str::to_owned)).unwrap_or_default();
@@ -297,18 +302,18 @@ pub(super) fn addable(source: &BoundSource) -> Result<&crate::layout::Write, Cha
 async fn known_user(store: &Store, source: &BoundSource, row: &Row) -> Result<(), ChangeError> {
     let (Some(user), Some((column, _))) = (row.text("user_id"), plain_column(source, "user_id")) else { return Ok(()) };
     let table = table_of(source);
-    for key in store.shapes().referred(&table).await? {
+    for key in store.shapes().column_keys_of(&table).await? {
         if !key.column.eq_ignore_ascii_case(column) {
             continue;
         }
-        let rows = StoredRows::with(&key.table, &key.to, FetchedValue::Text(user.to_owned()));
+        let rows = StoredRows::with(&key.to, &key.to_column, FetchedValue::Text(user.to_owned()));
         if store.shapes().images(&rows).await.is_ok_and(|images| images.is_empty()) {
             return Err(ChangeError::Refused(format!(
                 "{}.{column} refers to {}.{}, which has no `{user}`: name a known user with --user (`list subject` shows \
                  them)",
                 table.title(),
-                key.table.title(),
-                key.to
+                key.to.title(),
+                key.to_column
             )));
         }
     }

@@ -13,7 +13,6 @@ use super::prune::case_source;
 use super::purge::owners;
 use super::suppress::{self, Erased};
 use super::{ChangeError, anchor, retain};
-use crate::lab::LabError;
 use crate::layout::{BoundSource, CatalogTable, EpisodeLink, LinkBy};
 use crate::memory::digest::digest;
 use crate::memory::entity::{Column, Personal, ValueKind};
@@ -27,7 +26,7 @@ use crate::memory::query::Query;
 use crate::memory::retention::RetentionRules;
 use crate::memory::{Entity, Row};
 use crate::store::embedding::VectorShelf;
-use crate::store::encode::{plain_column, table_of};
+use crate::store::encode::{can_set, plain_column, table_of};
 use crate::store::migration::OWN;
 use crate::store::scratch::scratch;
 use crate::store::stored::TableName;
@@ -336,7 +335,7 @@ impl Survey<'_> {
         let sources = self.store.sources_of(entity).unwrap_or_default();
         let writes = |name: &str| {
             let mut read = sources.iter().filter(|source| !source.column(name).is_empty()).peekable();
-            let is_cleaned = |s: &&BoundSource| s.is_writable() && keyed(s).is_ok() && plain_column(s, name).is_some();
+            let is_cleaned = |s: &&BoundSource| s.is_writable() && keyed(s).is_ok() && can_set(s, name);
             read.peek().is_some() && read.all(is_cleaned)
         };
         let columns = CLEANED.iter().find(|(of, _)| *of == entity).map_or(&[][..], |(_, columns)| columns);
@@ -551,21 +550,21 @@ impl Survey<'_> {
         let mut bank = CaseBank::new(self.most(), scratch);
         self.each(Entity::Profile, |row| bank.profile(row)).await?;
         self.each(Entity::Case, |row| bank.case(row)).await?;
-        for (kind, tally) in bank.written().map_err(LabError::from)? {
+        for (kind, tally) in bank.written()? {
             let profiles = ["over_window", "window_of_nought", near::LEFT].contains(&kind);
             self.found(kind, Some(if profiles { Entity::Profile } else { Entity::Case }), tally);
         }
         self.each(Entity::Policy, |row| bank.policy(row)).await?;
-        let idle = bank.idle_policies().map_err(LabError::from)?;
+        let idle = bank.idle_policies()?;
         self.found("policy_without_cases", Some(Entity::Policy), idle);
         match self.lacks(Entity::Access) {
             Some(reason) => self.not_applicable(&["low_reward_often_recalled", "swamping_case"], &reason),
             None => self.each(Entity::Access, |row| bank.access(row)).await?,
         }
-        for (kind, tally) in bank.recalls().map_err(LabError::from)? {
+        for (kind, tally) in bank.recalls()? {
             self.found(kind, Some(Entity::Case), tally);
         }
-        Ok(Some(bank.into_banks().map_err(LabError::from)?))
+        Ok(Some(bank.into_banks()?))
     }
 
     async fn episodes(&mut self) -> Result<(), ChangeError> {
@@ -611,7 +610,7 @@ impl Survey<'_> {
         })
         .await?;
         let episode = Some(Entity::Episode);
-        let chains = story.chains().map_err(LabError::from)?;
+        let chains = story.chains()?;
         chains.into_iter().for_each(|(kind, tally)| self.found(kind, episode, tally));
         self.each(Entity::CanvasEvent, |row| story.canvas(row)).await?;
         self.each(Entity::Feedback, |row| story.feedback(row)).await?;
@@ -624,12 +623,12 @@ impl Survey<'_> {
                 }
             };
             self.each(Entity::UtilityEvent, signal).await?;
-            let differing = utilities.differing().map_err(LabError::from)?;
+            let differing = utilities.differing()?;
             let ids = differing.into_iter().filter_map(|place| story.id(place));
             let differing = FindingTally::of(ids, self.most());
             self.found("utility_differs", episode, differing);
         }
-        for (kind, tally) in story.links().map_err(LabError::from)? {
+        for (kind, tally) in story.links()? {
             let entity = if kind == "orphan_segment" { Entity::Segment } else { Entity::Episode };
             self.found(kind, Some(entity), tally);
         }
@@ -661,14 +660,14 @@ impl Survey<'_> {
             };
             self.store.walks().each_row(&query, case).await?;
         }
-        let there = IdTable::of(there, |_, _| {}).map_err(LabError::from)?;
+        let there = IdTable::of(there, |_, _| {})?;
         self.each(Entity::MemoryLink, |row| {
             if row.text("memory_id").is_some_and(|id| there.get(id).is_none()) {
                 story.memory_is_missing(row.text("episode_id").unwrap_or_default());
             }
         })
         .await?;
-        Ok(there.check().map_err(LabError::from)?)
+        Ok(there.check()?)
     }
 
     /// Entities that nothing else reads, for what their rows hold.

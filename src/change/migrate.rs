@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::audit::{self, NewEntry};
+use super::plan::migration::{PendingMigration, StepState};
 use super::waiting::WaitingTries;
 use super::{Author, ChangeError, new_id, now};
 use crate::layout::Engine;
@@ -23,36 +24,6 @@ use crate::store::{OpenOptions, Store, StoreError, Target};
 
 /// Total time that a step waits while others hold a lock that it needs.
 const LOCKS: Duration = Duration::from_secs(30);
-
-/// A step of a migration.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct StepState {
-    /// Name.
-    pub name: String,
-    /// SQL that the step runs.
-    pub sql: String,
-    /// True when what the step makes is there.
-    pub done: bool,
-}
-
-/// A migration that can be applied.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PendingMigration {
-    /// Number, for `--to`.
-    pub version: i64,
-    /// Name.
-    pub name: String,
-    /// SQL that will be run.
-    pub sql: String,
-    /// Locks that the migration takes, and for how long.
-    pub lock_risk: String,
-    /// Effect of the migration: what it makes possible.
-    pub effect: String,
-    /// Steps of the migration, when it has several.
-    pub steps: Vec<StepState>,
-    /// The step at which it goes on, where it was begun and stopped.
-    pub goes_on_at: Option<String>,
-}
 
 /// A migration that is applied only when its name is said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

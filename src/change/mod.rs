@@ -12,13 +12,13 @@ pub mod batch;
 pub mod chain;
 mod draft;
 pub mod edit;
-pub mod entry;
 pub mod feedback;
 pub mod findings;
 mod given;
 pub mod held;
 pub mod hold;
 pub mod import;
+mod lineage;
 pub mod merge;
 pub mod migrate;
 pub mod operation;
@@ -44,7 +44,9 @@ pub mod waiting;
 pub mod what_if;
 
 use std::future::Future;
+use std::io;
 
+use crate::lab::LabError;
 use crate::store::write::WriteError;
 use crate::store::{Store, StoreError};
 use waiting::WaitingTries;
@@ -107,6 +109,25 @@ fn listed(rows: &[String]) -> String {
     [advice].into_iter().chain(rows.iter().flat_map(|row| ["\n  ", row])).collect()
 }
 
+impl From<LabError> for ChangeError {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::NotFound(words) => ChangeError::NotFound(words),
+            LabError::Refused(words) => ChangeError::Refused(words),
+            LabError::Scratch(_) => ChangeError::Failed(error.to_string()),
+            LabError::Usage(words) => ChangeError::Usage(words),
+            LabError::Store(error) => ChangeError::Store(error),
+        }
+    }
+}
+
+/// Only scratch files are used without words of their own for what fails.
+impl From<io::Error> for ChangeError {
+    fn from(error: io::Error) -> Self {
+        LabError::from(error).into()
+    }
+}
+
 impl From<WriteError> for ChangeError {
     fn from(error: WriteError) -> Self {
         match error {
@@ -122,7 +143,9 @@ impl From<WriteError> for ChangeError {
                 ChangeError::Failed(format!("{error}; nothing was written. Try again when that has finished"))
             }
             WriteError::Missed { .. } => {
-                ChangeError::Conflict { message: format!("{error}: plan again"), rows: Vec::new() }
+                let why = "most likely a trigger, a rule or a policy (row-level security) of the table ignored the write, and \
+                           then planning again does not help; or somebody else changed the rows just now";
+                ChangeError::Conflict { message: format!("{error}: {why}"), rows: Vec::new() }
             }
             WriteError::Unknown(_) => ChangeError::Uncertain(error.to_string()),
         }
@@ -169,8 +192,6 @@ where
 pub async fn plan(store: &Store, operation: &Operation, author: &Author) -> Result<Plan, ChangeError> {
     let plan = match operation {
         Operation::AddFeedback { episode, fields } => feedback::add(store, episode, fields).await,
-        Operation::EditFeedback { id, fields } => feedback::edit(store, id, fields).await,
-        Operation::RemoveFeedback { id } => feedback::remove(store, id).await,
         Operation::Signal { episode, signal, reason } => {
             signal::add(store, episode, *signal, &author.actor, reason.as_deref()).await
         }

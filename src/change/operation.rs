@@ -21,8 +21,6 @@ pub struct FeedbackFields {
     pub rating: Option<i64>,
     /// Answer that the user would have wanted.
     pub correction: Option<String>,
-    /// Values that the new ones replace, by column, as whoever edits saw them; a column without one replaces any.
-    pub instead_of: Map<String, Value>,
     /// Person who gave the feedback; `None` means the episode's user when feedback is added.
     pub user: Option<String>,
     /// Add it even where the episode has the same feedback by the same person already.
@@ -141,20 +139,6 @@ pub enum Operation {
         episode: String,
         /// Content of the new feedback.
         fields: FeedbackFields,
-    },
-    /// Change a feedback row.
-    #[serde(rename = "feedback.edit")]
-    EditFeedback {
-        /// Id of the feedback row to change.
-        id: String,
-        /// Fields to change.
-        fields: FeedbackFields,
-    },
-    /// Remove a feedback row.
-    #[serde(rename = "feedback.remove")]
-    RemoveFeedback {
-        /// Id of the feedback row to remove.
-        id: String,
     },
     /// Give an episode a utility signal.
     Signal {
@@ -377,13 +361,6 @@ impl Operation {
                 let words = words(["feedback", "add", episode]).into_iter().chain(fields.words()).collect();
                 Face::about(episode, format!("Add feedback to episode {episode}"), words)
             }
-            Operation::EditFeedback { id, fields } => {
-                let words = words(["feedback", "edit", id]).into_iter().chain(fields.words()).collect();
-                Face::about(id, format!("Edit feedback {id}"), words)
-            }
-            Operation::RemoveFeedback { id } => {
-                Face::about(id, format!("Remove feedback {id}"), words(["feedback", "remove", id]))
-            }
             Operation::Signal { episode, signal, .. } => {
                 let word = signal.word();
                 Face::about(episode, format!("Signal {word} for episode {episode}"), words(["signal", episode, word]))
@@ -426,6 +403,7 @@ impl Operation {
             }
             Operation::Edit { entity, id, set, .. } => {
                 let values = set.iter().map(|(column, value)| match value {
+                    Value::String(text) if text == "null" => format!("{column}='null'"),
                     Value::String(text) => format!("{column}={text}"),
                     other => format!("{column}={other}"),
                 });
@@ -437,14 +415,17 @@ impl Operation {
                     [id] => format!("Remove {} {id}", entity.title()),
                     ids => format!("Remove {} rows of {}", ids.len(), entity.title()),
                 };
-                Face::of_rows(title, words(["remove", entity.name()]).into_iter().chain(ids.iter().cloned()).collect())
+                match (entity, &ids[..]) {
+                    (Entity::Feedback, [id]) => Face::about(id, title, words(["feedback", "remove", id])),
+                    _ => Face::of_rows(title, with_ids(["remove", entity.name()], ids)),
+                }
             }
             Operation::Supersede { memory, text } => {
                 Face::about(memory, format!("Supersede memory {memory}"), words(["supersede", memory, "--by", text]))
             }
             Operation::Merge { memory, copies } => {
                 let title = agreeing(copies.len(), &format!("Merge {{#}} {{copy|copies}} into memory {memory}"));
-                Face::about(memory, title, words(["merge", memory]).into_iter().chain(copies.iter().cloned()).collect())
+                Face::about(memory, title, with_ids(["merge", memory], copies))
             }
             Operation::Retain { file, .. } => Face::of_rows(format!("Keep what {file} says"), words(["retain", file])),
             Operation::Undo { seq } => Face::of_rows(format!("Undo change {seq}"), words(["undo", &seq.to_string()])),
@@ -481,26 +462,19 @@ impl Operation {
     /// The values that whoever edits saw and wants, where they replace no others.
     #[must_use]
     pub fn wished(&self) -> Option<Change> {
-        let (entity, id, seen, set) = match self {
-            Operation::Edit { entity, id, set, instead_of } => (*entity, id, instead_of, set.clone()),
-            Operation::EditFeedback { id, fields } => (Entity::Feedback, id, &fields.instead_of, fields.values()),
-            _ => return None,
-        };
-        let change = |seen: &Map<String, Value>| Change {
+        let Operation::Edit { entity, id, set, instead_of } = self else { return None };
+        (!instead_of.is_empty()).then(|| Change {
             entity: entity.name().to_owned(),
             id: id.clone(),
-            before: Value::Object(seen.clone()).into(),
-            after: Value::Object(set).into(),
-        };
-        (!seen.is_empty()).then(|| change(seen))
+            before: Value::Object(instead_of.clone()).into(),
+            after: Value::Object(set.clone()).into(),
+        })
     }
 
     /// Has it replace whatever stands there.
     pub fn replace_any(&mut self) {
-        match self {
-            Operation::Edit { instead_of, .. } => instead_of.clear(),
-            Operation::EditFeedback { fields, .. } => fields.instead_of.clear(),
-            _ => {}
+        if let Operation::Edit { instead_of, .. } = self {
+            instead_of.clear();
         }
     }
 
@@ -513,9 +487,7 @@ impl Operation {
     /// Names of persons in it, so that pseudonyms can be put in their place and taken out again.
     pub fn persons_mut(&mut self) -> Vec<&mut String> {
         match self {
-            Operation::AddFeedback { fields, .. } | Operation::EditFeedback { fields, .. } => {
-                fields.user.iter_mut().collect()
-            }
+            Operation::AddFeedback { fields, .. } => fields.user.iter_mut().collect(),
             Operation::Prune(rules) => rules.user.iter_mut().collect(),
             Operation::Hold { person, .. } | Operation::Unhold { person } => vec![person],
             _ => Vec::new(),
@@ -531,6 +503,7 @@ impl FeedbackFields {
             ("kind", self.kind.clone().map(Value::from)),
             ("rating", self.rating.map(Value::from)),
             ("correction", self.correction.clone().map(Value::from)),
+            ("user_id", self.user.clone().map(Value::from)),
         ];
         values.into_iter().filter_map(|(column, value)| Some((column.to_owned(), value?))).collect()
     }
@@ -568,7 +541,11 @@ fn of_cases<'o>(title: &str, command: &str, cases: &[String]) -> Face<'o> {
         [case] => format!("{title} case {case}"),
         cases => format!("{title} {} cases", cases.len()),
     };
-    Face::of_rows(title, words([command]).into_iter().chain(cases.iter().cloned()).collect())
+    Face::of_rows(title, with_ids([command], cases))
+}
+
+fn with_ids<const N: usize>(command: [&str; N], ids: &[String]) -> Vec<String> {
+    words(command).into_iter().chain(ids.iter().cloned()).collect()
 }
 
 fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
@@ -591,10 +568,12 @@ mod tests {
     #[test]
     fn an_operation_is_kept_and_read_back() {
         let fields = FeedbackFields { rating: Some(4), ..FeedbackFields::default() };
+        let (entity, set) = (Entity::Feedback, fields.values());
         let pruning =
             Pruning { window: PruneWindow::Newest(5), older_than: Some("90d".to_owned()), ..Pruning::default() };
         let operations = [
-            Operation::EditFeedback { id: "fb-1".to_owned(), fields },
+            Operation::AddFeedback { episode: "ep-1".to_owned(), fields },
+            Operation::Edit { entity, id: "fb-1".to_owned(), set, instead_of: Map::new() },
             Operation::Prune(pruning),
             Operation::Record { entity: Entity::Case, text: "{}".to_owned() },
             Operation::Undo { seq: 3 },

@@ -2,7 +2,9 @@
 //! and files.
 
 pub mod erasure;
+pub mod migration;
 pub mod past;
+pub mod trail;
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -12,13 +14,13 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::entry::EntryFacts;
 use super::{ChangeError, ChangeSide};
 use crate::memory::{Entity, Row};
 use crate::store::fetched::FetchedValue;
 use crate::store::own::TRAIL;
 use crate::store::row_list::row_digest;
 use crate::store::stored::{Mutation, RowWatch};
+use trail::EntryFacts;
 
 /// Changes that a printed plan shows at most.
 pub const SHOWN: usize = 50;

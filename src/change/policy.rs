@@ -12,8 +12,8 @@ use super::operation::PairsFile;
 use super::plan::{ChangeDanger, Plan};
 use super::reward::trail;
 use super::{ChangeError, new_id, number_after};
+use crate::lab::silent;
 use crate::lab::training::{self, BankVersions, TrainingPairs};
-use crate::lab::{LabError, silent};
 use crate::memory::agreeing;
 use crate::memory::{Entity, Row};
 use crate::recall::learn::assess::{TrainedPolicy, train_and_hold_out};
@@ -25,18 +25,6 @@ use crate::store::stored::{Cell, Mutation, StoredRows};
 
 /// Profiles whose versions are counted together.
 const TOGETHER: usize = 100;
-
-impl From<LabError> for ChangeError {
-    fn from(error: LabError) -> Self {
-        match error {
-            LabError::NotFound(words) => ChangeError::NotFound(words),
-            LabError::Refused(words) => ChangeError::Refused(words),
-            LabError::Scratch(_) => ChangeError::Failed(error.to_string()),
-            LabError::Usage(words) => ChangeError::Usage(words),
-            LabError::Store(error) => ChangeError::Store(error),
-        }
-    }
-}
 
 /// Tells how many policy versions of some profiles were trained before the change; `whose` names these for people.
 pub(super) async fn tell_trained(draft: &mut Draft<'_>, profiles: &[&str], whose: &str) -> Result<(), ChangeError> {

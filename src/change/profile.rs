@@ -4,16 +4,14 @@ use std::ops::ControlFlow;
 
 use serde_json::Value;
 
-use super::ChangeError;
 use super::draft::Draft;
 use super::feedback::writable;
 use super::plan::{ChangeDanger, Plan};
-use crate::memory::Entity;
+use super::{ChangeError, edit};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::Query;
-use crate::memory::{agreeing, thousands};
+use crate::memory::{Entity, Row, agreeing, thousands};
 use crate::store::Store;
-use crate::store::encode::GivenValue;
 
 /// Refuses a window that keeps nothing; null keeps all cases.
 ///
@@ -38,29 +36,31 @@ pub async fn set_window(store: &Store, profile: &str, window: Option<i64>) -> Re
     let mut draft = Draft::new(store, "profile.set", ChangeDanger::Guarded).await?;
     let found = draft.locate(Entity::Profile, profile).await?;
     writable(found.source)?;
-    if *found.row.get("window_size") == window {
-        return Ok(draft.seal());
-    }
-    let shape = store.shapes().shape(&found.table()).await?;
-    let values = [("window_size", GivenValue::Is(window.clone()))];
-    draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
-    let mut shown = found.row.clone();
-    shown.set("window_size", window.clone());
-    draft.alters(&found.row, &shown);
-    if let Some(size) = window.as_i64() {
-        let cases = cases_of(store, profile).await?;
+    let mut row = found.row.clone();
+    row.set("window_size", window);
+    edit::set_to(&mut draft, &found, &row, None).await?;
+    Ok(draft.seal())
+}
+
+/// Adds to a draft which cases of a bank lie outside its window.
+///
+/// # Errors
+/// The engine's refusal.
+pub(super) async fn tell_outside(draft: &mut Draft<'_>, profile: &Row) -> Result<(), ChangeError> {
+    if let Some(size) = profile.get("window_size").as_i64() {
+        let cases = cases_of(draft.store, profile.id()).await?;
         if cases > size {
             draft.effects.push(agreeing(
                 cases - size,
                 &format!(
                     "{{#}} of its {} {{cases lies|cases lie}} outside the window: `{}` {{removes it|removes them}}",
                     thousands(cases),
-                    store.invocation().line(["prune", "--apply"])
+                    draft.store.invocation().line(["prune", "--apply"])
                 ),
             ));
         }
     }
-    Ok(draft.seal())
+    Ok(())
 }
 
 /// Counts the cases of a bank.

@@ -25,6 +25,8 @@ pub struct ReadBack {
     room: usize,
     /// Values that are stored otherwise than they were written, by table and column; rows that are not there have no column.
     altered: BTreeMap<(String, String), usize>,
+    /// Rows that are not seen once they are written, by table, where row-level security may hide them.
+    unseen: BTreeMap<String, usize>,
     /// Rows that were taken away and are there, by table.
     back: BTreeMap<String, usize>,
 }
@@ -33,7 +35,9 @@ impl ReadBack {
     /// Begins with nothing read.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
-        ReadBack { left: plan.changes.len().max(ROWS), room: ROOM, altered: BTreeMap::new(), back: BTreeMap::new() }
+        let left = plan.changes.len().max(ROWS);
+        let (altered, unseen, back) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        ReadBack { left, room: ROOM, altered, unseen, back }
     }
 
     /// Reads what was just written.
@@ -84,7 +88,14 @@ impl ReadBack {
         let (images, shape, engine) = (writer.images(&rows).await?, writer.shape(&rows.table).await?, writer.engine());
         let key = |image: &Image| rows.by.iter().map(|name| image.get(name).cloned()).collect::<Option<Vec<_>>>();
         let mut note = |column: &str| *self.altered.entry((rows.table.title(), column.to_owned())).or_default() += 1;
-        (images.len()..rows.keys.len()).for_each(|_| note(""));
+        let table = writer.store().catalog().exactly(&rows.table.schema, &rows.table.name);
+        match rows.keys.len().saturating_sub(images.len()) {
+            0 => {}
+            missing if table.is_some_and(|table| table.hides_rows) => {
+                *self.unseen.entry(rows.table.title()).or_default() += missing;
+            }
+            missing => (0..missing).for_each(|_| note("")),
+        }
         for (asked, written) in rows.keys.iter().zip(written) {
             // A key may be stored in another spelling: of one row it is clear which it is.
             let found = match &images[..] {
@@ -118,7 +129,12 @@ impl ReadBack {
                 format!("{{#}} {{value|values}} of {table}.{column} {{is|are}} not what was written: changed {by}");
             agreeing(count, &words)
         });
-        altered.chain(back)
+        let unseen = self.unseen.into_iter().map(|(table, count)| {
+            let words = "{was|were} written and {is|are} not seen: row-level security may hide {it|them}, or a trigger or a \
+                         rule of the database took {it|them} away again";
+            agreeing(count, &format!("{{#}} {{row|rows}} of {table} {words}"))
+        });
+        altered.chain(unseen).chain(back)
     }
 }
 

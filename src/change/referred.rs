@@ -31,9 +31,9 @@ pub(super) async fn check(store: &Store, found: &LocatedRow<'_>, update: &Mutati
         let is_it = |(name, _): &&(String, Cell)| name.eq_ignore_ascii_case(column);
         set.iter().find(is_it).is_some_and(|(_, new)| old.is_some_and(|old| *new != Cell::Is(old.clone())))
     };
-    let keys = store.shapes().key_references(table).await?.into_iter();
+    let keys = store.shapes().keys_to(table).await?.into_iter();
     let mut naming: Vec<NamingKey<'_>> =
-        keys.map(|key| NamingKey { from: key.from, columns: key.columns, to: key.to, rule: None }).collect();
+        keys.map(|key| NamingKey { from: key.from, columns: key.columns, to: key.to_columns, rule: None }).collect();
     let mut referred = None;
     for rule in
         store.recognised().erasure.rules.iter().filter(|rule| rule.of.as_ref().is_some_and(|of| is_of(of, table)))
@@ -46,7 +46,7 @@ pub(super) async fn check(store: &Store, found: &LocatedRow<'_>, update: &Mutati
         let is_own = is_own_name(store, found, table, &to);
         if !is_own {
             if referred.is_none() {
-                referred = Some(store.shapes().referred(table).await?);
+                referred = Some(store.shapes().column_keys_of(table).await?);
             }
             let refers = |column: &&String| {
                 let foreign = referred.iter().flatten().any(|key| key.column.eq_ignore_ascii_case(column));

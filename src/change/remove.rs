@@ -13,7 +13,7 @@ use super::plan::{ChangeDanger, Plan};
 use super::prune::{UNDO_CASES, loosen};
 use super::purge::hanging::{RowsGoing, hanging_on};
 use super::reward::trail;
-use super::{ChangeError, feedback, signal};
+use super::{ChangeError, feedback, lineage, signal};
 use crate::layout::BoundSource;
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::Query;
@@ -142,6 +142,10 @@ pub(super) async fn take(
     heir: Option<&str>,
 ) -> Result<Option<TableName>, ChangeError> {
     let store = draft.store;
+    // What a copy superseded has been led on to the memory that remains.
+    if heir.is_none() {
+        lineage::mend(draft, located).await?;
+    }
     let (located, staying): (Vec<&LocatedRow<'_>>, Vec<&LocatedRow<'_>>) =
         located.iter().partition(|found| found.goes());
     for found in &staying {
@@ -264,14 +268,17 @@ async fn delete(draft: &mut Draft<'_>, deletes: Vec<StoredRows>, seeds: &[Stored
     for rows in deletes {
         let is_named = seeds.iter().any(|seed| seed.table == rows.table);
         if !is_named {
-            draft.effects.push(agreeing(
-                rows.keys.len(),
-                &format!("{{#}} {{row of|rows of}} {} {{goes with|go with}} them", rows.table.title()),
-            ));
+            draft.effects.push(told_along(&rows));
         }
         draft.take_away(&rows, &[]).await?;
     }
     Ok(())
+}
+
+/// Tells that rows go with others.
+pub(super) fn told_along(rows: &StoredRows) -> String {
+    let words = format!("{{#}} {{row of|rows of}} {} {{goes with|go with}} them", rows.table.title());
+    agreeing(rows.keys.len(), &words)
 }
 
 /// The source and the canonical column behind a stored one.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::ChangeError;
 use super::apply::KeptUndo;
 use super::draft::Draft;
-use super::entry::EntryFacts;
 use super::plan::Counts;
+use super::plan::trail::EntryFacts;
 use super::undo::LOOKED_THROUGH;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::layout::{BoundColumn, BoundSource};
@@ -53,7 +53,7 @@ pub(super) async fn lost(draft: &mut Draft<'_>, seq: i64) -> Result<Vec<String>,
         );
         let words = agreeing(ids.len(), &words);
         match taken_away(store, seq, &to, &ids).await? {
-            Some(by) => lost.push(format!("{words}: taken away by entry {by}")),
+            Some(by) => lost.push(format!("{words}: {by}")),
             None => draft.disclosures.push(words),
         }
     }
@@ -157,19 +157,23 @@ impl Reference<'_> {
         }
         let Some(text) = as_text(raw).filter(|text| !text.is_empty()) else { return Vec::new() };
         let is_array = self.rule.action == EraseAction::Remove && text.starts_with('{');
-        let items = if is_array { id_list::array_texts(&text).ok() } else { json::listed(&text) };
+        // Numbers in a list are ids too.
+        let ids = |_: Vec<String>| {
+            json::read_ids(&text).items.iter().filter_map(|id| Some(id.as_str()?.to_owned())).collect()
+        };
+        let items = if is_array { id_list::array_texts(&text).ok() } else { json::listed(&text).map(ids) };
         items.unwrap_or_else(|| vec![text])
     }
 }
 
-/// The later entry of the audit trail that took one of some rows away. Of an entry whose values are not kept, as of an erasure,
+/// Says which later entry of the audit trail took one of some rows away. Of an entry whose values are not kept, as of an erasure,
 /// nobody knows which rows of a table it took.
 async fn taken_away(
     store: &Store,
     seq: i64,
     tables: &BTreeSet<TableName>,
     ids: &BTreeSet<String>,
-) -> Result<Option<i64>, ChangeError> {
+) -> Result<Option<String>, ChangeError> {
     let is_it = |mutation: &Mutation| {
         let names = |key: &Vec<FetchedValue>| key.iter().filter_map(as_text).any(|id| ids.contains(&id));
         let back =
@@ -186,8 +190,12 @@ async fn taken_away(
     for entry in store.records().trail(seq, LOOKED_THROUGH).await?.iter().filter(|entry| deletes(entry)) {
         let kept = store.records().trail_private(entry.seq, entry.seq, &["undo"]).await?;
         let kept = kept.first().and_then(|kept| serde_json::from_str::<KeptUndo>(&kept.value).ok());
-        if kept.is_none_or(|kept| kept.inverses.iter().any(|inverse| is_it(&inverse.mutation))) {
-            return Ok(Some(entry.seq));
+        match kept {
+            None => return Ok(Some(format!("entry {}, which keeps no values, may have taken one away", entry.seq))),
+            Some(kept) if kept.inverses.iter().any(|inverse| is_it(&inverse.mutation)) => {
+                return Ok(Some(format!("taken away by entry {}", entry.seq)));
+            }
+            Some(_) => {}
         }
     }
     Ok(None)

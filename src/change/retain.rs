@@ -1,24 +1,32 @@
 //! Retention for every kind of row: what the rules no longer keep goes, with what hangs on it, in one plan.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use chrono::Utc;
+use serde_json::{Map, Value, json};
 
-use super::draft::{Draft, writable};
+use super::draft::{Draft, check_id, writable};
 use super::feedback::writable as writable_source;
 use super::held::HeldRows;
 use super::plan::{ChangeDanger, Plan};
-use super::{ChangeError, remove};
-use crate::lab::{LabError, each, silent};
+use super::remove::RowKeys;
+use super::{ChangeError, now, remove};
+use crate::lab::{each, silent};
 use crate::memory::Entity;
+use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::Query;
 use crate::memory::retention::overdue::{LastUses, OverdueFate, OverdueRows, OverdueTally};
 use crate::memory::retention::{ReadRule, RetentionRules};
 use crate::memory::{agreeing, thousands};
-use crate::store::Store;
 use crate::store::encode::leads_back;
 use crate::store::scratch::scratch;
+use crate::store::stored::Mutation;
+use crate::store::{Store, StoreError};
+
+/// Public fact of a plan under which rows go as unused: by entity, the time from which uses were not read.
+const USES_READ: &str = "uses_read";
 
 /// Rows that one plan takes at most; the next one takes more.
 const MOST: usize = 2_500;
@@ -55,7 +63,7 @@ pub async fn overdue(
         columns.extend(Entity::column(entity, "status").filter(|_| marked).map(|column| column.name));
         columns.sort_unstable();
         columns.dedup();
-        let mut tally = OverdueTally::new(&own, uses.end().map_err(LabError::from)?, most, scratch);
+        let mut tally = OverdueTally::new(&own, uses.end()?, most, scratch);
         store
             .walks()
             .each_sourced(&Query { columns: Some(columns), ..Query::new(entity) }, |source, row| {
@@ -72,76 +80,151 @@ pub async fn overdue(
                 ControlFlow::Continue(())
             })
             .await?;
-        found.push((entity, tally.end().map_err(LabError::from)?));
+        found.push((entity, tally.end()?));
     }
     Ok(found)
 }
 
-/// Returns the time of the last use of each row: of a recall that gave it, a case that names it as recalled for it, an
-/// episode that is linked to it.
+/// Returns the time of the last use of each row.
 async fn last_uses(store: &Store, entity: Entity) -> Result<LastUses, ChangeError> {
     let unknown = |why: &str| ChangeError::Refused(format!("`unused_for` of {} is unknown: {why}", entity.title()));
+    if let Some(reason) = rests_on(entity).iter().find_map(|used_by| store.report().unseen(*used_by)) {
+        return Err(unknown(&format!(
+            "it concludes from uses that are not there, and {reason}. Run it as a role that sees every row"
+        )));
+    }
     let mut last = LastUses::new(scratch);
-    let (recalls, mut uses) = listed(store, Entity::Access, "ids", &mut last).await?;
-    if recalls > 0 && uses == 0 {
+    let found = uses(store, entity, None, &mut |id, at| last.add(id, at)).await?;
+    if found.recalls > 0 && found.recalled == 0 {
         return Err(unknown("recalls are recorded here, but not which rows they gave"));
     }
-    if entity == Entity::Case {
-        uses += listed(store, Entity::Case, "reference_case_ids", &mut last).await?.1;
-    }
-    if entity != Entity::Episode {
-        uses += linked(store, &mut last).await?;
-    }
     match store.sources_of(Entity::Access) {
-        _ if uses > 0 => Ok(last),
+        _ if found.recalled + found.others > 0 => Ok(last),
         Err(missing) => Err(unknown(&missing.to_string())),
         Ok(_) => Err(unknown("nothing here records which rows were recalled")),
     }
 }
 
-/// Adds the uses that rows list, each at the time of the row. Gives the number of rows, and that of the uses.
+/// Entities whose rows say that a row of this one was used.
+fn rests_on(entity: Entity) -> &'static [Entity] {
+    match entity {
+        Entity::Episode => &[Entity::Access],
+        Entity::Case => &[Entity::Access, Entity::Case, Entity::MemoryLink, Entity::Episode],
+        _ => &[Entity::Access, Entity::MemoryLink, Entity::Episode],
+    }
+}
+
+/// Numbers of recalls, of the rows that they gave, and of other uses.
+struct FoundUses {
+    recalls: u64,
+    recalled: u64,
+    others: u64,
+}
+
+/// Takes the id of a row that was used, and the time.
+type TakeUse<'a> = &'a mut (dyn FnMut(&str, &str) + Send);
+
+/// Hands on the uses of rows, of all time or since a moment: by a recall that gave a row, a case that names it as recalled for
+/// it, an episode that is linked to it.
+async fn uses(store: &Store, entity: Entity, since: Option<&str>, take: TakeUse<'_>) -> Result<FoundUses, ChangeError> {
+    let (recalls, recalled) = listed(store, Entity::Access, "ids", since, take).await?;
+    let mut others = 0;
+    if entity == Entity::Case {
+        others += listed(store, Entity::Case, "reference_case_ids", since, take).await?.1;
+    }
+    if entity != Entity::Episode {
+        others += linked(store, since, take).await?;
+    }
+    Ok(FoundUses { recalls, recalled, others })
+}
+
+/// The rows of an entity by two columns, an id and a time; those alone whose time is a moment or later, where one is given.
+fn timed(entity: Entity, columns: Vec<&'static str>, time: &'static str, since: Option<&str>) -> Query {
+    let since = since.map(|since| Filter::new(time, Operator::GreaterOrEqual, Operand::Time(since.to_owned())));
+    Query { columns: Some(columns), filters: since.into_iter().collect(), ..Query::new(entity) }
+}
+
+/// Hands on the uses that rows list, each at the time of the row. Gives the number of rows, and that of the uses.
 async fn listed(
     store: &Store,
     entity: Entity,
     list: &'static str,
-    last: &mut LastUses,
+    since: Option<&str>,
+    take: TakeUse<'_>,
 ) -> Result<(u64, u64), ChangeError> {
     let (mut rows, mut uses) = (0, 0);
-    let query = Query { columns: Some(vec!["id", list, "created_at"]), ..Query::new(entity) };
-    each(store, &query, &silent, |row| {
+    each(store, &timed(entity, vec!["id", list, "created_at"], "created_at", since), &silent, |row| {
         let at = row.text("created_at").unwrap_or_default();
         rows += 1;
         for id in row.list(list).into_iter().filter(|id| *id != row.id()) {
             uses += 1;
-            last.add(id, at);
+            take(id, at);
         }
     })
     .await?;
     Ok((rows, uses))
 }
 
-/// Adds the uses by linked episodes, each at the time of its episode. Gives the number of links.
-async fn linked(store: &Store, last: &mut LastUses) -> Result<u64, ChangeError> {
+/// Hands on the uses by linked episodes, each at the time of its episode. Gives the number of links.
+async fn linked(store: &Store, since: Option<&str>, take: TakeUse<'_>) -> Result<u64, ChangeError> {
     if store.sources_of(Entity::MemoryLink).is_err() || store.sources_of(Entity::Episode).is_err() {
         return Ok(0);
     }
-    let mut times = LastUses::new(scratch);
-    let query = Query { columns: Some(vec!["id", "started_at"]), ..Query::new(Entity::Episode) };
-    each(store, &query, &silent, |row| times.add(row.id(), row.text("started_at").unwrap_or_default())).await?;
-    let times = times.end().map_err(LabError::from)?;
+    let (mut times, mut episodes) = (LastUses::new(scratch), 0);
+    each(store, &timed(Entity::Episode, vec!["id", "started_at"], "started_at", since), &silent, |row| {
+        episodes += 1;
+        times.add(row.id(), row.text("started_at").unwrap_or_default());
+    })
+    .await?;
+    let times = times.end()?;
     let mut links = 0;
+    if since.is_some() && episodes == 0 {
+        return Ok(links);
+    }
     let query = Query { columns: Some(vec!["episode_id", "memory_id"]), ..Query::new(Entity::MemoryLink) };
     each(store, &query, &silent, |row| {
         links += 1;
         if let (Some(episode), Some(memory)) = (row.text("episode_id"), row.text("memory_id"))
             && let Some(at) = times.last(episode)
         {
-            last.add(memory, &at);
+            take(memory, &at);
         }
     })
     .await?;
-    times.check().map_err(LabError::from)?;
+    times.check()?;
     Ok(links)
+}
+
+/// A row that a plan takes away as unused, and that was used since its uses were read, in words.
+///
+/// # Errors
+/// The engine's refusal.
+pub(super) async fn used_since(store: &Store, plan: &Plan) -> Result<Option<String>, ChangeError> {
+    let Some(read) = plan.facts[USES_READ].as_object() else { return Ok(None) };
+    let changed = |all: bool| {
+        let wanted = plan.mutations.iter().filter(move |change| all || matches!(change, Mutation::Delete(_)));
+        RowKeys::of(wanted.filter_map(Mutation::rows).map(Cow::Owned))
+    };
+    // Some layouts say that a stored row stays, marked as gone.
+    let (deleted, changed) = (changed(false), changed(true));
+    for (name, since) in read {
+        let (Some(entity), Some(since)) = (Entity::parse(name), since.as_str()) else { continue };
+        let (mut used, sources) = (BTreeSet::new(), store.sources_of(entity)?);
+        let mut take = |id: &str, _: &str| {
+            used.insert(id.to_owned());
+        };
+        uses(store, entity, Some(since), &mut take).await?;
+        for id in used.iter().filter(|id| check_id(entity, id).is_ok()) {
+            for &source in &sources {
+                let Some(found) = store.encoder().locate_in(source, id).await? else { continue };
+                let taken = if found.goes() { &deleted } else { &changed };
+                if taken.hold(&found.table(), |column| found.image.get(column).cloned()) {
+                    return Ok(Some(format!("{} {id}", entity.title())));
+                }
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Rows that one plan takes, and those that it leaves.
@@ -162,17 +245,18 @@ struct RowsToGo {
 /// As [`overdue`]; [`ChangeError::Refused`] where more than the stated share of an entity's rows would go.
 pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeError> {
     writable(store).await?;
-    let held = HeldRows::of(store).await?;
+    let (held, since) = (HeldRows::of(store).await?, now());
     let mut going = Vec::new();
     let mut room = MOST;
     for (entity, found) in overdue(store, rules, &held, MOST).await? {
         let (of, overdue) = (found.of, found.going.count() as usize);
         let all = overdue + found.held;
-        if all > (rules.share() * of as f64).ceil() as usize {
+        if !rules.allows(all, of) {
             return Err(ChangeError::Refused(format!(
-                "{all} of {of} rows of {} would go, more than the share of {}: look at the rules, or raise `share`",
+                "{all} of {of} rows of {} would go, more than the share of {}: look at the rules, or raise `share` to {:.2}",
                 entity.title(),
-                rules.share()
+                rules.share(),
+                (100.0 * all as f64 / of as f64).ceil() / 100.0
             )));
         }
         let mut ids = found.going.in_order();
@@ -191,6 +275,9 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
         let taken = take(&mut draft, &held, &mut some).await?;
         if !draft.is_full() {
             draft.disclosures.extend(aside);
+            let by_use = rules.rule.iter().filter(|rule| rule.unused_for.is_some());
+            let read: Map<String, Value> = by_use.map(|rule| (rule.entity.clone(), json!(since))).collect();
+            draft.facts.extend((!read.is_empty()).then(|| (USES_READ.to_owned(), Value::Object(read))));
             return Ok(draft.seal());
         }
         if all > 1 {
@@ -216,14 +303,27 @@ async fn take(draft: &mut Draft<'_>, held: &HeldRows, going: &mut [RowsToGo]) ->
     let mut located = Vec::new();
     let mut size = 0;
     for RowsToGo { entity, ids, overdue, held: kept, unnamed, of } in going {
-        let (mut kept, mut taken, mut seen) = (*kept, 0, 0);
+        let (mut kept, mut unnamed, mut unwritten, mut taken, mut seen) = (*kept, *unnamed, 0, 0, 0);
         for id in ids.iter() {
             if size >= LOCATED {
                 break;
             }
             seen += 1;
-            let Some(found) = draft.seek(*entity, id).await? else { continue };
-            writable_source(found.source)?;
+            let found = match draft.seek(*entity, id).await {
+                Err(ChangeError::Store(StoreError::Ambiguous(..))) => {
+                    unnamed += 1;
+                    continue;
+                }
+                found => found?,
+            };
+            let Some(found) = found else { continue };
+            if let Err(error) = writable_source(found.source) {
+                if draft.store.sources_of(*entity)?.into_iter().all(|source| writable_source(source).is_err()) {
+                    return Err(error);
+                }
+                unwritten += 1;
+                continue;
+            }
             if held.keeps(&found.row) {
                 kept += 1;
                 continue;
@@ -243,12 +343,21 @@ async fn take(draft: &mut Draft<'_>, held: &HeldRows, going: &mut [RowsToGo]) ->
                 ),
             ));
         }
-        if *unnamed > 0 {
+        if unnamed > 0 {
             draft.disclosures.push(agreeing(
-                *unnamed,
+                unnamed,
                 &format!(
-                    "{{#}} overdue {{row of|rows of}} {} {{stays: it has|stay: they have}} no id, or one that the layout makes \
-                     from other values, so {{it|they}} can only be looked at",
+                    "{{#}} overdue {{row of|rows of}} {} {{stays: it has|stay: they have}} no id, one that several rows have, or \
+                     one that the layout makes from other values, so {{it|they}} can only be looked at",
+                    entity.title()
+                ),
+            ));
+        }
+        if unwritten > 0 {
+            draft.disclosures.push(agreeing(
+                unwritten,
+                &format!(
+                    "{{#}} overdue {{row of|rows of}} {} {{stays|stay}}: the layout only reads {{it|them}}",
                     entity.title()
                 ),
             ));

@@ -1,11 +1,11 @@
 //! Reward and outcome of a case, with the row that the memory's own audit trail expects.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::draft::Draft;
 use super::feedback::writable;
 use super::plan::{ChangeDanger, Plan};
-use super::{ChangeError, new_id, policy};
+use super::{ChangeError, edit, new_id};
 use crate::memory::nearest::unknown;
 use crate::memory::{Entity, Row, score};
 use crate::store::encode::{GivenValue, plain_column};
@@ -29,31 +29,14 @@ pub async fn set(store: &Store, case: &str, reward: f64, outcome: Option<&str>) 
     let mut draft = Draft::new(store, "reward", ChangeDanger::Guarded).await?;
     let found = draft.locate(Entity::Case, case).await?;
     writable(found.source)?;
-    let mut shown = found.row.clone();
+    let mut row = found.row.clone();
     if !score::is_same_or_unknown(found.row.number("reward"), Some(reward)) {
-        shown.set("reward", Value::from(reward));
+        row.set("reward", Value::from(reward));
     }
     if let Some(outcome) = outcome {
-        shown.set("outcome", Value::from(outcome));
+        row.set("outcome", Value::from(outcome));
     }
-    let differs = |column: &&str| found.row.get(column) != shown.get(column);
-    let columns: Vec<&str> = ["reward", "outcome"].into_iter().filter(differs).collect();
-    if columns.is_empty() {
-        return Ok(draft.seal());
-    }
-    let values: Vec<(&str, GivenValue)> =
-        columns.into_iter().map(|c| (c, GivenValue::Is(shown.get(c).clone()))).collect();
-    let shape = store.shapes().shape(&found.table()).await?;
-    draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
-    draft.alters(&found.row, &shown);
-    let old = found.row.number("reward");
-    if let Some(profile) = found.row.text("profile_id") {
-        policy::tell_trained(&mut draft, &[profile], "its profile").await?;
-    }
-    let payload = json!({ "caseId": case, "rewardScore": reward, "outcome": shown.get("outcome") });
-    let undone = json!({ "caseId": case, "rewardScore": old, "outcome": found.row.get("outcome"), "cause": "undo" });
-    draft.trail = trail(store, "reward", &found.row, &payload).await?;
-    draft.undo_trail = trail(store, "reward", &found.row, &undone).await?;
+    edit::set_to(&mut draft, &found, &row, None).await?;
     Ok(draft.seal())
 }
 

@@ -10,7 +10,7 @@ use super::as_of;
 use super::audit::{self, OpenedEntry};
 use super::chain;
 use super::draft::Draft;
-use super::entry::EntryFacts;
+use super::plan::trail::EntryFacts;
 use super::plan::{Change, ChangeDanger, Plan};
 use super::purge::hanging::hanging_on;
 use super::remove::{CHANGING, RowKeys, column_of, naming};
@@ -205,7 +205,7 @@ async fn leaning(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
     }
     let mut declared: HashSet<(TableName, String)> = HashSet::new();
     for rows in &gone {
-        let references = store.shapes().references(&rows.table).await?;
+        let references = store.shapes().column_keys_to(&rows.table).await?;
         declared.extend(references.into_iter().map(|reference| (reference.from, reference.column)));
     }
     let own = RowKeys::of(draft.mutations_mut().filter_map(|mutation| mutation.rows()).map(Cow::Owned));
@@ -264,8 +264,8 @@ async fn unsupported(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> 
         }
     }
     for ((table, column), values) in &mut written {
-        for key in store.shapes().referred(table).await?.into_iter().filter(|key| key.column == *column) {
-            values.retain(|v| !inserted.contains(&(key.table.clone(), key.to.clone(), json!(v).to_string())));
+        for key in store.shapes().column_keys_of(table).await?.into_iter().filter(|key| key.column == *column) {
+            values.retain(|v| !inserted.contains(&(key.to.clone(), key.to_column.clone(), json!(v).to_string())));
         }
     }
     hanging(store, &written).await
@@ -289,7 +289,7 @@ pub(super) async fn refused_later(store: &Store, plan: &Plan) -> Result<Option<S
             Mutation::Delete(_) => true,
             Mutation::Insert { .. } => false,
         };
-        let keys = store.shapes().referred(&rows.table).await?;
+        let keys = store.shapes().column_keys_of(&rows.table).await?;
         let columns: BTreeSet<String> = keys.into_iter().map(|key| key.column).filter(goes).collect();
         let columns: Vec<String> = columns.into_iter().collect();
         if columns.is_empty() {
@@ -314,18 +314,18 @@ async fn hanging(store: &Store, values: &Values) -> Result<Vec<String>, ChangeEr
     let tables: BTreeSet<&TableName> = values.keys().map(|(table, _)| table).collect();
     let mut lost = Vec::new();
     for table in tables {
-        for key in store.shapes().referred(table).await? {
+        for key in store.shapes().column_keys_of(table).await? {
             let Some(values) = values.get(&(table.clone(), key.column.clone())) else { continue };
             let keys: Vec<Vec<FetchedValue>> = values.iter().map(|value| vec![value.clone()]).collect();
-            let rows = StoredRows { table: key.table.clone(), by: vec![key.to.clone()], keys };
+            let rows = StoredRows { table: key.to.clone(), by: vec![key.to_column.clone()], keys };
             let there = store.shapes().images_of(&rows, &rows.by).await?;
             let there: HashSet<String> =
-                there.iter().filter_map(|image| Some(json!([image.get(&key.to)?]).to_string())).collect();
+                there.iter().filter_map(|image| Some(json!([image.get(&key.to_column)?]).to_string())).collect();
             let gone = |key: &&Vec<FetchedValue>| !there.contains(&json!(key).to_string());
             let missing = rows.keys.iter().filter(gone).count();
             // Where the column takes another spelling for the same, the server alone tells.
-            if missing > 0 && !store.snapshot().await?.relations().await?.is_compared_apart(&key.table, &key.to) {
-                lost.push(agreeing(missing, &format!("{{#}} {{value|values}} of {}.{} would refer to rows of {} that are not there, which its foreign key forbids", table.title(), key.column, key.table.title())));
+            if missing > 0 && !store.snapshot().await?.relations().await?.is_compared_apart(&key.to, &key.to_column) {
+                lost.push(agreeing(missing, &format!("{{#}} {{value|values}} of {}.{} would refer to rows of {} that are not there, which its foreign key forbids", table.title(), key.column, key.to.title())));
             }
         }
     }

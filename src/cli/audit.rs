@@ -20,8 +20,8 @@ use super::output;
 use super::table::{CellShape, PrintedColumn};
 use crate::change::anchor;
 use crate::change::audit::{self, Anchor};
-use crate::change::entry::ListedEntry;
 use crate::change::plan::Counts;
+use crate::change::plan::trail::ListedEntry;
 use crate::ground::private_file;
 use crate::memory::{ValueKind, thousands};
 use crate::store::Store;
@@ -211,7 +211,7 @@ fn as_cells(row: &ListedEntry) -> Vec<SafeText> {
         shown(ValueKind::Text, json!(row.action)),
         shown(ValueKind::Text, json!(row.actor)),
         shown(ValueKind::Text, json!(row.reason)),
-        SafeText::new(&counts(&row.facts().counts.unwrap_or_default())),
+        SafeText::new(&row.facts.counts.as_ref().map(counts).unwrap_or_default()),
     ]
 }
 

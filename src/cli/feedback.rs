@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::{Args, Subcommand};
+use serde_json::Map;
 
 use super::doing::Doing;
 use super::failure::CommandFailure;
@@ -10,6 +11,7 @@ use super::input::read_input;
 use crate::change::Operation;
 use crate::change::feedback::CORRECTION;
 use crate::change::operation::FeedbackFields;
+use crate::memory::Entity;
 
 /// Content of a feedback row.
 #[derive(Debug, Clone, Args)]
@@ -83,15 +85,17 @@ impl FeedbackCommand {
     /// # Errors
     /// A correction that cannot be read.
     pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
+        let entity = Entity::Feedback;
         Ok(match self {
             FeedbackCommand::Add { episode, fields, again, doing } => {
                 let fields = FeedbackFields { again: *again, ..fields.read()? };
                 (Operation::AddFeedback { episode: episode.clone(), fields }, doing)
             }
             FeedbackCommand::Edit { id, fields, doing } => {
-                (Operation::EditFeedback { id: id.clone(), fields: fields.read()? }, doing)
+                let set = fields.read()?.values();
+                (Operation::Edit { entity, id: id.clone(), set, instead_of: Map::new() }, doing)
             }
-            FeedbackCommand::Remove { id, doing } => (Operation::RemoveFeedback { id: id.clone() }, doing),
+            FeedbackCommand::Remove { id, doing } => (Operation::Remove { entity, ids: vec![id.clone()] }, doing),
         })
     }
 }

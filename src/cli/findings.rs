@@ -13,7 +13,7 @@ use super::options::Format;
 use super::{output, progress, retain};
 use crate::change;
 use crate::change::findings::{FindingNews, FindingRequest, look};
-use crate::config::mutes;
+use crate::config::Kept as _;
 use crate::memory::Entity;
 use crate::memory::findings::{Finding, KINDS, Mute, Muted, Severity, kind_named};
 use crate::memory::nearest::unknown;
@@ -82,7 +82,7 @@ pub enum MuteCommand {
 async fn mute(session: &Session<'_>, command: &MuteCommand) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let place = store.location();
-    let known = mutes::load(place)?;
+    let known = Mute::load(place)?;
     let left = match command {
         MuteCommand::Muted => known,
         MuteCommand::Mute { what, reason, actor } => {
@@ -95,8 +95,7 @@ async fn mute(session: &Session<'_>, command: &MuteCommand) -> Result<(), Comman
                 Err(_) => what.clone(),
             };
             let actor = actor.clone().filter(|a| !a.trim().is_empty()).unwrap_or_else(login);
-            let mute = Mute { what, reason: reason.clone(), actor, at: change::now() };
-            mutes::add(place, &mute)?
+            Mute { what, reason: reason.clone(), actor, at: change::now() }.keep(place)?
         }
         MuteCommand::Unmute { what } => {
             let what = named(what).map_or_else(|_| what.clone(), str::to_owned);
@@ -104,7 +103,7 @@ async fn mute(session: &Session<'_>, command: &MuteCommand) -> Result<(), Comman
                 let names = known.iter().map(|mute| mute.what.as_str());
                 return Err(CommandFailure::not_found(unknown("muted kind or id", &what, names)));
             }
-            mutes::end(place, &what)?
+            Mute::forget(place, &what)?
         }
     };
     let shown = muted_json(session, &left, &[]);
@@ -162,7 +161,7 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), C
     let fail_on = asked.fail_on;
     let kind = asked.kind.as_deref().map(named).transpose()?;
     let store = session.store().await?;
-    let mutes = mutes::load(store.location())?;
+    let mutes = Mute::load(store.location())?;
     let examples = if kind.is_some() { EXAMPLES_OF_ONE } else { EXAMPLES };
     let retention = retain::usual().map(|file| retain::read(&file)).transpose()?;
     let wanted = FindingRequest { kind, examples, brief: None, muted: Muted::of(&mutes), retention };

@@ -74,7 +74,7 @@ pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result
     let options = PurgeOptions { account: true, ..PurgeOptions::default() };
     let plan = purge::plan(store, subject, &options, &say).await?;
     let id = plan.subject.ids.first().cloned().unwrap_or_default();
-    let notes = json!(plan.notes);
+    let notes = json!(plan.told_notes().collect::<Vec<_>>());
     let mut printed = plan.printed();
     let row = match store.sources_of(Entity::Subject) {
         Ok(_) => store.row(Entity::Subject, &id).await?,

@@ -7,10 +7,10 @@ use super::context::Session;
 use super::failure::CommandFailure;
 use super::options::Format;
 use super::output;
-use crate::config::queries;
+use crate::config::Kept as _;
 use crate::memory::invocation::quoted;
 use crate::memory::nearest::unknown;
-use crate::recall::inquiry::Inquiry;
+use crate::recall::inquiry::{Inquiry, SavedQuestion};
 use crate::store::Store;
 use crate::ui::text::SafeText;
 
@@ -28,10 +28,10 @@ pub enum QueriesCommand {
 pub async fn run(session: &Session<'_>, command: Option<&QueriesCommand>) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let mut kept = match command {
-        None => queries::load(store.location())?,
+        None => SavedQuestion::load(store.location())?,
         Some(QueriesCommand::Forget { name }) => {
             saved(&store, name)?;
-            queries::forget(store.location(), name)?
+            SavedQuestion::forget(store.location(), name)?
         }
     };
     if let Some(mask) = session.mask() {
@@ -56,7 +56,7 @@ pub async fn run(session: &Session<'_>, command: Option<&QueriesCommand>) -> Res
 
 /// The question of that name.
 pub(super) fn saved(store: &Store, name: &str) -> Result<Inquiry, CommandFailure> {
-    let kept = queries::load(store.location())?;
+    let kept = SavedQuestion::load(store.location())?;
     let known: Vec<String> = kept.iter().map(|saved| saved.name.clone()).collect();
     let place = store.location();
     kept.into_iter().find(|saved| saved.name == name).map(|saved| saved.inquiry).ok_or_else(|| {

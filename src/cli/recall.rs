@@ -14,7 +14,7 @@ use super::recalled::{HeadValue, RecalledRows};
 use super::{as_of as past, hints, output};
 use crate::change::as_of::AsOf;
 use crate::change::what_if::KeptQuestion;
-use crate::config::queries;
+use crate::config::Kept as _;
 use crate::lab::embed;
 use crate::lab::recall::{RankedSituation, RowInContext, RowsInContext};
 use crate::lab::{self, RecallAnswer, parents as lab_parents};
@@ -161,7 +161,7 @@ fn recalled<'a>(
     answer: &RecallAnswer,
     rows: Vec<RankedRow>,
 ) -> RecalledRows<'a> {
-    let owners = (answer.request.agent.as_deref(), answer.request.user.as_deref());
+    let owners = (answer.request.inquiry.agent.as_deref(), answer.request.inquiry.user.as_deref());
     RecalledRows::new(session, store, RowsInContext::new(store, rows, owners))
 }
 
@@ -175,7 +175,7 @@ pub async fn context(
     let (store, as_of) = past::store(session, args.as_of.as_deref()).await?;
     let RankedSituation { rows, answer, .. } = ranked(session, &store, args, as_of.as_ref()).await?;
     let budget = Budget { tokens, per_row };
-    let mut writer = ContextWriter::new(rows.len(), budget, answer.request.ranking == Ranking::Similar);
+    let mut writer = ContextWriter::new(rows.len(), budget, answer.request.inquiry.ranking == Ranking::Similar);
     let mut rows = recalled(session, &store, &answer, rows);
     while let Some(RowInContext { ranked, around }) = rows.next().await? {
         let (canvas, feedback) = rows.told(around, budget.room()).await?;
@@ -282,8 +282,7 @@ async fn ranked(
         if name.trim().is_empty() {
             return Err(CommandFailure::usage("--save: name the question"));
         }
-        let kept = SavedQuestion { name: name.clone(), inquiry: asked };
-        queries::save(store.location(), &kept)?;
+        SavedQuestion { name: name.clone(), inquiry: asked }.keep(store.location())?;
     }
     Ok(found)
 }
@@ -307,14 +306,14 @@ async fn request_of(
 /// said on standard error, and is no reason to show no plan.
 pub async fn kept(session: &Session<'_>, store: &Store) -> Vec<KeptQuestion> {
     let at = time::spell_utc(Utc::now()).unwrap_or_default();
-    let saved = queries::load(store.location()).unwrap_or_else(|why| {
+    let saved = SavedQuestion::load(store.location()).unwrap_or_else(|why| {
         warn_notes(&[format!("kept questions are not looked at: {why:#}")]);
         Vec::new()
     });
     let mut kept = Vec::new();
     for SavedQuestion { name, inquiry } in saved {
         match request_of(session, store, &inquiry, &at).await {
-            Ok(request) => kept.push(KeptQuestion { name, inquiry, request }),
+            Ok(request) => kept.push(KeptQuestion { name, request }),
             Err(why) => warn_notes(&[format!("the kept question {name} is not looked at: {}", why.message)]),
         }
     }
@@ -368,9 +367,9 @@ async fn print_answer(answer: &RecallAnswer, mut rows: RecalledRows<'_>) -> Resu
 }
 
 fn print_way(out: &mut dyn Write, answer: &RecallAnswer) -> std::io::Result<()> {
-    let formula = answer.request.ranking.formula();
-    writeln!(out, "{} by {}: {formula}", answer.request.ranking.name(), answer.used)?;
-    if answer.request.ranking == Ranking::Cases {
+    let formula = answer.request.inquiry.ranking.formula();
+    writeln!(out, "{} by {}: {formula}", answer.request.inquiry.ranking.name(), answer.used)?;
+    if answer.request.inquiry.ranking == Ranking::Cases {
         let policy = match &answer.policy {
             Some(used) => {
                 let version = used.version.map_or_else(String::new, |version| format!(", version {version}"));

@@ -1,19 +1,17 @@
-//! Settings that the console keeps from one session to the next: named places, filters that were written, its looks, and
-//! how many findings there were, so that the next look can name what is new.
-//! All of it in the state folder, never in a database.
+//! Settings that the console keeps from one session to the next: filters that were written, its looks, and how many
+//! findings there were, so that the next look can name what is new. All of it in the state folder, never in a database.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::book::Book;
-use super::{mutes, queries};
+use super::kept::Kept as _;
 use crate::memory::Entity;
-use crate::memory::findings::EarlierLook;
+use crate::memory::findings::{EarlierLook, Mute};
 use crate::memory::kept::{KeptPlace, WrittenFilter};
+use crate::recall::inquiry::SavedQuestion;
 
-const PLACES: Book =
-    Book { name: "places", heading: "# Places that were kept in mnemoscope's console; their filters may be personal." };
 const FILTERS: Book =
     Book { name: "filters", heading: "# Filters that were written in mnemoscope's console; they may be personal." };
 const LOOKS: Book = Book { name: "console", heading: "# How mnemoscope's console looked when it was left." };
@@ -37,34 +35,6 @@ pub struct ConsoleLooks {
     /// Columns that were chosen for a list, by the entity's name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub columns: BTreeMap<Entity, Vec<String>>,
-}
-
-/// The places kept for a database, by name.
-///
-/// # Errors
-/// What is wrong with the file, with its name.
-pub fn places(database: &str) -> anyhow::Result<Vec<KeptPlace>> {
-    PLACES.load(database)
-}
-
-/// Keeps a place, instead of one with the same name; all that are kept then.
-///
-/// # Errors
-/// The file is damaged or cannot be written.
-pub fn keep_place(database: &str, place: &KeptPlace) -> anyhow::Result<Vec<KeptPlace>> {
-    PLACES.change(database, |kept: &mut Vec<KeptPlace>| {
-        kept.retain(|other| other.name != place.name);
-        kept.push(place.clone());
-        kept.sort_by(|a, b| a.name.cmp(&b.name));
-    })
-}
-
-/// Forgets the place of that name; all that are kept then.
-///
-/// # Errors
-/// The file is damaged or cannot be written.
-pub fn forget_place(database: &str, name: &str) -> anyhow::Result<Vec<KeptPlace>> {
-    PLACES.change(database, |kept: &mut Vec<KeptPlace>| kept.retain(|other| other.name != name))
 }
 
 /// Filters that were written for a database, the newest last; none when they cannot be read.
@@ -107,17 +77,17 @@ pub fn keep_findings(database: &str, look: &EarlierLook) {
 /// # Errors
 /// In words, that a file is damaged or cannot be written.
 pub fn forget_kept(database: &str, handles: &[(&str, bool)]) -> Result<(), String> {
-    let has_last = places(database).is_ok_and(|places| places.iter().any(|place| place.name == LAST));
-    let last = if has_last { forget_place(database, LAST).map(drop) } else { Ok(()) };
+    let has_last = KeptPlace::load(database).is_ok_and(|places| places.iter().any(|place| place.name == LAST));
+    let last = if has_last { KeptPlace::forget(database, LAST).map(drop) } else { Ok(()) };
     let none = |kept: &mut Vec<WrittenFilter>| kept.clear();
     let filters = if filters(database).is_empty() { Ok(()) } else { FILTERS.change(database, none).map(drop) };
     // One file that is damaged keeps none of the others from it.
     let done = [
         filters,
         last,
-        PLACES.forget_person::<KeptPlace>(database, handles),
-        queries::forget_person(database, handles),
-        mutes::forget_person(database, handles),
+        KeptPlace::forget_person(database, handles),
+        SavedQuestion::forget_person(database, handles),
+        Mute::forget_person(database, handles),
     ];
     done.into_iter().collect::<anyhow::Result<()>>().map_err(|why| format!("{why:#}"))
 }

@@ -3,11 +3,11 @@
 mod book;
 pub mod desk;
 pub mod fleet;
+mod kept;
 mod keys;
-pub mod mutes;
-pub mod queries;
 
 pub use book::place_of;
+pub use kept::Kept;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -34,8 +34,8 @@ impl BankedCases {
         request: &RecallRequest,
         asked: &mut ResolvedQuestion,
     ) -> Result<BankedCases, LabError> {
-        let mut filters = owner(request.agent.as_deref(), request.user.as_deref());
-        let named = match request.choice() {
+        let mut filters = owner(request.inquiry.agent.as_deref(), request.inquiry.user.as_deref());
+        let named = match request.inquiry.choice() {
             PolicyChoice::Named(id) => Some(named(store, id).await?),
             PolicyChoice::InUse | PolicyChoice::Likeness => None,
         };
@@ -57,7 +57,7 @@ impl BankedCases {
                     .to_owned(),
             );
         }
-        let policy = match (named, request.choice(), &bank) {
+        let policy = match (named, request.inquiry.choice(), &bank) {
             (Some((used, policy, _)), ..) => Some((used, policy)),
             (None, PolicyChoice::InUse, Some(bank)) => in_use(store, bank, asked).await?,
             _ => None,

@@ -79,18 +79,18 @@ pub(super) async fn first_rows(
     let Some((kept, rows)) = vectors.kept(of.kind, of.filters) else { return Ok(None) };
     let Some(compared) = kept.packed().compared(query) else { return Ok(None) };
     let of_kind = |row: Row| {
-        let others = if request.ranking == Ranking::Similar {
+        let others = if request.inquiry.ranking == Ranking::Similar {
             0.0
         } else {
             rank::boosted(&row, Some(0.0), among::likeness_name(true), &request.at).score.total
         };
-        among::eligible(&row, request.ranking, request.all_outcomes).then_some(others)
+        among::eligible(&row, request.inquiry.ranking, request.inquiry.all_outcomes).then_some(others)
     };
     let look = KeptLook {
         rows: &rows,
         vectors: compared,
         kinds: rows.kinds().map(of_kind).collect(),
-        ranking: request.ranking,
+        ranking: request.inquiry.ranking,
         now: time::epoch_micros(&request.at),
     };
     let own = asked.row.as_ref().filter(|own| own.entity == of.kind);

@@ -78,15 +78,15 @@ pub async fn timed(store: &Store, request: &RecallRequest) -> Result<(RecallAnsw
 /// # Errors
 /// As [`recall`].
 pub async fn ranked(store: &Store, request: &RecallRequest) -> Result<(RankedSituation, StageTimes), LabError> {
-    let kind = kind_of(store, request.ranking);
-    if request.ranking != Ranking::Proven {
+    let kind = kind_of(store, request.inquiry.ranking);
+    if request.inquiry.ranking != Ranking::Proven {
         store.sources_of(kind)?;
     }
     let begun = Instant::now();
     let mut asked = ResolvedQuestion::of(store, request, kind).await?;
-    asked.notes.extend(request.limited());
+    asked.notes.extend(request.inquiry.limited());
     asked.notes.extend(idle(request));
-    asked.notes.extend(unranked(store, request.ranking));
+    asked.notes.extend(unranked(store, request.inquiry.ranking));
     let situation = millis_since(begun);
     let begun = Instant::now();
     let known = asked.notes.len();
@@ -100,14 +100,14 @@ pub async fn ranked(store: &Store, request: &RecallRequest) -> Result<(RankedSit
         found = find(store, request, &mut asked).await?;
     }
     let used = match (&asked.vector, asked.words.is_empty()) {
-        _ if request.ranking == Ranking::Proven => "none",
+        _ if request.inquiry.ranking == Ranking::Proven => "none",
         (Some(_), _) => "vector",
         (None, false) => "keyword",
         (None, true) => "none",
     };
     let ranking = millis_since(begun);
     // Boosted recall and policies rank every row: only the others leave rows without a word out.
-    let narrowed = matches!(request.ranking, Ranking::Cases | Ranking::Similar) && found.policy.is_none();
+    let narrowed = matches!(request.inquiry.ranking, Ranking::Cases | Ranking::Similar) && found.policy.is_none();
     let by_index = narrowed && store.has_word_index(kind);
     let words_by = (used == "keyword").then_some(if by_index { WordsBy::Index } else { WordsBy::Read });
     let answer = RecallAnswer {
@@ -166,7 +166,7 @@ type Owners<'a> = (Option<&'a str>, Option<&'a str>);
 
 /// Builds the filters for one agent's and one person's rows, as far as the database records the owners.
 fn owned(store: &Store, kind: Entity, request: &RecallRequest) -> Vec<Filter> {
-    of_owners(store, kind, (request.agent.as_deref(), request.user.as_deref()))
+    of_owners(store, kind, (request.inquiry.agent.as_deref(), request.inquiry.user.as_deref()))
 }
 
 fn of_owners(store: &Store, kind: Entity, (agent, user): Owners<'_>) -> Vec<Filter> {
@@ -184,7 +184,7 @@ const OF_MEMORY: &[&str] =
 
 /// The rows of the ranking that is asked for.
 async fn find(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) -> Result<RankedFind, LabError> {
-    match request.ranking {
+    match request.inquiry.ranking {
         Ranking::Boosted => boosted(store, request, asked).await,
         Ranking::Proven => proven(store, request, asked).await,
         Ranking::Cases => cases(store, request, asked).await,
@@ -277,7 +277,7 @@ impl<'a> RowsInContext<'a> {
 /// Fetches the whole rows, and of the canvas and feedback context of every episode what is told.
 async fn enriched(store: &Store, rows: Vec<RankedRow>, request: &RecallRequest) -> Result<Vec<RecalledItem>, LabError> {
     let room = Budget { tokens: TOKENS, per_row: None }.room();
-    let mut rows = RowsInContext::new(store, rows, (request.agent.as_deref(), request.user.as_deref()));
+    let mut rows = RowsInContext::new(store, rows, (request.inquiry.agent.as_deref(), request.inquiry.user.as_deref()));
     let mut items = Vec::new();
     while let Some(RowInContext { ranked, around }) = rows.next().await? {
         let mut item = RecalledItem::new(ranked);
@@ -340,8 +340,8 @@ impl<'a> CandidateSieve<'a> {
 
     /// Whether a row may be recalled: not the one that the query itself is, nor a quarantined case.
     fn takes(&mut self, row: &Row) -> bool {
-        let (cases, request) = (self.request.ranking == Ranking::Cases, self.request);
-        let eligible = among::eligible(row, request.ranking, request.all_outcomes);
+        let (cases, request) = (self.request.inquiry.ranking == Ranking::Cases, self.request);
+        let eligible = among::eligible(row, request.inquiry.ranking, request.inquiry.all_outcomes);
         let itself = self.asked.row.as_ref().is_some_and(|own| own.entity == row.entity && own.id() == row.id());
         if itself && (cases || eligible) {
             self.leave_out_itself(row);
@@ -376,7 +376,7 @@ fn without(row: &Row, reason: &'static str, words: &str) -> LeftOut {
 
 /// The first rows by a ranking, where nothing gives way to anything.
 fn first_of(found: FirstRows, request: &RecallRequest) -> (Vec<RankedRow>, Vec<LeftOut>) {
-    rank::choose(found.rows, request.rows(), BEYOND, |_, _| None)
+    rank::choose(found.rows, request.inquiry.rows(), BEYOND, |_, _| None)
 }
 
 /// Columns of an episode that ranking by time, canvas and feedback needs.
@@ -397,7 +397,7 @@ const TOLD_OF_EPISODE: &[&str] = &[
 ];
 
 async fn boosted(store: &Store, request: &RecallRequest, asked: &ResolvedQuestion) -> Result<RankedFind, LabError> {
-    let kind = kind_of(store, request.ranking);
+    let kind = kind_of(store, request.inquiry.ranking);
     let filters = owned(store, kind, request);
     let by_words = asked.vector.is_none() && !asked.words.is_empty();
     let columns = match kind {
@@ -428,18 +428,18 @@ async fn by_score(
     place: &Placing<'_>,
 ) -> Result<RankedFind, LabError> {
     let mut sieve = CandidateSieve::new(asked, request);
-    let room = request.rows().saturating_add(BEYOND);
+    let room = request.inquiry.rows().saturating_add(BEYOND);
     if let Some(found) = kept_rows::first_rows(store, rows, (request, asked), room, place).await? {
         let KeptFind { rows, tally, candidates, itself } = found;
         itself.iter().for_each(|row| sieve.leave_out_itself(row));
         sieve.candidates = candidates;
-        let chosen = rank::choose(rows, request.rows(), BEYOND, |_, _| None);
+        let chosen = rank::choose(rows, request.inquiry.rows(), BEYOND, |_, _| None);
         let compared = Some((tally, ComparedBy::Memory));
-        return Ok(RankedFind { compared, ..sieve.find(chosen, request.rows()) });
+        return Ok(RankedFind { compared, ..sieve.find(chosen, request.inquiry.rows()) });
     }
     let (measure, _, compared) = Measure::of(store, rows.kind, rows.filters, asked, text).await?;
     let found = sieve.first_rows(store, rows, &measure, || measure.shortlist(room, place)).await?;
-    Ok(RankedFind { compared, ..sieve.find(first_of(found, request), request.rows()) })
+    Ok(RankedFind { compared, ..sieve.find(first_of(found, request), request.inquiry.rows()) })
 }
 
 impl CandidateSieve<'_> {
@@ -452,7 +452,7 @@ impl CandidateSieve<'_> {
         list: impl Fn() -> Shortlist<'l>,
     ) -> Result<FirstRows, LabError> {
         let mut known = None;
-        let kept = measure.kept().filter(|_| self.request.ranking != Ranking::Cases);
+        let kept = measure.kept().filter(|_| self.request.inquiry.ranking != Ranking::Cases);
         let mut packing = kept.and_then(|kept| {
             let room = store.embeddings().room_for_rows(rows.kind, rows.filters, &kept.vectors)?;
             Some((PackingRows::new(rows.kind, room), kept))
@@ -484,16 +484,16 @@ impl CandidateSieve<'_> {
 
 /// Notes on parts of the question that its ranking does not look at.
 fn idle(request: &RecallRequest) -> impl Iterator<Item = String> {
-    let policy = request.policy.as_deref().is_some_and(|id| id != NO_POLICY);
+    let policy = request.inquiry.policy.as_deref().is_some_and(|id| id != NO_POLICY);
     let parts = [
-        ("domain", request.domain.is_some(), Ranking::Proven),
-        ("topic", request.topic.is_some(), Ranking::Proven),
-        ("workflow", request.workflow.is_some(), Ranking::Similar),
-        ("all-outcomes", request.all_outcomes, Ranking::Similar),
+        ("domain", request.inquiry.domain.is_some(), Ranking::Proven),
+        ("topic", request.inquiry.topic.is_some(), Ranking::Proven),
+        ("workflow", request.inquiry.workflow.is_some(), Ranking::Similar),
+        ("all-outcomes", request.inquiry.all_outcomes, Ranking::Similar),
         ("policy", policy, Ranking::Cases),
-        ("downweight", request.downweight, Ranking::Cases),
+        ("downweight", request.inquiry.downweight, Ranking::Cases),
     ];
-    let ranking = request.ranking;
+    let ranking = request.inquiry.ranking;
     parts.into_iter().filter(move |(_, asked, of)| *asked && *of != ranking).map(move |(option, _, of)| {
         format!("--{option} plays no part in the ranking `{}`: it is for `{}`", ranking.name(), of.name())
     })
@@ -502,8 +502,8 @@ fn idle(request: &RecallRequest) -> impl Iterator<Item = String> {
 /// The domain and topic that proven usefulness looks for, and whether words or vectors stand in for them.
 fn sought(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) -> (ProvenQuery, bool) {
     let mut sought = ProvenQuery {
-        domain: request.domain.as_ref().map(SoughtName::from),
-        topic: request.topic.as_ref().map(SoughtName::from),
+        domain: request.inquiry.domain.as_ref().map(SoughtName::from),
+        topic: request.inquiry.topic.as_ref().map(SoughtName::from),
     };
     if let Some(row) = &asked.row {
         sought = sought.or_that_of(row);
@@ -517,7 +517,7 @@ fn sought(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) 
     } else if nowhere {
         asked.notes.push("the question has no domain and no topic: both terms are 0 for every row".to_owned());
     }
-    if request.text.is_some() && !by_text {
+    if request.inquiry.text.is_some() && !by_text {
         asked.notes.push("the text plays no part in this ranking: name a domain and a topic".to_owned());
     }
     (sought, by_text)
@@ -548,7 +548,7 @@ async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQues
     let mut sieve = CandidateSieve::new(asked, request);
     let mut known = None;
     let found = loop {
-        let mut list = measure.shortlist(request.rows().saturating_add(BEYOND), &place).again(known);
+        let mut list = measure.shortlist(request.inquiry.rows().saturating_add(BEYOND), &place).again(known);
         let mut take = |row: Row| {
             if sieve.takes(&row) {
                 let likeness = measure.likeness(&row);
@@ -559,7 +559,7 @@ async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQues
             let linked = memories && store.sources_of(Entity::MemoryLink).is_ok();
             let columns = &["started_at", "domain", "topic", "utility", "agent_id", "user_id"];
             let rows = CandidateRows { kind: Entity::Episode, filters: &[], columns, words: &[] };
-            let owner = owner(request.agent.as_deref(), request.user.as_deref());
+            let owner = owner(request.inquiry.agent.as_deref(), request.inquiry.user.as_deref());
             let mut worth = EpisodeWorth::default();
             rows.each(store, |row| {
                 if linked && used_by.get().is_none() {
@@ -593,15 +593,15 @@ async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQues
         }
         sieve.begin();
     };
-    Ok(RankedFind { compared, ..sieve.find(first_of(found, request), request.rows()) })
+    Ok(RankedFind { compared, ..sieve.find(first_of(found, request), request.inquiry.rows()) })
 }
 
 async fn similar(store: &Store, request: &RecallRequest, asked: &ResolvedQuestion) -> Result<RankedFind, LabError> {
-    let kind = kind_of(store, request.ranking);
+    let kind = kind_of(store, request.inquiry.ranking);
     let mut filters = owned(store, kind, request);
     let mut columns = OF_MEMORY;
     if kind == Entity::Episode {
-        filters.extend(request.workflow.as_deref().map(|w| equal("workflow_name", w)));
+        filters.extend(request.inquiry.workflow.as_deref().map(|w| equal("workflow_name", w)));
         columns = &["started_at", "title", "summary", "observation", "result", "success", "outcome", "workflow_name"];
     }
     if asked.vector.is_some() {
@@ -621,15 +621,15 @@ fn asking_words(asked: &ResolvedQuestion) -> Vec<String> {
 
 async fn cases(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) -> Result<RankedFind, LabError> {
     let BankedCases { filters, policy, k } = BankedCases::of(store, request, asked).await?;
-    let k = request.k.or(k).unwrap_or_else(|| request.rows()).min(MOST_ROWS);
-    if let (None, false, Some(vector)) = (&policy, request.downweight, asked.vector.clone()) {
+    let k = request.inquiry.k.or(k).unwrap_or_else(|| request.inquiry.rows()).min(MOST_ROWS);
+    if let (None, false, Some(vector)) = (&policy, request.inquiry.downweight, asked.vector.clone()) {
         return nearest_cases(store, k, (request, asked), &filters, &vector).await;
     }
     let columns = &["prompt", "outcome", "reward", "tags", "created_at", "quarantined"];
     let words = if policy.is_some() { Vec::new() } else { asking_words(asked) };
-    let recalls = if request.downweight { Some(recalls(store, request, asked).await?) } else { None };
+    let recalls = if request.inquiry.downweight { Some(recalls(store, request, asked).await?) } else { None };
     let (measure, name, compared) = Measure::of(store, Entity::Case, &filters, asked, ComparedText::Whole).await?;
-    let situation = asked.situation(request.text.as_deref(), &request.at);
+    let situation = asked.situation(request.inquiry.text.as_deref(), &request.at);
     let seen =
         |row: &Row, likeness: Option<f64>| features(&situation, row, likeness.filter(|_| asked.vector.is_some()));
     let way = match &policy {
@@ -686,7 +686,7 @@ async fn recalls(
         asked.notes.push("nothing is weighed down: this database does not record what was recalled".to_owned());
         return Ok(recalls);
     }
-    let filters = owner(request.agent.as_deref(), request.user.as_deref());
+    let filters = owner(request.inquiry.agent.as_deref(), request.inquiry.user.as_deref());
     let count = |access: Row| {
         // One recall, however often it names a case.
         for id in BTreeSet::from_iter(access.list("ids")) {

@@ -46,24 +46,24 @@ impl ResolvedQuestion {
     /// Looks up what a request asks.
     pub async fn of(store: &Store, request: &RecallRequest, compared: Entity) -> Result<ResolvedQuestion, LabError> {
         let mut asked = ResolvedQuestion::default();
-        if let Some(text) = &request.text {
+        if let Some(text) = &request.inquiry.text {
             asked.words = words(text);
             asked.vector.clone_from(&request.vector);
             asked.notes.extend(request.vector_note.clone());
         }
-        if let Some(id) = &request.like {
-            let row = pointed_at(store, id, request.ranking).await?;
-            let text = ComparedText::of_ranking(request.ranking, row.entity).of(&row);
+        if let Some(id) = &request.inquiry.like {
+            let row = pointed_at(store, id, request.inquiry.ranking).await?;
+            let text = ComparedText::of_ranking(request.inquiry.ranking, row.entity).of(&row);
             asked.words.extend(words(&text));
             asked.tags = tags(&row);
             if asked.vector.is_none() {
                 asked.vector = store.embeddings().vectors(row.entity, std::slice::from_ref(id)).await?.remove(id);
             }
-            if asked.vector.is_none() && request.ranking != Ranking::Proven {
+            if asked.vector.is_none() && request.inquiry.ranking != Ranking::Proven {
                 asked.notes.push(format!("compared by keywords: the {} {id} has no vector", row.entity.title()));
             }
             let memories = [row.entity, compared].contains(&Entity::Memory);
-            if row.entity != compared && memories && request.ranking != Ranking::Proven {
+            if row.entity != compared && memories && request.inquiry.ranking != Ranking::Proven {
                 let (title, ranked) = (row.entity.title(), compared.title());
                 let article = if row.entity == Entity::Episode { "an" } else { "a" };
                 asked

@@ -44,9 +44,7 @@ pub type Counted<'a> = &'a (dyn Fn(usize) + Send + Sync);
 pub struct KeptQuestion {
     /// Name of the question.
     pub name: String,
-    /// The question itself.
-    pub inquiry: Inquiry,
-    /// The same, ready to be asked.
+    /// The question itself, ready to be asked.
     pub request: RecallRequest,
 }
 
@@ -109,7 +107,8 @@ async fn look(
         look.note(format!("{unseen} changed rows are too many to be looked at"));
     }
     for kept in ahead.kept {
-        let question = WhatIfQuestion { situation: kept.name.clone(), inquiry: kept.inquiry.clone(), is_kept: true };
+        let question =
+            WhatIfQuestion { situation: kept.name.clone(), inquiry: kept.request.inquiry.clone(), is_kept: true };
         look.ask_kept(&question, &kept.request).await?;
     }
     look.rooms().await?;

@@ -51,9 +51,12 @@ static SHIPPED: LazyLock<Vec<ShippedLayout>> = LazyLock::new(|| {
 /// # Errors
 /// The faults of a shipped file; a test keeps that from happening.
 pub fn fitting(engine: Engine, catalog: &Catalog) -> Result<Vec<Layout>, Vec<LayoutError>> {
-    // A pattern stands for tables of any name: only the whole layout knows which.
-    let is_missing = |need: &Need| !need.table.starts_with('{') && !catalog.has(need);
-    let likely = SHIPPED.iter().filter(|shipped| !shipped.requires.iter().any(is_missing));
+    // A pattern stands for tables of any name, or for one that has another name here: only the whole layout knows which.
+    let is_named = |text: &str, need: &Need| {
+        !need.table.starts_with('{') && !text.contains(&format!("stands_for = \"{}\"", need.table))
+    };
+    let is_missing = |text: &str, need: &Need| !catalog.has(need) && is_named(text, need);
+    let likely = SHIPPED.iter().filter(|shipped| !shipped.requires.iter().any(|need| is_missing(shipped.text, need)));
     let mut fitting: Vec<Layout> = likely.map(ShippedLayout::whole).collect::<Result<_, _>>()?;
     fitting.retain(|layout| unmet(layout, engine, catalog).is_empty());
     Ok(fitting)

@@ -82,6 +82,20 @@ impl Recompute {
         &[("feedback", Recompute::Feedback), ("canvas", Recompute::Canvas), ("memory", Recompute::Memory)];
 }
 
+/// A member of an object in a row's document that names a row of another table: by its key one column of that row, by its value
+/// another one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeldMember {
+    /// Column of the document.
+    pub column: String,
+    /// Path of the object.
+    pub path: String,
+    /// Column of the other table whose value is the member's key.
+    pub key: String,
+    /// Column of the other table whose value is the member's value.
+    pub value: String,
+}
+
 /// One way in which rows belong to, or name, a person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EraseRule {
@@ -97,6 +111,8 @@ pub struct EraseRule {
     pub to: Option<String>,
     /// Further columns that name together with the first one, each with the one of that table that it names.
     pub also: Vec<(String, String)>,
+    /// A member that the row has to hold too.
+    pub holds: Option<HeldMember>,
     /// Further condition; the table's alias is `t`, `$subject` stands for the person's ids.
     pub when: Option<Sql>,
     /// Action on the row or its columns.
@@ -175,6 +191,8 @@ pub struct BoundRule {
     pub to: Option<String>,
     /// Further columns that name together with the first one, each with the one of that table that it names.
     pub also: Vec<(String, String)>,
+    /// A member that the row has to hold too.
+    pub holds: Option<HeldMember>,
     /// Further condition.
     pub when: Option<String>,
     /// Action on the row or its columns.
@@ -213,6 +231,7 @@ impl BoundRule {
             of: Some(of),
             to: None,
             also: Vec::new(),
+            holds: None,
             when: None,
             action: EraseAction::Delete,
             value: None,
@@ -357,6 +376,7 @@ pub fn with_vectors(sources: &[BoundSource], catalog: &Catalog, erasure: &mut Er
             of: Some(source.table.clone()),
             to: Some(to),
             also: pairs.collect(),
+            holds: None,
             when: None,
             action: EraseAction::Delete,
             value: None,
@@ -462,6 +482,14 @@ fn bind_rule(rule: &EraseRule, engine: Engine, find: &mut RuleFinder<'_>) -> Opt
         let (_, of) = of.as_ref()?;
         also.push((find.column(&name, column)?, find.column(of, to)?));
     }
+    let holds = match &rule.holds {
+        Some(HeldMember { column, path, key, value }) => {
+            let (_, of) = of.as_ref()?;
+            let (column, path) = (find.column(&name, column)?, path.clone());
+            Some(HeldMember { column, path, key: find.column(of, key)?, value: find.column(of, value)? })
+        }
+        None => None,
+    };
     let columns: Vec<String> = if rule.columns.is_empty() {
         vec![find.column(&name, &rule.column)?]
     } else {
@@ -480,6 +508,7 @@ fn bind_rule(rule: &EraseRule, engine: Engine, find: &mut RuleFinder<'_>) -> Opt
         of: of.map(|(key, _)| key),
         to,
         also,
+        holds,
         when,
         action: rule.action,
         columns,

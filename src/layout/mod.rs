@@ -129,6 +129,8 @@ pub struct TablePattern {
     pub unlike: Vec<String>,
     /// Ending that the table's name has beyond that of another table with these columns.
     pub twin: Option<String>,
+    /// Table of the layout in whose place the only such table is where that is not there.
+    pub stands_for: Option<String>,
 }
 
 /// One of several shapes that a layout is found in.

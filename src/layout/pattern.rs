@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::erase::{EraseRule, HandleValue};
+use super::erase::{EraseRule, HandleColumn, HandleValue};
 use super::{Catalog, CatalogTable, ColumnOrigin, ColumnSpec, FromClause, Layout, Need, Source, Sql, TablePattern};
 
 /// The layout with every source and rule that names a pattern written once for each table of that kind. The same where
@@ -19,8 +19,15 @@ pub fn spelled_out<'l>(layout: &'l Layout, catalog: &Catalog) -> Cow<'l, Layout>
             !found.iter().any(|(mark, tables)| pattern.unlike.contains(mark) && tables.contains(&t.title()))
         };
         let fitting = catalog.tables.iter().filter(|t| fits(&pattern, t) && is_twin(&pattern, t, catalog));
-        let tables: Vec<String> = fitting.filter(is_other).map(CatalogTable::title).collect();
+        let fitting: Vec<&CatalogTable> = fitting.filter(is_other).collect();
+        let tables: Vec<String> = fitting.iter().map(|table| table.title()).collect();
         found.push((mark.clone(), tables.clone()));
+        if let Some(named) = pattern.stands_for.filter(|named| catalog.table(named).is_none())
+            && let [only] = &fitting.into_iter().filter(|table| table.visible).collect::<Vec<_>>()[..]
+            && is_bare(&only.name)
+        {
+            NameInPlace { mark: named, name: only.name.clone() }.layout(&mut layout);
+        }
         if let Some(first) = tables.first() {
             let put = NameInPlace { mark: mark.clone(), name: first.clone() };
             put.needs(&mut layout.requires);
@@ -30,18 +37,7 @@ pub fn spelled_out<'l>(layout: &'l Layout, catalog: &Catalog) -> Cow<'l, Layout>
         layout.rules = each(layout.rules, &tables, &mark, NameInPlace::rule, |r| r.table.contains(&mark));
         layout.follows = each(layout.follows, &tables, &mark, NameInPlace::text, |name| name.contains(&mark));
         layout.unowned = each(layout.unowned, &tables, &mark, NameInPlace::text, |name| name.contains(&mark));
-        layout.handles = each(
-            layout.handles,
-            &tables,
-            &mark,
-            |put, handle| {
-                put.text(&mut handle.table);
-                if let HandleValue::Sql(sql) = &mut handle.value {
-                    put.sql(sql);
-                }
-            },
-            |h| h.table.contains(&mark),
-        );
+        layout.handles = each(layout.handles, &tables, &mark, NameInPlace::handle, |h| h.table.contains(&mark));
     }
     Cow::Owned(layout)
 }
@@ -111,6 +107,11 @@ fn each<T: Clone>(
     spelled
 }
 
+/// Whether a name needs no quotation marks, wherever a layout names it.
+fn is_bare(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
 /// A table's name in the place of the pattern's.
 struct NameInPlace {
     mark: String,
@@ -124,8 +125,26 @@ impl NameInPlace {
         }
     }
 
+    fn layout(&self, layout: &mut Layout) {
+        let variants = layout.variants.iter_mut().flat_map(|variant| [&mut variant.requires, &mut variant.forbids]);
+        variants.chain([&mut layout.requires, &mut layout.forbids]).for_each(|needs| self.needs(needs));
+        layout.sources.iter_mut().for_each(|source| self.source(source));
+        layout.rules.iter_mut().for_each(|rule| self.rule(rule));
+        layout.handles.iter_mut().for_each(|handle| self.handle(handle));
+        let names = layout.follows.iter_mut().chain(&mut layout.unowned);
+        names.chain(layout.account.iter_mut().map(|account| &mut account.table)).for_each(|name| self.text(name));
+    }
+
     fn sql(&self, sql: &mut Sql) {
         sql.sqlite.iter_mut().chain(sql.postgres.iter_mut()).for_each(|text| self.text(text));
+    }
+
+    fn handle(&self, handle: &mut HandleColumn) {
+        self.text(&mut handle.table);
+        self.needs(&mut handle.requires);
+        if let HandleValue::Sql(sql) = &mut handle.value {
+            self.sql(sql);
+        }
     }
 
     fn needs(&self, needs: &mut [Need]) {

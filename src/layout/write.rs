@@ -181,6 +181,8 @@ pub enum TimeSpelling {
     Millis,
     /// Seconds since 1970, whole.
     Epoch,
+    /// Seconds since 1970 with a fraction.
+    EpochReal,
     /// Milliseconds since 1970.
     EpochMillis,
 }

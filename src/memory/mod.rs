@@ -18,6 +18,7 @@ pub mod json;
 pub mod kept;
 pub mod mask;
 pub mod mention;
+pub mod name_words;
 pub mod nearest;
 pub(crate) mod packed;
 pub mod prune;

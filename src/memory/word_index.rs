@@ -20,6 +20,12 @@ impl WordList {
         self.ends.push(self.bytes.len() as u32);
     }
 
+    /// Gives back the space for words that do not come.
+    pub fn shrink_to_fit(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.ends.shrink_to_fit();
+    }
+
     /// The bytes of a word; none of one that is not there.
     #[must_use]
     pub fn word(&self, number: usize) -> &[u8] {
@@ -39,18 +45,21 @@ impl WordList {
 pub struct WordIndex {
     /// Tells where they may begin; none where one of them is very short.
     sieve: Option<WordSieve>,
-    /// The numbers of the words, ordered by their bytes in small letters of ASCII.
+    /// The numbers of the words, ordered by their bytes in small letters of ASCII; those of the same bytes as they are.
     order: Box<[u32]>,
+    /// Bytes of the shortest word.
+    shortest: usize,
 }
 
 impl WordIndex {
     /// Orders the words of a list, which no others are added to.
     #[must_use]
     pub fn new(list: &WordList) -> Self {
-        let small = |number: &u32| list.word(*number as usize).iter().map(u8::to_ascii_lowercase);
+        let word = |number: &u32| small(list.word(*number as usize));
         let mut order: Box<[u32]> = (0..list.ends.len() as u32).collect();
-        order.sort_unstable_by(|a, b| small(a).cmp(small(b)));
-        WordIndex { sieve: WordSieve::new(|each| list.iter().for_each(each)), order }
+        order.sort_unstable_by(|a, b| word(a).cmp(word(b)).then(a.cmp(b)));
+        let shortest = list.iter().map(<[u8]>::len).min().unwrap_or(0);
+        WordIndex { sieve: WordSieve::new(|each| list.iter().for_each(each)), order, shortest }
     }
 
     /// Whether a word is in some bytes, in any case of ASCII letters.
@@ -78,14 +87,27 @@ impl WordIndex {
         begins.flat_map(move |at| self.at(list, bytes, at))
     }
 
-    /// The words that stand at one place: at each byte, those that go on as the text does are left.
+    /// The words that begin as the text at one place does, as far as the shortest word goes: most places have none.
+    fn beginning(&self, list: &WordList, text: &[u8]) -> &[u32] {
+        let Some(begin) = text.get(..self.shortest) else { return &[] };
+        let word = |number: &u32| small(&list.word(*number as usize)[..self.shortest]);
+        let left = &self.order[self.order.partition_point(|number| word(number).lt(small(begin)))..];
+        match left.first() {
+            Some(first) if word(first).eq(small(begin)) => {
+                &left[..left.partition_point(|number| word(number).eq(small(begin)))]
+            }
+            _ => &[],
+        }
+    }
+
+    /// The words that stand at one place: at each further byte, those that go on as the text does are left.
     fn at<'a>(
         &'a self,
         list: &'a WordList,
         bytes: &'a [u8],
         at: usize,
     ) -> impl Iterator<Item = (usize, Range<usize>)> + 'a {
-        let (mut left, mut length) = (&self.order[..], 0);
+        let (mut left, mut length) = (self.beginning(list, &bytes[at..]), self.shortest);
         std::iter::from_fn(move || {
             loop {
                 let (first, others) = left.split_first()?;
@@ -94,13 +116,18 @@ impl WordIndex {
                     return Some((*first as usize, at..at + length));
                 }
                 let next = bytes.get(at + length)?.to_ascii_lowercase();
-                let small = |number: &u32| list.word(*number as usize)[length].to_ascii_lowercase();
-                left = &left[left.partition_point(|number| small(number) < next)..];
-                left = &left[..left.partition_point(|number| small(number) == next)];
+                let byte = |number: &u32| list.word(*number as usize)[length].to_ascii_lowercase();
+                left = &left[left.partition_point(|number| byte(number) < next)..];
+                left = &left[..left.partition_point(|number| byte(number) == next)];
                 length += 1;
             }
         })
     }
+}
+
+/// Bytes in small letters of ASCII.
+fn small(bytes: &[u8]) -> impl Iterator<Item = u8> {
+    bytes.iter().map(u8::to_ascii_lowercase)
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::context::{ContextRow, ToldRows};
-use super::rank::{self, LeftOut, MOST_ROWS, RankedRow, Ranking};
+use super::inquiry::Inquiry;
+use super::rank::{LeftOut, RankedRow};
 use crate::memory::Row;
 use crate::memory::feedback::ScoreSum;
 use crate::memory::query::ShownFinding;
@@ -24,65 +25,17 @@ pub enum PolicyChoice<'r> {
     Named(&'r str),
 }
 
-/// Question put to recall, with its ranking and options.
+/// Question put to recall at a moment, with the vector of its text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RecallRequest {
-    /// Ranking to use.
-    pub ranking: Ranking,
-    /// Situation in words.
-    pub text: Option<String>,
+    /// Question that is asked.
+    pub inquiry: Inquiry,
     /// Vector of the text, by the model that made the stored ones.
     pub vector: Option<Vec<f32>>,
     /// Reason why the text has no vector.
     pub vector_note: Option<String>,
-    /// Episode, case or memory whose situation it is.
-    pub like: Option<String>,
-    /// Agent that recalls.
-    pub agent: Option<String>,
-    /// User for whom.
-    pub user: Option<String>,
-    /// Rows; none means the ranking's own number.
-    pub k: Option<usize>,
-    /// Domain that is sought.
-    pub domain: Option<String>,
-    /// Topic that is sought.
-    pub topic: Option<String>,
-    /// Workflow whose episodes are looked at.
-    pub workflow: Option<String>,
-    /// Failures too.
-    pub all_outcomes: bool,
-    /// Policy by its id, or [`NO_POLICY`]; the one in use when nothing is said.
-    pub policy: Option<String>,
-    /// Cases that look like poison are weighed down.
-    pub downweight: bool,
     /// Moment of the recall, canonical: ages are counted from here.
     pub at: String,
-}
-
-impl RecallRequest {
-    /// A request for nothing in particular.
-    #[must_use]
-    pub fn new(ranking: Ranking, at: &str) -> Self {
-        RecallRequest { ranking, at: at.to_owned(), ..Self::default() }
-    }
-
-    /// Rows at most, unless the bank is set to another number.
-    #[must_use]
-    pub fn rows(&self) -> usize {
-        self.k.unwrap_or_else(|| self.ranking.default_k()).min(MOST_ROWS)
-    }
-
-    /// Says that fewer rows are given than the request asks for.
-    #[must_use]
-    pub fn limited(&self) -> Option<String> {
-        self.k.filter(|k| *k > MOST_ROWS).map(|_| rank::limited())
-    }
-
-    /// Returns the policy that the request asks for.
-    #[must_use]
-    pub fn choice(&self) -> PolicyChoice<'_> {
-        choice(self.policy.as_deref())
-    }
 }
 
 /// Returns the policy that a word asks for.
@@ -199,25 +152,25 @@ impl RecallAnswer {
     /// Describes as JSON how the answer was found.
     #[must_use]
     pub fn query_json(&self) -> Value {
-        let request = &self.request;
+        let RecallRequest { inquiry, at, .. } = &self.request;
         json!({
             // Two words, for scripts: what is not compared by vectors is compared by words, if only those of a topic.
             "used": if self.used == "vector" { "vector" } else { "keyword" },
-            "ranking": request.ranking,
-            "formula": request.ranking.formula(),
-            "text": request.text,
-            "like": request.like,
-            "agent": request.agent,
-            "user": request.user,
-            "domain": request.domain,
-            "topic": request.topic,
-            "workflow": request.workflow,
+            "ranking": inquiry.ranking,
+            "formula": inquiry.ranking.formula(),
+            "text": inquiry.text,
+            "like": inquiry.like,
+            "agent": inquiry.agent,
+            "user": inquiry.user,
+            "domain": inquiry.domain,
+            "topic": inquiry.topic,
+            "workflow": inquiry.workflow,
             "policy": self.policy.as_ref().map(|used| &used.id),
             "policy_version": self.policy.as_ref().and_then(|used| used.version),
             "policy_because": self.policy.as_ref().map(|used| used.because),
-            "downweight": request.downweight,
+            "downweight": inquiry.downweight,
             "k": self.k,
-            "at": request.at,
+            "at": at,
             "keywords_by": self.words_by,
             "candidates": self.candidates,
             "compared_by": self.compared.map(|(_, by)| by),

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::answer::RecallRequest;
-use super::rank::Ranking;
+use super::answer::{self, PolicyChoice, RecallRequest};
+use super::rank::{self, MOST_ROWS, Ranking};
 
 /// Question put to recall, in a form that can be kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,10 +64,22 @@ impl Inquiry {
         self.has_situation() || !matches!(self.ranking, Ranking::Cases | Ranking::Similar)
     }
 
-    /// Rows at most.
+    /// Rows at most, unless the bank is set to another number.
     #[must_use]
     pub fn rows(&self) -> usize {
-        self.k.unwrap_or_else(|| self.ranking.default_k())
+        self.k.unwrap_or_else(|| self.ranking.default_k()).min(MOST_ROWS)
+    }
+
+    /// Says that fewer rows are given than are asked for.
+    #[must_use]
+    pub fn limited(&self) -> Option<String> {
+        self.k.filter(|k| *k > MOST_ROWS).map(|_| rank::limited())
+    }
+
+    /// Returns the policy that is asked for.
+    #[must_use]
+    pub fn choice(&self) -> PolicyChoice<'_> {
+        answer::choice(self.policy.as_deref())
     }
 
     /// Whether the vector of a text is of use: where a stored row is named it has its own, and proven relevance compares
@@ -81,11 +93,9 @@ impl Inquiry {
     /// The request at a moment.
     #[must_use]
     pub fn request(&self, at: &str) -> RecallRequest {
-        let Inquiry { ranking, policy, text, like, agent, user, k, domain, topic, workflow, .. } = self.clone();
-        let (all_outcomes, downweight) = (self.all_outcomes, self.downweight);
-        let text = text.filter(|text| !text.trim().is_empty());
-        let fresh = RecallRequest::new(ranking, at);
-        RecallRequest { text, like, agent, user, k, domain, topic, workflow, all_outcomes, policy, downweight, ..fresh }
+        let mut inquiry = self.clone();
+        inquiry.text.take_if(|text| text.trim().is_empty());
+        RecallRequest { inquiry, at: at.to_owned(), ..RecallRequest::default() }
     }
 
     /// The words of the command line that asks the same, in order.

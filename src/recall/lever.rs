@@ -50,7 +50,7 @@ pub fn levers(answer: &RecallAnswer, at: usize) -> Vec<RecallLever> {
     };
     let total = item.ranked.score.total;
     let moves = |(_, score): &(LeverAct, Option<f64>)| score.is_none_or(|score| (score - total).abs() > 1e-9);
-    acts(answer.request.ranking, item).into_iter().filter(moves).map(lever).collect()
+    acts(answer.request.inquiry.ranking, item).into_iter().filter(moves).map(lever).collect()
 }
 
 /// The changes that a row can have, each with the score after it.
@@ -120,7 +120,7 @@ mod tests {
 
     use super::*;
     use crate::memory::Row;
-    use crate::recall::answer::RecallRequest;
+    use crate::recall::inquiry::Inquiry;
     use crate::recall::rank::{ProvenQuery, RankedRow, boosted, by_likeness, proven};
 
     const NOW: &str = "2026-02-04T10:00:00.000000Z";
@@ -148,7 +148,7 @@ mod tests {
             candidates: 9,
             notes: Vec::new(),
             like: None,
-            request: RecallRequest::new(ranking, NOW),
+            request: Inquiry::new(ranking).request(NOW),
         }
     }
 

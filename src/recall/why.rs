@@ -46,8 +46,8 @@ pub fn why(term: &Term, ranked: &RankedRow, request: &RecallRequest, like: Optio
             Some(_) => "the stored aggregate is 0".to_owned(),
             None => "no aggregate of feedback is stored".to_owned(),
         },
-        "domain" => matched(place_of(row).0.as_deref(), request.domain.as_deref().or(sought.0.as_deref())),
-        "topic" => matched(place_of(row).1.as_deref(), request.topic.as_deref().or(sought.1.as_deref())),
+        "domain" => matched(place_of(row).0.as_deref(), request.inquiry.domain.as_deref().or(sought.0.as_deref())),
+        "topic" => matched(place_of(row).1.as_deref(), request.inquiry.topic.as_deref().or(sought.1.as_deref())),
         "utility" => {
             "its own, or the mean of the latest 20 episodes that used it; 0.5 where nothing moved it".to_owned()
         }
@@ -103,6 +103,7 @@ mod tests {
 
     use super::*;
     use crate::memory::Entity;
+    use crate::recall::inquiry::Inquiry;
     use crate::recall::rank::{ProvenQuery, Ranking, boosted, proven};
 
     const NOW: &str = "2026-02-04T10:00:00.000000Z";
@@ -127,7 +128,7 @@ mod tests {
     #[test]
     fn a_reason_says_what_the_row_says() {
         let found = boosted(episode(), Some(0.5), "similarity", NOW);
-        let request = RecallRequest::new(Ranking::Boosted, NOW);
+        let request = Inquiry::new(Ranking::Boosted).request(NOW);
         let told: Vec<String> = found.score.terms.iter().map(|term| why(term, &found, &request, None)).collect();
         assert!(told[0].starts_with("0.7 x similarity 0.500 (cosine") && told[0].contains("6.0 hours old"), "{told:?}");
         assert_eq!(told[1], "3 canvas interactions are stored: + 0.1");

@@ -4,15 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::erase::Erasures;
-use crate::change::entry::ListedEntry;
 use crate::change::plan::past::{AsOf, Moment};
+use crate::change::plan::trail::{AuditVerdict, ListedEntry};
 use crate::change::plan::{Change, ChangeDanger, Plan};
 use crate::change::{self, Author, ChangeError, Operation, anchor, as_of, audit, migrate, what_if};
 use crate::console::core::change::{AppliedPlan, Refusal};
 use crate::console::core::{Proposal, RequestFailure, Ticket};
-use crate::console::overlays::unlock::{PendingStep, WriteState};
-use crate::console::screens::receipts::{ENTRIES, ReceiptEntry};
-use crate::console::screens::trail::{TrailFault, TrailVerdict};
+use crate::console::overlays::unlock::WriteState;
+use crate::console::screens::receipts::ENTRIES;
 use crate::job::backfill::BackfillArguments;
 use crate::memory::{Entity, Row, agreeing};
 use crate::recall::what_if::WhatIf;
@@ -282,13 +281,7 @@ pub async fn writable(store: &Store) -> Result<WriteState, RequestFailure> {
     }
     let what = "Whether the database can be changed";
     let state = migrate::state(store).await.map_err(|e| failure(what, &e))?;
-    let pending = state.pending.into_iter().map(|m| PendingStep {
-        name: m.name,
-        sql: m.sql,
-        lock_risk: m.lock_risk,
-        effect: m.effect,
-    });
-    Ok(WriteState { blocked: None, audited: !state.applied.is_empty(), pending: pending.collect() })
+    Ok(WriteState { blocked: None, audited: !state.applied.is_empty(), pending: state.pending })
 }
 
 /// Applies the pending migrations, and the optional ones of these names; what was applied.
@@ -299,51 +292,18 @@ pub async fn migrate(store: &Store, author: &Author, optional: Vec<String>) -> R
 }
 
 /// Verifies our audit trail against the anchors kept for it; `told` gets the number of entries read.
-pub async fn verify_trail(store: &Store, told: &(dyn Fn(usize) + Sync)) -> Result<Box<TrailVerdict>, RequestFailure> {
-    let verdict =
-        anchor::walk(store, &[], told).await.map_err(|e| failure_of("The audit trail could not be checked", &e))?;
-    let fault = |fault: audit::AuditFault| TrailFault {
-        kind: fault.kind.replace('_', " "),
-        seq: fault.seq,
-        message: fault.message,
-    };
-    Ok(Box::new(TrailVerdict {
-        entries: verdict.entries,
-        database_id: verdict.database_id,
-        head: verdict.head,
-        anchored: verdict.anchored,
-        redacted: verdict.redacted,
-        faults: verdict.faults.into_iter().map(fault).collect(),
-        notes: verdict.notes,
-    }))
+pub async fn verify_trail(store: &Store, told: &(dyn Fn(usize) + Sync)) -> Result<Box<AuditVerdict>, RequestFailure> {
+    let walked = anchor::walk(store, &[], told).await;
+    walked.map(Box::new).map_err(|e| failure_of("The audit trail could not be checked", &e))
 }
 
 /// Entries of our trail, newest first.
-pub async fn trail(store: &Store, before: Option<i64>) -> Result<Vec<ReceiptEntry>, RequestFailure> {
+pub async fn trail(store: &Store, before: Option<i64>) -> Result<Vec<ListedEntry>, RequestFailure> {
     let failed = |e: ChangeError| match e {
         e if lacks_trail(&e) => no_trail("No changes yet"),
         e => failure_of("The list of changes could not be read", &e),
     };
-    let rows = audit::latest(store, before, ENTRIES).await.map_err(failed)?;
-    Ok(rows.into_iter().map(entry).collect())
-}
-
-fn entry(listed: ListedEntry) -> ReceiptEntry {
-    let facts = listed.facts();
-    ReceiptEntry {
-        seq: listed.seq,
-        at: listed.at,
-        actor: listed.actor,
-        action: listed.action,
-        reason: listed.reason,
-        ticket: facts.ticket,
-        counts: facts.counts.unwrap_or_default(),
-        changes: listed.changes.unwrap_or_default(),
-        changes_total: facts.changes_total,
-        undo_reason: facts.undo_reason,
-        undo_of: facts.undo_of,
-        migrations: facts.migrations,
-    }
+    audit::latest(store, before, ENTRIES).await.map_err(failed)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! State that the console keeps from one session to the next, for the core: named places, filters, looks.
 
 use super::home;
+use crate::config::Kept as _;
 use crate::config::desk::{self, ConsoleLooks, LAST};
 use crate::console::Model;
 use crate::console::core::RequestFailure;
@@ -15,17 +16,17 @@ fn kept(result: anyhow::Result<Vec<KeptPlace>>) -> Result<Vec<KeptPlace>, Reques
 
 /// The places kept for a database.
 pub fn places(store: &Store) -> Result<Vec<KeptPlace>, RequestFailure> {
-    kept(desk::places(store.location()))
+    kept(KeptPlace::load(store.location()))
 }
 
 /// Keeps a place; all that are kept then.
 pub fn keep_place(store: &Store, place: &KeptPlace) -> Result<Vec<KeptPlace>, RequestFailure> {
-    kept(desk::keep_place(store.location(), place))
+    kept(place.keep(store.location()))
 }
 
 /// Forgets a place; all that are kept then.
 pub fn forget_place(store: &Store, name: &str) -> Result<Vec<KeptPlace>, RequestFailure> {
-    kept(desk::forget_place(store.location(), name))
+    kept(KeptPlace::forget(store.location(), name))
 }
 
 /// Gives a new session what an earlier one left.
@@ -64,6 +65,6 @@ pub fn leave(model: &Model, now: Option<&str>) {
         desk::keep_filters(location, &written);
     }
     if let Some(place) = model.history.here().to_resume() {
-        let _ = desk::keep_place(location, &KeptPlace { name: LAST.to_owned(), ..place });
+        let _ = KeptPlace { name: LAST.to_owned(), ..place }.keep(location);
     }
 }

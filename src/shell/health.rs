@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use crate::change;
 use crate::change::findings::{self, BriefLimit, FindingNews, FindingRequest};
-use crate::change::migrate::{self, DoneMigration, MigrationState, PendingMigration};
-use crate::config::{desk, mutes};
+use crate::change::migrate::{self, DoneMigration, MigrationState};
+use crate::change::plan::migration::PendingMigration;
+use crate::config::{Kept as _, desk};
 use crate::console::core::RequestFailure;
 use crate::console::core::request::Reply;
 use crate::console::screens::findings::LookNews;
 use crate::console::screens::migrations::{MigrationItem, MigrationList, MigrationStanding};
 use crate::memory::Entity;
-use crate::memory::findings::{EarlierLook, Mute, NotApplicable, OffendingQuote, quote};
+use crate::memory::findings::{EarlierLook, Mute, Muted, NotApplicable, OffendingQuote, quote};
 use crate::store::Store;
 
 use super::change::failure_of;
@@ -44,7 +45,8 @@ pub async fn look(store: &Store, brief: bool, replies: impl Fn(Reply) + Sync) ->
         replies(Reply::Finding(Ok(news)));
         ControlFlow::Continue(())
     };
-    let muted = mutes::muted(store.location());
+    // A file that cannot be read mutes nothing.
+    let muted = Muted::of(&Mute::load(store.location()).unwrap_or_default());
     let wanted =
         FindingRequest { kind: None, examples: EXAMPLES, brief: brief.then_some(BRIEF), muted, retention: None };
     // The card offers to look again; where the cause passes, it says that this is done by itself.
@@ -73,19 +75,19 @@ pub async fn quoted(
 
 /// Lists the muted kinds and rows, with the reasons.
 pub fn muted(store: &Store) -> Result<Vec<Mute>, RequestFailure> {
-    mutes::load(store.location()).map_err(|why| unkept("What is muted could not be read", &why))
+    Mute::load(store.location()).map_err(|why| unkept("What is muted could not be read", &why))
 }
 
 /// Mutes a kind or a row; all that is muted then.
 pub fn mute(store: &Store, what: &str, reason: &str, actor: &str) -> Result<Vec<Mute>, RequestFailure> {
     let (what, reason, actor) = (what.to_owned(), reason.to_owned(), actor.to_owned());
     let mute = Mute { what, reason, actor, at: change::now() };
-    mutes::add(store.location(), &mute).map_err(|why| unkept("It was not muted", &why))
+    mute.keep(store.location()).map_err(|why| unkept("It was not muted", &why))
 }
 
 /// Hears of a kind or a row again; all that is muted then.
 pub fn unmute(store: &Store, what: &str) -> Result<Vec<Mute>, RequestFailure> {
-    mutes::end(store.location(), what).map_err(|why| unkept("It is still muted", &why))
+    Mute::forget(store.location(), what).map_err(|why| unkept("It is still muted", &why))
 }
 
 fn unkept(what: &str, why: &anyhow::Error) -> RequestFailure {
@@ -113,15 +115,15 @@ fn listed(state: MigrationState) -> MigrationList {
         items.push(MigrationItem { option: Some(offered.option), ..item(offered.migration, standing) });
     }
     for done in state.history {
-        match items.iter_mut().find(|i| i.name == done.name) {
+        match items.iter_mut().find(|i| i.migration.name == done.name) {
             Some(item) if item.note.is_none() => item.note = Some(record(&done)),
             Some(_) => {}
-            None => items.push(MigrationItem {
-                note: Some(record(&done)),
-                effect: done.effect,
-                sql: done.sql,
-                ..named(done.name, MigrationStanding::Applied)
-            }),
+            None => {
+                let note = Some(record(&done));
+                let DoneMigration { version, name, effect, sql, .. } = done;
+                let migration = PendingMigration { version, name, sql, effect, ..PendingMigration::default() };
+                items.push(MigrationItem { note, ..item(migration, MigrationStanding::Applied) });
+            }
         }
     }
     items.extend(state.present.into_iter().map(|name| named(name, MigrationStanding::Present)));
@@ -138,26 +140,10 @@ fn record(done: &DoneMigration) -> String {
 }
 
 fn named(name: String, standing: MigrationStanding) -> MigrationItem {
-    MigrationItem {
-        name,
-        standing,
-        effect: String::new(),
-        lock_risk: String::new(),
-        sql: String::new(),
-        steps: Vec::new(),
-        note: None,
-        diff: String::new(),
-        option: None,
-    }
+    item(PendingMigration { name, ..PendingMigration::default() }, standing)
 }
 
-fn item(pending: PendingMigration, standing: MigrationStanding) -> MigrationItem {
-    MigrationItem {
-        effect: pending.effect,
-        lock_risk: pending.lock_risk,
-        sql: pending.sql,
-        steps: pending.steps.into_iter().map(|s| (s.name, s.done)).collect(),
-        note: pending.goes_on_at.map(|step| format!("was stopped: resumes at \"{step}\"")),
-        ..named(pending.name, standing)
-    }
+fn item(migration: PendingMigration, standing: MigrationStanding) -> MigrationItem {
+    let note = migration.goes_on_at.as_ref().map(|step| format!("was stopped: resumes at \"{step}\""));
+    MigrationItem { migration, standing, note, diff: String::new(), option: None }
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::change::what_if::KeptQuestion;
-use crate::config::queries;
+use crate::config::Kept as _;
 use crate::console::core::RequestFailure;
 use crate::lab::embed::{self, Endpoint};
 use crate::lab::{self, LabError};
@@ -55,10 +55,10 @@ pub async fn kept(store: &Store, embedding: &Embedding, patient: bool) -> Vec<Ke
     let at = time::spell_utc(chrono::Utc::now()).unwrap_or_default();
     let mut kept = Vec::new();
     // What cannot be read is said where questions are asked by name.
-    for SavedQuestion { name, inquiry } in queries::load(store.location()).unwrap_or_default() {
+    for SavedQuestion { name, inquiry } in SavedQuestion::load(store.location()).unwrap_or_default() {
         if patient || embedding.is_none() || inquiry.text_to_embed().is_none() {
             let request = request(store, embedding, &inquiry, &at).await;
-            kept.push(KeptQuestion { name, inquiry, request });
+            kept.push(KeptQuestion { name, request });
         }
     }
     kept
@@ -70,17 +70,17 @@ fn failure(error: &LabError) -> RequestFailure {
 
 /// The questions that are kept for a database.
 pub fn saved(store: &Store) -> Result<Vec<SavedQuestion>, RequestFailure> {
-    queries::load(store.location()).map_err(|why| unkept("The kept questions were not read", &why))
+    SavedQuestion::load(store.location()).map_err(|why| unkept("The kept questions were not read", &why))
 }
 
 /// Keeps a question; all that are kept then.
 pub fn save(store: &Store, saved: &SavedQuestion) -> Result<Vec<SavedQuestion>, RequestFailure> {
-    queries::save(store.location(), saved).map_err(|why| unkept("The question was not kept", &why))
+    saved.keep(store.location()).map_err(|why| unkept("The question was not kept", &why))
 }
 
 /// Forgets a question; all that are kept then.
 pub fn forget(store: &Store, name: &str) -> Result<Vec<SavedQuestion>, RequestFailure> {
-    queries::forget(store.location(), name).map_err(|why| unkept("The question was not forgotten", &why))
+    SavedQuestion::forget(store.location(), name).map_err(|why| unkept("The question was not forgotten", &why))
 }
 
 fn unkept(what: &str, why: &anyhow::Error) -> RequestFailure {

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use super::embedding::VectorShelf;
 use super::encode::table_of;
 use super::fetched::FetchedValue;
+use super::foreign_keys::{ColumnKey, OnDelete};
 use super::row_list::row_digest;
-use super::shape::{ColumnReference, Comparison};
+use super::shape::Comparison;
 use super::snapshot::WantedRows;
 use super::stored::{StoredRows, TableName};
 use super::{ShapeReader, StoreError};
@@ -22,7 +23,7 @@ pub struct Hanging {
     pub column: String,
     /// Columns that tell its rows apart.
     pub key: Vec<String>,
-    /// True when the rows make no sense without the other row: the column must have a value.
+    /// True when the rows go with the other row: the column must have a value, or the foreign key says so.
     pub bound: bool,
     /// True when rows of other tables refer to its rows, or it is there under another column too.
     pub referred: bool,
@@ -39,19 +40,19 @@ impl ShapeReader<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn hanging_on(self, source: &BoundSource, id: &str) -> Result<Vec<Hanging>, StoreError> {
-        let mut references = self.references(&table_of(source)).await?;
+        let of = table_of(source);
+        let mut references = self.column_keys_to(&of).await?;
         if let Ok(VectorShelf { table, key: Some(column), .. }) = VectorShelf::of(source)
             && !references.iter().any(|r| r.from == table && r.column == column)
         {
-            references.push(ColumnReference { from: table, column, to: id.to_owned() });
+            references.push(ColumnKey { from: table, column, to: of.clone(), to_column: id.to_owned() });
         }
         let mut hanging = Vec::new();
         if references.is_empty() {
             return Ok(hanging);
         }
         let relations = self.store.snapshot().await?.relations().await?;
-        let of = table_of(source);
-        references.retain(|reference| reference.to.eq_ignore_ascii_case(id));
+        references.retain(|reference| reference.to_column.eq_ignore_ascii_case(id));
         let tables: Vec<TableName> = references.iter().map(|reference| reference.from.clone()).collect();
         for reference in references {
             let shape = self.shape(&reference.from).await?;
@@ -61,12 +62,17 @@ impl ShapeReader<'_> {
                 c.declared.to_ascii_lowercase().starts_with("vector") || name == "embedding" || name == "vector"
             });
             let required = shape.column(&reference.column).is_some_and(|c| c.required);
+            let goes_along = relations.foreign.iter().any(|foreign| {
+                foreign.on_delete == OnDelete::Cascade
+                    && (&foreign.from, &foreign.to) == (&reference.from, &of)
+                    && foreign.columns == [reference.column.as_str()]
+            });
             hanging.push(Hanging {
                 referred: relations.foreign.iter().any(|foreign| foreign.to == reference.from)
                     || tables.iter().filter(|table| **table == reference.from).count() > 1,
-                bound: required || key.contains(&reference.column),
+                bound: required || goes_along || key.contains(&reference.column),
                 vector: vector.map(|c| c.name.clone()),
-                compared: relations.comparison((&reference.from, &reference.column), (&of, &reference.to)),
+                compared: relations.comparison((&reference.from, &reference.column), (&of, &reference.to_column)),
                 table: reference.from,
                 column: reference.column,
                 key,

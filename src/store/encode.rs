@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::dialect::{self, PgType};
 use super::fetched::{self, FetchedValue};
 use super::select::{as_stored, is_uuid, key_parts};
-use super::shape::TableShape;
+use super::shape::{ShapeColumn, TableShape};
 use super::stored::{Cell, Image, Mutation, StoredRows, TableName, spell};
 use super::surplus::StoredColumns;
 use super::{RowEncoder, StoreError, codec, told_apart, within};
@@ -426,7 +426,8 @@ fn copies(
         let is_owner = copy.of.len() == 1 && OWNERS.contains(of);
         let text = match (copy.form.spelling(), given) {
             (Some(spelling), time) => {
-                made.extend(time_cell(spelling, time).map(|cell| (copy.column.clone(), cell)));
+                let declared = shape.column(&copy.column).map_or("", |column| column.compared.as_str());
+                made.extend(time_cell(exact(spelling, declared), time).map(|cell| (copy.column.clone(), cell)));
                 continue;
             }
             (None, _) if copy.of.len() > 1 => {
@@ -522,11 +523,19 @@ fn put_within(
     let times = source.write.as_ref().map_or(TimeSpelling::Canonical, |w| w.times);
     let title = || table_of(source).title();
     let value = match (kind, &*mapped(way, value, true).map_err(|why| format!("{}.{column} {why}", title()))?) {
-        (ValueKind::Time, Value::String(time)) => match spell(spelling(engine, way, times), time) {
-            FetchedValue::Text(text) => Value::from(text),
-            FetchedValue::Integer(number) => Value::from(number),
-            _ => Value::Null,
-        },
+        (ValueKind::Time, Value::String(time)) => {
+            let is_real = within::found(old, &way.inside).0.is_some_and(|there| there.is_f64());
+            let spelling = match spelling(engine, way, times) {
+                TimeSpelling::Epoch if is_real => TimeSpelling::EpochReal,
+                other => other,
+            };
+            match spell(spelling, time) {
+                FetchedValue::Text(text) => Value::from(text),
+                FetchedValue::Integer(number) => Value::from(number),
+                FetchedValue::Real(number) => Value::from(number),
+                _ => Value::Null,
+            }
+        }
         (ValueKind::Text, Value::String(text)) => {
             let there = within::found(old, &way.inside).0;
             in_place_of(there, &way.inside, text).map_err(|why| format!("{}.{column} {why}", title()))?
@@ -586,17 +595,19 @@ pub fn touched(source: &BoundSource, shape: &TableShape) -> Vec<(String, TimeSpe
     let read = |name: &str| {
         source.columns.iter().flatten().find(|way| way.stored != StoredAs::Plain && stored_in_table(way) == Some(name))
     };
-    let times = |name: &str| match read(name).map(|way| way.stored) {
-        Some(StoredAs::Epoch) => TimeSpelling::Epoch,
+    let times = |column: &ShapeColumn| match read(&column.name).map(|way| way.stored) {
+        Some(StoredAs::Epoch) => exact(TimeSpelling::Epoch, &column.compared),
         Some(StoredAs::EpochMillis) => TimeSpelling::EpochMillis,
-        _ => write.times,
+        _ => exact(write.times, &column.compared),
     };
-    let mut touched: Vec<(String, TimeSpelling)> =
-        there.map(|column| (column.name.clone(), times(&column.name))).collect();
+    let mut touched: Vec<(String, TimeSpelling)> = there.map(|column| (column.name.clone(), times(column))).collect();
     let is_touched =
         |of: &String| plain_column(source, of).is_some_and(|(name, _)| touched.iter().any(|t| t.0 == name));
     let again = write.copies.iter().filter(|copy| copy.of.iter().any(is_touched));
-    let again = again.filter_map(|copy| Some((shape.column(&copy.column)?.name.clone(), copy.form.spelling()?)));
+    let again = again.filter_map(|copy| {
+        let column = shape.column(&copy.column)?;
+        Some((column.name.clone(), exact(copy.form.spelling()?, &column.compared)))
+    });
     let again: Vec<(String, TimeSpelling)> = again.collect();
     touched.extend(again);
     touched
@@ -752,13 +763,23 @@ fn mapped<'v>(way: &BoundColumn, value: &'v Value, first: bool) -> Result<Cow<'v
     })
 }
 
+/// The spelling of a time in a column of that type: seconds with their fraction where it keeps one.
+fn exact(spelling: TimeSpelling, declared: &str) -> TimeSpelling {
+    let declared = declared.to_ascii_lowercase();
+    let keeps_fraction = declared == "numeric" || ["real", "floa", "doub"].iter().any(|word| declared.contains(word));
+    match spelling {
+        TimeSpelling::Epoch if keeps_fraction => TimeSpelling::EpochReal,
+        other => other,
+    }
+}
+
 fn spelling(engine: Engine, way: &BoundColumn, times: TimeSpelling) -> TimeSpelling {
     match (way.stored, engine) {
-        (StoredAs::Epoch, _) => TimeSpelling::Epoch,
+        (StoredAs::Epoch, _) => exact(TimeSpelling::Epoch, dialect::declared(&way.origin)),
         (StoredAs::EpochMillis, _) => TimeSpelling::EpochMillis,
         // PostgreSQL reads any spelling into its own types, and texts hold what the layout says.
         (_, Engine::Postgres) if PgType::of(dialect::declared(&way.origin)) != PgType::Text => TimeSpelling::Canonical,
-        _ => times,
+        _ => exact(times, dialect::declared(&way.origin)),
     }
 }
 
@@ -857,7 +878,7 @@ fn check_scale(declared: &str, value: &Value) -> Result<(), String> {
 /// What the column would make of it.
 pub fn check_seconds(source: &BoundSource, shape: &TableShape, column: &str, value: &Value) -> Result<(), String> {
     let Some((name, way)) = plain_column(source, column) else { return Ok(()) };
-    let Some(stored) = shape.column(name).filter(|_| way.stored == StoredAs::Plain) else { return Ok(()) };
+    let Some(stored) = shape.column(name) else { return Ok(()) };
     let declared = stored.compared.to_ascii_lowercase();
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let title = || format!("{}.{name}", table_of(source).title());
@@ -866,7 +887,12 @@ pub fn check_seconds(source: &BoundSource, shape: &TableShape, column: &str, val
     }
     let kept =
         declared.split_once('(').filter(|_| declared.starts_with("timestamp") || declared.starts_with("interval"));
-    let kept = kept.and_then(|(_, rest)| rest.split_once(')')?.0.parse::<usize>().ok());
+    let kept = match way.stored {
+        StoredAs::Plain => kept.and_then(|(_, rest)| rest.split_once(')')?.0.parse::<usize>().ok()),
+        StoredAs::Epoch if exact(TimeSpelling::Epoch, &declared) == TimeSpelling::Epoch => Some(0),
+        StoredAs::EpochMillis => Some(3),
+        _ => None,
+    };
     let fraction = text.split_once('.').map_or("", |(_, rest)| rest);
     let digits: String = fraction.chars().take_while(char::is_ascii_digit).collect();
     match kept {
@@ -1090,12 +1116,14 @@ impl<'a> RowEncoder<'a> {
         Ok(rows.pop().map(|row| LocatedRow { source, key, image, row }))
     }
 
-    /// Whether a column can hold that id: a text that is no UUID is in no uuid column, and asking would be an error.
+    /// Whether a column can hold that id: a text that is no UUID is in no uuid column, and bare words are in none of JSON;
+    /// asking would be an error.
     #[must_use]
     pub fn can_be(self, way: &BoundColumn, id: &str) -> bool {
         match PgType::of(dialect::declared(&way.origin)) {
             PgType::Uuid if self.store.engine() == Engine::Postgres => is_uuid(id),
             PgType::Integer if self.store.engine() == Engine::Postgres => id.parse::<i64>().is_ok(),
+            PgType::Json => self.store.engine() != Engine::Postgres,
             _ => true,
         }
     }
@@ -1231,7 +1259,10 @@ impl<'a> RowEncoder<'a> {
         let said = places.iter().find(says);
         let Some((name, way)) = said.or(places.iter().min_by_key(depth)).copied() else { return Ok(()) };
         let old = current(cells, &none, name).clone();
-        if value.is_null() || within::found(&old, &way.inside).0.as_ref() == Some(value) {
+        let kind = source.entity.column(column).map_or(ValueKind::Text, |c| c.kind);
+        let is_said = within::found(&old, &way.inside).0.as_ref() == Some(value)
+            || said.is_some() && codec::value(kind, way, &old).0 == *value;
+        if value.is_null() || is_said {
             return Ok(());
         }
         let is_key = key_columns(source, "id").unwrap_or_default().contains(&name);

@@ -27,6 +27,7 @@ mod fault;
 pub mod fetched;
 pub mod file_state;
 pub mod find;
+pub mod foreign_keys;
 mod foresight;
 mod growth;
 mod handles;

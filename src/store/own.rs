@@ -519,20 +519,6 @@ impl<'a> RecordReader<'a> {
             .await
     }
 
-    /// As [`RecordReader::trail`], of entries whose public facts hold a word.
-    ///
-    /// # Errors
-    /// The engine's refusal.
-    pub async fn trail_about(
-        self,
-        word: &'static str,
-        after: Option<i64>,
-        limit: usize,
-    ) -> Result<Vec<TrailEntry>, StoreError> {
-        let about = format!("CAST(public AS TEXT) LIKE '%{word}%'");
-        self.entries(&format!("{about} AND {} ORDER BY seq LIMIT {limit}", beyond(after))).await
-    }
-
     async fn entries(self, which: &str) -> Result<Vec<TrailEntry>, StoreError> {
         let sql = format!(
             "SELECT seq, at, database_id, actor, action, public, commitments, prev_hash, hash FROM memory_audit \
@@ -581,6 +567,19 @@ impl<'a> RecordReader<'a> {
         let sql = format!(
             "SELECT seq, field, salt, value FROM memory_audit_private WHERE seq BETWEEN {from} AND {to}{of} \
              ORDER BY seq, field"
+        );
+        Ok(self.fetch_own(&sql, &[]).await?.iter().map(private_value).collect())
+    }
+
+    /// The private values of one field of all entries whose public facts hold a word, in one pass over the entries.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn private_about(self, word: &'static str, field: &'static str) -> Result<Vec<PrivateValue>, StoreError> {
+        let sql = format!(
+            "SELECT p.seq, p.field, p.salt, p.value FROM memory_audit a CROSS JOIN memory_audit_private p \
+             WHERE p.seq = a.seq AND CAST(p.field AS TEXT) = '{field}' AND CAST(a.public AS TEXT) LIKE '%{word}%' \
+             ORDER BY a.seq"
         );
         Ok(self.fetch_own(&sql, &[]).await?.iter().map(private_value).collect())
     }

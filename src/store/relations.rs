@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::StoreError;
 use super::dialect::quote;
 use super::fetched::{RawRow, number, text};
+use super::foreign_keys::{self, ForeignKey, OnDelete};
 pub use super::proof::tables::ColumnContent;
 use super::proof::tables::{self, SearchedKind, SearchedTable, UnsearchedReason};
 use super::row_number::hidden;
@@ -12,34 +13,6 @@ use super::shape::Comparison;
 use super::snapshot::Snapshot;
 use super::stored::TableName;
 use crate::layout::Engine;
-
-/// Action of a foreign key when the row that it names is deleted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnDelete {
-    /// The row goes too.
-    Cascade,
-    /// The column is emptied.
-    SetNull,
-    /// Nothing: the deletion is refused while the row refers, as where the key says nothing.
-    Refuse,
-    /// The same, and the key says so.
-    Restrict,
-}
-
-/// A foreign key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForeignKey {
-    /// Table that refers.
-    pub from: TableName,
-    /// Columns that refer, in order.
-    pub columns: Vec<String>,
-    /// Table that is referred to.
-    pub to: TableName,
-    /// Columns that are referred to, one for each that refers.
-    pub to_columns: Vec<String>,
-    /// Action on deletion.
-    pub on_delete: OnDelete,
-}
 
 /// Relations between the tables of a database.
 #[derive(Debug, Clone, Default)]
@@ -133,26 +106,6 @@ impl Relations {
         self.comparison((table, column), (&key.to, key.to_columns.first()?))
     }
 }
-
-const FOREIGN_SQLITE: &str = "SELECT l.schema, l.name, f.\"from\", l.schema, \
-     coalesce((SELECT o.name FROM pragma_table_list o WHERE lower(o.name) = lower(f.\"table\") AND o.schema = l.schema), f.\"table\"), \
-     coalesce(f.\"to\", (SELECT p.name FROM pragma_table_info(f.\"table\", l.schema) p WHERE p.pk = f.seq + 1)), lower(f.on_delete), f.seq \
-     FROM pragma_table_list l JOIN pragma_foreign_key_list(l.name, l.schema) f WHERE l.type = 'table' \
-     ORDER BY l.schema, l.name, f.id, f.seq";
-
-/// Those of a partition are those of the whole.
-const FOREIGN_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attname::text, s.nspname::text, t.relname::text, \
-     b.attname::text, CASE k.confdeltype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' WHEN 'r' THEN 'restrict' ELSE 'no action' END, u.at - 1 \
-     FROM pg_constraint k CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS u (own, other, at) \
-     JOIN pg_class p ON p.oid = k.conrelid \
-     JOIN pg_class c ON c.oid = CASE WHEN p.relispartition THEN pg_partition_root(p.oid) ELSE p.oid END \
-     JOIN pg_namespace n ON n.oid = c.relnamespace \
-     JOIN pg_class q ON q.oid = k.confrelid \
-     JOIN pg_class t ON t.oid = CASE WHEN q.relispartition THEN pg_partition_root(q.oid) ELSE q.oid END \
-     JOIN pg_namespace s ON s.oid = t.relnamespace \
-     JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.own \
-     JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = u.other \
-     WHERE k.contype = 'f' AND k.conparentid = 0 ORDER BY k.oid, u.at";
 
 /// Collations of the columns by which SQLite tells rows apart; of several, the last is the primary key's.
 const COMPARED_SQLITE: &str = "SELECT l.schema, l.name, k.name, '\"' || replace(k.coll, '\"', '\"\"') || '\"', NULL \
@@ -364,10 +317,8 @@ impl Snapshot<'_> {
         }
         relations.follow_inheritance();
         let postgres = self.store.engine() == Engine::Postgres;
-        let foreign = if postgres { FOREIGN_POSTGRES } else { FOREIGN_SQLITE };
-        for row in self.fetch(foreign, &[]).await? {
-            relations.add_foreign(&row);
-        }
+        let foreign = foreign_keys::statement(self.store.engine(), "");
+        relations.foreign = foreign_keys::keys(&self.fetch(&foreign, &[]).await?);
         let compared = if postgres { COMPARED_POSTGRES } else { COMPARED_SQLITE };
         for row in self.fetch(compared, &[]).await? {
             let place = (TableName::new(text(&row, 0), text(&row, 1)), text(&row, 2));
@@ -450,29 +401,6 @@ impl Relations {
                 self.keys.insert(name.clone(), key.clone());
             }
             self.inside.insert(name, whole);
-        }
-    }
-
-    /// Adds a column of a foreign key; its later ones follow its first.
-    fn add_foreign(&mut self, row: &RawRow) {
-        let first = number(row, 7) == 0;
-        match self.foreign.last_mut().filter(|_| !first) {
-            Some(key) => {
-                key.columns.push(text(row, 2));
-                key.to_columns.push(text(row, 5));
-            }
-            None => self.foreign.push(ForeignKey {
-                from: TableName::new(text(row, 0), text(row, 1)),
-                columns: vec![text(row, 2)],
-                to: TableName::new(text(row, 3), text(row, 4)),
-                to_columns: vec![text(row, 5)],
-                on_delete: match text(row, 6).as_str() {
-                    "cascade" => OnDelete::Cascade,
-                    "set null" => OnDelete::SetNull,
-                    "restrict" => OnDelete::Restrict,
-                    _ => OnDelete::Refuse,
-                },
-            }),
         }
     }
 }

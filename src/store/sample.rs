@@ -16,18 +16,6 @@ const ROWS: usize = 200;
 /// Bytes of one table's samples.
 const BYTES: usize = 16 << 20;
 
-const REFERENCES_SQLITE: &str = "SELECT s.name, f.\"table\", f.\"from\", coalesce(f.\"to\", (SELECT p.name \
-     FROM pragma_table_info(f.\"table\", d.name) p WHERE p.pk = f.seq + 1)), d.name, d.name FROM pragma_database_list d, \
-     pragma_table_list(NULL) s, pragma_foreign_key_list(s.name, d.name) f \
-     WHERE s.schema = d.name AND s.type = 'table' ORDER BY s.name, f.id, f.seq";
-
-const REFERENCES_POSTGRES: &str = "SELECT o.relname::text, c.relname::text, a.attname::text, b.attname::text, \
-     m.nspname::text, n.nspname::text FROM pg_constraint k JOIN pg_class o ON o.oid = k.conrelid \
-     JOIN pg_namespace m ON m.oid = o.relnamespace JOIN pg_class c ON c.oid = k.confrelid \
-     JOIN pg_namespace n ON n.oid = c.relnamespace CROSS JOIN LATERAL unnest(k.conkey, k.confkey) AS u (own, other) \
-     JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.own \
-     JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = u.other WHERE k.contype = 'f' ORDER BY 1, k.oid";
-
 impl RawTables<'_> {
     /// Every stored table with some of its rows. Parts of search indexes, partitions, and what our role may not read are
     /// left out. For each value at most [`CUT`] bytes are read, of each table at most 400 rows.
@@ -69,13 +57,11 @@ impl RawTables<'_> {
     }
 
     async fn declared_references(self) -> Result<HashMap<TableName, Vec<SampledReference>>, StoreError> {
-        let sql = if self.store.engine() == Engine::Sqlite { REFERENCES_SQLITE } else { REFERENCES_POSTGRES };
         let mut found: HashMap<TableName, Vec<SampledReference>> = HashMap::new();
-        for row in self.store.fetch_text(sql).await? {
-            let text = |at: usize| super::fetched::text(&row, at);
-            let Some(table) = self.title_of(&TableName::new(text(5), text(1))) else { continue };
-            let reference = SampledReference { column: text(2), table, to: text(3) };
-            found.entry(TableName::new(text(4), text(0))).or_default().push(reference);
+        for key in self.store.shapes().foreign_keys().await? {
+            let Some(table) = self.title_of(&key.to) else { continue };
+            let one = |(column, to)| SampledReference { column, table: table.clone(), to };
+            found.entry(key.from).or_default().extend(key.columns.into_iter().zip(key.to_columns).map(one));
         }
         Ok(found)
     }

@@ -16,20 +16,24 @@ pub struct LaggingIndex {
     pub index: TableName,
     /// Table with the texts.
     pub table: TableName,
-    /// Whether every row of the table is in it: one that leaves rows out cannot be made again.
+    /// Whether every row of the table is in it: one that leaves rows out is not made again.
     is_whole: bool,
 }
 
 /// A full-text index and the columns of the other table that it reads; none where these could not be found out.
 struct ReadingIndex {
     name: String,
+    /// Column of the other table with the numbers of its rows.
+    number: String,
     columns: Vec<String>,
 }
 
-/// A trigger: what sets it off, and what it runs, in lower case.
+/// A trigger that each change of some columns sets off, or of any where none are named: what runs before or after what, and the
+/// statements that it runs, in lower case and without blanks.
 struct Trigger {
     event: String,
-    body: String,
+    columns: Vec<String>,
+    steps: Vec<String>,
 }
 
 /// The full-text indexes of a schema, and the triggers of a table.
@@ -56,7 +60,7 @@ impl WriteTransaction<'_> {
             for index in indexes {
                 let mut changes = mutations.iter().filter(|mutation| mutation.table() == table);
                 if changes.any(|mutation| lags(&index, &triggers, mutation)) {
-                    let is_whole = self.is_whole(table, &index.name).await;
+                    let is_whole = self.is_whole(table, &index).await;
                     let index = TableName::new(table.schema.as_str(), index.name);
                     all.push(LaggingIndex { index, table: table.clone(), is_whole });
                 }
@@ -78,18 +82,22 @@ impl WriteTransaction<'_> {
                 let named = [&name, &table.schema].map(|name| FetchedValue::Text(name.clone()));
                 // A tokenizer that is not here keeps the index from being opened.
                 let columns = self.fetch(COLUMNS, &named).await.unwrap_or_default();
-                indexes.push(ReadingIndex { name, columns: columns.iter().map(|row| text(row, 0)).collect() });
+                let columns = columns.iter().map(|row| text(row, 0)).collect();
+                indexes.push(ReadingIndex { name, number: number_column(&sql), columns });
             }
         }
         Ok((indexes, triggers))
     }
 
-    /// Whether an index knows at least as many rows as its table has; it may still know some that are gone.
-    async fn is_whole(&mut self, table: &TableName, index: &str) -> bool {
-        let known = qualified(&TableName::new(table.schema.as_str(), format!("{index}_docsize")));
-        let sql = format!("SELECT (SELECT count(*) FROM {known}) >= (SELECT count(*) FROM {})", qualified(table));
-        let answer = self.fetch(&sql, &[]).await.unwrap_or_default();
-        answer.first().is_some_and(|row| number(row, 0) == 1)
+    /// Whether every row of a table is in an index; not where the index does not tell.
+    async fn is_whole(&mut self, table: &TableName, index: &ReadingIndex) -> bool {
+        let sizes = TableName::new(table.schema.as_str(), format!("{}_docsize", index.name));
+        for kept_out in kept_out(&qualified(table), &index.number, &qualified(&sizes)) {
+            if let Ok(answer) = self.fetch(&format!("SELECT NOT EXISTS ({kept_out})"), &[]).await {
+                return answer.first().is_some_and(|row| number(row, 0) == 1);
+            }
+        }
+        false
     }
 
     /// Makes an index again from the rows as they are now. False where it has to be left as it is.
@@ -101,10 +109,14 @@ impl WriteTransaction<'_> {
             return Ok(false);
         }
         let (table, name) = (qualified(&lagging.index), quote(&lagging.index.name));
-        match self.link()?.script(&format!("INSERT INTO {table} ({name}) VALUES ('rebuild')")).await {
+        let rebuild = format!("SAVEPOINT again; INSERT INTO {table} ({name}) VALUES ('rebuild'); RELEASE again");
+        match self.link()?.script(&rebuild).await {
             Ok(()) => Ok(true),
-            // Something that the index needs is not here.
-            Err(error) if primary_code(&error) == Some(1) => Ok(false),
+            // Something that the index needs is not here. It was emptied before that came out.
+            Err(error) if primary_code(&error) == Some(1) => {
+                self.link()?.script("ROLLBACK TO again; RELEASE again").await?;
+                Ok(false)
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -125,32 +137,86 @@ fn lags(index: &ReadingIndex, triggers: &[Trigger], mutation: &Mutation) -> bool
     if event == "update" && moved.is_empty() {
         return false;
     }
-    !triggers.iter().any(|trigger| trigger.tells(&index.name.to_lowercase(), event, &moved))
+    let told = || triggers.iter().filter(|trigger| trigger.is_set_off(event, &moved));
+    let forgets = event == "insert" || told().any(|trigger| trigger.takes_out(index, event));
+    let learns = event == "delete" || told().any(|trigger| trigger.puts_in(index));
+    !(forgets && learns)
 }
 
-impl Trigger {
-    /// Whether it tells an index of such a change of columns, while the index can still know the words of before: it names
-    /// them with 'delete', or takes the row out of the index before the change.
-    fn tells(&self, index: &str, event: &str, moved: &[String]) -> bool {
-        let (kind, of) = self.event.split_once(" of ").unwrap_or((self.event.as_str(), ""));
-        let listed: Vec<&str> = of.split(',').map(|name| name.trim().trim_matches(['"', '`', '[', ']'])).collect();
-        if !kind.ends_with(&format!(" {event}")) || !self.body.contains(index) {
-            return false;
-        }
-        let is_listed = of.is_empty() || moved.iter().all(|column| listed.contains(&column.as_str()));
-        // Without a word for it, a trigger runs before the change.
-        let is_before = !kind.ends_with(&format!(" after {event}")) && self.body.contains("delete from");
-        let is_named = ["'delete'", "\"delete\""].iter().any(|word| self.body.contains(word));
-        is_listed && (event == "insert" || is_before || is_named)
+impl ReadingIndex {
+    /// Spellings of its name in a trigger, without blanks.
+    fn spellings(&self) -> impl Iterator<Item = String> {
+        let name = compact(&self.name);
+        [format!("\"{name}\""), format!("`{name}`"), format!("[{name}]"), format!("'{name}'"), name].into_iter()
+    }
+
+    /// The columns and the values of a statement that puts one row with all its words into the index.
+    fn inserted<'s>(&self, step: &'s str) -> Option<(Vec<&'s str>, &'s str)> {
+        let into = |name: String| step.strip_prefix("insertinto")?.strip_prefix(&name)?.strip_prefix('(');
+        let (columns, values) = self.spellings().find_map(into)?.split_once(")values(")?;
+        let columns: Vec<&str> = columns.split(',').map(bare).collect();
+        let is_there = |column: &String| columns.contains(&compact(column).as_str());
+        self.columns.iter().all(is_there).then_some((columns, values))
     }
 }
 
-/// Reads the definition of a trigger.
+/// A name without its quotation marks.
+fn bare(name: &str) -> &str {
+    name.trim_matches(['"', '`', '[', ']', '\''])
+}
+
+/// Statements of triggers are read only as the documentation of the full-text indexes writes them: a trigger that is written
+/// otherwise counts as none, and the index is made again.
+impl Trigger {
+    fn is_set_off(&self, event: &str, moved: &[String]) -> bool {
+        let is_listed = |column: &String| self.columns.iter().any(|listed| *listed == compact(column));
+        self.event.ends_with(&format!(" {event}")) && (self.columns.is_empty() || moved.iter().all(is_listed))
+    }
+
+    /// Whether it takes the words of before out of an index, while that can still know them: it names them with 'delete', or takes
+    /// the row out of the index before the change.
+    fn takes_out(&self, index: &ReadingIndex, event: &str) -> bool {
+        // Without a word for it, a trigger runs before the change.
+        let is_before = !self.event.ends_with(&format!(" after {event}"));
+        let is_row = |rest: &str| {
+            let old = rest.split_once('=').and_then(|(_, value)| value.strip_prefix("old."));
+            old.is_some_and(|column| bare(column).chars().all(|c| c.is_alphanumeric() || c == '_'))
+        };
+        let named = |step: &String| {
+            let (columns, values) = index.inserted(step)?;
+            let is_command = columns.first().is_some_and(|first| *first == compact(&index.name));
+            Some(is_command && ["'delete',", "\"delete\","].iter().any(|word| values.starts_with(word)))
+        };
+        let taken = |step: &String| {
+            let from = |name: String| step.strip_prefix("deletefrom")?.strip_prefix(&name)?.strip_prefix("where");
+            index.spellings().find_map(from).is_some_and(is_row)
+        };
+        self.steps.iter().any(|step| named(step) == Some(true) || is_before && taken(step))
+    }
+
+    /// Whether it puts the words of afterwards into an index.
+    fn puts_in(&self, index: &ReadingIndex) -> bool {
+        self.steps.iter().any(|step| index.inserted(step).is_some_and(|(_, values)| values.starts_with("new.")))
+    }
+}
+
+/// Reads the definition of a trigger; none of one that runs under a condition, or that a comment may hide parts of.
 fn trigger(sql: &str) -> Option<Trigger> {
+    if sql.contains("--") || sql.contains("/*") {
+        return None;
+    }
     let sql = sql.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     let (head, body) = sql.split_once(" begin ")?;
-    let (event, _) = head.split_once(" on ")?;
-    Some(Trigger { event: event.to_owned(), body: body.to_owned() })
+    let (event, on) = head.split_once(" on ")?;
+    let (event, of) = event.split_once(" of ").unwrap_or((event, ""));
+    if on.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "when") {
+        return None;
+    }
+    Some(Trigger {
+        event: event.to_owned(),
+        columns: of.split(',').map(|name| compact(bare(name.trim()))).filter(|name| !name.is_empty()).collect(),
+        steps: body.split(';').map(compact).collect(),
+    })
 }
 
 /// An option of a full-text index, in small letters without blanks and quotation marks; none where it is empty or not given. The
@@ -164,6 +230,21 @@ pub(super) fn option(sql: &str, name: &str) -> Option<String> {
         _ => rest.split([',', ')']).next()?,
     };
     (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// The column of the other table with the numbers that rows have in an index, quoted.
+pub(super) fn number_column(sql: &str) -> String {
+    quote(&option(sql, "content_rowid").unwrap_or_else(|| "rowid".to_owned()))
+}
+
+/// Queries for the numbers of rows that the application keeps out of an index about their table, such as those that it hides.
+/// The first is for FTS5, the second for FTS4; each fails on the other one.
+pub(super) fn kept_out(table: &str, number: &str, sizes: &str) -> [String; 2] {
+    ["id", "docid"].map(|key| {
+        format!(
+            "SELECT c.{number} FROM {table} c WHERE NOT EXISTS (SELECT 1 FROM {sizes} d WHERE d.{key} = c.{number})"
+        )
+    })
 }
 
 /// Whether a full-text index keeps no content, neither its own nor another table's.

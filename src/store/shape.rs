@@ -211,65 +211,6 @@ pub fn placeholder(engine: Engine, number: usize, value: &FetchedValue, declared
     }
 }
 
-/// Table and column that a column of a table refers to, by a foreign key of that one column.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReferredTable {
-    /// The column.
-    pub column: String,
-    /// Table that is referred to.
-    pub table: TableName,
-    /// Column that is referred to.
-    pub to: String,
-}
-
-const REFERRED_SQLITE: &str = "SELECT f.\"from\", $1, f.\"table\", coalesce(f.\"to\", (SELECT p.name \
-     FROM pragma_table_info(f.\"table\", $1) p WHERE p.pk = 1)) FROM pragma_foreign_key_list($2, $1) f \
-     WHERE (SELECT count(*) FROM pragma_foreign_key_list($2, $1) g WHERE g.id = f.id) = 1";
-
-const REFERRED_POSTGRES: &str = "SELECT a.attname::text, n.nspname::text, c.relname::text, b.attname::text \
-     FROM pg_constraint k JOIN pg_class o ON o.oid = k.conrelid JOIN pg_namespace m ON m.oid = o.relnamespace \
-     JOIN pg_class c ON c.oid = k.confrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
-     JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1] \
-     JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = k.confkey[1] \
-     WHERE k.contype = 'f' AND array_length(k.conkey, 1) = 1 AND m.nspname = $1 AND o.relname = $2";
-
-/// A column of a foreign key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ColumnReference {
-    /// Table that refers.
-    pub from: TableName,
-    /// Column that refers.
-    pub column: String,
-    /// Column that is referred to.
-    pub to: String,
-}
-
-/// A foreign key that refers to a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyReference {
-    /// Table that refers.
-    pub from: TableName,
-    /// Columns that refer, in order.
-    pub columns: Vec<String>,
-    /// Columns that are referred to, one for each that refers.
-    pub to: Vec<String>,
-}
-
-/// The columns of foreign keys that refer to a table, those of a key one after the other with their place in it, from 0.
-const REFERENCES_SQLITE: &str = "SELECT m.schema, m.name, f.\"from\", coalesce(f.\"to\", (SELECT p.name \
-     FROM pragma_table_info($2, $1) p WHERE p.pk = f.seq + 1)), f.seq \
-     FROM pragma_table_list m JOIN pragma_foreign_key_list(m.name, m.schema) f \
-     WHERE m.type = 'table' AND lower(f.\"table\") = lower($2) AND m.schema = $1 \
-     ORDER BY m.schema, m.name, f.id, f.seq";
-
-const REFERENCES_POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attname::text, b.attname::text, u.at - 1 \
-     FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
-     JOIN pg_class t ON t.oid = k.confrelid JOIN pg_namespace s ON s.oid = t.relnamespace \
-     CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS u (own, other, at) \
-     JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.own \
-     JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = u.other \
-     WHERE k.contype = 'f' AND s.nspname = $1 AND t.relname = $2 ORDER BY k.oid, u.at";
-
 /// Tables of which rows go or change where rows of another go, and whether we may see none of them.
 const DEPENDENTS_POSTGRES: &str = "SELECT DISTINCT n.nspname::text, c.relname::text, \
      (NOT (has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT')))::int::bigint FROM pg_constraint k \
@@ -496,42 +437,6 @@ impl ShapeReader<'_> {
         self.store.shapes.keep(table, &rows).ok_or_else(|| StoreError::NoTable(table.title()))
     }
 
-    /// The foreign keys of one column that refer to a table.
-    ///
-    /// # Errors
-    /// The engine's refusal.
-    pub async fn references(self, table: &TableName) -> Result<Vec<ColumnReference>, StoreError> {
-        let one = |key: KeyReference| match (&key.columns[..], &key.to[..]) {
-            ([column], [to]) => Some(ColumnReference { column: column.clone(), to: to.clone(), from: key.from }),
-            _ => None,
-        };
-        Ok(self.key_references(table).await?.into_iter().filter_map(one).collect())
-    }
-
-    /// The foreign keys that refer to a table.
-    ///
-    /// # Errors
-    /// The engine's refusal.
-    pub async fn key_references(self, table: &TableName) -> Result<Vec<KeyReference>, StoreError> {
-        let sql = match self.store.engine() {
-            Engine::Sqlite => REFERENCES_SQLITE,
-            Engine::Postgres => REFERENCES_POSTGRES,
-        };
-        let params = [FetchedValue::Text(table.schema.clone()), FetchedValue::Text(table.name.clone())];
-        let mut keys: Vec<KeyReference> = Vec::new();
-        for row in self.store.sessions.fetch(sql, &params).await? {
-            let (column, to) = (fetched::text(&row, 2), fetched::text(&row, 3));
-            if let Some(key) = keys.last_mut().filter(|_| fetched::number(&row, 4) > 0) {
-                key.columns.push(column);
-                key.to.push(to);
-            } else {
-                let from = TableName::new(fetched::text(&row, 0), fetched::text(&row, 1));
-                keys.push(KeyReference { from, columns: vec![column], to: vec![to] });
-            }
-        }
-        Ok(keys)
-    }
-
     /// A table of which the database deletes or changes rows along with those of this one, though we may read none of them
     /// or row-level security may hide some; none in SQLite.
     ///
@@ -606,28 +511,6 @@ impl ShapeReader<'_> {
             }
         }
         Ok((images(&shape, found), false))
-    }
-
-    /// Lists the tables and columns that the columns of a table refer to.
-    ///
-    /// # Errors
-    /// The engine's refusal.
-    pub async fn referred(self, table: &TableName) -> Result<Vec<ReferredTable>, StoreError> {
-        let sql = match self.store.engine() {
-            Engine::Sqlite => REFERRED_SQLITE,
-            Engine::Postgres => REFERRED_POSTGRES,
-        };
-        let params = [FetchedValue::Text(table.schema.clone()), FetchedValue::Text(table.name.clone())];
-        let text = |raw: Option<&FetchedValue>| match raw {
-            Some(FetchedValue::Text(text)) => text.clone(),
-            _ => String::new(),
-        };
-        let referred = |row: &RawRow| ReferredTable {
-            column: text(row.first()),
-            table: TableName::new(text(row.get(1)), text(row.get(2))),
-            to: text(row.get(3)),
-        };
-        Ok(self.store.sessions.fetch(sql, &params).await?.iter().map(referred).collect())
     }
 
     /// Whole stored rows as they are now, without a lock.

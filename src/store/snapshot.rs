@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use aho_corasick::AhoCorasick;
+use chrono::{NaiveDate, NaiveTime};
+use serde::de::IgnoredAny;
 
 use super::batch::{BatchTaker, TakeEach};
 use super::dialect::{PgType, quote};
@@ -581,7 +583,7 @@ fn fitting(engine: Engine, shape: &TableShape, by: &[String], keys: &[Vec<Fetche
     keys.iter().filter(fitting).cloned().collect()
 }
 
-/// Whether a value can be in a column of PostgreSQL: asking otherwise is an error.
+/// Whether a value can be in a column of PostgreSQL: asking otherwise is an error. One that was read from such a column can.
 fn fits(declared: &str, value: &FetchedValue) -> bool {
     let FetchedValue::Text(text) = value else { return !matches!(value, FetchedValue::Null) };
     match PgType::of(declared) {
@@ -589,12 +591,32 @@ fn fits(declared: &str, value: &FetchedValue) -> bool {
         PgType::Integer => text.parse::<i64>().is_ok(),
         PgType::Number => text.parse::<f64>().is_ok(),
         PgType::Text => true,
-        PgType::Timestamptz
-        | PgType::Timestamp
-        | PgType::Boolean
-        | PgType::Json
-        | PgType::Array
-        | PgType::Bytes
-        | PgType::Place => false,
+        PgType::Timestamptz | PgType::Timestamp => is_moment(text),
+        PgType::Boolean => matches!(text.as_str(), "true" | "false"),
+        // Values of `json` cannot be compared.
+        PgType::Json => declared == "jsonb" && serde_json::from_str::<IgnoredAny>(text).is_ok(),
+        PgType::Array => is_plain_array(text, declared),
+        PgType::Place => declared == "oid" && text.parse::<u32>().is_ok(),
+        PgType::Bytes => false,
     }
+}
+
+/// Whether a text is a date, or a date and a time, as PostgreSQL writes them.
+fn is_moment(text: &str) -> bool {
+    let (date, time) = text.split_once(' ').map_or((text, None), |(date, time)| (date, Some(time)));
+    let clock = |time: &str| {
+        let end = time.find(['+', '-']).unwrap_or(time.len());
+        let is_offset = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | ':');
+        NaiveTime::parse_from_str(&time[..end], "%H:%M:%S%.f").is_ok() && time[end..].chars().all(is_offset)
+    };
+    NaiveDate::parse_from_str(date, "%Y-%m-%d").is_ok() && time.is_none_or(clock)
+}
+
+/// Whether a text is an array of one dimension whose items need no quotation marks: numbers, or words.
+fn is_plain_array(text: &str, declared: &str) -> bool {
+    let Some(items) = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) else { return false };
+    let declared = declared.trim_end_matches("[]");
+    let is_plain = |item: &str| !item.is_empty() && item.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
+    items.is_empty()
+        || items.split(',').all(|item| is_plain(item) && fits(declared, &FetchedValue::Text(item.to_owned())))
 }

@@ -237,8 +237,9 @@ pub fn spell(spelling: TimeSpelling, canonical: &str) -> FetchedValue {
         TimeSpelling::Offset => FetchedValue::Text(canonical.replace('Z', "+00:00")),
         TimeSpelling::Seconds => FetchedValue::Text(cut(canonical, 19)),
         TimeSpelling::Millis => FetchedValue::Text(cut(canonical, 23)),
-        TimeSpelling::Epoch => FetchedValue::Integer(micros() / 1_000_000),
-        TimeSpelling::EpochMillis => FetchedValue::Integer(micros() / 1_000),
+        TimeSpelling::Epoch => FetchedValue::Integer(micros().div_euclid(1_000_000)),
+        TimeSpelling::EpochReal => FetchedValue::Real(micros() as f64 / 1e6),
+        TimeSpelling::EpochMillis => FetchedValue::Integer(micros().div_euclid(1_000)),
     }
 }
 
@@ -509,6 +510,14 @@ mod tests {
             let same = serde_json::to_string(&a).unwrap() == serde_json::to_string(&b).unwrap();
             prop_assert_eq!(state(&[one]).holds(&[two]), same);
         }
+    }
+
+    #[test]
+    fn an_epoch_keeps_its_fraction_and_is_not_rounded_up_before_1970() {
+        let time = "1969-12-31T23:59:59.500000Z";
+        assert_eq!(spell(TimeSpelling::Epoch, time), FetchedValue::Integer(-1));
+        assert_eq!(spell(TimeSpelling::EpochReal, time), FetchedValue::Real(-0.5));
+        assert_eq!(spell(TimeSpelling::EpochMillis, time), FetchedValue::Integer(-500));
     }
 
     fn state(images: &[Image]) -> ReadState {

@@ -447,11 +447,10 @@ impl WriteTransaction<'_> {
     /// # Errors
     /// The engine's refusal.
     pub async fn is_state(&mut self, rows: &StoredRows, state: &ReadState) -> Result<(bool, usize), WriteError> {
-        let (store, shape) = (self.store, self.shape(&rows.table).await?.narrowed(&state.columns, &rows.by));
+        let shape = self.shape(&rows.table).await?.narrowed(&state.columns, &rows.by);
         let mut reading = StateReading::like(state);
         for (sql, params) in shape::image_statements(self.engine(), &shape, rows, true) {
-            let scanned = self.link()?.scan(&sql, &params, shape::state_taker(&shape, &mut reading)).await;
-            scanned.map_err(|error| refused(store, &[&rows.table], error))?;
+            self.scan_of(&rows.table, &sql, &params, shape::state_taker(&shape, &mut reading)).await?;
         }
         let now = reading.close();
         Ok((now == *state, now.count))
@@ -523,6 +522,17 @@ impl WriteTransaction<'_> {
         self.link()?.fetch(sql, params).await.map_err(|error| refused(store, tables, error))
     }
 
+    async fn scan_of(
+        &mut self,
+        table: &TableName,
+        sql: &str,
+        params: &[Param],
+        each: impl FnMut(RawRow) + Send,
+    ) -> Result<(), WriteError> {
+        let store = self.store;
+        self.link()?.scan(sql, params, each).await.map_err(|error| refused(store, &[table], error))
+    }
+
     fn insert(
         &self,
         shape: &TableShape,
@@ -543,7 +553,8 @@ impl WriteTransaction<'_> {
     fn marks(&self, shape: &TableShape, columns: &[String], row: &[Cell], params: &mut Vec<Param>) -> Vec<String> {
         let mut mark = |(name, cell): (&String, &Cell)| {
             let value = cell.at(&self.now);
-            let declared = shape.column(name).map_or("", |c| c.declared.as_str());
+            // A cast to a domain would cut silently as well.
+            let declared = shape.column(name).map_or("", |c| c.compared.as_str());
             let text = shape::placeholder(self.engine(), params.len() + 1, &value, declared);
             params.push(value);
             text
@@ -633,14 +644,16 @@ impl WriteTransaction<'_> {
                 _ if columns.is_empty() => hit += self.execute(&[table], &sql, params).await?,
                 // Rows that others hold are waited for: what they are then is known when they go.
                 Engine::Postgres => {
-                    let gone = self.fetch_of(&[table], &format!("{sql} RETURNING {seen}"), &params).await?;
-                    hit += gone.len() as u64;
-                    gone.into_iter().for_each(&mut take);
+                    let take = |row| {
+                        hit += 1;
+                        take(row);
+                    };
+                    self.scan_of(table, &format!("{sql} RETURNING {seen}"), &params, take).await?;
                 }
                 // Nobody else writes in a transaction, and rows of virtual tables are not returned.
                 Engine::Sqlite => {
                     let read = sql.replacen("DELETE", &format!("SELECT {seen}"), 1);
-                    self.fetch_of(&[table], &read, &params).await?.into_iter().for_each(&mut take);
+                    self.scan_of(table, &read, &params, &mut take).await?;
                     hit += self.execute(&[table], &sql, params).await?;
                 }
             }

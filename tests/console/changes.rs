@@ -1,13 +1,14 @@
 //! Changes: unlocking, the way from an intention to a receipt, and what must not get through.
 
 use mnemoscope::change::operation::Operation;
+use mnemoscope::change::plan::migration::PendingMigration;
+use mnemoscope::change::plan::trail::{EntryFacts, ListedEntry};
 use mnemoscope::change::plan::{ChangeDanger, Plan, Receipt};
 use mnemoscope::console::core::change::{AppliedPlan, Refusal};
 use mnemoscope::console::core::{EditorEnd, Effect, Key, Message, Proposal, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::console::overlays::Overlay;
-use mnemoscope::console::overlays::unlock::{PendingStep, WriteState};
+use mnemoscope::console::overlays::unlock::WriteState;
 use mnemoscope::console::screens::browse::ListScreen;
-use mnemoscope::console::screens::receipts::ReceiptEntry;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::utility::Signal;
 use serde_json::{Value, json};
@@ -91,11 +92,16 @@ fn applies(console: &Console) -> bool {
     console.asked.iter().any(|effect| matches!(effect, Effect::Ask(_, Request::Apply { .. })))
 }
 
+/// The removal of feedback.
+pub fn remove_feedback(id: &str) -> Operation {
+    Operation::Remove { entity: Entity::Feedback, ids: vec![id.to_owned()] }
+}
+
 /// A console that shows the plan of a removal.
 fn asked_to_remove(mut console: Console) -> (Console, Ticket) {
     console.press("5 j c d");
     let (ticket, operation) = planned(&mut console);
-    assert_eq!(operation, Operation::RemoveFeedback { id: "fb-1".to_owned() });
+    assert_eq!(operation, remove_feedback("fb-1"));
     console.tell(Message::Reply(
         ticket,
         Reply::Planned(Ok(Box::new(plan("feedback.remove", ChangeDanger::Guarded, &removal())))),
@@ -139,11 +145,12 @@ fn a_database_without_a_trail_is_offered_one() {
     let mut console = Console::new(world(), 160, 50);
     console.press("U");
     let Some(Effect::Ask(ticket, Request::CheckWritable)) = console.asked.pop() else { panic!() };
-    let pending = PendingStep {
+    let pending = PendingMigration {
         name: "0001_audit".to_owned(),
         sql: "CREATE TABLE memory_audit (seq INTEGER)".to_owned(),
         lock_risk: "none".to_owned(),
         effect: "changes can be made".to_owned(),
+        ..PendingMigration::default()
     };
     let writable = WriteState { blocked: None, audited: false, pending: vec![pending] };
     console.tell(Message::Reply(ticket, Reply::Writable(Ok(writable))));
@@ -236,10 +243,13 @@ fn a_change_of_many_rows_is_told_by_their_number_and_kind() {
     console.shows("done (112 cases, 305 rows)");
     console.press("R");
     let (ticket, _) = asked(&mut console, |request| matches!(request, Request::LoadTrail(None)));
-    let of = |seq, changes_total| ReceiptEntry {
+    let of = |seq, changes_total| ListedEntry {
         changes: serde_json::from_value(cases.clone()).expect("changes"),
-        changes_total,
-        counts: serde_json::from_value(counts.clone()).expect("counts"),
+        facts: EntryFacts {
+            counts: serde_json::from_value(counts.clone()).expect("counts"),
+            changes_total,
+            ..EntryFacts::default()
+        },
         ..entry(seq, "prune", None)
     };
     console.tell(Message::Reply(ticket, Reply::Trail(Ok(vec![of(3, Some(140)), of(2, Some(112)), of(1, None)]))));
@@ -418,20 +428,23 @@ fn a_refusal_is_told_and_nothing_waits_any_more() {
 }
 
 /// An entry of the trail.
-pub fn entry(seq: i64, action: &str, undo_of: Option<i64>) -> ReceiptEntry {
-    ReceiptEntry {
+pub fn entry(seq: i64, action: &str, undo_of: Option<i64>) -> ListedEntry {
+    let migrates = action == "migrate";
+    ListedEntry {
         seq,
         at: "2026-02-04T10:00:00.000000Z".to_owned(),
         actor: "ada".to_owned(),
         action: action.to_owned(),
         reason: Some("told in the chat".to_owned()),
-        ticket: None,
-        counts: serde_json::from_value(json!({"agent_feedback": {"update": 1}})).expect("counts"),
-        changes_total: None,
         changes: serde_json::from_value(removal()).expect("changes"),
-        undo_reason: (action == "migrate").then(|| "a migration is not undone".to_owned()),
-        undo_of,
-        migrations: if action == "migrate" { vec!["0001_audit".to_owned()] } else { Vec::new() },
+        facts: EntryFacts {
+            counts: serde_json::from_value(json!({"agent_feedback": {"update": 1}})).expect("counts"),
+            undo_reason: migrates.then(|| "a migration is not undone".to_owned()),
+            undo_of,
+            migrations: migrates.then(|| "0001_audit".to_owned()).into_iter().collect(),
+            ..EntryFacts::default()
+        },
+        ..ListedEntry::default()
     }
 }
 

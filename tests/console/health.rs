@@ -1,6 +1,7 @@
 //! Findings and migrations on screen: told as they come, followed, fixed, applied after a confirmation.
 
 use mnemoscope::change::Operation;
+use mnemoscope::change::plan::migration::{PendingMigration, StepState};
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::console::screens::findings::LookNews;
 use mnemoscope::console::screens::migrations::{MigrationItem, MigrationList, MigrationStanding};
@@ -197,12 +198,15 @@ fn what_changed_since_the_last_look_is_told() {
 
 fn item(name: &str, standing: MigrationStanding) -> MigrationItem {
     MigrationItem {
-        name: name.to_owned(),
+        migration: PendingMigration {
+            name: name.to_owned(),
+            sql: "CREATE INDEX ix ON episodes (agent_id)".to_owned(),
+            lock_risk: "none worth naming".to_owned(),
+            effect: "canvas queries are quick".to_owned(),
+            steps: vec![StepState { name: "index of episodes".to_owned(), sql: String::new(), done: false }],
+            ..PendingMigration::default()
+        },
         standing,
-        effect: "canvas queries are quick".to_owned(),
-        lock_risk: "none worth naming".to_owned(),
-        sql: "CREATE INDEX ix ON episodes (agent_id)".to_owned(),
-        steps: vec![("index of episodes".to_owned(), false)],
         note: None,
         diff: String::new(),
         option: (standing == MigrationStanding::Optional).then(|| "row-level-security".to_owned()),

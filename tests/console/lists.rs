@@ -445,6 +445,33 @@ fn an_order_that_no_column_shows_is_in_the_title() {
 }
 
 #[test]
+fn the_selected_row_stays_selected_in_another_order() {
+    let mut console = Console::new(many(300), 120, 30);
+    console.press("2 S");
+    assert_eq!(console.id(), "ep-000000", "who has not moved sees the first row");
+    console.press("j*2 s 'outcome' enter");
+    console.hides("not among the first");
+    assert_eq!(console.id(), "ep-000002");
+    console.press("s 'started' enter");
+    assert_eq!(console.id(), "ep-000299");
+    console.shows("the selected row is not among the first 100 in this order");
+}
+
+#[test]
+fn a_list_that_was_left_for_another_comes_back_with_its_marks_and_its_order() {
+    let mut console = Console::new(many(30), 120, 30);
+    console.press("2 S v v / 'outcome = failure' enter 1 2");
+    let list = console.model.at::<ListScreen>().expect("a list");
+    assert!(list.conditions.is_empty());
+    assert!(list.order.as_ref().is_some_and(|order| !order.descending));
+    console.shows("2 marked");
+    console.press("9 2");
+    console.shows("2 marked");
+    console.press("| 9 2");
+    console.hides("marked");
+}
+
+#[test]
 fn a_quarantined_case_is_told_in_every_list() {
     let mut database = world();
     let cases = database.rows.get_mut(&Entity::Case).expect("cases");

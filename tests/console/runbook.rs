@@ -2,9 +2,10 @@
 
 use mnemoscope::change::operation::Operation;
 use mnemoscope::change::plan::ChangeDanger;
+use mnemoscope::change::plan::migration::PendingMigration;
 use mnemoscope::console::core::change::AppliedPlan;
 use mnemoscope::console::core::{Effect, Message, Proposal, Reply, Request, Ticket};
-use mnemoscope::console::overlays::unlock::{PendingStep, WriteState};
+use mnemoscope::console::overlays::unlock::WriteState;
 use mnemoscope::job::plan::{JobReceipt, JobState};
 use mnemoscope::memory::utility::Signal;
 
@@ -129,11 +130,12 @@ fn migrations_are_in_the_script() {
     let mut console = Console::new(world(), 160, 50);
     console.press("U");
     let (ticket, _) = asked(&mut console, |request| *request == Request::CheckWritable);
-    let pending = PendingStep {
+    let pending = PendingMigration {
         name: "0001_audit".to_owned(),
         sql: "CREATE TABLE memory_audit (seq INTEGER)".to_owned(),
         lock_risk: "none".to_owned(),
         effect: "changes can be made".to_owned(),
+        ..PendingMigration::default()
     };
     let writable = WriteState { blocked: None, audited: false, pending: vec![pending] };
     console.tell(Message::Reply(ticket, Reply::Writable(Ok(writable))));

@@ -3,14 +3,15 @@
 
 use mnemoscope::change::operation::Operation;
 use mnemoscope::change::plan::ChangeDanger;
+use mnemoscope::change::plan::migration::PendingMigration;
 use mnemoscope::change::plan::past::Moment;
+use mnemoscope::change::plan::trail::{EntryFacts, ListedEntry};
 use mnemoscope::console::core::change::AppliedPlan;
 use mnemoscope::console::core::request::{KnownDatabase, TriedDatabase};
 use mnemoscope::console::core::{Effect, Message, Proposal, Reply, Request, Ticket};
 use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::console::screens::migrations::{MigrationItem, MigrationList, MigrationStanding};
 use mnemoscope::console::screens::recall::RecallScreen;
-use mnemoscope::console::screens::receipts::ReceiptEntry;
 use mnemoscope::job::plan::{JobBeat, JobState, JobWish};
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::utility::Signal;
@@ -111,7 +112,7 @@ fn a_wrong_thumbs_down_is_corrected() {
     }
     task.press("I x");
     let operation = task.plan_comes();
-    assert!(matches!(operation, Operation::EditFeedback { fields, .. } if fields.kind.as_deref() == Some("thumbs_up")));
+    assert!(matches!(operation, Operation::Edit { set, .. } if set["kind"] == "thumbs_up"));
     task.press("A");
     task.is_applied(5);
     task.console.shows("1 of 3 looked at");
@@ -195,12 +196,12 @@ fn migrations_are_applied() {
     task.press("D");
     let (ticket, _) = task.asked(|request| *request == Request::LoadMigrations);
     let item = MigrationItem {
-        name: "atom/0001_index".to_owned(),
+        migration: PendingMigration {
+            name: "atom/0001_index".to_owned(),
+            sql: "CREATE INDEX ix".to_owned(),
+            ..PendingMigration::default()
+        },
         standing: MigrationStanding::Pending,
-        effect: String::new(),
-        lock_risk: String::new(),
-        sql: "CREATE INDEX ix".to_owned(),
-        steps: Vec::new(),
         note: None,
         diff: String::new(),
         option: None,
@@ -252,19 +253,13 @@ fn the_last_change_is_undone_and_seen() {
     task.is_applied(6);
     task.press("R");
     let (ticket, _) = task.asked(|request| matches!(request, Request::LoadTrail(_)));
-    let entry = ReceiptEntry {
+    let entry = ListedEntry {
         seq: 6,
         at: "2026-02-04T10:00:00.000000Z".to_owned(),
         actor: "ann".to_owned(),
         action: "undo".to_owned(),
-        reason: None,
-        ticket: None,
-        counts: mnemoscope::change::plan::Counts::new(),
-        changes_total: None,
-        changes: Vec::new(),
-        undo_reason: None,
-        undo_of: Some(5),
-        migrations: Vec::new(),
+        facts: EntryFacts { undo_of: Some(5), ..EntryFacts::default() },
+        ..ListedEntry::default()
     };
     task.tell(ticket, Reply::Trail(Ok(vec![entry])));
     task.console.shows("undo");

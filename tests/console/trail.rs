@@ -1,7 +1,7 @@
 //! Checking the audit trail in the console: the chain is walked, and is whole or broken.
 
+use mnemoscope::change::plan::trail::{AuditFault, AuditVerdict};
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
-use mnemoscope::console::screens::trail::{TrailFault, TrailVerdict};
 
 use super::fake::{Console, world};
 
@@ -13,9 +13,10 @@ fn asked(console: &mut Console) -> Ticket {
     }
 }
 
-fn verdict(faults: Vec<TrailFault>) -> TrailVerdict {
+fn verdict(faults: Vec<AuditFault>) -> AuditVerdict {
     let notes = vec!["entries after 17, the last anchor, could be cut without being missed".to_owned()];
-    TrailVerdict {
+    AuditVerdict {
+        ok: faults.is_empty(),
         entries: 21,
         database_id: "db-1".into(),
         head: Some(21),
@@ -26,8 +27,8 @@ fn verdict(faults: Vec<TrailFault>) -> TrailVerdict {
     }
 }
 
-fn fault(seq: i64, kind: &str) -> TrailFault {
-    TrailFault { kind: kind.to_owned(), seq, message: format!("entry {seq} was changed after it was written") }
+fn fault(seq: i64, kind: &'static str) -> AuditFault {
+    AuditFault { kind, seq, message: format!("entry {seq} was changed after it was written") }
 }
 
 #[test]
@@ -55,7 +56,7 @@ fn a_broken_link_is_shown_with_the_entry_where_it_breaks() {
     let mut console = Console::new(world(), 120, 30);
     console.press("C");
     let ticket = asked(&mut console);
-    let faults = vec![fault(4, "edited entry"), fault(9, "wrong previous")];
+    let faults = vec![fault(4, "edited_entry"), fault(9, "wrong_previous")];
     console.tell(Message::Reply(ticket, Reply::TrailVerified(Ok(Box::new(verdict(faults))))));
     console.shows("the chain is broken at entry 4");
     console.shows("entry 9 was changed after it was written");

@@ -7,13 +7,15 @@ use mnemoscope::console::core::{Effect, Message, Proposal, Reply, Request};
 use mnemoscope::console::overlays::Overlay;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::utility::Signal;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
-use super::changes::{applied, plan, planned, proposed, receipt, removal, unlock, unlocked};
+use super::changes::{applied, plan, planned, proposed, receipt, removal, remove_feedback, unlock, unlocked};
 use super::fake::{Console, world};
 
-fn edit(rating: i64) -> FeedbackFields {
-    FeedbackFields { kind: Some("rating".to_owned()), rating: Some(rating), ..FeedbackFields::default() }
+/// An edit of feedback, in place of what was seen.
+fn edit(id: &str, set: &Value, seen: &Value) -> Operation {
+    let values = |of: &Value| of.as_object().expect("an object").clone();
+    Operation::Edit { entity: Entity::Feedback, id: id.to_owned(), set: values(set), instead_of: values(seen) }
 }
 
 /// Plans, confirms and applies what was asked for, as change number `seq`.
@@ -51,7 +53,7 @@ fn feedback_is_judged_key_by_key_until_none_is_left() {
     assert_eq!(carried_out(&mut console, ChangeDanger::Safe, 5), expected);
     console.shows("1 of 2 looked at");
     console.press("c n 'as the ticket says' enter c 4");
-    let expected = Operation::EditFeedback { id: "fb-1".to_owned(), fields: edit(4) };
+    let expected = edit("fb-1", &json!({"kind": "rating", "rating": 4}), &json!({}));
     assert_eq!(carried_out(&mut console, ChangeDanger::Guarded, 6), expected);
     assert_eq!(
         console.model.context.changing.done.last().and_then(|d| d.reason.as_deref()),
@@ -76,7 +78,7 @@ fn later_and_other_verdicts() {
     console.shows("1 of 2 looked at");
     console.wait();
     console.press("d");
-    assert_eq!(planned(&mut console).1, Operation::RemoveFeedback { id: "fb-1".to_owned() });
+    assert_eq!(planned(&mut console).1, remove_feedback("fb-1"));
 }
 
 #[test]
@@ -144,7 +146,7 @@ fn the_inbox_shows_the_conversation_and_what_each_verdict_would_do() {
     console.shows("Takes the feedback away.");
     console.hides("0.55");
     console.wait();
-    assert_eq!(looked_ahead(&mut console).1, Operation::RemoveFeedback { id: "fb-2".to_owned() });
+    assert_eq!(looked_ahead(&mut console).1, remove_feedback("fb-2"));
     assert!(console.model.overlays.is_empty());
 }
 
@@ -226,11 +228,10 @@ fn feedback_is_edited_in_a_form_that_stays_until_it_is_done() {
     console.shows("AWS access key taken out");
     console.press("ctrl-s");
     let (ticket, operation) = planned(&mut console);
-    let correction = Some("Please sort them by date key AKIAIOSFODNN7EXAMPLE".to_owned());
+    let correction = "Please sort them by date key AKIAIOSFODNN7EXAMPLE";
     let seen = json!({"correction": "Please sort them by date", "kind": "comment", "rating": null});
-    let instead_of = seen.as_object().expect("an object").clone();
-    let fields = FeedbackFields { correction, instead_of, ..edit(4) };
-    assert_eq!(operation, Operation::EditFeedback { id: "fb-2".to_owned(), fields });
+    let set = json!({"correction": correction, "kind": "rating", "rating": 4});
+    assert_eq!(operation, edit("fb-2", &set, &seen));
     console.tell(Message::Reply(
         ticket,
         Reply::Planned(Ok(Box::new(plan("feedback.edit", ChangeDanger::Guarded, &removal())))),
@@ -430,7 +431,7 @@ fn a_conflict_shows_three_sides_and_can_be_planned_again() {
         console.shows(word);
     }
     console.press("p");
-    assert_eq!(planned(&mut console).1, Operation::RemoveFeedback { id: "fb-1".to_owned() });
+    assert_eq!(planned(&mut console).1, remove_feedback("fb-1"));
 }
 
 #[test]
@@ -459,8 +460,7 @@ fn marked_rows_are_changed_with_one_confirmation() {
     let mut console = unlocked(160, 50);
     console.press("5 v*2 c d");
     let (ticket, proposal) = proposed(&mut console);
-    let remove = |id: &str| Operation::RemoveFeedback { id: id.to_owned() };
-    assert_eq!(proposal, Proposal::Changes(vec![remove("fb-1"), remove("fb-2")]));
+    assert_eq!(proposal, Proposal::Changes(vec![remove_feedback("fb-1"), remove_feedback("fb-2")]));
     console.tell(Message::Reply(
         ticket,
         Reply::Planned(Ok(Box::new(plan("feedback.remove", ChangeDanger::Guarded, &removal())))),
@@ -494,9 +494,8 @@ fn masked_texts_are_not_written_back() {
     console.press("M 5 c e");
     console.shows("personal texts are masked");
     console.press("right tab tab x ctrl-s");
-    let instead_of = json!({"kind": "comment"}).as_object().expect("an object").clone();
-    let fields = FeedbackFields { kind: Some("thumbs_up".to_owned()), instead_of, ..FeedbackFields::default() };
-    assert_eq!(planned(&mut console).1, Operation::EditFeedback { id: "fb-2".to_owned(), fields });
+    let expected = edit("fb-2", &json!({"kind": "thumbs_up"}), &json!({"kind": "comment"}));
+    assert_eq!(planned(&mut console).1, expected);
 }
 
 #[test]

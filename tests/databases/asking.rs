@@ -16,7 +16,7 @@ use mnemoscope::memory::schema;
 use mnemoscope::memory::utility::Signal;
 use mnemoscope::store::Target;
 use serde_json::{Value, json};
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tempfile::TempDir;
 
 use crate::support::fixtures::Layout;
@@ -31,11 +31,7 @@ struct Desk {
 
 impl Desk {
     fn at(target: &Target) -> Self {
-        let database = match target {
-            Target::File(path) => path.display().to_string(),
-            Target::Postgres(url) => url.clone(),
-        };
-        Desk { state: TempDir::new().expect("a folder"), database }
+        Desk { state: TempDir::new().expect("a folder"), database: address_of(target) }
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -75,18 +71,7 @@ impl Desk {
 
 /// Texts of the first column of a query, as SQL gives them.
 async fn column(world: &World, sql: &str) -> BTreeSet<String> {
-    let sql = AssertSqlSafe(sql.to_owned());
-    match &world.target {
-        Target::File(path) => {
-            let rows = sqlx::query(sql).fetch_all(&mut sqlite(path).await).await.expect("rows");
-            rows.iter().map(|row| row.get::<String, _>(0)).collect()
-        }
-        Target::Postgres(url) => {
-            let mut link = PgConnection::connect(url).await.expect("the server");
-            let rows = sqlx::query(sql).fetch_all(&mut link).await.expect("rows");
-            rows.iter().map(|row| row.get::<String, _>(0)).collect()
-        }
-    }
+    texts(world, sql).await.into_iter().collect()
 }
 
 async fn worlds() -> Vec<World> {

@@ -58,11 +58,12 @@ async fn plan(world: &World, step: &Step, seqs: &[i64]) -> Option<Result<Plan, C
         Step::Edit(n, kind, rating) => {
             let id = pick(ids(world, Entity::Feedback).await, *n)?;
             let said = FeedbackFields { user: None, ..said(kind, *rating, None) };
-            feedback::edit(store, &id, &said).await
+            feedback::edit(store, &id, &said, None).await
         }
         Step::Correct(n, text) => {
             let id = pick(ids(world, Entity::Feedback).await, *n)?;
-            feedback::edit(store, &id, &FeedbackFields { correction: Some(text.clone()), ..Default::default() }).await
+            feedback::edit(store, &id, &FeedbackFields { correction: Some(text.clone()), ..Default::default() }, None)
+                .await
         }
         Step::Remove(n) => feedback::remove(store, &pick(ids(world, Entity::Feedback).await, *n)?).await,
         Step::Undo(n) => undo::undo(store, *seqs.get(n % seqs.len().max(1))?).await,
@@ -146,13 +147,6 @@ fn random_histories_are_undone_to_the_byte_on_postgres() {
     });
 }
 
-/// The worlds that several tests go through: native and Atom, on both engines.
-async fn worlds() -> Vec<World> {
-    let sqlite = [small().await, on_sqlite(Layout::Atom).await].map(Some);
-    let postgres = [native_on_postgres().await, on_postgres(Layout::Atom).await];
-    sqlite.into_iter().chain(postgres).flatten().collect()
-}
-
 #[test]
 fn writers_at_the_same_time_leave_one_chain_and_right_aggregates() {
     const WRITERS: usize = 8;
@@ -196,7 +190,7 @@ fn a_world_that_moved_is_a_conflict_and_nothing_is_written() {
             let receipt =
                 done(&world, feedback::add(&world.store, &episode, &said("thumbs_up", None, None)).await).await;
             let id = receipt.changes[0].id.clone();
-            let plan = feedback::edit(&world.store, &id, &said("thumbs_down", None, None)).await.expect("a plan");
+            let plan = feedback::edit(&world.store, &id, &said("thumbs_down", None, None), None).await.expect("a plan");
             let twice = plan.clone();
             meddle(&world, &format!("UPDATE agent_feedback SET rating = 3 WHERE id = '{id}'")).await;
             let before = dump(&world).await;
@@ -350,7 +344,7 @@ fn what_makes_no_sense_is_refused_by_kind() {
             assert!(matches!(plan, Err(ChangeError::Usage(_))), "{number}: {plan:?}");
         }
         let missing = [
-            feedback::edit(store, "none", &said("thumbs_up", None, None)).await,
+            feedback::edit(store, "none", &said("thumbs_up", None, None), None).await,
             feedback::remove(store, "none").await,
             chain::unlink(store, "none").await,
             undo::undo(store, 99).await,
@@ -583,7 +577,7 @@ fn lists_that_are_json_as_written_are_found_by_what_they_hold() {
             let id = receipt.changes[0].id.clone();
             // Only the list says whose it is.
             meddle(&world, "UPDATE agent_feedback SET episode_id = NULL").await;
-            done(&world, feedback::edit(&world.store, &id, &said("rating", Some(2), None)).await).await;
+            done(&world, feedback::edit(&world.store, &id, &said("rating", Some(2), None), None).await).await;
             let row = world.store.row(Entity::Episode, "ep-3").await.unwrap().unwrap();
             assert_eq!(row.number("feedback_score"), Some(-0.5));
         }
@@ -801,8 +795,13 @@ fn a_layout_that_has_no_place_for_something_says_so() {
         }
         let world = on_sqlite(Layout::Atom).await;
         refused.push(
-            feedback::edit(&world.store, "ef-low", &FeedbackFields { user: None, ..said("rating", Some(3), None) })
-                .await,
+            feedback::edit(
+                &world.store,
+                "ef-low",
+                &FeedbackFields { user: None, ..said("rating", Some(3), None) },
+                None,
+            )
+            .await,
         );
         refused.push(chain::unlink(&world.store, &ids(&world, Entity::Episode).await[0]).await);
         refused.push(feedback::add(&world.store, "ep-cut", &said("thumbs_up", None, None)).await);
@@ -877,7 +876,7 @@ async fn numbered(target: &Target, script: &str, layout: &std::path::Path) {
     assert!(matches!(&added, Err(ChangeError::Refused(words)) if words.contains("numbers its rows")), "{added:?}");
     let score = async || store.row(Entity::Episode, "t-1").await.unwrap().expect("it").number("feedback_score");
     let said = FeedbackFields { kind: Some("thumbs_down".to_owned()), ..FeedbackFields::default() };
-    for plan in [feedback::edit(&store, "7", &said).await, feedback::remove(&store, "7").await] {
+    for plan in [feedback::edit(&store, "7", &said, None).await, feedback::remove(&store, "7").await] {
         let Ok(plan) = plan else { panic!("{plan:?}") };
         let receipt = change::apply(&store, &plan, &author()).await.expect("applied");
         assert_ne!(score().await, Some(1.0));

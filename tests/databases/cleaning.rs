@@ -3,45 +3,24 @@
 
 use std::process::{Command, Output, Stdio};
 
-use crate::support::block_on;
 use crate::support::world::*;
+use crate::support::{block_on, told as said};
+use mnemoscope::change::import::message_hash;
 use mnemoscope::store::Target;
 use serde_json::Value;
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 
 const SECRET: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
 
-fn worlds() -> Vec<World> {
-    block_on(async { [Some(small().await), native_on_postgres().await].into_iter().flatten().collect() })
-}
-
 fn run(world: &World, arguments: &[&str]) -> Output {
-    let database = match &world.target {
-        Target::File(path) => path.display().to_string(),
-        Target::Postgres(url) => url.clone(),
-    };
     let state = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
-    command.args(["-d", &database, "--format", "json"]).args(arguments);
+    command.args(["-d", &address(world), "--format", "json"]).args(arguments);
     command.env("MNEMOSCOPE_STATE", state.path()).stdin(Stdio::null()).output().expect("the program")
 }
 
-/// Returns the whole text of a plan, a receipt or an error.
-fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
 fn count(world: &World, from: &str) -> i64 {
-    let sql = AssertSqlSafe(format!("SELECT count(*) FROM {from}"));
-    block_on(async {
-        match &world.target {
-            Target::File(path) => sqlx::query(sql).fetch_one(&mut sqlite(path).await).await.expect("a count").get(0),
-            Target::Postgres(url) => {
-                let mut link = PgConnection::connect(url).await.expect("the server");
-                sqlx::query(sql).fetch_one(&mut link).await.expect("a count").get(0)
-            }
-        }
-    })
+    let counted = block_on(texts(world, &format!("SELECT CAST(count(*) AS TEXT) FROM {from}")));
+    counted[0].parse().expect("a count")
 }
 
 /// Puts a text into a key, a member, a list, a name and a log.
@@ -74,7 +53,7 @@ fn check<'v>(receipt: &'v Value, what: &str) -> &'v Value {
 
 #[test]
 fn secrets_are_taken_out_of_keys_names_and_lists_and_counted_where_they_stay() {
-    for world in worlds() {
+    for world in block_on(natives()) {
         plant(&world, SECRET);
         let member =
             "UPDATE episodes SET context = '{\"Password\": \"Hunter22\"}' WHERE id = (SELECT max(id) FROM episodes)";
@@ -108,8 +87,32 @@ fn secrets_are_taken_out_of_keys_names_and_lists_and_counted_where_they_stay() {
 }
 
 #[test]
+fn the_hash_of_a_prompt_and_its_vector_do_not_tell_the_secret_that_was_in_it() {
+    for world in block_on(natives()) {
+        let case = format!(
+            "INSERT INTO agent_memory_cases (id, user_id, agent_id, message_hash, prompt, created_at) VALUES ('planted', 'u', \
+             'a', 'of the secret', '{{\"query\": \"use {SECRET}\"}}', '2026-01-01T00:00:00.000000Z')"
+        );
+        block_on(meddle(&world, &case));
+        if matches!(world.target, Target::File(_)) {
+            let vector =
+                "INSERT INTO agent_memory_embeddings (case_id, embedding) VALUES ('planted', x'0000803F0000803F')";
+            block_on(meddle(&world, vector));
+        }
+        let done = run(&world, &["backfill", "secrets", "--apply"]);
+        assert_eq!(done.status.code(), Some(0), "{}", said(&done));
+        let hash = message_hash("use [secret removed]");
+        assert_eq!(count(&world, &format!("agent_memory_cases WHERE message_hash = '{hash}'")), 1);
+        if matches!(world.target, Target::File(_)) {
+            assert_eq!(count(&world, "agent_memory_embeddings WHERE case_id = 'planted'"), 0);
+            assert!(said(&done).contains("1 vector of earlier texts goes"), "{}", said(&done));
+        }
+    }
+}
+
+#[test]
 fn a_secret_in_an_id_is_left_named_by_number_and_not_printed() {
-    for world in worlds() {
+    for world in block_on(natives()) {
         let sql = format!("INSERT INTO memories (id, kind, text) VALUES ('{SECRET}', 'drawer', 'token {SECRET}')");
         block_on(meddle(&world, &sql));
         let planned = run(&world, &["backfill", "secrets"]);
@@ -126,7 +129,7 @@ fn a_secret_in_an_id_is_left_named_by_number_and_not_printed() {
 
 #[test]
 fn findings_see_secrets_in_keys_names_and_lists() {
-    for world in worlds() {
+    for world in block_on(natives()) {
         let secrets = || {
             let found = run(&world, &["findings", "--kind", "secret"]);
             let found: Value = serde_json::from_slice(&found.stdout).expect("findings");
@@ -141,7 +144,7 @@ fn findings_see_secrets_in_keys_names_and_lists() {
 
 #[test]
 fn hidden_characters_are_taken_out_of_keys_and_names_too() {
-    for world in worlds() {
+    for world in block_on(natives()) {
         plant(&world, "na\u{200b}me");
         let done = run(&world, &["backfill", "hidden-characters", "--apply"]);
         assert_eq!(done.status.code(), Some(0), "{}", said(&done));

@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres};
 use crate::support::pooler::{free_port, skipped};
 use crate::support::postgres::Database;
+use crate::support::{block_on, told};
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::query::Query;
 use mnemoscope::store::pulse::{DatabasePulse, PulseBeat};
@@ -55,10 +55,6 @@ impl Desk {
     fn run(&self, words: &[&str]) -> Output {
         self.command(words).output().expect("the program runs")
     }
-}
-
-fn told(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 #[track_caller]

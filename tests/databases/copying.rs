@@ -150,17 +150,10 @@ fn natives(folder: &std::path::Path) -> (Vec<Target>, Option<crate::support::pos
     let server = database.as_ref().map(|database| Target::Postgres(database.url().to_owned()));
     let targets: Vec<Target> = std::iter::once(Target::File(folder.join("native.db"))).chain(server).collect();
     for target in &targets {
-        let words = ["-d", &place(target), "--layout", "mnemoscope", "migrate", "--apply"];
+        let words = ["-d", &address_of(target), "--layout", "mnemoscope", "migrate", "--apply"];
         assert_eq!(run(folder, &words).0, Some(0));
     }
     (targets, database)
-}
-
-fn place(target: &Target) -> String {
-    match target {
-        Target::File(path) => path.display().to_string(),
-        Target::Postgres(url) => url.clone(),
-    }
 }
 
 fn told(shown: &Value) -> String {
@@ -183,7 +176,7 @@ fn a_copy_of_one_person_takes_nothing_of_others() {
         let (targets, _database) = natives(folder.path());
         for target in &targets {
             let condition = format!("user_id = {person}");
-            let words = ["copy", "--from", "demo.db", "--to", &place(target), "--where", &condition];
+            let words = ["copy", "--from", "demo.db", "--to", &address_of(target), "--where", &condition];
             let (code, plan, told_of) = run(folder.path(), &words);
             assert_eq!(code, Some(0), "{told_of}");
             let (code, shown, told_of) = run(folder.path(), &[&words[..], &["--apply"]].concat());
@@ -215,7 +208,8 @@ fn kinds_without_the_column_of_a_condition_go_with_rows_that_are_copied_or_are_t
         let demo = folder.path().join("demo.db");
         let (targets, _database) = natives(folder.path());
         for target in &targets {
-            let words = ["copy", "--from", "demo.db", "--to", &place(target), "--where", "domain = finance", "--apply"];
+            let words =
+                ["copy", "--from", "demo.db", "--to", &address_of(target), "--where", "domain = finance", "--apply"];
             let (code, shown, told_of) = run(folder.path(), &words);
             assert_eq!(code, Some(0), "{told_of} {shown:#}");
             for (entity, sql) in [
@@ -271,7 +265,7 @@ fn an_id_that_a_condition_names_is_that_of_the_row_itself_too() {
                 .expect("one");
             for target in &targets {
                 let condition = format!("{column} = {id}");
-                let words = ["copy", "--from", "demo.db", "--to", &place(target), "--where", &condition];
+                let words = ["copy", "--from", "demo.db", "--to", &address_of(target), "--where", &condition];
                 assert_eq!(run(folder.path(), &[&words[..], &["--apply"]].concat()).0, Some(0), "{condition}");
                 assert_eq!(keys(target, entity).await, BTreeSet::from([id.clone()]), "{condition}");
             }
@@ -289,7 +283,7 @@ fn values_that_the_target_fills_are_no_difference_and_rows_that_differ_are_named
         let folder = tempfile::tempdir().expect("a folder");
         let (targets, _database) = natives(folder.path());
         for target in &targets {
-            let copy = ["copy", "--from", &address(&source), "--to", &place(target), "--apply"];
+            let copy = ["copy", "--from", &address(&source), "--to", &address_of(target), "--apply"];
             let (code, shown, words) = run(folder.path(), &copy);
             assert_eq!(code, Some(0), "{words} {shown:#}");
             let cases = &shown["compared"]["case"];
@@ -302,7 +296,7 @@ fn values_that_the_target_fills_are_no_difference_and_rows_that_differ_are_named
                 shown["disclosures"]
             );
             let case = ids(&source, Entity::Case).await.remove(0);
-            let edit = ["-d", &place(target), "edit", "case", &case, "outcome=partial", "--apply"];
+            let edit = ["-d", &address_of(target), "edit", "case", &case, "outcome=partial", "--apply"];
             assert_eq!(run(folder.path(), &edit).0, Some(0));
             let (code, shown, words) = run(folder.path(), &copy);
             assert_eq!(code, Some(6), "{words}");
@@ -324,7 +318,7 @@ fn a_value_outside_the_layout_that_a_column_would_change_is_left_out_and_named()
         link.close().await.expect("closed");
         let (targets, _database) = natives(folder.path());
         for target in &targets {
-            let copy = ["copy", "--from", &place(&demo), "--to", &place(target), "--apply"];
+            let copy = ["copy", "--from", &address_of(&demo), "--to", &address_of(target), "--apply"];
             let (_, shown, words) = run(folder.path(), &copy);
             let agents = &shown["compared"]["agent"];
             assert_eq!((&agents["equal"], &agents["missing"]), (&agents["source"], &json!(0)), "{words} {shown:#}");
@@ -349,7 +343,7 @@ fn people_that_only_episodes_name_keep_their_names_and_handles() {
             let folder = tempfile::tempdir().expect("a folder");
             let (targets, _database) = natives(folder.path());
             for target in &targets {
-                let words = ["copy", "--from", &address(&source), "--to", &place(target), "--apply"];
+                let words = ["copy", "--from", &address(&source), "--to", &address_of(target), "--apply"];
                 let (code, shown, words) = run(folder.path(), &words);
                 assert_eq!(code, Some(0), "{words} {shown:#}");
                 for id in ids(&source, Entity::Subject).await {
@@ -383,7 +377,7 @@ fn values_that_cannot_be_read_and_secrets_are_told_by_their_columns() {
         let (targets, _database) = natives(folder.path());
         for target in &targets {
             let condition = format!("id = {id}");
-            let words = ["copy", "--from", "demo.db", "--to", &place(target), "--where", &condition, "--apply"];
+            let words = ["copy", "--from", "demo.db", "--to", &address_of(target), "--where", &condition, "--apply"];
             let (code, shown, told_of) = run(folder.path(), &words);
             assert_eq!(code, Some(0), "{told_of} {shown:#}");
             let compared = &shown["compared"]["episode"];

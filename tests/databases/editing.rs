@@ -60,12 +60,6 @@ async fn there_and_back(world: &World, operation: &Operation, look: impl Future<
     assert_sound(world).await;
 }
 
-async fn worlds() -> Vec<World> {
-    let sqlite = [small().await, on_sqlite(Layout::Atom).await].map(Some);
-    let postgres = [native_on_postgres().await, on_postgres(Layout::Atom).await];
-    sqlite.into_iter().chain(postgres).flatten().collect()
-}
-
 /// A new value for a column of a row, where there is an ordinary one.
 fn another(column: &str, row: &Row) -> Option<Value> {
     Some(match (column, row.get(column)) {
@@ -369,6 +363,17 @@ fn a_superseded_memory_stays_marked_and_linked() {
                 assert_eq!(new.get("metadata")["supersedes"], "fact");
                 let again = planned(&world, &operation).await;
                 assert!(matches!(again, Err(ChangeError::Refused(_))), "{again:?}");
+                let by = |text: &str| Operation::Supersede { memory: next.clone(), text: text.to_owned() };
+                let circle = planned(&world, &by("fact")).await;
+                assert!(matches!(circle, Err(ChangeError::Refused(_))), "{circle:?}");
+                let itself = planned(&world, &by(&next)).await;
+                assert!(matches!(itself, Err(ChangeError::Usage(_))), "{itself:?}");
+                there_and_back(&world, &remove(Entity::Memory, std::slice::from_ref(&next)), async {
+                    let old = row(&world, Entity::Memory, "fact").await.expect("the old one");
+                    assert!(old.text("status") != Some("superseded"), "{old:?}");
+                    assert!(old.get("metadata")["superseded_by"].is_null(), "{old:?}");
+                })
+                .await;
             })
             .await;
         }
@@ -569,7 +574,6 @@ fn what_belongs_to_a_person_under_a_hold_stays() {
                 one(Entity::Memory, "h-used"),
                 one(Entity::WorkflowEvent, "h-ev"),
                 one(Entity::Case, "h-c1"),
-                Operation::RemoveFeedback { id: "h-fb".to_owned() },
                 Operation::Retract { id: "h-sig".to_owned() },
                 edit(Entity::Memory, "h-m", json!({"user_id": "another"})),
                 edit(Entity::Segment, "h-seg", json!({"episode_id": "f-ep"})),
@@ -649,7 +653,6 @@ fn a_hold_stops_what_was_planned_before_it() {
                 one(Entity::Memory, "h-used"),
                 one(Entity::WorkflowEvent, "h-ev"),
                 one(Entity::Case, "h-c1"),
-                Operation::RemoveFeedback { id: "h-fb".to_owned() },
                 Operation::Retract { id: "h-sig".to_owned() },
                 Operation::Merge { memory: "h-m".to_owned(), copies: vec!["h-n".to_owned()] },
                 edit(Entity::Memory, "h-m", json!({"user_id": "another"})),
@@ -811,7 +814,19 @@ fn a_search_index_over_another_table_stays_true_whatever_its_triggers_do() {
             "{inserted} CREATE TRIGGER goes AFTER DELETE ON memories BEGIN {late} END; \
              CREATE TRIGGER moves AFTER UPDATE ON memories BEGIN {late} {into}"
         );
-        for (triggers, is_rebuilt) in [(String::new(), true), (wrong, true), (right, false)] {
+        let conditional = format!(
+            "{inserted} CREATE TRIGGER goes AFTER DELETE ON memories WHEN old.kind <> 'fact' BEGIN {named} END; \
+             CREATE TRIGGER moves AFTER UPDATE ON memories WHEN old.kind <> new.kind BEGIN {named} {into}"
+        );
+        let of_another = named.replace("words (words", "words_too (words_too");
+        let another = format!(
+            "CREATE VIRTUAL TABLE words_too USING fts5 (text, content = 'memories'); \
+             INSERT INTO words_too (words_too) VALUES ('rebuild'); \
+             {inserted} CREATE TRIGGER goes AFTER DELETE ON memories BEGIN {of_another} {late} END; \
+             CREATE TRIGGER moves AFTER UPDATE ON memories BEGIN {of_another} {late} {into}"
+        );
+        let cases = [(String::new(), true), (wrong, true), (conditional, true), (another, true), (right, false)];
+        for (triggers, is_rebuilt) in cases {
             let world = small().await;
             let table = "INSERT INTO memories (id, kind, text) VALUES ('m-1', 'fact', 'takes methadone'); \
                  CREATE VIRTUAL TABLE words USING fts5 (text, content = 'memories'); \
@@ -842,11 +857,22 @@ fn a_search_index_over_another_table_stays_true_whatever_its_triggers_do() {
             assert!(another.disclosures.is_empty(), "{:?}", another.disclosures);
             // An index that leaves rows out is not filled with them.
             if triggers.is_empty() {
-                meddle(&world, "INSERT INTO memories (id, kind, text) VALUES ('m-9', 'fact', 'kept out')").await;
+                // As many are in it as the table has: one of them is gone. Another index reads a column that is not there.
+                let kept_out = "INSERT INTO memories (id, kind, text) VALUES ('m-8', 'fact', 'gone'), ('m-9', 'fact', 'kept out'); \
+                     INSERT INTO words (rowid, text) SELECT rowid, text FROM memories WHERE id = 'm-8'; \
+                     DELETE FROM memories WHERE id = 'm-8'; \
+                     CREATE VIRTUAL TABLE wide USING fts5 (text, more, content = 'memories'); \
+                     INSERT INTO wide (rowid, text) SELECT rowid, text FROM memories";
+                meddle(&world, kept_out).await;
                 let edited = planned(&world, &edit(Entity::Memory, "m-1", json!({"text": "likes tea"}))).await;
                 let edited = done(&world, edited).await;
-                let words = "the search index words may still find the earlier words";
-                assert!(edited.disclosures.iter().any(|said| said.starts_with(words)), "{:?}", edited.disclosures);
+                for index in ["words", "wide"] {
+                    let words = format!("the search index {index} may still find the earlier words");
+                    assert!(edited.disclosures.iter().any(|said| said.starts_with(&words)), "{:?}", edited.disclosures);
+                }
+                let Target::File(path) = &world.target else { panic!("a search index of SQLite") };
+                let rows = "SELECT (SELECT count(*) FROM wide_docsize) = (SELECT count(*) FROM memories)";
+                assert!(sqlx::query_scalar::<_, bool>(rows).fetch_one(&mut sqlite(path).await).await.unwrap());
             }
         }
     });
@@ -901,6 +927,77 @@ fn what_an_episode_or_a_case_used_is_not_unused_and_what_nobody_can_know_is_refu
             refused("case", "not which rows they gave").await;
             meddle(&world, "DELETE FROM memory_access; DELETE FROM episode_memories").await;
             refused("memory", "nothing here records").await;
+        }
+    });
+}
+
+#[test]
+fn what_was_used_since_it_was_planned_does_not_go_as_unused() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let old = "2001-01-01T00:00:00.000000Z";
+            meddle(
+                &world,
+                &format!(
+                    "INSERT INTO memories (id, kind, text, created_at) VALUES ('m-idle', 'fact', 'a', '{old}'); \
+                     INSERT INTO agent_memory_cases (id, message_hash, created_at) VALUES ('c-idle', 'h1', '{old}'); \
+                     INSERT INTO memory_access (id, kind, ids, created_at) VALUES ('ac-old', 'cases', '[\"c-idle\", \"m-idle\"]', '{old}')"
+                ),
+            )
+            .await;
+            let rule = |entity: &str| format!("[[rule]]\nentity = \"{entity}\"\nunused_for = \"3000d\"\n");
+            let plan = planned(&world, &rules(&format!("share = 1.0\n{}{}", rule("memory"), rule("case")))).await;
+            let plan = Plan::from_file(&plan.expect("a plan").to_file()).expect("as it was kept");
+            let now = change::now();
+            let recalled = |id: &str| {
+                let columns = "id, kind, ids, created_at";
+                format!("INSERT INTO memory_access ({columns}) VALUES ('ac-{id}', 'cases', '[\"{id}\"]', '{now}')")
+            };
+            let named = format!(
+                "INSERT INTO agent_memory_cases (id, message_hash, reference_case_ids, created_at) VALUES \
+                 ('c-new', 'h2', '[\"c-idle\"]', '{now}')"
+            );
+            // Uses of others are no matter.
+            meddle(&world, &recalled("m-another")).await;
+            for (used, id, gone) in [
+                (recalled("m-idle"), "m-idle", "memory_access WHERE id = 'ac-m-idle'"),
+                (named, "c-idle", "agent_memory_cases WHERE id = 'c-new'"),
+            ] {
+                meddle(&world, &used).await;
+                let before = rows_of(&world).await;
+                let refused = change::apply(&world.store, &plan, &author()).await;
+                assert!(
+                    matches!(&refused, Err(ChangeError::Conflict { rows, .. }) if rows[0].contains(id)),
+                    "{refused:?}"
+                );
+                assert_eq!(rows_of(&world).await, before);
+                meddle(&world, &format!("DELETE FROM {gone}")).await;
+            }
+            done(&world, Ok(plan)).await;
+            assert!(row(&world, Entity::Memory, "m-idle").await.is_none());
+        }
+    });
+}
+
+#[test]
+fn a_write_that_a_trigger_ignores_is_told_with_its_cause() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let trigger = match world.target {
+                Target::File(_) => "CREATE TRIGGER ignores BEFORE UPDATE ON memories BEGIN SELECT RAISE(IGNORE); END",
+                Target::Postgres(_) => {
+                    "CREATE FUNCTION ignored() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$; \
+                     CREATE TRIGGER ignores BEFORE UPDATE ON memories FOR EACH ROW EXECUTE FUNCTION ignored()"
+                }
+            };
+            meddle(&world, &format!("INSERT INTO memories (id, kind, text) VALUES ('m-1', 'fact', 'a'); {trigger}"))
+                .await;
+            let plan = planned(&world, &edit(Entity::Memory, "m-1", json!({"text": "b"}))).await.expect("a plan");
+            let refused = change::apply(&world.store, &plan, &author()).await;
+            assert!(
+                matches!(&refused, Err(ChangeError::Conflict { message, .. }) if message.contains("a trigger, a rule or a policy")),
+                "{refused:?}"
+            );
         }
     });
 }

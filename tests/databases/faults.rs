@@ -113,7 +113,7 @@ async fn chosen(world: &World) -> Chosen {
 async fn plan(store: &Store, operation: &str, on: &Chosen) -> Result<Plan, ChangeError> {
     match operation {
         "feedback add" => feedback::add(store, &on.episode, &said("rating", Some(2), Some("shorter"))).await,
-        "feedback edit" => feedback::edit(store, &on.feedback, &said("rating", Some(4), Some("longer"))).await,
+        "feedback edit" => feedback::edit(store, &on.feedback, &said("rating", Some(4), Some("longer")), None).await,
         "feedback remove" => feedback::remove(store, &on.feedback).await,
         "signal" => signal::add(store, &on.moving, Signal::Rejected, "me", Some("why")).await,
         "signal retract" => signal::retract(store, &on.signal).await,
@@ -141,10 +141,6 @@ async fn plan(store: &Store, operation: &str, on: &Chosen) -> Result<Plan, Chang
 fn without_trail(mut dump: BTreeMap<String, Vec<String>>) -> BTreeMap<String, Vec<String>> {
     dump.retain(|table, _| table != "agent_memory_audit");
     dump
-}
-
-async fn natives() -> Vec<World> {
-    [Some(small().await), native_on_postgres().await].into_iter().flatten().collect()
 }
 
 #[test]
@@ -365,7 +361,7 @@ fn an_agent_that_writes_meanwhile_makes_a_conflict_of_a_plan_and_another_plan_of
         for world in natives().await {
             let on = chosen(&world).await;
             let said = FeedbackFields { correction: Some("ours".to_owned()), ..FeedbackFields::default() };
-            let kept = feedback::edit(&world.store, &on.feedback, &said).await.expect("a plan");
+            let kept = feedback::edit(&world.store, &on.feedback, &said, None).await.expect("a plan");
             let theirs = format!("UPDATE agent_feedback SET correction = 'theirs' WHERE id = '{}'", on.feedback);
             // The agent holds the row, or the whole file, when we come.
             let mut agent = Agent::of(&world.target).await;
@@ -378,7 +374,7 @@ fn an_agent_that_writes_meanwhile_makes_a_conflict_of_a_plan_and_another_plan_of
             let stored = world.store.row(Entity::Feedback, &on.feedback).await.unwrap().unwrap();
             assert_eq!(stored.text("correction"), Some("theirs"), "never a lost update");
             // Where nobody has read a plan, it is made again from what the agent wrote.
-            let order = || feedback::edit(&world.store, &on.feedback, &said);
+            let order = || feedback::edit(&world.store, &on.feedback, &said, None);
             let (planned, _) = change::plan_and_apply(&world.store, &author(), order).await.expect("done");
             assert_eq!(planned.changes[0].before["correction"], "theirs");
             assert_sound(&world).await;

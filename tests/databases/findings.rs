@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
 use crate::support::postgres::Database;
-use crate::support::world::{World, address, on_postgres, on_sqlite, run as cli, world};
+use crate::support::world::{World, address, meddle_with as run, on_postgres, on_sqlite, open, run as cli, world};
 use clap::CommandFactory as _;
 use mnemoscope::change::findings::{BriefLimit, FindingNews, FindingRequest, look};
 use mnemoscope::change::{Author, migrate};
@@ -15,11 +15,6 @@ use mnemoscope::demo;
 use mnemoscope::job::{self, backfill::BackfillKind};
 use mnemoscope::memory::findings::{Finding, KINDS};
 use mnemoscope::store::{Store, Target};
-use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
-
-async fn open(target: &Target) -> Store {
-    Store::open(target, &crate::support::options()).await.unwrap_or_else(|error| panic!("{error}"))
-}
 
 async fn found(target: &Target, kind: Option<&'static str>) -> Vec<Finding> {
     let mut all = Vec::new();
@@ -49,13 +44,6 @@ async fn native(folder: &std::path::Path) -> Target {
         .await
         .expect("the demo");
     Target::File(path)
-}
-
-async fn run(target: &Target, sql: &str) {
-    let Target::File(path) = target else { panic!("a file") };
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).foreign_keys(false);
-    let mut link = SqliteConnection::connect_with(&options).await.expect("the file");
-    sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut link).await.expect(sql);
 }
 
 #[test]

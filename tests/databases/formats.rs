@@ -1,13 +1,13 @@
 //! Output of the commands: the same things in each format, in the same order each time, one row a line whatever the
 //! rows hold, and help that a person can read.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{alone_in, demo_in};
+use crate::support::{alone_in, demo_in, statement};
 
 struct Desk {
     folder: TempDir,
@@ -40,16 +40,6 @@ impl Desk {
     fn json(&self, words: &[&str]) -> Value {
         serde_json::from_str(&self.text(words)).unwrap()
     }
-}
-
-fn statement(path: &Path, sql: &str) {
-    use sqlx::Connection as _;
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-        let url = format!("sqlite:{}", path.display());
-        let mut link = sqlx::SqliteConnection::connect(&url).await.unwrap();
-        sqlx::query(sqlx::AssertSqlSafe(sql.to_owned())).execute(&mut link).await.unwrap();
-        link.close().await.unwrap();
-    });
 }
 
 #[test]

@@ -4,9 +4,10 @@
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres};
 use crate::support::postgres::Database;
+use crate::support::world::{World, address, address_of, open, tester as author, world};
 use mnemoscope::change::import::{self, ImportPart, ImportProgress};
 use mnemoscope::change::operation::ImportFormat;
-use mnemoscope::change::{self, Author, ChangeError, Plan, Receipt, audit, edit, migrate, record, undo};
+use mnemoscope::change::{self, ChangeError, Plan, Receipt, audit, edit, migrate, record, undo};
 use mnemoscope::demo;
 use mnemoscope::memory::assign::read_value;
 use mnemoscope::memory::entity::Column;
@@ -17,29 +18,12 @@ use serde_json::{Map, Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use std::process::{Command, Stdio};
 
-struct World {
-    store: Store,
-    target: Target,
-    _folder: tempfile::TempDir,
-    _database: Option<Database>,
-}
-
-fn author() -> Author {
-    Author { actor: "tester".to_owned(), ..Author::default() }
-}
-
-async fn open(target: &Target) -> Store {
-    Store::open(target, &crate::support::options()).await.unwrap_or_else(|error| panic!("{error}"))
-}
-
 async fn native(episodes: u64) -> World {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("native.db");
     let options = demo::DemoOptions { episodes, ..demo::DemoOptions::default() };
     demo::build(&path, &options, |_| {}).await.expect("the demo");
-    let target = Target::File(path);
-    migrate::apply(&open(&target).await, &author(), None).await.expect("our tables");
-    World { store: open(&target).await, target, _folder: folder, _database: None }
+    world(Target::File(path), folder, None).await
 }
 
 async fn native_on_postgres() -> Option<World> {
@@ -48,9 +32,7 @@ async fn native_on_postgres() -> Option<World> {
     let schema = include_str!("../../assets/migrations/mnemoscope/postgres/0001_native.sql");
     sqlx::raw_sql(AssertSqlSafe(schema)).execute(&mut server).await.expect("the native schema");
     let target = Target::Postgres(database.url().to_owned());
-    migrate::apply(&open(&target).await, &author(), None).await.expect("our tables");
-    let folder = tempfile::tempdir().expect("a folder");
-    Some(World { store: open(&target).await, target, _folder: folder, _database: Some(database) })
+    Some(world(target, tempfile::tempdir().expect("a folder"), Some(database)).await)
 }
 
 async fn done(world: &World, plan: Result<Plan, ChangeError>) -> Receipt {
@@ -455,13 +437,9 @@ fn a_number_that_cannot_be_kept_is_refused_wherever_json_is_given() {
 /// Runs the program on a database; gives what it prints.
 fn printed(target: &Target, arguments: &[&str]) -> String {
     let state = tempfile::tempdir().expect("a folder");
-    let database = match target {
-        Target::Postgres(url) => url.clone(),
-        Target::File(path) => path.display().to_string(),
-    };
     let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
     command.env("MNEMOSCOPE_STATE", state.path()).env("MNEMOSCOPE_ACTOR", "tester");
-    let output = command.args([&["-d", database.as_str()], arguments].concat()).output().expect("the program");
+    let output = command.args([&["-d", &*address_of(target)], arguments].concat()).output().expect("the program");
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
 }
@@ -520,7 +498,12 @@ fn every_table_holds_after_an_import_what_it_held_before_the_export() {
                  UNION ALL SELECT * FROM (SELECT * FROM copy.{table} EXCEPT SELECT * FROM main.{table}))"
             );
             let lost: i64 = sqlx::query_scalar(AssertSqlSafe(lost)).fetch_one(&mut link).await.expect("a count");
-            let secrets = if table == "agent_memory_cases" || table == "memory_access" { 2 } else { 0 };
+            let secrets = match table.as_str() {
+                "agent_memory_cases" | "memory_access" => 2,
+                // The vector of a text that held a secret is left out.
+                "agent_memory_embeddings" => 1,
+                _ => 0,
+            };
             assert!(lost <= secrets, "{table}: {lost} rows differ");
         }
     });
@@ -622,6 +605,17 @@ fn a_bank_whose_ids_are_uuids_takes_no_foreign_file() {
         let plan = import::plan(&open(&target).await, ImportFormat::Memento, "bank.jsonl", line, false).await;
         assert!(matches!(&plan, Err(ChangeError::Refused(words)) if words.contains("native layout")), "{plan:?}");
     });
+}
+
+#[test]
+fn a_prompt_has_one_hash_whoever_makes_it() {
+    let hash = |prompt: Value| import::prompt_hash(&prompt);
+    for prompt in
+        [json!("How?"), json!({"id": 1, "message": "How?"}), json!({"query": "How?"}), json!({"text": "How?"})]
+    {
+        assert_eq!(hash(prompt), import::message_hash("How?"));
+    }
+    assert_eq!(hash(json!({"a": 1, "b": {"c": 2, "d": 3}})), hash(json!({"b": {"d": 3, "c": 2}, "a": 1})));
 }
 
 #[test]
@@ -894,10 +888,7 @@ fn lines_that_are_not_utf8_are_named_and_skipped_when_told_to_and_a_byte_order_m
     block_on(async {
         for world in worlds().await {
             let folder = tempfile::tempdir().expect("a folder");
-            let database = match &world.target {
-                Target::Postgres(url) => url.clone(),
-                Target::File(path) => path.display().to_string(),
-            };
+            let database = address(&world);
             for (format, bytes) in &files {
                 let format = *format;
                 let file = folder.path().join(format);

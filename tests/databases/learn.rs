@@ -7,12 +7,13 @@ use std::process::{Command, Output};
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
 use crate::support::postgres::Database;
-use mnemoscope::change::{self, Author, ChangeError, migrate, policy, undo};
+use crate::support::world::tester as author;
+use mnemoscope::change::{self, ChangeError, migrate, policy, undo};
 use mnemoscope::lab::training::{self, TrainingPairs};
 use mnemoscope::lab::{self, LabError, assess, judge, silent, understand};
 use mnemoscope::memory::Entity;
-use mnemoscope::recall::answer::RecallRequest;
 use mnemoscope::recall::features::{Situation, features};
+use mnemoscope::recall::inquiry::Inquiry;
 use mnemoscope::recall::judge::file;
 use mnemoscope::recall::learn::version::Version;
 use mnemoscope::recall::rank::Ranking;
@@ -48,10 +49,6 @@ impl World {
             (None, None) => panic!("a world without a database"),
         }
     }
-}
-
-fn author() -> Author {
-    Author { actor: "tester".to_owned(), ..Author::default() }
 }
 
 async fn world(target: Target, folder: tempfile::TempDir, database: Option<Database>) -> World {
@@ -782,14 +779,14 @@ fn evaluation_judges_the_ranking_that_recall_gives() {
             ] {
                 let mut judged = Vec::new();
                 for id in ids {
-                    let mut request = RecallRequest::new(ranking, at);
-                    (request.like, request.agent) = (Some(id.to_owned()), Some("ag-1".to_owned()));
-                    let answer = lab::recall(store, &request).await.expect("an answer");
+                    let (like, agent) = (Some(id.to_owned()), Some("ag-1".to_owned()));
+                    let inquiry = Inquiry { like, agent, ..Inquiry::new(ranking) };
+                    let answer = lab::recall(store, &inquiry.request(at)).await.expect("an answer");
                     let first = answer.rows.first().expect("a row").ranked.row.id().to_owned();
                     judged.push(file::JudgedQuery {
                         asked: file::JudgedQuestion::Like(id.to_owned()),
                         relevant: [(first, 1.0)].into(),
-                        agent: request.agent,
+                        agent: inquiry.agent,
                         user: None,
                     });
                 }
@@ -829,9 +826,8 @@ fn a_policy_sees_a_stored_case_at_recall_as_in_training() {
         .expect("a plan");
         change::apply(&world.store, &plan, &author()).await.expect("a receipt");
         let versions = training::versions(&world.store, Some("pr-1"), &silent).await.expect("versions").list;
-        let mut request = RecallRequest::new(Ranking::Cases, "2026-04-01T00:00:00.000000Z");
-        request.like = Some("query-07".to_owned());
-        request.policy = Some(versions[0].row.id().to_owned());
+        let (like, policy) = (Some("query-07".to_owned()), Some(versions[0].row.id().to_owned()));
+        let request = Inquiry { like, policy, ..Inquiry::new(Ranking::Cases) }.request("2026-04-01T00:00:00.000000Z");
         let answer = lab::recall(&world.store, &request).await.expect("an answer");
         let asked = world.store.row(Entity::Case, "query-07").await.expect("a row").expect("the case");
         let situation = Situation::of_case(&asked, &request.at);

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
 use crate::support::postgres::Database;
-use crate::support::world::killed_at;
+use crate::support::world::{address_of as place, killed_at, meddle_with as run, open, run as cli, tester as author};
 use mnemoscope::change::migrate::{self, MigrationChoice};
-use mnemoscope::change::{Author, ChangeError, audit};
+use mnemoscope::change::plan::migration::PendingMigration;
+use mnemoscope::change::{ChangeError, audit};
 use mnemoscope::layout::Engine;
 use mnemoscope::store::{OpenOptions, Store, Target};
-use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
+use sqlx::{Connection, PgConnection};
 
 const CANVAS: &str = "atom-2026-02/0001_canvas_feedback";
 
@@ -28,28 +29,6 @@ const BEFORE: [&str; 9] = [
     "ALTER TABLE canvas_audit RENAME COLUMN episode_id TO was_episode",
     "ALTER TABLE agent_feedback RENAME COLUMN episode_id TO was_episode",
 ];
-
-fn author() -> Author {
-    Author { actor: "tester".to_owned(), reason: None, ticket: None }
-}
-
-async fn open(target: &Target) -> Store {
-    Store::open(target, &crate::support::options()).await.unwrap_or_else(|error| panic!("{error}"))
-}
-
-async fn run(target: &Target, sql: &str) {
-    match target {
-        Target::File(path) => {
-            let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).foreign_keys(false);
-            let mut link = SqliteConnection::connect_with(&options).await.expect("the file");
-            sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut link).await.expect(sql);
-        }
-        Target::Postgres(url) => {
-            let mut link = PgConnection::connect(url).await.expect("the server");
-            sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut link).await.expect(sql);
-        }
-    }
-}
 
 /// A database on each engine, built by a fixture, with its place.
 struct World {
@@ -85,7 +64,7 @@ async fn older() -> Vec<World> {
     worlds
 }
 
-fn names(pending: &[migrate::PendingMigration]) -> Vec<&str> {
+fn names(pending: &[PendingMigration]) -> Vec<&str> {
     pending.iter().map(|p| p.name.as_str()).collect()
 }
 
@@ -391,18 +370,7 @@ async fn assert_kept(world: &World, before: &[(String, String, u64)], layout: Op
 
 /// Runs the program on a database: its exit code, and what it prints and says.
 fn told(folder: &std::path::Path, database: &str, words: &[&str]) -> (Option<i32>, serde_json::Value, String) {
-    let mut command = std::process::Command::new(crate::support::program());
-    command.env("MNEMOSCOPE_STATE", folder.join("state")).env("MNEMOSCOPE_CONFIG", folder.join("config.toml"));
-    let done = command.args(["-d", database, "--format", "json"]).args(words).output().expect("the program");
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    (done.status.code(), serde_json::from_slice(&done.stdout).unwrap_or_default(), said)
-}
-
-fn place(target: &Target) -> String {
-    match target {
-        Target::File(path) => path.display().to_string(),
-        Target::Postgres(url) => url.clone(),
-    }
+    cli(folder, &[&["-d", database, "--format", "json"], words].concat())
 }
 
 #[test]

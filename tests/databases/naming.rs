@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::support::postgres::Database;
-use crate::support::world::{World, dump, meddle, native_on_postgres, open, small, sqlite, world};
+use crate::support::world::{World, address, dump, meddle, native_on_postgres, open, small, texts, world};
 use crate::support::{alone_in, block_on};
 use mnemoscope::store::Target;
 
@@ -78,23 +78,8 @@ fn printed(world: &World, arguments: &[&str]) -> String {
 
 fn ended(world: &World, arguments: &[&str]) -> Output {
     let folder = tempfile::tempdir().expect("a folder");
-    let database = match &world.target {
-        Target::File(path) => path.display().to_string(),
-        Target::Postgres(url) => url.clone(),
-    };
-    let output = alone_in(folder.path()).args(["-d", &database, "--format", "json"]).args(arguments).output();
+    let output = alone_in(folder.path()).args(["-d", &address(world), "--format", "json"]).args(arguments).output();
     output.expect("the program")
-}
-
-async fn texts(world: &World, sql: &str) -> Vec<String> {
-    let sql = AssertSqlSafe(sql.to_owned());
-    match &world.target {
-        Target::File(path) => sqlx::query_scalar(sql).fetch_all(&mut sqlite(path).await).await.expect("rows"),
-        Target::Postgres(url) => {
-            let mut server = PgConnection::connect(url).await.expect("the server");
-            sqlx::query_scalar(sql).fetch_all(&mut server).await.expect("rows")
-        }
-    }
 }
 
 fn assert_erased(receipt: &Value) {

@@ -2,10 +2,10 @@
 //! fixed length, ids that are compared without case, vectors of several types.
 
 use serde_json::{Value, json};
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use sqlx::{Connection as _, PgConnection};
 
 use crate::support::postgres::Database;
-use crate::support::world::{Agent, address, native_on_postgres, run, sqlite};
+use crate::support::world::{Agent, address, address_of, native_on_postgres, run, texts_in};
 use crate::support::{alone_in, block_on};
 use mnemoscope::store::Target;
 
@@ -45,11 +45,7 @@ impl Shelf {
     }
 
     fn ended(&self, arguments: &[&str]) -> (Option<i32>, Value, String) {
-        let place = match &self.target {
-            Target::File(path) => path.display().to_string(),
-            Target::Postgres(url) => url.clone(),
-        };
-        let words = ["-d", &place, "--layout", "shelf.toml", "--format", "json"];
+        let words = ["-d", &address_of(&self.target), "--layout", "shelf.toml", "--format", "json"];
         run(self.folder.path(), &[&words[..], arguments].concat())
     }
 
@@ -64,14 +60,7 @@ impl Shelf {
     }
 
     async fn texts(&self, sql: &str) -> Vec<String> {
-        let sql = AssertSqlSafe(sql.to_owned());
-        match &self.target {
-            Target::File(path) => sqlx::query_scalar(sql).fetch_all(&mut sqlite(path).await).await.expect("rows"),
-            Target::Postgres(url) => {
-                let mut server = PgConnection::connect(url).await.expect("the server");
-                sqlx::query_scalar(sql).fetch_all(&mut server).await.expect("rows")
-            }
-        }
+        texts_in(&self.target, sql).await
     }
 }
 

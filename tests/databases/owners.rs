@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
+use mnemoscope::memory::Entity;
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 
@@ -152,23 +153,8 @@ pub fn both(folder: &Path, episodes: &str) -> Option<(Database, Database)> {
 fn distributed_by_owner_it_answers_as_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some((whole, distributed)) = both(folder.path(), "120") else { return };
-    let entities = [
-        "agent",
-        "subject",
-        "episode",
-        "segment",
-        "canvas_event",
-        "feedback",
-        "utility_event",
-        "memory",
-        "memory_link",
-        "profile",
-        "case",
-        "policy",
-        "workflow_event",
-        "access",
-    ];
-    let lists = entities.iter().map(|entity| format!("list {entity} --limit 1000"));
+    let entities = Entity::ALL.iter().filter(|entity| **entity != Entity::AuditEntry);
+    let lists = entities.map(|entity| format!("list {} --limit 1000", entity.name()));
     let others =
         ["recall invoice --ranking boosted", "recall invoice --ranking cases", "replay billing", "find refund"];
     for asked in lists.chain(others.map(str::to_owned)) {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::support::block_on;
 use crate::support::postgres::Database;
+use crate::support::world::open;
 use mnemoscope::store::fetched::FetchedValue;
 use mnemoscope::store::proof::bytes::{NeedleContexts, sqlite_files};
 use mnemoscope::store::proof::needles::{NeedleForm, SoughtBytes};
@@ -20,10 +21,6 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 
 const MAIL: &str = "maria.lopez-vega@hooli.example";
 const ID: &str = "auth0|7f3a9b2cd41e";
-
-async fn open(target: &Target) -> Store {
-    Store::open(target, &crate::support::options()).await.unwrap_or_else(|error| panic!("{error}"))
-}
 
 async fn connect(path: &Path) -> SqliteConnection {
     let options = SqliteConnectOptions::new().filename(path).create_if_missing(true).foreign_keys(false);

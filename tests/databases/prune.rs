@@ -6,19 +6,17 @@ use std::io::Write as _;
 
 use crate::support::block_on;
 use crate::support::postgres::Database;
+use crate::support::world::tester as author;
 use mnemoscope::change::operation::Pruning;
 use mnemoscope::change::prune;
-use mnemoscope::change::{self, Author, ChangeError, Plan, migrate, quarantine, undo};
+use mnemoscope::change::{self, ChangeError, Plan, edit, migrate, profile, quarantine, undo};
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::prune::PruneWindow;
 use mnemoscope::memory::query::Query;
 use mnemoscope::store::{OpenOptions, Store, Target};
+use serde_json::{Map, json};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
-
-fn author() -> Author {
-    Author { actor: "tester".to_owned(), ..Author::default() }
-}
 
 /// A store with our tables in it, and what must live as long.
 struct World {
@@ -246,6 +244,18 @@ fn the_lowest_window_is_a_mistake_and_no_conflict() {
 }
 
 #[test]
+fn a_window_tells_what_lies_outside_it_however_it_is_set() {
+    on_both(async |world| {
+        let told = profile::set_window(&world.store, "pa", Some(1)).await.expect("a plan");
+        assert!(told.effects[0].starts_with("5 of its 6 cases lie outside the window"), "{:?}", told.effects);
+        let set = Map::from_iter([("window_size".to_owned(), json!(1))]);
+        let edited = edit::edit(&world.store, Entity::Profile, "pa", &set, &Map::new()).await.expect("a plan");
+        assert_eq!((edited.effects, edited.changes), (told.effects, told.changes));
+        assert_eq!((&*edited.operation, &*told.operation), ("edit", "profile.set"));
+    });
+}
+
+#[test]
 fn a_window_or_case_that_moved_is_a_conflict() {
     on_both(async |world| {
         let store = &world.store;
@@ -422,11 +432,13 @@ const LEVELS: &str = "CREATE TABLE votes (id INTEGER PRIMARY KEY, of TEXT NOT NU
      CREATE TABLE remarks (id INTEGER PRIMARY KEY, vote INTEGER NOT NULL REFERENCES votes (id)); \
      CREATE TABLE echoes (id INTEGER PRIMARY KEY, remark INTEGER REFERENCES remarks (id) ON DELETE CASCADE, of TEXT NOT NULL REFERENCES agent_memory_cases (id)); \
      CREATE TABLE marks (id INTEGER PRIMARY KEY, vote INTEGER REFERENCES votes (id) ON DELETE SET NULL); \
+     CREATE TABLE asides (id INTEGER PRIMARY KEY, of TEXT REFERENCES agent_memory_cases (id) ON DELETE CASCADE); \
      INSERT INTO agent_memory_profiles (id, user_id, agent_id, window_size) VALUES ('zp', 'zoe-1234', 'zo-bot', 1); \
      INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, created_at) VALUES \
        ('zc-1', 'zp', 'zoe-1234', 'zo-bot', '2024-01-01T00:00:00Z'), ('zc-2', 'zp', 'zoe-1234', 'zo-bot', '2024-01-02T00:00:00Z'); \
      INSERT INTO votes VALUES (1, 'zc-1'), (2, 'zc-2'); INSERT INTO remarks VALUES (1, 1), (2, 2); \
-     INSERT INTO echoes VALUES (1, 1, 'zc-1'), (2, 2, 'zc-2'), (3, 1, 'zc-2'); INSERT INTO marks VALUES (1, 1), (2, 2)";
+     INSERT INTO echoes VALUES (1, 1, 'zc-1'), (2, 2, 'zc-2'), (3, 1, 'zc-2'); INSERT INTO marks VALUES (1, 1), (2, 2); \
+     INSERT INTO asides VALUES (1, 'zc-1'), (2, 'zc-2')";
 
 #[test]
 fn rows_that_hang_on_what_hangs_on_a_case_go_too() {
@@ -439,21 +451,26 @@ fn rows_that_hang_on_what_hangs_on_a_case_go_too() {
             let ask = Pruning { agent: Some("zo-bot".to_owned()), ..Pruning::default() };
             let plan = prune::plan(&world.store, &ask).await.expect("a plan");
             let counts = serde_json::to_value(&plan.counts).expect("counts");
-            for (table, verb, rows) in
-                [("votes", "delete", 1), ("remarks", "delete", 1), ("echoes", "delete", 2), ("marks", "update", 1)]
-            {
+            for (table, verb, rows) in [
+                ("votes", "delete", 1),
+                ("remarks", "delete", 1),
+                ("echoes", "delete", 2),
+                ("marks", "update", 1),
+                ("asides", "delete", 1),
+            ] {
                 assert_eq!(counts[table][verb], rows, "{table}: {counts:#}");
             }
+            assert!(plan.effects.contains(&"1 row of asides goes with them".to_owned()), "{:?}", plan.effects);
             let receipt = change::apply(&world.store, &plan, &author()).await.expect("a receipt");
             let after = dump(&world).await;
-            for (table, rows) in [("votes", 1), ("remarks", 1), ("echoes", 1), ("marks", 2)] {
+            for (table, rows) in [("votes", 1), ("remarks", 1), ("echoes", 1), ("marks", 2), ("asides", 1)] {
                 assert_eq!(after[table].len(), rows, "{table}");
             }
             let seq = receipt.audit_seq.expect("an entry");
             let undo = undo::undo(&world.store, seq).await.expect("an undo");
             change::apply(&world.store, &undo, &author()).await.expect("undone");
             let restored = dump(&world).await;
-            for table in ["votes", "remarks", "echoes", "marks", "agent_memory_cases"] {
+            for table in ["votes", "remarks", "echoes", "marks", "asides", "agent_memory_cases"] {
                 assert_eq!(restored[table], before[table], "{table}");
             }
         }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
 use crate::support::postgres::Database;
-use crate::support::world::{layout_in, layout_on_postgres, native_in};
+use crate::support::world::{address_of, layout_in, layout_on_postgres, meddle_with, native_in, sqlite};
 use mnemoscope::change::purge::{self, Desk, KeptSearch, Mentions, NewDecisions, PurgeOptions, PurgePlan};
 use mnemoscope::change::{Author, ChangeError, audit, edit, hold, migrate, record};
 use mnemoscope::memory::Entity;
@@ -133,14 +133,7 @@ impl World {
     }
 
     async fn run(&self, sql: &str) {
-        let script = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        match &self.target {
-            Target::File(path) => script.execute(&mut sqlite(path).await).await.map(drop),
-            Target::Postgres(url) => {
-                script.execute(&mut PgConnection::connect(url).await.expect("the server")).await.map(drop)
-            }
-        }
-        .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        meddle_with(&self.target, sql).await;
     }
 
     /// Foreign keys that lead nowhere.
@@ -165,11 +158,6 @@ fn everything() -> PurgeOptions {
     PurgeOptions { mentions: Mentions::Redact, account: true, ..PurgeOptions::default() }
 }
 
-async fn sqlite(path: &Path) -> SqliteConnection {
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).foreign_keys(false);
-    SqliteConnection::connect_with(&options).await.expect("the file")
-}
-
 async fn sqlite_texts(path: &Path, sql: &str) -> Vec<String> {
     let mut link = sqlite(path).await;
     let rows = sqlx::query(AssertSqlSafe(sql.to_owned())).fetch_all(&mut link).await;
@@ -190,6 +178,16 @@ async fn on_postgres(layout: Layout) -> Option<World> {
     let database = layout_on_postgres(layout).await?;
     let target = Target::Postgres(database.url().to_owned());
     Some(World { target, folder: tempfile::tempdir().expect("a folder"), _database: Some(database) })
+}
+
+/// Atom's tables on both engines, with what a script adds.
+async fn planted(script: &str) -> Vec<World> {
+    let worlds = [Some(on_sqlite(Layout::Atom2026).await), on_postgres(Layout::Atom2026).await];
+    let worlds: Vec<World> = worlds.into_iter().flatten().collect();
+    for world in &worlds {
+        world.run(script).await;
+    }
+    worlds
 }
 
 async fn bare_on_postgres(layout: Layout) -> Option<World> {
@@ -977,12 +975,8 @@ fn a_bundle_holds_the_rows_that_would_go_with_a_hash_each() {
 }
 
 fn binary(world: &World, arguments: &[&str]) -> Command {
-    let database = match &world.target {
-        Target::File(path) => path.display().to_string(),
-        Target::Postgres(url) => url.clone(),
-    };
     let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
-    command.args(["-d", &database, "--format", "json"]).args(arguments);
+    command.args(["-d", &address_of(&world.target), "--format", "json"]).args(arguments);
     command.env("MNEMOSCOPE_STATE", world.state()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

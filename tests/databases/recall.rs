@@ -11,15 +11,17 @@ use std::time::{Duration, Instant};
 
 use crate::support::block_on;
 use crate::support::postgres::Database;
+use crate::support::world::tester as author;
 use mnemoscope::change::findings::{FindingNews, FindingRequest, look};
 use mnemoscope::change::operation::Pruning;
-use mnemoscope::change::{self, Author, Plan, migrate, prune, purge, quarantine, reward, what_if};
+use mnemoscope::change::{self, Plan, migrate, prune, purge, quarantine, reward, what_if};
 use mnemoscope::lab::parents::{self, EarliestStarts};
 use mnemoscope::lab::{self, RecallRequest, RecalledItem};
 use mnemoscope::memory::findings::Finding;
 use mnemoscope::memory::vector::cosine_of;
 use mnemoscope::memory::{Entity, time};
 use mnemoscope::recall::answer::NO_POLICY;
+use mnemoscope::recall::inquiry::Inquiry;
 use mnemoscope::recall::rank::{NEAR_DUPLICATE, RankedRow, Ranking};
 use mnemoscope::recall::what_if::{PlaceMove, WhatIf};
 use mnemoscope::store::vector::{ComparedBy, ComparedVectors};
@@ -170,12 +172,8 @@ fn worlds() -> Vec<World> {
     [Kept::SqliteBlob, Kept::Pgvector, Kept::PostgresBytes].into_iter().filter_map(built).collect()
 }
 
-fn request(ranking: Ranking) -> RecallRequest {
-    RecallRequest::new(ranking, NOW)
-}
-
-fn asked(world: &World, request: &RecallRequest) -> Value {
-    let answer = block_on(answered(&world.store, request));
+fn asked(world: &World, inquiry: &Inquiry) -> Value {
+    let answer = block_on(answered(&world.store, &inquiry.request(NOW)));
     for row in answer["rows"].as_array().unwrap() {
         let sum: f64 = row["terms"].as_array().unwrap().iter().map(|t| t["contribution"].as_f64().unwrap()).sum();
         assert!((sum - row["score"].as_f64().unwrap()).abs() < 1e-9, "{row}");
@@ -217,7 +215,7 @@ fn cases_are_the_nearest_of_an_exhaustive_search_near_duplicates_aside() {
             let named = |cases: &[usize]| cases.iter().map(|c| format!("c{c:03}")).collect::<Vec<_>>();
             let like = Some(format!("c{query:03}"));
             let policy = Some(NO_POLICY.to_owned());
-            let answer = asked(&world, &RecallRequest { like, policy, ..request(Ranking::Cases) });
+            let answer = asked(&world, &Inquiry { like, policy, ..Inquiry::new(Ranking::Cases) });
             assert_eq!(ids(&answer), named(&chosen), "{:?}", world.kept);
             assert_eq!(left(&answer, "near_duplicate"), named(&aside), "{:?}", world.kept);
             assert_eq!(answer["query"]["used"], "vector");
@@ -231,33 +229,33 @@ fn cases_are_the_nearest_of_an_exhaustive_search_near_duplicates_aside() {
 
 #[test]
 fn both_engines_give_the_same_rows_scores_and_reasons() {
-    let text = |ranking, text: &str| RecallRequest { text: Some(text.to_owned()), ..request(ranking) };
-    let like = |ranking, id: &str| RecallRequest { like: Some(id.to_owned()), ..request(ranking) };
-    let requests = [
+    let text = |ranking, text: &str| Inquiry { text: Some(text.to_owned()), ..Inquiry::new(ranking) };
+    let like = |ranking, id: &str| Inquiry { like: Some(id.to_owned()), ..Inquiry::new(ranking) };
+    let inquiries = [
         text(Ranking::Boosted, "stock report 7"),
         like(Ranking::Boosted, "e05"),
-        RecallRequest { k: Some(30), ..request(Ranking::Boosted) },
-        RecallRequest {
+        Inquiry { k: Some(30), ..Inquiry::new(Ranking::Boosted) },
+        Inquiry {
             domain: Some("work".into()),
             topic: Some("Stock Report".into()),
             k: Some(9),
-            ..request(Ranking::Proven)
+            ..Inquiry::new(Ranking::Proven)
         },
         text(Ranking::Cases, "visa task"),
-        RecallRequest { user: Some("user-2".into()), agent: Some("a".into()), ..text(Ranking::Cases, "visa task") },
-        RecallRequest { policy: Some("pol".into()), ..like(Ranking::Cases, "c050") },
-        RecallRequest { policy: Some("pol".into()), ..text(Ranking::Cases, "a tax task with tag1") },
+        Inquiry { user: Some("user-2".into()), agent: Some("a".into()), ..text(Ranking::Cases, "visa task") },
+        Inquiry { policy: Some("pol".into()), ..like(Ranking::Cases, "c050") },
+        Inquiry { policy: Some("pol".into()), ..text(Ranking::Cases, "a tax task with tag1") },
         text(Ranking::Similar, "sales"),
-        RecallRequest { all_outcomes: true, ..like(Ranking::Similar, "e05") },
+        Inquiry { all_outcomes: true, ..like(Ranking::Similar, "e05") },
     ];
     let worlds = worlds();
-    for request in &requests {
-        let answers: Vec<Value> = worlds.iter().map(|world| asked(world, request)).collect();
-        assert!(!ids(&answers[0]).is_empty(), "{request:?}");
-        assert_eq!(answers[0], asked(&worlds[0], request), "the same inputs give the same answer");
+    for inquiry in &inquiries {
+        let answers: Vec<Value> = worlds.iter().map(|world| asked(world, inquiry)).collect();
+        assert!(!ids(&answers[0]).is_empty(), "{inquiry:?}");
+        assert_eq!(answers[0], asked(&worlds[0], inquiry), "the same inputs give the same answer");
         for answer in &answers[1..] {
-            assert_eq!(answer["rows"], answers[0]["rows"], "{request:?}");
-            assert_eq!(answer["left_out"], answers[0]["left_out"], "{request:?}");
+            assert_eq!(answer["rows"], answers[0]["rows"], "{inquiry:?}");
+            assert_eq!(answer["left_out"], answers[0]["left_out"], "{inquiry:?}");
         }
     }
 }
@@ -266,7 +264,7 @@ fn both_engines_give_the_same_rows_scores_and_reasons() {
 fn what_each_ranking_promises() {
     let world = built(Kept::SqliteBlob).unwrap();
     let boosted =
-        asked(&world, &RecallRequest { text: Some("report".into()), k: Some(99), ..request(Ranking::Boosted) });
+        asked(&world, &Inquiry { text: Some("report".into()), k: Some(99), ..Inquiry::new(Ranking::Boosted) });
     assert_eq!(boosted["rows"].as_array().unwrap().len(), 24);
     for row in boosted["rows"].as_array().unwrap() {
         let count = row["row"]["canvas_action_count"].as_i64().unwrap();
@@ -288,22 +286,17 @@ fn what_each_ranking_promises() {
     }
     let proven = asked(
         &world,
-        &RecallRequest { domain: Some("Work".into()), topic: Some("stock report".into()), ..request(Ranking::Proven) },
+        &Inquiry { domain: Some("Work".into()), topic: Some("stock report".into()), ..Inquiry::new(Ranking::Proven) },
     );
     // A drawer of today: domain and topic met, both bonuses; utility the mean of the latest twenty that used it.
     let mean = (4..24).map(|n| f64::from(((n % 11) as f32) / 10.0)).sum::<f64>() / 20.0;
     assert_eq!(proven["rows"][0]["id"], "m0");
     assert!((proven["rows"][0]["score"].as_f64().unwrap() - (0.8 + 0.2 * mean)).abs() < 1e-6, "{proven}");
-    let nothing = asked(&world, &request(Ranking::Proven));
+    let nothing = asked(&world, &Inquiry::new(Ranking::Proven));
     assert!(nothing["query"]["notes"][0].as_str().unwrap().contains("no domain and no topic"));
     let policy = asked(
         &world,
-        &RecallRequest {
-            like: Some("c050".into()),
-            policy: Some("pol".into()),
-            k: Some(99),
-            ..request(Ranking::Cases)
-        },
+        &Inquiry { like: Some("c050".into()), policy: Some("pol".into()), k: Some(99), ..Inquiry::new(Ranking::Cases) },
     );
     let first = &policy["rows"][0];
     let names: Vec<&str> = first["terms"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
@@ -317,20 +310,20 @@ fn what_each_ranking_promises() {
     );
     assert_eq!(left(&policy, "quarantined"), ["c047"]);
     for similar in
-        asked(&world, &RecallRequest { text: Some("report".into()), k: Some(99), ..request(Ranking::Similar) })["rows"]
+        asked(&world, &Inquiry { text: Some("report".into()), k: Some(99), ..Inquiry::new(Ranking::Similar) })["rows"]
             .as_array()
             .unwrap()
     {
         assert_eq!(similar["row"]["outcome"], "success");
     }
-    let nonsense = asked(&world, &RecallRequest { text: Some("qzxv wvut".into()), ..request(Ranking::Cases) });
+    let nonsense = asked(&world, &Inquiry { text: Some("qzxv wvut".into()), ..Inquiry::new(Ranking::Cases) });
     assert!(ids(&nonsense).is_empty());
     let itself = asked(
         &world,
-        &RecallRequest {
+        &Inquiry {
             text: Some("task visa number 13".into()),
             user: Some("user-0".into()),
-            ..request(Ranking::Cases)
+            ..Inquiry::new(Ranking::Cases)
         },
     );
     assert_eq!((ids(&itself)[0], itself["query"]["used"].as_str()), ("c013", Some("keyword")));
@@ -421,26 +414,26 @@ fn kept_rows_and_vectors_rank_as_stored_ones_do() {
         // What is kept of a server's rows is the same however its vectors are stored.
         let limits = if number < 2 { LIMITS } else { &LIMITS[..2] };
         written(&world, &many_episodes(world.kept));
-        let like = |id: &str, ranking| RecallRequest { like: Some(id.to_owned()), ..request(ranking) };
-        let raw = |vector: Vec<f32>| RecallRequest {
-            text: Some("t".to_owned()),
-            vector: Some(vector),
-            ..request(Ranking::Boosted)
-        };
+        let like = |id: &str, ranking| Inquiry { like: Some(id.to_owned()), ..Inquiry::new(ranking) };
+        let text = Inquiry { text: Some("t".to_owned()), ..Inquiry::new(Ranking::Boosted) };
+        let raw = |vector: Vec<f32>| RecallRequest { vector: Some(vector), ..text.request(NOW) };
         let mut requests = vec![
             raw((0..64).map(noise).collect()),
             raw(vec![0.0; 64]),
             raw(vec![1.0, 0.25]),
             raw(vec![f32::NAN; 64]),
             raw((0..64).map(|i| 1e-20 * noise(i)).collect()),
-            RecallRequest { k: Some(200), ..like("many 8", Ranking::Boosted) },
-            RecallRequest { k: Some(900), all_outcomes: true, ..like("many 8", Ranking::Similar) },
-            RecallRequest { agent: Some("b".to_owned()), ..like("many 13", Ranking::Boosted) },
-            RecallRequest { workflow: Some("w".to_owned()), ..like("many 8", Ranking::Similar) },
+        ];
+        let mut stored = vec![
+            Inquiry { k: Some(200), ..like("many 8", Ranking::Boosted) },
+            Inquiry { k: Some(900), all_outcomes: true, ..like("many 8", Ranking::Similar) },
+            Inquiry { agent: Some("b".to_owned()), ..like("many 13", Ranking::Boosted) },
+            Inquiry { workflow: Some("w".to_owned()), ..like("many 8", Ranking::Similar) },
         ];
         for id in ["many 16", "e03"] {
-            requests.extend([like(id, Ranking::Boosted), like(id, Ranking::Similar)]);
+            stored.extend([like(id, Ranking::Boosted), like(id, Ranking::Similar)]);
         }
+        requests.extend(stored.iter().map(|inquiry| inquiry.request(NOW)));
         let plain: Vec<_> = requests.iter().map(|request| compared_by(&world.store, request).0).collect();
         for &limit in limits {
             let mut fast = 0;
@@ -457,7 +450,8 @@ fn kept_rows_and_vectors_rank_as_stored_ones_do() {
             let expected = if limit >= 128 << 10 { ordinary..=ordinary } else { 0..=4 };
             assert!(expected.contains(&fast), "{:?}, {limit} bytes: {fast}", world.kept);
             // The rows that one ranking kept serve the other.
-            let [boosted, similar] = [Ranking::Boosted, Ranking::Similar].map(|ranking| like("many 8", ranking));
+            let [boosted, similar] =
+                [Ranking::Boosted, Ranking::Similar].map(|ranking| like("many 8", ranking).request(NOW));
             world.store.embeddings().keep_vectors(limit);
             compared_by(&world.store, &boosted);
             let kept = limit >= 128 << 10;
@@ -498,7 +492,7 @@ fn vectors_that_cannot_be_compared_for_their_numbers_are_found() {
         // A recall by one of them compares words, and each score is a number.
         for id in ["many 5", "many 7"] {
             for ranking in [Ranking::Boosted, Ranking::Similar, Ranking::Cases] {
-                asked(&world, &RecallRequest { like: Some(id.to_owned()), k: Some(500), ..request(ranking) });
+                asked(&world, &Inquiry { like: Some(id.to_owned()), k: Some(500), ..Inquiry::new(ranking) });
             }
         }
         // Where vectors are not read for another reason, those of cases tell that are compared.
@@ -544,7 +538,8 @@ fn cases_that_are_nearly_the_same_are_the_same_ones_in_whatever_order_they_are_r
 fn kept_rows_that_others_changed_are_read_again() {
     for (number, world) in worlds().into_iter().enumerate() {
         written(&world, &many_episodes(world.kept));
-        let request = RecallRequest { like: Some("many 17".to_owned()), ..request(Ranking::Boosted) };
+        let inquiry = Inquiry { like: Some("many 17".to_owned()), ..Inquiry::new(Ranking::Boosted) };
+        let request = inquiry.request(NOW);
         // The third store keeps its rows as the second does.
         let limits = if number < 2 { &LIMITS[..2] } else { &LIMITS[1..2] };
         for &limit in limits {
@@ -593,7 +588,8 @@ fn kept_rows_that_others_changed_are_read_again() {
 fn a_vector_that_others_changed_is_seen_where_vectors_are_rounded() {
     for world in worlds() {
         written(&world, &many_episodes(world.kept));
-        let request = RecallRequest { like: Some("many 17".to_owned()), ..request(Ranking::Similar) };
+        let inquiry = Inquiry { like: Some("many 17".to_owned()), ..Inquiry::new(Ranking::Similar) };
+        let request = inquiry.request(NOW);
         world.store.embeddings().keep_vectors(LIMITS[1]);
         compared_by(&world.store, &request);
         let (before, by) = compared_by(&world.store, &request);
@@ -767,10 +763,6 @@ async fn writable(world: &World) -> Store {
     open().await
 }
 
-fn author() -> Author {
-    Author { actor: "tester".to_owned(), ..Author::default() }
-}
-
 /// Applies a plan and holds what was foretold against what is then recalled.
 async fn comes_true(store: &Store, plan: &Plan, policy: Option<&str>) -> WhatIf {
     let found = what_if::of_plan(store, plan, &[], what_if::PATIENCE, &|_| {}).await.unwrap();
@@ -788,10 +780,9 @@ async fn comes_true(store: &Store, plan: &Plan, policy: Option<&str>) -> WhatIf 
 async fn places(store: &Store, plan: &Plan, policy: Option<&str>, moves: &[&PlaceMove]) -> Vec<Option<usize>> {
     let mut places = Vec::new();
     for moved in moves {
-        let asked = RecallRequest::new(moved.ranking, &plan.created_at);
         let like = Some(moved.situation.clone());
-        let request = RecallRequest { like, policy: policy.map(str::to_owned), ..asked };
-        let answer = answered(store, &request).await;
+        let inquiry = Inquiry { like, policy: policy.map(str::to_owned), ..Inquiry::new(moved.ranking) };
+        let answer = answered(store, &inquiry.request(&plan.created_at)).await;
         places.push(ids(&answer).iter().position(|id| *id == moved.id).map(|at| at + 1));
     }
     places
@@ -1042,7 +1033,8 @@ fn the_policy_in_use_ranks_unless_it_is_turned_off_and_the_answer_names_it() {
             let store = Store::open(&target, &crate::support::options()).await.unwrap();
             let asked = async |like: &str, policy: Option<&str>| {
                 let (like, policy) = (Some(like.to_owned()), policy.map(str::to_owned));
-                answered(&store, &RecallRequest { like, policy, ..request(Ranking::Cases) }).await
+                let inquiry = Inquiry { like, policy, ..Inquiry::new(Ranking::Cases) };
+                answered(&store, &inquiry.request(NOW)).await
             };
             let (in_use, named) = (asked("c050", None).await, asked("c050", Some("pol")).await);
             let off = asked("c050", Some(NO_POLICY)).await;
@@ -1060,10 +1052,10 @@ fn the_policy_in_use_ranks_unless_it_is_turned_off_and_the_answer_names_it() {
                 assert!((row["score"].as_f64().unwrap() - sum).abs() < 1e-9);
                 assert!(row["found_by"].as_array().is_some_and(|by| !by.is_empty()), "{row}");
             }
-            let of_all = RecallRequest { text: Some("tax".into()), ..request(Ranking::Cases) };
-            assert!(answered(&store, &of_all).await["query"]["policy"].is_null());
-            let by_user = RecallRequest { user: Some("user-1".into()), ..of_all };
-            assert_eq!(answered(&store, &by_user).await["query"]["policy"], "pol");
+            let of_all = Inquiry { text: Some("tax".into()), ..Inquiry::new(Ranking::Cases) };
+            assert!(answered(&store, &of_all.request(NOW)).await["query"]["policy"].is_null());
+            let by_user = Inquiry { user: Some("user-1".into()), ..of_all };
+            assert_eq!(answered(&store, &by_user.request(NOW)).await["query"]["policy"], "pol");
         });
     }
 }
@@ -1080,8 +1072,8 @@ fn a_bank_says_how_many_rows_its_recalls_get() {
         Store::open(&Target::File(path), &crate::support::options()).await.unwrap()
     });
     let rows = |like: &str, k: Option<usize>| {
-        let request = RecallRequest { like: Some(like.to_owned()), k, ..request(Ranking::Cases) };
-        let answer = block_on(answered(&store, &request));
+        let inquiry = Inquiry { like: Some(like.to_owned()), k, ..Inquiry::new(Ranking::Cases) };
+        let answer = block_on(answered(&store, &inquiry.request(NOW)));
         (ids(&answer).len(), answer["query"]["k"].as_u64().unwrap())
     };
     assert_eq!(rows("c010", None), (2, 2));
@@ -1097,8 +1089,8 @@ fn a_bank_says_how_many_rows_its_recalls_get() {
 fn what_looks_like_poison_is_weighed_down_when_asked_for() {
     let world = built(Kept::SqliteBlob).unwrap();
     let asked = |like: &str, downweight| {
-        let request = RecallRequest { like: Some(like.to_owned()), downweight, k: Some(99), ..request(Ranking::Cases) };
-        block_on(answered(&world.store, &request))
+        let inquiry = Inquiry { like: Some(like.to_owned()), downweight, k: Some(99), ..Inquiry::new(Ranking::Cases) };
+        block_on(answered(&world.store, &inquiry.request(NOW)))
     };
     for (like, policy) in [("c010", Value::Null), ("c050", json!("pol"))] {
         let before = asked(like, false);
@@ -1138,13 +1130,13 @@ fn readers_of_ennube_take_the_highest_active_version() {
         let version = |n: i64| page.rows.iter().find(|row| row.get("version") == &json!(n)).unwrap();
         let bank = world.store.row(Entity::Profile, version(2).text("profile_id").unwrap()).await.unwrap().unwrap();
         let owner = |column| bank.text(column).map(str::to_owned);
-        let mine = RecallRequest { user: owner("user_id"), agent: owner("agent_id"), ..request(Ranking::Cases) };
-        let request = RecallRequest { text: Some("clean the phone numbers".into()), ..mine };
-        let answer = answered(&world.store, &request).await;
+        let mine = Inquiry { user: owner("user_id"), agent: owner("agent_id"), ..Inquiry::new(Ranking::Cases) };
+        let inquiry = Inquiry { text: Some("clean the phone numbers".into()), ..mine };
+        let answer = answered(&world.store, &inquiry.request(NOW)).await;
         assert_eq!(answer["query"]["policy"], version(2).id(), "{answer}");
         assert_eq!(answer["query"]["policy_version"], 2);
-        let none = RecallRequest { policy: Some(NO_POLICY.into()), ..request };
-        let answer = answered(&world.store, &none).await;
+        let none = Inquiry { policy: Some(NO_POLICY.into()), ..inquiry };
+        let answer = answered(&world.store, &none.request(NOW)).await;
         assert!(answer["query"]["policy"].is_null() && !ids(&answer).is_empty(), "{answer}");
     });
 }

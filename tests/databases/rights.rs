@@ -570,6 +570,23 @@ fn vectors_go_with_their_cases_though_no_foreign_key_leads_to_a_partitioned_tabl
 }
 
 #[test]
+fn a_user_is_known_in_whichever_partition_their_row_is() {
+    block_on(async {
+        let Some(world) = World::of(Layout::Atom).await else { return };
+        let part =
+            |n: usize| format!("CREATE TABLE users_{n} PARTITION OF users FOR VALUES WITH (MODULUS 2, REMAINDER {n})");
+        partition(&world, "users", "HASH (id)", &[part(0), part(1)]).await;
+        world.run("ALTER TABLE users ADD PRIMARY KEY (id)").await;
+        world.run("ALTER TABLE agent_feedback ADD FOREIGN KEY (user_id) REFERENCES users (id)").await;
+        let list = world.owner(&["list", "episode"]).value;
+        let episode = ids(&list)[0];
+        let given = world.owner(&["feedback", "add", episode, "--kind", "thumbs_up", "--user", "user-ana", "--apply"]);
+        assert_eq!(given.code, Some(0), "{}", given.words);
+        world.end().await;
+    });
+}
+
+#[test]
 fn rows_that_policies_hide_are_said_to_be_hidden_in_partitioned_tables_too() {
     block_on(async {
         let Some(world) = World::of(Layout::Atom2026).await else { return };
@@ -1004,21 +1021,27 @@ fn what_our_role_does_not_see_is_not_taken_for_absent() {
                  INSERT INTO agent_feedback (id, episode_id, user_id, kind) VALUES ('fb-1', 'e-1', 'bo', 'thumbs_down'); \
                  INSERT INTO agent_memory_profiles (id, user_id) VALUES ('b-ana', 'ana'); \
                  INSERT INTO agent_memory_cases (id, profile_id, user_id) VALUES ('c-ana', 'b-ana', 'ana'), ('c-bo', 'b-ana', 'bo'); \
+                 INSERT INTO memories (id, text, created_at) VALUES ('m-1', 'a', '2001-01-01'), ('m-2', 'b', '2001-01-01'); \
+                 INSERT INTO memory_access (id, ids, user_id, created_at) VALUES ('ac-1', '[\"m-1\"]', 'bo', now()), \
+                   ('ac-2', '[\"m-2\"]', 'ana', now()); \
                  GRANT ALL ON ALL TABLES IN SCHEMA public TO $role; GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO $role",
             )
             .await;
         let rests = ["dangling_id", "count_differs", "aggregate_differs"];
         assert!(kinds(&world.read(&["findings"]), "findings").iter().all(|kind| !rests.contains(kind)));
         let mut sql = String::new();
-        for table in ["canvas_audit", "agent_feedback", "agent_memory_cases"] {
+        for table in ["canvas_audit", "agent_feedback", "agent_memory_cases", "memory_access"] {
             sql += &format!(
                 "ALTER TABLE {table} ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON {table} USING (user_id = 'ana'); "
             );
         }
         world.run(&sql).await;
         let feedback = |episode| ["feedback", "add", episode, "--kind", "thumbs_up", "--apply"];
+        let rules = world.state.path().join("unused.toml");
+        std::fs::write(&rules, "share = 1.0\n[[rule]]\nentity = \"memory\"\nunused_for = \"30d\"\n").expect("rules");
         for (asked, word) in [
-            (&["backfill", "links", "--apply"][..], "sees every row"),
+            (&["retain", rules.to_str().expect("a path"), "--apply"][..], "sees every row"),
+            (&["backfill", "links", "--apply"], "sees every row"),
             (&["backfill", "aggregates", "--apply"], "sees every row"),
             (&feedback("e-1"), "fb-1"),
             (&["remove", "profile", "b-ana", "--apply"], "agent_memory_cases"),

@@ -145,7 +145,7 @@ fn changes_follow_stored_links_alone() {
             meddle(&world, LINKS).await;
             with_user(&world).await;
             let edited =
-                feedback::edit(&world.store, "lf-run", &said("thumbs_down", None, None)).await.expect("a plan");
+                feedback::edit(&world.store, "lf-run", &said("thumbs_down", None, None), None).await.expect("a plan");
             let touched: Vec<&str> = edited.changes.iter().map(|change| change.entity.as_str()).collect();
             assert_eq!(touched, ["feedback"], "no episode stores a link to it");
         }
@@ -170,16 +170,9 @@ const EVERYTHING: [&str; 14] = [
     "workflow_event",
 ];
 
-fn location(world: &World) -> String {
-    match &world.target {
-        Target::File(path) => path.display().to_string(),
-        Target::Postgres(url) => url.clone(),
-    }
-}
-
 fn run(world: &World, arguments: &[&str]) -> String {
     let mut command = std::process::Command::new(crate::support::program());
-    let output = command.arg("-d").arg(location(world)).args(arguments).output().expect("the program");
+    let output = command.arg("-d").arg(address(world)).args(arguments).output().expect("the program");
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
 }

@@ -92,7 +92,7 @@ async fn some_plan(store: &Store, chance: &mut Chance, applied: &mut Vec<i64>) -
         "edit" => {
             let row = pick(chance, Entity::Feedback).await?;
             let word = *chance.of(&["thumbs_up", "thumbs_down"])?;
-            feedback::edit(store, row.id(), &said(word, None)).await
+            feedback::edit(store, row.id(), &said(word, None), None).await
         }
         "remove" => feedback::remove(store, pick(chance, Entity::Feedback).await?.id()).await,
         "signal" => {
@@ -168,39 +168,36 @@ async fn kept(store: &Store) -> Vec<KeptQuestion> {
         asked.push(("cases", mine));
     }
     let at = now();
-    asked
-        .into_iter()
-        .map(|(name, inquiry)| KeptQuestion { name: name.into(), request: inquiry.request(&at), inquiry })
-        .collect()
+    asked.into_iter().map(|(name, inquiry)| KeptQuestion { name: name.into(), request: inquiry.request(&at) }).collect()
 }
 
 /// The request that the arguments of `recall` make.
 fn request(words: &[String], kept: &[KeptQuestion]) -> RecallRequest {
-    let mut request = RecallRequest::new(Ranking::Boosted, &now());
+    let mut inquiry = Inquiry::new(Ranking::Boosted);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().cloned().expect("a value");
         match word.as_str() {
             "--ranking" => {
                 let name = value();
-                request.ranking = Ranking::ALL.into_iter().find(|r| r.name() == name).expect("a ranking");
+                inquiry.ranking = Ranking::ALL.into_iter().find(|r| r.name() == name).expect("a ranking");
             }
             "--saved" => {
                 let name = value();
                 let kept = kept.iter().find(|kept| kept.name == name).expect("a kept question");
-                request = kept.inquiry.request(&now());
+                inquiry = kept.request.inquiry.clone();
             }
-            "--like" => request.like = Some(value()),
-            "--policy" => request.policy = Some(value()),
-            "--agent" => request.agent = Some(value()),
-            "--user" => request.user = Some(value()),
-            "--domain" => request.domain = Some(value()),
-            "--topic" => request.topic = Some(value()),
-            "-k" => request.k = value().parse().ok(),
-            text => request.text = Some(text.to_owned()),
+            "--like" => inquiry.like = Some(value()),
+            "--policy" => inquiry.policy = Some(value()),
+            "--agent" => inquiry.agent = Some(value()),
+            "--user" => inquiry.user = Some(value()),
+            "--domain" => inquiry.domain = Some(value()),
+            "--topic" => inquiry.topic = Some(value()),
+            "-k" => inquiry.k = value().parse().ok(),
+            text => inquiry.text = Some(text.to_owned()),
         }
     }
-    request
+    inquiry.request(&now())
 }
 
 type Places = BTreeMap<String, (usize, f64)>;
@@ -218,7 +215,7 @@ async fn recalled(store: &Store, found: &WhatIf, kept: &[KeptQuestion], policies
     for asked in &found.asked {
         let mut request = request(&asked.recall, kept);
         // Before a change another policy may be in use than after it.
-        request.policy = request.policy.filter(|_| policies);
+        request.inquiry.policy.take_if(|_| !policies);
         let answer = lab::recall(store, &request).await;
         answers.push(answer.map_or_else(|error| panic!("{asked:?}: {error}"), |answer| places(&answer)));
     }
@@ -447,7 +444,7 @@ fn a_kept_question_is_among_the_situations() {
     block_on(async {
         let world = rooms().await;
         let inquiry = Inquiry { domain: Some("house".into()), k: Some(2), ..Inquiry::new(Ranking::Proven) };
-        let kept = [KeptQuestion { name: "the house".into(), request: inquiry.request(&now()), inquiry }];
+        let kept = [KeptQuestion { name: "the house".into(), request: inquiry.request(&now()) }];
         let plan = signal::add(&world.store, "r3", Signal::Confirmed, "tester", None).await.expect("a plan");
         let found = what_if::of_plan(&world.store, &plan, &kept, PATIENCE, &|_| {}).await.expect("an answer");
         let moved = found.moves.iter().find(|m| m.situation == "the house" && m.id == "d3").expect("it moves");
@@ -478,10 +475,7 @@ fn the_effect_of_a_purge_on_very_many_rows_is_refused() {
             let rows = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 50001) \
                  INSERT INTO canvas_audit (id, user_id, action) SELECT 'many-' || n, 'zoe-1234', 'present' FROM n";
             meddle(&world, rows).await;
-            let database = match &world.target {
-                Target::File(path) => path.display().to_string(),
-                Target::Postgres(url) => url.clone(),
-            };
+            let database = crate::support::world::address(&world);
             let folder = tempfile::tempdir().expect("a folder");
             let told = |more: &[&str]| {
                 let words = ["-d", &database, "--format", "json", "purge", "zoe-1234"];

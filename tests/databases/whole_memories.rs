@@ -4,7 +4,6 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use mnemoscope::change::migrate;
 use mnemoscope::memory::Entity;
@@ -12,9 +11,9 @@ use mnemoscope::store::{Store, Target};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _, SqliteConnection};
 
+use crate::support::block_on;
 use crate::support::postgres::Database;
-use crate::support::world::{author, open};
-use crate::support::{block_on, program};
+use crate::support::world::{address_of as address, author, open, run as cli};
 
 const OLD_SQLITE: &str = include_str!("../../assets/migrations/mnemoscope/sqlite/0001_native.sql");
 const OLD_POSTGRES: &str = include_str!("../../assets/migrations/mnemoscope/postgres/0001_native.sql");
@@ -104,20 +103,8 @@ const STORE: &str = "CREATE TABLE store_migrations (v INTEGER PRIMARY KEY);
       ('memories.bo', 'k1', CAST('{\"text\":\"Bo likes coffee\"}' AS BLOB), '2026-11-22 02:30:16', '2026-11-22 02:30:16', NULL, NULL);
     INSERT INTO store_vectors VALUES ('memories.ada-1.s1', 'k1', 'text', x'0000803F00000000'), ('memories.bo', 'k1', 'text', x'000000000000803F');";
 
-/// Runs the program with a state of its own.
 fn told(folder: &Path, arguments: &[&str]) -> (Option<i32>, Value, String) {
-    let mut command = Command::new(program());
-    command.env("MNEMOSCOPE_STATE", folder.join("state")).env("MNEMOSCOPE_CONFIG", folder.join("config.toml"));
-    let done = command.current_dir(folder).args(arguments).args(["--format", "json"]).output().expect("the program");
-    let words = String::from_utf8_lossy(&done.stderr).into_owned();
-    (done.status.code(), serde_json::from_slice(&done.stdout).unwrap_or_default(), words)
-}
-
-fn address(target: &Target) -> String {
-    match target {
-        Target::File(path) => path.display().to_string(),
-        Target::Postgres(url) => url.clone(),
-    }
+    cli(folder, &[arguments, &["--format", "json"]].concat())
 }
 
 async fn made(folder: &Path, name: &str, sql: &str) -> PathBuf {

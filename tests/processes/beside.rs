@@ -98,7 +98,7 @@ fn sqlite_keeps_its_locks_whatever_is_done() {
 
         let id = ids_in(&store, Entity::Feedback).await.remove(0);
         let edited = said("rating", Some(2), Some("edited beside others"));
-        let edit = change::plan_and_apply(&store, &author(), || feedback::edit(&store, &id, &edited)).await;
+        let edit = change::plan_and_apply(&store, &author(), || feedback::edit(&store, &id, &edited, None)).await;
         let (_, receipt) = edit.expect("the edit");
         shop.stays_locked("an edit");
         let verdict = anchor::verify(&store, &[]).await.expect("the trail");
@@ -210,7 +210,7 @@ async fn edit(store: &Store, words: &str) -> Result<(), ChangeError> {
 
 async fn edit_of(store: &Store, id: &str, words: &str) -> Result<(), ChangeError> {
     let edited = FeedbackFields { correction: Some(words.to_owned()), ..FeedbackFields::default() };
-    change::plan_and_apply(store, &author(), || feedback::edit(store, id, &edited)).await.map(drop)
+    change::plan_and_apply(store, &author(), || feedback::edit(store, id, &edited, None)).await.map(drop)
 }
 
 #[test]

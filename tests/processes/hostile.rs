@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::support::{alone_in, changeable_demo_in};
+use crate::support::{alone_in, changeable_demo_in, statement, told};
 
 struct Desk {
     folder: TempDir,
@@ -45,21 +45,6 @@ impl Desk {
         let row: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         row["id"].as_str().unwrap().to_owned()
     }
-}
-
-fn statement(path: &Path, sql: &str) {
-    use sqlx::Connection as _;
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-        let url = format!("sqlite:{}", path.display());
-        let mut link = sqlx::SqliteConnection::connect(&url).await.unwrap();
-        sqlx::raw_sql(sqlx::AssertSqlSafe(sql.to_owned())).execute(&mut link).await.unwrap();
-        link.close().await.unwrap();
-    });
-}
-
-/// Everything that a command said, on both channels.
-fn told(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 fn mode(path: &Path) -> u32 {

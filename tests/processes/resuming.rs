@@ -6,9 +6,9 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use crate::support::block_on;
 use crate::support::fixtures::Layout;
-use crate::support::world::{World, author, meddle, on_postgres, on_sqlite, open, sqlite};
+use crate::support::world::{World, address, author, meddle, on_postgres, on_sqlite, open, texts};
+use crate::support::{block_on, words};
 use mnemoscope::change::purge::{self, Desk, PurgeOptions};
 use mnemoscope::change::{ChangeError, audit};
 use mnemoscope::store::own::TABLES as OWN_TABLES;
@@ -43,12 +43,8 @@ fn worlds() -> [fn() -> Option<World>; 2] {
 }
 
 fn command(world: &World, state: &Path, arguments: &[&str]) -> Command {
-    let database = match &world.target {
-        Target::File(path) => path.display().to_string(),
-        Target::Postgres(url) => url.clone(),
-    };
     let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
-    command.args(["-d", &database, "--format", "json"]).args(arguments);
+    command.args(["-d", &address(world), "--format", "json"]).args(arguments);
     command.env("MNEMOSCOPE_STATE", state).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -59,10 +55,6 @@ fn purge<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 fn finished(world: &World, state: &Path, arguments: &[&str]) -> Output {
     command(world, state, arguments).output().expect("the program")
-}
-
-fn words(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// A run that waits at its n-th writing statement; none when it ended before.
@@ -120,22 +112,6 @@ fn differences(one: &BTreeMap<String, Vec<String>>, other: &BTreeMap<String, Vec
 
 async fn pseudonym(world: &World) -> String {
     texts(world, "SELECT id FROM users WHERE email LIKE '%@erased.invalid'").await.join("")
-}
-
-async fn texts(world: &World, sql: &str) -> Vec<String> {
-    use sqlx::{AssertSqlSafe, Connection as _, Row as _};
-    let sql = AssertSqlSafe(sql.to_owned());
-    match &world.target {
-        Target::File(path) => {
-            let rows = sqlx::query(sql).fetch_all(&mut sqlite(path).await).await.expect("rows");
-            rows.iter().map(|row| row.get(0)).collect()
-        }
-        Target::Postgres(url) => {
-            let mut link = sqlx::PgConnection::connect(url).await.expect("the server");
-            let rows = sqlx::query(sql).fetch_all(&mut link).await.expect("rows");
-            rows.iter().map(|row| row.get(0)).collect()
-        }
-    }
 }
 
 fn receipt(output: &Output) -> Value {

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::support::block_on;
 use crate::support::fixtures::Layout;
 use crate::support::world::*;
+use crate::support::{block_on, words};
 use mnemoscope::change::{self, undo};
 use mnemoscope::memory::Entity;
 use mnemoscope::store::Target;
@@ -37,10 +37,7 @@ fn scenes() -> Vec<Scene> {
 
 impl Scene {
     fn name(&self) -> String {
-        match &self.world.target {
-            Target::File(path) => path.display().to_string(),
-            Target::Postgres(url) => url.clone(),
-        }
+        address(&self.world)
     }
 
     fn on(&self, database: &str, arguments: &[&str]) -> Output {
@@ -81,10 +78,6 @@ fn run(state: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
     command.args(arguments).env("MNEMOSCOPE_STATE", state).stdin(Stdio::null());
     command.output().expect("the program")
-}
-
-fn words(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn json_of(output: &Output) -> Value {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::future::Future;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 
 use mnemoscope::store::OpenOptions;
@@ -92,6 +92,26 @@ pub fn options() -> OpenOptions {
 /// all tests.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
+}
+
+/// The words of a command beside what it printed.
+pub fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Everything that a command said, on both channels.
+pub fn told(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), words(output))
+}
+
+/// Runs SQL in a file, which is closed then.
+pub fn statement(path: &Path, sql: &str) {
+    use sqlx::Connection as _;
+    block_on(async {
+        let mut link = sqlx::SqliteConnection::connect(&path.display().to_string()).await.expect("the file");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sql.to_owned())).execute(&mut link).await.expect(sql);
+        link.close().await.expect("closed");
+    });
 }
 
 /// The same from within a future, on a thread of its own.

@@ -10,7 +10,7 @@ use mnemoscope::layout::CatalogTable;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::query::Query;
 use mnemoscope::store::{Store, Target};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -27,6 +27,11 @@ pub struct World {
 
 pub fn author() -> Author {
     Author { actor: "tester".to_owned(), reason: Some("because".to_owned()), ticket: Some("T-1".to_owned()) }
+}
+
+/// An author who gives neither reason nor ticket.
+pub fn tester() -> Author {
+    Author { actor: "tester".to_owned(), ..Author::default() }
 }
 
 pub async fn open(target: &Target) -> Store {
@@ -135,6 +140,17 @@ pub async fn native_on_postgres() -> Option<World> {
         true
     };
     Some(served(made_on_postgres("native", build).await?).await)
+}
+
+/// Small native databases on both engines.
+pub async fn natives() -> Vec<World> {
+    [Some(small().await), native_on_postgres().await].into_iter().flatten().collect()
+}
+
+/// Those and Atom's.
+pub async fn worlds() -> Vec<World> {
+    let atoms = [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await];
+    natives().await.into_iter().chain(atoms.into_iter().flatten()).collect()
 }
 
 async fn build_native(url: &str) {
@@ -247,7 +263,12 @@ pub fn run(folder: &std::path::Path, arguments: &[&str]) -> (Option<i32>, Value,
 
 /// The address by which a command names the database.
 pub fn address(world: &World) -> String {
-    match &world.target {
+    address_of(&world.target)
+}
+
+/// The same of a database that nobody has open.
+pub fn address_of(target: &Target) -> String {
+    match target {
         Target::File(path) => path.display().to_string(),
         Target::Postgres(url) => url.clone(),
     }
@@ -255,7 +276,29 @@ pub fn address(world: &World) -> String {
 
 /// Runs SQL as somebody else would.
 pub async fn meddle(world: &World, sql: &str) {
-    Agent::of(&world.target).await.run(sql).await;
+    meddle_with(&world.target, sql).await;
+}
+
+/// The same in a database that nobody has open.
+pub async fn meddle_with(target: &Target, sql: &str) {
+    Agent::of(target).await.run(sql).await;
+}
+
+/// The texts that a query gives, one a row.
+pub async fn texts(world: &World, sql: &str) -> Vec<String> {
+    texts_in(&world.target, sql).await
+}
+
+/// The same of a database that nobody has open.
+pub async fn texts_in(target: &Target, sql: &str) -> Vec<String> {
+    let sql = AssertSqlSafe(sql.to_owned());
+    match target {
+        Target::File(path) => sqlx::query_scalar(sql).fetch_all(&mut sqlite(path).await).await.expect("rows"),
+        Target::Postgres(url) => {
+            let mut server = PgConnection::connect(url).await.expect("the server");
+            sqlx::query_scalar(sql).fetch_all(&mut server).await.expect("rows")
+        }
+    }
 }
 
 pub async fn done(world: &World, plan: Result<Plan, ChangeError>) -> Receipt {
@@ -272,7 +315,6 @@ pub fn said(kind: &str, rating: Option<i64>, correction: Option<&str>) -> Feedba
         kind: Some(kind.to_owned()),
         rating,
         correction: correction.map(str::to_owned),
-        instead_of: Map::new(),
         user: Some("u-1".to_owned()),
         again: true,
     }
@@ -326,13 +368,9 @@ pub async fn some_episode(world: &World) -> String {
 
 /// Starts the program, which stops at its n-th writing statement, and kills it there; gives whether it came so far.
 pub fn killed_at(target: &Target, statement: usize, arguments: &[&str]) -> bool {
-    let database = match target {
-        Target::File(path) => path.display().to_string(),
-        Target::Postgres(url) => url.clone(),
-    };
     let state = tempfile::tempdir().expect("a folder");
     let mut child = Command::new(env!("CARGO_BIN_EXE_mnemoscope"))
-        .args(["-d", &database])
+        .args(["-d", &address_of(target)])
         .args(arguments)
         .args(["--apply", "--actor", "x"])
         .env("MNEMOSCOPE_STOP_AT_WRITE", statement.to_string())

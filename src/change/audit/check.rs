@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use super::super::entry::EntryFacts;
-use super::{Anchor, AuditFault, AuditVerdict, GENESIS, commitment, entry_hash, fault};
+use super::{Anchor, AuditFault, AuditVerdict, EntryFacts, GENESIS, commitment, entry_hash, fault};
 use crate::memory::digest::wide_digest;
 use crate::memory::packed::id_table::IdTable;
 use crate::memory::packed::records::RecordSorter;

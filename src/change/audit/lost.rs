@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::{AuditFault, fault};
+use super::{AuditFault, EntryFacts, fault};
 use crate::change::ChangeError;
-use crate::change::entry::EntryFacts;
 use crate::change::plan::Change;
 use crate::store::own::{STRIDE, TrailEntry};
 use crate::store::{Store, StoreError};
@@ -23,24 +22,14 @@ pub async fn holds(store: &Store) -> Result<BTreeMap<String, i64>, StoreError> {
     if !records.can_erase() {
         return Ok(placed);
     }
-    let mut after = None;
-    loop {
-        let entries = records.trail_about("memory_holds", after, STRIDE).await?;
-        for entry in &entries {
-            for value in records.trail_private(entry.seq, entry.seq, &["changes"]).await? {
-                let changes: Vec<Change> = serde_json::from_str(&value.value).unwrap_or_default();
-                for change in changes {
-                    if change.after["held"] == true {
-                        placed.insert(change.id, entry.seq);
-                    } else {
-                        placed.remove(&change.id);
-                    }
-                }
+    for value in records.private_about("memory_holds", "changes").await? {
+        let changes: Vec<Change> = serde_json::from_str(&value.value).unwrap_or_default();
+        for change in changes {
+            if change.after["held"] == true {
+                placed.insert(change.id, value.seq);
+            } else {
+                placed.remove(&change.id);
             }
-        }
-        after = next(&entries);
-        if after.is_none() {
-            break;
         }
     }
     if !placed.is_empty() {

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use super::{ChangeError, FindingNews, NO_DIRECTION, Survey};
 use crate::change::edit::marks_superseded;
-use crate::lab::LabError;
 use crate::layout::BoundSource;
 use crate::memory::Entity;
 use crate::memory::findings::{FindingTally, MemoryGroups, StandingMemories, StandingMemory, copies};
@@ -51,10 +50,10 @@ impl Survey<'_> {
             return Ok(());
         }
         let (memory, most) = (Some(Entity::Memory), self.most());
-        let contradictions = standing.contradictions(most).map_err(LabError::from)?;
+        let contradictions = standing.contradictions(most)?;
         self.found("contradicting_facts", memory, contradictions);
         if self.wants(&[COPIES]) {
-            let groups = standing.into_groups().map_err(LabError::from)?;
+            let groups = standing.into_groups()?;
             let (copies, without_direction) = self.copies(&groups).await?;
             self.found(COPIES, memory, copies);
             self.found(NO_DIRECTION, memory, without_direction);
@@ -67,10 +66,10 @@ impl Survey<'_> {
     async fn copies(&mut self, groups: &MemoryGroups) -> Result<(FindingTally, FindingTally), ChangeError> {
         let (mut tally, mut without_direction) = (FindingTally::default(), FindingTally::default());
         let most = self.most();
-        let mut stream = groups.stream().map_err(LabError::from)?;
+        let mut stream = groups.stream()?;
         let mut compared = 0;
         loop {
-            let some = stream.some(TOGETHER).map_err(LabError::from)?;
+            let some = stream.some(TOGETHER)?;
             if some.is_empty() || self.stopped {
                 return Ok((tally, without_direction));
             }

@@ -1,7 +1,6 @@
 //! Cases of a bank that say the same in other words: their vectors compared with one another, bank by bank.
 
 use super::{ChangeError, FindingNews, NO_DIRECTION, Survey};
-use crate::lab::LabError;
 use crate::memory::Entity;
 use crate::memory::findings::{BankCase, COMPARED, CaseBanks, FindingTally};
 use crate::memory::prune::NEAR;
@@ -34,9 +33,9 @@ impl Survey<'_> {
         }
         let largest = if self.wanted.kind == Some(NEAR_COPY) { usize::MAX } else { COMPARED };
         let mut found = FoundCases { most: self.most(), ..FoundCases::default() };
-        let mut stream = banks.stream().map_err(LabError::from)?;
+        let mut stream = banks.stream()?;
         loop {
-            let cases = stream.next(largest, TOGETHER).map_err(LabError::from)?;
+            let cases = stream.next(largest, TOGETHER)?;
             if cases.is_empty() {
                 break;
             }
@@ -108,7 +107,7 @@ async fn units(
     cases: &[BankCase],
     mut found: Option<&mut FoundCases>,
 ) -> Result<Vec<ComparedCase>, ChangeError> {
-    let ids = banks.ids(cases).map_err(LabError::from)?;
+    let ids = banks.ids(cases)?;
     let mut vectors = store.embeddings().vectors(Entity::Case, &ids).await?;
     let compared = |(id, case): (String, &BankCase)| {
         let vector = vectors.remove(&id)?;

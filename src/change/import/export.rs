@@ -9,14 +9,18 @@ use serde_json::{Map, Value};
 
 use super::super::batch::{self, NewRow};
 use super::super::record::canonical_row;
-use super::{ImportContents, check_text};
+use super::{ImportContents, check_text, prompt_hash};
+use crate::layout::BoundSource;
 use crate::memory::agreeing;
 use crate::memory::json::{JsonPart, is_kept_as_text};
 use crate::memory::text_check::{TextOddities, check, check_document};
 use crate::memory::{Entity, Row, ValueKind, json};
+use crate::recall::keyword;
 use crate::store::Store;
-use crate::store::encode::plain_column;
+use crate::store::embedding::VectorShelf;
+use crate::store::encode::{key_columns, own_column, plain_column, table_of, told_by};
 use crate::store::fetched::FetchedValue;
+use crate::store::stored::Image;
 use crate::store::surplus::Surplus;
 
 /// Reads a file, or the part of one that begins with that line.
@@ -24,18 +28,19 @@ use crate::store::surplus::Surplus;
 pub fn read(store: &Store, text: &str, first_line: usize) -> ImportContents {
     let mut contents = ImportContents::default();
     let mut elsewhere: BTreeMap<(&'static str, &str), usize> = BTreeMap::new();
-    let mut without_vector = 0;
+    let (mut without_vector, mut cleaned_vectors) = (0, 0);
     let mut unread: BTreeMap<(String, String), usize> = BTreeMap::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         contents.place = number + first_line;
         match row(&mut contents, line) {
             Err(why) => contents.is_bad(why),
-            Ok((new, odd)) => {
+            Ok(LineRow { mut new, odd, cleaned }) => {
                 if let Some(why) = left_out(store, &new) {
                     *elsewhere.entry((new.row.entity.name(), why)).or_default() += 1;
                     continue;
                 }
                 without_vector += usize::from(lacks_vector(&new));
+                cleaned_vectors += usize::from(follow_texts(store, &mut new, &cleaned));
                 let new = fitting(store, new);
                 for column in odd.into_iter().filter(|column| !comes_as_stored(store, &new, column)) {
                     *unread.entry((new.row.entity.title(), column)).or_default() += 1;
@@ -60,7 +65,40 @@ pub fn read(store: &Store, text: &str, first_line: usize) -> ImportContents {
             "{#} {row had|rows had} a vector that the file does not hold: {it comes|they come} without",
         ));
     }
+    if cleaned_vectors > 0 {
+        contents.notes.push(agreeing(
+            cleaned_vectors,
+            "{#} {vector is|vectors are} of {a text|texts} out of which a secret was taken: the {row comes|rows come} without",
+        ));
+    }
     contents
+}
+
+/// Takes along nothing that was computed of texts out of which a secret was taken: the hash is made again, and a vector or
+/// copies are not brought. Whether there was a vector.
+fn follow_texts(store: &Store, new: &mut NewRow, cleaned: &[&'static str]) -> bool {
+    let (entity, source) = (new.row.entity, batch::place(store, new).ok());
+    if cleaned.contains(&"prompt") && new.row.text("message_hash").is_some() {
+        let hash = prompt_hash(new.row.get("prompt"));
+        new.row.set("message_hash", Value::from(hash));
+    }
+    let Some(surplus) = new.surplus.as_mut().filter(|_| !cleaned.is_empty()) else { return false };
+    let hash = source.and_then(|source| plain_column(source, "message_hash")).map(|(name, _)| name);
+    let copies = source.and_then(|source| source.write.as_ref()).map(|write| &write.copies);
+    let stale = copies.into_iter().flatten().filter(|copy| copy.of.iter().any(|of| cleaned.contains(&&**of)));
+    let mut stale: Vec<&str> = stale.map(|copy| copy.column.as_str()).chain(hash).collect();
+    let has_vector =
+        surplus.has_vector() && keyword::text_columns(entity).iter().any(|column| cleaned.contains(column));
+    let shelf = source.filter(|_| has_vector).and_then(|source| VectorShelf::of(source).ok());
+    stale.extend(shelf.iter().filter(|shelf| shelf.key.is_none()).map(|shelf| shelf.column.as_str()));
+    for columns in [&mut surplus.hidden, &mut surplus.spelled] {
+        columns.retain(|(name, _)| !stale.contains(&&**name));
+    }
+    if has_vector {
+        surplus.vector = None;
+        surplus.beside = None;
+    }
+    has_vector
 }
 
 /// The entity that a line says it is of.
@@ -81,23 +119,70 @@ fn lacks_vector(new: &NewRow) -> bool {
 
 /// Whether the stored value behind a canonical column comes along as it is.
 fn comes_as_stored(store: &Store, new: &NewRow, column: &str) -> bool {
-    let Ok(source) = batch::target(store, new.row.entity) else { return false };
+    let Ok(source) = batch::place(store, new) else { return false };
     let Some((name, _)) = plain_column(source, column) else { return false };
     new.surplus.as_ref().is_some_and(|surplus| surplus.spelled.iter().any(|(stored, _)| stored == name))
 }
 
+/// Whether a stored value reads as the canonical values of its row, as far as it alone tells them. The words of status and
+/// outcome that metadata shows beside its own are none of it.
+fn reads_as(source: &BoundSource, row: &Row, name: &str, raw: &FetchedValue) -> bool {
+    let stored = Image(vec![(name.into(), raw.clone())]);
+    let first = |column: &str| source.column(column).first().and_then(own_column) == Some(name);
+    let nothing = |value: &Value| {
+        value.is_null() || value.as_array().is_some_and(Vec::is_empty) || value.as_str().is_some_and(str::is_empty)
+    };
+    // A long document is compared as it is read.
+    let is_long_same = |column: &str| match (row.json(column), raw) {
+        (given @ JsonPart::Document(_), FetchedValue::Text(text)) => given.is_same(JsonPart::Document(text)),
+        _ => false,
+    };
+    let is_same = |column: &str| {
+        if is_long_same(column) {
+            return true;
+        }
+        let told = told_by(source, &[column], &stored);
+        let (told, given) = (told.get(column), row.get(column));
+        let letters = || told.as_str().and_then(json::spelled_out);
+        told == given
+            || told.is_number() && told.as_f64() == given.as_f64()
+            || nothing(told) && (nothing(given) || source.column(column).len() > 1)
+            || letters().is_some_and(|letters| given.as_str() == Some(&*letters))
+            || row.entity == Entity::Episode
+                && column == "metadata"
+                && without_raw_words(told) == without_raw_words(given)
+    };
+    let mut columns = row.entity.columns().iter().map(|column| column.name);
+    columns.all(|column| !first(column) || is_same(column))
+}
+
+/// The metadata of an episode without the stored words of its status and outcome; null where nothing else is in it.
+fn without_raw_words(metadata: &Value) -> Value {
+    let Value::Object(object) = metadata else { return metadata.clone() };
+    let mut object = object.clone();
+    object.retain(|key, _| key != "raw_status" && key != "raw_outcome");
+    match object.len() {
+        0 => Value::Null,
+        1 if object.contains_key("value") => object.remove("value").unwrap_or_default(),
+        _ => Value::Object(object),
+    }
+}
+
 /// A row whose stored values an engine of another kind wrote, or that another layout read, brings those only that it can
-/// read in no other way: a column of the same name may hold something else here.
+/// read in no other way: a column of the same name may hold something else here. No stored value says anything else than
+/// the line.
 fn fitting(store: &Store, mut new: NewRow) -> NewRow {
-    let Some(surplus) = new.surplus.as_mut() else { return new };
-    let target = batch::target(store, new.row.entity).ok();
+    let target = batch::place(store, &new).ok();
+    let NewRow { row, surplus: Some(surplus), .. } = &mut new else { return new };
     let same_layout = |layout: &String| target.is_none_or(|source| source.layout == *layout);
     let foreign = !surplus.layout.as_ref().is_none_or(same_layout);
     if foreign || surplus.engine.as_deref() != Some(store.engine().name()) {
         surplus.spelled.clear();
         surplus.beside = None;
     }
-    if let Some(source) = target.filter(|_| foreign) {
+    let is_here = |source: &&BoundSource| foreign || surplus.table.as_deref() == Some(&table_of(source).title());
+    if let Some(source) = target.filter(is_here) {
+        surplus.spelled.retain(|(name, raw)| reads_as(source, row, name, raw));
         let mapped = |name: &str| {
             source.entity.columns().iter().any(|c| plain_column(source, c.name).is_some_and(|(n, _)| n == name))
         };
@@ -119,11 +204,11 @@ fn left_out<'s>(store: &'s Store, new: &NewRow) -> Option<&'s str> {
         return Some(follows);
     }
     let key = if entity.column("id").is_some() { "id" } else { "episode_id" };
-    let sources = || store.recognised().sources.iter().filter(|s| s.entity == entity);
-    if sources().any(|s| s.is_writable() && plain_column(s, key).is_some()) {
+    let Ok(place) = batch::place(store, new) else { return Some(follows) };
+    if place.is_writable() && (plain_column(place, key).is_some() || key_columns(place, key).is_some()) {
         return None;
     }
-    Some(sources().find_map(|s| s.write.as_ref()?.refuse.as_deref()).unwrap_or(follows))
+    Some(place.write.as_ref().and_then(|write| write.refuse.as_deref()).unwrap_or(follows))
 }
 
 /// Stored texts pass the check for secrets like all others: one that holds a secret is left to the canonical value.
@@ -238,15 +323,33 @@ fn put_documents(row: &mut Row, documents: Vec<(String, &str)>, found: &mut Text
     Ok(())
 }
 
-/// The row of a line, and the columns whose stored values could not be read.
-fn row(contents: &mut ImportContents, line: &str) -> Result<(NewRow, BTreeSet<String>), String> {
+/// The row of a line.
+struct LineRow {
+    new: NewRow,
+    /// Columns whose stored values could not be read.
+    odd: BTreeSet<String>,
+    /// Columns out of which a secret was taken.
+    cleaned: Vec<&'static str>,
+}
+
+/// Reads the row of a line.
+fn row(contents: &mut ImportContents, line: &str) -> Result<LineRow, String> {
     check_text(line)?;
     let LineContents { mut object, documents, surplus, odd } = contents_of(line)?;
     let name = object.get("entity").and_then(Value::as_str).ok_or("it does not say its `entity`")?;
     let entity = Entity::parse(name).ok_or_else(|| format!("unknown entity `{name}`"))?;
     object.remove("entity");
-    let mut row = canonical_row(entity, &object, &mut contents.found)?;
-    put_documents(&mut row, documents, &mut contents.found)?;
+    let mut found = TextOddities::default();
+    let mut row = canonical_row(entity, &object, &mut found)?;
+    let long: Vec<String> = documents.iter().map(|(name, _)| name.clone()).collect();
+    put_documents(&mut row, documents, &mut found)?;
+    let differs = |column: &&'static str| match object.get(*column) {
+        _ if long.iter().any(|name| name == column) => !matches!(row.json(column), JsonPart::Document(_)),
+        given => given.is_some_and(|given| row.get(column) != given),
+    };
+    let words = entity.columns().iter().filter(|column| column.holds_words()).map(|column| column.name);
+    let cleaned = words.filter(|_| !found.secrets.is_empty()).filter(differs).collect();
+    contents.found.add(&found);
     let key = if entity.column("id").is_some() { "id" } else { "memory_id" };
     if row.text(key).is_none_or(|id| id.trim().is_empty()) {
         return Err(format!("it has no {key}"));
@@ -255,5 +358,5 @@ fn row(contents: &mut ImportContents, line: &str) -> Result<(NewRow, BTreeSet<St
     let is_whole = entity.columns().iter().all(|column| object.contains_key(column.name));
     let surplus = surplus.or_else(|| is_whole.then(Surplus::default));
     let surplus = surplus.map(|surplus| without_secrets(surplus, &mut contents.found));
-    Ok((NewRow { surplus, ..NewRow::from(row) }, odd))
+    Ok(LineRow { new: NewRow { surplus, ..NewRow::from(row) }, odd, cleaned })
 }

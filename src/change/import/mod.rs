@@ -15,7 +15,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::ChangeError;
-use super::batch::{self, NewRow};
+use super::batch::{self, ImportTally, NewRow};
 use super::draft::{Draft, KEPT};
 use super::feedback::addable;
 use super::operation::ImportFormat;
@@ -240,7 +240,12 @@ pub async fn plan_part(
     }
     for entity in &ORDER {
         let Some(rows) = by_entity.remove(entity) else { continue };
-        let tally = batch::add(&mut draft, *entity, rows).await?;
+        let mut tally = ImportTally::default();
+        for (source, rows) in batch::by_place(store, rows)? {
+            let ImportTally { added, present } = batch::add_to(&mut draft, source, rows, None).await?;
+            tally.added += added;
+            tally.present += present;
+        }
         draft.effects.push(agreeing(
             tally.added,
             &format!(
@@ -259,7 +264,7 @@ async fn unfit(store: &Store, contents: &mut ImportContents) -> Result<(), Chang
     let entities: BTreeSet<Entity> = contents.rows.iter().map(|r| r.row.entity).collect();
     for entity in entities {
         let rows: Vec<&NewRow> = contents.rows.iter().filter(|r| r.row.entity == entity).collect();
-        let unfit = batch::unfit(store, entity, &rows).await?;
+        let unfit = batch::unfit(store, &rows).await?;
         let places: BTreeSet<usize> = unfit.iter().map(|(place, _)| *place).collect();
         let named = rows.iter().filter(|new| places.contains(&new.place));
         contents.unfit.extend(named.map(|new| (new.place, format!("{} {}", entity.title(), new.row.id()))));
@@ -341,11 +346,17 @@ pub fn message_hash(message: &str) -> String {
     hex::encode(Sha256::digest(message.as_bytes()))
 }
 
-/// The same, of a prompt that holds the message or is it.
+/// The same, of a prompt that is the message or holds it as its message, query or text; of one that does neither, the hash of
+/// its JSON, whatever the order of the keys.
 #[must_use]
 pub fn prompt_hash(prompt: &Value) -> String {
-    let message = prompt["message"].as_str().or(prompt.as_str());
-    message_hash(&message.map_or_else(|| prompt.to_string(), str::to_owned))
+    let said = |value: &Value| value.as_str().filter(|message| !message.is_empty()).map(message_hash);
+    let named = || ["message", "query", "text"].iter().find_map(|key| said(prompt.get(key)?));
+    said(prompt).or_else(named).unwrap_or_else(|| {
+        let mut whole = prompt.clone();
+        whole.sort_all_objects();
+        message_hash(&whole.to_string())
+    })
 }
 
 /// The bank for a user's and agent's imported cases.

@@ -138,10 +138,9 @@ pub(super) async fn settle(
         return Ok(());
     }
     contents.rows.extend(progress.with(|known| known.waiting.clone()));
-    let sources = targets(store, &contents.rows)?;
-    let references = references(store, &sources).await?;
-    let absent = absent(store, &references, &sources, &contents.rows, progress).await?;
-    let mut lookup = ReferenceLookup { sources, references, absent };
+    let references = references(store, targets(store, &contents.rows)?).await?;
+    let absent = absent(store, &references, &contents.rows, progress).await?;
+    let mut lookup = ReferenceLookup { store, references, absent };
     let mut waiting = lookup.take_lacking(&mut contents.rows, is_last);
     if is_last {
         contents.bad.extend(waiting.drain(..).map(|new| {
@@ -164,7 +163,7 @@ pub(super) async fn settle(
 
 /// The references of new rows, and which of the rows that they lead to are absent.
 struct ReferenceLookup<'s> {
-    sources: BTreeMap<Entity, &'s BoundSource>,
+    store: &'s Store,
     references: Vec<RowReference>,
     /// Digests of keys that are neither in the database nor in the file so far.
     absent: HashSet<u64>,
@@ -173,7 +172,7 @@ struct ReferenceLookup<'s> {
 impl ReferenceLookup<'_> {
     /// The references of a row that lead to absent rows.
     fn lacking<'a>(&'a self, new: &NewRow) -> Vec<&'a RowReference> {
-        let source = self.sources[&new.row.entity];
+        let Ok(source) = batch::place(self.store, new) else { return Vec::new() };
         let lacks = |reference: &&RowReference| {
             reference.value(source, new).is_some_and(|value| self.absent.contains(&reference.to.digest(&value)))
         };
@@ -182,7 +181,7 @@ impl ReferenceLookup<'_> {
 
     /// Digests of the keys by which others may refer to a row.
     fn offered(&self, new: &NewRow) -> Vec<u64> {
-        let source = self.sources[&new.row.entity];
+        let Ok(source) = batch::place(self.store, new) else { return Vec::new() };
         self.references.iter().filter_map(|reference| reference.offered(source, new)).collect()
     }
 
@@ -214,7 +213,9 @@ impl ReferenceLookup<'_> {
             for reference in self.lacking(new) {
                 let names = (reference.from.title(), reference.column.as_str(), reference.to.table.title());
                 *without.entry(names).or_default() += 1;
-                clear(self.sources[&new.row.entity], new, &reference.column);
+                if let Ok(source) = batch::place(self.store, new) {
+                    clear(source, new, &reference.column);
+                }
             }
         }
         let note = |((from, column, to), count)| {
@@ -230,26 +231,24 @@ impl ReferenceLookup<'_> {
     }
 }
 
-/// Finds the source into which the rows of each entity go, also of those that only later parts hold: these may refer to the
+/// Finds the tables into which the rows go, and those of each entity that only later parts may hold: these may refer to the
 /// rows at hand.
-fn targets<'s>(store: &'s Store, rows: &[NewRow]) -> Result<BTreeMap<Entity, &'s BoundSource>, ChangeError> {
+fn targets(store: &Store, rows: &[NewRow]) -> Result<BTreeSet<TableName>, ChangeError> {
     let taken = |entity: &Entity| batch::target(store, *entity).ok().filter(|source| addable(source).is_ok());
-    let known = Entity::ALL.iter().filter_map(|entity| Some((*entity, taken(entity)?)));
-    let mut sources: BTreeMap<Entity, &BoundSource> = known.collect();
-    for entity in rows.iter().map(|new| new.row.entity).collect::<BTreeSet<_>>() {
-        sources.insert(entity, batch::target(store, entity)?);
+    let mut tables: BTreeSet<TableName> = Entity::ALL.iter().filter_map(taken).map(table_of).collect();
+    for new in rows {
+        tables.insert(table_of(batch::place(store, new)?));
     }
-    Ok(sources)
+    Ok(tables)
 }
 
 /// The foreign keys of the tables that rows go into. One that leads where rows are hidden from us is the server's to judge.
-async fn references(store: &Store, sources: &BTreeMap<Entity, &BoundSource>) -> Result<Vec<RowReference>, ChangeError> {
-    let tables: BTreeSet<TableName> = sources.values().map(|source| table_of(source)).collect();
+async fn references(store: &Store, tables: BTreeSet<TableName>) -> Result<Vec<RowReference>, ChangeError> {
     let mut all = Vec::new();
     for from in tables {
         let shape = store.shapes().shape(&from).await?;
-        for key in store.shapes().referred(&from).await? {
-            let Some(column) = shape.column(&key.column).filter(|_| is_seen(store.catalog(), &key.table)) else {
+        for key in store.shapes().column_keys_of(&from).await? {
+            let Some(column) = shape.column(&key.column).filter(|_| is_seen(store.catalog(), &key.to)) else {
                 continue;
             };
             all.push(RowReference {
@@ -257,7 +256,7 @@ async fn references(store: &Store, sources: &BTreeMap<Entity, &BoundSource>) -> 
                 required: column.required,
                 folds: column.folds_case(),
                 column: key.column,
-                to: ReferredKey { table: key.table, column: key.to },
+                to: ReferredKey { table: key.to, column: key.to_column },
             });
         }
     }
@@ -272,11 +271,10 @@ fn is_seen(catalog: &Catalog, table: &TableName) -> bool {
 async fn absent(
     store: &Store,
     references: &[RowReference],
-    sources: &BTreeMap<Entity, &BoundSource>,
     rows: &[NewRow],
     progress: &ImportProgress,
 ) -> Result<HashSet<u64>, ChangeError> {
-    let pairs = || rows.iter().map(|new| (sources[&new.row.entity], new));
+    let pairs = || rows.iter().filter_map(|new| Some((batch::place(store, new).ok()?, new)));
     let offered: HashSet<u64> =
         pairs().flat_map(|(s, new)| references.iter().filter_map(move |r| r.offered(s, new))).collect();
     let mut wanted: BTreeMap<&ReferredKey, BTreeSet<String>> = BTreeMap::new();

@@ -6,7 +6,6 @@ use super::{ASKED, MOST, TOLD, each};
 use crate::change::ChangeError;
 use crate::change::held::HeldRows;
 use crate::change::operation::Pruning;
-use crate::lab::LabError;
 use crate::memory::agreeing;
 use crate::memory::prune::banks::{BankStream, JudgedCase, PruneBanks, SortedBank, SortedBanks};
 use crate::memory::prune::verdicts::BankVerdicts;
@@ -200,12 +199,11 @@ pub async fn choose(
 ) -> Result<PruneChoice, ChangeError> {
     let mut choice = PruneChoice::default();
     let banks = banks(store, ask, rules, &mut choice).await?;
-    let stream = || banks.stream().map_err(LabError::from);
-    let (mut counted, mut judged, mut picked) = (stream()?, stream()?, stream()?);
+    let (mut counted, mut judged, mut picked) = (banks.stream()?, banks.stream()?, banks.stream()?);
     let mut room = MOST;
-    while let Some(bank) = counted.bank().map_err(LabError::from)? {
+    while let Some(bank) = counted.bank()? {
         let mut cases = 0;
-        while counted.next_of(&bank).map_err(LabError::from)?.is_some() {
+        while counted.next_of(&bank)?.is_some() {
             cases += 1;
         }
         let window = ask.window.of(bank.window, rules).filter(|window| *window >= 1);
@@ -214,7 +212,7 @@ pub async fn choose(
         judge(store, &banks, (&mut judged, &bank), &mut verdicts, hanging).await?;
         choice.without_vector += verdicts.without_vector;
         choice.uncompared += verdicts.uncompared;
-        let picked = pick(&banks, (&mut picked, &bank), verdicts, room).map_err(LabError::from)?;
+        let picked = pick(&banks, (&mut picked, &bank), verdicts, room)?;
         let picked = PrunedBank { window, ..picked };
         room -= picked.goes.len();
         choice.rest += picked.left;
@@ -265,7 +263,7 @@ async fn banks(
         })
         .await?;
     }
-    banks.profiles_end().map_err(LabError::from)?;
+    banks.profiles_end()?;
     let columns = vec!["id", "profile_id", "user_id", "agent_id", "created_at", "reward", "message_hash"];
     each(store, Entity::Case, columns, |row| {
         let wanted = wanted(&row);
@@ -283,7 +281,7 @@ async fn banks(
         let of: Vec<String> = [of("user", &ask.user), of("agent", &ask.agent)].into_iter().flatten().collect();
         return Err(ChangeError::NotFound(format!("there is no bank of {} in {}", of.join(" and "), store.location())));
     }
-    Ok(banks.sorted().map_err(LabError::from)?)
+    Ok(banks.sorted()?)
 }
 
 /// Hands the cases of a bank to the rules, with their vectors where these matter.
@@ -298,10 +296,10 @@ async fn judge(
         let (mut some, mut ids) = (Vec::new(), Vec::new());
         let asks = verdicts.asks_vectors();
         while some.len() < VECTORS
-            && let Some(case) = stream.next_of(bank).map_err(LabError::from)?
+            && let Some(case) = stream.next_of(bank)?
         {
             if asks {
-                ids.push(banks.id(&case).map_err(LabError::from)?);
+                ids.push(banks.id(&case)?);
             }
             some.push(case);
         }

@@ -277,8 +277,12 @@ async fn remove_cases(
     }
     let mut going = Vec::new();
     for table in hanging {
-        let rows = drop_hanging(draft, table, &keys).await?;
-        going.extend(rows.filter(|rows| !rows.keys.is_empty()).map(|rows| (rows, table)));
+        let rows = drop_hanging(draft, table, &keys).await?.filter(|rows| !rows.keys.is_empty());
+        // That a vector goes with its case goes without saying.
+        if let Some(rows) = rows.as_ref().filter(|_| table.vector.is_none()) {
+            draft.effects.push(remove::told_along(rows));
+        }
+        going.extend(rows.map(|rows| (rows, table)));
         if draft.is_full() {
             return Ok(());
         }
@@ -305,8 +309,8 @@ fn watched_columns(table: &Hanging) -> Vec<String> {
     table.key.iter().chain([&table.column]).cloned().collect()
 }
 
-/// Rows that hang on the cases: they go where they make no sense alone, else they lose their pointer. Gives those that
-/// go.
+/// Rows that hang on the cases: they go where they make no sense alone or their foreign key says so, else they lose their
+/// pointer. Gives those that go.
 async fn drop_hanging(
     draft: &mut Draft<'_>,
     table: &Hanging,

@@ -8,8 +8,11 @@ use super::decide::NewDecisions;
 use super::desk::{Desk, KeptSession};
 use super::effects::{ColumnUpdate, digest};
 use super::graph::OwnedRows;
+use super::matcher::Matcher;
 use super::plan::{AlteredRow, PurgePlan};
+use super::planned_mentions::PlannedMentions;
 use super::planned_owners::PlannedOwners;
+use super::row_ids::RowIds;
 use super::taken::GoingRows;
 use crate::change::anchor;
 use crate::change::audit::{self, AppendError, NewEntry};
@@ -342,6 +345,7 @@ pub async fn run(
     turn: &mut RunTurn,
 ) -> Result<Counts, ChangeError> {
     let batches = batches(plan);
+    let leaving = Leaving::of(kept, plan)?;
     let mut counts = so_far;
     let all = batches.len();
     for (position, steps) in batches.iter().enumerate() {
@@ -350,7 +354,7 @@ pub async fn run(
         steps.iter().for_each(|step| count(&mut after, plan, step));
         let reached: Result<(i64, RunTurn), ChangeError> = attempt!(store, at, stopped, |writer| async {
             for step in steps {
-                make(&mut writer, store, kept, plan, step).await?;
+                make(&mut writer, store, &leaving, step).await?;
             }
             let set = progress(&writer, &at, position + 1, all, &after);
             move_on(&mut writer, own, &kept.session, turn, set).await?;
@@ -506,10 +510,10 @@ fn count(counts: &mut Counts, plan: &PurgePlan, step: &BatchStep<'_>) {
 async fn make(
     writer: &mut WriteTransaction<'_>,
     store: &Store,
-    kept: &KeptSession,
-    plan: &PurgePlan,
+    leaving: &Leaving<'_>,
     step: &BatchStep<'_>,
 ) -> Result<(), Halt> {
+    let Leaving { kept, plan, .. } = *leaving;
     match step {
         BatchStep::Nameless => {
             let Some(account) = &plan.nameless else { return Ok(()) };
@@ -538,45 +542,84 @@ async fn make(
         }
         BatchStep::Delete(rows, part) => {
             let some = stored(rows, part.clone())?;
-            let (columns, mut handed) = (seen(plan, &some), 0);
-            let take = |row: RawRow| handed += usize::from(is_handed_on(plan, kept, &some, &row));
-            let deleted = writer.delete_seen(&some, &columns, take).await;
+            let mut staying = StayingRows::default();
+            let deleted =
+                writer.delete_seen(&some, &leaving.seen(&some), |row| staying.look(leaving, &some, &row)).await;
             seen_gone(writer, std::slice::from_ref(&some), deleted).await?;
-            refuse_handed_on(&some.table, handed)?;
+            staying.refuse(&some.table)?;
         }
         BatchStep::Circle(all) => {
             let all = all.iter().map(|rows| stored(rows, 0..rows.len())).collect::<Result<Vec<_>, _>>()?;
-            let mut handed = vec![0; all.len()];
-            let take = |at: usize, row: RawRow| handed[at] += usize::from(is_handed_on(plan, kept, &all[at], &row));
-            let columns: Vec<Vec<String>> = all.iter().map(|rows| seen(plan, rows)).collect();
+            let mut staying = vec![StayingRows::default(); all.len()];
+            let take = |at: usize, row: RawRow| staying[at].look(leaving, &all[at], &row);
+            let columns: Vec<Vec<String>> = all.iter().map(|rows| leaving.seen(rows)).collect();
             let deleted = writer.delete_together(&all, &columns, take).await;
             seen_gone(writer, &all, deleted).await?;
-            all.iter().zip(handed).try_for_each(|(rows, handed)| refuse_handed_on(&rows.table, handed))?;
+            all.iter().zip(staying).try_for_each(|(rows, staying)| staying.refuse(&rows.table))?;
         }
     }
     Ok(())
 }
 
-/// Columns that are looked at when rows go: their key, and who owns them. None where nobody does.
-fn seen(plan: &PurgePlan, rows: &StoredRows) -> Vec<String> {
-    let owners = plan.owners.get(&rows.table).into_iter().flat_map(PlannedOwners::columns);
-    let mut columns: Vec<String> = owners.cloned().collect();
-    if !columns.is_empty() {
-        columns.splice(0..0, rows.by.iter().cloned());
+/// A plan as it is carried out: each row is looked at as it goes.
+struct Leaving<'p> {
+    kept: &'p KeptSession,
+    plan: &'p PurgePlan,
+    /// Finds the person in rows that go for what they say; none where no row does.
+    matcher: Option<Matcher>,
+}
+
+impl<'p> Leaving<'p> {
+    fn of(kept: &'p KeptSession, plan: &'p PurgePlan) -> Result<Self, ChangeError> {
+        let matcher = || Matcher::new(kept.subject.searched(), RowIds::default(), &kept.subject.others);
+        let matcher = if plan.telling.is_empty() { None } else { Some(matcher()?) };
+        Ok(Leaving { kept, plan, matcher })
     }
-    columns
+
+    /// Columns that are looked at when rows go: their key, who owns them, and what they go for. None where nobody owns them,
+    /// and none goes for what it says.
+    fn seen(&self, rows: &StoredRows) -> Vec<String> {
+        let owners = self.plan.owners.get(&rows.table).into_iter().flat_map(PlannedOwners::columns);
+        let telling = self.plan.telling.get(&rows.table).into_iter().flat_map(PlannedMentions::columns);
+        let mut columns: Vec<String> = owners.chain(telling).cloned().collect();
+        if !columns.is_empty() {
+            columns.splice(0..0, rows.by.iter().cloned());
+        }
+        columns
+    }
 }
 
-/// Whether a row that goes has become somebody else's since the plan was made.
-fn is_handed_on(plan: &PurgePlan, kept: &KeptSession, rows: &StoredRows, row: &[FetchedValue]) -> bool {
-    let (key, owners) = row.split_at(rows.by.len().min(row.len()));
-    plan.owners.get(&rows.table).is_some_and(|there| there.is_handed_on(key, owners, &kept.subject.ids))
+/// Rows of a table that would go, and are not what the plan read.
+#[derive(Debug, Clone, Copy, Default)]
+struct StayingRows {
+    /// They have become somebody else's.
+    handed_on: usize,
+    /// They were to go for what they say, and name the person no more.
+    taken_back: usize,
 }
 
-fn refuse_handed_on(table: &TableName, rows: usize) -> Result<(), ChangeError> {
-    let what =
-        format!("{}: {{#}} {{row|rows}} that would go {{was|were}} given to somebody else meanwhile", table.title());
-    if rows > 0 { Err(paused(&agreeing(rows, &what))) } else { Ok(()) }
+impl StayingRows {
+    fn look(&mut self, leaving: &Leaving<'_>, rows: &StoredRows, row: &[FetchedValue]) {
+        let (key, values) = row.split_at(rows.by.len().min(row.len()));
+        let owners = leaving.plan.owners.get(&rows.table);
+        let (owned, told) = values.split_at(owners.map_or(0, |there| there.columns().count()).min(values.len()));
+        let is_handed_on = owners.is_some_and(|there| there.is_handed_on(key, owned, &leaving.kept.subject.ids));
+        let telling = leaving.plan.telling.get(&rows.table).zip(leaving.matcher.as_ref());
+        let is_taken_back = telling.is_some_and(|(there, matcher)| {
+            there.is_taken_back(key, told, |raw, about| matcher.look(raw, about).is_in_text(true))
+        });
+        self.handed_on += usize::from(is_handed_on);
+        self.taken_back += usize::from(is_taken_back);
+    }
+
+    fn refuse(self, table: &TableName) -> Result<(), ChangeError> {
+        let (rows, why) = match self {
+            StayingRows { handed_on: 0, taken_back: 0 } => return Ok(()),
+            StayingRows { handed_on: 0, taken_back } => (taken_back, "{names|name} the person no more"),
+            StayingRows { handed_on, .. } => (handed_on, "{was|were} given to somebody else meanwhile"),
+        };
+        Err(paused(&agreeing(rows, &format!("{}: {{#}} {{row|rows}} that would go {why}", table.title()))))
+    }
 }
 
 /// Some rows that go, with their keys.

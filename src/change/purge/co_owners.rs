@@ -12,7 +12,7 @@ use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::agreeing;
 use crate::memory::packed::digest_set::DigestSet;
 use crate::store::fetched::{FetchedValue, RawRow, as_text};
-use crate::store::relations::ForeignKey;
+use crate::store::foreign_keys::ForeignKey;
 use crate::store::row_list::{RowList, row_digest};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
@@ -41,7 +41,11 @@ pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: 
         }
         let mut there = DigestSet::new(graph.pages());
         let subject = (&*plan.subject.ids, &held);
-        let rows = of_others(snapshot, (table, taken), (&owners, &called), subject, &mut there).await?;
+        let rows = if names_one && called.is_empty() && taken.are_named() {
+            0
+        } else {
+            of_others(snapshot, (table, taken), (&owners, &called), subject, &mut there).await?
+        };
         if !names_one || !others.is_empty() || chosen {
             plan.notes.extend(told_of_others(table, rows));
         }

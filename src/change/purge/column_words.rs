@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 
 use crate::memory::mention::MentionText;
+use crate::memory::name_words::name_words;
 use crate::store::container::{Leaf, LeafKind};
 use crate::store::stored::TableName;
 
 /// Judges by its name what a column, or the value of a JSON key, is about.
 #[must_use]
 pub fn about(name: &str) -> MentionText {
-    let words = words(name);
+    let words = name_words(name);
     let is = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
     let names =
         is(&["name", "username", "firstname", "lastname", "surname", "fullname", "nickname", "author", "speaker"]);
@@ -58,7 +59,7 @@ const PEOPLE: &[&str] = &[
 /// Whether a word of a name is one by which people are called, as of a table `app_users`.
 #[must_use]
 pub fn is_of_people(name: &str) -> bool {
-    words(name).iter().map(|word| bare(word)).any(|word| PEOPLE.contains(&word))
+    name_words(name).iter().map(|word| bare(word)).any(|word| PEOPLE.contains(&word))
 }
 
 /// Words by which people are called for what they do.
@@ -168,28 +169,7 @@ pub fn names_rows(name: &str, whole: bool) -> bool {
         "thread",
         "turn",
     ];
-    words(name).iter().any(|word| IDS.contains(&&**word) || whole && ROWS.contains(&bare(word)))
-}
-
-/// The words of a column's name, in small letters: `userId` and `user_ids` are `user` and `id`.
-#[must_use]
-pub fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut small = false;
-    for c in name.chars() {
-        let new = !c.is_alphanumeric() || small && c.is_uppercase();
-        if new {
-            words.push(String::new());
-        }
-        small = c.is_lowercase();
-        if c.is_alphanumeric()
-            && let Some(word) = words.last_mut()
-        {
-            word.extend(c.to_lowercase());
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
+    name_words(name).iter().any(|word| IDS.contains(&&**word) || whole && ROWS.contains(&bare(word)))
 }
 
 /// Whether what is in a column, or behind a key of JSON, is a person: not what a person is like or does.
@@ -257,14 +237,14 @@ pub fn names_person(name: &str) -> bool {
         "rank",
         "total",
     ];
-    looks_personal(name) && !words(name).iter().any(|word| OF_A_PERSON.contains(&word.as_str()))
+    looks_personal(name) && !name_words(name).iter().any(|word| OF_A_PERSON.contains(&word.as_str()))
 }
 
 /// Whether a column's name is that of something about people.
 #[must_use]
 pub fn looks_personal(column: &str) -> bool {
     let lower = column.to_lowercase();
-    let words = words(column);
+    let words = name_words(column);
     // A key of JSON may be a whole sentence: its words say nothing of the value.
     if words.len() > 4 {
         return false;

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::effects::{KeptRow, KeptRows, NewValue};
 use super::graph::Graph;
 use super::keys::{self, spelled};
+use super::own_hashes;
 use crate::change::ChangeError;
 use crate::change::import::prompt_hash;
 use crate::layout::write::StoredCopy;
@@ -80,8 +81,11 @@ pub async fn follow(
     updates: &mut KeptRows,
 ) -> Result<OldDerived, ChangeError> {
     let (store, mut left, mut keyed) = (snapshot.store, Counts::default(), None);
+    let mut known: HashSet<(TableName, String)> = HashSet::new();
     for source in &store.recognised().sources {
         let Some(derived) = DerivedColumns::of(source, graph) else { continue };
+        let own = derived.copies.iter().map(|copy| &*copy.column).chain(derived.hash);
+        known.extend(own.map(|column| (derived.table.clone(), column.to_owned())));
         if derived.next(updates, "").is_empty() {
             continue;
         }
@@ -96,6 +100,7 @@ pub async fn follow(
             done => done?,
         }
     }
+    own_hashes::each(snapshot, graph, updates, &known, |place| *left.hashes.entry(place).or_default() += 1).await?;
     Ok(left.words())
 }
 
@@ -344,20 +349,26 @@ impl<'s> DerivedColumns<'s> {
         let named_by = |(key, image): &(Vec<FetchedValue>, Image)| Some((image.get(id)?.clone(), key.clone()));
         let ids: Vec<(FetchedValue, Vec<FetchedValue>)> = stale.iter().filter_map(named_by).collect();
         let wanted_ids: Vec<Vec<FetchedValue>> = ids.iter().map(|(id, _)| vec![id.clone()]).collect();
-        let keys: HashMap<String, &Vec<FetchedValue>> =
-            ids.iter().filter_map(|(id, key)| Some((as_text(id)?, key))).collect();
+        let word = |id: &FetchedValue| as_text(id).unwrap_or_else(|| spelled(std::slice::from_ref(id)));
+        let keys: HashMap<String, &Vec<FetchedValue>> = ids.iter().map(|(id, key)| (word(id), key)).collect();
         let mut read = own.clone();
         read.push(named.clone());
         let wanted = WantedRows { table: &shelf.table, columns: &read, when: None, subject: &[] };
         let why = format!("{title}: the vector of a text that changes goes; `backfill embeddings` makes a new one");
-        for row in snapshot.select_keys(wanted, std::slice::from_ref(named), &wanted_ids).await? {
-            let (vector, id) = row.split_at(own.len().min(row.len()));
-            let Some(key) = id.first().and_then(as_text).and_then(|id| keys.get(&id)) else { continue };
-            if !graph.has(&shelf.table, vector) {
-                let rows = StoredRows { table: shelf.table.clone(), by: own.clone(), keys: vec![vector.to_vec()] };
-                updates.rows.remove(&(shelf.table.clone(), spelled(vector)));
-                updates.go_along(&self.table, key, rows, &why);
+        let mut rows = snapshot.select_keys(wanted, std::slice::from_ref(named), &wanted_ids).await?;
+        rows.retain(|row| !graph.has(&shelf.table, &row[..own.len().min(row.len())]));
+        let vectors: Vec<Vec<FetchedValue>> = rows.iter().map(|row| row[..own.len().min(row.len())].to_vec()).collect();
+        let referred = keys::referred(snapshot, graph, &shelf.table, &vectors).await?;
+        for (vector, row) in vectors.into_iter().zip(&rows) {
+            let Some(key) = row.last().and_then(|id| keys.get(&word(id))) else { continue };
+            // With it would go what refers to it, whoever that is about.
+            if let Some(from) = referred.get(&spelled(&vector)) {
+                left.vector(title.clone(), format!("a row of {} refers to it", from.title()));
+                continue;
             }
+            updates.rows.remove(&(shelf.table.clone(), spelled(&vector)));
+            let rows = StoredRows { table: shelf.table.clone(), by: own.clone(), keys: vec![vector] };
+            updates.go_along(&self.table, key, rows, &why);
         }
         Ok(())
     }
@@ -431,11 +442,15 @@ impl<'d> ChangedRow<'d> {
                 *left.hashes.entry(place(&copy.column)).or_default() += 1;
             }
         }
-        let stored = hash.filter(|hash| self.image.get(hash).is_some_and(|raw| *raw != FetchedValue::Null));
-        if let Some(hash) = stored.filter(|_| self.changes("prompt")) {
+        let stands =
+            |raw: &&FetchedValue| **raw != FetchedValue::Null && as_text(raw).is_none_or(|text| !text.is_empty());
+        let stored = hash.and_then(|hash| Some((hash, self.image.get(hash).filter(stands)?)));
+        if let Some((hash, stored)) = stored.filter(|_| self.changes("prompt")) {
             let value = GivenValue::Is(Value::from(prompt_hash(self.then.get("prompt"))));
+            // The application may have another rule for it.
+            let is_ours = as_text(stored).is_some_and(|stored| stored == prompt_hash(self.was.get("prompt")));
             match encode(engine, source, shape, "message_hash", &value) {
-                Ok(cells) if may_change(hash) => made.extend(cells),
+                Ok(cells) if is_ours && may_change(hash) => made.extend(cells),
                 _ => *left.hashes.entry(place(hash)).or_default() += 1,
             }
         }

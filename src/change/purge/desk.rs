@@ -27,7 +27,6 @@ use crate::change::suppress::{Key, hmac};
 use crate::change::{Author, ChangeError, now};
 use crate::ground::input_file::{self, InputError, InputFile};
 use crate::ground::private_file::{self, PrivateFile};
-use crate::lab::LabError;
 use crate::memory::packed::pages::PageStore;
 use crate::store::fetched::{FetchedValue, as_text};
 use crate::store::proof::index::SideIndex;
@@ -211,6 +210,9 @@ pub struct KeptSession {
     pub left_references: BTreeMap<String, usize>,
     /// Disclosures that do not.
     pub notes: Vec<String>,
+    /// Tables that no layout knows and that do not name the person as far as the plan saw, with their columns that look personal.
+    #[serde(default)]
+    pub silent: BTreeMap<String, String>,
     /// Foreign keys that led nowhere before, by table, parent and number.
     pub broken_before: BTreeMap<String, u64>,
     /// Tables whose rows go or change.
@@ -341,7 +343,7 @@ impl Desk<'_> {
     pub fn kept(&self, session: &str) -> Result<Option<KeptSession>, ChangeError> {
         let pages = room();
         let Some(kept) = read_session(&self.key, &self.session_file(session), &pages) else { return Ok(None) };
-        kept.check().map_err(LabError::from)?;
+        kept.check()?;
         Ok(Some(kept))
     }
 
@@ -507,7 +509,7 @@ fn read_session(key: &Key, path: &Path, pages: &PageStore) -> Option<KeptSession
     let mut file = serde_json::Deserializer::from_reader(open(key, path)?);
     let SessionStage::Planned(mut kept) = SessionStage::deserialize(&mut file).ok()? else { return None };
     for rows in &mut kept.deletes {
-        *rows = GoingRows::new(rows.table.clone(), rows.by.clone(), pages);
+        *rows = rows.emptied(pages);
     }
     let mut ids = IdSet::new(pages);
     loop {

@@ -33,9 +33,6 @@ pub const STANDING: &[&str] = &[
     "values in an encoding that docs/reliability.md does not list are not looked into",
 ];
 
-/// Words after the name of a table that no layout knows and that looks personal.
-pub(super) const STRANGER: &str = " is outside the layout and looks personal";
-
 /// Words for what happens to rows that stay.
 pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey], triggers: &[TableTrigger]) {
     let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
@@ -198,13 +195,8 @@ pub async fn disclosures(
             ),
         ));
     }
-    for (table, columns) in strangers(snapshot, graph) {
-        if !unknown.contains(&table) {
-            plan.notes.push(format!(
-                "the table {table}{STRANGER} ({columns}): it was searched, and does not name the person"
-            ));
-        }
-    }
+    let silent = strangers(snapshot, graph).into_iter().filter(|(table, _)| !unknown.contains(table));
+    plan.silent.extend(silent);
     for (table, reason) in &graph.relations.unread {
         let title = table.title();
         plan.particular.push(format!("{title}: {reason}; the erasure cannot end verified from here"));

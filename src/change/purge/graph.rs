@@ -9,8 +9,8 @@ use super::column_words::{NamingColumns, is_of_people};
 use super::id_set::IdSet;
 use super::subject;
 use super::taken::{GoingRows, TakenRows, ranges, room};
+use super::together::HeldMembers;
 use crate::change::ChangeError;
-use crate::lab::LabError;
 use crate::layout::StoredAs;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::entity::named_in_list;
@@ -22,7 +22,8 @@ use crate::store::Store;
 use crate::store::container;
 use crate::store::encode::{LocatedRow, key_columns, plain_column, table_of};
 use crate::store::fetched::{FetchedValue, RawRow, as_text};
-use crate::store::relations::{ForeignKey, OnDelete, Relations};
+use crate::store::foreign_keys::{ForeignKey, OnDelete};
+use crate::store::relations::Relations;
 use crate::store::row_list::{RowList, row_digest};
 use crate::store::row_number::is_numbered;
 use crate::store::shape::Comparison;
@@ -49,6 +50,10 @@ pub struct Graph {
     pages: PageStore,
     /// Number of rows from which no more are looked for.
     most: usize,
+    /// Number of rows by table that go before any does for what it says; none as long as all do.
+    own: Option<BTreeMap<TableName, usize>>,
+    /// The person's ids, once rows go for what they say: those of others that these are kept together with stay.
+    pub(super) sparing: Option<Vec<String>>,
 }
 
 /// Rows that nothing tells apart and that go together, by a column that names the person.
@@ -95,6 +100,8 @@ impl Graph {
             owning: BTreeSet::new(),
             pages: room(),
             most: usize::MAX,
+            own: None,
+            sparing: None,
         };
         graph.reach(erasing);
         graph
@@ -104,6 +111,17 @@ impl Graph {
     #[must_use]
     pub fn within(self, most: usize) -> Self {
         Graph { most, ..self }
+    }
+
+    /// Ends the rows that belong to the person: those that are taken from here on go for what they say, or hang on such.
+    pub(super) fn end_own(&mut self) {
+        let counts = || self.tables.iter().map(|(table, taken)| (table.clone(), taken.len())).collect();
+        self.own = Some(self.own.take().unwrap_or_else(counts));
+    }
+
+    /// Number of the first rows of a table that belong to the person.
+    pub(super) fn own(&self, table: &TableName) -> usize {
+        self.own.as_ref().map_or(usize::MAX, |own| own.get(table).copied().unwrap_or_default())
     }
 
     /// Room for what is known of the rows.
@@ -204,6 +222,7 @@ impl Graph {
             for rule in rules {
                 if rule.of.as_ref().map(TableName::of).as_ref() == Some(table) {
                     rule.to.iter().chain(rule.also.iter().map(|(_, to)| to)).for_each(&mut also);
+                    rule.holds.iter().flat_map(|held| [&held.key, &held.value]).for_each(&mut also);
                 }
                 if TableName::of(&rule.table) == *table
                     && (rule.action == EraseAction::Reparent || rule.recompute.is_some())
@@ -302,8 +321,10 @@ impl Graph {
     /// As [`Graph::close`].
     pub async fn take_late(&mut self, snapshot: &mut Snapshot<'_>, gone: &[GoingRows]) -> Result<Graph, ChangeError> {
         let (rules, relations, ids) = (self.rules.clone(), self.relations.clone(), self.ids.clone());
-        let (tables, owned, owning) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        let mut led = Graph { tables, rules, relations, ids, owned, owning, pages: room(), most: self.most };
+        let (tables, owned, owning, sparing) =
+            (BTreeMap::new(), BTreeMap::new(), BTreeSet::new(), self.sparing.clone());
+        let (pages, most, own) = (room(), self.most, None);
+        let mut led = Graph { tables, rules, relations, ids, owned, owning, pages, most, own, sparing };
         for rows in gone.iter().filter(|rows| !is_numbered(&rows.by)) {
             let taken = led.table(&rows.table);
             let (same, columns) = (taken.key == rows.by, taken.columns.len());
@@ -384,7 +405,7 @@ impl Graph {
     /// # Errors
     /// There is no room, or it cannot be read.
     pub fn check(&self) -> Result<(), ChangeError> {
-        Ok(self.pages.check().map_err(LabError::from)?)
+        Ok(self.pages.check()?)
     }
 
     /// Number of rows that go, but for those that nothing tells apart.
@@ -418,7 +439,9 @@ impl Graph {
             return Ok(self.table(&table).len() > before);
         }
         for part in self.parts(rule, from) {
+            let held = HeldMembers::of(self, rule, part.clone());
             let keys = self.named_by(rule, subject, part);
+            let keys = self.unshared(snapshot, rule, keys).await?;
             if keys.is_empty() || self.is_full() {
                 continue;
             }
@@ -429,9 +452,19 @@ impl Graph {
                 }
                 continue;
             }
-            let columns = self.table(&table).columns.clone();
             let taken = self.table(&table);
-            naming(snapshot, (rule, &compared), &columns, &keys, subject, |row| taken.add(&row)).await?;
+            let (mut columns, read) = (taken.columns.clone(), taken.columns.len());
+            columns.extend(names_owner(rule).then(|| rule.column.clone()));
+            let own = columns.len();
+            columns.extend(held.iter().flat_map(|held| held.columns.iter().cloned()));
+            let take = |row: RawRow| {
+                let (row, named) = row.split_at(own.min(row.len()));
+                let (row, owner) = row.split_at(read.min(row.len()));
+                if held.as_ref().is_none_or(|held| held.are_in(named)) {
+                    taken.add_owned(row, owner.first().and_then(as_text).is_some_and(|id| subject.contains(&id)));
+                }
+            };
+            naming(snapshot, (rule, &compared), &columns, &keys, subject, take).await?;
         }
         Ok(self.table(&table).len() > before)
     }

@@ -1,7 +1,6 @@
 //! Dependents of rows that go, whoever these belong to: the rows that go with them, and the changes in rows that
 //! stay, by the same rules by which a person is erased.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
 use super::effects::{self, ColumnUpdate, KeptRows, NewValue};
@@ -15,7 +14,7 @@ use crate::memory::Entity;
 use crate::store::Store;
 use crate::store::encode::table_of;
 use crate::store::fetched::FetchedValue;
-use crate::store::relations::{ForeignKey, OnDelete};
+use crate::store::foreign_keys::{ForeignKey, OnDelete};
 use crate::store::row_list::row_digest;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{Cell, Mutation, RowWatch, StoredRows, TableName};
@@ -125,7 +124,8 @@ pub async fn hanging_on(
     let removing =
         |rule: &&BoundRule| rule.action == EraseAction::Remove && rule.inside.path.is_none() && is_written(rule);
     for rule in graph.rules.iter().filter(removing) {
-        let ids: Vec<String> = graph.texts_by(rule, &[], 0).iter().map(Cow::into_owned).collect();
+        let mut ids: Vec<String> = Vec::new();
+        graph.each_unlisted(&mut snapshot, rule, |_| true, |id| ids.push(id.to_owned())).await?;
         if !ids.is_empty() {
             out.lists.push((TableName::of(&rule.table), rule.column.clone(), ids));
         }

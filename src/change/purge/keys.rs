@@ -321,6 +321,45 @@ async fn of_reference(
     Ok(reached)
 }
 
+/// Those of some rows of a table, by their spelled keys, to which others refer, or may, where these cannot be read; each with the
+/// table that does.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn referred(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    table: &TableName,
+    keys: &[Vec<FetchedValue>],
+) -> Result<HashMap<String, TableName>, ChangeError> {
+    let by = graph.relations.keys.get(table).cloned().unwrap_or_default();
+    let mut found = HashMap::new();
+    for reference in references(graph).iter().filter(|reference| reference.to == *table) {
+        if graph.relations.unread.iter().any(|(unread, _)| *unread == reference.from) {
+            found.extend(keys.iter().map(|key| (spelled(key), reference.from.clone())));
+            continue;
+        }
+        let mut read = by.clone();
+        read.extend(reference.to_columns.iter().cloned());
+        let wanted = WantedRows { table, columns: &read, when: None, subject: &[] };
+        let mut named: HashMap<String, Vec<String>> = HashMap::new();
+        let mut tuples = Vec::new();
+        for row in snapshot.select_keys(wanted, &by, keys).await? {
+            let (key, tuple) = row.split_at(by.len());
+            named.entry(folded(graph, reference, tuple)).or_default().push(spelled(key));
+            tuples.push(tuple.to_vec());
+        }
+        let (columns, when) = (&reference.columns, reference.when.as_deref());
+        let wanted = WantedRows { table: &reference.from, columns, when, subject: &[] };
+        let take = |row: RawRow| {
+            let keys = named.get(&folded(graph, reference, &row)).into_iter().flatten();
+            found.extend(keys.map(|key| (key.clone(), reference.from.clone())));
+        };
+        snapshot.each_compared(wanted, (columns, &compared(graph, reference)), &tuples, take).await?;
+    }
+    Ok(found)
+}
+
 fn follows_key(reference: &KeyReference, column: &str) -> String {
     format!("{}.{column} follows the key that it refers to", reference.from.title())
 }

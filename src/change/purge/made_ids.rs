@@ -25,13 +25,16 @@ const ENOUGH: (usize, usize) = (3, 4);
 /// Form of an id: what stands before the part that is made, and the length of that part.
 type IdForm = (String, usize);
 
-/// The form of an id, and the part of it that may be made; none of one that has no such part, and of a number.
+/// The form of an id, and the part of it that may be made; none of one that has no such part, or nothing before it, since each
+/// word of that length would be of its form, and of a number.
 fn form(id: &str) -> Option<(IdForm, &str)> {
     let is_mark = |c: char| !c.is_ascii_alphanumeric();
     let at = id.char_indices().rfind(|(_, c)| is_mark(*c)).map_or(0, |(at, mark)| at + mark.len_utf8());
     let (before, made) = id.split_at(at);
     let has_letters = id.bytes().any(|byte| byte.is_ascii_alphabetic());
-    (id.len() >= ID_LENGTH && made.len() >= MADE && has_letters).then(|| ((before.to_owned(), made.len()), made))
+    let is_marked = before.bytes().any(|byte| byte.is_ascii_alphanumeric());
+    (id.len() >= ID_LENGTH && made.len() >= MADE && has_letters && is_marked)
+        .then(|| ((before.to_owned(), made.len()), made))
 }
 
 /// Forms of ids that are made, by table.
@@ -132,6 +135,8 @@ mod tests {
         let episodes = ["ep_aqckgy2q", "ep_aq4khvk3", "ep_a0exvwq2", "ep_aqckhpgx"];
         assert!(made(&episodes, "ep_aqckhpgx"));
         assert!(!made(&episodes, "ep_preferences") && !made(&episodes, "to_aqckhpgx"));
+        let bare = ["2lolc4ok", "a1b2c3d4", "q9w8e7r6", "birthday"];
+        assert!(!made(&bare, "birthday"));
         let words = ["preferences", "workspace-1", "workspace-2", "room_service", "gpt-4o-mini", "accounts2024"];
         assert!(words.iter().all(|word| !made(&words, word)));
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::column_words::{leaf_name, names_rows};
-use super::effects::{KeptRows, NewValue};
+use super::effects::{KeptRows, NewValue, digest};
 use super::graph::OwnedRows;
 use super::hit::{ByteFind, Hit};
 use super::id_set::LostIds;
@@ -14,6 +14,7 @@ use super::lexemes;
 use super::live_traces::WatchedColumn;
 use super::matcher::{ValueLook, ValueSighting, is_random};
 use super::mention::{self, Mention, MentionRefusals, Mentions, OUTSIDE};
+use super::planned_mentions::TellingValue;
 use super::scan_findings::{KEPT, ScanFindings};
 use super::scrub;
 use super::search::PersonSearch;
@@ -761,7 +762,9 @@ impl TablePlace<'_> {
             tally.left += 1;
         }
         if decision == Mentions::Delete || also == Mentions::Delete {
-            found.doomed.push((self.table.clone(), at.key.to_vec()));
+            let was = digest(at.stored);
+            let value = TellingValue { column: column.clone(), about: self.columns.about[at.column], was };
+            found.doomed.push(((self.table.clone(), at.key.to_vec()), value));
         }
         if found.mentions.len() < KEPT {
             found.mentions.push(Mention {

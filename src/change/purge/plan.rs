@@ -12,6 +12,7 @@ use super::effects::KeptRow;
 use super::graph::OwnedRows;
 use super::id_set::IdSet;
 use super::mention::{Decisions, Mention, Mentions, Met};
+use super::planned_mentions::PlannedMentions;
 use super::planned_owners::PlannedOwners;
 use super::scan_findings::PlaceTally;
 use super::subject::{PurgeSubject, SharedWord};
@@ -155,6 +156,8 @@ pub struct PurgePlan {
     pub particular: Vec<String>,
     /// Facts to know that do not lower the resulting status.
     pub notes: Vec<String>,
+    /// Tables that no layout knows and that do not name the person, with their columns that look personal.
+    pub silent: BTreeMap<String, String>,
     /// Tables with rows that go, each with the table whose rows led to them; `None` when they name the person.
     pub hops: Vec<(TableName, Option<TableName>)>,
     /// Tables whose rows refer to each other and go at once, those of each circle together: as PostgreSQL asks for.
@@ -167,6 +170,8 @@ pub struct PurgePlan {
     pub values: u64,
     /// Owners of the rows that go, by table.
     pub owners: BTreeMap<TableName, PlannedOwners>,
+    /// Mentions for which rows go, by table.
+    pub telling: BTreeMap<TableName, PlannedMentions>,
 }
 
 impl PurgePlan {
@@ -176,6 +181,11 @@ impl PurgePlan {
         let owned: usize = self.owned.iter().map(|owned| owned.count).sum();
         let along: usize = self.along_rows().map(|rows| rows.keys.len()).sum();
         owned + along + self.deletes.iter().map(GoingRows::len).sum::<usize>()
+    }
+
+    /// Facts to know that do not lower the resulting status, in words.
+    pub fn told_notes(&self) -> impl Iterator<Item = String> {
+        self.notes.iter().cloned().chain(self.silent.iter().map(told_silent))
     }
 
     /// Rows that go as others change: vectors of their earlier texts.
@@ -188,4 +198,10 @@ impl PurgePlan {
     pub fn is_empty(&self) -> bool {
         self.owned.is_empty() && self.deletes.is_empty() && self.updates.is_empty()
     }
+}
+
+/// Words for a table that no layout knows and that does not name the person, with its columns that look personal.
+pub(super) fn told_silent((table, columns): (&String, &String)) -> String {
+    let why = "it was searched, and does not name the person";
+    format!("the table {table} is outside the layout and looks personal ({columns}): {why}")
 }

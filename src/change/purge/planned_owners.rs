@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::graph::{names_owner, within};
+use super::graph::{Graph, names_owner, within};
 use super::id_set::IdSet;
 use super::taken::{GoingRows, room};
 use crate::change::ChangeError;
@@ -42,38 +42,54 @@ impl PlannedOwners {
     }
 }
 
-/// Takes out of the rows that were to go, and out of their ids, those that name somebody else by now: what leads to others is
-/// followed again.
+/// Takes out of the rows that were to go, and out of their ids, those that name somebody else by now, with what hangs on them,
+/// and those that were to go for what they say and are still there: what goes of these is found again. Gives the latter.
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn drop_handed_on(
+pub async fn drop_moved(
     snapshot: &mut Snapshot<'_>,
     (deletes, ids): (&mut [GoingRows], &mut Arc<IdSet>),
-    subject: &[String],
-) -> Result<(), ChangeError> {
+    (subject, account): (&[String], bool),
+) -> Result<Vec<GoingRows>, ChangeError> {
     let rules = &snapshot.store.recognised().erasure.rules;
-    let mut gone = HashSet::new();
-    for rows in deletes {
+    let mut moved = Graph::new(snapshot.store, rules, snapshot.relations().await?, account);
+    let mut chosen = Vec::new();
+    for rows in deletes.iter().filter(|rows| !is_numbered(&rows.by)) {
         let is_owner = |rule: &&BoundRule| names_owner(rule) && TableName::of(&rule.table) == rows.table;
         let owners: Vec<&BoundRule> = rules.iter().filter(is_owner).collect();
-        let columns: Vec<String> = rows.by.iter().chain(owners.iter().map(|rule| &rule.column)).cloned().collect();
-        let mut handed = HashSet::new();
-        for part in rows.parts().filter(|_| !owners.is_empty() && !is_numbered(&rows.by)) {
-            let wanted = WantedRows { table: &rows.table, columns: &columns, when: None, subject: &[] };
+        let handed = moved.table(&rows.table);
+        let columns: Vec<String> =
+            handed.columns.iter().chain(owners.iter().map(|rule| &rule.column)).cloned().collect();
+        let wanted = WantedRows { table: &rows.table, columns: &columns, when: None, subject: &[] };
+        for part in rows.parts().filter(|_| !owners.is_empty()) {
             let look = |row: RawRow| {
-                let (key, named) = row.split_at(rows.by.len().min(row.len()));
+                let (row, named) = row.split_at(handed.columns.len().min(row.len()));
                 if names_another(owners.iter().copied(), named, subject) {
-                    handed.insert(row_digest(key));
-                    gone.extend(key.iter().filter_map(as_text));
+                    handed.add(row);
                 }
             };
             snapshot.each_of_keys(wanted, &part.by, &part.keys, look).await?;
         }
-        if !handed.is_empty() {
-            let mut others = GoingRows::new(rows.table.clone(), rows.by.clone(), &room());
-            rows.all_keys().filter(|key| !handed.contains(&row_digest(key))).for_each(|key| others.push(&key));
-            *rows = others;
+        let mut there = rows.emptied(&room());
+        for part in rows.chosen_parts() {
+            let key = WantedRows { columns: &rows.by, ..wanted };
+            snapshot.each_of_keys(key, &part.by, &part.keys, |row| there.push(&row)).await?;
+        }
+        chosen.push(there);
+    }
+    moved.close(snapshot, &[]).await?;
+    let mut gone = HashSet::new();
+    for rows in deletes {
+        let hanging = moved.taken(&rows.table).into_iter().flat_map(|taken| taken.keys(0..taken.len()));
+        let said = chosen.iter().filter(|there| there.table == rows.table).flat_map(GoingRows::all_keys);
+        let mut keys = HashSet::new();
+        for key in hanging.chain(said) {
+            keys.insert(row_digest(&key));
+            gone.extend(key.iter().filter_map(as_text));
+        }
+        if !keys.is_empty() {
+            *rows = rows.without(&keys);
         }
     }
     if !gone.is_empty() {
@@ -81,7 +97,7 @@ pub async fn drop_handed_on(
         ids.iter().filter(|id| !gone.contains(&**id)).for_each(|id| left.insert(&id));
         *ids = Arc::new(left);
     }
-    Ok(())
+    Ok(chosen)
 }
 
 /// Whether one of the owner columns of a row names somebody else than a person's ids.

@@ -18,6 +18,7 @@ use super::made_ids::MadeIds;
 use super::matcher::Matcher;
 use super::mention::{Mention, Mentions, Met};
 use super::plan::{AlteredRow, Nameless, PurgeOptions, PurgePlan};
+use super::planned_mentions::PlannedMentions;
 use super::rarity;
 use super::recompute;
 use super::row_ids::{ID_LENGTH, RowIds};
@@ -31,7 +32,6 @@ use crate::change::audit::shown;
 use crate::change::plan::{Counts, digest_of_each};
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, now};
-use crate::lab::LabError;
 use crate::layout::Engine;
 use crate::layout::erase::EraseAction;
 use crate::memory::mention::folded;
@@ -224,7 +224,11 @@ pub async fn rest(
     for part in also.iter().flat_map(GoingRows::parts) {
         remaining(snapshot, &mut graph, &part).await?;
     }
-    also.iter().try_for_each(GoingRows::check).map_err(LabError::from)?;
+    also.iter().try_for_each(GoingRows::check)?;
+    if !also.is_empty() {
+        // Some of them may go for what they say.
+        graph.spare(&subject.ids);
+    }
     let late = graph.take_late(snapshot, also).await?;
     let mut account = Graph::new(store, &[], relations, true);
     account.rules = erasure.rules.iter().filter(|r| r.account && !options.account).cloned().collect();
@@ -282,13 +286,14 @@ async fn rounds(
     let (mut usual, mut made) = (BTreeSet::new(), MadeIds::default());
     let mut met = Met::default();
     let mut doomed: Vec<Mention> = Vec::new();
+    let mut planned: BTreeMap<TableName, PlannedMentions> = BTreeMap::new();
     let of_person = graph.going();
     let (updates, mut found, ids) = loop {
         round += 1;
         graph.close(snapshot, &subject.ids).await?;
         made.learn(snapshot, graph, also).await?;
         let (ids, own) = ids_of(snapshot.store, (graph, &made), also, &handles, &usual);
-        let listed = listed(graph, &ids, &own);
+        let listed = listed(snapshot, graph, &ids, &own).await?;
         let told = LostIds::new(&ids, IdSet::new(graph.pages()));
         let matcher = Matcher::new(handles.iter().copied(), RowIds::new(&ids), &subject.others)?;
         let mut updates = KeptRows::new(graph.pages());
@@ -332,12 +337,17 @@ async fn rounds(
             break (updates, found, ids);
         }
         doomed.extend(found.mentions.into_iter().filter(|mention| mention.decision == Mentions::Delete));
-        loss::refuse(snapshot, &graph.relations, &found.doomed).await?;
-        for (table, key) in &found.doomed {
+        graph.end_own();
+        graph.spare(&subject.ids);
+        let (rows, values): (Vec<_>, Vec<_>) = found.doomed.into_iter().unzip();
+        loss::refuse(snapshot, &graph.relations, &rows).await?;
+        for ((table, key), value) in rows.iter().zip(values) {
             take(snapshot, graph, table, key).await?;
+            let there = planned.entry(table.clone()).or_insert_with(|| PlannedMentions::new(graph.pages()));
+            there.add(key, value);
         }
     };
-    found.met = met;
+    (found.met, found.planned) = (met, planned);
     for mention in &doomed {
         *found.counted.entry(mention.place()).or_default() += 1;
         let tally = found.tally.entry(mention.place()).or_default();
@@ -436,19 +446,25 @@ fn ids_of(
     (Arc::new(ids), own)
 }
 
-/// The ids that the layout's lists may lose: those of the tables they are about, and those that can be told anywhere.
-fn listed(graph: &Graph, ids: &Arc<IdSet>, own: &BTreeSet<String>) -> HashMap<(TableName, String), LostIds> {
+/// The ids that the layout's lists may lose: those of the tables they are about, and those that can be told anywhere. One that a
+/// row which stays has too, in another table that the list is about, stays.
+async fn listed(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    ids: &Arc<IdSet>,
+    own: &BTreeSet<String>,
+) -> Result<HashMap<(TableName, String), LostIds>, ChangeError> {
     let mut listed: HashMap<(TableName, String), IdSet> = HashMap::new();
     for rule in graph.rules.iter().filter(|r| r.action == EraseAction::Remove) {
-        let Some(taken) = rule.of.as_ref().and_then(|of| graph.taken(&TableName::of(of))) else { continue };
-        let Some(to) = rule.to.as_ref().or(taken.key.first()) else { continue };
+        if rule.of.as_ref().is_none_or(|of| graph.taken(&TableName::of(of)).is_none()) {
+            continue;
+        }
         let place = (TableName::of(&rule.table), rule.column.clone());
         let lost = listed.entry(place).or_insert_with(|| IdSet::new(graph.pages()));
         own.iter().for_each(|id| lost.insert(id));
-        let named = taken.values(to, 0..taken.len()).filter_map(|value| as_text(&value));
-        named.filter(|id| !ids.contains(id)).for_each(|id| lost.insert(&id));
+        graph.each_unlisted(snapshot, rule, |id| !ids.contains(id), |id| lost.insert(id)).await?;
     }
-    listed.into_iter().map(|(place, lost)| (place, LostIds::new(ids, lost))).collect()
+    Ok(listed.into_iter().map(|(place, lost)| (place, LostIds::new(ids, lost))).collect())
 }
 
 /// The hits of each handle that is looked for, by its kind. Of handles that are one word to the search, the first has them all:
@@ -478,7 +494,7 @@ async fn finished(
     let mut deletes = Vec::new();
     for table in graph.order() {
         let Some(taken) = graph.taken(&table) else { continue };
-        deletes.push(taken.going(table));
+        deletes.push(taken.going(table.clone()).with_own(graph.own(&table)));
     }
     let altered = altered(graph, updates);
     let nameless = nameless(store, graph, &altered);
@@ -520,12 +536,14 @@ async fn finished(
         effects: Vec::new(),
         particular: Vec::new(),
         notes: Vec::new(),
+        silent: BTreeMap::new(),
         hops: hops(graph),
         circles,
         linked: graph.relations.foreign.iter().flat_map(|f| [f.from.clone(), f.to.clone()]).collect(),
         created_at: now(),
         values: found.values,
         owners: BTreeMap::new(),
+        telling: std::mem::take(&mut found.planned),
     };
     let triggers = snapshot.triggers().await?;
     disclose::effects(&mut plan, &found, &store.recognised().erasure.follows, &triggers);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::desk::KeptSession;
 use super::disclose::STANDING;
 use super::mention::Mention;
-use super::plan::PurgePlan;
+use super::plan::{PurgePlan, told_silent};
 use super::receipt::{ByteHits, ControlFound, PurgeReceipt};
 use super::subject::PurgeSubject;
 use super::taken::GoingRows;
@@ -45,7 +45,7 @@ pub async fn preview(store: &Store, plan: &PurgePlan) -> Result<Preview, ChangeE
         mentions: plan.mentioned.iter().map(|(place, count)| (place.clone(), *count)).collect(),
         named: named(store, plan).await?,
         effects: plan.effects.clone(),
-        disclosures: plan.particular.iter().chain(&plan.notes).cloned().chain(standing).collect(),
+        disclosures: plan.particular.iter().cloned().chain(plan.told_notes()).chain(standing).collect(),
         refused,
         held,
         locks: store.engine() == Engine::Postgres,
@@ -97,6 +97,7 @@ fn known(subject: &PurgeSubject) -> Vec<ErasureHandle> {
 /// The engine's refusal.
 pub async fn begun(store: &Store, kept: &KeptSession) -> Result<Preview, ChangeError> {
     let (held, refused) = refusal(store, &kept.subject).await?;
+    let silent = kept.silent.iter().map(told_silent);
     let branch = |(table, verbs): (&String, &BTreeMap<String, usize>)| {
         let rows = verbs.get("delete").copied().unwrap_or_default();
         (rows > 0).then(|| Branch { depth: 0, table: table.clone(), rows })
@@ -113,7 +114,7 @@ pub async fn begun(store: &Store, kept: &KeptSession) -> Result<Preview, ChangeE
         mentions: Vec::new(),
         named: Vec::new(),
         effects: kept.effects.clone(),
-        disclosures: kept.particular.iter().chain(&kept.notes).cloned().chain(standing).collect(),
+        disclosures: kept.particular.iter().chain(&kept.notes).cloned().chain(silent).chain(standing).collect(),
         refused,
         held,
         locks: store.engine() == Engine::Postgres,

@@ -30,6 +30,8 @@ pub struct Proof {
     pub notes: Vec<String>,
     /// Values and references that still name the person or rows that are gone.
     pub logical: usize,
+    /// Columns of these values, and of those that could not be looked into.
+    pub places: BTreeSet<String>,
     /// Number of these that were left by choice.
     pub left: usize,
     /// Values of the kept account.

@@ -8,6 +8,7 @@ use super::receipt::PurgeReceipt;
 use super::scan::is_named_in;
 use super::subject::PurgeSubject;
 use crate::change::ChangeError;
+use crate::layout::Engine;
 use crate::store::{Store, own};
 
 /// Names that hold a handle, each with what stands for it.
@@ -26,6 +27,9 @@ impl TellingNames {
     pub async fn of(store: &Store, subject: &PurgeSubject) -> Result<Self, ChangeError> {
         let handles = subject.searched().filter(|handle| handle.common.is_none());
         let mut all = TellingNames { handles: handles.map(|h| h.value.to_lowercase()).collect(), names: Vec::new() };
+        if store.engine() == Engine::Sqlite {
+            [store.place(), store.location()].into_iter().for_each(|path| all.add_path(Path::new(path)));
+        }
         let known = known_tables(store);
         let is_known = |name: &str| own::TABLES.contains(&name) || known.iter().any(|table| table.name == name);
         for (number, object) in store.snapshot().await?.definitions().await?.iter().enumerate() {
@@ -50,6 +54,16 @@ impl TellingNames {
         }
     }
 
+    /// A database's file is told by its name, as its hits are: folders may name anybody.
+    fn add_path(&mut self, path: &Path) {
+        let name = file_name(path);
+        let shown = if self.hold(&name) { "[file 1]".to_owned() } else { name.clone() };
+        self.names.push((path.display().to_string(), shown));
+        let folder = path.parent().filter(|folder| folder.is_absolute() && folder.parent().is_some());
+        self.names.extend(folder.map(|folder| (folder.display().to_string(), "its folder".to_owned())));
+        self.add(&name, "file", 0);
+    }
+
     fn hold(&self, name: &str) -> bool {
         let small = name.to_lowercase();
         self.handles.iter().any(|handle| is_named_in(&small, handle))
@@ -72,12 +86,31 @@ impl TellingNames {
         counts.extend(kept.into_iter().map(|(table, verbs)| (self.table(table), verbs)));
         for (number, file) in verification.bytes.files.iter_mut().enumerate() {
             // The folders of a path may name anybody.
-            let name = Path::new(&file.path).file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
+            let name = file_name(Path::new(&file.path));
             file.path = if self.hold(&name) { format!("[file {}]", number + 1) } else { name };
         }
     }
 
     fn table(&self, title: String) -> String {
         self.names.iter().fold(title, |title, (name, instead)| title.replace(name, instead))
+    }
+}
+
+fn file_name(file: &Path) -> String {
+    file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_told_by_its_name() {
+        let mut names = TellingNames { handles: vec!["ana".to_owned()], names: Vec::new() };
+        names.add_path(Path::new("/srv/ana/memory.db"));
+        let incomplete = vec!["/srv/ana/memory.db-wal: denied".to_owned(), "no room in /srv/ana".to_owned()];
+        let mut receipt = PurgeReceipt { incomplete, ..PurgeReceipt::default() };
+        names.leave(&mut receipt);
+        assert_eq!(receipt.incomplete, ["memory.db-wal: denied", "no room in its folder"]);
     }
 }

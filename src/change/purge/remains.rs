@@ -20,7 +20,6 @@ use super::subject::PersonHandle;
 use super::unowned;
 use super::verdict::{Remain, RemainKind};
 use crate::change::ChangeError;
-use crate::lab::LabError;
 use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::aside::ColumnStatistics;
@@ -45,6 +44,7 @@ pub async fn logical(
     let mut graph = Graph::new(store, &erasure.rules, relations.clone(), kept.options.account);
     graph.owning.clone_from(&kept.subject.owning);
     graph.close(&mut snapshot, &kept.subject.ids).await?;
+    graph.spare(&kept.subject.ids);
     graph.take_late(&mut snapshot, &kept.deletes).await?;
     let owned = std::mem::take(&mut graph.owned);
     let late = owned.iter().map(|(table, owned)| (table, owned.count));
@@ -99,8 +99,9 @@ pub async fn logical(
     };
     let mut found = scan::everything(&mut snapshot, &search, None, &mut KeptRows::new(graph.pages())).await?.0;
     // What could not be read was not looked for.
-    kept.ids.check().map_err(LabError::from)?;
+    kept.ids.check()?;
     proof.account = found.account;
+    proof.places = found.counted.keys().chain(found.stuck.keys()).chain(found.unread.keys()).cloned().collect();
     proof.logical = found.counted.values().chain(found.loosened.values()).chain(found.stuck.values()).sum();
     let known: Vec<String> = about.tables.iter().map(TableName::title).collect();
     let findings = judged(&found, kept, &known, &copies);
@@ -249,6 +250,6 @@ fn impossible(found: &ScanFindings, place: &str, count: usize) -> String {
 }
 
 /// Whether a column is of one of some tables.
-fn is_of(place: &str, tables: &[String]) -> bool {
+pub(super) fn is_of(place: &str, tables: &[String]) -> bool {
     tables.iter().any(|table| place.strip_prefix(table.as_str()).is_some_and(|rest| rest.starts_with('.')))
 }

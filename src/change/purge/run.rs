@@ -1,6 +1,7 @@
 //! A whole erasure: plan, session, batches, physical pass, verification, receipt; and resuming one that stopped.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::slice;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,26 +10,26 @@ use serde::{Deserialize, Serialize};
 use super::batches::{self, RunTurn};
 use super::decide::{self, NewDecisions};
 use super::desk::{Desk, Hold, KeptSession, PurgeRequest, SessionStage};
-use super::disclose::{STANDING, STRANGER};
+use super::disclose::STANDING;
 use super::id_set::IdSet;
-use super::plan::{PurgeOptions, PurgePlan};
+use super::plan::{PurgeOptions, PurgePlan, told_silent};
 use super::planned_owners;
 use super::planning;
 use super::prove::{self, Proof};
 use super::receipt::{AccountFate, PurgeReceipt, Redecision};
 use super::receipt_names::TellingNames;
+use super::remains;
 use super::search::KeptSearch;
 use super::subject;
-use super::taken::room;
-use super::verdict::{self, PurgeStatus, Remain};
+use super::taken::{GoingRows, room};
+use super::verdict::{self, PurgeStatus};
 use crate::change::anchor::AnchorSpot;
 use crate::change::draft::writable;
 use crate::change::plan::{Counts, digest_of};
 use crate::change::suppress::hmac;
 use crate::change::{Author, ChangeError, audit, new_id, now};
 use crate::ground::unfinished::UnfinishedChange;
-use crate::memory::json;
-use crate::memory::packed::digest_set::DigestSet;
+use crate::memory::{agreeing, json};
 use crate::store::Store;
 use crate::store::erasing::PurgeSession;
 use crate::store::fetched::FetchedValue;
@@ -421,7 +422,7 @@ pub async fn check_held<'h>(store: &Store, handles: impl Iterator<Item = &'h str
         None => Ok(()),
         Some((id, seq)) => Err(ChangeError::Refused(format!(
             "`{id}` is under a legal hold: entry {seq} of the audit trail placed it, and no entry took it away, though its row is \
-             gone. `{}` places it again; `unhold` takes it away",
+             gone. `{}` places it again; then `unhold` can take it away",
             store.invocation().about(&["hold"], &[id], &["--apply"])
         ))),
     }
@@ -502,6 +503,7 @@ async fn prepare(
         left: plan.tally.iter().map(|(place, tally)| (place.clone(), tally.left_together())).collect(),
         left_references: plan.left_references.clone(),
         notes: plan.notes.clone(),
+        silent: plan.silent.clone(),
         broken_before: BTreeMap::new(),
         touched: touched(&plan, own),
         named_in: plan.mentions.iter().map(|m| m.table.clone()).collect::<BTreeSet<_>>().into_iter().collect(),
@@ -541,7 +543,7 @@ fn touched(plan: &PurgePlan, own: &OwnTables) -> Vec<TableName> {
 }
 
 /// Takes new decisions into a session: what they leave is left by choice, what they delete goes with the rest.
-fn decide(kept: &mut KeptSession, plan: &PurgePlan, own: &OwnTables, desk: &Desk<'_>, decisions: &NewDecisions) {
+fn decide(kept: &mut KeptSession, plan: &PurgePlan, desk: &Desk<'_>, decisions: &NewDecisions) {
     for (place, tally) in plan.tally.iter().filter(|(place, _)| decisions.covers(place)) {
         kept.left.insert(place.clone(), tally.left_together());
     }
@@ -550,26 +552,32 @@ fn decide(kept: &mut KeptSession, plan: &PurgePlan, own: &OwnTables, desk: &Desk
         let new: Vec<String> = words.iter().filter(|words| !kept.contains(words)).cloned().collect();
         kept.extend(new);
     }
-    let pages = room();
+    let (at, actor) = (now(), desk.author.actor.clone());
+    kept.redecided.push(Redecision { mentions: decisions.all, each: decisions.tally(), at, actor });
+}
+
+/// Takes the rows that go by a new plan into a session, and says of those that went by an earlier one for what they say which
+/// stay.
+fn take_in(kept: &mut KeptSession, plan: &PurgePlan, own: &OwnTables, chosen: &[GoingRows]) {
     for rows in &plan.deletes {
         match kept.deletes.iter_mut().find(|known| known.table == rows.table && known.by == rows.by) {
-            Some(known) => {
-                let mut there = DigestSet::new(&pages);
-                for key in known.all_keys() {
-                    there.insert(row_digest(&key));
-                }
-                rows.all_keys().filter(|key| there.insert(row_digest(key))).for_each(|key| known.push(&key));
-            }
+            Some(known) => known.extend(rows),
             None => kept.deletes.push(rows.clone()),
         }
     }
-    let mut ids = IdSet::new(&pages);
+    let mut ids = IdSet::new(&room());
     kept.ids.iter().chain(plan.ids.iter()).for_each(|id| ids.insert(&id));
     kept.ids = Arc::new(ids);
     let tables: BTreeSet<TableName> = kept.touched.drain(..).chain(touched(plan, own)).collect();
     kept.touched = tables.into_iter().collect();
-    let (at, actor) = (now(), desk.author.actor.clone());
-    kept.redecided.push(Redecision { mentions: decisions.all, each: decisions.tally(), at, actor });
+    for there in chosen {
+        let going = plan.deletes.iter().filter(|rows| rows.table == there.table).flat_map(GoingRows::all_keys);
+        let going: HashSet<[u64; 2]> = going.map(|key| row_digest(&key)).collect();
+        let stay = there.without(&going).len();
+        let what = "{#} {row|rows} that {was|were} to go for what others wrote {stays|stay}: {it names|they name} the person no \
+                    more, or {it was|they were} decided otherwise";
+        kept.notes.extend((stay > 0).then(|| agreeing(stay, &format!("{}: {what}", there.table.title()))));
+    }
 }
 
 /// Refuses to reach further than the erasure that waits: whom it is about and what goes was said when it began.
@@ -624,13 +632,17 @@ async fn go_on(
     kept.options = kept.options.resumed(options, decisions);
     let mut snapshot = store.snapshot().await?;
     let going = (&mut kept.deletes[..], &mut kept.ids);
-    planned_owners::drop_handed_on(&mut snapshot, going, &kept.subject.ids).await?;
+    let person = (&*kept.subject.ids, kept.options.account);
+    let chosen = planned_owners::drop_moved(&mut snapshot, going, person).await?;
     let also = (&kept.deletes[..], &mut KeptSearch::default());
     let mut plan = planning::rest(&mut snapshot, kept.subject.clone(), &kept.options, also, desk.progress).await?;
     drop(snapshot);
     if !decisions.is_empty() {
         decisions.check(&plan, &before)?;
-        decide(&mut kept, &plan, own, desk, decisions);
+    }
+    take_in(&mut kept, &plan, own, &chosen);
+    if !decisions.is_empty() {
+        decide(&mut kept, &plan, desk, decisions);
         kept.planned = sum(&so_far, &plan.counts);
         desk.keep(&kept)?;
     }
@@ -721,18 +733,14 @@ fn handed_over(
     Ok(receipt)
 }
 
-/// Whether nothing that was found at the end contradicts a note of the plan, which may say of a table that it names nobody.
-fn still_holds(note: &str, findings: &[Remain]) -> bool {
-    let of = note.strip_prefix("the table ").and_then(|rest| rest.split_once(STRANGER));
-    of.is_none_or(|(table, _)| !findings.iter().any(|finding| finding.what.starts_with(&format!("{table}."))))
-}
-
 /// The receipt without what only its entry in the trail knows, with its hash. It names nobody.
 fn receipt(desk: &Desk<'_>, kept: &KeptSession, counts: &Counts, proof: &Proof, names: &TellingNames) -> PurgeReceipt {
     let status = verdict::status(&proof.findings);
     let mut disclosures: Vec<String> = proof.findings.iter().map(|finding| finding.what.clone()).collect();
-    disclosures
-        .extend(kept.notes.iter().filter(|note| still_holds(note, &proof.findings)).chain(&proof.notes).cloned());
+    // What was found at the end may contradict the plan.
+    let still = |table: &String| !proof.places.iter().any(|place| remains::is_of(place, slice::from_ref(table)));
+    let silent = kept.silent.iter().filter(|(table, _)| still(table)).map(told_silent);
+    disclosures.extend(kept.notes.iter().cloned().chain(silent).chain(proof.notes.iter().cloned()));
     disclosures.extend(STANDING.iter().map(|words| format!("{words} (as of {})", &now()[..10])));
     let mut handles_hmac: Vec<String> =
         kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).map(|h| hmac(&desk.key, &h.value)).collect();

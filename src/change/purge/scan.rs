@@ -15,7 +15,6 @@ use super::search::{FoundPlaces, PersonSearch};
 use super::subject::PersonHandle;
 use super::vectors;
 use crate::change::ChangeError;
-use crate::lab::LabError;
 use crate::layout::Engine;
 use crate::memory::mention::{MANY_DIGITS, MentionText};
 use crate::memory::packed::pages::PageStore;
@@ -94,7 +93,7 @@ pub async fn everything(
                     }
                 }
             }
-            known.check().map_err(LabError::from)?;
+            known.check()?;
             places.rows.insert(table, known.clone());
             continue;
         }
@@ -123,7 +122,7 @@ pub async fn everything(
     private_values(snapshot, search, &mut found).await?;
     large_objects(snapshot, search, &keys, &mut found, updates).await?;
     search.graph.check()?;
-    room.check().map_err(LabError::from)?;
+    room.check()?;
     found.structure = structure(snapshot, search).await?;
     Ok((found, places))
 }

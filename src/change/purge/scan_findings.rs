@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::derived::OldDerived;
 use super::live_traces::LiveTraces;
 use super::mention::{Mention, Met};
+use super::planned_mentions::{PlannedMentions, TellingValue};
 use crate::layout::erase::Recompute;
 use crate::memory::agreeing;
 use crate::store::fetched::FetchedValue;
@@ -90,8 +91,10 @@ pub struct ScanFindings {
     pub tally: BTreeMap<String, PlaceTally>,
     /// Decisions that were about existing mentions.
     pub met: Met,
-    /// Rows that go because they mention the person.
-    pub doomed: Vec<(TableName, Vec<FetchedValue>)>,
+    /// Rows that go because they mention the person, each with a value that does.
+    pub doomed: Vec<((TableName, Vec<FetchedValue>), TellingValue)>,
+    /// The same of all rounds, by table.
+    pub planned: BTreeMap<TableName, PlannedMentions>,
     /// Number of rows that go in the end because they mention the person, or hang on such a row.
     pub gone_for_mentions: usize,
     /// Hits of each handle anywhere, also in the person's own rows: the positive control.

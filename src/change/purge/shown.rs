@@ -125,6 +125,7 @@ impl PurgePlan {
     #[must_use]
     pub fn printed(self) -> PrintedPurgePlan {
         let (changes, control) = (self.changes(), self.control());
+        let notes: Vec<String> = self.told_notes().collect();
         let changes_total = self.updates.len() + self.going();
         let near = self.subject.near.into_iter().map(|(id, value)| NearHandle { id, value });
         let standing = disclose::STANDING.iter().map(|words| (*words).to_owned());
@@ -137,7 +138,7 @@ impl PurgePlan {
             changes,
             changes_total,
             effects: self.effects,
-            disclosures: self.particular.into_iter().chain(self.notes).chain(standing).collect(),
+            disclosures: self.particular.into_iter().chain(notes).chain(standing).collect(),
             created_at: self.created_at,
             subject: PrintedSubject {
                 given: self.subject.given,

@@ -1,6 +1,7 @@
 //! The rows of a table that go, in few bytes: their keys as hashes, and what is read of them outside of memory where it does
 //! not fit.
 
+use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
 
@@ -36,12 +37,14 @@ pub struct TakenRows {
     rows: RowList,
     /// Hashes of the keys.
     known: DigestSet,
+    /// Number of rows that were found by a column that names the person and nobody else.
+    named: usize,
 }
 
 impl TakenRows {
     /// None yet.
     pub(crate) fn new(key: Vec<String>, columns: Vec<String>, pages: &PageStore) -> Self {
-        TakenRows { key, columns, rows: RowList::new(pages), known: DigestSet::new(pages) }
+        TakenRows { key, columns, rows: RowList::new(pages), known: DigestSet::new(pages), named: 0 }
     }
 
     /// Number of rows.
@@ -100,10 +103,22 @@ impl TakenRows {
         }
     }
 
+    /// Adds a row that was found by a column which names its owner; `is_alone` says that this is the person.
+    pub(super) fn add_owned(&mut self, row: &[FetchedValue], is_alone: bool) {
+        let before = self.len();
+        self.add(row);
+        self.named += usize::from(is_alone && self.len() > before);
+    }
+
+    /// Whether all rows were found by a column that names the person and nobody else.
+    pub(super) fn are_named(&self) -> bool {
+        self.named == self.len()
+    }
+
     /// The rows by their keys alone.
     #[must_use]
     pub fn going(&self, table: TableName) -> GoingRows {
-        GoingRows { table, by: self.key.clone(), rows: self.rows.clone() }
+        GoingRows { table, by: self.key.clone(), own: usize::MAX, rows: self.rows.clone() }
     }
 }
 
@@ -123,8 +138,16 @@ pub struct GoingRows {
     pub table: TableName,
     /// Columns of the key.
     pub by: Vec<String>,
+    /// Number of the first rows that belong to the person: those after them are looked for again when it is resumed, as they
+    /// go for what they say, or hang on such.
+    #[serde(default = "all")]
+    own: usize,
     #[serde(skip, default = "no_rows")]
     rows: RowList,
+}
+
+fn all() -> usize {
+    usize::MAX
 }
 
 fn no_rows() -> RowList {
@@ -134,7 +157,37 @@ fn no_rows() -> RowList {
 impl GoingRows {
     /// None yet.
     pub(crate) fn new(table: TableName, by: Vec<String>, pages: &PageStore) -> Self {
-        GoingRows { table, by, rows: RowList::new(pages) }
+        GoingRows { table, by, own: usize::MAX, rows: RowList::new(pages) }
+    }
+
+    /// The same, of which the first belong to the person.
+    pub(super) fn with_own(self, own: usize) -> Self {
+        GoingRows { own, ..self }
+    }
+
+    /// None yet of the same kind.
+    pub(super) fn emptied(&self, pages: &PageStore) -> Self {
+        GoingRows::new(self.table.clone(), self.by.clone(), pages).with_own(self.own)
+    }
+
+    /// Those that are not among some, by the hashes of their keys.
+    pub(super) fn without(&self, some: &HashSet<[u64; 2]>) -> Self {
+        let (mut left, mut own) = (self.emptied(&room()), 0);
+        for (number, key) in self.all_keys().enumerate().filter(|(_, key)| !some.contains(&row_digest(key))) {
+            own += usize::from(number < self.own);
+            left.push(&key);
+        }
+        left.with_own(own)
+    }
+
+    /// Adds those of others that are not there yet. They are looked for again when it is resumed.
+    pub(super) fn extend(&mut self, others: &GoingRows) {
+        let mut there = DigestSet::new(&room());
+        for key in self.all_keys() {
+            there.insert(row_digest(&key));
+        }
+        self.own = self.own.min(self.len());
+        others.all_keys().filter(|key| there.insert(row_digest(key))).for_each(|key| self.push(&key));
     }
 
     /// Adds a row by its key.
@@ -176,6 +229,11 @@ impl GoingRows {
     #[must_use]
     pub fn stored(&self, range: Range<usize>) -> StoredRows {
         StoredRows { table: self.table.clone(), by: self.by.clone(), keys: self.keys(range).collect() }
+    }
+
+    /// Those that do not belong to the person, in parts.
+    pub fn chosen_parts(&self) -> impl Iterator<Item = StoredRows> + '_ {
+        ranges(self.own.min(self.len())..self.len()).map(|range| self.stored(range))
     }
 
     /// The rows in parts that are looked up together.

@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 use super::graph::Graph;
 use super::plan::PurgePlan;
 use crate::change::ChangeError;
-use crate::lab::LabError;
 use crate::layout::erase::{BoundRule, EraseAction};
 use crate::memory::agreeing;
 use crate::memory::packed::digest_set::DigestSet;
@@ -125,7 +124,7 @@ async fn over_hops(
                 still.push(&row);
             }
         }
-        graph.pages().check().map_err(LabError::from)?;
+        graph.pages().check()?;
         if still.len() == left.len() {
             return Ok(left.len());
         }

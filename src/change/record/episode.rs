@@ -7,7 +7,7 @@ use crate::change::batch::{self, NewRow};
 use crate::change::draft::Draft;
 use crate::change::import::message_hash;
 use crate::change::plan::{ChangeDanger, Plan};
-use crate::change::{ChangeError, uses};
+use crate::change::{ChangeError, given, uses};
 use crate::layout::BoundSource;
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::Query;
@@ -26,6 +26,7 @@ pub async fn episode(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     let embedding = vector::take(&mut object)?;
     let links = memories::take(&mut object)?;
     let mut row = read(Entity::Episode, &object, &mut draft)?;
+    check_following(&row)?;
     let source = batch::target(store, Entity::Episode)?;
     if let Some(kind) = source.write.as_ref().and_then(|write| write.event.as_deref()) {
         memories::refuse(&links)?;
@@ -65,6 +66,23 @@ pub async fn episode(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     let linked = memories::link(&mut draft, row.id(), links).await?;
     uses::follow(&mut draft, &row, &linked).await?;
     Ok(draft.seal())
+}
+
+/// Checks that nothing is given that follows from rows which are not there yet, or that contradicts the times.
+fn check_following(row: &Row) -> Result<(), ChangeError> {
+    let is_given = |value: &Value| !value.is_null() && value.as_array().is_none_or(|items| !items.is_empty());
+    for column in ["feedback_score", "feedback_ids", "canvas_ids", "canvas_action_count"] {
+        if is_given(row.get(column)) {
+            given::check_by_hand(Entity::Episode, column)?;
+        }
+    }
+    let Some(given) = row.number("duration_seconds") else { return Ok(()) };
+    let times = row.text("started_at").zip(row.text("ended_at"));
+    let seconds = times.and_then(|(start, end)| time::seconds_between(start, end));
+    if given < 0.0 || seconds.is_some_and(|seconds| (seconds - given).abs() > 1.0) {
+        return Err(ChangeError::Usage("`duration_seconds` contradicts `started_at` and `ended_at`".to_owned()));
+    }
+    Ok(())
 }
 
 /// Checks that it ends after it starts, and fills its duration where that is stored.

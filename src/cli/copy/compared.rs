@@ -9,8 +9,10 @@ use super::super::failure::CommandFailure;
 use super::Pages;
 use super::chosen::Chosen;
 use crate::change::batch;
+use crate::change::import::prompt_hash;
 use crate::memory::text_check::{self, TextOddities};
 use crate::memory::{Entity, Row};
+use crate::recall::keyword;
 use crate::store::Store;
 
 /// Ids that the comparison names.
@@ -128,7 +130,7 @@ impl Seen {
             let unread: Vec<_> = compared().filter(|name| is_unread(row, name) && !is_unread(copy, name)).collect();
             let differing = compared().filter(|name| !is_same(row.get(name), copy.get(name)));
             let (cleaned, differing): (Vec<_>, Vec<_>) =
-                differing.partition(|name| is_cleaned(row.get(name), copy.get(name)));
+                differing.partition(|name| is_cleaned(row.get(name), copy.get(name)) || is_hash_again(row, copy, name));
             add(&mut self.cleaned, cleaned);
             let differing = differing.into_iter();
             let (columns, homeless): (Vec<_>, Vec<_>) = differing.partition(|name| batch::is_kept(place, row, name));
@@ -165,12 +167,16 @@ impl Seen {
         } else {
             None
         };
+        // A vector of a text with a secret is not copied.
+        let loses = |row: &Row| keyword::text_columns(entity).iter().any(|column| holds_secret(row.get(column)));
+        let is_of_cleaned = |id: &str| rows.iter().any(|row| row.id() == id && loses(row));
         for id in &ids {
             let Some(numbers) = stored.get(id).filter(|numbers| numbers.iter().all(|x| x.is_finite())) else {
                 continue;
             };
             self.vectors.source += 1;
             match copied.as_ref().map(|copied| copied.get(id) == Some(numbers)) {
+                Some(false) if is_of_cleaned(id) => self.vectors.left_out += 1,
                 None => self.vectors.left_out += 1,
                 Some(true) => self.vectors.equal += 1,
                 Some(false) => {
@@ -187,6 +193,19 @@ impl Seen {
 fn is_same(original: &Value, copy: &Value) -> bool {
     let nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
     original == copy || nothing(original) && nothing(copy)
+}
+
+/// Whether a column of a copied case is the hash of its prompt, out of which secrets were taken.
+fn is_hash_again(original: &Row, copy: &Row, name: &str) -> bool {
+    name == "message_hash"
+        && holds_secret(original.get("prompt"))
+        && copy.text(name) == Some(&prompt_hash(copy.get("prompt")))
+}
+
+fn holds_secret(value: &Value) -> bool {
+    let mut found = TextOddities::default();
+    let _ = text_check::check_value(value, &mut found);
+    !found.secrets.is_empty()
 }
 
 /// Whether the copy is the value without its secrets, which are not copied.

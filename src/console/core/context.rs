@@ -23,8 +23,8 @@ use super::proposal::Proposal;
 use super::request::Request;
 use super::router::{Asker, Router};
 use crate::change::plan::Change;
+use crate::change::plan::migration::PendingMigration;
 use crate::change::plan::past::AsOf;
-use crate::console::overlays::unlock::messages::PendingStep;
 use crate::console::view::words;
 use crate::memory::mask::Mask;
 use crate::memory::query::{Capability, CountKind, Query, StoreStatus};
@@ -142,7 +142,7 @@ pub enum LayerOpening {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UnlockStep {
     /// Migrations that would be applied; none: the session is unlocked.
-    pub migrations: Vec<PendingStep>,
+    pub migrations: Vec<PendingMigration>,
     /// Words for `--optional`: those of them that are applied only by name.
     pub optional: Vec<String>,
     /// They stand in the way of unlocking, which follows.

@@ -305,7 +305,7 @@ impl Masking {
             Reply::Holds(Ok(people)) => people.iter_mut().for_each(|person| self.name(person)),
             Reply::Trail(Ok(entries)) => {
                 for entry in entries {
-                    self.changes(&mut entry.changes);
+                    self.changes(entry.changes.as_deref_mut().unwrap_or_default());
                     entry.reason = None;
                 }
             }

@@ -22,10 +22,9 @@ pub enum Proposal {
 
 /// The rows that a change is made to, of the changes that are made to marked rows too.
 fn changed_rows(change: &Operation) -> Option<(Entity, &[String])> {
-    use Operation::{Edit, EditFeedback, Quarantine, Release, Remove, RemoveFeedback, Retract, Signal};
+    use Operation::{Edit, Quarantine, Release, Remove, Retract, Signal};
     Some(match change {
         Signal { episode, .. } => (Entity::Episode, slice::from_ref(episode)),
-        EditFeedback { id, .. } | RemoveFeedback { id } => (Entity::Feedback, slice::from_ref(id)),
         Retract { id } => (Entity::UtilityEvent, slice::from_ref(id)),
         Edit { entity, id, .. } => (*entity, slice::from_ref(id)),
         Remove { entity, ids } => (*entity, &ids[..]),

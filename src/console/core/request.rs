@@ -9,17 +9,16 @@ use crate::change::operation::Operation;
 use crate::change::plan::Plan;
 use crate::change::plan::erasure::{ErasureChoice, ErasureOutcome, Preview, UnfinishedErasure};
 use crate::change::plan::past::{AsOf, Moment};
+use crate::change::plan::trail::{AuditVerdict, ListedEntry};
 use crate::console::overlays::unlock::messages::WriteState;
 use crate::console::screens::find::messages::FoundRows;
 use crate::console::screens::findings::messages::LookNews;
 use crate::console::screens::home::messages::WaitingWork;
 use crate::console::screens::jobs::messages::JobAsk;
 use crate::console::screens::migrations::messages::MigrationList;
-use crate::console::screens::receipts::messages::ReceiptEntry;
 use crate::console::screens::replay::messages::{ReplaySubject, ReplayedTopic};
 use crate::console::screens::study::messages::{StudyAnswer, StudyQuestion};
 use crate::console::screens::tables::messages::{TableEntry, TablePage};
-use crate::console::screens::trail::messages::TrailVerdict;
 use crate::job::plan::{JobBeat, JobOffer, JobProgress, JobReceipt};
 use crate::memory::findings::{Mute, OffendingQuote};
 use crate::memory::growth::TableGrowth;
@@ -348,7 +347,7 @@ pub enum Reply {
     /// Outcome of erasing a person.
     Erased(Result<Box<ErasureOutcome>, RequestFailure>),
     /// Entries of our audit trail, newest first.
-    Trail(Result<Vec<ReceiptEntry>, RequestFailure>),
+    Trail(Result<Vec<ListedEntry>, RequestFailure>),
     /// News of a look for findings.
     Finding(Result<LookNews, RequestFailure>),
     /// The text that a finding is about, where it is about one.
@@ -376,7 +375,7 @@ pub enum Reply {
     /// So many entries of the audit trail were read.
     WalkingTrail(u64),
     /// Verdict on the audit trail.
-    TrailVerified(Result<Box<TrailVerdict>, RequestFailure>),
+    TrailVerified(Result<Box<AuditVerdict>, RequestFailure>),
     /// A job of another process was asked to stop: how it stands now.
     JobAsked(Result<JobProgress, RequestFailure>),
 }

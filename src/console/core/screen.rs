@@ -2,6 +2,7 @@
 
 use super::command::{self, CommandId, CommandScope};
 use super::context::{Context, Lack};
+use super::list_cursor::ListCursor;
 use super::menu::{MenuChoice, Prompt, Purpose};
 use super::message::Ticket;
 use super::proposal::Proposal;
@@ -129,11 +130,13 @@ pub trait Screen: std::any::Any {
     /// Takes over what was selected when it is opened from itself.
     fn enter_again(&mut self, _origin: &ScreenOrigin, _cx: &mut Context) {}
 
-    /// Takes over what an earlier screen of the kind knows; `here` when it is the one that was shown just now.
-    fn inherit(&mut self, _earlier: &Self, _here: bool)
+    /// Takes over what an earlier screen of the kind knows; `here` when it is the one that was shown just now. False when
+    /// one before that may know it instead.
+    fn inherit(&mut self, _earlier: &Self, _here: bool) -> bool
     where
         Self: Sized,
     {
+        true
     }
 
     /// Asks for what is missing. Called after every message: asks nothing twice.
@@ -164,11 +167,25 @@ pub trait Screen: std::any::Any {
         false
     }
 
+    /// The place in the list, and how many entries this has, where moving in it does no more than that.
+    fn cursor(&mut self) -> Option<(&mut ListCursor, usize)> {
+        None
+    }
+
     /// Moves the selection, or scrolls what has the keys.
-    fn move_by(&mut self, by: isize, cx: &mut Context);
+    fn move_by(&mut self, by: isize, _cx: &mut Context) {
+        if let Some((cursor, _)) = self.cursor() {
+            let position = cursor.selected.saturating_add_signed(by);
+            self.select(position);
+        }
+    }
 
     /// Scrolls the details, where there are any.
-    fn scroll_by(&mut self, _by: isize, _cx: &mut Context) {}
+    fn scroll_by(&mut self, by: isize, cx: &mut Context) {
+        if let Some((cursor, _)) = self.cursor() {
+            cursor.scroll = cursor.scroll.saturating_add_signed(by).min(cx.last_line());
+        }
+    }
 
     /// Scrolls the list without moving the selection, where it can.
     fn scroll_list(&mut self, by: isize, cx: &mut Context) {
@@ -186,7 +203,11 @@ pub trait Screen: std::any::Any {
     }
 
     /// Selects the entry at a position.
-    fn select(&mut self, _position: usize) {}
+    fn select(&mut self, position: usize) {
+        if let Some((cursor, entries)) = self.cursor() {
+            cursor.select(position, entries);
+        }
+    }
 
     /// Whether the entry at a position is selected, so that a click opens it.
     fn is_at(&self, _position: usize) -> bool {

@@ -17,6 +17,9 @@ const MARGIN: usize = 60;
 pub enum WantedPage {
     /// The first page, in the place of all that is held; its first row becomes the selected one.
     First,
+    /// The first page in another order, in the place of all that is held; the selected row stays the same where it is on
+    /// that page, else the first one becomes it.
+    Sorted,
     /// The last page, in the place of all that is held; its last row becomes the selected one.
     Last,
     /// So many rows from there, in the place of all that is held; the selected row stays the same.
@@ -32,12 +35,18 @@ impl WantedPage {
     #[must_use]
     pub fn start(&self) -> (PageStart, usize) {
         match self {
-            WantedPage::First => (PageStart::First, PAGE_ROWS),
+            WantedPage::First | WantedPage::Sorted => (PageStart::First, PAGE_ROWS),
             WantedPage::Last => (PageStart::Last, PAGE_ROWS),
             WantedPage::Again(start, rows) => (start.clone(), *rows),
             WantedPage::Below(cursor) => (PageStart::After(cursor.clone()), PAGE_ROWS),
             WantedPage::Above(cursor) => (PageStart::Before(cursor.clone()), PAGE_ROWS),
         }
+    }
+
+    /// Whether another row than the selected one may become it.
+    #[must_use]
+    pub fn jumps(&self) -> bool {
+        matches!(self, WantedPage::First | WantedPage::Last | WantedPage::Sorted)
     }
 
     /// Whether the page takes the place of all that is held.
@@ -219,7 +228,7 @@ impl PageWindow {
     pub fn receive(&mut self, want: &WantedPage, page: Page) -> bool {
         let before = self.current().map(RowKey::of);
         match want {
-            WantedPage::First | WantedPage::Last => self.jump(want, page),
+            WantedPage::First | WantedPage::Last | WantedPage::Sorted => self.jump(want, page),
             WantedPage::Again(start, _) => self.replace(start, page),
             WantedPage::Below(cursor) => self.append(cursor, page),
             WantedPage::Above(cursor) => self.prepend(cursor, page),
@@ -233,8 +242,12 @@ impl PageWindow {
     fn jump(&mut self, want: &WantedPage, page: Page) {
         self.above = page.previous.is_none().then_some(0);
         self.below = page.next.is_none().then_some(0);
-        self.selected = if *want == WantedPage::Last { page.rows.len().saturating_sub(1) } else { 0 };
-        self.top = self.selected;
+        let line = self.selected.saturating_sub(self.top);
+        let place = |key: RowKey| page.rows.iter().position(|row| RowKey::of(row) == key);
+        let found = self.current().map(RowKey::of).filter(|_| *want == WantedPage::Sorted).and_then(place);
+        let end = if *want == WantedPage::Last { page.rows.len().saturating_sub(1) } else { 0 };
+        self.selected = found.unwrap_or(end);
+        self.top = found.map_or(end, |found| found.saturating_sub(line));
         self.pages = VecDeque::from([HeldPages { start: want.start().0, page }]);
     }
 

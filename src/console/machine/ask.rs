@@ -190,7 +190,9 @@ impl ChangeSubject<'_> {
     /// Proposes to take the selected row away, or the marked ones.
     fn remove(&self, cx: &mut Context) {
         match self.marked_or_selected() {
-            Some((Entity::Feedback, ids)) => propose_each(ids, |id| Operation::RemoveFeedback { id }, cx),
+            Some((entity @ Entity::Feedback, ids)) => {
+                propose_each(ids, |id| Operation::Remove { entity, ids: vec![id] }, cx);
+            }
             Some((entity, ids)) => cx.propose(Operation::Remove { entity, ids }),
             None => {}
         }

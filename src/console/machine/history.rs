@@ -128,9 +128,11 @@ impl History {
         self.name_window(cx);
     }
 
-    /// Passes state to a new screen from the latest one of its kind.
+    /// Passes state to a new screen from the latest one of its kind. A list that something led to keeps its own.
     fn inherit(&self, screen: &mut AnyScreen) {
-        let _ = self.places.iter().rev().any(|earlier| screen.inherit(&earlier.screen, false));
+        let of_its_own = |place: &&ScreenPlace| place.followed && place.screen().lists().is_some();
+        let mut earlier = self.places.iter().rev().filter(|place| !of_its_own(place));
+        let _ = earlier.any(|earlier| screen.inherit(&earlier.screen, false));
     }
 
     /// Goes that many places back (negative) or forward, if there is one.

@@ -72,13 +72,10 @@ macro_rules! screens {
                 }
             }
 
-            /// Takes over what an earlier screen of the same kind knows; whether it is of the same kind.
+            /// Takes over what an earlier screen of the same kind knows; whether there was such to take over.
             pub fn inherit(&mut self, earlier: &AnyScreen, here: bool) -> bool {
                 match (self, earlier) {
-                    $((AnyScreen::$name(screen), AnyScreen::$name(earlier)) => {
-                        screen.inherit(earlier, here);
-                        true
-                    })*
+                    $((AnyScreen::$name(screen), AnyScreen::$name(earlier)) => screen.inherit(earlier, here),)*
                     _ => false,
                 }
             }

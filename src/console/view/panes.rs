@@ -5,6 +5,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use super::Drawn;
 use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
+use crate::console::core::fetched::Fetched;
 use crate::console::core::{ClickTarget, RequestFailure};
 use crate::console::view::keys::hint_of;
 use crate::console::view::told::told;
@@ -33,6 +34,14 @@ pub(in crate::console) fn failure_card(cx: &Context, failure: &RequestFailure) -
         return card;
     }
     card.hint(hint_of(cx, CommandId::Refresh, "try again"))
+}
+
+/// Builds the card in the place of what is not there: why it could not be read, or what is being done.
+pub(in crate::console) fn fetched_card<T>(cx: &Context, fetched: &Fetched<T>, doing: &'static str) -> Option<Card> {
+    match &fetched.failure {
+        Some(failure) => Some(failure_card(cx, failure)),
+        None => fetched.value.is_none().then(|| Card::new(CardTone::Plain, doing)),
+    }
 }
 
 /// Draws the lines of a detail from line `scroll` on, and notes how much there is to scroll.

@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::rows::{self, RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
 use crate::job::Job;
-use crate::lab::LabError;
 use crate::lab::parents::{self, EarliestStarts};
 use crate::memory::{Entity, Row};
 use crate::recall::parents::{Suggestion, comes_before};
@@ -59,8 +58,8 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     if asking.is_empty() {
         return Ok(bench.found.iter().map(|_| RowVerdict::Keep).collect());
     }
-    let starts = bench.starts.get_or_try_init(|| EarliestStarts::read(store)).await.map_err(failed)?;
-    let suggested = parents::suggest_all(store, &asking, starts).await.map_err(failed)?;
+    let starts = bench.starts.get_or_try_init(|| EarliestStarts::read(store)).await?;
+    let suggested = parents::suggest_all(store, &asking, starts).await?;
     let mut searches: Vec<ParentSearch<'_>> = asking
         .iter()
         .zip(suggested)
@@ -179,11 +178,4 @@ async fn climb(store: &Store, searches: &mut [ParentSearch<'_>]) -> Result<(), C
 async fn linking(store: &Store, ids: &[String]) -> Result<Vec<Row>, ChangeError> {
     let columns = ["id", "agent_id", "parent_id", "started_at"];
     Ok(store.related_columns(Entity::Episode, "id", ids, Some(&columns)).await?)
-}
-
-fn failed(error: LabError) -> ChangeError {
-    match error {
-        LabError::Store(error) => error.into(),
-        other => ChangeError::Failed(other.to_string()),
-    }
 }

@@ -1,10 +1,12 @@
 //! Backfills that go over the rows of some entities and give each row new values in columns of its own.
 
 use futures::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::OnceCell;
 
 use super::sources::{ERASED, RevisedRows, SourcePlace, UNREAD, note, spare, with_owner, writable};
+use super::{left_out, texts};
+use crate::change::edit::{self, TextRemains};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft};
 use crate::job::plan::{BadRow, JobCheck};
@@ -12,10 +14,10 @@ use crate::job::{BatchAsk, Job, JobBatch};
 use crate::lab::parents::EarliestStarts;
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row, text_check};
-use crate::store::Store;
-use crate::store::encode::{plain_column, table_of};
+use crate::store::encode::{can_set, leads_back, plain_column, table_of};
 use crate::store::stored::TableName;
-use crate::store::walk::{NarrowCondition, RowWalk, WalkedPart, WalkedRow};
+use crate::store::walk::{NarrowCondition, RowWalk, WalkedPart, WalkedRow, keyed};
+use crate::store::{Store, StoreError};
 
 /// Verdict on a row.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,7 +86,8 @@ pub struct RowBackfill {
     pub undo_reason: Option<&'static str>,
     /// Looks at the result when everything is done: what stays although it was to be taken out.
     pub verify: Option<Verify>,
-    /// True when it only removes things, and so is done to the rows of erased people too.
+    /// True when it only removes things from texts: so it is done to the rows of erased people too, and within stored values,
+    /// and what was computed of a text follows as with an edit.
     pub takes_away: bool,
 }
 
@@ -103,7 +106,21 @@ pub fn make(store: &Store, spec: &'static RowBackfill) -> Result<Box<dyn Job>, C
             Err(error) => why = Some(why.unwrap_or(error)),
         }
     }
-    Err(why.unwrap_or_else(|| ChangeError::Refused("there is nothing that it could be done on".to_owned())))
+    Err(match why {
+        Some(ChangeError::Refused(reason)) if spec.takes_away => {
+            let by_hand = spec.parts.iter().find(|part| is_edited(store, part.entity));
+            let by_hand = by_hand.map(|part| format!("; `edit {} ID COLUMN=VALUE` changes one of them", part.entity));
+            ChangeError::Refused(reason + &by_hand.unwrap_or_default())
+        }
+        Some(why) => why,
+        None => ChangeError::Refused("there is nothing that it could be done on".to_owned()),
+    })
+}
+
+/// Whether an edit writes rows of an entity that cannot be gone over, since several columns make their ids.
+fn is_edited(store: &Store, entity: Entity) -> bool {
+    let is_edited = |source: &&BoundSource| source.is_writable() && keyed(source).is_err() && leads_back(source);
+    store.sources_of(entity).is_ok_and(|sources| sources.iter().any(is_edited))
 }
 
 struct OverRows {
@@ -115,7 +132,10 @@ impl OverRows {
     fn sources<'s>(&self, store: &'s Store) -> Vec<(&'static RowPart, &'s BoundSource)> {
         let of = |part: &'static RowPart| {
             let sources = writable(store, part.entity, part.needs).unwrap_or_default();
-            let useful = move |s: &&BoundSource| part.writes.iter().any(|c| plain_column(s, c).is_some());
+            let within = self.spec.takes_away;
+            let has_place =
+                move |s: &BoundSource, c: &str| if within { can_set(s, c) } else { plain_column(s, c).is_some() };
+            let useful = move |s: &&BoundSource| part.writes.iter().any(|c| has_place(s, c));
             sources.into_iter().filter(useful).map(move |s| (part, s))
         };
         self.spec.parts.iter().flat_map(of).collect()
@@ -162,6 +182,10 @@ impl Job for OverRows {
         self.spec.undo_reason.map(str::to_owned)
     }
 
+    fn summed(&self, sums: &Map<String, Value>) -> Vec<String> {
+        left_out(sums).into_iter().chain(texts::remains(sums)).collect()
+    }
+
     fn verify<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Vec<JobCheck>, ChangeError>> {
         match self.spec.verify {
             Some(verify) => verify(store),
@@ -192,7 +216,7 @@ async fn batch(job: &OverRows, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeErro
     let verdicts =
         (spec.judge)(RowBench { store, source, found: &found, revising: &revising, starts: &job.starts }).await?;
     let mut bad = Vec::new();
-    let (mut spared, mut unread) = (0, 0);
+    let (mut spared, mut unread, mut remains) = (0, 0, Vec::new());
     for (found, verdict) in found.iter().zip(verdicts) {
         let problem = match verdict {
             RowVerdict::Keep => continue,
@@ -205,18 +229,29 @@ async fn batch(job: &OverRows, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeErro
                 continue;
             }
             RowVerdict::Bad(problem) => problem,
-            RowVerdict::Set(values) => match revising.row(&found.key, &found.stored, values.clone()) {
-                Ok(false) => continue,
-                Ok(true) => {
-                    if spec.undo_reason.is_some() {
+            RowVerdict::Set(mut values) => {
+                let rewritten = if spec.takes_away && revising.reaches_further(&values) {
+                    rewritten(&mut draft, source, found, &mut values, &mut remains).await?
+                } else {
+                    None
+                };
+                let is_set = match rewritten {
+                    Some(is_set) => Ok(is_set),
+                    None => revising.row(&found.key, &found.stored, values.clone()),
+                };
+                match is_set {
+                    Ok(true) if spec.undo_reason.is_some() => {
                         nameless(&mut draft, &found.row, &values);
-                    } else {
-                        note(&mut draft, &found.row, &values);
+                        continue;
                     }
-                    continue;
+                    Ok(true) => {
+                        note(&mut draft, &found.row, &values);
+                        continue;
+                    }
+                    Ok(false) => continue,
+                    Err(problem) => problem,
                 }
-                Err(problem) => problem,
-            },
+            }
         };
         bad.push(BadRow {
             entity: found.row.entity.name().to_owned(),
@@ -227,7 +262,46 @@ async fn batch(job: &OverRows, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeErro
     revising.push(&mut draft);
     spare(&mut draft, ERASED, spared);
     spare(&mut draft, UNREAD, unread);
+    texts::note_remains(&mut draft, &remains);
     Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad })
+}
+
+/// Sets texts of a row as an edit does: also within stored values, and what was computed of them follows. Whether any is set;
+/// none where that is refused, as where others refer to a hash: then those that have columns of their own are left to be set
+/// alone.
+async fn rewritten<'s>(
+    draft: &mut Draft<'s>,
+    source: &'s BoundSource,
+    found: &WalkedRow,
+    values: &mut Vec<(&'static str, Value)>,
+    remains: &mut Vec<TextRemains>,
+) -> Result<Option<bool>, ChangeError> {
+    let located = match draft.seek_in(source, found.row.id()).await {
+        Err(ChangeError::Store(StoreError::CannotHold(_) | StoreError::Ambiguous(..))) => None,
+        located => located?,
+    };
+    // A text that somebody has changed since it was judged is judged again at the end.
+    let is_same = |row: &Row| values.iter().all(|(column, _)| row.get(column) == found.row.get(column));
+    let Some(located) = located.filter(|located| is_same(&located.row)) else { return Ok(Some(false)) };
+    loop {
+        match edit::rewrite(draft, &located, values).await {
+            Ok(remaining) => {
+                remains.push(remaining);
+                return Ok(Some(true));
+            }
+            Err(ChangeError::Refused(_)) => {}
+            Err(error) => return Err(error),
+        }
+        let all = values.len();
+        values.retain(|(column, _)| plain_column(source, column).is_some());
+        if values.is_empty() {
+            return Ok(Some(false));
+        }
+        if values.len() == all {
+            remains.push(TextRemains::of_all(source));
+            return Ok(None);
+        }
+    }
 }
 
 /// Whether new values would bring an erased person back: it is their row, or the values name them.

@@ -6,6 +6,7 @@ use crate::change::suppress::Erased;
 use crate::change::{ChangeError, Draft};
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row};
+use crate::recall::keyword;
 use crate::store::encode::{GivenValue, encode, plain_column, touched};
 use crate::store::fetched::FetchedValue;
 use crate::store::shape::TableShape;
@@ -138,6 +139,21 @@ impl<'s> RevisedRows<'s> {
     #[must_use]
     pub fn writes(&self, column: &str) -> bool {
         self.columns.contains(&column)
+    }
+
+    /// Whether new texts of a row reach further than columns of their own: they stand within stored values, or a copy, a hash,
+    /// a vector or search words are made of them.
+    #[must_use]
+    pub fn reaches_further(&self, values: &[(&'static str, Value)]) -> bool {
+        let source = self.source;
+        let words = keyword::text_columns(source.entity);
+        let is_searched = source.entity == Entity::Case
+            || source.vector.is_some()
+            || self.shape.columns.iter().any(|column| column.compared == "tsvector");
+        let mut copied = source.write.iter().flat_map(|write| &write.copies).flat_map(|copy| &copy.of);
+        values.iter().any(|(column, _)| is_searched && words.contains(column))
+            || values.iter().any(|(column, _)| source.column(column).iter().any(|way| !way.inside.is_whole()))
+            || copied.any(|of| values.iter().any(|(column, _)| of == column))
     }
 
     /// Whether nothing is stored for a canonical column in a row that was read with the stored columns.

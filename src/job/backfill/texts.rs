@@ -2,18 +2,62 @@
 
 use std::ops::ControlFlow;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::rows::{RowBench, RowPart, RowVerdict};
-use crate::change::ChangeError;
+use super::sources::spare;
+use crate::change::edit::TextRemains;
+use crate::change::{ChangeError, Draft};
 use crate::job::plan::JobCheck;
 use crate::memory::agreeing;
 use crate::memory::findings::{CLEANED, HeldText, TextScanner};
 use crate::memory::query::Query;
-use crate::memory::{Entity, Row, ValueKind};
+use crate::memory::{Entity, Row, ValueKind, text_check};
 use crate::store::Store;
+use crate::store::encode::can_set;
 use crate::store::fetched::FetchedValue;
 use crate::store::walk::WalkedRow;
+
+/// Rows named of those that are left as they are.
+const NAMED: usize = 3;
+
+/// Remains of earlier texts: a fact of batches that counts the rows, with words for people.
+const REMAINS: [(&str, &str); 4] = [
+    ("lost_vectors", "{#} {vector|vectors} of earlier texts {goes|go}; `backfill embeddings` makes new ones"),
+    (
+        "kept_vectors",
+        "{#} {row keeps|rows keep} the vector of {its earlier text, if it has|their earlier texts, if they have} one; \
+         `backfill embeddings` makes new ones where it can write them",
+    ),
+    (
+        "kept_copies",
+        "{#} {row keeps|rows keep} what was computed of {its earlier text|their earlier texts}, such as a hash: other rows \
+         refer to it",
+    ),
+    (
+        "kept_words",
+        "{#} {row keeps|rows keep} search words of {its earlier text|their earlier texts}, until the application or a \
+         trigger makes them anew",
+    ),
+];
+
+/// Notes what remains of earlier texts among the facts of a batch, and tells each of it once.
+pub fn note_remains(draft: &mut Draft<'_>, remains: &[TextRemains]) {
+    let count = |is: fn(&&TextRemains) -> bool| remains.iter().filter(is).count();
+    let counts =
+        [count(|r| r.loses_vector), count(|r| r.keeps_vector), count(|r| r.keeps_copies), count(|r| r.keeps_words)];
+    REMAINS.iter().zip(counts).for_each(|((fact, _), rows)| spare(draft, fact, rows));
+    for told in [&mut draft.effects, &mut draft.disclosures] {
+        told.sort_unstable();
+        told.dedup();
+    }
+}
+
+/// Tells what remains of earlier texts, by the facts of all batches.
+pub fn remains(sums: &Map<String, Value>) -> Vec<String> {
+    let rows = |fact: &str| sums.get(fact).and_then(Value::as_u64).filter(|rows| *rows > 0);
+    REMAINS.iter().filter_map(|(fact, words)| Some(agreeing(rows(fact)?, words))).collect()
+}
 
 /// The rows whose texts are cleaned.
 pub const PARTS: [RowPart; CLEANED.len()] = {
@@ -45,15 +89,21 @@ pub async fn kept(
     let (mut logged, mut others) = (0, Vec::new());
     let mut scanner = TextScanner::default();
     for entity in Entity::ALL.iter().copied().filter(|entity| store.sources_of(*entity).is_ok()) {
-        let mut rows = 0;
+        let (mut rows, mut named) = (0, Vec::new());
         let each = |row: Row| {
-            rows += u64::from(holds(&scanner.whole(&row)));
+            if holds(&scanner.whole(&row)) {
+                rows += 1;
+                if named.len() < NAMED && !row.id().is_empty() {
+                    named.push(text_check::visible(&text_check::check(row.id()).0));
+                }
+            }
             ControlFlow::Continue(())
         };
         store.walks().each_row(&Query { unparsed: false, ..Query::new(entity) }, each).await?;
         match entity {
             Entity::WorkflowEvent | Entity::AuditEntry => logged += rows,
-            _ if rows > 0 => others.push(format!("{rows} of {entity}")),
+            _ if rows > 0 && named.is_empty() => others.push(format!("{rows} of {entity}")),
+            _ if rows > 0 => others.push(format!("{rows} of {entity} ({})", named.join(", "))),
             _ => {}
         }
     }
@@ -63,7 +113,10 @@ pub async fn kept(
         checks.push(JobCheck { what: "event logs and audit trails".to_owned(), ok: true, found });
     }
     if !others.is_empty() {
-        let found = format!("{}: ids, and what cannot be written here, still hold {what}", others.join(", "));
+        let found = format!(
+            "{}: ids, and what this backfill cannot write, still hold {what}; `edit` may change it row by row",
+            others.join(", ")
+        );
         checks.push(JobCheck { what: "rows that are left as they are".to_owned(), ok: !grave, found });
     }
     Ok(checks)
@@ -78,7 +131,7 @@ pub fn judge(bench: RowBench<'_>, what: &str, clean: impl Fn(&Value) -> Option<V
 fn verdict(bench: RowBench<'_>, found: &WalkedRow, what: &str, clean: &impl Fn(&Value) -> Option<Value>) -> RowVerdict {
     let row = &found.row;
     let mut values = Vec::new();
-    for column in row.entity.columns().iter().filter(|c| bench.revising.writes(c.name)) {
+    for column in row.entity.columns().iter().filter(|c| c.holds_words() && can_set(bench.source, c.name)) {
         let (name, taken) = (column.name, clean(row.get(column.name)));
         if let Some(problem) = row.problems.iter().find(|p| p.column == name) {
             if taken.is_some() || clean(&Value::from(problem.raw.as_str())).is_some() {

@@ -1,5 +1,7 @@
 //! Meanings of the names of tables and columns.
 
+use crate::memory::name_words::name_words;
+
 /// Words that stand for a person.
 const PERSON: &[&str] = &[
     "user",
@@ -248,7 +250,7 @@ const TIME: &[&str] = &[
 
 /// The words of a name in small letters, short spellings written out: `usr_id` and `userId` are both `user`, `id`.
 pub fn words(name: &str) -> Vec<String> {
-    parts(name).into_iter().flat_map(|word| written_out(&word)).collect()
+    name_words(name).into_iter().flat_map(|word| written_out(&word)).collect()
 }
 
 /// A word in full; `userid` and `custname` are two.
@@ -263,29 +265,6 @@ fn written_out(word: &str) -> Vec<String> {
     ends.map(|end| (person(end), end))
         .find_map(|(person, end)| Some(vec![person?, end.to_owned()]))
         .unwrap_or_else(|| vec![full(word)])
-}
-
-/// A name, parted by what is no letter or digit, and by capitals.
-fn parts(name: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let mut fresh = true;
-    let mut before_lower = false;
-    for letter in name.chars() {
-        if !letter.is_alphanumeric() {
-            fresh = true;
-            before_lower = false;
-            continue;
-        }
-        if fresh || (letter.is_uppercase() && before_lower) {
-            words.push(String::new());
-        }
-        fresh = false;
-        before_lower = letter.is_lowercase() || letter.is_ascii_digit();
-        if let Some(word) = words.last_mut() {
-            word.extend(letter.to_lowercase());
-        }
-    }
-    words
 }
 
 fn singular(word: &str) -> String {

@@ -3,7 +3,7 @@
 use toml::de::DeTable;
 
 use super::{LayoutReader, join};
-use crate::layout::erase::{Account, EraseAction, EraseRule, HandleColumn, HandleValue, Recompute};
+use crate::layout::erase::{Account, EraseAction, EraseRule, HandleColumn, HandleValue, HeldMember, Recompute};
 
 pub(super) const RULE_KEYS: &[&str] = &[
     "table",
@@ -16,6 +16,7 @@ pub(super) const RULE_KEYS: &[&str] = &[
     "after",
     "of",
     "to",
+    "holds",
     "when",
     "action",
     "columns",
@@ -88,6 +89,11 @@ impl LayoutReader<'_> {
             self.error(at, &join(prefix, "of"), "say of which table's erased rows the column names one");
             return None;
         }
+        let holds = self.held(table, prefix);
+        if holds.is_some() && (of.is_none() || action != EraseAction::Delete) {
+            self.error(at, &join(prefix, "holds"), "is about rows that go with one of `of`");
+            return None;
+        }
         Some(EraseRule {
             table: name?,
             column: column?,
@@ -95,6 +101,7 @@ impl LayoutReader<'_> {
             of,
             to,
             also: columns.into_iter().zip(named).collect(),
+            holds,
             when: table.get("when").and_then(|node| self.sql(node, &join(prefix, "when"))),
             action,
             columns: self.texts(table, prefix, "columns").into_iter().map(|(_, text)| text).collect(),
@@ -106,6 +113,15 @@ impl LayoutReader<'_> {
             forbids: self.needs(table, prefix, "forbids"),
             line: self.line(at),
         })
+    }
+
+    fn held(&mut self, table: &DeTable<'_>, prefix: &str) -> Option<HeldMember> {
+        let (node, prefix) = (table.get("holds")?, join(prefix, "holds"));
+        let table = self.table(node, &prefix)?;
+        self.check_keys(table, &prefix, &["column", "path", "key", "value"]);
+        let [column, path, key, value] =
+            ["column", "path", "key", "value"].map(|name| self.required_text(table, &prefix, name));
+        Some(HeldMember { column: column?, path: path?, key: key?, value: value? })
     }
 
     fn word<T: Copy>(

@@ -148,7 +148,7 @@ impl LayoutReader<'_> {
         let mut patterns = Vec::new();
         for (i, (at, table)) in self.tables(root, "", "pattern").into_iter().enumerate() {
             let prefix = format!("pattern[{i}]");
-            self.check_keys(table, &prefix, &["name", "has", "only", "like", "unlike", "twin"]);
+            self.check_keys(table, &prefix, &["name", "has", "only", "like", "unlike", "twin", "stands_for"]);
             let line = self.line(at);
             let column = |text: &String| {
                 let need = need(&format!("t/{text}"), line);
@@ -162,8 +162,9 @@ impl LayoutReader<'_> {
             let like = self.text(table, &prefix, "like").unwrap_or_else(|| "*".to_owned());
             let unlike = self.plain_texts(table, &prefix, "unlike");
             let twin = self.text(table, &prefix, "twin");
+            let stands_for = self.text(table, &prefix, "stands_for");
             if let Some(name) = self.required_text(table, &prefix, "name") {
-                patterns.push(TablePattern { name, has, only, like, unlike, twin });
+                patterns.push(TablePattern { name, has, only, like, unlike, twin, stands_for });
             }
         }
         patterns

@@ -25,8 +25,13 @@ impl TracedText {
 
     /// Adds letters of ASCII, each in its place: small, and with one apostrophe.
     pub fn keep(&mut self, piece: &str) {
-        let small = |c: char| if c == '`' { '\'' } else { c.to_ascii_lowercase() };
-        self.text.extend(piece.chars().map(small));
+        let here = self.text.len();
+        if piece.contains('`') {
+            self.text.push_str(&piece.replace('`', "'"));
+        } else {
+            self.text.push_str(piece);
+        }
+        self.text[here..].make_ascii_lowercase();
         self.source += piece.len();
     }
 
@@ -96,6 +101,12 @@ pub fn fold(text: &str) -> TracedText {
     let mut rest = text;
     let mut buffer = String::new();
     while let Some(first) = rest.chars().next() {
+        let plain = plain_words(rest.as_bytes());
+        if plain > 0 {
+            out.keep(&rest[..plain]);
+            rest = &rest[plain..];
+            continue;
+        }
         if is_blank(first) {
             let run = blanks(rest);
             if run == 1 && first == ' ' {
@@ -104,12 +115,6 @@ pub fn fold(text: &str) -> TracedText {
                 out.put(" ", run);
             }
             rest = &rest[run..];
-            continue;
-        }
-        let plain = plain_letters(rest.as_bytes());
-        if plain > 0 {
-            out.keep(&rest[..plain]);
-            rest = &rest[plain..];
             continue;
         }
         // A letter with the marks that belong to it.
@@ -133,11 +138,20 @@ pub fn fold(text: &str) -> TracedText {
     out
 }
 
-/// Counts the letters of ASCII at the start that stand alone: no blanks, and nothing behind that may be joined to the last.
-fn plain_letters(text: &[u8]) -> usize {
+/// Counts the letters of ASCII at the start that stand alone, with single spaces between them: nothing behind may be joined
+/// to the last one, or to its space.
+fn plain_words(text: &[u8]) -> usize {
     // As `char::is_whitespace`, which takes the vertical tab for a blank too.
     let blank = |byte: &u8| matches!(byte, b'\t'..=b'\r' | b' ');
-    let end = text.iter().position(|byte| !byte.is_ascii() || blank(byte)).unwrap_or(text.len());
+    let mut is_behind_blank = false;
+    let joined = text.iter().enumerate().position(|(at, byte)| {
+        let is_blank = blank(byte);
+        let ends = || text.get(at + 1).is_none_or(|next| next.is_ascii() && !blank(next));
+        let is_alone = !is_blank || *byte == b' ' && !is_behind_blank && ends();
+        is_behind_blank = is_blank;
+        !byte.is_ascii() || !is_alone
+    });
+    let end = joined.unwrap_or(text.len());
     if text.get(end).is_none_or(u8::is_ascii) { end } else { end.saturating_sub(1) }
 }
 

@@ -84,6 +84,13 @@ impl RetentionRules {
         self.share.unwrap_or(SHARE)
     }
 
+    /// Whether that many of an entity's rows may go at once. A part of a row counts as one: of few rows, one may go.
+    #[must_use]
+    pub fn allows(&self, going: usize, of: usize) -> bool {
+        // Of a share in decimals the product may be off by less.
+        going as f64 <= (self.share() * of as f64 - 1e-6).ceil()
+    }
+
     /// The rules as they are at a moment.
     ///
     /// # Errors
@@ -272,6 +279,8 @@ mod tests {
             assert!(error.contains(words), "{text}: {error}");
         }
         assert!(RetentionRules::parse("share = 2.0").is_err());
+        let rules = RetentionRules::parse("share = 0.29").unwrap();
+        assert!(rules.allows(29, 100) && !rules.allows(30, 100) && rules.allows(1, 3) && !rules.allows(2, 3));
         assert!(RetentionRules::parse("[[rule]]\nentty = \"episode\"").unwrap_err().starts_with('2'));
     }
 }

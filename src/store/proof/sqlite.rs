@@ -14,7 +14,7 @@ use crate::memory::agreeing;
 use crate::store::dialect::quote;
 use crate::store::engine_error::{explain, primary_code};
 use crate::store::fetched::{FetchedValue, RawRow, integer, number, text};
-use crate::store::search_index::{is_contentless, option};
+use crate::store::search_index::{is_contentless, kept_out, number_column, option};
 use crate::store::session::Opener;
 use crate::store::sqlite_writer;
 use crate::store::write::WriteError;
@@ -43,6 +43,12 @@ const LOOSE: &str = "SELECT l.name FROM pragma_table_list l WHERE l.schema = 'ma
 const KEEPER: &str = "mnemoscope_keeps_row_numbers_";
 const KEEPERS: &str = "SELECT name FROM main.sqlite_schema WHERE type = 'index' AND name LIKE 'mnemoscope\\_keeps\\_row\\_numbers\\_%' \
      ESCAPE '\\'";
+/// The table of some name, of which blanks and large letters are not known.
+const CONTENT: &str =
+    "SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view') AND replace(lower(name), ' ', '') = $1";
+/// Rows that are kept out of a search index, and its words, while it is made again.
+const KEPT_OUT: &str = "mnemoscope_kept_out";
+const WORDS: &str = "mnemoscope_words";
 const STATISTICS: &str = "SELECT count(*) FROM main.sqlite_schema WHERE name IN ('sqlite_stat3', 'sqlite_stat4')";
 
 struct SqlitePass {
@@ -134,22 +140,21 @@ impl SqlitePass {
             let began = Instant::now();
             let name = text(table, 0);
             let step = format!("rebuild {name}");
-            let tell = |word: &str| format!("INSERT INTO main.{t}({t}) VALUES ('{word}')", t = quote(&name));
-            let left_out = self.left_out(&name, &text(table, 1)).await?;
-            match self.patiently(&tell(if left_out == 0 { "rebuild" } else { "optimize" })).await {
-                Ok(Some(())) if left_out > 0 => {
+            let optimize = tell(&name, "optimize");
+            match self.make_again(&name, &text(table, 1)).await {
+                Ok(Some(0)) => pass.done(step, began),
+                Ok(Some(kept_out)) => {
                     self.partial.push(name.clone());
-                    let what = "{#} {row|rows} of its content {is|are} not in it and {stays|stay} out: it was merged, not made again";
-                    pass.step(step, PassOutcome::Done, Some(format!("{name}: {}", agreeing(left_out, what))), began);
+                    let what = "{#} {row|rows} of its content {was|were} not in it and {stays|stay} out";
+                    pass.step(step, PassOutcome::Done, Some(format!("{name}: {}", agreeing(kept_out, what))), began);
                 }
-                Ok(Some(())) => pass.done(step, began),
                 Ok(None) => {
                     let reason = self.in_the_way(&format!("{name} could not be rebuilt"));
                     pass.failed(step, reason, began);
                     return Ok(false);
                 }
                 // An index that keeps no content cannot be made again, only merged.
-                Err(_) if self.patiently(&tell("optimize")).await.is_ok_and(|done| done.is_some()) => {
+                Err(_) if self.patiently(&optimize).await.is_ok_and(|done| done.is_some()) => {
                     let note = format!("{name} keeps no content of its own: its index was merged, not made again");
                     pass.step(step, PassOutcome::Done, Some(note), began);
                 }
@@ -163,22 +168,57 @@ impl SqlitePass {
         Ok(true)
     }
 
-    /// Number of rows of another table that the application keeps out of a search index about it, such as those that it
-    /// hides: an index that is made again would have them.
-    async fn left_out(&mut self, name: &str, sql: &str) -> Result<i64, WriteError> {
+    /// Makes a search index again, and gives the number of rows of its content that the application keeps out of it, such as
+    /// those that it hides: they stay out. None when others are in the way.
+    async fn make_again(&mut self, name: &str, sql: &str) -> Result<Option<i64>, sqlx::Error> {
+        if self.patiently("BEGIN IMMEDIATE").await?.is_none() {
+            return Ok(None);
+        }
+        let made = match self.made_again(name, sql).await {
+            Ok(kept_out) => self.patiently("COMMIT").await.map(|done| done.map(|()| kept_out)),
+            Err(error) if is_busy(&error) => Ok(None),
+            Err(error) => Err(error),
+        };
+        if !matches!(made, Ok(Some(_))) {
+            // SQLite may have taken the transaction back by itself.
+            let _ = self.run("ROLLBACK").await;
+        }
+        made
+    }
+
+    async fn made_again(&mut self, name: &str, sql: &str) -> Result<i64, sqlx::Error> {
+        let kept_out = self.note_kept_out(name, sql).await?;
+        self.run(&tell(name, "rebuild")).await?;
+        if kept_out > 0 {
+            let take = format!("DELETE FROM main.{} WHERE rowid IN (SELECT id FROM temp.{KEPT_OUT})", quote(name));
+            self.run(&format!("{take}; {}", tell(name, "optimize"))).await?;
+        }
+        Ok(kept_out)
+    }
+
+    /// Notes the rows of another table that are not in a search index about it, and gives their number.
+    async fn note_kept_out(&mut self, name: &str, sql: &str) -> Result<i64, sqlx::Error> {
         let Some(content) = option(sql, "content") else { return Ok(0) };
-        let number = option(sql, "content_rowid").unwrap_or_else(|| "rowid".to_owned());
-        let sizes = quote(&format!("{name}_docsize"));
-        for key in ["id", "docid"] {
-            let missing = format!(
-                "SELECT count(*) FROM main.{} c WHERE NOT EXISTS (SELECT 1 FROM main.{sizes} d WHERE d.{key} = c.{})",
-                quote(&content),
-                quote(&number)
-            );
-            match self.row(&missing).await {
-                Ok(row) => return Ok(integer(&row, 0).unwrap_or_default()),
+        let named = [FetchedValue::Text(content)];
+        let Some(content) = sqlite_writer::fetch(&mut self.link, CONTENT, &named).await?.pop() else { return Ok(0) };
+        let (content, number) = (format!("main.{}", quote(&text(&content, 0))), number_column(sql));
+        self.run(&format!("DROP TABLE IF EXISTS temp.{KEPT_OUT}; CREATE TABLE temp.{KEPT_OUT} (id)")).await?;
+        let sizes = kept_out(&content, &number, &format!("main.{}", quote(&format!("{name}_docsize"))));
+        let words = [
+            format!("CREATE VIRTUAL TABLE temp.{WORDS} USING fts5vocab (main, {}, instance)", quote(name)),
+            format!("SELECT c.{number} FROM {content} c WHERE c.{number} NOT IN (SELECT doc FROM temp.{WORDS})"),
+            format!("DROP TABLE temp.{WORDS}"),
+        ];
+        // An index that counts no words still knows where they stand; a row without words is in no such list.
+        let ways = [["", &sizes[0], ""], ["", &sizes[1], ""], words.each_ref().map(String::as_str)];
+        for [before, missing, after] in ways {
+            match self.run(&format!("{before}; INSERT INTO temp.{KEPT_OUT} {missing}; {after}")).await {
+                Ok(()) => {
+                    let noted = self.row(&format!("SELECT count(*) FROM temp.{KEPT_OUT}")).await?;
+                    return Ok(integer(&noted, 0).unwrap_or_default());
+                }
                 Err(error) if primary_code(&error) == Some(1) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
         Ok(0)
@@ -261,12 +301,14 @@ impl SqlitePass {
     /// Takes those indexes away again, also those of a pass that was killed.
     async fn let_numbers_go(&mut self) -> Result<Option<()>, sqlx::Error> {
         self.freed = 0;
+        let before = self.free_pages().await?;
         for index in self.rows(KEEPERS).await? {
             if self.patiently(&format!("DROP INDEX main.{}", quote(&text(&index, 0)))).await?.is_none() {
                 return Ok(None);
             }
-            self.freed += 1;
         }
+        // Beside their own pages, those of their definitions.
+        self.freed = self.free_pages().await? - before;
         Ok(Some(()))
     }
 
@@ -374,6 +416,11 @@ impl SqlitePass {
         }
         Ok(())
     }
+}
+
+/// The statement that tells a search index to do something with itself.
+fn tell(name: &str, word: &str) -> String {
+    format!("INSERT INTO main.{t} ({t}) VALUES ('{word}')", t = quote(name))
 }
 
 /// Explains why SQLite cannot do something with this schema: what the application adds to it, such as a function, a

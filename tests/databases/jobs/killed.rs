@@ -8,23 +8,19 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mnemoscope::change::audit;
-use mnemoscope::store::Target;
 use serde_json::Value;
 
 use super::world::{World, on_postgres, on_sqlite};
 use crate::support::block_on;
+use crate::support::world::address_of;
 
 fn setting(name: &str, usual: u32) -> u32 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
 fn command(world: &World, words: &[&str], batch: &str) -> Command {
-    let place = match &world.target {
-        Target::File(path) => path.display().to_string(),
-        Target::Postgres(url) => url.clone(),
-    };
     let mut command = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
-    command.args(["-d", &place, "backfill"]).args(words);
+    command.args(["-d", &address_of(&world.target), "backfill"]).args(words);
     if !batch.is_empty() {
         command.args(["--batch", batch]);
     }

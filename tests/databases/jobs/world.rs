@@ -10,6 +10,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
 use tokio::sync::watch;
 
 use crate::support::postgres::Database;
+pub use crate::support::world::open;
 
 pub struct World {
     pub store: Store,
@@ -85,10 +86,6 @@ pub async fn build_postgres(url: &str, episodes: u32) {
     }
     let store = open(&Target::Postgres(url.to_owned())).await;
     migrate::apply(&store, &author(), None).await.expect("our tables");
-}
-
-pub async fn open(target: &Target) -> Store {
-    Store::open(target, &crate::support::options()).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
 pub async fn on_sqlite(episodes: u32) -> World {

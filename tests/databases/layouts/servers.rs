@@ -275,17 +275,22 @@ fn search_words_of_others_stay_where_their_text_stays() {
 }
 
 #[test]
-fn a_state_goes_whole_where_one_of_its_channels_is_deleted() {
+fn a_state_goes_with_one_of_its_channels_and_leaves_the_others_of_its_thread() {
     let Some(database) = Database::fresh() else { return };
     let home = tempfile::tempdir().expect("a folder");
     let store = STORES.iter().find(|store| store.layout == "langgraph-checkpoints").expect("a store");
     block_on(fill(database.url(), store.statements));
     block_on(fill(
         database.url(),
-        r#"INSERT INTO checkpoints SELECT thread, '', '1', NULL, NULL, '{"ts":"2026-01-01T00:00:00+00:00"}', metadata::jsonb
-             FROM (VALUES ('ada-lopez-71:1', '{}'), ('t8', '{"user_id":"bo-22"}'), ('t9', '{"user_id":"bo-22"}')) s (thread, metadata);
-           INSERT INTO checkpoint_blobs SELECT thread, '', channel, '1', 'json', convert_to(value, 'UTF8')
-             FROM (VALUES ('t8', 'messages', '"asks ada-lopez-71 for tea"'), ('t8', 'facts', '"tea"'), ('t9', 'messages', '"tea"')) s (thread, channel, value)"#,
+        r#"INSERT INTO checkpoints SELECT thread, '', id, NULL, NULL, jsonb_build_object('ts', '2026-01-01T00:00:00+00:00',
+               'channel_versions', jsonb_build_object('messages', id, 'facts', '1')), metadata::jsonb
+             FROM (VALUES ('ada-lopez-71:1', '1', '{}'), ('t8', '1', '{"user_id":"bo-22"}'), ('t8', '2', '{"user_id":"bo-22"}'),
+               ('t9', '1', '{"user_id":"bo-22"}')) s (thread, id, metadata);
+           INSERT INTO checkpoint_blobs SELECT thread, '', channel, version, 'json', convert_to(value, 'UTF8')
+             FROM (VALUES ('t8', 'messages', '1', '"asks ada-lopez-71 for tea"'), ('t8', 'messages', '2', '"tea"'),
+               ('t8', 'facts', '1', '"tea"'), ('t9', 'messages', '1', '"tea"')) s (thread, channel, version, value);
+           INSERT INTO checkpoint_writes VALUES ('t8', '', '1', 't', 0, 'messages', 'empty', NULL, ''),
+             ('t8', '', '2', 't', 0, 'messages', 'empty', NULL, '')"#,
     ));
     let told = |arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments);
     told(&["migrate", "--apply"]);
@@ -293,9 +298,11 @@ fn a_state_goes_whole_where_one_of_its_channels_is_deleted() {
         let all = block_on(dump(database.url(), store.tables));
         all.into_iter().filter(|row| row.contains(&format!("({thread},"))).count()
     };
-    assert_eq!((rows("t8"), rows("t9")), (3, 2));
-    told(&["purge", "ada-lopez-71", "--mentions", "delete", "--apply"]);
-    assert_eq!((rows("t8"), rows("t9")), (0, 2), "a checkpoint and its channels go together");
+    assert_eq!((rows("t8"), rows("t9")), (7, 2));
+    let receipt = told(&["purge", "ada-lopez-71", "--mentions", "delete", "--apply"]);
+    assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+    // The state, the channel that names her, and the state's write.
+    assert_eq!((rows("t8"), rows("t9")), (4, 2), "{receipt:#}");
 }
 
 #[test]

@@ -550,6 +550,39 @@ fn a_hash_and_the_second_spelling_of_a_time_follow_an_edit() {
 }
 
 #[test]
+fn secrets_are_taken_out_as_an_edit_does_and_hashes_follow() {
+    let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    let folder = tempfile::tempdir().expect("a folder");
+    let memory = format!("UPDATE agno_memories SET memory = '\"key {secret}\"' WHERE memory_id = 'm1'");
+    let hashed = format!("UPDATE memories SET content = 'key {secret}', content_hash = 'of the secret' WHERE id = 1");
+    // sha256 of `key [secret removed]`.
+    let digest = "f190ba3fd21aa22a1b288fc340058f84af2b13b10b8bbe9c853ee2425f815dd6";
+    for (layout, table, more, made) in [
+        ("agno", "agno_memories", memory, "\"key [secret removed]\""),
+        ("mcp-memory-service", "memories", hashed, digest),
+    ] {
+        let database = store_of(&folder, layout);
+        run(&database, &more);
+        let receipt = told(&database, &["backfill", "secrets", "--apply"]);
+        assert_eq!(receipt["counts"], json!({table: {"update": 1}}), "{receipt:#}");
+        let rows = stored(&database)[table].clone();
+        assert!(!rows.contains(secret) && !rows.contains("of the secret") && rows.contains(made), "{rows}");
+    }
+}
+
+#[test]
+fn a_time_in_seconds_keeps_its_fraction_where_the_column_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let time = "created_at=1969-12-31T23:59:59.5Z";
+    let database = store_of(&folder, "mcp-memory-service");
+    told(&database, &["edit", "memory", "1", time, "--apply"]);
+    let rows = stored(&database)["memories"].clone();
+    assert!(rows.contains(",-0.5,"), "{rows}");
+    let (code, words) = refused(&store_of(&folder, "agno"), &["edit", "memory", "m1", time, "--apply"]);
+    assert!(code == Some(5) && words.contains("keeps 0 decimals of a second"), "{words}");
+}
+
+#[test]
 fn documents_within_documents_are_the_same_in_a_copy() {
     let folder = tempfile::tempdir().expect("a folder");
     let world_run = |arguments: &[&str]| crate::support::world::run(folder.path(), arguments);
@@ -1198,7 +1231,7 @@ fn agno_is_known_by_any_of_its_tables_and_messages_of_any_kind_are_listed() {
 }
 
 #[test]
-fn a_table_under_another_name_is_missed_in_the_status() {
+fn a_table_under_another_name_is_read_where_its_columns_tell_it_and_else_missed() {
     let folder = tempfile::tempdir().expect("a folder");
     let database = store_of(&folder, "agno");
     let missed = || told(&database, &["status"])["layouts"][0]["missing"].clone();
@@ -1210,6 +1243,8 @@ fn a_table_under_another_name_is_missed_in_the_status() {
     let runs = "workflow_event.table: table `agno_runs` is not there";
     assert_eq!(missed(), json!([runs]), "an entity with another table here misses none");
     run(&database, "ALTER TABLE agno_memories RENAME TO user_memories");
+    assert_eq!((missed(), listed(&database, "memory", &[]).len()), (json!([runs]), 2));
+    run(&database, "ALTER TABLE user_memories DROP COLUMN topics");
     let lines = [
         "feedback.table: table `agno_memories`",
         "memory.table: table `agno_memories`",
@@ -1217,6 +1252,10 @@ fn a_table_under_another_name_is_missed_in_the_status() {
     ];
     let lines: Vec<String> = lines.iter().map(|line| format!("{line} is not there")).chain([runs.to_owned()]).collect();
     assert_eq!(missed(), json!(lines));
+    let database = store_of(&folder, "openai-agents");
+    let before = (listed(&database, "episode", &[]), listed(&database, "segment", &[]));
+    run(&database, "ALTER TABLE agent_sessions RENAME TO my_chats; ALTER TABLE agent_messages RENAME TO turns");
+    assert_eq!((listed(&database, "episode", &[]), listed(&database, "segment", &[])), before);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use mnemoscope::change::purge::{self, Mentions, NewDecisions, PurgeOptions};
 use mnemoscope::change::{audit, hold};
 use serde_json::{Value, json};
 
-use super::{Target, World, author, everything, finished, on_postgres, on_sqlite};
+use super::{Target, World, author, everything, finished, on_postgres, on_sqlite, planted};
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
 
@@ -18,15 +18,6 @@ const PLANTS: &str = "INSERT INTO episodes (id, title, summary, agent_id, user_i
      FROM (SELECT 'plant-1' AS id, 'ask ana.ruiz@initech.example first' AS title UNION ALL \
      SELECT 'plant-2', 'ask ana.ruiz@initech.example second' UNION ALL \
      SELECT 'plant-3', 'ask ana.ruiz@initech.example third') p";
-
-async fn worlds() -> Vec<World> {
-    let worlds = [Some(on_sqlite(Layout::Atom2026).await), on_postgres(Layout::Atom2026).await];
-    let worlds: Vec<World> = worlds.into_iter().flatten().collect();
-    for world in &worlds {
-        world.run(PLANTS).await;
-    }
-    worlds
-}
 
 async fn planned(world: &World, options: &PurgeOptions) -> Value {
     let plan = purge::plan(&world.open().await, "user-ana", options, &|_, _| {}).await;
@@ -51,7 +42,7 @@ fn each(decisions: &[(&str, Mentions)]) -> PurgeOptions {
 #[test]
 fn a_mention_says_whose_row_it_is_in() {
     block_on(async {
-        for world in worlds().await {
+        for world in planted(PLANTS).await {
             let store = world.open().await;
             let plan = purge::plan(&store, "user-ana", &PurgeOptions::default(), &|_, _| {}).await.expect("a plan");
             let preview = purge::preview(&store, &plan).await.expect("a preview");
@@ -65,7 +56,7 @@ fn a_mention_says_whose_row_it_is_in() {
 #[test]
 fn each_mention_gets_what_was_decided_for_it() {
     block_on(async {
-        for world in worlds().await {
+        for world in planted(PLANTS).await {
             let shown = planned(&world, &PurgeOptions::default()).await;
             let [one, two, three] = ["plant-1", "plant-2", "plant-3"].map(|key| id_of(&shown, "title", key));
             let first = shown["mentions"].as_array().and_then(|all| all.iter().find(|m| m["id"] == one.as_str()));
@@ -87,7 +78,7 @@ fn each_mention_gets_what_was_decided_for_it() {
 #[test]
 fn a_column_is_decided_at_once_and_one_in_it_otherwise() {
     block_on(async {
-        for world in worlds().await {
+        for world in planted(PLANTS).await {
             let plan = planned(&world, &PurgeOptions::default()).await;
             let options =
                 each(&[("episodes.title", Mentions::Redact), (&id_of(&plan, "title", "plant-2"), Mentions::Leave)]);
@@ -101,7 +92,7 @@ fn a_column_is_decided_at_once_and_one_in_it_otherwise() {
 #[test]
 fn a_decision_about_nothing_or_that_cannot_be_done_is_refused() {
     block_on(async {
-        for world in worlds().await {
+        for world in planted(PLANTS).await {
             world.run("CREATE TABLE crm_notes (id INTEGER PRIMARY KEY, note TEXT); INSERT INTO crm_notes VALUES (1, 'ask user-ana')").await;
             let plan = planned(&world, &PurgeOptions::default()).await;
             let known = id_of(&plan, "title", "plant-1");
@@ -130,7 +121,7 @@ fn plan_rows(plan: &Value) -> i64 {
 
 #[test]
 fn the_command_takes_decisions_and_a_plan_file_keeps_them() {
-    let world = block_on(async { worlds().await.remove(0) });
+    let world = block_on(async { planted(PLANTS).await.remove(0) });
     let purge = |more: &[&str]| {
         let arguments: Vec<&str> = ["purge", "user-ana", "--account", "erase"].iter().chain(more).copied().collect();
         finished(&world, &arguments)
@@ -171,7 +162,7 @@ async fn with_cbor(world: &World) {
 #[test]
 fn what_could_not_be_redacted_is_incomplete_until_it_is_decided_otherwise() {
     block_on(async {
-        for world in worlds().await {
+        for world in planted(PLANTS).await {
             with_cbor(&world).await;
             let (plan, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
             assert_eq!(plan["mentions_by_column"]["episodes.packed"]["undone"], 2, "{plan:#}");
@@ -213,7 +204,7 @@ fn what_could_not_be_redacted_is_incomplete_until_it_is_decided_otherwise() {
 #[test]
 fn leaving_all_on_resume_ends_an_erasure_and_does_not_cover_what_is_written_later() {
     block_on(async {
-        for world in worlds().await {
+        for world in planted(PLANTS).await {
             with_cbor(&world).await;
             let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
             assert_eq!(receipt["status"], "incomplete", "{receipt:#}");
@@ -236,7 +227,7 @@ fn leaving_all_on_resume_ends_an_erasure_and_does_not_cover_what_is_written_late
 #[test]
 fn the_command_resumes_with_other_decisions() {
     let world = block_on(async {
-        let world = worlds().await.remove(0);
+        let world = planted(PLANTS).await.remove(0);
         with_cbor(&world).await;
         world
     });
@@ -276,7 +267,7 @@ const PINS: &str = "CREATE TABLE pins (id TEXT PRIMARY KEY, episode_id TEXT NOT 
 #[test]
 fn rows_of_others_that_go_along_are_said() {
     block_on(async {
-        for world in worlds().await {
+        for world in planted(PLANTS).await {
             world.run(PINS).await;
             let pins = world.count("pins").await;
             let options = PurgeOptions { account: true, ..PurgeOptions::default() };

@@ -1,11 +1,11 @@
 //! Ids inside keys: found, and left, deleted with what hangs on them, or renamed with all that refers to them.
 
 use mnemoscope::change::purge::{Mentions, PurgeOptions, plan};
+use mnemoscope::store::Target;
 use serde_json::{Value, json};
 
-use super::{World, on_postgres, on_sqlite};
+use super::{World, planted};
 use crate::support::block_on;
-use crate::support::fixtures::Layout;
 
 /// Another person's episode whose key holds the person's id, with rows that refer to it by a foreign key, and a key
 /// of another person that only looks alike.
@@ -20,15 +20,6 @@ const PLANTS: &str = "\
       ('seg:user-ana:2', 'ep:user-ana.b:8', 'message', 3, 'ask user-ana', 'chat'), \
       ('seg-other', 'ep:user-ana.b:8', 'message', 1, 'nothing', 'chat'); \
     UPDATE episodes SET consolidated_into = 'ep:user-ana:7' WHERE id = 'ep:user-ana.b:8'";
-
-async fn worlds() -> Vec<World> {
-    let worlds = [Some(on_sqlite(Layout::Atom2026).await), on_postgres(Layout::Atom2026).await];
-    let worlds: Vec<World> = worlds.into_iter().flatten().collect();
-    for world in &worlds {
-        world.run(PLANTS).await;
-    }
-    worlds
-}
 
 async fn purged(world: &World, mentions: Mentions) -> (Value, Value) {
     let options = PurgeOptions { mentions, account: true, ..PurgeOptions::default() };
@@ -55,7 +46,7 @@ async fn dangling(world: &World) -> i64 {
 #[test]
 fn a_key_is_found_and_what_refers_to_it_is_not_counted_twice() {
     block_on(async {
-        for world in worlds().await {
+        for world in planted(PLANTS).await {
             let plan = plan(
                 &world.open().await,
                 "user-ana",
@@ -83,7 +74,7 @@ fn a_key_is_found_and_what_refers_to_it_is_not_counted_twice() {
 #[test]
 fn a_key_is_renamed_with_everything_that_refers_to_it() {
     block_on(async {
-        for world in worlds().await {
+        for world in planted(PLANTS).await {
             let (before, broken) = (world.count("episodes WHERE user_id = 'user-ben'").await, dangling(&world).await);
             let (_, receipt) = purged(&world, Mentions::Redact).await;
             assert_eq!(receipt["status"], "verified with disclosures", "one is possible: {receipt:#}");
@@ -107,7 +98,7 @@ fn a_key_is_renamed_with_everything_that_refers_to_it() {
 #[test]
 fn a_value_with_a_key_that_gets_another_name_loses_the_rest_in_the_same_pass() {
     block_on(async {
-        for world in worlds().await {
+        for world in planted(PLANTS).await {
             let gone = "5f2a9c1e-77b0-4d1a-9c3e-0a1b2c3d4e5f";
             world
                 .run(&format!(
@@ -143,7 +134,7 @@ fn a_value_with_a_key_that_gets_another_name_loses_the_rest_in_the_same_pass() {
 #[test]
 fn what_comes_to_refer_to_a_key_that_gets_another_name_follows_it() {
     block_on(async {
-        for world in worlds().await {
+        for world in planted(PLANTS).await {
             // Between the two is an episode of the person, which refers to the key until it goes.
             world
                 .run(
@@ -169,7 +160,7 @@ fn what_comes_to_refer_to_a_key_that_gets_another_name_follows_it() {
 #[test]
 fn a_decision_holds_for_a_row_whose_key_gets_another_name() {
     block_on(async {
-        for world in worlds().await {
+        for world in planted(PLANTS).await {
             let redact = PurgeOptions { mentions: Mentions::Redact, account: true, ..PurgeOptions::default() };
             let shown = plan(&world.open().await, "user-ana", &redact, &|_, _| {}).await.expect("a plan");
             let shown = json!(shown.printed());
@@ -187,7 +178,7 @@ fn a_decision_holds_for_a_row_whose_key_gets_another_name() {
 #[test]
 fn a_key_is_deleted_with_what_hangs_on_it() {
     block_on(async {
-        for world in worlds().await {
+        for world in planted(PLANTS).await {
             let broken = dangling(&world).await;
             let (_, receipt) = purged(&world, Mentions::Delete).await;
             assert!(receipt["status"].as_str().is_some_and(|s| s.starts_with("verified")), "{receipt:#}");
@@ -202,7 +193,7 @@ fn a_key_is_deleted_with_what_hangs_on_it() {
 #[test]
 fn keys_of_several_columns_and_unique_ones_keep_apart() {
     block_on(async {
-        for world in worlds().await {
+        for world in planted(PLANTS).await {
             // Two handles of one person in keys of one pattern: they must not become one key.
             world
                 .run(
@@ -227,9 +218,27 @@ fn keys_of_several_columns_and_unique_ones_keep_apart() {
 }
 
 #[test]
+fn rows_of_others_whose_keys_hold_times_go_as_planned() {
+    block_on(async {
+        for world in planted(PLANTS).await {
+            if matches!(world.target, Target::Postgres(_)) {
+                let key =
+                    "ALTER TABLE agent_feedback DROP CONSTRAINT agent_feedback_pkey, ADD PRIMARY KEY (id, created_at)";
+                world.run(key).await;
+            }
+            let said = "UPDATE agent_feedback SET user_id = 'user-ben', original_output = 'ask user-ana'";
+            world.run(said).await;
+            let (_, receipt) = purged(&world, Mentions::Delete).await;
+            assert!(receipt["status"].as_str().is_some_and(|s| s.starts_with("verified")), "{receipt:#}");
+            assert_eq!(world.count("agent_feedback").await, 0);
+        }
+    });
+}
+
+#[test]
 fn a_key_outside_the_layout_is_found_and_named() {
     block_on(async {
-        for world in worlds().await {
+        for world in planted(PLANTS).await {
             world
                 .run(
                     "CREATE TABLE store (prefix TEXT NOT NULL, key TEXT NOT NULL, value TEXT, PRIMARY KEY (prefix, key)); \
@@ -249,7 +258,7 @@ fn a_key_outside_the_layout_is_found_and_named() {
 #[test]
 fn a_key_in_an_encoding_or_between_other_marks_is_found_and_named() {
     block_on(async {
-        for world in worlds().await {
+        for world in planted(PLANTS).await {
             // `["users","user-ana"]`, a tuple of Python, a URL, and base64 of `user user-ana`.
             world
                 .run(
@@ -282,7 +291,7 @@ fn a_key_in_an_encoding_or_between_other_marks_is_found_and_named() {
 #[test]
 fn what_is_the_same_as_a_key_that_stays_is_only_possible() {
     block_on(async {
-        for world in worlds().await {
+        for world in planted(PLANTS).await {
             world
                 .run(
                     "UPDATE episodes SET title = 'ep:user-ana.b:8' WHERE id = 'ep:xuser-ana:9'; \
@@ -300,7 +309,7 @@ fn what_is_the_same_as_a_key_that_stays_is_only_possible() {
 #[test]
 fn an_id_with_a_blank_at_its_end_is_another_person() {
     block_on(async {
-        for world in worlds().await {
+        for world in planted(PLANTS).await {
             world
                 .run(
                     "INSERT INTO users (id, email, first_name, last_name, role, status) VALUES ('user-ana ', 'other@initech.example', \

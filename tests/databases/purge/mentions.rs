@@ -7,6 +7,7 @@ use mnemoscope::change::operation::FeedbackFields;
 use mnemoscope::change::purge::{self, Mentions, PurgeOptions};
 use mnemoscope::change::{self, ChangeError, edit, feedback, hold};
 use mnemoscope::memory::Entity;
+use mnemoscope::store::Target;
 use serde_json::{Map, Value, json};
 
 use super::owners::{held, released};
@@ -89,6 +90,54 @@ fn episode(id: &str, title: &str, user: &str) -> String {
          human_intervention_count, access_count) VALUES ('{id}', '{title}', '', 'agent-ledger', '{user}', 'w', 'completed', \
          'student', 0, 0)"
     )
+}
+
+/// Between the plan and the first batch an agent takes the person out of one row and says something else of them in another.
+#[test]
+fn a_row_that_was_to_go_for_what_it_says_stays_once_it_says_so_no_more() {
+    block_on(async {
+        for world in worlds().await {
+            for id in ["plant-0", "plant-1"] {
+                plant(&world, id, "ask ana.ruiz@initech.example").await;
+            }
+            world
+                .run(
+                    "INSERT INTO episode_segments (id, episode_id, segment_type, sequence_order, content, source_type) \
+                     VALUES ('hangs', 'plant-0', 'x', 1, 'nothing', 'x')",
+                )
+                .await;
+            let says = "UPDATE episodes SET title = CASE id WHEN 'plant-0' THEN 'ask nobody' \
+                 ELSE replace(title, 'ask', 'tell') END WHERE id IN ('plant-0', 'plant-1')";
+            let (begins, ends) = match world.target {
+                Target::File(_) => (
+                    format!("CREATE TRIGGER says AFTER INSERT ON memory_purges BEGIN {says}; END"),
+                    "DROP TRIGGER says",
+                ),
+                Target::Postgres(_) => (
+                    format!(
+                        "CREATE FUNCTION says() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {says}; RETURN NULL; END $$; \
+                         CREATE TRIGGER says AFTER INSERT ON memory_purges FOR EACH ROW EXECUTE FUNCTION says()"
+                    ),
+                    "DROP FUNCTION says CASCADE",
+                ),
+            };
+            world.run(&begins).await;
+            let options = PurgeOptions { mentions: Mentions::Delete, ..everything() };
+            let told = world.carry_out("user-ana", &options, false).await.expect_err("it is paused").to_string();
+            assert!(told.contains("episodes: 1 row that would go names the person no more"), "{told}");
+            assert_eq!(world.count("episodes WHERE id LIKE 'plant-%'").await, 2);
+            world.run(ends).await;
+            let receipt = world.carry_out("user-ana", &options, true).await.expect("a receipt");
+            assert_ne!(receipt["status"], "incomplete", "{receipt:#}");
+            assert_eq!(world.texts("SELECT title FROM episodes WHERE id LIKE 'plant-%'").await, ["ask nobody"]);
+            assert_eq!(world.count("episode_segments WHERE id = 'hangs'").await, 1);
+            let disclosures = receipt["disclosures"].to_string();
+            assert!(
+                disclosures.contains("episodes: 1 row that was to go for what others wrote stays"),
+                "{disclosures}"
+            );
+        }
+    });
 }
 
 #[test]
@@ -618,7 +667,7 @@ async fn what_the_trail_kept_goes(key: &str) {
     let words = FeedbackFields { correction: Some("another".to_owned()), ..FeedbackFields::default() };
     let store = world.open().await;
     for id in ["1", "2"] {
-        change::plan_and_apply(&store, &author(), || feedback::edit(&store, id, &words)).await.expect("an edit");
+        change::plan_and_apply(&store, &author(), || feedback::edit(&store, id, &words, None)).await.expect("an edit");
     }
     let kept =
         |words: &str| format!("SELECT field FROM memory_audit_private WHERE value LIKE '%{words}%' ORDER BY field");

@@ -615,19 +615,30 @@ fn search_indexes_that_keep_entries_of_rows_that_are_gone_are_named() {
 fn row_numbers_and_search_indexes_of_others_are_as_before() {
     block_on(async {
         let world = on_sqlite(Layout::Atom).await;
+        // Tables without key and index: their definitions take pages too.
+        let logs: Vec<String> = (0..20).map(|n| format!("CREATE TABLE log_{n} (a, b)")).collect();
+        world.run(&logs.join("; ")).await;
         world
             .run(
                 "CREATE TABLE docs (t TEXT); INSERT INTO docs VALUES ('a'), ('b'), ('c'); DELETE FROM docs WHERE t = 'a'; \
                  CREATE TABLE notes (id INTEGER PRIMARY KEY, t TEXT); INSERT INTO notes (t) VALUES ('open'), ('hidden'); \
                  CREATE VIRTUAL TABLE five USING fts5 (t, content = 'notes', content_rowid='id'); \
                  CREATE VIRTUAL TABLE four USING fts4 (t, content=\"notes\"); \
-                 INSERT INTO five (rowid, t) VALUES (1, 'open'); INSERT INTO four (docid, t) VALUES (1, 'open')",
+                 INSERT INTO five (rowid, t) VALUES (1, 'open'); INSERT INTO four (docid, t) VALUES (1, 'open'); \
+                 CREATE VIRTUAL TABLE six USING fts5 (t, content='notes', content_rowid='id', columnsize=0); \
+                 INSERT INTO six (rowid, t) VALUES (1, 'open'); \
+                 UPDATE chat_sessions SET title = CASE user_id WHEN 'user-ana' THEN 'gone' ELSE 'hidden' END; \
+                 CREATE VIRTUAL TABLE talk USING fts5 (title, content='chat_sessions'); \
+                 INSERT INTO talk (rowid, title) SELECT rowid, title FROM chat_sessions WHERE user_id = 'user-ana'",
             )
             .await;
         let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
         assert_eq!(receipt["status"], "verified", "{receipt:#}");
         assert_eq!(world.texts("SELECT rowid || t FROM docs ORDER BY 1").await, ["2b", "3c"]);
-        for index in ["five", "four"] {
+        for word in ["gone", "hidden"] {
+            assert_eq!(world.count(&format!("talk WHERE talk MATCH '{word}'")).await, 0, "{word}");
+        }
+        for index in ["five", "four", "six"] {
             assert_eq!(world.count(&format!("{index} WHERE {index} MATCH 'open'")).await, 1, "{index}");
             assert_eq!(world.count(&format!("{index} WHERE {index} MATCH 'hidden'")).await, 0, "{index}");
         }

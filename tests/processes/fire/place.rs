@@ -6,6 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use mnemoscope::demo;
+use mnemoscope::memory::Entity;
 use mnemoscope::store::Target;
 use serde_json::Value;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -16,6 +17,7 @@ use super::model::{MARKED, Spot, marks};
 use crate::pty::terminal::{Home, PROGRAM};
 use crate::support::block_on;
 use crate::support::postgres::Database;
+pub use crate::support::world::address_of as address;
 
 /// Takes away what backfills can find again, so that each has something to do. On both engines.
 const DAMAGE: &str = "UPDATE episodes SET canvas_ids = '[]', canvas_action_count = 0 WHERE id > 'ep_aqckd'; \
@@ -29,23 +31,6 @@ const DAMAGE: &str = "UPDATE episodes SET canvas_ids = '[]', canvas_action_count
 const SECRETS: &str = "INSERT INTO memories (id, kind, text, created_at) VALUES \
      ('me-secret-1', 'drawer', 'key AKIAIOSFODNN7EXAMPLE of nobody', '2026-02-02T00:00:00.000000Z'), \
      ('me-secret-2', 'drawer', 'ghp_0123456789abcdefghijABCDEFGHIJ012345 it is', '2026-02-02T00:00:00.000000Z');";
-
-const ENTITIES: &[&str] = &[
-    "agent",
-    "subject",
-    "episode",
-    "segment",
-    "canvas_event",
-    "feedback",
-    "utility_event",
-    "memory",
-    "memory_link",
-    "profile",
-    "case",
-    "policy",
-    "workflow_event",
-    "access",
-];
 
 /// One history's database, with the folder of its state.
 pub struct Place {
@@ -98,7 +83,11 @@ impl Place {
         let place = Place { home: Home::new(), target, database: Some(database) };
         place.sql(include_str!("../../../assets/migrations/mnemoscope/postgres/0001_native.sql"));
         place.succeeds(&["migrate", "--apply"]);
-        let rows: Vec<u8> = ENTITIES.iter().flat_map(|entity| file.succeeds(&["export", entity]).stdout).collect();
+        let rows: Vec<u8> = Entity::ALL
+            .iter()
+            .filter(|entity| **entity != Entity::AuditEntry)
+            .flat_map(|entity| file.succeeds(&["export", entity.name()]).stdout)
+            .collect();
         let exported = place.home.path().join("all.jsonl");
         std::fs::write(&exported, rows).expect("the rows");
         place.succeeds(&["import", "jsonl", &exported.display().to_string(), "--apply"]);
@@ -272,13 +261,6 @@ impl Place {
             }
         }
         Ok(found)
-    }
-}
-
-pub fn address(target: &Target) -> String {
-    match target {
-        Target::File(path) => path.display().to_string(),
-        Target::Postgres(url) => url.clone(),
     }
 }
 

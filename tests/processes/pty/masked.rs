@@ -64,11 +64,23 @@ impl Watched {
         self.look(keys);
     }
 
-    fn look(&self, keys: &str) {
-        let screen = self.terminal.contents();
+    /// Types a line and enters it. The line stands on the screen until it is answered.
+    fn enter(&self, line: &str) {
+        self.terminal.press(line);
+        self.terminal.settle();
+        self.terminal.screen_is("an answer", |screen| self.seen_in(&screen.contents()).is_empty());
+        self.look(line);
+    }
+
+    fn seen_in(&self, screen: &str) -> Vec<&String> {
         // A handle may run over the end of a line.
         let joined: String = screen.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
-        let seen: Vec<&String> = self.hidden.iter().filter(|word| joined.contains(&word.to_lowercase())).collect();
+        self.hidden.iter().filter(|word| joined.contains(&word.to_lowercase())).collect()
+    }
+
+    fn look(&self, keys: &str) {
+        let screen = self.terminal.contents();
+        let seen = self.seen_in(&screen);
         assert!(seen.is_empty(), "{seen:?} after {keys:?}:\n{screen}");
         self.screens.set(self.screens.get() + 1);
     }
@@ -109,13 +121,13 @@ fn a_masked_console_shows_nobody_on_any_screen() {
     }
     // What is typed names somebody: rows that are not there, conditions, people who are not known.
     for typed in [format!(":episode {id}\r"), format!(":{id}\r"), format!(":subject {name}\r")] {
-        at.press(&typed);
+        at.enter(&typed);
         at.press("\x1b");
         at.press("\x1b");
     }
     at.press("2");
     for filter in [format!("/user_id={id}\r"), format!("/usr={id}\r"), format!("/{name}\r")] {
-        at.press(&filter);
+        at.enter(&filter);
         at.press("\x1b");
         at.press("\\");
     }
@@ -147,7 +159,7 @@ fn a_masked_console_shows_nobody_on_any_screen() {
     at.terminal.shows("personal values are shown");
     at.terminal.press("M");
     at.terminal.shows("personal values are masked");
-    at.press(&format!(":episode {id}\r"));
+    at.enter(&format!(":episode {id}\r"));
     at.press("\x1b");
     at.press("q");
     assert!(at.screens.get() > 300, "{}", at.screens.get());

@@ -124,12 +124,7 @@ impl Form {
         let rating = self.rating.filter(|_| self.kind() == RATING);
         let rating = rating.filter(|_| kind.is_some() || rating != self.before("rating").as_i64());
         let correction = self.correction_differs().then(|| self.correction.text());
-        let mut fields = FeedbackFields { kind, rating, correction, ..FeedbackFields::default() };
-        // Somebody else may have written since the form was opened: their words are not overwritten unseen.
-        if let Some(row) = &self.row {
-            fields.instead_of = fields.values().keys().map(|name| (name.clone(), row.get(name).clone())).collect();
-        }
-        fields
+        FeedbackFields { kind, rating, correction, ..FeedbackFields::default() }
     }
 
     /// Checks the form for mistakes.
@@ -174,7 +169,12 @@ impl Form {
 
     fn operation(&self) -> Operation {
         match &self.subject {
-            FormSubject::Edit(id) => Operation::EditFeedback { id: id.clone(), fields: self.fields() },
+            FormSubject::Edit(id) => {
+                let set = self.fields().values();
+                // Somebody else may have written since the form was opened: their words are not overwritten unseen.
+                let instead_of = set.keys().map(|name| (name.clone(), self.before(name).clone())).collect();
+                Operation::Edit { entity: Entity::Feedback, id: id.clone(), set, instead_of }
+            }
             FormSubject::Add(episode) => Operation::AddFeedback { episode: episode.clone(), fields: self.fields() },
         }
     }
@@ -289,8 +289,11 @@ mod tests {
         let mut form = Form::edit(&row("rating", Some(2)), false);
         assert!(form.check().is_err(), "nothing is changed yet");
         press(&mut form, "tab 4");
-        let instead_of = [("rating".to_owned(), json!(2))].into_iter().collect();
-        assert_eq!(form.fields(), FeedbackFields { rating: Some(4), instead_of, ..FeedbackFields::default() });
+        assert_eq!(form.fields(), FeedbackFields { rating: Some(4), ..FeedbackFields::default() });
+        assert_eq!(
+            form.operation().wished().map(|change| change.before.to_string()),
+            Some(r#"{"rating":2}"#.to_owned())
+        );
         press(&mut form, "tab end !");
         assert_eq!(form.fields().correction.as_deref(), Some("by date!"));
     }

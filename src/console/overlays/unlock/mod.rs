@@ -4,7 +4,7 @@
 pub(in crate::console) mod draw;
 pub mod messages;
 
-pub use messages::{PendingStep, WriteState};
+pub use messages::WriteState;
 
 use crate::change::plan::ChangeDanger;
 use crate::console::core::context::{Context, ScreenAction, ToastTone, UnlockStep};

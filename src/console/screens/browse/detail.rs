@@ -494,7 +494,7 @@ impl Detail {
     /// Every request that it waits for; it waits for none afterwards.
     pub fn release(&mut self) -> impl Iterator<Item = Ticket> + use<> {
         let renewal = self.renewal.release();
-        [self.pending.take(), self.pending_related.take(), self.whereabouts.pending.take(), renewal]
+        [self.pending.take(), self.pending_related.take(), self.whereabouts.found.pending.take(), renewal]
             .into_iter()
             .flatten()
     }

@@ -38,14 +38,20 @@ impl ListScreen {
         if self.conditions != conditions {
             self.conditions = conditions;
             cx.cancel(self.live.release());
-            self.list_again(cx);
+            self.list_again(WantedPage::First, cx);
         }
     }
 
     /// Reads the list from its beginning; the old rows stay, dimmed, until the new ones are there.
-    fn list_again(&mut self, cx: &mut Context) {
-        self.ask(WantedPage::First, cx);
+    fn list_again(&mut self, want: WantedPage, cx: &mut Context) {
+        self.ask(want, cx);
         cx.renamed();
+    }
+
+    /// Reads the list in another order. Who has not left its first row sees the first of the other order too.
+    fn sort_again(&mut self, cx: &mut Context) {
+        let is_first = self.window.number() == Some(1);
+        self.list_again(if is_first { WantedPage::First } else { WantedPage::Sorted }, cx);
     }
 
     pub(super) fn open_filter(&self, cx: &mut Context) {
@@ -131,7 +137,7 @@ impl ListScreen {
         let kind = self.entity.column(column).map(|c| c.kind);
         let descending = if used.column == column { !used.descending } else { !matches!(kind, Some(ValueKind::Text)) };
         self.order = Some(Order { column, descending });
-        self.list_again(cx);
+        self.sort_again(cx);
     }
 
     pub(super) fn sort_beside(&mut self, by: isize, cx: &mut Context) {
@@ -148,7 +154,7 @@ impl ListScreen {
     pub(super) fn reverse(&mut self, cx: &mut Context) {
         let used = self.order_used();
         self.order = Some(Order { descending: !used.descending, ..used });
-        self.list_again(cx);
+        self.sort_again(cx);
     }
 
     pub(super) fn mark(&mut self) {

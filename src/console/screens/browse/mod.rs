@@ -25,7 +25,7 @@ use crate::console::core::proposal::Proposal;
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Judged, Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
-use crate::console::core::window::{PageWindow, RowKey, WantedPage};
+use crate::console::core::window::{PAGE_ROWS, PageWindow, RowKey, WantedPage};
 use crate::console::view::Canvas;
 use crate::memory::kept::KeptPlace;
 use crate::memory::query::{Order, Page, Query};
@@ -209,7 +209,7 @@ impl ListScreen {
                     self.window.select(0);
                 // What was just done says why.
                 } else if !is_there && cx.toast.as_ref().is_none_or(|toast| toast.tone != ToastTone::Good) {
-                    cx.say(ToastTone::Info, "the selected row is not in the list any more");
+                    cx.say(ToastTone::Info, gone_words(&want));
                 }
             }
             Err(failure) => {
@@ -241,6 +241,14 @@ impl ListScreen {
         if self.detail.row().is_none() {
             self.detail.key = None;
         }
+    }
+}
+
+/// Explains why another row is selected than before a page was read.
+fn gone_words(want: &WantedPage) -> String {
+    match want {
+        WantedPage::Sorted => format!("the selected row is not among the first {PAGE_ROWS} in this order"),
+        _ => "the selected row is not in the list any more".to_owned(),
     }
 }
 
@@ -324,6 +332,18 @@ impl Screen for ListScreen {
             line.extend(["--order".to_owned(), format!("{}:{direction}", order.column)]);
         }
         line
+    }
+
+    /// The whole list, left for another, comes back with its marks and its order.
+    fn inherit(&mut self, earlier: &Self, _here: bool) -> bool {
+        if self.entity != earlier.entity {
+            return false;
+        }
+        if self.conditions.is_empty() {
+            self.marks.clone_from(&earlier.marks);
+            self.order.clone_from(&earlier.order);
+        }
+        true
     }
 
     fn settle(&mut self, cx: &mut Context) {
@@ -627,7 +647,7 @@ impl Screen for ListScreen {
     }
 
     fn awaits_jump(&self) -> bool {
-        matches!(self.pending, Some((_, WantedPage::First | WantedPage::Last)))
+        self.pending.as_ref().is_some_and(|(_, want)| want.jumps())
     }
 
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {

@@ -4,36 +4,32 @@
 use super::detail::{Detail, DetailTab};
 use crate::change::plan::erasure::Preview;
 use crate::console::core::context::Context;
-use crate::console::core::message::{RequestFailure, Ticket};
+use crate::console::core::fetched::Fetched;
+use crate::console::core::message::RequestFailure;
 use crate::console::core::request::Request;
 
 /// Known facts about where a person is in the database.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Whereabouts {
     /// Result of the search.
-    pub found: Option<Box<Preview>>,
-    /// Pending request of the search.
-    pub pending: Option<Ticket>,
+    pub found: Fetched<Box<Preview>>,
     /// The table that is read, and how many values were.
     pub looking: Option<(String, u64)>,
-    /// Reason why the whereabouts are unknown.
-    pub failure: Option<RequestFailure>,
 }
 
 impl Detail {
     /// Whether where the person is has to be looked for.
     fn wants_whereabouts(&self) -> bool {
-        let known = &self.whereabouts;
-        let is_new = known.found.is_none() && known.pending.is_none() && known.failure.is_none();
-        self.current_tab() == DetailTab::Where && self.row().is_some() && is_new && !self.id().is_empty()
+        let is_shown = self.current_tab() == DetailTab::Where && self.row().is_some();
+        is_shown && self.whereabouts.found.is_wanted() && !self.id().is_empty()
     }
 
     /// Looks for where the person is when somebody wants to see it, and stops when nobody does.
     pub fn settle_whereabouts(&mut self, cx: &mut Context) {
         let leaves = self.current_tab() != DetailTab::Where || self.row().is_none();
-        cx.cancel(self.whereabouts.pending.take_if(|_| leaves));
+        cx.cancel(self.whereabouts.found.pending.take_if(|_| leaves));
         if self.wants_whereabouts() {
-            self.whereabouts.pending = Some(cx.ask(Request::LoadWhereabouts(self.id().to_owned())));
+            self.whereabouts.found.pending = Some(cx.ask(Request::LoadWhereabouts(self.id().to_owned())));
             self.version += 1;
         }
     }
@@ -44,11 +40,8 @@ impl Detail {
     }
 
     pub(super) fn take_whereabouts(&mut self, result: Result<Box<Preview>, RequestFailure>) {
-        (self.whereabouts.pending, self.whereabouts.looking) = (None, None);
+        self.whereabouts.looking = None;
+        self.whereabouts.found.take(result);
         self.version += 1;
-        match result {
-            Ok(found) => self.whereabouts.found = Some(found),
-            Err(failure) => self.whereabouts.failure = Some(failure),
-        }
     }
 }

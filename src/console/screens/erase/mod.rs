@@ -350,10 +350,11 @@ impl Screen for EraseScreen {
     }
 
     /// Keeps what was decided about the same person before, until it is decided otherwise.
-    fn inherit(&mut self, earlier: &Self, _here: bool) {
+    fn inherit(&mut self, earlier: &Self, _here: bool) -> bool {
         if earlier.outcome.is_none() && [earlier.given.as_str(), earlier.id()].contains(&self.given.as_str()) {
             self.choice.clone_from(&earlier.choice);
         }
+        true
     }
 
     /// Asks for the plan where it is missing.

@@ -75,7 +75,7 @@ fn draw_list(cx: &Context, screen: &FindScreen, look: &Look, area: Rect, buf: &m
         count,
         more: screen.has_more(),
         total: Total::Unknown,
-        selected: screen.selected,
+        selected: screen.cursor.selected,
         focused: true,
         card: (count == 0).then(|| card(cx, screen)),
     };
@@ -139,5 +139,5 @@ fn draw_detail(screen: &FindScreen, look: &Look, area: Rect, buf: &mut Buffer, d
         lines.push(Section::new("not searched").line(width, look));
         lines.extend(sentences(&failed, StyleRole::Warn, width, look));
     }
-    draw_detail_lines(&lines, screen.scroll, inside, look, buf, drawn);
+    draw_detail_lines(&lines, screen.cursor.scroll, inside, look, buf, drawn);
 }

@@ -6,6 +6,7 @@ pub mod messages;
 
 use crate::console::core::command::{CommandId, CommandScope};
 use crate::console::core::context::Context;
+use crate::console::core::list_cursor::ListCursor;
 use crate::console::core::menu::Purpose;
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
@@ -58,12 +59,10 @@ pub struct FindScreen {
     pub found: Vec<(Row, SearchHit)>,
     /// Progress of the search in each kind of row.
     pub kinds: Vec<SearchedKind>,
-    /// Position of the selected row.
-    pub selected: usize,
+    /// The selected row.
+    pub cursor: ListCursor,
     /// The kind that is being searched.
     pub pending: Option<(Ticket, Entity)>,
-    /// Lines of the selected row that lie above.
-    pub scroll: usize,
     /// The row that was selected before all was looked for again.
     again: Option<RowKey>,
 }
@@ -78,7 +77,7 @@ impl FindScreen {
     /// Returns the selected row with its hit.
     #[must_use]
     pub fn current(&self) -> Option<&(Row, SearchHit)> {
-        self.found.get(self.selected)
+        self.found.get(self.cursor.selected)
     }
 
     /// Whether every kind was searched to its end.
@@ -96,7 +95,7 @@ impl FindScreen {
     /// The kind to search next: the first page of each, then what is left as far as somebody looks.
     fn next_kind(&self) -> Option<&SearchedKind> {
         let fresh = self.kinds.iter().find(|kind| !kind.begun && kind.failure.is_none());
-        let near_end = self.selected + NEAR >= self.found.len() && self.found.len() < MOST;
+        let near_end = self.cursor.selected + NEAR >= self.found.len() && self.found.len() < MOST;
         fresh.or_else(|| self.kinds.iter().find(|kind| near_end && kind.has_more()))
     }
 
@@ -109,7 +108,7 @@ impl FindScreen {
                 self.found.extend(page.rows);
                 let is_it = |(row, _): &(Row, SearchHit)| Some(RowKey::of(row)) == self.again;
                 if let Some(at) = self.found.iter().position(is_it) {
-                    (self.selected, self.again) = (at, None);
+                    (self.cursor.selected, self.again) = (at, None);
                 }
             }
             Err(failure) => kind.failure = Some(failure),
@@ -166,16 +165,12 @@ impl Screen for FindScreen {
         }
     }
 
-    fn move_by(&mut self, by: isize, _cx: &mut Context) {
-        self.select(self.selected.saturating_add_signed(by));
-    }
-
-    fn scroll_by(&mut self, by: isize, cx: &mut Context) {
-        self.scroll = self.scroll.saturating_add_signed(by).min(cx.last_line());
+    fn cursor(&mut self) -> Option<(&mut ListCursor, usize)> {
+        Some((&mut self.cursor, self.found.len()))
     }
 
     fn select(&mut self, position: usize) {
-        (self.selected, self.scroll) = (position.min(self.found.len().saturating_sub(1)), 0);
+        self.cursor.select(position, self.found.len());
         self.again = None;
     }
 

@@ -512,11 +512,12 @@ impl Screen for HomeScreen {
     }
 
     /// Shows what the visit before read until it is read again, so that nothing moves under the selection meanwhile.
-    fn inherit(&mut self, earlier: &Self, _here: bool) {
+    fn inherit(&mut self, earlier: &Self, _here: bool) -> bool {
         self.recent.clone_from(&earlier.recent);
         self.work.clone_from(&earlier.work);
         self.moment.clone_from(&earlier.moment);
         (self.aged, self.work_aged) = (self.recent.is_some(), self.work.is_some());
+        true
     }
 
     fn settle(&mut self, cx: &mut Context) {

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use ahead::VerdictAhead;
 pub use messages::InboxVerdict;
+use serde_json::Map;
 
 use crate::change::operation::{FeedbackFields, Operation};
 use crate::console::core::command::{CommandId, CommandScope};
@@ -301,7 +302,7 @@ impl InboxScreen {
         let id = row.id().to_owned();
         let edit = |kind: &str, rating: Option<i64>| {
             let fields = FeedbackFields { kind: Some(kind.to_owned()), rating, ..FeedbackFields::default() };
-            Operation::EditFeedback { id: id.clone(), fields }
+            Operation::Edit { entity: row.entity, id: id.clone(), set: fields.values(), instead_of: Map::new() }
         };
         Some(match verdict {
             InboxVerdict::Later | InboxVerdict::Edited => return None,
@@ -314,7 +315,7 @@ impl InboxScreen {
             InboxVerdict::Flipped if row.text("kind") == Some(THUMBS_UP) => edit(THUMBS_DOWN, None),
             InboxVerdict::Flipped => edit(THUMBS_UP, None),
             InboxVerdict::Rated(rating) => edit(RATING, Some(i64::from(rating))),
-            InboxVerdict::Removed => Operation::RemoveFeedback { id },
+            InboxVerdict::Removed => Operation::Remove { entity: row.entity, ids: vec![id] },
         })
     }
 
@@ -380,8 +381,9 @@ impl Screen for InboxScreen {
     }
 
     /// A new inbox knows the verdicts that were given in an earlier one.
-    fn inherit(&mut self, earlier: &Self, _here: bool) {
+    fn inherit(&mut self, earlier: &Self, _here: bool) -> bool {
         self.judged.clone_from(&earlier.judged);
+        true
     }
 
     fn settle(&mut self, cx: &mut Context) {

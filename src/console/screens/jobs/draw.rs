@@ -8,15 +8,15 @@ use crate::console::view::Drawn;
 use crate::console::view::changes::{count_lines, sentences};
 use crate::console::view::jobs::note;
 use crate::console::view::panel_list::PanelList;
-use crate::console::view::panes::failure_card;
+use crate::console::view::panes::fetched_card;
 use crate::console::view::words;
 use crate::job::plan::{JobOffer, JobProgress, JobReceipt, JobState};
 use crate::memory::agreeing;
 use crate::ui::chart::Gauge;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
-    Card, CardTone, Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TableColumn, TableRow, TextLine, Total,
-    Width, figures, key_values,
+    Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TableColumn, TableRow, TextLine, Total, Width, figures,
+    key_values,
 };
 
 /// Lines of the log that are shown.
@@ -29,40 +29,33 @@ pub fn draw(cx: &Context, jobs: &JobsScreen, look: &Look, body: Rect, buf: &mut 
         let width = body.width * 9 / 20;
         (Rect { width, ..body }, Rect { x: body.x + width, width: body.width - width, ..body })
     } else {
-        let height = (jobs.offers.len() as u16 + 4).min(body.height / 2);
+        let height = (jobs.offers().len() as u16 + 4).min(body.height / 2);
         (Rect { height, ..body }, Rect { y: body.y + height, height: body.height - height, ..body })
     };
     draw_list(cx, jobs, look, list, buf, drawn);
     draw_detail(cx, jobs, look, detail, buf, drawn);
 }
 
-fn card(cx: &Context, jobs: &JobsScreen) -> Option<Card> {
-    if let Some(failure) = &jobs.failure {
-        return Some(failure_card(cx, failure));
-    }
-    (!jobs.filled && jobs.offers.is_empty()).then(|| Card::new(CardTone::Plain, "Reading"))
-}
-
 fn draw_list(cx: &Context, jobs: &JobsScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let inside = PaneFrame { focused: true, ..PaneFrame::new("jobs") }.render(area, buf, look);
-    let names = jobs.offers.iter().map(|offer| offer.name.chars().count() as u16);
+    let names = jobs.offers().iter().map(|offer| offer.name.chars().count() as u16);
     let longest = names.max().unwrap_or(0).clamp(14, 24);
     let columns = [
         TableColumn::new("job", Width::Grow { min: longest, weight: 2 }),
         TableColumn::new("looks at", Width::Fixed(9)).right().priority(2),
         TableColumn::new("state", Width::Grow { min: 12, weight: 1 }),
     ];
-    let card = card(cx, jobs);
+    let card = fetched_card(cx, &jobs.listed, "Reading");
     let list = PanelList {
         columns: &columns,
-        count: jobs.offers.len(),
+        count: jobs.offers().len(),
         more: false,
-        total: Total::Exact(jobs.offers.len() as u64),
-        selected: jobs.selected,
+        total: Total::Exact(jobs.offers().len() as u64),
+        selected: jobs.cursor.selected,
         focused: true,
         card,
     };
-    list.draw(|at| jobs.offers.get(at).map(|offer| row(cx, offer, look)), look, inside, buf, drawn);
+    list.draw(|at| jobs.offers().get(at).map(|offer| row(cx, offer, look)), look, inside, buf, drawn);
 }
 
 fn row(cx: &Context, offer: &JobOffer, look: &Look) -> TableRow {
@@ -129,7 +122,7 @@ fn draw_detail(cx: &Context, jobs: &JobsScreen, look: &Look, area: Rect, buf: &m
     }
     drawn.measures.detail_rows = usize::from(inside.height);
     drawn.measures.detail_lines = lines.len();
-    LineWindow::scrolled(&lines, jobs.scroll).render(inside, buf, look);
+    LineWindow::scrolled(&lines, jobs.cursor.scroll).render(inside, buf, look);
 }
 
 /// Formats the number of batches, and the size of the latest.

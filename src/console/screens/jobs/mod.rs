@@ -7,6 +7,8 @@ pub use messages::JobAsk;
 
 use crate::console::core::command::{CommandId, CommandScope, hinted};
 use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
+use crate::console::core::fetched::Fetched;
+use crate::console::core::list_cursor::ListCursor;
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
 use crate::console::core::message::{Effect, RequestFailure, Ticket};
 use crate::console::core::proposal::Proposal;
@@ -19,35 +21,34 @@ use crate::job::plan::{JobOffer, JobWish};
 /// The screen.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JobsScreen {
-    /// Jobs on offer, in order.
-    pub offers: Vec<JobOffer>,
-    /// Position of the selected one.
-    pub selected: usize,
-    /// First line shown of what is told of it.
-    pub scroll: usize,
-    /// They were read.
-    pub filled: bool,
-    /// They are being waited for.
-    pub pending: Option<Ticket>,
-    /// Reason why the jobs could not be read.
-    pub failure: Option<RequestFailure>,
+    /// Jobs on offer, those that cannot be done here last.
+    pub listed: Fetched<Vec<JobOffer>>,
+    /// The selected one.
+    pub cursor: ListCursor,
 }
 
 impl JobsScreen {
+    /// The jobs that were read.
+    #[must_use]
+    pub fn offers(&self) -> &[JobOffer] {
+        self.listed.value.as_deref().unwrap_or_default()
+    }
+
     /// The selected one.
     #[must_use]
     pub fn current(&self) -> Option<&JobOffer> {
-        self.offers.get(self.selected)
+        self.offers().get(self.cursor.selected)
     }
 
-    /// Takes what there is, what cannot be done here last; the same one stays selected.
-    fn fill(&mut self, mut offers: Vec<JobOffer>) {
+    /// Takes what there is; the same one stays selected.
+    fn take(&mut self, result: Result<Vec<JobOffer>, RequestFailure>) {
         let selected = self.current().map(|offer| offer.name.clone());
-        offers.sort_by_key(|offer| offer.reason.is_some());
-        self.offers = offers;
-        self.filled = true;
-        let again = self.offers.iter().position(|offer| Some(&offer.name) == selected.as_ref());
-        self.selected = again.unwrap_or(self.selected.min(self.offers.len().saturating_sub(1)));
+        self.listed.take(result.map(|mut offers| {
+            offers.sort_by_key(|offer| offer.reason.is_some());
+            offers
+        }));
+        let again = self.offers().iter().position(|offer| Some(&offer.name) == selected.as_ref());
+        self.cursor.stay(again, self.offers().len());
     }
 
     /// Does what is asked of the selected job.
@@ -104,17 +105,14 @@ impl Screen for JobsScreen {
     }
 
     fn settle(&mut self, cx: &mut Context) {
-        if !self.filled && self.pending.is_none() && self.failure.is_none() {
-            self.pending = Some(cx.ask(Request::LoadJobs));
+        if self.listed.is_wanted() {
+            self.listed.pending = Some(cx.ask(Request::LoadJobs));
         }
     }
 
     fn reply(&mut self, _ticket: Ticket, reply: Reply, _cx: &mut Context) {
-        let Reply::Jobs(result) = reply else { return };
-        self.pending = None;
-        match result {
-            Ok(offers) => self.fill(offers),
-            Err(failure) => self.failure = Some(failure),
+        if let Reply::Jobs(result) = reply {
+            self.take(result);
         }
     }
 
@@ -156,17 +154,9 @@ impl Screen for JobsScreen {
         }
     }
 
-    fn move_by(&mut self, by: isize, _cx: &mut Context) {
-        self.select(self.selected.saturating_add_signed(by));
-    }
-
-    fn scroll_by(&mut self, by: isize, cx: &mut Context) {
-        self.scroll = self.scroll.saturating_add_signed(by).min(cx.last_line());
-    }
-
-    fn select(&mut self, position: usize) {
-        self.selected = position.min(self.offers.len().saturating_sub(1));
-        self.scroll = 0;
+    fn cursor(&mut self) -> Option<(&mut ListCursor, usize)> {
+        let entries = self.offers().len();
+        Some((&mut self.cursor, entries))
     }
 
     /// A job began, stopped or was asked to: what there is is read again.
@@ -175,16 +165,15 @@ impl Screen for JobsScreen {
     }
 
     fn release(&mut self) -> Vec<Ticket> {
-        self.pending.take().into_iter().collect()
+        self.listed.release()
     }
 
     fn forget(&mut self) {
-        self.filled = false;
-        self.failure = None;
+        self.listed.forget();
     }
 
     fn awaits_jump(&self) -> bool {
-        self.pending.is_some() && self.current().is_none()
+        self.listed.pending.is_some() && self.current().is_none()
     }
 
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {

@@ -1,5 +1,7 @@
 //! State of the migrations, as it is read.
 
+use crate::change::plan::migration::PendingMigration;
+
 /// State of a migration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MigrationStanding {
@@ -32,18 +34,10 @@ impl MigrationStanding {
 /// A migration in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MigrationItem {
-    /// Name of the migration.
-    pub name: String,
+    /// The migration, as far as it is known.
+    pub migration: PendingMigration,
     /// State of the migration.
     pub standing: MigrationStanding,
-    /// Effect of the migration: what it makes possible.
-    pub effect: String,
-    /// Locks that it takes, and for how long.
-    pub lock_risk: String,
-    /// Statements that will be run.
-    pub sql: String,
-    /// Steps of the migration; `true` for each that is done.
-    pub steps: Vec<(String, bool)>,
     /// Further note: when it was applied, where it resumes, or why it drifted.
     pub note: Option<String>,
     /// From what was applied to what this version has.

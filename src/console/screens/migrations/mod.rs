@@ -8,56 +8,41 @@ pub use messages::{MigrationItem, MigrationList, MigrationStanding};
 
 use crate::console::core::command::{CommandId, CommandScope};
 use crate::console::core::context::{Context, Lack, LayerOpening, UnlockStep};
-use crate::console::core::message::{RequestFailure, Ticket};
+use crate::console::core::fetched::Fetched;
+use crate::console::core::list_cursor::ListCursor;
+use crate::console::core::message::Ticket;
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
-use crate::console::overlays::unlock::messages::PendingStep;
 use crate::console::view::Canvas;
 
 /// The list of migrations.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MigrationsScreen {
-    /// Migrations that were read.
-    pub listed: Option<MigrationList>,
-    /// Position of the selected one.
-    pub selected: usize,
-    /// Lines of the selected one that lie above.
-    pub scroll: usize,
-    /// Pending request for the migrations.
-    pub pending: Option<Ticket>,
-    /// Reason why the migrations could not be read.
-    pub failure: Option<RequestFailure>,
-    /// True when what was read is out of date.
-    pub stale: bool,
+    /// The migrations.
+    pub listed: Fetched<MigrationList>,
+    /// The selected one.
+    pub cursor: ListCursor,
 }
 
 impl MigrationsScreen {
     /// The migrations that were read.
     #[must_use]
     pub fn items(&self) -> &[MigrationItem] {
-        self.listed.as_ref().map_or(&[], |l| &l.items)
+        self.listed.value.as_ref().map_or(&[], |l| &l.items)
     }
 
     /// The selected one.
     #[must_use]
     pub fn current(&self) -> Option<&MigrationItem> {
-        self.items().get(self.selected)
+        self.items().get(self.cursor.selected)
     }
 
     /// Asks whether all that are pending are to be applied, with the selected one where it is applied only by name.
     fn apply(&self, cx: &mut Context) {
         let optional: Vec<String> = self.chosen().iter().filter_map(|item| item.option.clone()).collect();
-        let pending: Vec<PendingStep> = self
-            .wanted()
-            .map(|item| PendingStep {
-                name: item.name.clone(),
-                sql: item.sql.clone(),
-                lock_risk: item.lock_risk.clone(),
-                effect: item.effect.clone(),
-            })
-            .collect();
-        cx.show(LayerOpening::Unlock(UnlockStep { migrations: pending, optional, unlocks: false }));
+        let migrations = self.wanted().map(|item| item.migration.clone()).collect();
+        cx.show(LayerOpening::Unlock(UnlockStep { migrations, optional, unlocks: false }));
     }
 
     fn has_drifted(&self) -> bool {
@@ -92,20 +77,15 @@ impl Screen for MigrationsScreen {
     }
 
     fn settle(&mut self, cx: &mut Context) {
-        let known = self.listed.is_some() && !self.stale;
-        if self.pending.is_none() && self.failure.is_none() && !known {
-            self.pending = Some(cx.ask(Request::LoadMigrations));
+        if self.listed.is_wanted() {
+            self.listed.pending = Some(cx.ask(Request::LoadMigrations));
         }
     }
 
     fn reply(&mut self, _ticket: Ticket, reply: Reply, _cx: &mut Context) {
         let Reply::Migrations(result) = reply else { return };
-        (self.pending, self.stale) = (None, false);
-        match result {
-            Ok(listed) => self.listed = Some(*listed),
-            Err(failure) => self.failure = Some(failure),
-        }
-        self.selected = self.selected.min(self.items().len().saturating_sub(1));
+        self.listed.take(result.map(|listed| *listed));
+        self.cursor.stay(None, self.items().len());
     }
 
     fn can(&self, id: CommandId, _cx: &Context) -> Result<(), Lack> {
@@ -113,7 +93,7 @@ impl Screen for MigrationsScreen {
             CommandId::ApplyMigrations if self.has_drifted() => {
                 Err(("one of the applied migrations is not what it was: nothing is applied on top".to_owned(), None))
             }
-            CommandId::ApplyMigrations if self.listed.is_some() && self.wanted().next().is_none() => {
+            CommandId::ApplyMigrations if self.listed.value.is_some() && self.wanted().next().is_none() => {
                 Err(("nothing is pending; an optional one is applied when it is selected".to_owned(), None))
             }
             CommandId::Follow => Err(("a migration leads nowhere".to_owned(), None)),
@@ -131,24 +111,17 @@ impl Screen for MigrationsScreen {
         cx.command(CommandId::ApplyMigrations);
     }
 
-    fn move_by(&mut self, by: isize, _cx: &mut Context) {
-        self.select(self.selected.saturating_add_signed(by));
-    }
-
-    fn scroll_by(&mut self, by: isize, cx: &mut Context) {
-        self.scroll = self.scroll.saturating_add_signed(by).min(cx.last_line());
-    }
-
-    fn select(&mut self, position: usize) {
-        (self.selected, self.scroll) = (position.min(self.items().len().saturating_sub(1)), 0);
+    fn cursor(&mut self) -> Option<(&mut ListCursor, usize)> {
+        let entries = self.items().len();
+        Some((&mut self.cursor, entries))
     }
 
     fn release(&mut self) -> Vec<Ticket> {
-        self.pending.take().into_iter().collect()
+        self.listed.release()
     }
 
     fn forget(&mut self) {
-        (self.stale, self.failure) = (true, None);
+        self.listed.forget();
     }
 
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {

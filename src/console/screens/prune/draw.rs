@@ -8,11 +8,11 @@ use crate::console::core::context::Context;
 use crate::console::screens::prune::{PruneRule, PruneScreen, RULES};
 use crate::console::view::Drawn;
 use crate::console::view::changes::{count_lines, sentences};
-use crate::console::view::panes::failure_card;
+use crate::console::view::panes::fetched_card;
 use crate::console::view::words;
 use crate::memory::prune::PruneWindow;
 use crate::ui::scroll::LineWindow;
-use crate::ui::{Align, Card, CardTone, Look, PaneFrame, SafeText, Section, StyleRole, TextLine, figures};
+use crate::ui::{Align, Look, PaneFrame, SafeText, Section, StyleRole, TextLine, figures};
 
 /// Width of the rules where both stand side by side.
 const RULES_WIDE: u16 = 48;
@@ -106,18 +106,8 @@ fn only(set: Option<&String>, of: Option<&String>) -> (String, bool) {
     }
 }
 
-fn card(cx: &Context, prune: &PruneScreen) -> Option<Card> {
-    if let Some(failure) = &prune.failure {
-        return Some(failure_card(cx, failure));
-    }
-    match &prune.preview {
-        None => Some(Card::new(CardTone::Plain, "Counting")),
-        Some(_) => None,
-    }
-}
-
 fn draw_preview(cx: &Context, prune: &PruneScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let note = match (&prune.failure, prune.current) {
+    let note = match (&prune.preview.failure, prune.preview.is_known()) {
         (Some(_), _) => TextLine::default(),
         (None, true) => TextLine::of("nothing is written yet", StyleRole::Muted),
         (None, false) => TextLine::of("counting", StyleRole::Warn),
@@ -125,12 +115,12 @@ fn draw_preview(cx: &Context, prune: &PruneScreen, look: &Look, area: Rect, buf:
     let pane = PaneFrame { note, ..PaneFrame::new("what would go") };
     let inside = pane.render(area, buf, look);
     let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
-    if let Some(card) = card(cx, prune) {
+    if let Some(card) = fetched_card(cx, &prune.preview, "Counting") {
         drawn.measures.detail_lines = 0;
         card.render(inside, buf, look);
         return;
     }
-    let Some(plan) = &prune.preview else { return };
+    let Some(plan) = &prune.preview.value else { return };
     let lines = preview_lines(cx, plan, usize::from(inside.width.saturating_sub(2)), look);
     drawn.measures.detail_rows = usize::from(inside.height);
     drawn.measures.detail_lines = lines.len();

@@ -6,7 +6,8 @@ use crate::change::operation::{Operation, Pruning};
 use crate::change::plan::{Plan, SHOWN};
 use crate::console::core::command::{CommandId, CommandScope};
 use crate::console::core::context::Context;
-use crate::console::core::message::{RequestFailure, Ticket};
+use crate::console::core::fetched::Fetched;
+use crate::console::core::message::Ticket;
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Screen, ScreenFace, ScreenKind, ScreenOrigin};
 use crate::console::core::twin::quoted;
@@ -77,13 +78,7 @@ pub struct PruneScreen {
     /// Line of the preview at its top.
     pub scroll: usize,
     /// Plan that the rules result in; of older rules while a new count is under way.
-    pub preview: Option<Box<Plan>>,
-    /// The preview is of the rules as they are set.
-    pub current: bool,
-    /// Pending request of the count.
-    pub pending: Option<Ticket>,
-    /// Reason why it could not be counted.
-    pub failure: Option<RequestFailure>,
+    pub preview: Fetched<Box<Plan>>,
 }
 
 impl PruneScreen {
@@ -165,21 +160,18 @@ impl Screen for PruneScreen {
     }
 
     fn settle(&mut self, cx: &mut Context) {
-        if !self.current && self.pending.is_none() && self.failure.is_none() {
-            self.pending = Some(cx.ask(Request::Preview(Box::new(Operation::Prune(self.rules.clone())))));
+        if self.preview.is_wanted() {
+            self.preview.pending = Some(cx.ask(Request::Preview(Box::new(Operation::Prune(self.rules.clone())))));
         }
     }
 
     fn reply(&mut self, _ticket: Ticket, reply: Reply, cx: &mut Context) {
         let Reply::Previewed(result) = reply else { return };
-        self.pending = None;
-        match result {
-            Ok(plan) => {
-                cx.read_names_of_changes(plan.changes.iter().take(SHOWN));
-                (self.preview, self.current, self.scroll) = (Some(plan), true, 0);
-            }
-            Err(failure) => self.failure = Some(failure),
+        if let Ok(plan) = &result {
+            cx.read_names_of_changes(plan.changes.iter().take(SHOWN));
+            self.scroll = 0;
         }
+        self.preview.take(result);
     }
 
     fn command(&mut self, id: CommandId, cx: &mut Context) {
@@ -212,12 +204,11 @@ impl Screen for PruneScreen {
     }
 
     fn release(&mut self) -> Vec<Ticket> {
-        self.pending.take().into_iter().collect()
+        self.preview.release()
     }
 
     fn forget(&mut self) {
-        self.current = false;
-        self.failure = None;
+        self.preview.forget();
     }
 
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {

@@ -337,10 +337,11 @@ impl Screen for RecallScreen {
     }
 
     /// Another situation is ranked as the one before was.
-    fn inherit(&mut self, earlier: &Self, here: bool) {
+    fn inherit(&mut self, earlier: &Self, here: bool) -> bool {
         if here {
             self.left = RankingSide::new(RankingWay::plain(earlier.left.way.ranking));
         }
+        true
     }
 
     fn settle(&mut self, cx: &mut Context) {
@@ -495,7 +496,7 @@ impl Screen for RecallScreen {
 /// An answer with the text that an agent would get of it.
 fn found((answer, stages): (RecallAnswer, StageTimes)) -> FoundAnswer {
     let rows: Vec<ContextRow<'_>> = answer.rows.iter().map(RecalledItem::told).collect();
-    let lessons = answer.request.ranking == Ranking::Similar;
+    let lessons = answer.request.inquiry.ranking == Ranking::Similar;
     let context = context(&rows, Budget { tokens: TOKENS, per_row: None }, lessons);
     FoundAnswer { answer, stages, context }
 }

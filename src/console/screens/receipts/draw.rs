@@ -2,10 +2,12 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
+use crate::change::plan::Counts;
+use crate::change::plan::trail::ListedEntry;
 use crate::console::core::change::{many, rows_written};
 use crate::console::core::context::Context;
 use crate::console::core::names::NameBook;
-use crate::console::screens::receipts::{ReceiptEntry, ReceiptsScreen};
+use crate::console::screens::receipts::ReceiptsScreen;
 use crate::console::view::Drawn;
 use crate::console::view::changes::{change_lines, count_lines, sentences};
 use crate::console::view::panel_list::PanelList;
@@ -53,7 +55,7 @@ fn draw_list(cx: &Context, receipts: &ReceiptsScreen, look: &Look, area: Rect, b
         count: receipts.entries.len(),
         more: receipts.more,
         total: Total::Unknown,
-        selected: receipts.selected,
+        selected: receipts.cursor.selected,
         focused: true,
         card,
     };
@@ -66,13 +68,13 @@ fn draw_list(cx: &Context, receipts: &ReceiptsScreen, look: &Look, area: Rect, b
     );
 }
 
-fn row(receipts: &ReceiptsScreen, entry: &ReceiptEntry, names: &NameBook, look: &Look) -> TableRow {
+fn row(receipts: &ReceiptsScreen, entry: &ListedEntry, names: &NameBook, look: &Look) -> TableRow {
     let g = look.glyphs;
     let undo = match receipts.undone_by(entry.seq) {
         Some(by) => {
             TextLine::default().with_glyph(g.undo, StyleRole::Muted).with(format!(" by {by}"), StyleRole::Muted)
         }
-        None if entry.undo_reason.is_some() => TextLine::default().with_glyph(g.none, StyleRole::Muted),
+        None if entry.facts.undo_reason.is_some() => TextLine::default().with_glyph(g.none, StyleRole::Muted),
         None => TextLine::default().with_glyph(g.check, StyleRole::Good).with(" possible", StyleRole::Text),
     };
     let cells = vec![
@@ -91,23 +93,25 @@ fn row(receipts: &ReceiptsScreen, entry: &ReceiptEntry, names: &NameBook, look: 
 }
 
 /// The migrations that were applied, else the row that an entry changed: its kind, and what it is called; how many there are where it changed several.
-fn about(entry: &ReceiptEntry, names: &NameBook) -> Option<SafeText> {
-    if !entry.migrations.is_empty() {
-        return Some(SafeText::limited(&entry.migrations.join(", "), 100));
+fn about(entry: &ListedEntry, names: &NameBook) -> Option<SafeText> {
+    if !entry.facts.migrations.is_empty() {
+        return Some(SafeText::limited(&entry.facts.migrations.join(", "), 100));
     }
-    let change = entry.changes.first()?;
-    if let Some(many) = many(&entry.changes, entry.changes_total, &entry.counts) {
-        let words: Vec<String> = [many].into_iter().chain(rows_written(&entry.counts)).collect();
+    let change = entry.rows().first()?;
+    let none = Counts::new();
+    let counts = entry.facts.counts.as_ref().unwrap_or(&none);
+    if let Some(many) = many(entry.rows(), entry.facts.changes_total, counts) {
+        let words: Vec<String> = [many].into_iter().chain(rows_written(counts)).collect();
         return Some(words.join(", ").into());
     }
     let entity = Entity::parse(&change.entity)?;
-    let name = entry.changes.iter().find_map(|change| names.of_change(change)).unwrap_or_else(|| change.id.clone());
+    let name = entry.rows().iter().find_map(|change| names.of_change(change)).unwrap_or_else(|| change.id.clone());
     Some(SafeText::join(&[entity.title().into(), SafeText::limited(&name, 60)], " "))
 }
 
-fn action(entry: &ReceiptEntry) -> SafeText {
+fn action(entry: &ListedEntry) -> SafeText {
     let action = SafeText::limited(&entry.action.replace('_', " "), 40);
-    match entry.undo_of {
+    match entry.facts.undo_of {
         Some(seq) => SafeText::join(&[action, format!(" of {seq}").into()], ""),
         None => action,
     }
@@ -149,18 +153,18 @@ fn draw_detail(
             },
         ),
     ];
-    if !entry.migrations.is_empty() {
-        pairs.push(NamedValue::new("applied", SafeText::limited(&entry.migrations.join(", "), 300)));
+    if !entry.facts.migrations.is_empty() {
+        pairs.push(NamedValue::new("applied", SafeText::limited(&entry.facts.migrations.join(", "), 300)));
     }
-    let said = [("reason", entry.reason.as_ref()), ("ticket", entry.ticket.as_ref())];
+    let said = [("reason", entry.reason.as_ref()), ("ticket", entry.facts.ticket.as_ref())];
     pairs
         .extend(said.into_iter().filter_map(|(name, text)| Some(NamedValue::new(name, SafeText::limited(text?, 300)))));
     let mut lines = key_values(&pairs, width, look);
-    if !entry.counts.is_empty() {
+    if let Some(counts) = entry.facts.counts.as_ref().filter(|counts| !counts.is_empty()) {
         lines.push(TextLine::default());
-        lines.extend(count_lines(&entry.counts, width, look));
+        lines.extend(count_lines(counts, width, look));
     }
     lines.push(TextLine::default());
-    lines.extend(change_lines(&entry.changes, entry.changes.len(), names, width, look));
-    draw_detail_lines(&lines, receipts.scroll, inside, look, buf, drawn);
+    lines.extend(change_lines(entry.rows(), entry.rows().len(), names, width, look));
+    draw_detail_lines(&lines, receipts.cursor.scroll, inside, look, buf, drawn);
 }

@@ -1,14 +1,13 @@
 //! The changes that were made here, newest first, from our own audit trail: what each did, and taking it back.
 
 pub(in crate::console) mod draw;
-pub mod messages;
-
-pub use messages::{ENTRIES, ReceiptEntry};
 
 use crate::change::operation::Operation;
 use crate::change::plan::SHOWN;
+use crate::change::plan::trail::ListedEntry;
 use crate::console::core::command::{CommandId, CommandScope, hinted};
 use crate::console::core::context::{Context, Lack};
+use crate::console::core::list_cursor::ListCursor;
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
@@ -16,6 +15,8 @@ use crate::console::core::twin::words;
 use crate::console::view::Canvas;
 use crate::memory::Entity;
 
+/// Entries that are read at a time.
+pub const ENTRIES: usize = 50;
 /// Rows of an entry that name it.
 const NAMED: usize = 3;
 
@@ -23,11 +24,9 @@ const NAMED: usize = 3;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReceiptsScreen {
     /// Entries that were read, newest first.
-    pub entries: Vec<ReceiptEntry>,
-    /// Position of the selected one.
-    pub selected: usize,
-    /// Lines of the selected one that lie above.
-    pub scroll: usize,
+    pub entries: Vec<ListedEntry>,
+    /// The selected one.
+    pub cursor: ListCursor,
     /// There are older ones.
     pub more: bool,
     /// They were read.
@@ -43,29 +42,29 @@ pub struct ReceiptsScreen {
 impl ReceiptsScreen {
     /// The selected entry.
     #[must_use]
-    pub fn current(&self) -> Option<&ReceiptEntry> {
-        self.entries.get(self.selected)
+    pub fn current(&self) -> Option<&ListedEntry> {
+        self.entries.get(self.cursor.selected)
     }
 
     /// The entry that took a change back, among those read.
     #[must_use]
     pub fn undone_by(&self, seq: i64) -> Option<i64> {
-        self.entries.iter().find(|entry| entry.undo_of == Some(seq)).map(|entry| entry.seq)
+        self.entries.iter().find(|entry| entry.facts.undo_of == Some(seq)).map(|entry| entry.seq)
     }
 
     /// Checks that an entry can be undone.
     ///
     /// # Errors
     /// The reason.
-    pub fn can_undo(&self, entry: &ReceiptEntry) -> Result<(), String> {
-        match (&entry.undo_reason, self.undone_by(entry.seq)) {
+    pub fn can_undo(&self, entry: &ListedEntry) -> Result<(), String> {
+        match (&entry.facts.undo_reason, self.undone_by(entry.seq)) {
             (Some(reason), _) => Err(reason.clone()),
             (None, Some(by)) => Err(format!("it was undone by {by}")),
             (None, None) => Ok(()),
         }
     }
 
-    fn fill(&mut self, entries: Vec<ReceiptEntry>, replaces: bool) {
+    fn fill(&mut self, entries: Vec<ListedEntry>, replaces: bool) {
         let selected = self.current().map(|entry| entry.seq);
         let more = entries.len() == ENTRIES && entries.last().is_some_and(|entry| entry.seq > 1);
         // Entries never change: older ones that were read before are still true.
@@ -84,7 +83,7 @@ impl ReceiptsScreen {
         self.entries.extend(entries.into_iter().chain(older));
         self.filled = true;
         let again = self.entries.iter().position(|entry| Some(entry.seq) == selected);
-        self.selected = again.unwrap_or(self.selected.min(self.entries.len().saturating_sub(1)));
+        self.cursor.stay(again, self.entries.len());
     }
 
     fn undo(&self, cx: &mut Context) {
@@ -94,9 +93,9 @@ impl ReceiptsScreen {
 }
 
 /// The row that a change touched, the first of several.
-fn touched(entry: &ReceiptEntry) -> Option<(Entity, String)> {
+fn touched(entry: &ListedEntry) -> Option<(Entity, String)> {
     entry
-        .changes
+        .rows()
         .iter()
         .find_map(|change| Some((Entity::parse(&change.entity)?, change.id.clone())).filter(|(_, id)| !id.is_empty()))
 }
@@ -126,7 +125,7 @@ impl Screen for ReceiptsScreen {
     fn settle(&mut self, cx: &mut Context) {
         const NEAR: usize = 10;
         if let Some(entry) = self.current() {
-            cx.read_names_of_changes(entry.changes.iter().take(SHOWN));
+            cx.read_names_of_changes(entry.rows().iter().take(SHOWN));
         }
         if self.pending.is_some() || self.failure.is_some() {
             return;
@@ -139,7 +138,7 @@ impl Screen for ReceiptsScreen {
             self.pending = Some((cx.renew(Request::LoadTrail(None)), true));
             return;
         }
-        let near_end = self.selected + NEAR >= self.entries.len();
+        let near_end = self.cursor.selected + NEAR >= self.entries.len();
         let last = self.entries.last().map(|entry| entry.seq);
         if let Some(last) = last.filter(|_| self.more && near_end) {
             self.pending = Some((cx.ask(Request::LoadTrail(Some(last))), false));
@@ -150,7 +149,7 @@ impl Screen for ReceiptsScreen {
         let (Reply::Trail(result), Some((_, replaces))) = (reply, self.pending.take()) else { return };
         match result {
             Ok(entries) => {
-                cx.read_names_of_changes(entries.iter().flat_map(|entry| entry.changes.iter().take(NAMED)));
+                cx.read_names_of_changes(entries.iter().flat_map(|entry| entry.rows().iter().take(NAMED)));
                 self.fill(entries, replaces);
             }
             // What cannot be read again now stays as it was.
@@ -191,16 +190,8 @@ impl Screen for ReceiptsScreen {
         }
     }
 
-    fn move_by(&mut self, by: isize, _cx: &mut Context) {
-        self.select(self.selected.saturating_add_signed(by));
-    }
-
-    fn scroll_by(&mut self, by: isize, cx: &mut Context) {
-        self.scroll = self.scroll.saturating_add_signed(by).min(cx.last_line());
-    }
-
-    fn select(&mut self, position: usize) {
-        (self.selected, self.scroll) = (position.min(self.entries.len().saturating_sub(1)), 0);
+    fn cursor(&mut self) -> Option<(&mut ListCursor, usize)> {
+        Some((&mut self.cursor, self.entries.len()))
     }
 
     /// The past begins before the selected change.

@@ -31,7 +31,7 @@ pub fn draw(cx: &Context, replay: &ReplayScreen, look: &Look, body: Rect, buf: &
 }
 
 fn title(replay: &ReplayScreen) -> SafeText {
-    let (lead, name) = match (&replay.about, &replay.told) {
+    let (lead, name) = match (&replay.about, &replay.told.value) {
         (Some(ReplaySubject::Topic(topic)), _) => ("replay ", topic.as_str()),
         (Some(ReplaySubject::Episode(id)), None) => ("replay around ", id.as_str()),
         (Some(ReplaySubject::Episode(_)), Some(told)) => ("replay around an episode of ", told.topic.as_str()),
@@ -41,8 +41,8 @@ fn title(replay: &ReplayScreen) -> SafeText {
 }
 
 fn note(replay: &ReplayScreen) -> TextLine {
-    match &replay.told {
-        Some(told) if replay.current => {
+    match &replay.told.value {
+        Some(told) if replay.told.is_known() => {
             let candidates = figures::count(told.candidates as u64);
             let shown = format!("{} of ", told.steps.len());
             let by = SafeText::limited(&told.used, 10);
@@ -52,16 +52,16 @@ fn note(replay: &ReplayScreen) -> TextLine {
             }
             TextLine::of(SafeText::join(&words, ""), StyleRole::Muted)
         }
-        _ if replay.pending.is_some() => TextLine::of("reading", StyleRole::Warn),
+        _ if replay.told.pending.is_some() => TextLine::of("reading", StyleRole::Warn),
         _ => TextLine::default(),
     }
 }
 
 fn card(cx: &Context, replay: &ReplayScreen) -> Option<Card> {
-    if let Some(failure) = &replay.failure {
+    if let Some(failure) = &replay.told.failure {
         return Some(failure_card(cx, failure));
     }
-    match (&replay.about, &replay.told) {
+    match (&replay.about, &replay.told.value) {
         (None, _) => Some(Card::new(CardTone::Plain, "No topic yet").hint(hint_of(cx, CommandId::Topic, "names one"))),
         (Some(_), None) => Some(Card::new(CardTone::Plain, "Reading")),
         (Some(_), Some(told)) if told.steps.is_empty() => {
@@ -81,9 +81,9 @@ fn draw_line(cx: &Context, replay: &ReplayScreen, look: &Look, area: Rect, buf: 
         card.render(inside, buf, look);
         return;
     }
-    let Some(told) = &replay.told else { return };
+    let Some(told) = &replay.told.value else { return };
     let line = TimeLine::of(told, usize::from(inside.width.saturating_sub(2)), look);
-    let at = line.entries.iter().position(|entry| *entry == Some(replay.selected)).unwrap_or_default();
+    let at = line.entries.iter().position(|entry| *entry == Some(replay.cursor.selected)).unwrap_or_default();
     let height = usize::from(inside.height);
     let first = at.saturating_sub(height / 2).min(line.lines.len().saturating_sub(height));
     let shown = LineWindow { selected: at.checked_sub(first), ..LineWindow::scrolled(&line.lines, first) };
@@ -229,7 +229,7 @@ fn draw_detail(replay: &ReplayScreen, names: &NameBook, look: &Look, area: Rect,
         Some(parent) => suggested(step, parent, width, look),
         None => episode(step, names, width, look),
     };
-    draw_detail_lines(&lines, replay.scroll, inside, look, buf, drawn);
+    draw_detail_lines(&lines, replay.cursor.scroll, inside, look, buf, drawn);
 }
 
 fn suggested(step: &ReplayStep, parent: &Suggestion, width: usize, look: &Look) -> Vec<TextLine> {

@@ -9,8 +9,10 @@ pub use messages::{ReplayStep, ReplaySubject, ReplayedTopic};
 use crate::change::operation::Operation;
 use crate::console::core::command::{CommandId, CommandScope};
 use crate::console::core::context::{Context, ToastTone};
+use crate::console::core::fetched::Fetched;
+use crate::console::core::list_cursor::ListCursor;
 use crate::console::core::menu::{Prompt, Purpose};
-use crate::console::core::message::{Destination, RequestFailure, Ticket};
+use crate::console::core::message::{Destination, Ticket};
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Judged, Screen, ScreenFace, ScreenKind, ScreenOrigin};
 use crate::console::core::twin::words;
@@ -39,17 +41,9 @@ pub struct ReplayScreen {
     /// Position among [`LIMITS`].
     more: usize,
     /// The replay on the screen.
-    pub told: Option<Box<ReplayedTopic>>,
-    /// True when the replay shown is the one last asked for.
-    pub current: bool,
-    /// Ticket of the replay while it is being read.
-    pub pending: Option<Ticket>,
-    /// Reason why the replay could not be read.
-    pub failure: Option<RequestFailure>,
-    /// Position of the selected entry.
-    pub selected: usize,
-    /// Lines of its details that lie above.
-    pub scroll: usize,
+    pub told: Fetched<Box<ReplayedTopic>>,
+    /// The selected entry.
+    pub cursor: ListCursor,
 }
 
 impl ReplayScreen {
@@ -62,22 +56,22 @@ impl ReplayScreen {
     /// Everything that can be selected, from above.
     #[must_use]
     pub fn entries(&self) -> Vec<TimelineEntry> {
-        self.told.as_deref().map(entries).unwrap_or_default()
+        self.told.value.as_deref().map(entries).unwrap_or_default()
     }
 
     /// The episode that is selected, or whose parent is.
     #[must_use]
     pub fn step(&self) -> Option<&ReplayStep> {
-        let at = match self.entries().get(self.selected)? {
+        let at = match self.entries().get(self.cursor.selected)? {
             TimelineEntry::Step(at) | TimelineEntry::Parent(at, _) => *at,
         };
-        self.told.as_ref()?.steps.get(at)
+        self.told.value.as_ref()?.steps.get(at)
     }
 
     /// The parent that is selected.
     #[must_use]
     pub fn parent(&self) -> Option<&Suggestion> {
-        match self.entries().get(self.selected)? {
+        match self.entries().get(self.cursor.selected)? {
             TimelineEntry::Parent(_, parent) => self.step()?.parents.get(*parent),
             TimelineEntry::Step(_) => None,
         }
@@ -91,7 +85,7 @@ impl ReplayScreen {
 
     /// Asks for a topic.
     fn ask_topic(&self, cx: &mut Context) {
-        let text = match (&self.about, &self.told) {
+        let text = match (&self.about, &self.told.value) {
             (Some(ReplaySubject::Topic(topic)), _) => topic,
             (_, Some(told)) => &told.topic,
             _ => "",
@@ -125,8 +119,8 @@ impl ReplayScreen {
         };
         let entries = entries(&told);
         let again = entries.iter().position(same);
-        (self.told, self.current) = (Some(told), true);
-        self.select(again.unwrap_or(self.selected));
+        self.told.take(Ok(told));
+        self.select(again.unwrap_or(self.cursor.selected));
     }
 }
 
@@ -175,23 +169,19 @@ impl Screen for ReplayScreen {
     }
 
     fn settle(&mut self, cx: &mut Context) {
-        if self.current || self.pending.is_some() || self.failure.is_some() {
-            return;
-        }
-        if let Some(about) = &self.about {
-            self.pending = Some(cx.ask(Request::Replay { about: about.clone(), limit: self.limit() }));
+        if let Some(about) = self.about.as_ref().filter(|_| self.told.is_wanted()) {
+            self.told.pending = Some(cx.ask(Request::Replay { about: about.clone(), limit: self.limit() }));
         }
     }
 
     fn reply(&mut self, _ticket: Ticket, reply: Reply, cx: &mut Context) {
         let Reply::Replayed(result) = reply else { return };
-        self.pending = None;
         match result {
             Ok(told) => {
                 cx.read_names(told.steps.iter().map(|step| &step.row));
                 self.fill(told);
             }
-            Err(failure) => self.failure = Some(failure),
+            Err(failure) => self.told.take(Err(failure)),
         }
     }
 
@@ -212,16 +202,9 @@ impl Screen for ReplayScreen {
         }
     }
 
-    fn move_by(&mut self, by: isize, _cx: &mut Context) {
-        self.select(self.selected.saturating_add_signed(by));
-    }
-
-    fn scroll_by(&mut self, by: isize, cx: &mut Context) {
-        self.scroll = self.scroll.saturating_add_signed(by).min(cx.last_line());
-    }
-
-    fn select(&mut self, position: usize) {
-        (self.selected, self.scroll) = (position.min(self.entries().len().saturating_sub(1)), 0);
+    fn cursor(&mut self) -> Option<(&mut ListCursor, usize)> {
+        let entries = self.entries().len();
+        Some((&mut self.cursor, entries))
     }
 
     fn written(&mut self, purpose: Purpose, text: &str, cx: &mut Context) {
@@ -250,13 +233,12 @@ impl Screen for ReplayScreen {
     }
 
     fn release(&mut self) -> Vec<Ticket> {
-        self.pending.take().into_iter().collect()
+        self.told.release()
     }
 
     /// Marks the replay as out of date; it stays on the screen until it has been read again.
     fn forget(&mut self) {
-        self.current = false;
-        self.failure = None;
+        self.told.forget();
     }
 
     fn shows_past(&self) -> bool {
@@ -264,7 +246,7 @@ impl Screen for ReplayScreen {
     }
 
     fn awaits_jump(&self) -> bool {
-        self.pending.is_some() && self.row().is_none()
+        self.told.pending.is_some() && self.row().is_none()
     }
 
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {

@@ -12,7 +12,7 @@ use crate::console::screens::tables::TablesScreen;
 use crate::console::screens::tables::messages::{TableEntry, TablePage};
 use crate::console::view::keys::hint_of;
 use crate::console::view::panel_list::PanelList;
-use crate::console::view::panes::failure_card;
+use crate::console::view::panes::{failure_card, fetched_card};
 use crate::console::view::{Canvas, Drawn, words};
 use crate::memory::agreeing;
 use crate::memory::growth::{GrowthBars, TableGrowth};
@@ -47,7 +47,7 @@ pub fn draw(cx: &Context, screen: &TablesScreen, canvas: &mut Canvas<'_>) {
 fn draw_tables(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let inside = PaneFrame { focused: !screen.in_rows, ..PaneFrame::new("tables") }.render(area, buf, look);
     drawn.hits.add(inside, ClickTarget::List);
-    let tables = screen.tables.as_deref().unwrap_or_default();
+    let tables = screen.tables.value.as_deref().unwrap_or_default();
     let longest = tables.iter().map(|table| table.name.chars().count()).max().unwrap_or(0).clamp(12, 40);
     let columns = [
         TableColumn::new("table", Width::Fixed(longest as u16)),
@@ -55,11 +55,8 @@ fn draw_tables(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf
         TableColumn::new("of largest", Width::Fixed(SHARE as u16)).priority(3),
         TableColumn::new("holds", Width::Grow { min: 10, weight: 1 }).priority(2),
     ];
-    let card = match (&screen.failure, &screen.tables) {
-        (Some(failure), _) => Some(failure_card(cx, failure)),
-        (None, None) => Some(Card::new(CardTone::Plain, "Reading")),
-        (None, Some(tables)) => tables.is_empty().then(|| no_tables(cx)),
-    };
+    let card = fetched_card(cx, &screen.tables, "Reading");
+    let card = card.or_else(|| tables.is_empty().then(|| no_tables(cx)));
     let list = PanelList {
         columns: &columns,
         count: tables.len(),

@@ -6,6 +6,7 @@ pub mod messages;
 
 use crate::console::core::command::{CommandId, CommandScope, hinted};
 use crate::console::core::context::{Context, Lack};
+use crate::console::core::fetched::Fetched;
 use crate::console::core::message::{Effect, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
@@ -41,8 +42,8 @@ pub struct TableRows {
 /// The screen.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TablesScreen {
-    /// The tables, once they were read.
-    pub tables: Option<Vec<TableEntry>>,
+    /// The tables.
+    pub tables: Fetched<Vec<TableEntry>>,
     /// Position of the selected one.
     pub selected: usize,
     /// The rows have the keys.
@@ -53,19 +54,15 @@ pub struct TablesScreen {
     pub first_column: usize,
     /// The rows of the selected table.
     pub rows: TableRows,
-    /// The tables are being read.
-    pub pending: Option<Ticket>,
     /// A layout is being drafted.
     pub drafting: Option<Ticket>,
-    /// Reason why the tables could not be read.
-    pub failure: Option<RequestFailure>,
 }
 
 impl TablesScreen {
     /// The selected table.
     #[must_use]
     pub fn current(&self) -> Option<&TableEntry> {
-        self.tables.as_ref()?.get(self.selected)
+        self.tables.value.as_ref()?.get(self.selected)
     }
 
     /// Reads the rows of the selected table, and more of them where somebody comes near their end.
@@ -130,8 +127,8 @@ impl Screen for TablesScreen {
     }
 
     fn settle(&mut self, cx: &mut Context) {
-        if self.tables.is_none() && self.pending.is_none() && self.failure.is_none() {
-            self.pending = Some(cx.ask(Request::LoadTables));
+        if self.tables.is_wanted() {
+            self.tables.pending = Some(cx.ask(Request::LoadTables));
         }
         self.read_rows(cx);
     }
@@ -139,15 +136,11 @@ impl Screen for TablesScreen {
     fn reply(&mut self, _ticket: Ticket, reply: Reply, cx: &mut Context) {
         match reply {
             Reply::Tables(result) => {
-                self.pending = None;
-                match result {
-                    Ok(tables) => {
-                        let again = tables.iter().position(|table| table.name == self.rows.table);
-                        self.selected = again.unwrap_or(self.selected);
-                        self.tables = Some(tables);
-                    }
-                    Err(failure) => self.failure = Some(failure),
+                if let Ok(tables) = &result {
+                    let again = tables.iter().position(|table| table.name == self.rows.table);
+                    self.selected = again.unwrap_or(self.selected);
                 }
+                self.tables.take(result);
             }
             Reply::TableRows(result) => self.take_rows(result),
             Reply::Grown(result) => {
@@ -205,7 +198,7 @@ impl Screen for TablesScreen {
     }
 
     fn select(&mut self, position: usize) {
-        let count = self.tables.as_ref().map_or(0, Vec::len);
+        let count = self.tables.value.as_ref().map_or(0, Vec::len);
         self.selected = position.min(count.saturating_sub(1));
     }
 
@@ -226,12 +219,12 @@ impl Screen for TablesScreen {
     }
 
     fn release(&mut self) -> Vec<Ticket> {
-        let waited = [&mut self.pending, &mut self.rows.pending, &mut self.rows.counting, &mut self.drafting];
+        let waited = [&mut self.tables.pending, &mut self.rows.pending, &mut self.rows.counting, &mut self.drafting];
         waited.into_iter().filter_map(Option::take).collect()
     }
 
     fn forget(&mut self) {
-        (self.tables, self.failure) = (None, None);
+        (self.tables.value, self.tables.failure) = (None, None);
         self.rows = TableRows { table: std::mem::take(&mut self.rows.table), ..TableRows::default() };
     }
 

@@ -2,7 +2,8 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use super::{TrailFault, TrailScreen, TrailVerdict};
+use super::TrailScreen;
+use crate::change::plan::trail::{AuditFault, AuditVerdict};
 use crate::console::core::context::Context;
 use crate::console::view::Drawn;
 use crate::console::view::changes::sentences;
@@ -18,13 +19,13 @@ use crate::ui::{
 /// Draws the screen.
 pub fn draw(cx: &Context, trail: &TrailScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let width = usize::from(body.width.saturating_sub(4));
-    let lines = trail.verdict.as_ref().map(|verdict| verdict_lines(verdict, width, look)).unwrap_or_default();
+    let lines = trail.verdict.value.as_ref().map(|verdict| verdict_lines(verdict, width, look)).unwrap_or_default();
     let height = (lines.len() as u16 + 2).min(body.height);
-    let note = if trail.pending.is_some() { progress(trail.walked) } else { SafeText::default() };
+    let note = if trail.verdict.pending.is_some() { progress(trail.walked) } else { SafeText::default() };
     let pane = PaneFrame { note: TextLine::of(note, StyleRole::Muted), ..PaneFrame::new("audit trail") };
-    let Some(verdict) = &trail.verdict else {
+    let Some(verdict) = &trail.verdict.value else {
         let inside = pane.render(body, buf, look);
-        let card = match &trail.failure {
+        let card = match &trail.verdict.failure {
             Some(failure) => failure_card(cx, failure),
             None => Card::new(CardTone::Plain, "Walking the chain").line(progress(trail.walked)),
         };
@@ -45,7 +46,7 @@ fn progress(walked: u64) -> SafeText {
     SafeText::join(&[figures::count(walked), " entries read".into()], "")
 }
 
-fn verdict_lines(verdict: &TrailVerdict, width: usize, look: &Look) -> Vec<TextLine> {
+fn verdict_lines(verdict: &AuditVerdict, width: usize, look: &Look) -> Vec<TextLine> {
     let g = look.glyphs;
     let state = match verdict.faults.first() {
         None => TextLine::default().with_glyph(g.check, StyleRole::Good).with(" the chain is whole", StyleRole::Good),
@@ -69,7 +70,7 @@ fn verdict_lines(verdict: &TrailVerdict, width: usize, look: &Look) -> Vec<TextL
 
 fn draw_faults(
     trail: &TrailScreen,
-    verdict: &TrailVerdict,
+    verdict: &AuditVerdict,
     look: &Look,
     area: Rect,
     buf: &mut Buffer,
@@ -84,21 +85,21 @@ fn draw_faults(
         TableColumn::new("kind", Width::Fixed(18)).priority(1),
         TableColumn::new("what", Width::Grow { min: 20, weight: 1 }),
     ];
-    let row = |fault: &TrailFault| TableRow {
+    let row = |fault: &AuditFault| TableRow {
         cells: vec![
             TextLine::of(fault.seq.to_string(), StyleRole::Number),
-            TextLine::of(SafeText::limited(&fault.kind, 30), StyleRole::Bad),
+            TextLine::of(SafeText::limited(&fault.kind.replace('_', " "), 30), StyleRole::Bad),
             TextLine::of(SafeText::limited(&told(&fault.message), 300), StyleRole::Text),
         ],
         marked: false,
-        stale: trail.pending.is_some(),
+        stale: trail.verdict.pending.is_some(),
     };
     let list = PanelList {
         columns: &columns,
         count: verdict.faults.len(),
         more: false,
         total: Total::Exact(verdict.faults.len() as u64),
-        selected: trail.selected,
+        selected: trail.cursor.selected,
         focused: true,
         card: None,
     };

@@ -2,13 +2,13 @@
 //! as `audit verify` does. It is green, or the broken link is shown.
 
 mod draw;
-pub mod messages;
 
-pub use messages::{TrailFault, TrailVerdict};
-
+use crate::change::plan::trail::AuditVerdict;
 use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
-use crate::console::core::message::{RequestFailure, Ticket};
+use crate::console::core::fetched::Fetched;
+use crate::console::core::list_cursor::ListCursor;
+use crate::console::core::message::Ticket;
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
@@ -17,18 +17,12 @@ use crate::console::view::Canvas;
 /// The screen.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TrailScreen {
-    /// Result of the last verification.
-    pub verdict: Option<Box<TrailVerdict>>,
-    /// Position of the selected fault.
-    pub selected: usize,
-    /// The trail is being walked.
-    pub pending: Option<Ticket>,
+    /// Verdict on the trail.
+    pub verdict: Fetched<Box<AuditVerdict>>,
+    /// The selected fault.
+    pub cursor: ListCursor,
     /// Entries that were read so far.
     pub walked: u64,
-    /// Reason why the trail could not be walked.
-    pub failure: Option<RequestFailure>,
-    /// True when the verdict is out of date.
-    stale: bool,
 }
 
 impl Screen for TrailScreen {
@@ -45,10 +39,9 @@ impl Screen for TrailScreen {
     }
 
     fn settle(&mut self, cx: &mut Context) {
-        let known = self.verdict.is_some() && !self.stale;
-        if self.pending.is_none() && self.failure.is_none() && !known {
+        if self.verdict.is_wanted() {
             self.walked = 0;
-            self.pending = Some(cx.ask(Request::VerifyTrail));
+            self.verdict.pending = Some(cx.ask(Request::VerifyTrail));
         }
     }
 
@@ -56,32 +49,24 @@ impl Screen for TrailScreen {
         match reply {
             Reply::WalkingTrail(walked) => self.walked = walked,
             Reply::TrailVerified(result) => {
-                (self.pending, self.stale) = (None, false);
-                match result {
-                    Ok(verdict) => self.verdict = Some(verdict),
-                    Err(failure) => self.failure = Some(failure),
-                }
-                self.select(self.selected);
+                self.verdict.take(result);
+                self.select(self.cursor.selected);
             }
             _ => {}
         }
     }
 
-    fn move_by(&mut self, by: isize, _cx: &mut Context) {
-        self.select(self.selected.saturating_add_signed(by));
-    }
-
-    fn select(&mut self, position: usize) {
-        let faults = self.verdict.as_ref().map_or(0, |verdict| verdict.faults.len());
-        self.selected = position.min(faults.saturating_sub(1));
+    fn cursor(&mut self) -> Option<(&mut ListCursor, usize)> {
+        let entries = self.verdict.value.as_ref().map_or(0, |verdict| verdict.faults.len());
+        Some((&mut self.cursor, entries))
     }
 
     fn release(&mut self) -> Vec<Ticket> {
-        self.pending.take().into_iter().collect()
+        self.verdict.release()
     }
 
     fn forget(&mut self) {
-        (self.stale, self.failure) = (true, None);
+        self.verdict.forget();
     }
 
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {

@@ -12,7 +12,7 @@ const HANDLES: usize = 6;
 /// Writes where the person is, or how far the look for that is.
 pub fn lines(writer: &mut DocumentWriter<'_>, detail: &Detail) {
     let known = &detail.whereabouts;
-    match (&known.found, &known.failure) {
+    match (&known.found.value, &known.found.failure) {
         (Some(found), _) => found_lines(writer, found),
         (None, Some(failure)) => {
             writer.hanging(TextLine::default(), &SafeText::limited(&failure.what, 100), StyleRole::Bad);

@@ -66,7 +66,7 @@ pub fn draw(
     let lines = TableView::capacity(room);
     let top = (side.selected + 1).saturating_sub(lines.max(1));
     let scale = scale(side.rows());
-    let asked = side.found.as_ref().and_then(|found| found.answer.request.text.as_deref());
+    let asked = side.found.as_ref().and_then(|found| found.answer.request.inquiry.text.as_deref());
     let mut sought = asked.map(words_of).unwrap_or_default();
     // Words such as `of` would light up everything.
     sought.retain(|word| word.chars().count() > 2 || !word.is_ascii());

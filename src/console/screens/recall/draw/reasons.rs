@@ -92,7 +92,7 @@ fn terms(sheet: &mut Sheet<'_>, found: &FoundAnswer, item: &RecalledItem) {
     const BAR: usize = 17;
     let (ranked, look) = (&item.ranked, sheet.look());
     let request = &found.answer.request;
-    for line in formula_lines(request.ranking.formula(), sheet.width()) {
+    for line in formula_lines(request.inquiry.ranking.formula(), sheet.width()) {
         sheet.text(&line, StyleRole::Muted);
     }
     let most = ranked.score.terms.iter().fold(1e-9_f64, |most, term| most.max(term.contribution.abs()));
@@ -206,7 +206,7 @@ fn left_out(sheet: &mut Sheet<'_>, cx: &Context, found: &FoundAnswer) {
     sheet.section("left out");
     for left in &found.answer.left_out {
         let score = left.score.map_or_else(|| "-".to_owned(), |score| format!("{score:.3}"));
-        let kinds = recalled_kinds(found.answer.request.ranking);
+        let kinds = recalled_kinds(found.answer.request.inquiry.ranking);
         let name = kinds.iter().find_map(|kind| cx.names.of(*kind, &left.id)).unwrap_or(&left.id);
         sheet.text(&format!("{score}  {name}: {}", left.words), StyleRole::Muted);
     }
@@ -222,7 +222,7 @@ fn way(sheet: &mut Sheet<'_>, found: &FoundAnswer, vector_bytes: usize) {
         (Some((_, ComparedBy::Memory)), _) => "by vectors kept in memory from a recall before".to_owned(),
         (None, Some(WordsBy::Index)) => "by words, looked up in the full-text index".to_owned(),
         (None, Some(WordsBy::Read)) => "by words, compared here in every text".to_owned(),
-        (None, None) if answer.request.ranking == Ranking::Proven => "by the formula alone".to_owned(),
+        (None, None) if answer.request.inquiry.ranking == Ranking::Proven => "by the formula alone".to_owned(),
         (None, None) => "by time alone: nothing is asked".to_owned(),
     };
     let ms = |value: f64| format!("{value:.1} ms");

@@ -1,12 +1,13 @@
-//! An audit entry as lists show it, and the public facts of entries that undo, looks at the past and erasure read.
+//! The audit trail as plain data: entries as lists show them, the public facts of entries that undo, looks at the past
+//! and erasure read, and the verdict on the whole.
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::plan::{Change, Counts};
+use super::{Change, Counts};
 
 /// An entry of the audit trail, with the private values that are still there.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ListedEntry {
     /// Number, from 1.
     pub seq: i64,
@@ -16,8 +17,11 @@ pub struct ListedEntry {
     pub actor: String,
     /// Action, such as `feedback.edit`.
     pub action: String,
-    /// Facts that are not personal; [`EntryFacts`] reads them.
+    /// Facts that are not personal, as JSON.
     pub public: Value,
+    /// The same facts, read.
+    #[serde(skip)]
+    pub facts: EntryFacts,
     /// Reason in the author's words; `None` when there is none or it was redacted.
     pub reason: Option<String>,
     /// Rows before and after; `None` when they were not kept or were redacted.
@@ -27,10 +31,10 @@ pub struct ListedEntry {
 }
 
 impl ListedEntry {
-    /// Reads the public facts.
+    /// The rows before and after that are still there.
     #[must_use]
-    pub fn facts(&self) -> EntryFacts {
-        EntryFacts::of(&self.public)
+    pub fn rows(&self) -> &[Change] {
+        self.changes.as_deref().unwrap_or_default()
     }
 }
 
@@ -80,4 +84,36 @@ impl EntryFacts {
     pub fn parse(public: &str) -> Self {
         serde_json::from_str(public).map(|public: Value| EntryFacts::of(&public)).unwrap_or_default()
     }
+}
+
+/// One thing that is wrong with a trail.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AuditFault {
+    /// Short stable word.
+    pub kind: &'static str,
+    /// Number of the entry where it starts.
+    pub seq: i64,
+    /// Sentence for people.
+    pub message: String,
+}
+
+/// Result of verifying a trail.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct AuditVerdict {
+    /// Nothing is wrong.
+    pub ok: bool,
+    /// Entries.
+    pub entries: usize,
+    /// The database.
+    pub database_id: String,
+    /// Number of the last entry, as the head says.
+    pub head: Option<i64>,
+    /// Number of the latest anchor that was compared.
+    pub anchored: Option<i64>,
+    /// Private values that were redacted, as entries say.
+    pub redacted: usize,
+    /// Faults that were found.
+    pub faults: Vec<AuditFault>,
+    /// Limits of what verifying can tell.
+    pub notes: Vec<String>,
 }

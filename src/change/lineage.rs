@@ -1,0 +1,129 @@
+//! Memories that superseded others and go: what they superseded follows the one that superseded them, or stands again.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde_json::Value;
+
+use super::ChangeError;
+use super::draft::Draft;
+use super::edit::{SUPERSEDED, set_again};
+use crate::layout::BoundSource;
+use crate::memory::{Entity, Row};
+use crate::store::StoreError;
+use crate::store::encode::{LocatedRow, plain_column};
+
+/// Adds to a draft that memories which stay are no longer linked to those that go.
+///
+/// # Errors
+/// [`ChangeError::Refused`] for a value that cannot be stored; else the engine's refusal.
+pub(super) async fn mend(draft: &mut Draft<'_>, located: &[LocatedRow<'_>]) -> Result<(), ChangeError> {
+    let memories = || located.iter().filter(|found| found.row.entity == Entity::Memory);
+    let going: HashMap<&str, &Row> = memories().map(|found| (found.row.id(), &found.row)).collect();
+    for found in memories() {
+        let heir = heir(&found.row, &going);
+        let mut followed = None;
+        for id in superseded_by_it(found, &going) {
+            if lead_on(draft, found, id, heir).await? {
+                followed = Some(id);
+            }
+        }
+        if let Some(heir) = heir {
+            name_earlier(draft, heir, found.row.id(), followed).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The memory that superseded one, and stays.
+fn heir<'r>(row: &'r Row, going: &HashMap<&str, &'r Row>) -> Option<&'r str> {
+    let by = |row: &'r Row| row.get("metadata")["superseded_by"].as_str();
+    let mut heir = by(row)?;
+    for _ in going {
+        match going.get(heir) {
+            Some(next) => heir = by(next)?,
+            None => break,
+        }
+    }
+    Some(heir).filter(|heir| !going.contains_key(heir))
+}
+
+/// The ids of memories that stay and that one may have superseded.
+fn superseded_by_it<'r>(found: &'r LocatedRow<'_>, going: &HashMap<&str, &Row>) -> BTreeSet<&'r str> {
+    let named = found.row.get("metadata")["supersedes"].as_str();
+    if named.is_none() && is_linked(found.source) {
+        return BTreeSet::new();
+    }
+    let named = found.row.list("source_ids").into_iter().chain(named);
+    named.filter(|id| !going.contains_key(id)).collect()
+}
+
+/// Whether links to successors are stored.
+fn is_linked(source: &BoundSource) -> bool {
+    plain_column(source, "metadata").is_some()
+}
+
+/// Links a memory that one superseded to the heir of that, or has it stand again. Whether that one superseded it.
+async fn lead_on(
+    draft: &mut Draft<'_>,
+    going: &LocatedRow<'_>,
+    id: &str,
+    heir: Option<&str>,
+) -> Result<bool, ChangeError> {
+    let Some(found) = seek(draft, id).await? else { return Ok(false) };
+    let row = &going.row;
+    let by = found.row.get("metadata")["superseded_by"].as_str();
+    let is_marked = found.row.text("status") == Some(SUPERSEDED);
+    let is_its = by == Some(row.id()) || by.is_none() && is_marked && !is_linked(going.source);
+    if !is_its || heir.is_none() && row.text("status") == Some(SUPERSEDED) {
+        return Ok(false);
+    }
+    let mut after = found.row.clone();
+    if by.is_some() {
+        after.set("metadata", with_link(found.row.get("metadata"), "superseded_by", heir));
+    }
+    if heir.is_none() && is_marked {
+        after.set("status", row.get("status").clone());
+    }
+    set_again(draft, &found, &after, &["metadata", "status"]).await?;
+    draft.effects.push(match heir {
+        Some(heir) => format!("memory {id} is superseded by {heir} from now on"),
+        None => format!("memory {id} stands again: what superseded it goes"),
+    });
+    Ok(true)
+}
+
+/// Has the heir of a memory that goes name the one before that, or none.
+async fn name_earlier(
+    draft: &mut Draft<'_>,
+    heir: &str,
+    going: &str,
+    earlier: Option<&str>,
+) -> Result<(), ChangeError> {
+    let Some(found) = seek(draft, heir).await? else { return Ok(()) };
+    if found.row.get("metadata")["supersedes"].as_str() != Some(going) {
+        return Ok(());
+    }
+    let mut after = found.row.clone();
+    after.set("metadata", with_link(found.row.get("metadata"), "supersedes", earlier));
+    set_again(draft, &found, &after, &["metadata"]).await
+}
+
+/// A memory that can be written; none where no or more than one row has the id.
+async fn seek<'s>(draft: &mut Draft<'s>, id: &str) -> Result<Option<LocatedRow<'s>>, ChangeError> {
+    match draft.seek(Entity::Memory, id).await {
+        Err(ChangeError::Usage(_) | ChangeError::Store(StoreError::Ambiguous(..))) => Ok(None),
+        found => Ok(found?.filter(|found| found.source.is_writable())),
+    }
+}
+
+/// Metadata with another link, or without it.
+fn with_link(metadata: &Value, name: &str, id: Option<&str>) -> Value {
+    let mut metadata = metadata.clone();
+    if let Some(object) = metadata.as_object_mut() {
+        match id {
+            Some(id) => _ = object.insert(name.to_owned(), Value::from(id)),
+            None => _ = object.shift_remove(name),
+        }
+    }
+    metadata
+}

@@ -1,0 +1,33 @@
+//! A migration that can be applied: plain data.
+
+use serde::Serialize;
+
+/// A step of a migration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StepState {
+    /// Name.
+    pub name: String,
+    /// SQL that the step runs.
+    pub sql: String,
+    /// True when what the step makes is there.
+    pub done: bool,
+}
+
+/// A migration that can be applied.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PendingMigration {
+    /// Number, for `--to`.
+    pub version: i64,
+    /// Name.
+    pub name: String,
+    /// SQL that will be run.
+    pub sql: String,
+    /// Locks that the migration takes, and for how long.
+    pub lock_risk: String,
+    /// Effect of the migration: what it makes possible.
+    pub effect: String,
+    /// Steps of the migration, when it has several.
+    pub steps: Vec<StepState>,
+    /// The step at which it goes on, where it was begun and stopped.
+    pub goes_on_at: Option<String>,
+}
