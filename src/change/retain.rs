@@ -1,11 +1,11 @@
 //! Retention for every kind of row: what the rules no longer keep goes, with what hangs on it, in one plan.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use chrono::Utc;
-use serde_json::{Map, Value, json};
+use chrono::{TimeDelta, Utc};
+use serde_json::json;
 
 use super::draft::{Draft, check_id, writable};
 use super::feedback::writable as writable_source;
@@ -19,14 +19,17 @@ use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::Query;
 use crate::memory::retention::overdue::{LastUses, OverdueFate, OverdueRows, OverdueTally};
 use crate::memory::retention::{ReadRule, RetentionRules};
-use crate::memory::{agreeing, thousands};
+use crate::memory::{agreeing, thousands, time};
 use crate::store::encode::leads_back;
 use crate::store::scratch::scratch;
 use crate::store::stored::Mutation;
 use crate::store::{Store, StoreError};
 
-/// Public fact of a plan under which rows go as unused: by entity, the time from which uses were not read.
-const USES_READ: &str = "uses_read";
+/// Public fact of a plan under which rows go as unused: by entity, the time from which a use keeps a row.
+const UNUSED_SINCE: &str = "unused_since";
+
+/// Days for which uses are looked through again before a plan is applied: a use may be written some time after it was.
+const LATE: i64 = 1;
 
 /// Rows that one plan takes at most; the next one takes more.
 const MOST: usize = 2_500;
@@ -51,7 +54,7 @@ pub async fn overdue(
     let mut found = Vec::new();
     for entity in entities {
         let own: Vec<&ReadRule> = rules.iter().filter(|rule| rule.entity == entity).collect();
-        let uses = if own.iter().any(|rule| rule.asks_use()) {
+        let uses = if own.iter().any(|rule| rule.unused_since().is_some()) {
             last_uses(store, entity).await?
         } else {
             LastUses::new(scratch)
@@ -195,12 +198,28 @@ async fn linked(store: &Store, since: Option<&str>, take: TakeUse<'_>) -> Result
     Ok(links)
 }
 
-/// A row that a plan takes away as unused, and that was used since its uses were read, in words.
+/// By entity, the time from which a use keeps a row that would go as unused. Where rows may go by another rule too, it is now.
+fn unused_since(rules: &RetentionRules) -> Result<BTreeMap<&'static str, String>, ChangeError> {
+    let late = Utc::now() - TimeDelta::days(LATE);
+    let (late, now) = (time::spell_utc(late).unwrap_or_default(), now());
+    let rules = rules.read(Utc::now()).map_err(ChangeError::Usage)?;
+    let mut times = BTreeMap::new();
+    for rule in &rules {
+        let Some(since) = rule.unused_since() else { continue };
+        let is_by_use = rules.iter().filter(|other| other.entity == rule.entity).all(|o| o.unused_since().is_some());
+        let since = if is_by_use { late.as_str().max(since) } else { now.as_str() };
+        let known: &mut String = times.entry(rule.entity.name()).or_default();
+        *known = since.max(known).to_owned();
+    }
+    Ok(times)
+}
+
+/// A row that a plan takes away as unused, and that was used since, in words.
 ///
 /// # Errors
 /// The engine's refusal.
 pub(super) async fn used_since(store: &Store, plan: &Plan) -> Result<Option<String>, ChangeError> {
-    let Some(read) = plan.facts[USES_READ].as_object() else { return Ok(None) };
+    let Some(read) = plan.facts[UNUSED_SINCE].as_object() else { return Ok(None) };
     let changed = |all: bool| {
         let wanted = plan.mutations.iter().filter(move |change| all || matches!(change, Mutation::Delete(_)));
         RowKeys::of(wanted.filter_map(Mutation::rows).map(Cow::Owned))
@@ -245,7 +264,7 @@ struct RowsToGo {
 /// As [`overdue`]; [`ChangeError::Refused`] where more than the stated share of an entity's rows would go.
 pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeError> {
     writable(store).await?;
-    let (held, since) = (HeldRows::of(store).await?, now());
+    let (held, unused) = (HeldRows::of(store).await?, unused_since(rules)?);
     let mut going = Vec::new();
     let mut room = MOST;
     for (entity, found) in overdue(store, rules, &held, MOST).await? {
@@ -275,9 +294,7 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
         let taken = take(&mut draft, &held, &mut some).await?;
         if !draft.is_full() {
             draft.disclosures.extend(aside);
-            let by_use = rules.rule.iter().filter(|rule| rule.unused_for.is_some());
-            let read: Map<String, Value> = by_use.map(|rule| (rule.entity.clone(), json!(since))).collect();
-            draft.facts.extend((!read.is_empty()).then(|| (USES_READ.to_owned(), Value::Object(read))));
+            draft.facts.extend((!unused.is_empty()).then(|| (UNUSED_SINCE.to_owned(), json!(unused))));
             return Ok(draft.seal());
         }
         if all > 1 {

@@ -170,10 +170,10 @@ impl ReadRule {
         names.into_iter().filter_map(|name| self.entity.column(name)).map(|column| column.name).collect()
     }
 
-    /// Whether the last use of rows is asked for.
+    /// The moment from which rows must not have been used; none where their use is not asked for.
     #[must_use]
-    pub fn asks_use(&self) -> bool {
-        self.unused_since.is_some()
+    pub fn unused_since(&self) -> Option<&str> {
+        self.unused_since.as_deref()
     }
 
     /// Whether all conditions hold for a row but the count. What was never used counts from its own time; `used` is the
