@@ -20,10 +20,10 @@ pub(super) async fn mend(draft: &mut Draft<'_>, located: &[LocatedRow<'_>]) -> R
     let memories = || located.iter().filter(|found| found.row.entity == Entity::Memory);
     let going: HashMap<&str, &Row> = memories().map(|found| (found.row.id(), &found.row)).collect();
     for found in memories() {
-        let heir = heir(&found.row, &going);
+        let (last, heir) = end(&found.row, &going);
         let mut followed = None;
         for id in superseded_by_it(found, &going) {
-            if lead_on(draft, found, id, heir).await? {
+            if lead_on(draft, found, id, (last, heir)).await? {
                 followed = Some(id);
             }
         }
@@ -34,17 +34,17 @@ pub(super) async fn mend(draft: &mut Draft<'_>, located: &[LocatedRow<'_>]) -> R
     Ok(())
 }
 
-/// The memory that superseded one, and stays.
-fn heir<'r>(row: &'r Row, going: &HashMap<&str, &'r Row>) -> Option<&'r str> {
-    let by = |row: &'r Row| row.get("metadata")["superseded_by"].as_str();
-    let mut heir = by(row)?;
+/// The last of the memories that go, as each superseded the one before it, and the one that superseded that and stays.
+fn end<'r>(row: &'r Row, going: &HashMap<&str, &'r Row>) -> (&'r Row, Option<&'r str>) {
+    let mut last = row;
     for _ in going {
-        match going.get(heir) {
-            Some(next) => heir = by(next)?,
-            None => break,
+        let Some(by) = last.get("metadata")["superseded_by"].as_str() else { break };
+        match going.get(by) {
+            Some(next) => last = *next,
+            None => return (last, Some(by)),
         }
     }
-    Some(heir).filter(|heir| !going.contains_key(heir))
+    (last, None)
 }
 
 /// The ids of memories that stay and that one may have superseded.
@@ -67,14 +67,14 @@ async fn lead_on(
     draft: &mut Draft<'_>,
     going: &LocatedRow<'_>,
     id: &str,
-    heir: Option<&str>,
+    (last, heir): (&Row, Option<&str>),
 ) -> Result<bool, ChangeError> {
     let Some(found) = seek(draft, id).await? else { return Ok(false) };
     let row = &going.row;
     let by = found.row.get("metadata")["superseded_by"].as_str();
     let is_marked = found.row.text("status") == Some(SUPERSEDED);
     let is_its = by == Some(row.id()) || by.is_none() && is_marked && !is_linked(going.source);
-    if !is_its || heir.is_none() && row.text("status") == Some(SUPERSEDED) {
+    if !is_its || heir.is_none() && last.text("status") == Some(SUPERSEDED) {
         return Ok(false);
     }
     let mut after = found.row.clone();
@@ -82,7 +82,7 @@ async fn lead_on(
         after.set("metadata", with_link(found.row.get("metadata"), "superseded_by", heir));
     }
     if heir.is_none() && is_marked {
-        after.set("status", row.get("status").clone());
+        after.set("status", last.get("status").clone());
     }
     set_again(draft, &found, &after, &["metadata", "status"]).await?;
     draft.effects.push(match heir {

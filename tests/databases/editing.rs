@@ -368,14 +368,34 @@ fn a_superseded_memory_stays_marked_and_linked() {
                 assert!(matches!(circle, Err(ChangeError::Refused(_))), "{circle:?}");
                 let itself = planned(&world, &by(&next)).await;
                 assert!(matches!(itself, Err(ChangeError::Usage(_))), "{itself:?}");
-                there_and_back(&world, &remove(Entity::Memory, std::slice::from_ref(&next)), async {
-                    let old = row(&world, Entity::Memory, "fact").await.expect("the old one");
-                    assert!(old.text("status") != Some("superseded"), "{old:?}");
-                    assert!(old.get("metadata")["superseded_by"].is_null(), "{old:?}");
-                })
-                .await;
             })
             .await;
+        }
+    });
+}
+
+#[test]
+fn what_superseded_a_memory_hands_its_place_on_when_it_goes() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            meddle(&world, "INSERT INTO memories (id, kind, text) VALUES ('fact', 'fact', 'lives in Kiel')").await;
+            let mut ids = vec!["fact".to_owned()];
+            for text in ["lives in Bonn", "lives in Trier"] {
+                let memory = ids.last().expect("one").clone();
+                let next =
+                    planned(&world, &Operation::Supersede { memory: memory.clone(), text: text.to_owned() }).await;
+                done(&world, next).await;
+                let old = row(&world, Entity::Memory, &memory).await.expect("the old one");
+                ids.push(old.get("metadata")["superseded_by"].as_str().expect("a link").to_owned());
+            }
+            for (gone, by) in [(&ids[1..2], Some(&ids[2])), (&ids[1..], None)] {
+                there_and_back(&world, &remove(Entity::Memory, gone), async {
+                    let first = row(&world, Entity::Memory, "fact").await.expect("the first one");
+                    assert_eq!(first.get("metadata")["superseded_by"].as_str(), by.map(String::as_str), "{first:?}");
+                    assert_eq!(first.text("status") == Some("superseded"), by.is_some(), "{first:?}");
+                })
+                .await;
+            }
         }
     });
 }

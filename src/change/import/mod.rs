@@ -346,17 +346,23 @@ pub fn message_hash(message: &str) -> String {
     hex::encode(Sha256::digest(message.as_bytes()))
 }
 
-/// The same, of a prompt that is the message or holds it as its message, query or text; of one that does neither, the hash of
-/// its JSON, whatever the order of the keys.
+/// The message of a prompt: the prompt itself, or its message, query or text. None where it holds none.
+#[must_use]
+pub fn message_of(prompt: &Value) -> Option<&str> {
+    let is_said = |message: &&str| !message.is_empty();
+    let named = || ["message", "query", "text"].iter().filter_map(|key| prompt.get(key)?.as_str()).find(is_said);
+    prompt.as_str().filter(is_said).or_else(named)
+}
+
+/// The hash of a prompt's message; of a prompt that holds none, that of its JSON, whatever the order of the keys.
 #[must_use]
 pub fn prompt_hash(prompt: &Value) -> String {
-    let said = |value: &Value| value.as_str().filter(|message| !message.is_empty()).map(message_hash);
-    let named = || ["message", "query", "text"].iter().find_map(|key| said(prompt.get(key)?));
-    said(prompt).or_else(named).unwrap_or_else(|| {
+    let of_json = || {
         let mut whole = prompt.clone();
         whole.sort_all_objects();
         message_hash(&whole.to_string())
-    })
+    };
+    message_of(prompt).map_or_else(of_json, message_hash)
 }
 
 /// The bank for a user's and agent's imported cases.

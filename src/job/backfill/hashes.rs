@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::rows::{self, RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
-use crate::change::import::prompt_hash;
+use crate::change::import::{message_hash, message_of};
 use crate::job::Job;
 use crate::memory::{Entity, Row};
 use crate::store::Store;
@@ -21,8 +21,8 @@ const SPEC: RowBackfill = RowBackfill {
     }],
     judge: |bench| Box::pin(async move { Ok(judge(bench)) }),
     rules: &[
-        "the hash is the SHA-256 of the message: the prompt itself, or its message, query or text; of a prompt that holds \
-         none, that of its JSON; a case without a prompt keeps no hash",
+        "the hash is the SHA-256 of the message: the prompt itself, or its message, query or text; a case whose prompt \
+         holds none keeps no hash",
         "a stored hash is never replaced",
     ],
     disclosures: &["the hash is not salted: the same message gives the same hash for every user"],
@@ -41,9 +41,9 @@ fn judge(bench: RowBench<'_>) -> Vec<RowVerdict> {
         if row.text("message_hash").is_some_and(|hash| !hash.is_empty()) {
             return RowVerdict::Keep;
         }
-        match row.get("prompt") {
-            Value::Null => RowVerdict::Keep,
-            prompt => RowVerdict::Set(vec![("message_hash", Value::from(prompt_hash(prompt)))]),
+        match message_of(row.get("prompt")) {
+            None => RowVerdict::Keep,
+            Some(message) => RowVerdict::Set(vec![("message_hash", Value::from(message_hash(message)))]),
         }
     };
     bench.found.iter().map(|f| verdict(&f.row)).collect()
