@@ -575,7 +575,7 @@ fn take_in(kept: &mut KeptSession, plan: &PurgePlan, own: &OwnTables, chosen: &[
         let going: HashSet<[u64; 2]> = going.map(|key| row_digest(&key)).collect();
         let stay = there.without(&going).len();
         let what = "{#} {row|rows} that {was|were} to go for what others wrote {stays|stay}: {it names|they name} the person no \
-                    more, or {it was|they were} decided otherwise";
+                    more, or {it was|they were} decided otherwise; what hung on {it|them} may have gone before";
         kept.notes.extend((stay > 0).then(|| agreeing(stay, &format!("{}: {what}", there.table.title()))));
     }
 }

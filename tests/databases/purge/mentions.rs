@@ -141,6 +141,28 @@ fn a_row_that_was_to_go_for_what_it_says_stays_once_it_says_so_no_more() {
 }
 
 #[test]
+fn a_row_that_stays_after_what_hung_on_it_went_keeps_no_purge_from_its_end() {
+    block_on(async {
+        let world = native(24).await;
+        world
+            .run(
+                "INSERT INTO subjects (id, name, handles) VALUES ('leaver-x', 'Lea Verhoeven', '[\"lea@leaver.example\"]'); \
+                 UPDATE memories SET user_id = 'keeper-a', text = 'write to lea@leaver.example' \
+                   WHERE id = (SELECT min(memory_id) FROM memory_embeddings); \
+                 CREATE TRIGGER says AFTER DELETE ON memory_embeddings BEGIN \
+                   UPDATE memories SET text = 'write to nobody' WHERE id = old.memory_id; END",
+            )
+            .await;
+        let options = PurgeOptions { mentions: Mentions::Delete, batch: 1, account: true, ..PurgeOptions::default() };
+        let told = world.carry_out("leaver-x", &options, false).await.expect_err("it is paused").to_string();
+        assert!(told.contains("memories: 1 row that would go names the person no more"), "{told}");
+        let receipt = world.carry_out("leaver-x", &options, true).await.expect("a receipt");
+        assert_ne!(receipt["status"], "incomplete", "{receipt:#}");
+        assert_eq!(world.count("memories WHERE text = 'write to nobody'").await, 1);
+    });
+}
+
+#[test]
 fn possible_mentions_that_are_left_by_choice_are_a_disclosure_whatever_becomes_of_certain_ones() {
     block_on(async {
         for mentions in [Mentions::Leave, Mentions::Redact, Mentions::Delete] {
