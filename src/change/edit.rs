@@ -501,7 +501,7 @@ fn without_member(source: &BoundSource, row: &mut Row, column: &str) {
 }
 
 /// Whether another memory has taken the place of one.
-fn is_superseded(row: &Row) -> bool {
+pub(super) fn is_superseded(row: &Row) -> bool {
     row.text("status") == Some(SUPERSEDED) || row.get("metadata")["superseded_by"].is_string()
 }
 
@@ -595,7 +595,7 @@ async fn superseded_by(mut draft: Draft<'_>, found: &LocatedRow<'_>, by: &str) -
 }
 
 /// A JSON object with one more member; what is no object is kept beside it.
-fn with(value: &Value, name: &str, id: &str) -> Value {
+pub(super) fn with(value: &Value, name: &str, id: &str) -> Value {
     let mut object = match value {
         Value::Object(object) => object.clone(),
         Value::Null => Map::new(),

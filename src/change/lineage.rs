@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::ChangeError;
 use super::draft::Draft;
-use super::edit::{SUPERSEDED, set_again};
+use super::edit::{SUPERSEDED, set_again, with};
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row};
 use crate::store::StoreError;
@@ -118,12 +118,12 @@ async fn seek<'s>(draft: &mut Draft<'s>, id: &str) -> Result<Option<LocatedRow<'
 
 /// Metadata with another link, or without it.
 fn with_link(metadata: &Value, name: &str, id: Option<&str>) -> Value {
+    if let Some(id) = id {
+        return with(metadata, name, id);
+    }
     let mut metadata = metadata.clone();
     if let Some(object) = metadata.as_object_mut() {
-        match id {
-            Some(id) => _ = object.insert(name.to_owned(), Value::from(id)),
-            None => _ = object.shift_remove(name),
-        }
+        object.shift_remove(name);
     }
     metadata
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::draft::Draft;
-use super::edit::{SUPERSEDED, set_again};
+use super::edit::{is_superseded, set_again, with};
 use super::feedback::writable;
 use super::plan::{ChangeDanger, Plan};
 use super::{ChangeError, remove, uses};
@@ -38,7 +38,7 @@ pub async fn plan(store: &Store, id: &str, copies: &[String]) -> Result<Plan, Ch
     let mut draft = Draft::new(store, "merge", ChangeDanger::Guarded).await?.limited();
     let kept = draft.locate(Entity::Memory, id).await?;
     writable(kept.source)?;
-    if kept.row.text("status") == Some(SUPERSEDED) || kept.row.get("metadata")["superseded_by"].is_string() {
+    if is_superseded(&kept.row) {
         return Err(ChangeError::Refused(format!("memory {id} is superseded: merge into the one that followed it")));
     }
     let mut going = Vec::new();
@@ -138,9 +138,7 @@ async fn follow(draft: &mut Draft<'_>, kept: &LocatedRow<'_>, copies: &[LocatedR
             continue;
         }
         let mut row = found.row.clone();
-        let mut metadata = found.row.get("metadata").clone();
-        metadata["superseded_by"] = Value::from(kept.row.id());
-        row.set("metadata", metadata);
+        row.set("metadata", with(found.row.get("metadata"), "superseded_by", kept.row.id()));
         set_again(draft, &found, &row, &["metadata"]).await?;
     }
     Ok(())

@@ -21,14 +21,14 @@ use super::{output, retain};
 use crate::change::findings::{FindingNews, FindingRequest, look};
 use crate::change::operation::TRAINING_SEED;
 use crate::change::{self, ChangeError, Operation, anchor};
-use crate::config::Kept as _;
+use crate::config;
 use crate::ground::private_file;
 use crate::job::backfill::{BackfillArguments, BackfillKind};
 use crate::job::plan::{JobCheck, JobProgress, JobSettings, JobState, JobWish};
 use crate::job::{self, JobEntry, record};
 use crate::lab::judge::{self, EvaluationRequest};
 use crate::lab::silent;
-use crate::memory::findings::{Finding, Mute, Muted, Severity};
+use crate::memory::findings::{Finding, Severity};
 use crate::memory::retention::RetentionRules;
 use crate::recall::judge::ranked::K;
 use crate::store::jobs::JobRow;
@@ -273,7 +273,7 @@ async fn findings(
 ) -> Result<(), CommandFailure> {
     let retention = rules.map(|(_, rules)| rules.clone());
     // A file that cannot be read mutes nothing.
-    let muted = Muted::of(&Mute::load(store.location()).unwrap_or_default());
+    let muted = config::muted(store.location());
     let wanted = FindingRequest { examples: 1, muted, retention, ..FindingRequest::default() };
     let mut told = |news: FindingNews| {
         if let FindingNews::Found(finding) = news {

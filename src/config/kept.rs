@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::book::Book;
-use crate::memory::findings::Mute;
+use crate::memory::findings::{Mute, Muted};
 use crate::memory::kept::KeptPlace;
 use crate::recall::inquiry::SavedQuestion;
 
@@ -53,6 +53,12 @@ pub trait Kept: DeserializeOwned + Serialize + Clone {
     fn forget_person(database: &str, handles: &[(&str, bool)]) -> anyhow::Result<()> {
         Self::BOOK.forget_person::<Self>(database, handles)
     }
+}
+
+/// The findings that are muted about a database, to look by. A file that cannot be read mutes nothing.
+#[must_use]
+pub fn muted(database: &str) -> Muted {
+    Muted::of(&Mute::load(database).unwrap_or_default())
 }
 
 impl Kept for KeptPlace {

@@ -7,7 +7,7 @@ mod kept;
 mod keys;
 
 pub use book::place_of;
-pub use kept::Kept;
+pub use kept::{Kept, muted};
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

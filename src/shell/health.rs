@@ -8,13 +8,13 @@ use crate::change;
 use crate::change::findings::{self, BriefLimit, FindingNews, FindingRequest};
 use crate::change::migrate::{self, DoneMigration, MigrationState};
 use crate::change::plan::migration::PendingMigration;
-use crate::config::{Kept as _, desk};
+use crate::config::{self, Kept as _, desk};
 use crate::console::core::RequestFailure;
 use crate::console::core::request::Reply;
 use crate::console::screens::findings::LookNews;
 use crate::console::screens::migrations::{MigrationItem, MigrationList, MigrationStanding};
 use crate::memory::Entity;
-use crate::memory::findings::{EarlierLook, Mute, Muted, NotApplicable, OffendingQuote, quote};
+use crate::memory::findings::{EarlierLook, Mute, NotApplicable, OffendingQuote, quote};
 use crate::store::Store;
 
 use super::change::failure_of;
@@ -46,7 +46,7 @@ pub async fn look(store: &Store, brief: bool, replies: impl Fn(Reply) + Sync) ->
         ControlFlow::Continue(())
     };
     // A file that cannot be read mutes nothing.
-    let muted = Muted::of(&Mute::load(store.location()).unwrap_or_default());
+    let muted = config::muted(store.location());
     let wanted =
         FindingRequest { kind: None, examples: EXAMPLES, brief: brief.then_some(BRIEF), muted, retention: None };
     // The card offers to look again; where the cause passes, it says that this is done by itself.

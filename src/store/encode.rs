@@ -765,8 +765,7 @@ fn mapped<'v>(way: &BoundColumn, value: &'v Value, first: bool) -> Result<Cow<'v
 
 /// The spelling of a time in a column of that type: seconds with their fraction where it keeps one.
 fn exact(spelling: TimeSpelling, declared: &str) -> TimeSpelling {
-    let declared = declared.to_ascii_lowercase();
-    let keeps_fraction = declared == "numeric" || ["real", "floa", "doub"].iter().any(|word| declared.contains(word));
+    let keeps_fraction = declared.eq_ignore_ascii_case("numeric") || fetched::affinity(declared) == Some("REAL");
     match spelling {
         TimeSpelling::Epoch if keeps_fraction => TimeSpelling::EpochReal,
         other => other,

@@ -79,17 +79,18 @@ pub async fn drop_moved(
         chosen.push(there);
     }
     moved.close(snapshot, &[]).await?;
-    let dropped = |rows: &GoingRows| {
+    let (mut dropped, mut gone): (Vec<HashSet<[u64; 2]>>, HashSet<String>) = Default::default();
+    for rows in deletes.iter() {
         let hanging = moved.taken(&rows.table).into_iter().flat_map(|taken| taken.keys(0..taken.len()));
         let said = chosen.iter().filter(|there| there.table == rows.table).flat_map(GoingRows::all_keys);
-        hanging.chain(said).collect::<Vec<_>>()
-    };
-    let mut gone: HashSet<String> = HashSet::new();
-    for rows in deletes.iter() {
-        gone.extend(dropped(rows).iter().flatten().filter_map(as_text));
+        let mut keys = HashSet::new();
+        for key in hanging.chain(said) {
+            keys.insert(row_digest(&key));
+            gone.extend(key.iter().filter_map(as_text));
+        }
+        dropped.push(keys);
     }
-    for rows in deletes {
-        let mut keys: HashSet<[u64; 2]> = dropped(rows).iter().map(|key| row_digest(key)).collect();
+    for (rows, mut keys) in deletes.iter_mut().zip(dropped) {
         if !gone.is_empty() {
             // A row that hung on one of them may be gone already: the id that it shared is not that of an erased row.
             let shares =
