@@ -18,7 +18,7 @@ use super::plan::trail::AuditVerdict;
 use super::{ChangeError, now};
 use crate::ground::input_file::{self, InputError};
 use crate::ground::private_file;
-use crate::memory::text_check;
+use crate::memory::{agreeing, text_check};
 use crate::store::Store;
 use crate::store::identity::Identity;
 use crate::store::own::OwnTables;
@@ -434,7 +434,8 @@ fn read<L: DeserializeOwned>(path: &Path, notes: &mut Vec<String>) -> Result<Vec
         }
     }
     if bad > 0 {
-        notes.push(format!("{}: {bad} lines are no anchors and were passed over", path.display()));
+        let words = agreeing(bad, "{#} {line is no anchor and was|lines are no anchors and were} passed over");
+        notes.push(format!("{}: {words}", path.display()));
     }
     Ok(lines)
 }

@@ -1,6 +1,7 @@
 //! Executes a plan: everything that was read is checked again under lock, then data and audit entry are written in one
 //! transaction.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
@@ -8,13 +9,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::anchor;
-use super::audit::{self, AppendError, NewEntry};
+use super::audit::{self, NewEntry};
 use super::draft::writable;
+use super::operation::Operation;
 use super::plan::{Change, Plan, Receipt, canonical, canonical_list};
 use super::read_back::ReadBack;
+use super::remove::RowKeys;
 use super::undo::refused_later;
 use super::waiting::WaitingTries;
-use super::{ChangeError, new_id, now};
+use super::{ChangeError, FailedTransaction, new_id, now};
 use crate::layout::Engine;
 use crate::memory::agreeing;
 use crate::store::fetched::FetchedValue;
@@ -76,7 +79,28 @@ impl KeptUndo {
 /// [`ChangeError::Conflict`] when what it read has moved, [`ChangeError::Refused`] when it is for another database or
 /// nothing can be written. Nothing was written then.
 pub async fn apply(store: &Store, plan: &Plan, author: &Author) -> Result<Receipt, ChangeError> {
+    if let Some(rules) = &plan.rules {
+        keep_held(store, plan).await?;
+        keep_used(store, plan).await?;
+        keep_rules(store, plan, rules, author).await?;
+    }
     apply_within(store, plan, author, &mut WaitingTries::begin()).await
+}
+
+/// Stops where rows of a plan would not go by its rules any more: those that were to stay may be gone.
+async fn keep_rules(store: &Store, plan: &Plan, rules: &Operation, author: &Author) -> Result<(), ChangeError> {
+    let changed = |plan: &Plan| RowKeys::of(plan.mutations.iter().filter_map(Mutation::rows).map(Cow::Owned));
+    let now = Box::pin(super::plan(store, rules, author)).await?;
+    match changed(&now).lack(&changed(plan)) {
+        None => Ok(()),
+        Some((table, rows)) => Err(ChangeError::Conflict {
+            message: "by the same rules other rows go now than when the plan was made".to_owned(),
+            rows: vec![agreeing(
+                rows,
+                &format!("{{#}} {{row|rows}} of {} would stay or change in another way", table.title()),
+            )],
+        }),
+    }
 }
 
 /// As [`apply`], with what is left of the time to wait for others.
@@ -102,6 +126,10 @@ pub(super) async fn apply_within(
     }
     let unknown = super::suppress::check(store, plan).await?;
     refuse_unseen(store, plan).await?;
+    // Beside an open transaction that would take a third connection, which not every pooler has.
+    if store.engine() == Engine::Postgres {
+        keep_named(store, plan).await?;
+    }
     let later = refused_later(store, plan).await?;
     loop {
         receipt.applied_at = now();
@@ -120,7 +148,8 @@ pub(super) async fn apply_within(
     }
 }
 
-/// Plans and applies while the rows of an earlier plan are locked, so that nobody can come in between again.
+/// Plans and applies while the rows of an earlier plan are locked, so that nobody can come in between again. `is_final` is set
+/// where a write then hit other rows than it was about: it would the next time.
 ///
 /// # Errors
 /// As planning and [`apply`].
@@ -130,6 +159,7 @@ pub(super) async fn plan_under_lock<F, P>(
     earlier: &Plan,
     plan: &mut F,
     waiting: &mut WaitingTries,
+    is_final: &mut bool,
 ) -> Result<(Plan, Receipt), ChangeError>
 where
     F: FnMut() -> P,
@@ -149,6 +179,7 @@ where
                 }
                 let plan = plan().await?;
                 let unknown = super::suppress::check(store, &plan).await?;
+                refuse_unseen(store, &plan).await?;
                 later = refused_later(store, &plan).await?;
                 let mut receipt = receipt(&plan);
                 receipt.disclosures.extend(unknown);
@@ -161,6 +192,8 @@ where
             finish(writer, outcome).await
         };
         let outcome = attempt.await;
+        *is_final =
+            matches!(&outcome, Err(FailedAttempt::Transaction(FailedTransaction::Write(WriteError::Missed { .. }))));
         match (settle(store, outcome, &receipt_id, waiting).await?, planned) {
             (Some(_), Some((plan, receipt))) if plan.is_empty() => return Ok((plan, receipt)),
             (Some(seq), Some((plan, receipt))) => {
@@ -174,19 +207,16 @@ where
 }
 
 /// Commits what went well and takes back what did not.
-async fn finish(
-    writer: WriteTransaction<'_>,
-    outcome: Result<i64, FailedTransaction>,
-) -> Result<i64, FailedTransaction> {
+async fn finish(writer: WriteTransaction<'_>, outcome: Result<i64, FailedTransaction>) -> Result<i64, FailedAttempt> {
     match outcome {
         Ok(seq) => match writer.commit().await {
             Ok(()) => Ok(seq),
-            Err(error @ WriteError::Unknown(_)) => Err(FailedTransaction::Unknown(seq, error)),
+            Err(error @ WriteError::Unknown(_)) => Err(FailedAttempt::Unknown(seq, error)),
             Err(error) => Err(error.into()),
         },
         Err(error) => {
             writer.rollback().await;
-            Err(error)
+            Err(error.into())
         }
     }
 }
@@ -195,30 +225,31 @@ async fn finish(
 /// to be tried again.
 async fn settle(
     store: &Store,
-    outcome: Result<i64, FailedTransaction>,
+    outcome: Result<i64, FailedAttempt>,
     receipt_id: &str,
     waiting: &mut WaitingTries,
 ) -> Result<Option<i64>, ChangeError> {
     match outcome {
         Ok(seq) => Ok(Some(seq)),
-        Err(FailedTransaction::Write(error @ WriteError::Busy(_))) => waiting.again_after(&error).await.map(|()| None),
+        Err(FailedAttempt::Transaction(FailedTransaction::Write(error @ WriteError::Busy(_)))) => {
+            waiting.again_after(&error).await.map(|()| None)
+        }
         // What another process wrote meanwhile may be what is in the way: then what the plan relies on is seen to have moved.
-        Err(FailedTransaction::Write(WriteError::Rejected(_))) if waiting.is_first() && waiting.again().await => {
+        Err(FailedAttempt::Transaction(FailedTransaction::Write(WriteError::Rejected(_))))
+            if waiting.is_first() && waiting.again().await =>
+        {
             Ok(None)
         }
         // What a failing disk has taken is seen when the database is opened again, not now.
-        Err(FailedTransaction::Unknown(_, cause)) if cause.is_of_disk() => {
-            Err(uncertain(store, &cause, "", receipt_id))
-        }
+        Err(FailedAttempt::Unknown(_, cause)) if cause.is_of_disk() => Err(uncertain(store, &cause, "", receipt_id)),
         // Lost at the end: the trail says whether it was done. Never repeated blindly.
-        Err(FailedTransaction::Unknown(seq, cause)) => match committed(store, seq, receipt_id).await {
+        Err(FailedAttempt::Unknown(seq, cause)) => match committed(store, seq, receipt_id).await {
             Ok(true) => Ok(Some(seq)),
             Ok(false) if waiting.again().await => Ok(None),
             Ok(false) => Err(cause.into()),
             Err(error) => Err(uncertain(store, &cause, &format!(" ({error})"), receipt_id)),
         },
-        Err(FailedTransaction::Write(error)) => Err(error.into()),
-        Err(FailedTransaction::Change(error)) => Err(error),
+        Err(FailedAttempt::Transaction(failed)) => Err(failed.into()),
     }
 }
 
@@ -272,15 +303,20 @@ fn done(store: &Store, plan: &Plan, mut receipt: Receipt, seq: i64, later: Optio
     receipt
 }
 
-/// Reason why a transaction was not finished.
-#[derive(Debug)]
-pub enum FailedTransaction {
-    /// The engine refused.
-    Write(WriteError),
+/// Reason why an attempt is not known to be done.
+enum FailedAttempt {
+    Transaction(FailedTransaction),
     /// The commit of that entry may have been done.
     Unknown(i64, WriteError),
-    /// The change cannot be made.
-    Change(ChangeError),
+}
+
+impl<E> From<E> for FailedAttempt
+where
+    FailedTransaction: From<E>,
+{
+    fn from(error: E) -> Self {
+        FailedAttempt::Transaction(error.into())
+    }
 }
 
 /// Makes the changes of a batch and appends their entry, within a transaction that the job began and will commit. Gives
@@ -303,18 +339,6 @@ pub async fn apply_batch(
     within(writer, own, plan, author, &mut receipt).await.map(Some)
 }
 
-impl From<WriteError> for FailedTransaction {
-    fn from(error: WriteError) -> Self {
-        FailedTransaction::Write(error)
-    }
-}
-
-impl From<ChangeError> for FailedTransaction {
-    fn from(error: ChangeError) -> Self {
-        FailedTransaction::Change(error)
-    }
-}
-
 async fn within(
     writer: &mut WriteTransaction<'_>,
     own: &OwnTables,
@@ -327,7 +351,14 @@ async fn within(
         keep_held(writer.store(), plan).await?;
         keep_used(writer.store(), plan).await?;
     }
+    keep_columns(writer, plan).await?;
     let before = check(writer, plan).await?;
+    if writer.engine() == Engine::Postgres {
+        // Whoever changes columns holds the table, and our locks of rows waited for that.
+        keep_columns(writer, plan).await?;
+    } else {
+        keep_named(writer.store(), plan).await?;
+    }
     let lagging = writer.lagging_indexes(&plan.mutations).await?;
     let mut read_back = ReadBack::of(plan);
     for mutation in &plan.mutations {
@@ -349,10 +380,7 @@ async fn within(
         receipt.disclosures.push(told_index(index, is_made_again));
     }
     let undo = if plan.undo_reason.is_none() { Some(kept_undo(writer, plan, before).await?) } else { None };
-    let seq = audit::append(writer, own, entry(plan, author, receipt, undo)).await.map_err(|error| match error {
-        AppendError::Write(error) => FailedTransaction::Write(error),
-        head @ AppendError::Head => FailedTransaction::Change(head.into()),
-    })?;
+    let seq = audit::append(writer, own, entry(plan, author, receipt, undo)).await?;
     // Whoever else changes something waits for the head of the trail by now, or has done it. Others still see the rows.
     if writer.engine() == Engine::Postgres {
         keep_held(writer.store(), plan).await?;
@@ -377,6 +405,18 @@ fn told_index(lagging: &LaggingIndex, is_made_again: bool) -> String {
     )
 }
 
+/// Stops where somebody changed the columns of a table since its rows were read: what an undo keeps would lack some.
+async fn keep_columns(writer: &mut WriteTransaction<'_>, plan: &Plan) -> Result<(), FailedTransaction> {
+    let tables: BTreeSet<&TableName> = plan.mutations.iter().map(Mutation::table).collect();
+    let mut moved = Vec::new();
+    for table in tables {
+        if !writer.is_as_known(table).await? {
+            moved.push(format!("{}: its columns were changed", table.title()));
+        }
+    }
+    if moved.is_empty() { Ok(()) } else { Err(conflict(moved).into()) }
+}
+
 /// Stops where others made rows that the plan relies on there being none of: nothing locks what is not there.
 async fn keep_absent(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
     let mut moved = Vec::new();
@@ -397,10 +437,17 @@ fn conflict(rows: Vec<String>) -> ChangeError {
 /// back.
 async fn unseen(store: &Store, plan: &Plan) -> Result<Option<(TableName, String)>, StoreError> {
     let deleted = plan.mutations.iter().filter(|mutation| matches!(mutation, Mutation::Delete(_)));
-    let tables: BTreeSet<&TableName> = deleted.map(Mutation::table).collect();
+    unseen_with(store, deleted.map(Mutation::table).collect()).await
+}
+
+/// The first table of which rows go or change with those of some others, though we may not see all of them, with words for it.
+pub(super) async fn unseen_with(
+    store: &Store,
+    tables: BTreeSet<&TableName>,
+) -> Result<Option<(TableName, String)>, StoreError> {
     for table in tables {
         if let Some(unseen) = store.shapes().unseen_dependent(table).await? {
-            let words = format!("rows of {} go or change with rows of {}", unseen.title(), table.title());
+            let words = along(&unseen, table);
             return Ok(Some((unseen, words)));
         }
     }
@@ -422,16 +469,63 @@ pub(super) async fn tell_unseen(store: &Store, mut plan: Plan) -> Result<Plan, C
     Ok(plan)
 }
 
+/// Says in a plan that no undo brings rows back which stand in a table that inherits from theirs: that would be without the
+/// columns of their own.
+///
+/// # Errors
+/// The engine's refusal.
+pub(super) async fn tell_heirs(store: &Store, mut plan: Plan) -> Result<Plan, ChangeError> {
+    if plan.undo_reason.is_some() {
+        return Ok(plan);
+    }
+    let is_delete = |mutation: &&Mutation| matches!(mutation, Mutation::Delete(_));
+    let deletes: Vec<&Mutation> = plan.mutations.iter().filter(is_delete).collect();
+    let tables: BTreeSet<&TableName> = deletes.iter().map(|mutation| mutation.table()).collect();
+    let (mut count, mut of) = (0, String::new());
+    for table in tables {
+        if count > 0 || !store.shapes().has_heirs(table).await? {
+            continue;
+        }
+        for mutation in &deletes {
+            if mutation.table() == table
+                && let Some(rows) = mutation.rows()
+            {
+                count += store.shapes().in_heirs(&rows).await?;
+            }
+        }
+        of = table.title();
+    }
+    if count > 0 {
+        let what = format!(
+            "{{#}} {{row|rows}} of {of} {{stands|stand}} in a table that inherits from it: an undo would put {{it|them}} into \
+             {of}, without the columns of {{its|their}} own"
+        );
+        plan.undo_reason = Some(agreeing(count, &what));
+        plan.plan_id = plan.digest();
+    }
+    Ok(plan)
+}
+
 /// Refuses to take rows along unseen.
 async fn refuse_unseen(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
     match unseen(store, plan).await? {
         None => Ok(()),
-        Some((table, words)) => Err(ChangeError::Refused(format!(
-            "{words}, and we may not see all of them: no plan counts them, and no undo brings them back. Ask for SELECT on \
-             {}, and for a role from which row-level security hides none of its rows",
-            table.title()
-        ))),
+        Some((table, words)) => Err(not_seen(&table, &words)),
     }
+}
+
+/// The refusal to take rows of a table along unseen, given the words about them.
+pub(super) fn not_seen(table: &TableName, words: &str) -> ChangeError {
+    ChangeError::Refused(format!(
+        "{words}, and we may not see all of them: no plan counts them, and no undo brings them back. Ask for SELECT on {}, and \
+         for a role from which row-level security hides none of its rows",
+        table.title()
+    ))
+}
+
+/// Sentence that rows of one table go or change with those of another.
+pub(super) fn along(unseen: &TableName, table: &TableName) -> String {
+    format!("rows of {} go or change with rows of {}", unseen.title(), table.title())
 }
 
 /// Stops where a hold was placed on somebody whose rows go, since that was planned.
@@ -451,6 +545,17 @@ async fn keep_used(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
         None => Ok(()),
         Some(row) => Err(ChangeError::Conflict {
             message: "what goes as unused was used since the plan was made".to_owned(),
+            rows: vec![row],
+        }),
+    }
+}
+
+/// Stops where a list names a row that goes, which did not when that was planned: nothing would take it out.
+async fn keep_named(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
+    match super::remove::named_since(store, plan).await? {
+        None => Ok(()),
+        Some(row) => Err(ChangeError::Conflict {
+            message: "what goes was named by another row since the plan was made".to_owned(),
             rows: vec![row],
         }),
     }
@@ -497,8 +602,14 @@ async fn check(
         } else {
             writer.is_state(&watch.rows, &watch.state).await?
         };
+        // Who may not change a row cannot lock it either.
+        let expected = watch.state.count;
+        if count < expected && writer.engine() == Engine::Postgres && writer.remaining(&watch.rows).await? == expected {
+            let table = watch.rows.table.title();
+            return Err(WriteError::Missed { table, expected, hit: count as u64 }.into());
+        }
         if !same {
-            moved.push(describe(&watch.rows, watch.state.count, count));
+            moved.push(describe(&watch.rows, expected, count));
         }
     }
     // Counted once the others are locked: whoever was waited for may have added rows.
@@ -602,6 +713,10 @@ async fn inverse(
     if matches!(mutation, Mutation::Update { .. }) && rows.are_by_number() {
         // The number may come to another row: all that the row holds tells it.
         columns.clear();
+    }
+    if matches!(mutation, Mutation::Delete(_)) {
+        // By name: an undo is not about columns that are added later.
+        columns.extend(writer.shape(&rows.table).await?.columns.iter().map(|column| column.name.clone()));
     }
     let mut state = StateReading::of(columns);
     for part in rows.in_parts(PART) {

@@ -60,6 +60,11 @@ pub async fn view(store: &Store, moment: &Moment) -> Result<(Store, AsOf), Chang
         return Err(ChangeError::Usage(format!("{} has not come yet", as_of.at)));
     }
     as_of.unknown.push(AGENTS.to_owned());
+    let timeless = store.ahead().timeless();
+    if !timeless.is_empty() {
+        let tables = Vec::from_iter(timeless).join(", ");
+        as_of.unknown.push(format!("when rows of {tables} came is not known: all of them are shown, as they are now"));
+    }
     let (taken_back, unseen) = store.ahead().foreseeing(&mutations, &as_of.at).await?;
     if unseen > 0 {
         let words = "too many rows were changed since then to be taken back in one look: name a later moment";
@@ -297,7 +302,7 @@ impl Stores<'_> {
             let stored = values.into_iter().filter(|(column, _)| plain_column(found.source, column).is_some());
             let values: Vec<(&str, GivenValue)> =
                 stored.map(|(column, value)| (column, GivenValue::Is(value))).collect();
-            match found.update(whole.engine(), &shape, &values) {
+            match found.update(&shape, &values) {
                 Ok(Mutation::Update { table, key, set }) if !set.is_empty() => {
                     mutations.push(Mutation::Update { table, key, set });
                 }

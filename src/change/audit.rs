@@ -12,16 +12,16 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use self::check::{RedactionClaims, TrailCheck};
-use super::ChangeError;
 use super::plan::canonical;
 use super::plan::trail::{AuditFault, AuditVerdict, EntryFacts, ListedEntry};
+use super::{ChangeError, FailedTransaction};
 use crate::memory::text_check;
 use crate::store::Store;
 use crate::store::fetched::FetchedValue;
 use crate::store::own::{OwnTables, PrivateValue, STRIDE, TRAIL, TrailEntry};
 use crate::store::scratch::scratch;
 use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
-use crate::store::write::{WriteError, WriteTransaction};
+use crate::store::write::WriteTransaction;
 
 /// Version of what entries hold.
 pub const SCHEMA: u32 = 1;
@@ -94,14 +94,15 @@ pub(in crate::change) async fn append(
     writer: &mut WriteTransaction<'_>,
     own: &OwnTables,
     new: NewEntry,
-) -> Result<i64, AppendError> {
+) -> Result<i64, FailedTransaction> {
     let head = StoredRows::with(&own.table("memory_audit_head"), "id", writer.number(1));
     let images = writer.images(&head).await?;
+    let gone = || ChangeError::Broken("the head of the audit trail is gone".to_owned());
     let Some((last, prev_hash)) = images.first().and_then(|i| Some((integer(i.get("seq")?)?, text(i.get("hash")?))))
     else {
-        return Err(AppendError::Head);
+        return Err(gone().into());
     };
-    let seq = last.checked_add(1).ok_or(AppendError::Head)?;
+    let seq = last.checked_add(1).ok_or_else(gone)?;
     let mut commitments = Map::new();
     let mut values = Vec::new();
     for (field, value) in new.private {
@@ -136,21 +137,6 @@ pub(in crate::change) async fn append(
     let set = vec![("seq".to_owned(), seq_cell.into()), ("hash".to_owned(), cell(&entry.hash))];
     writer.run(&Mutation::Update { table: head.table, key, set }).await?;
     Ok(seq)
-}
-
-/// Reason why an entry was not appended.
-#[derive(Debug)]
-pub enum AppendError {
-    /// The head is gone.
-    Head,
-    /// The engine refused.
-    Write(WriteError),
-}
-
-impl From<WriteError> for AppendError {
-    fn from(error: WriteError) -> Self {
-        AppendError::Write(error)
-    }
 }
 
 fn insert_entry(table: TableName, entry: &TrailEntry, seq: FetchedValue) -> Mutation {
@@ -200,7 +186,7 @@ pub async fn redact(
     actor: &str,
     values: &[(i64, String)],
     facts: &Map<String, Value>,
-) -> Result<i64, AppendError> {
+) -> Result<i64, FailedTransaction> {
     let keys = values.iter().map(|(seq, field)| vec![writer.number(*seq), FetchedValue::Text(field.clone())]).collect();
     let by = vec!["seq".to_owned(), "field".to_owned()];
     writer.run(&Mutation::Delete(StoredRows { table: own.table("memory_audit_private"), by, keys })).await?;
@@ -541,13 +527,4 @@ pub async fn list(store: &Store, after: i64, limit: usize) -> Result<Vec<ListedE
         }
     };
     Ok(entries.iter().map(shown).collect())
-}
-
-impl From<AppendError> for ChangeError {
-    fn from(error: AppendError) -> Self {
-        match error {
-            AppendError::Head => ChangeError::Broken("the head of the audit trail is gone".to_owned()),
-            AppendError::Write(error) => error.into(),
-        }
-    }
 }

@@ -1,8 +1,10 @@
 //! Many new rows in one plan: what is there already is left alone, the rest goes in with few statements.
 
+use std::borrow::Borrow;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem::{replace, take};
+use std::ptr;
 
 use serde_json::Value;
 
@@ -13,6 +15,7 @@ use super::record::vectors;
 use crate::layout::{BoundOrigin, BoundSource, Derivation, Engine, Fill};
 use crate::memory::agreeing;
 use crate::memory::{Entity, Row, feedback};
+use crate::store::embedding::{VectorShelf, spelled};
 use crate::store::encode::{GivenValue, goes_within, key_columns, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::shape::{ShapeColumn, TableShape};
@@ -37,9 +40,7 @@ impl NewRow {
     /// A row with some columns set.
     #[must_use]
     pub fn new<const N: usize>(entity: Entity, values: [(&str, Value); N]) -> Self {
-        let mut row = Row::empty(entity);
-        values.into_iter().for_each(|(column, value)| row.set(column, value));
-        NewRow::from(row)
+        NewRow::from(Row::with(entity, values))
     }
 
     /// Whether something is written into a canonical column: of a row out of an export also that there is nothing.
@@ -158,32 +159,18 @@ pub async fn add_to(
     owner: Option<&Image>,
 ) -> Result<ImportTally, ChangeError> {
     let (store, entity) = (draft.store, source.entity);
-    addable(source)?;
-    let key: &[&str] = if entity.column("id").is_some() { &["id"] } else { &["episode_id", "memory_id"] };
-    let parts = key_columns(source, "id").unwrap_or_default();
-    let mut stored_key: Vec<String> = parts.iter().map(|name| (*name).to_owned()).collect();
-    if parts.is_empty() {
-        stored_key.extend(key.iter().filter_map(|c| plain_column(source, c)).map(|(name, _)| name.to_owned()));
-    }
-    let key_of = |row: &Row| -> Vec<String> {
-        match key_texts(row.id(), parts.len()) {
-            Some(parts) => parts,
-            None => key.iter().map(|c| row.text(c).unwrap_or_default().to_owned()).collect(),
-        }
-    };
-    if let Some(odd) = rows.iter().find(|new| !parts.is_empty() && key_of(&new.row).len() != parts.len()) {
+    check_addable(source, &rows)?;
+    let key = SourceKey::of(source);
+    if let Some(odd) = rows.iter().find(|new| !key.is_whole(&key.of_row(&new.row))) {
         let (table, id) = (table_of(source).title(), odd.row.id());
-        return Err(ChangeError::Usage(format!("{table}: the id `{id}` is no JSON list of {}", parts.join(", "))));
+        return Err(ChangeError::Usage(format!("{table}: the id `{id}` is no JSON list of {}", key.parts.join(", "))));
     }
     // Where the first row with a key is among the new ones; none where it is stored.
-    let mut seen: BTreeMap<Vec<String>, Option<usize>> = BTreeMap::new();
-    let keys = rows.iter().map(|r| key_of(&r.row).into_iter().map(FetchedValue::Text).collect()).collect();
-    for image in store.shapes().images(&StoredRows { table: table_of(source), by: stored_key.clone(), keys }).await? {
-        seen.insert(stored_key.iter().map(|name| text(&image, name)).collect(), None);
-    }
+    let stored = key.stored(store, rows.iter().map(|new| key.of_row(&new.row)).collect()).await?;
+    let mut seen: BTreeMap<Vec<String>, Option<usize>> = stored.into_iter().map(|key| (key, None)).collect();
     let (mut new, mut present, mut contradicting): (Vec<NewRow>, usize, usize) = (Vec::new(), 0, 0);
     for row in rows {
-        match seen.entry(key_of(&row.row)) {
+        match seen.entry(key.of_row(&row.row)) {
             Entry::Vacant(place) => {
                 place.insert(Some(new.len()));
                 new.push(row);
@@ -243,7 +230,8 @@ pub async fn add_to(
     for ((generation, _, columns), places) in alike {
         for place in places {
             let Some(mut new) = rows[place].take() else { continue };
-            let stored = new.take_stored(&shape, &table);
+            let mut stored = needed(store.engine(), source, &shape, &new);
+            stored.append(&mut new.take_stored(&shape, &table));
             if let Some(surplus) = new.surplus.take_if(|surplus| surplus.has_vector()) {
                 vectors.insert(place, (new.row.id().to_owned(), surplus));
             }
@@ -387,26 +375,163 @@ fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &TableShape,
     }
 }
 
+/// Takes out the rows that are there already, and gives the number of those of each entity.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn take_known(store: &Store, rows: &mut Vec<NewRow>) -> Result<BTreeMap<Entity, usize>, ChangeError> {
+    let mut known: BTreeMap<Entity, usize> = BTreeMap::new();
+    for (source, of_source) in by_place(store, take(rows))? {
+        let key = SourceKey::of(source);
+        let sought = of_source.iter().map(|new| key.of_row(&new.row)).filter(|values| key.can_be(store, values));
+        let stored = key.stored(store, sought.collect()).await?;
+        let shown = shown_elsewhere(store, source, &of_source).await?;
+        let is_known =
+            |new: &NewRow| stored.contains(&key.of_row(&new.row)) || !names_table(new) && shown.contains(new.row.id());
+        let (there, missing): (Vec<NewRow>, Vec<NewRow>) = of_source.into_iter().partition(is_known);
+        if !there.is_empty() {
+            *known.entry(source.entity).or_default() += there.len();
+        }
+        rows.extend(missing);
+    }
+    Ok(known)
+}
+
+/// Whether a file says in which table a row stood.
+fn names_table(new: &NewRow) -> bool {
+    new.surplus.as_ref().is_some_and(|surplus| surplus.table.is_some())
+}
+
+/// The ids of rows, of those of which a file does not say where they stood, that another source shows which nobody writes,
+/// such as a palace.
+async fn shown_elsewhere(store: &Store, source: &BoundSource, rows: &[NewRow]) -> Result<HashSet<String>, ChangeError> {
+    let mut shown = HashSet::new();
+    let ids: Vec<&str> = rows.iter().filter(|new| !names_table(new)).map(|new| new.row.id()).collect();
+    let is_other =
+        |other: &&BoundSource| !ptr::eq(*other, source) && !other.is_writable() && !other.column("id").is_empty();
+    for other in store.sources_of(source.entity)?.into_iter().filter(is_other) {
+        for ids in ids.chunks(AT_ONCE) {
+            let rows = store.related_in(other, "id", ids, &[], Some(&["id"])).await?;
+            shown.extend(rows.into_iter().map(|row| row.id().to_owned()));
+        }
+    }
+    Ok(shown)
+}
+
 /// The rows among some that the database cannot store, each with where it stands and why.
 ///
 /// # Errors
 /// As [`add`].
 pub async fn unfit(store: &Store, rows: &[&NewRow]) -> Result<Vec<(usize, String)>, ChangeError> {
     let mut unfit = Vec::new();
-    for new in rows {
-        let source = place(store, new)?;
-        addable(source)?;
-        let shape = store.shapes().shape(&table_of(source)).await?;
-        let used = |c: &&str| has_place(source, c) && new.is_given(c);
-        let columns: Vec<&str> = new.row.entity.columns().iter().map(|c| c.name).filter(used).collect();
-        let (values, stored) = (given(new, &columns), new.stored(&shape, &table_of(source)).cloned().collect());
-        match store.encoder().insertions_as_stored(source, &columns, &[(&values, &stored)], None).await {
-            Ok(_) => {}
-            Err(StoreError::CannotHold(why)) => unfit.push((new.place, why)),
-            Err(error) => return Err(error.into()),
+    for (source, rows) in by_place(store, rows.iter().copied())? {
+        check_addable(source, &rows)?;
+        let (table, engine) = (table_of(source), store.engine());
+        let shape = store.shapes().shape(&table).await?;
+        let last = match numbered_column(source).filter(|_| engine == Engine::Postgres) {
+            Some(column) => Some(store.shapes().last_number(&table, column).await?.unwrap_or_default()),
+            None => None,
+        };
+        for new in rows {
+            if last.is_some_and(|last| new.row.id().parse::<i64>().is_ok_and(|number| number > last)) {
+                let why = "numbers its rows itself and has not come to this number yet: another row would get it later";
+                unfit.push((new.place, format!("{} {why}", table.title())));
+                continue;
+            }
+            let used = |c: &&str| has_place(source, c) && new.is_given(c);
+            let columns: Vec<&str> = new.row.entity.columns().iter().map(|c| c.name).filter(used).collect();
+            let (values, mut stored) = (given(new, &columns), needed(engine, source, &shape, new));
+            stored.extend(new.stored(&shape, &table).cloned());
+            match store.encoder().insertions_as_stored(source, &columns, &[(&values, &stored)], None).await {
+                Ok(_) => {}
+                Err(StoreError::CannotHold(why)) => unfit.push((new.place, why)),
+                Err(error) => return Err(error.into()),
+            }
         }
     }
     Ok(unfit)
+}
+
+/// Checks that rows can be added to a source. Where the engine numbers its rows, only those can that bring the numbers under
+/// which they stood there.
+fn check_addable(source: &BoundSource, rows: &[impl Borrow<NewRow>]) -> Result<(), ChangeError> {
+    let bring_numbers = rows.iter().all(|new| stood_in(source, new.borrow()));
+    if bring_numbers { writable(source).map(drop) } else { addable(source).map(drop) }
+}
+
+/// The stored column with the number that the engine gives to each row of a source.
+fn numbered_column(source: &BoundSource) -> Option<&str> {
+    source.write.as_ref().filter(|write| write.numbered)?;
+    plain_column(source, "id").map(|(name, _)| name)
+}
+
+/// Stored values that a row of an export needs beside those of its columns: the number under which it stood, and a vector
+/// without which its table takes no row.
+fn needed(engine: Engine, source: &BoundSource, shape: &TableShape, new: &NewRow) -> StoredColumns {
+    let mut needed = StoredColumns::new();
+    if let Some(column) = numbered_column(source).filter(|_| stood_in(source, new)) {
+        needed.push((column.to_owned(), FetchedValue::Text(new.row.id().to_owned())));
+    }
+    let Some(numbers) = new.surplus.as_ref().and_then(|surplus| surplus.vector.as_ref()) else { return needed };
+    let Ok(shelf) = VectorShelf::of(source) else { return needed };
+    let is_required = shape.column(&shelf.column).is_some_and(|column| column.required);
+    if shelf.key.is_none() && is_required && shelf.fixed_size().is_none_or(|size| size == numbers.len()) {
+        let vector = spelled(engine, &shelf.declared, numbers);
+        needed.push((shelf.column, vector));
+    }
+    needed
+}
+
+/// Ids that one statement asks for.
+const AT_ONCE: usize = 400;
+
+/// Columns that tell the rows of a source apart.
+struct SourceKey<'s> {
+    source: &'s BoundSource,
+    /// Canonical columns.
+    columns: &'static [&'static str],
+    /// Stored columns of which one id is made; none where each canonical column has one of its own.
+    parts: Vec<&'s str>,
+}
+
+impl<'s> SourceKey<'s> {
+    fn of(source: &'s BoundSource) -> Self {
+        let columns: &'static [&'static str] =
+            if source.entity.column("id").is_some() { &["id"] } else { &["episode_id", "memory_id"] };
+        SourceKey { source, columns, parts: key_columns(source, "id").unwrap_or_default() }
+    }
+
+    /// The values of a row in these columns, as texts.
+    fn of_row(&self, row: &Row) -> Vec<String> {
+        match key_texts(row.id(), self.parts.len()) {
+            Some(parts) => parts,
+            None => self.columns.iter().map(|c| row.text(c).unwrap_or_default().to_owned()).collect(),
+        }
+    }
+
+    /// Whether values are as many as an id is made of.
+    fn is_whole(&self, values: &[String]) -> bool {
+        self.parts.is_empty() || values.len() == self.parts.len()
+    }
+
+    /// Whether the stored columns can hold some values: asking for others would be an error.
+    fn can_be(&self, store: &Store, values: &[String]) -> bool {
+        let fits = |(column, value): (&&str, &String)| {
+            plain_column(self.source, column).is_none_or(|(_, way)| store.encoder().can_be(way, value))
+        };
+        self.is_whole(values) && (!self.parts.is_empty() || self.columns.iter().zip(values).all(fits))
+    }
+
+    /// Those of some keys that stored rows have.
+    async fn stored(&self, store: &Store, keys: Vec<Vec<String>>) -> Result<HashSet<Vec<String>>, ChangeError> {
+        let plain = self.columns.iter().filter_map(|column| plain_column(self.source, column)).map(|(name, _)| name);
+        let by: Vec<&str> = if self.parts.is_empty() { plain.collect() } else { self.parts.clone() };
+        let by = by.into_iter().map(str::to_owned).collect();
+        let keys = keys.into_iter().map(|key| key.into_iter().map(FetchedValue::Text).collect()).collect();
+        let rows = StoredRows { table: table_of(self.source), by, keys };
+        let images = store.shapes().images_of(&rows, &rows.by).await?;
+        Ok(images.iter().map(|image| rows.by.iter().map(|name| text(image, name)).collect()).collect())
+    }
 }
 
 fn given(new: &NewRow, columns: &[&str]) -> Vec<GivenValue> {
@@ -432,23 +557,30 @@ pub fn target(store: &Store, entity: Entity) -> Result<&BoundSource, ChangeError
 /// # Errors
 /// [`ChangeError::Refused`] where none is kept.
 pub fn place<'s>(store: &'s Store, new: &NewRow) -> Result<&'s BoundSource, ChangeError> {
-    let of = new.surplus.as_ref().and_then(|surplus| Some((surplus.table.as_deref()?, surplus.layout.as_deref()?)));
-    let stood = |source: &&BoundSource| of == Some((&*table_of(source).title(), &*source.layout));
-    match store.sources_of(new.row.entity)?.into_iter().find(stood) {
+    match store.sources_of(new.row.entity)?.into_iter().find(|source| stood_in(source, new)) {
         Some(source) => Ok(source),
         None => target(store, new.row.entity),
     }
+}
+
+/// Whether a row of an export stood in the table of a source, and was read by the same layout.
+fn stood_in(source: &BoundSource, new: &NewRow) -> bool {
+    let of = new.surplus.as_ref().and_then(|surplus| Some((surplus.table.as_deref()?, surplus.layout.as_deref()?)));
+    of == Some((&*table_of(source).title(), &*source.layout))
 }
 
 /// New rows with the sources that they go to.
 ///
 /// # Errors
 /// As [`place`].
-pub fn by_place(store: &Store, rows: Vec<NewRow>) -> Result<Vec<(&BoundSource, Vec<NewRow>)>, ChangeError> {
-    let mut places: Vec<(&BoundSource, Vec<NewRow>)> = Vec::new();
+pub fn by_place<N: Borrow<NewRow>>(
+    store: &Store,
+    rows: impl IntoIterator<Item = N>,
+) -> Result<Vec<(&BoundSource, Vec<N>)>, ChangeError> {
+    let mut places: Vec<(&BoundSource, Vec<N>)> = Vec::new();
     for new in rows {
-        let source = place(store, &new)?;
-        match places.iter_mut().find(|(known, _)| std::ptr::eq(*known, source)) {
+        let source = place(store, new.borrow())?;
+        match places.iter_mut().find(|(known, _)| ptr::eq(*known, source)) {
             Some((_, rows)) => rows.push(new),
             None => places.push((source, vec![new])),
         }

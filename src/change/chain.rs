@@ -35,6 +35,13 @@ pub async fn link(store: &Store, child: &str, parent: &str) -> Result<Plan, Chan
         }
         if before.contains(last) {
             draft.disclosures.push(format!("the chain above runs in a circle already, at {last}"));
+        } else if let Some(reason) = store.report().unseen(Entity::Episode)
+            && draft.seek(Entity::Episode, last).await?.is_none()
+        {
+            return Err(ChangeError::Refused(format!(
+                "the chain above {parent} leads to episode {last}, which is not seen, and a circle could be closed behind it: \
+                 {reason}. Link them as a role that sees every row"
+            )));
         }
     }
     if mother.row.text("agent_id") != found.row.text("agent_id") {
@@ -106,14 +113,10 @@ async fn set_parent(draft: &mut Draft<'_>, found: &LocatedRow<'_>, parent: Value
             found.table().title()
         )));
     }
-    let shape = store.shapes().shape(&found.table()).await?;
     let values = [("parent_id", GivenValue::Is(parent.clone()))];
-    let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
     let mut shown = found.row.clone();
     shown.set("parent_id", parent);
-    draft.alters(&found.row, &shown);
-    draft.push(update);
-    Ok(())
+    draft.sets(found, &values, &shown).await
 }
 
 /// The parent that an episode has by other rows when its own row names none.

@@ -11,7 +11,7 @@ use super::{ChangeError, ChangeSide, now};
 use crate::layout::BoundSource;
 use crate::memory::digest::{Digest, digest};
 use crate::memory::{Entity, Row};
-use crate::store::encode::{LocatedRow, plain_column, table_of};
+use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::hanging::HangingRows;
 use crate::store::own::{OwnTables, TRAIL};
@@ -317,6 +317,22 @@ impl<'s> Draft<'s> {
         self.note(entity, before.id(), side(before), side(after));
     }
 
+    /// Sets columns of a row, which then reads as `shown`.
+    ///
+    /// # Errors
+    /// [`ChangeError::Refused`] for a value that cannot be stored; else the engine's refusal.
+    pub async fn sets(
+        &mut self,
+        found: &LocatedRow<'_>,
+        values: &[(&str, GivenValue)],
+        shown: &Row,
+    ) -> Result<(), ChangeError> {
+        let shape = self.store.shapes().shape(&found.table()).await?;
+        self.push(found.update(&shape, values).map_err(ChangeError::Refused)?);
+        self.alters(&found.row, shown);
+        Ok(())
+    }
+
     /// Notes a new row.
     pub fn adds(&mut self, row: &Row) {
         self.note(row.entity, row.id(), Value::Null, row);
@@ -518,6 +534,7 @@ impl<'s> Draft<'s> {
             mutations: self.mutations,
             trail: self.trail,
             undo_trail: self.undo_trail,
+            rules: None,
         }
     }
 }

@@ -16,12 +16,13 @@ use super::reward::trail;
 use super::{ChangeError, batch, feedback, given, new_id, now, policy, referred};
 use crate::layout::{BoundSource, StoredAs};
 use crate::memory::text_check::TextOddities;
-use crate::memory::{Entity, Row, text_check, time};
+use crate::memory::{Entity, Row, json, text_check, time};
 use crate::recall::keyword;
 use crate::store::Store;
 use crate::store::embedding::VectorShelf;
 use crate::store::encode::{
     GivenValue, LocatedRow, check_seconds, goes_within, keeps_whole, key_columns, plain_column, table_of, touched,
+    with_members,
 };
 use crate::store::fetched::FetchedValue;
 use crate::store::shape::TableShape;
@@ -29,6 +30,12 @@ use crate::store::stored::{Cell, Mutation, StoredRows};
 
 /// Status of a memory that another one has taken the place of.
 pub const SUPERSEDED: &str = "superseded";
+
+/// Status of a memory that stands.
+pub(super) const ACTIVE: &str = "active";
+
+/// Member of a superseded memory's metadata: the status that it had before, where that was none or not `active`.
+pub(super) const STATUS_BEFORE: &str = "status_before";
 /// Bytes that the text of a memory may have.
 const TEXT: usize = 1_000_000;
 
@@ -179,7 +186,7 @@ async fn becoming(
     if takes_time(found, &shape) && !changed.contains(&"updated_at") {
         values.push(("updated_at", GivenValue::Now));
     }
-    let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
+    let update = found.update(&shape, &values).map_err(ChangeError::Refused)?;
     referred::check(store, found, &update).await?;
     Ok(update)
 }
@@ -460,6 +467,7 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
         draft.effects.push("the new memory does not expire: the time of the earlier one is over".to_owned());
     }
     mark(&mut draft, &found, &new_key).await?;
+    let metadata = new.get("metadata").clone();
     let mut row = batch::NewRow::from(new);
     for column in ["created_at", "updated_at"] {
         if plain_column(found.source, column).is_some()
@@ -469,12 +477,37 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
         }
     }
     batch::add_to(&mut draft, found.source, vec![row], Some(&found.image)).await?;
+    copy_metadata(&mut draft, &found, &metadata)?;
     draft.effects.push(format!("memory {id} stays, marked as superseded by {new_key}"));
     if found.source.vector.is_some() {
         let again = store.invocation().line(["backfill", "embeddings", "--apply"]);
         draft.effects.push(format!("the new memory has no vector yet: `{again}` makes one"));
     }
     Ok(draft.seal())
+}
+
+/// Has the new memory of a draft hold its metadata as the earlier one has it written, but for what differs.
+fn copy_metadata(draft: &mut Draft<'_>, found: &LocatedRow<'_>, metadata: &Value) -> Result<(), ChangeError> {
+    let Some((name, _)) = plain_column(found.source, "metadata") else { return Ok(()) };
+    let Some(old) = found.image.get(name) else { return Ok(()) };
+    let new = with_members(old, found.row.get("metadata"), metadata);
+    let Some(new) = new.map_err(|why| ChangeError::Refused(format!("{}.{name} {why}", found.table().title())))? else {
+        return Ok(());
+    };
+    for mutation in draft.mutations_mut() {
+        let Mutation::Insert { table, columns, rows, .. } = mutation else { continue };
+        let (true, Some(at)) = (*table == found.table(), columns.iter().position(|column| column == name)) else {
+            continue;
+        };
+        for cell in rows.iter_mut().filter_map(|row| row.get_mut(at)) {
+            // Other columns of the new memory may stand within it.
+            let is_whole = |text: &String| json::read(text).value == *metadata;
+            if matches!(cell, Cell::Is(FetchedValue::Text(text)) if is_whole(text)) {
+                *cell = Cell::Is(new.clone());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Sets the times of a new memory that stand within its metadata, copied from an older one.
@@ -529,6 +562,10 @@ async fn mark(draft: &mut Draft<'_>, found: &LocatedRow<'_>, by: &str) -> Result
         old.set("metadata", with(found.row.get("metadata"), "superseded_by", by));
     }
     if stored("status") {
+        if stored("metadata") && found.row.text("status") != Some(ACTIVE) {
+            let metadata = with(old.get("metadata"), STATUS_BEFORE, found.row.get("status").clone());
+            old.set("metadata", metadata);
+        }
         old.set("status", Value::from(SUPERSEDED));
     }
     set_again(draft, found, &old, &["metadata", "status"]).await
@@ -566,7 +603,7 @@ pub(super) async fn set_again(
     if takes_time(found, &shape) {
         values.push(("updated_at", GivenValue::Now));
     }
-    draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
+    draft.push(found.update(&shape, &values).map_err(ChangeError::Refused)?);
     draft.alters(&found.row, row);
     Ok(())
 }
@@ -595,12 +632,12 @@ async fn superseded_by(mut draft: Draft<'_>, found: &LocatedRow<'_>, by: &str) -
 }
 
 /// A JSON object with one more member; what is no object is kept beside it.
-pub(super) fn with(value: &Value, name: &str, id: &str) -> Value {
+pub(super) fn with(value: &Value, name: &str, member: impl Into<Value>) -> Value {
     let mut object = match value {
         Value::Object(object) => object.clone(),
         Value::Null => Map::new(),
         other => Map::from_iter([("value".to_owned(), other.clone())]),
     };
-    object.insert(name.to_owned(), Value::from(id));
+    object.insert(name.to_owned(), member.into());
     Value::Object(object)
 }

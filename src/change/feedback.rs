@@ -14,7 +14,7 @@ use crate::memory::id_list::{self, IdSpelling};
 use crate::memory::json::{self, ListReading};
 use crate::memory::nearest::unknown;
 use crate::memory::query::{PageStart, Query};
-use crate::memory::{Entity, Row, feedback, score, text_check};
+use crate::memory::{Entity, Row, agreeing, feedback, score, text_check};
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, spelling_of_ids, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::hanging::HangingRows;
@@ -162,10 +162,7 @@ pub async fn edit(
     }
     let values: Vec<(&str, GivenValue)> =
         columns.into_iter().map(|c| (c, GivenValue::Is(row.get(c).clone()))).collect();
-    let shape = store.shapes().shape(&found.table()).await?;
-    let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
-    draft.alters(&found.row, &row);
-    draft.push(update);
+    draft.sets(&found, &values, &row).await?;
     for episode in hanging(&mut draft, &found).await? {
         follow(&mut draft, &episode, ListChange::None, (Some(&found.row), Some(&row))).await?;
     }
@@ -182,7 +179,7 @@ pub async fn remove(store: &Store, id: &str) -> Result<Plan, ChangeError> {
     writable(found.source)?;
     draft.removes(&found.row);
     let shape = store.shapes().shape(&found.table()).await?;
-    draft.push(found.removal(store.engine(), &shape).map_err(ChangeError::Refused)?);
+    draft.push(found.removal(&shape).map_err(ChangeError::Refused)?);
     for episode in hanging(&mut draft, &found).await? {
         follow(&mut draft, &episode, ListChange::Without(id), (Some(&found.row), None)).await?;
     }
@@ -414,8 +411,7 @@ async fn follow(
     let score = shown.get("feedback_score").clone();
     let values: &[(&str, GivenValue)] =
         if stored == score.as_f64() { &[] } else { &[("feedback_score", GivenValue::Is(score))] };
-    let Mutation::Update { table, key, set: scored } =
-        episode.update(store.engine(), &shape, values).map_err(ChangeError::Refused)?
+    let Mutation::Update { table, key, set: scored } = episode.update(&shape, values).map_err(ChangeError::Refused)?
     else {
         return Ok(());
     };
@@ -461,13 +457,13 @@ impl ScoreTally {
 
 fn explain(draft: &mut Draft<'_>, id: &str, stored: Option<f64>, before: Option<f64>, after: &ScoreTally) {
     let word = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
-    draft.effects.push(format!(
-        "episode {id}: the feedback score goes from {} to {}, the mean of {} of {} rows",
+    let words = format!(
+        "episode {id}: the feedback score goes from {} to {}, the mean of {} of {{#}} {{row|rows}}",
         word(stored),
         word(after.mean),
-        after.counting,
-        after.rows
-    ));
+        after.counting
+    );
+    draft.effects.push(agreeing(after.rows, &words));
     if !score::is_same_or_unknown(stored, before) {
         draft.disclosures.push(format!(
             "episode {id}: the stored score was {}, its rows gave {} before this change",

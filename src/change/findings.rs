@@ -215,6 +215,7 @@ const USED: &[&str] = &[
     "execution_id",
     "memory_id",
     "message_hash",
+    "query",
     "signal",
     "started_at",
     "ended_at",
@@ -459,6 +460,9 @@ impl Survey<'_> {
             self.not_applicable(&[KIND], &reason);
         }
         let Some(erased) = erased else { return Ok(()) };
+        if let Some(gap) = self.store.report().gaps().first() {
+            self.not_applicable(&[KIND], gap);
+        }
         let mut named: Vec<String> = Vec::new();
         let query = Query { columns: Some(vec!["id", "name", "handles"]), ..Query::new(Entity::Subject) };
         let subject = |row: Row| {

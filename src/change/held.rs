@@ -33,9 +33,12 @@ impl HeldRows {
     /// Reads the holds, and where there are any, the ids of what belongs to those people.
     ///
     /// # Errors
-    /// The engine's refusal.
+    /// [`StoreError::Denied`] where our role may not see all rows that tell whose others are; or the engine's refusal.
     pub async fn of(store: &Store) -> Result<Self, StoreError> {
         let mut held = HeldRows { people: store.records().held().await?, parents: HashSet::new() };
+        if !held.people.is_empty() {
+            sees_owners(store)?;
+        }
         let linked = LINKS.into_iter().filter(|(_, entity)| store.sources_of(*entity).is_ok());
         let mut episodes = Vec::new();
         for (link, entity) in linked {
@@ -159,6 +162,18 @@ pub async fn refuse(store: &Store, plan: Plan) -> Result<Plan, ChangeError> {
         Ok(None) | Err(StoreError::Denied { .. }) => Ok(plan),
         Ok(Some(row)) => Err(ChangeError::Refused(format!("{row} to a person under a legal hold: `unhold` ends that"))),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Checks that our role sees every row that tells to whom others belong.
+fn sees_owners(store: &Store) -> Result<(), StoreError> {
+    let telling = LINKS.iter().map(|(_, entity)| *entity).chain([Entity::MemoryLink]);
+    match telling.into_iter().find_map(|entity| store.report().unseen(entity)) {
+        None => Ok(()),
+        Some(reason) => Err(StoreError::Denied {
+            reason: format!("people are under a legal hold, and whose the rows are is not known: {reason}"),
+            remedy: "use a role that sees every row".to_owned(),
+        }),
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::ChangeError;
 use super::draft::Draft;
-use super::edit::{SUPERSEDED, set_again, with};
+use super::edit::{ACTIVE, STATUS_BEFORE, SUPERSEDED, set_again, with};
 use crate::layout::BoundSource;
 use crate::memory::{Entity, Row};
 use crate::store::StoreError;
@@ -82,14 +82,33 @@ async fn lead_on(
         after.set("metadata", with_link(found.row.get("metadata"), "superseded_by", heir));
     }
     if heir.is_none() && is_marked {
-        after.set("status", last.get("status").clone());
+        after.set("status", status_before(&found));
+        let metadata = with_link(after.get("metadata"), STATUS_BEFORE, None);
+        after.set("metadata", metadata);
     }
-    set_again(draft, &found, &after, &["metadata", "status"]).await?;
+    if after != found.row {
+        set_again(draft, &found, &after, &["metadata", "status"]).await?;
+    }
     draft.effects.push(match heir {
         Some(heir) => format!("memory {id} is superseded by {heir} from now on"),
+        None if after.text("status") == Some(SUPERSEDED) => {
+            format!("what superseded memory {id} goes; nothing says which status it had before, so it keeps its own")
+        }
         None => format!("memory {id} stands again: what superseded it goes"),
     });
     Ok(true)
+}
+
+/// The status of a superseded memory that stands again: the one that it had before, else the word for an active one. It keeps
+/// its own where the layout has no such word, or makes the status of other values.
+fn status_before(found: &LocatedRow<'_>) -> Value {
+    let Some((_, way)) = plain_column(found.source, "status") else { return found.row.get("status").clone() };
+    let has_word = way.map.is_empty() || way.map.iter().any(|(_, word)| word == ACTIVE);
+    match found.row.get("metadata").get(STATUS_BEFORE) {
+        Some(status) => status.clone(),
+        None if has_word => Value::from(ACTIVE),
+        None => found.row.get("status").clone(),
+    }
 }
 
 /// Has the heir of a memory that goes name the one before that, or none.

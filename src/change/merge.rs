@@ -110,9 +110,11 @@ async fn keep(
         if *row.get(column) == value || is_nothing && row.get(column).is_null() {
             continue;
         }
-        match kept.update(draft.store.engine(), &shape, &[(column, GivenValue::Is(value.clone()))]) {
+        let mut gaining = row.clone();
+        gaining.set(column, value);
+        match kept.update(&shape, &[(column, GivenValue::changed(&gaining, column))]) {
             Ok(_) => {
-                row.set(column, value);
+                row = gaining;
                 columns.push(column);
             }
             Err(why) => draft.disclosures.push(format!("`{column}` of the copies is lost: {why}")),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::audit::{self, NewEntry};
 use super::plan::migration::{PendingMigration, StepState};
 use super::waiting::WaitingTries;
-use super::{Author, ChangeError, new_id, now};
+use super::{Author, ChangeError, FailedTransaction, new_id, now};
 use crate::layout::Engine;
 use crate::store::bulk::NATIVE_SCHEMA;
 use crate::store::companion::{self, Companion};
@@ -381,7 +381,7 @@ macro_rules! in_turn {
             let attempt = async {
                 let mut $writer = $store.write_within(&$at, patience).await?;
                 match $work.await {
-                    Ok(done) => $writer.commit().await.map(|()| done).map_err(FailedMigration::Write),
+                    Ok(done) => $writer.commit().await.map(|()| done).map_err(FailedTransaction::Write),
                     Err(failed) => {
                         $writer.rollback().await;
                         Err(failed)
@@ -389,7 +389,7 @@ macro_rules! in_turn {
                 }
             };
             match attempt.await {
-                Err(FailedMigration::Write(error @ WriteError::Busy(_))) => {
+                Err(FailedTransaction::Write(error @ WriteError::Busy(_))) => {
                     if !waiting.again().await {
                         break Err(waiting.gave_up(&error));
                     }
@@ -405,33 +405,13 @@ async fn apply_own(store: &Store, author: &Author, to: Option<i64>) -> Result<Ve
     in_turn!(store, at, |writer| within(store, &mut writer, author, &at, to))
 }
 
-enum FailedMigration {
-    Write(WriteError),
-    Change(ChangeError),
-}
-
-impl From<WriteError> for FailedMigration {
-    fn from(error: WriteError) -> Self {
-        FailedMigration::Write(error)
-    }
-}
-
-impl From<FailedMigration> for ChangeError {
-    fn from(failed: FailedMigration) -> Self {
-        match failed {
-            FailedMigration::Write(error) => error.into(),
-            FailedMigration::Change(error) => error,
-        }
-    }
-}
-
 async fn within(
     store: &Store,
     writer: &mut WriteTransaction<'_>,
     author: &Author,
     at: &str,
     to: Option<i64>,
-) -> Result<Vec<String>, FailedMigration> {
+) -> Result<Vec<String>, FailedTransaction> {
     let engine = store.engine();
     let own = writer.own_for_migration(engine).await?;
     let mut pending = OwnTables::pending(own.as_ref(), engine);
@@ -440,7 +420,7 @@ async fn within(
         return Ok(Vec::new());
     }
     if let Some(taken) = writer.taken(engine, &pending).await? {
-        return Err(FailedMigration::Change(ChangeError::Refused(taken.to_string())));
+        return Err(ChangeError::Refused(taken.to_string()).into());
     }
     for migration in &pending {
         writer.script(migration.sql).await?;
@@ -475,7 +455,7 @@ async fn enter(
     at: &str,
     migrations: &[Migration],
     mut public: Map<String, Value>,
-) -> Result<(), FailedMigration> {
+) -> Result<(), FailedTransaction> {
     let names: Vec<&str> = migrations.iter().map(|m| m.name.as_str()).collect();
     let sql: Map<String, Value> = migrations.iter().map(|m| (m.name.clone(), Value::from(m.sql))).collect();
     public.insert("operation".to_owned(), Value::from("migrate"));
@@ -493,10 +473,7 @@ async fn enter(
         public: Value::Object(public),
         private: author.reason.iter().map(|r| ("reason".to_owned(), json!(r).to_string())).collect(),
     };
-    audit::append(writer, own, entry).await.map(drop).map_err(|error| match error {
-        audit::AppendError::Write(error) => FailedMigration::Write(error),
-        head @ audit::AppendError::Head => FailedMigration::Change(head.into()),
-    })
+    audit::append(writer, own, entry).await.map(drop)
 }
 
 /// Applies a layout's migration: notes that it is begun, runs what is not there yet, verifies, enters it into the trail.
@@ -610,9 +587,9 @@ async fn end_within(
     migration: &Migration,
     at: &str,
     facts: Map<String, Value>,
-) -> Result<(), FailedMigration> {
+) -> Result<(), FailedTransaction> {
     let Some(own) = writer.own_for_migration(store.engine()).await? else {
-        return Err(FailedMigration::Change(ChangeError::Refused("our own tables are gone".to_owned())));
+        return Err(ChangeError::Refused("our own tables are gone".to_owned()).into());
     };
     // One that was recorded before keeps its record: what was lost of it was made again.
     if own.applied.iter().any(|a| a.name == migration.name && a.applied_at.is_none()) {

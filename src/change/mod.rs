@@ -80,7 +80,7 @@ pub enum ChangeError {
     /// The audit trail is not what it should be.
     #[error("{0}")]
     Broken(String),
-    /// An erasure cannot go on as it was planned; what its earlier batches did stays.
+    /// An erasure cannot go on as it was planned, or a job was taken over; what its earlier batches did stays.
     #[error("{0}")]
     Paused(String),
     /// A failure of any other kind.
@@ -92,6 +92,26 @@ pub enum ChangeError {
     /// Reading failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// Reason why a transaction was not finished.
+#[derive(Debug, thiserror::Error)]
+pub enum FailedTransaction {
+    /// The engine refused.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The change cannot be made.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+}
+
+impl From<FailedTransaction> for ChangeError {
+    fn from(failed: FailedTransaction) -> Self {
+        match failed {
+            FailedTransaction::Write(error) => error.into(),
+            FailedTransaction::Change(error) => error,
+        }
+    }
 }
 
 /// The number that follows the highest one that a column holds.
@@ -171,12 +191,12 @@ where
         Err(ChangeError::Conflict { .. }) => {}
         outcome => return outcome.map(|receipt| (planned, receipt)),
     }
-    let mut tries = 1;
+    let (mut tries, mut is_final) = (1, false);
     loop {
         tries += 1;
-        match apply::plan_under_lock(store, author, &planned, &mut plan, &mut waiting).await {
+        match apply::plan_under_lock(store, author, &planned, &mut plan, &mut waiting, &mut is_final).await {
             Err(conflict @ ChangeError::Conflict { .. }) => {
-                if tries >= PLANNED_AT_MOST || !waiting.again().await {
+                if is_final || tries >= PLANNED_AT_MOST || !waiting.again().await {
                     return Err(conflict);
                 }
             }
@@ -216,7 +236,13 @@ pub async fn plan(store: &Store, operation: &Operation, author: &Author) -> Resu
         Operation::Retain { rules, .. } => retain::plan(store, rules).await,
         Operation::Undo { seq } => undo::undo(store, *seq).await,
     };
-    apply::tell_unseen(store, held::refuse(store, plan?).await?).await
+    let plan = apply::tell_unseen(store, held::refuse(store, plan?).await?).await?;
+    let mut plan = apply::tell_heirs(store, plan).await?;
+    if matches!(operation, Operation::Prune(_) | Operation::Retain { .. }) {
+        plan.rules = Some(operation.clone());
+        plan.plan_id = plan.digest();
+    }
+    Ok(plan)
 }
 
 /// A new id: a random UUID (version 4).

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::operation::Operation;
 use super::{ChangeError, ChangeSide};
 use crate::memory::{Entity, Row};
 use crate::store::fetched::FetchedValue;
@@ -64,8 +65,7 @@ impl Change {
             (self.before, self.after) = (ChangeSide::default(), ChangeSide::default());
             return;
         };
-        let mut named = Row::empty(entity);
-        named.set("id", Value::from(self.id.as_str()));
+        let mut named = Row::with(entity, [("id", Value::from(self.id.as_str()))]);
         masked(&mut named);
         if let Some(id) = named.get("id").as_str() {
             id.clone_into(&mut self.id);
@@ -116,6 +116,9 @@ pub struct Plan {
     pub trail: Vec<Mutation>,
     /// Rows for that trail should the change be undone.
     pub undo_trail: Vec<Mutation>,
+    /// The rules by which rows go, where rows that stay decide too: they are asked again before a plan is applied that was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<Operation>,
 }
 
 impl Plan {
@@ -166,6 +169,9 @@ impl Plan {
             "created_at": self.created_at, "database_id": self.database_id, "facts": self.facts,
             "undo_reason": self.undo_reason, "reason": self.reason, "ticket": self.ticket,
         });
+        if let Some(rules) = &self.rules {
+            short["rules"] = json!(rules);
+        }
         if with_id {
             short["plan_id"] = json!(self.plan_id);
         }
@@ -474,6 +480,7 @@ mod tests {
             undo_reason: None,
             reason: Some("because".to_owned()),
             ticket: None,
+            rules: None,
             watches: vec![RowWatch { rows: rows.clone(), state }],
             mutations: vec![Mutation::Delete(rows)],
             trail: Vec::new(),

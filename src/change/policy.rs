@@ -188,7 +188,7 @@ pub async fn activate(store: &Store, id: &str) -> Result<Plan, ChangeError> {
     let version = if used.as_ref().is_none_or(|(_, used)| *used < number) {
         let shape = store.shapes().shape(&located.table()).await?;
         let values = [("status", GivenValue::from("active"))];
-        draft.push(located.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
+        draft.push(located.update(&shape, &values).map_err(ChangeError::Refused)?);
         let mut shown = chosen.clone();
         shown.set("status", Value::from("active"));
         draft.alters(&chosen, &shown);

@@ -30,7 +30,6 @@ pub async fn hold(store: &Store, cases: &[String], held: bool) -> Result<Plan, C
             source.layout
         )));
     }
-    let shape = store.shapes().shape(&table_of(source)).await?;
     let ids: Vec<String> = cases.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect();
     if ids.len() > MOST {
         return Err(ChangeError::Usage(format!("{} cases are named, {MOST} are the most", ids.len())));
@@ -40,14 +39,9 @@ pub async fn hold(store: &Store, cases: &[String], held: bool) -> Result<Plan, C
         if found.row.get("quarantined").as_bool().unwrap_or(false) == held {
             continue;
         }
-        draft.push(
-            found
-                .update(store.engine(), &shape, &[("quarantined", GivenValue::from(held))])
-                .map_err(ChangeError::Refused)?,
-        );
         let mut shown = found.row.clone();
         shown.set("quarantined", Value::from(held));
-        draft.alters(&found.row, &shown);
+        draft.sets(&found, &[("quarantined", GivenValue::from(held))], &shown).await?;
         changed += 1;
     }
     if changed > 0 {

@@ -34,6 +34,9 @@ const ASIDE: usize = 10;
 /// Rows that one removal may name.
 pub(super) const MOST: usize = 10_000;
 
+/// Name of the operation.
+const REMOVE: &str = "remove";
+
 /// Plans that rows go.
 ///
 /// # Errors
@@ -50,7 +53,7 @@ pub async fn plan(store: &Store, entity: Entity, ids: &[String]) -> Result<Plan,
         (Entity::UtilityEvent, [id]) => return signal::retract(store, id).await,
         _ => allowed(store, entity)?,
     }
-    let mut draft = Draft::new(store, "remove", ChangeDanger::Guarded).await?.limited();
+    let mut draft = Draft::new(store, REMOVE, ChangeDanger::Guarded).await?.limited();
     let located = draft.locate_all(entity, &ids).await?;
     for found in &located {
         writable(found.source)?;
@@ -119,7 +122,7 @@ fn allowed(store: &Store, entity: Entity) -> Result<(), ChangeError> {
 async fn leave(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -> Result<(), ChangeError> {
     let store = draft.store;
     let shape = store.shapes().shape(&found.table()).await?;
-    if found.is_removed(store.engine(), &shape).map_err(ChangeError::Refused)? {
+    if found.is_removed(&shape).map_err(ChangeError::Refused)? {
         return Ok(());
     }
     if found.row.entity == Entity::Feedback && !feedback::hanging(draft, found).await?.is_empty() {
@@ -127,7 +130,7 @@ async fn leave(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -> Result<(), Chan
         return Err(ChangeError::Refused(format!("an episode counts feedback {}: `{again}`", found.row.id())));
     }
     draft.removes(&found.row);
-    draft.push(found.removal(store.engine(), &shape).map_err(ChangeError::Refused)?);
+    draft.push(found.removal(&shape).map_err(ChangeError::Refused)?);
     Ok(())
 }
 
@@ -308,6 +311,15 @@ impl RowKeys {
         RowKeys(known)
     }
 
+    /// A table of which others hold rows that these do not, and the number of such rows.
+    pub(super) fn lack<'o>(&self, others: &'o RowKeys) -> Option<(&'o TableName, usize)> {
+        others.0.iter().find_map(|(place, keys)| {
+            let known = self.0.get(place);
+            let missing = keys.iter().filter(|key| known.is_none_or(|known| !known.contains(*key))).count();
+            (missing > 0).then_some((&place.0, missing))
+        })
+    }
+
     /// Whether a row is one of them, given its columns.
     pub(super) fn hold(&self, table: &TableName, column: impl Fn(&str) -> Option<FetchedValue>) -> bool {
         self.0.iter().filter(|((of, _), _)| of == table).any(|((_, by), keys)| {
@@ -341,6 +353,39 @@ pub(super) async fn naming(
     };
     store.walks().each_row(&query, take).await?;
     Ok(naming)
+}
+
+/// A row that stays, and whose list names one that a plan takes away, though that leaves it as it is; in words. There was none
+/// when the plan was made.
+///
+/// # Errors
+/// The engine's refusal.
+pub(super) async fn named_since(store: &Store, plan: &Plan) -> Result<Option<String>, ChangeError> {
+    let deleted = plan.mutations.iter().filter_map(|mutation| match mutation {
+        Mutation::Delete(rows) => Some(rows.clone()),
+        _ => None,
+    });
+    let deleted: Vec<StoredRows> = deleted.collect();
+    if plan.operation != REMOVE || deleted.is_empty() {
+        return Ok(None);
+    }
+    let taken = RowKeys::of(plan.mutations.iter().filter_map(Mutation::rows).map(Cow::Owned));
+    let going = match hanging_on(store, &deleted, usize::MAX, usize::MAX).await {
+        // Rows came that refer to these: what the plan watches says so.
+        Err(ChangeError::Refused(_)) => return Ok(None),
+        going => going?,
+    };
+    for (table, column, ids) in going.lists {
+        let of = column_of(store, &table, &column).filter(|(source, _)| plain_column(source, "id").is_some());
+        let Some((source, name)) = of else { continue };
+        for id in naming(store, source, name, &ids.iter().map(String::as_str).collect()).await? {
+            let Some(found) = store.encoder().locate_in(source, &id).await? else { continue };
+            if !taken.hold_located(&found) {
+                return Ok(Some(format!("{} {id}", source.entity.title())));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Takes ids out of the lists of rows that stay. An heir replaces them, but not in its own lists.
@@ -382,7 +427,7 @@ async fn leave_lists(
         let mut shown = found.row.clone();
         shown.set(name, json!(kept));
         let values = [(name, GivenValue::changed(&shown, name))];
-        draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
+        draft.push(found.update(&shape, &values).map_err(ChangeError::Refused)?);
         draft.alters(&found.row, &shown);
     }
     Ok(())
@@ -413,12 +458,10 @@ async fn recount(draft: &mut Draft<'_>, located: &[&LocatedRow<'_>], going: &Row
         if let Some(linked) = &linked {
             draft.counts_seen(&found, linked)?;
         }
-        let shape = store.shapes().shape(&found.table()).await?;
         let values = [("canvas_action_count", GivenValue::from(left as u64))];
-        draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
         let mut shown = found.row.clone();
         shown.set("canvas_action_count", Value::from(left as u64));
-        draft.alters(&found.row, &shown);
+        draft.sets(&found, &values, &shown).await?;
     }
     Ok(())
 }

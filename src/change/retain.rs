@@ -285,13 +285,14 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
         room -= ids.len();
         going.push(RowsToGo { entity, ids, overdue, held: found.held, unnamed: found.unnamed, of });
     }
+    let read = rules.read(Utc::now()).map_err(ChangeError::Usage)?;
     let mut aside = Vec::new();
     let mut some = going.clone();
     loop {
         let all: usize = some.iter().map(|rows| rows.ids.len()).sum();
         let draft = Draft::new(store, "retain", ChangeDanger::Guarded).await?;
         let mut draft = if all > 1 { draft.limited() } else { draft.limited_for_one() };
-        let taken = take(&mut draft, &held, &mut some).await?;
+        let taken = take(&mut draft, &held, &read, &mut some).await?;
         if !draft.is_full() {
             draft.disclosures.extend(aside);
             draft.facts.extend((!unused.is_empty()).then(|| (UNUSED_SINCE.to_owned(), json!(unused))));
@@ -316,7 +317,12 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
 }
 
 /// Adds to a plan that rows go, and what is to be told of it. Returns their number.
-async fn take(draft: &mut Draft<'_>, held: &HeldRows, going: &mut [RowsToGo]) -> Result<usize, ChangeError> {
+async fn take(
+    draft: &mut Draft<'_>,
+    held: &HeldRows,
+    rules: &[ReadRule],
+    going: &mut [RowsToGo],
+) -> Result<usize, ChangeError> {
     let mut located = Vec::new();
     let mut size = 0;
     for RowsToGo { entity, ids, overdue, held: kept, unnamed, of } in going {
@@ -343,6 +349,10 @@ async fn take(draft: &mut Draft<'_>, held: &HeldRows, going: &mut [RowsToGo]) ->
             }
             if held.keeps(&found.row) {
                 kept += 1;
+                continue;
+            }
+            // Somebody may have changed it since all rows were read.
+            if !rules.iter().any(|rule| rule.entity == *entity && rule.takes(&found.row)) {
                 continue;
             }
             taken += 1;

@@ -41,8 +41,7 @@ impl ChangeSide {
     /// Masks the values. `masked` masks a row of the entity.
     pub fn mask(&mut self, entity: Entity, mut masked: impl FnMut(&mut Row)) {
         let Value::Object(fields) = &mut self.fields else { return };
-        let mut row = Row::empty(entity);
-        fields.iter().for_each(|(column, value)| row.set(column, value.clone()));
+        let mut row = Row::with(entity, fields.iter().map(|(column, value)| (column.as_str(), value.clone())));
         masked(&mut row);
         fields.iter_mut().for_each(|(column, value)| *value = row.get(column).clone());
         self.documents.clear();

@@ -67,7 +67,7 @@ pub async fn add(
     let insertion = store.encoder().insertion(source, &values, Some(&found.image)).await?;
     draft.adds(&row);
     draft.push(insertion);
-    settle(&mut draft, source, &found, &history, &replay).await?;
+    settle(&mut draft, &found, &history, &replay).await?;
     Ok(draft.seal())
 }
 
@@ -92,7 +92,7 @@ pub async fn retract(store: &Store, id: &str) -> Result<Plan, ChangeError> {
     let start = start(&history, &found.row);
     history.retain(|stored| &*stored.id != id);
     let replay = utility::replay_signals(start, history.iter().map(|stored| stored.signal));
-    settle(&mut draft, gone.source, &found, &history, &replay).await?;
+    settle(&mut draft, &found, &history, &replay).await?;
     Ok(draft.seal())
 }
 
@@ -125,7 +125,32 @@ async fn history(
     };
     draft.store.each_related(Entity::UtilityEvent, "episode_id", &id, REPLAYED, take).await?;
     utility::put_in_order(&mut history);
+    is_whole(draft, &history, &episode.row)?;
     Ok(history)
+}
+
+/// Checks that no signal is missing where our role may not see them all: each begins where the one before it ended, and the
+/// last one ends where the episode stands.
+fn is_whole(draft: &mut Draft<'_>, history: &[StoredSignal], episode: &Row) -> Result<(), ChangeError> {
+    let Some(reason) = draft.store.report().unseen(Entity::UtilityEvent) else { return Ok(()) };
+    let replay = utility::replay_signals(start(history, episode), history.iter().map(|stored| stored.signal));
+    let is_same = |(stored, step): (&StoredSignal, &UtilityStep)| {
+        score::is_same_or_unknown(stored.before, Some(step.before))
+            && score::is_same_or_unknown(stored.after, Some(step.after))
+    };
+    let ends = history.is_empty() || score::is_same_or_unknown(episode.number("utility"), Some(replay.utility()));
+    if !ends || !history.iter().zip(&replay.steps).all(is_same) {
+        return Err(ChangeError::Refused(format!(
+            "the signals of episode {} that are seen do not lead to its utility, which is made of all of them: {reason}. \
+             Change it as a role that sees every row",
+            episode.id()
+        )));
+    }
+    let told = format!("the utility is made of the signals that are seen: {reason}");
+    if !draft.disclosures.contains(&told) {
+        draft.disclosures.push(told);
+    }
+    Ok(())
 }
 
 /// Utility before the first signal: as the first one says, else as the episode has it, else the usual start.
@@ -150,23 +175,15 @@ fn moment_after(history: &[StoredSignal]) -> GivenValue {
 }
 
 /// Writes replayed steps back.
-async fn replayed(
-    draft: &mut Draft<'_>,
-    source: &BoundSource,
-    moved: &[(&StoredSignal, &UtilityStep)],
-) -> Result<(), ChangeError> {
-    let store = draft.store;
-    let shape = store.shapes().shape(&table_of(source)).await?;
+async fn replayed(draft: &mut Draft<'_>, moved: &[(&StoredSignal, &UtilityStep)]) -> Result<(), ChangeError> {
     let ids: Vec<String> = moved.iter().map(|(stored, _)| stored.id.to_string()).collect();
     let found = draft.locate_all(Entity::UtilityEvent, &ids).await?;
     for (found, (_, step)) in found.iter().zip(moved) {
         let values = [("before", GivenValue::from(step.before)), ("after", GivenValue::from(step.after))];
-        let update = found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
         let mut after = found.row.clone();
         after.set("before", Value::from(step.before));
         after.set("after", Value::from(step.after));
-        draft.alters(&found.row, &after);
-        draft.push(update);
+        draft.sets(found, &values, &after).await?;
     }
     Ok(())
 }
@@ -174,12 +191,10 @@ async fn replayed(
 /// Writes the replayed steps back where they differ, and the utility that comes of them.
 async fn settle(
     draft: &mut Draft<'_>,
-    source: &BoundSource,
     episode: &LocatedRow<'_>,
     history: &[StoredSignal],
     replay: &utility::UtilityReplay,
 ) -> Result<(), ChangeError> {
-    let store = draft.store;
     let differs = |(stored, step): &(&StoredSignal, &UtilityStep)| {
         let is_kept = |stored: Option<f64>, replayed| score::is_same_or_unknown(stored, Some(replayed));
         !is_kept(stored.before, step.before) || !is_kept(stored.after, step.after)
@@ -193,7 +208,7 @@ async fn settle(
             thousands(CHANGING)
         )));
     }
-    replayed(draft, source, &moved).await?;
+    replayed(draft, &moved).await?;
     if !moved.is_empty() {
         let count = moved.len();
         draft.effects.push(agreeing(
@@ -203,21 +218,18 @@ async fn settle(
     }
     let unknown = replay.unknown().len();
     if unknown > 0 {
-        draft.disclosures.push(format!("{unknown} stored signals have an unknown word and leave the utility as it is"));
+        let words = "{#} stored {signal has an unknown word and leaves|signals have an unknown word and leave} the utility as it is";
+        draft.disclosures.push(agreeing(unknown, words));
     }
     let (stored, new) = (episode.row.number("utility"), replay.utility());
     if score::is_same_or_unknown(stored, Some(new)) {
         return Ok(());
     }
     writable(episode.source)?;
-    let shape = store.shapes().shape(&episode.table()).await?;
-    let update =
-        episode.update(store.engine(), &shape, &[("utility", GivenValue::from(new))]).map_err(ChangeError::Refused)?;
     let mut shown = episode.row.clone();
     shown.set("utility", Value::from(new));
     let word = stored.map_or("unknown".to_owned(), |x| format!("{x:.2}"));
     draft.effects.push(format!("episode {}: its utility goes from {word} to {new:.2}", episode.row.id()));
-    draft.alters(&episode.row, &shown);
-    draft.push(update);
+    draft.sets(episode, &[("utility", GivenValue::from(new))], &shown).await?;
     uses::follow(draft, &shown, &[]).await
 }

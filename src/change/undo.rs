@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -75,6 +76,8 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
             // Kept before all columns of such a row were.
             let words = "only its number tells the row, which may be another one's by now";
             moved.push(format!("{}: {words}", rows.table.title()));
+        } else if let Some(column) = added_since(&inverse, &images) {
+            moved.push(format!("{}: the column {column} was added since, and holds something", rows.table.title()));
         } else if inverse.expect.holds(&images) {
             let mutation = fitted(store, inverse, &images).await?;
             draft.push(mutation);
@@ -335,6 +338,19 @@ async fn hanging(store: &Store, values: &Values) -> Result<Vec<String>, ChangeEr
 fn changes(opened: &OpenedEntry) -> Vec<Change> {
     let changes = opened.private.get("changes");
     changes.and_then(|changes| serde_json::from_str(changes).ok()).unwrap_or_default()
+}
+
+/// A column that rows which are to go did not have, and in which one of them holds something; none where it is not
+/// known which ones they had.
+fn added_since<'i>(inverse: &InverseMutation, images: &'i [Image]) -> Option<&'i str> {
+    let known = &inverse.expect.columns;
+    if known.is_empty() || !matches!(inverse.mutation, Mutation::Delete(_)) {
+        return None;
+    }
+    let is_added = |(name, value): &&(Arc<str>, FetchedValue)| {
+        !is_row_number(name) && *value != FetchedValue::Null && !known.iter().any(|column| **column == **name)
+    };
+    images.iter().flat_map(|image| &image.0).find(is_added).map(|(name, _)| &**name)
 }
 
 /// The restoring change as it fits now: times that have moved on stay, a row number that is taken is left out.

@@ -12,7 +12,7 @@ use super::feedback::writable;
 use super::remove::CHANGING;
 use super::{ChangeError, batch};
 use crate::layout::BoundSource;
-use crate::memory::{Entity, Row, score, thousands, utility};
+use crate::memory::{Entity, Row, agreeing, score, thousands, utility};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
@@ -43,6 +43,10 @@ pub(super) async fn follow(draft: &mut Draft<'_>, episode: &Row, linked: &[Strin
             thousands(CHANGING)
         )));
     }
+    if let Some(reason) = unseen(store).filter(|_| !memories.is_empty()) {
+        draft.disclosures.push(format!("memories that the episode used keep their utility and uses: {reason}"));
+        return Ok(());
+    }
     for memory in memories {
         // A link may lead nowhere, or into a memory that is only read here, such as a palace.
         for source in &keeping {
@@ -52,6 +56,11 @@ pub(super) async fn follow(draft: &mut Draft<'_>, episode: &Row, linked: &[Strin
         }
     }
     Ok(())
+}
+
+/// Reason why the uses of a memory may not all be seen.
+fn unseen(store: &Store) -> Option<String> {
+    [Entity::MemoryLink, Entity::Episode].into_iter().find_map(|entity| store.report().unseen(entity))
 }
 
 fn keeps(source: &BoundSource) -> bool {
@@ -137,6 +146,11 @@ pub(super) async fn gather(
         let sum: Option<i64> = copies.iter().chain([kept]).filter_map(own).reduce(i64::saturating_add);
         return Ok(sum.map(|sum| ("uses", Value::from(sum))).into_iter().collect());
     }
+    if let Some(reason) = unseen(store) {
+        return Err(ChangeError::Refused(format!(
+            "links to the copies may not be seen, and would lead nowhere: {reason}. Merge them as a role that sees every row"
+        )));
+    }
     let mut users: BTreeSet<String> = ends(draft, "memory_id", kept.row.id(), "episode_id").await?;
     let mut new = Vec::new();
     let all: Vec<&str> = Entity::MemoryLink.columns().iter().map(|column| column.name).collect();
@@ -173,14 +187,14 @@ async fn settle(draft: &mut Draft<'_>, memory: &LocatedRow<'_>, episode: &Row) -
     if !score::is_same_or_unknown(stored, utility) && plain_column(memory.source, "utility").is_some() {
         values.push(("utility", GivenValue::Is(utility.map_or(Value::Null, Value::from))));
         let word = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
-        draft.effects.push(format!(
-            "memory {}: its utility goes from {} to {}, the mean of the latest {} of {} episodes that used it",
+        let words = format!(
+            "memory {}: its utility goes from {} to {}, the mean of the latest {} of {{#}} {{episode|episodes}} that used it",
             memory.row.id(),
             word(stored),
             word(utility),
-            users.len().min(utility::LATEST),
-            users.len()
-        ));
+            users.len().min(utility::LATEST)
+        );
+        draft.effects.push(agreeing(users.len(), &words));
     }
     let uses = users.len() as i64;
     if memory.row.get("uses").as_i64() != Some(uses) && plain_column(memory.source, "uses").is_some() {
@@ -196,9 +210,5 @@ async fn settle(draft: &mut Draft<'_>, memory: &LocatedRow<'_>, episode: &Row) -
     if values.is_empty() {
         return Ok(());
     }
-    let shape = store.shapes().shape(&memory.table()).await?;
-    let update = memory.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?;
-    draft.alters(&memory.row, &shown);
-    draft.push(update);
-    Ok(())
+    draft.sets(memory, &values, &shown).await
 }

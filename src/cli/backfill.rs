@@ -115,7 +115,7 @@ async fn list(session: &Session<'_>, given: BackfillArguments) -> Result<(), Com
         Format::Table => {}
         Format::Csv => return output::csv_table(&values()),
         Format::Json | Format::Jsonl => {
-            return output::value(session.format(), &json!({ "backfills": values(), "runs": runs }));
+            return output::shape(session.format(), &json!({ "backfills": values(), "runs": runs }));
         }
     }
     output::piped(|out| {
@@ -291,5 +291,5 @@ async fn tell(session: &Session<'_>, kind: &BackfillKind, by: JobMove) -> Result
         let Some(row) = store.records().jobs().await?.into_iter().find(|j| j.id == asked.id) else { break };
         progress = record::progress(&row);
     }
-    output::value(session.format(), &json!({ "job": progress }))
+    output::shape(session.format(), &json!({ "job": progress }))
 }

@@ -91,37 +91,30 @@ pub(super) async fn run(session: &Session<'_>, asked: &CopyArgs) -> Result<(), C
     }
     let _unfinished =
         asked.apply.then(|| UnfinishedChange::new("what was copied stays; the same command copies the rest"));
-    let (mut text, mut line, progress) = (Vec::new(), 1, ImportProgress::default());
-    for entity in chosen.order().into_iter().filter(|entity| source.sources_of(*entity).is_ok()) {
-        let mut pages = Pages::of(&source, chosen.query(entity)?);
-        let mut left = 0;
-        while let Some(mut rows) = pages.next().await? {
-            let read = rows.len();
-            chosen.keep(entity, &mut rows)?;
-            left += read - rows.len();
-            *copied.rows.entry(entity.name()).or_default() += rows.len();
-            let surplus = source.shapes().surplus(entity, &rows).await?;
-            write_export(&mut text, &rows, &surplus, entity)?;
-            if text.len() >= PART_BYTES {
-                line =
-                    put_in(&target, asked, CopyPart { text: &mut text, line, is_last: false }, &progress, &mut copied)
-                        .await?;
-            }
+    if let Err(failure) = put_all(&source, &target, asked, &mut chosen, &mut copied).await {
+        if copied.totals.receipts.is_empty() {
+            return Err(failure);
         }
-        if left > 0 {
-            let words = format!(
-                "{{#}} {} {{row is|rows are}} left out: no row that is copied has anything to do with {{it|them}}",
-                entity.title()
-            );
-            copied.totals.disclose(&agreeing(left, &words));
-        }
+        let failure = copied.totals.stopped(failure, "After that, the same command copies the rest");
+        let shown = json!({
+            "operation": "copy",
+            "status": "incomplete",
+            "from": source.location(),
+            "to": target.location(),
+            "rows": copied.rows,
+            "counts": copied.totals.counts,
+            "disclosures": copied.totals.disclosures(),
+            "receipts": copied.totals.receipts,
+        });
+        let _ = output::shape(session.format(), &shown);
+        return Err(failure);
     }
-    put_in(&target, asked, CopyPart { text: &mut text, line, is_last: true }, &progress, &mut copied).await?;
     for entity in Entity::ALL.iter().copied().filter(|entity| !import::ORDER.contains(entity)) {
         if let Some(sentence) = stays(&source, entity).await? {
             copied.totals.disclose(&sentence);
         }
     }
+    source.report().gaps().iter().for_each(|gap| copied.totals.disclose(gap));
     let mut shown = json!({
         "operation": "copy",
         "status": if !asked.apply { "planned" } else if copied.totals.counts.is_empty() { "nothing to do" } else { "applied" },
@@ -132,12 +125,12 @@ pub(super) async fn run(session: &Session<'_>, asked: &CopyArgs) -> Result<(), C
         "disclosures": copied.totals.disclosures(),
     });
     if !asked.apply {
-        return output::value(session.format(), &shown);
+        return output::shape(session.format(), &shown);
     }
     let (compared, missing, different) = compared(&source, &target, &mut chosen).await?;
     shown["receipts"] = json!(copied.totals.receipts);
     shown["compared"] = compared;
-    output::value(session.format(), &shown)?;
+    output::shape(session.format(), &shown)?;
     if missing == 0 && different == 0 {
         return Ok(());
     }
@@ -148,6 +141,42 @@ pub(super) async fn run(session: &Session<'_>, asked: &CopyArgs) -> Result<(), C
             thousands(different)
         ),
     )))
+}
+
+/// Puts all chosen rows into the target, or plans it.
+async fn put_all(
+    source: &Store,
+    target: &Store,
+    asked: &CopyArgs,
+    chosen: &mut Chosen<'_>,
+    copied: &mut Copied,
+) -> Result<(), CommandFailure> {
+    let (mut text, mut line, progress) = (Vec::new(), 1, ImportProgress::default());
+    for entity in chosen.order().into_iter().filter(|entity| source.sources_of(*entity).is_ok()) {
+        let mut pages = Pages::of(source, chosen.query(entity)?);
+        let mut left = 0;
+        while let Some(mut rows) = pages.next().await? {
+            let read = rows.len();
+            chosen.keep(entity, &mut rows)?;
+            left += read - rows.len();
+            *copied.rows.entry(entity.name()).or_default() += rows.len();
+            let surplus = source.shapes().surplus(entity, &rows).await?;
+            write_export(&mut text, &rows, &surplus, entity)?;
+            if text.len() >= PART_BYTES {
+                line = put_in(target, asked, CopyPart { text: &mut text, line, is_last: false }, &progress, copied)
+                    .await?;
+            }
+        }
+        if left > 0 {
+            let words = format!(
+                "{{#}} {} {{row is|rows are}} left out: no row that is copied has anything to do with {{it|them}}",
+                entity.title()
+            );
+            copied.totals.disclose(&agreeing(left, &words));
+        }
+    }
+    put_in(target, asked, CopyPart { text: &mut text, line, is_last: true }, &progress, copied).await?;
+    Ok(())
 }
 
 /// A sentence about rows of a kind that no copy takes, where the source has some: they tell of what was done there.

@@ -14,7 +14,7 @@ use crate::config;
 use crate::demo::{self, DemoOptions, DemoProgress};
 use crate::ground::server_words::is_server;
 use crate::ground::unfinished::EndWithoutRemains;
-use crate::memory::time;
+use crate::memory::{agreeing, time};
 use crate::store::bulk;
 use crate::ui::text::SafeText;
 
@@ -107,7 +107,9 @@ pub async fn make(asked: &DemoArgs, global: &Global) -> Result<PathBuf, CommandF
         let rows: u64 = summary.rows.iter().map(|(_, n)| n).sum();
         let megabytes = summary.bytes as f64 / f64::from(1 << 20);
         let place = SafeText::new(&path.display().to_string());
-        super::output::tell(&format!("{place}: {episodes} episodes, {rows} rows in all, {megabytes:.1} MB"));
+        let episodes = agreeing(episodes, "{#} {episode|episodes}");
+        let rows = agreeing(rows, "{#} {row|rows} in all");
+        super::output::tell(&format!("{place}: {episodes}, {rows}, {megabytes:.1} MB"));
     }
     Ok(path)
 }

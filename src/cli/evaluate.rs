@@ -13,7 +13,6 @@ use super::input::read_input;
 use super::options::Format;
 use super::output;
 use super::policy::with_interval;
-use super::recall::RankingArg;
 use super::table::{CellShape, PrintedColumn};
 use crate::lab::judge::{self, EvaluationRequest};
 use crate::lab::silent;
@@ -33,12 +32,12 @@ pub struct EvaluateArgs {
     /// Judged queries; `-` reads standard input [default: stored outcomes].
     #[arg(long, value_name = "FILE")]
     pub judged: Option<PathBuf>,
-    /// case or episode [default: found out].
+    /// case, episode or memory [default: found out].
     #[arg(long, value_name = "ENTITY")]
     pub of: Option<String>,
-    /// Ranking to judge [default: `cases` for cases, `boosted` for episodes].
+    /// Ranking to judge [default: `cases` for cases, `boosted` for episodes and memories].
     #[arg(long, value_enum)]
-    pub ranking: Option<RankingArg>,
+    pub ranking: Option<Ranking>,
     /// Rank cases by this policy; `none` ranks by similarity alone [default: the policies in use in the banks].
     #[arg(long, value_name = "ID")]
     pub policy: Option<String>,
@@ -58,9 +57,13 @@ pub async fn run(session: &Session<'_>, args: &EvaluateArgs) -> Result<(), Comma
     }
     let kind = match args.of.as_deref().map(|name| (name, Entity::parse(name))) {
         None => None,
-        Some((_, Some(kind @ (Entity::Case | Entity::Episode)))) => Some(kind),
+        Some((_, Some(kind @ (Entity::Case | Entity::Episode | Entity::Memory)))) => Some(kind),
         Some((name, _)) => {
-            return Err(CommandFailure::usage(unknown("entity whose recall is judged", name, ["case", "episode"])));
+            return Err(CommandFailure::usage(unknown(
+                "entity whose recall is judged",
+                name,
+                ["case", "episode", "memory"],
+            )));
         }
     };
     let queries = |path: &Path| {
@@ -70,8 +73,7 @@ pub async fn run(session: &Session<'_>, args: &EvaluateArgs) -> Result<(), Comma
     };
     let judged = args.judged.as_deref().map(queries).transpose()?;
     let store = session.store().await?;
-    let ranking = args.ranking.map(Ranking::from);
-    let ask = EvaluationRequest { kind, ranking, policy: args.policy.clone(), k, seed, judged };
+    let ask = EvaluationRequest { kind, ranking: args.ranking, policy: args.policy.clone(), k, seed, judged };
     let found = judge::evaluate(&store, &ask, &silent).await?;
     match session.format() {
         Format::Table => output::piped(|out| print(out, &found)),

@@ -202,6 +202,7 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), C
     if let Some(error) = failed.filter(|_| severe.is_empty()) {
         return Err(error);
     }
+    let is_unjudged = store.recognised().sources.iter().all(|source| source.entity.is_of_trail());
     found.sort_by_key(|f: &Finding| (f.severity, KINDS.iter().position(|k| k.name == f.kind), f.entity));
     let muted = muted_json(session, &mutes, &counts);
     let printed = match format {
@@ -212,7 +213,9 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), C
             for finding in &found {
                 written(out, finding)?;
             }
-            if found.is_empty() {
+            if found.is_empty() && is_unjudged {
+                writeln!(out, "nothing could be judged: {}", SafeText::new(&why_unjudged(&store).0))?;
+            } else if found.is_empty() {
                 writeln!(out, "nothing was found")?;
             }
             for mute in &muted {
@@ -224,7 +227,7 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), C
             Ok(())
         }),
     };
-    if fail_on.is_some() && store.recognised().sources.iter().all(|source| source.entity.is_of_trail()) {
+    if fail_on.is_some() && is_unjudged {
         return Err(unjudged(&store));
     }
     if let (Some(_), Some(kind), true, Some(part)) = (fail_on, kind, severe.is_empty(), skipped.first()) {
@@ -239,13 +242,18 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), C
 /// The failure where there is nothing to judge: no layout fits, or no table of the memory can be read. The trail alone is no
 /// memory.
 fn unjudged(store: &Store) -> CommandFailure {
-    let mut withheld = store.recognised().withheld.iter().filter(|part| !part.entity.is_of_trail());
-    let (reason, remedy) = match withheld.next() {
-        Some(part) => (part.reason.clone(), Some(part.remedy.clone())),
-        None => store.why_missing(Entity::Episode),
-    };
+    let (reason, remedy) = why_unjudged(store);
     let message = format!("{}: nothing could be judged: {reason}", store.location());
     CommandFailure { remedy, ..CommandFailure::refused(message) }
+}
+
+/// The reason why there is nothing to judge, and what would help.
+fn why_unjudged(store: &Store) -> (String, Option<String>) {
+    let mut withheld = store.recognised().withheld.iter().filter(|part| !part.entity.is_of_trail());
+    match withheld.next() {
+        Some(part) => (part.reason.clone(), Some(part.remedy.clone())),
+        None => store.why_missing(Entity::Episode),
+    }
 }
 
 fn severity(limit: FailOn) -> Severity {

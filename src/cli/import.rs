@@ -20,6 +20,7 @@ use crate::change::{self, Operation, Plan, ShownPlan};
 use crate::ground::input_file::{InputError, InputFile};
 use crate::ground::scratch_file::scratch_file;
 use crate::ground::unfinished::UnfinishedChange;
+use crate::memory::agreeing;
 use crate::memory::nearest::unknown;
 use crate::store::Store;
 
@@ -149,18 +150,27 @@ impl Together {
         self.first.get_or_insert_with(|| plan.into_shown());
     }
 
-    fn into_shown(self, is_applied: bool) -> Option<ShownPlan> {
-        let effect = format!(
-            "the file goes in in {} parts of up to about {} MB, each a change of its own: should one fail, run it again, what is \
-             there is passed over",
-            self.totals.parts,
-            PART_BYTES >> 20
-        );
+    fn into_shown(self, is_applied: bool, is_whole: bool) -> Option<ShownPlan> {
+        let parts = self.totals.parts;
+        let effect = if is_whole {
+            format!(
+                "the file goes in in {parts} parts of up to about {} MB, each a change of its own: should one fail, run it again, \
+                 what is there is passed over",
+                PART_BYTES >> 20
+            )
+        } else {
+            agreeing(parts as u64, "{#} {part|parts} of the file {is|are} in, and the rest is not")
+        };
         let mut shown = self.first?;
         let mut add = |name: &str, value| shown.more.insert(name.to_owned(), value);
-        add("parts", json!(self.totals.parts));
+        add("parts", json!(parts));
         if is_applied {
-            add("status", json!(if self.totals.counts.is_empty() { "nothing to do" } else { "applied" }));
+            let status = match (is_whole, self.totals.counts.is_empty()) {
+                (false, _) => "incomplete",
+                (true, true) => "nothing to do",
+                (true, false) => "applied",
+            };
+            add("status", json!(status));
             add("receipts", json!(self.totals.receipts));
         }
         (shown.effects, shown.disclosures) = (vec![effect], self.totals.disclosures());
@@ -178,7 +188,7 @@ pub async fn run(session: &Session<'_>, args: &ImportArgs) -> Result<(), Command
     };
     let name = file.display().to_string();
     let mut parts = Parts::open(format, file)?;
-    let mut next = parts.next()?;
+    let next = parts.next()?;
     let store = session.store().await?;
     if parts.is_over() {
         let operation = Operation::Import { format, name, text: next.1, skip_bad: *skip_bad };
@@ -191,19 +201,39 @@ pub async fn run(session: &Session<'_>, args: &ImportArgs) -> Result<(), Command
     }
     let standing = "the parts that are in stay; the same command imports the rest";
     let _unfinished = doing.apply.then(|| UnfinishedChange::new(standing));
-    let (progress, mut together) = (ImportProgress::default(), Together::default());
+    let mut together = Together::default();
+    match put_all(session, &store, (format, &name), (&mut parts, next), args, &mut together).await {
+        Err(failure) if !together.totals.receipts.is_empty() => {
+            let failure = together.totals.stopped(failure, "After that, the same command imports the rest");
+            let _ = output::shape(session.format(), &together.into_shown(true, false));
+            Err(failure)
+        }
+        Err(failure) => Err(failure),
+        Ok(()) => output::shape(session.format(), &together.into_shown(doing.apply, true)),
+    }
+}
+
+/// Puts in all parts, or plans them.
+async fn put_all(
+    session: &Session<'_>,
+    store: &Store,
+    named: (ImportFormat, &str),
+    (parts, mut next): (&mut Parts<'_>, (usize, String)),
+    args: &ImportArgs,
+    together: &mut Together,
+) -> Result<(), CommandFailure> {
+    let progress = ImportProgress::default();
     loop {
         let part = ImportPart { text: &next.1, first_line: next.0, progress: &progress, is_last: parts.is_over() };
-        put_in(session, &store, (format, &name), part, args, &mut together).await?;
+        put_in(session, store, named, part, args, together).await?;
         progress.advance();
         if parts.is_over() {
-            break;
+            return Ok(());
         }
         // Before the next one is read.
         drop(next);
         next = parts.next()?;
     }
-    output::shape(session.format(), &together.into_shown(doing.apply))
 }
 
 async fn put_in(

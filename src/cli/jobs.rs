@@ -128,7 +128,7 @@ pub(super) async fn run(session: &Session<'_>, command: &JobsCommand) -> Result<
     let shown = json!({
         "jobs": done.jobs, "retention": done.retention, "findings": by_severity, "problems": done.problems,
     });
-    output::value(session.format(), &shown)?;
+    output::shape(session.format(), &shown)?;
     if done.problems.is_empty() { Ok(()) } else { Err(CommandFailure::incomplete(done.problems.join("; "))) }
 }
 
@@ -182,7 +182,7 @@ async fn resume(
                 done.jobs.push(json!(outcome.receipt()));
             }
             // Another run was faster: the job is in its hands.
-            Err(ChangeError::Conflict { .. }) if is_held(store, &run.name).await? => {}
+            Err(ChangeError::Conflict { .. } | ChangeError::Paused(_)) if is_held(store, &run.name).await? => {}
             Err(error) => problem(done, format!("job {}: {error}", run.name)),
         }
     }

@@ -85,22 +85,22 @@ impl EntityTrial {
     fn faults(&self, entity: &str) -> Vec<String> {
         let mut faults = Vec::new();
         if self.repeated_ids > 0 {
-            faults.push(format!(
-                "{entity}: {} rows repeat the id of another one: none of them can be named by it",
-                self.repeated_ids
-            ));
+            let words = "{row repeats|rows repeat} the id of another one, by which none of them can be named";
+            faults.push(agreeing(self.repeated_ids, &format!("{entity}: {{#}} {words}")));
         }
         if self.rows_with_problems as f64 > MANY * self.rows as f64 {
             let (odd, rows) = (self.rows_with_problems, self.rows);
-            faults.push(format!("{entity}: {odd} of {rows} rows hold something that cannot be read"));
+            let words = "{holds|hold} something that cannot be read";
+            faults.push(agreeing(odd, &format!("{entity}: {{#}} of {rows} rows {words}")));
         }
         for (column, times) in self.times.iter().filter(|(_, times)| times.unread > times.read) {
             let of = times.read + times.unread;
-            faults
-                .push(format!("{entity}.{column}: {} of {of} times are none: say how they are `stored`", times.unread));
+            let words = format!("{entity}.{column}: {{#}} of {of} times {{is|are}} none: say how they are `stored`");
+            faults.push(agreeing(times.unread, &words));
         }
         for (column, links) in self.links.iter().filter(|(_, links)| links.named > 0 && links.found == 0) {
-            faults.push(format!("{entity}.{column}: none of the {} ids that it names is there", links.named));
+            let words = format!("{entity}.{column}: it names {{#}} {{id|ids}} of which none is there");
+            faults.push(agreeing(links.named, &words));
         }
         faults
     }
@@ -131,11 +131,10 @@ pub(super) async fn run(session: &Session<'_>, file: &str) -> Result<(), Command
     let shown = json!({
         "file": file, "database": store.location(), "ok": faults.is_empty(), "entities": trials, "purge": erased, "faults": faults,
     });
-    output::value(session.format(), &shown)?;
+    output::shape(session.format(), &shown)?;
     match faults.len() {
         0 => Ok(()),
-        1 => Err(CommandFailure::failed(format!("{file}: 1 fault"))),
-        n => Err(CommandFailure::failed(format!("{file}: {n} faults"))),
+        n => Err(CommandFailure::failed(format!("{file}: {}", agreeing(n, "{#} {fault|faults}")))),
     }
 }
 

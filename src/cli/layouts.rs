@@ -17,7 +17,7 @@ use crate::ground::private_file;
 use crate::layout::{LayoutError, builtin, draft, parse};
 use crate::memory::entity::{Column, Personal};
 use crate::memory::nearest::unknown;
-use crate::memory::{Entity, ValueKind};
+use crate::memory::{Entity, ValueKind, agreeing};
 use crate::store::{OpenError, OpenOptions, Store};
 use crate::ui::text::SafeText;
 
@@ -199,7 +199,6 @@ fn report(
     }
     match errors.len() {
         0 => Ok(()),
-        1 => Err(CommandFailure::failed(format!("{file}: 1 error"))),
-        n => Err(CommandFailure::failed(format!("{file}: {n} errors"))),
+        n => Err(CommandFailure::failed(format!("{file}: {}", agreeing(n, "{#} {error|errors}")))),
     }
 }

@@ -131,11 +131,8 @@ pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), CommandFai
             }
             if status.layouts.is_empty() {
                 let words = "no known layout fits this database, so it has no entities and is only looked at";
-                writeln!(
-                    out,
-                    "\n{words}\n`tables` lists its {} tables, `table NAME` shows their rows",
-                    status.tables.len()
-                )?;
+                let tables = "`tables` lists its {#} {table|tables}, `table NAME` shows {its|their} rows";
+                writeln!(out, "\n{words}\n{}", agreeing(status.tables.len(), tables))?;
                 return writeln!(out, "`layouts` lists the known layouts; --layout FILE opens it with one of your own");
             }
             write_missing(out, &status.capabilities)

@@ -220,14 +220,6 @@ pub(super) fn no_table() -> CommandFailure {
     CommandFailure::usage("this is no table of rows: use --format json, jsonl or table")
 }
 
-/// As [`shape`], of a value.
-///
-/// # Errors
-/// As [`shape`].
-pub fn value(format: Format, value: &Value) -> Result<(), CommandFailure> {
-    shape(format, value)
-}
-
 /// A JSON object as indented lines `name: value`, empty ones left out; a list as its items.
 pub(super) fn fields(out: &mut dyn Write, value: &RawValue, depth: usize) -> io::Result<()> {
     let indent = "  ".repeat(depth);

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::failure::CommandFailure;
 use crate::change::plan::{Counts, Receipt};
 use crate::change::{Plan, anchor};
-use crate::memory::thousands;
+use crate::memory::{agreeing, thousands};
 use crate::store::Store;
 
 /// Totals of plans and receipts, each of a part.
@@ -47,6 +48,18 @@ impl PartTotals {
                 json!({ "receipt_id": receipt.receipt_id, "audit_seq": receipt.audit_seq, "undo": receipt.undo }),
             );
         }
+    }
+
+    /// Makes the failure of a part into that of the whole, where earlier parts are in: they stand.
+    #[must_use]
+    pub fn stopped(&self, failure: CommandFailure, rest: &str) -> CommandFailure {
+        let standing = agreeing(
+            self.receipts.len() as u64,
+            "{#} earlier {part is in and stays: its receipt says how to undo it|parts are in and stay: their receipts say how to \
+             undo them, the newest first}",
+        );
+        let message = format!("{standing}. The next part failed: {}. {rest}", failure.message.trim_end_matches('.'));
+        CommandFailure { remedy: failure.remedy, ..CommandFailure::incomplete(message) }
     }
 
     /// Adds a sentence; those that differ only in the number that they begin with become one.

@@ -28,7 +28,7 @@ pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) ->
     let store = session.store().await?;
     if let Some(folder) = out {
         let (manifest, hash) = purge::bundle(&store, subject, &[], Sink::Folder(folder)).await?;
-        output::value(session.format(), &json!({ "manifest": manifest, "manifest_sha256": hash }))?;
+        output::shape(session.format(), &json!({ "manifest": manifest, "manifest_sha256": hash }))?;
         return tell_left_out(&manifest);
     }
     let mut lines = PersonLines(PrintedLines::new(output::is_read_by_people()));

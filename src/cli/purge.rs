@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValue;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use serde_json::json;
@@ -30,24 +31,18 @@ fn decision(text: &str) -> Result<(String, Mentions), String> {
     }
 }
 
-/// Treatment of mentions in other people's rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum MentionsArg {
-    /// They stay and are disclosed.
-    Leave,
-    /// The words are taken out, the rows stay.
-    Redact,
-    /// The rows go.
-    Delete,
-}
+impl ValueEnum for Mentions {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Mentions::ALL
+    }
 
-impl From<MentionsArg> for Mentions {
-    fn from(word: MentionsArg) -> Self {
-        match word {
-            MentionsArg::Leave => Mentions::Leave,
-            MentionsArg::Redact => Mentions::Redact,
-            MentionsArg::Delete => Mentions::Delete,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = match self {
+            Mentions::Leave => "They stay and are disclosed",
+            Mentions::Redact => "The words are taken out, the rows stay",
+            Mentions::Delete => "The rows go",
+        };
+        Some(PossibleValue::new(self.word()).help(help))
     }
 }
 
@@ -72,7 +67,7 @@ pub struct PurgeArgs {
     pub alias: Vec<String>,
     /// Mentions in other people's rows that certainly mean the person. [default: leave]
     #[arg(long, value_enum)]
-    pub mentions: Option<MentionsArg>,
+    pub mentions: Option<Mentions>,
     /// One mention, by the id that the plan shows, or all in a TABLE.COLUMN: leave, redact or delete. May be repeated. With
     /// --resume it overrides the earlier decision.
     #[arg(long, value_name = "ID=WHAT", value_parser = decision)]
@@ -137,8 +132,7 @@ impl PurgeArgs {
     /// With `--resume`: what is decided otherwise than before.
     #[must_use]
     pub fn decisions_on_resume(&self) -> Option<NewDecisions> {
-        let decided =
-            || NewDecisions { all: self.mentions.map(Into::into), each: self.mention.iter().cloned().collect() };
+        let decided = || NewDecisions { all: self.mentions, each: self.mention.iter().cloned().collect() };
         self.resume.then(decided)
     }
 
@@ -147,7 +141,7 @@ impl PurgeArgs {
     pub fn options(&self) -> PurgeOptions {
         PurgeOptions {
             aliases: self.alias.clone(),
-            mentions: self.mentions.map_or(Mentions::Leave, Into::into),
+            mentions: self.mentions.unwrap_or_default(),
             each: self.mention.iter().cloned().collect(),
             account: self.account == AccountArg::Erase,
             full: self.full,

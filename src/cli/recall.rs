@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use chrono::Utc;
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -26,27 +27,19 @@ use crate::store::Store;
 use crate::store::context::RecalledContext;
 use crate::ui::text::SafeText;
 
-/// Ranking of memories.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RankingArg {
-    /// Episodes by time and likeness, boosted by canvas and feedback.
-    Boosted,
-    /// Memories and episodes by domain, topic, utility and age.
-    Proven,
-    /// Cases by cosine, or by the policy in use.
-    Cases,
-    /// Successful episodes of like situation and outcome.
-    Similar,
-}
+impl ValueEnum for Ranking {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Ranking::ALL
+    }
 
-impl From<RankingArg> for Ranking {
-    fn from(ranking: RankingArg) -> Self {
-        match ranking {
-            RankingArg::Boosted => Ranking::Boosted,
-            RankingArg::Proven => Ranking::Proven,
-            RankingArg::Cases => Ranking::Cases,
-            RankingArg::Similar => Ranking::Similar,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = match self {
+            Ranking::Boosted => "Episodes by time and likeness, boosted by canvas and feedback",
+            Ranking::Proven => "Memories and episodes by domain, topic, utility and age",
+            Ranking::Cases => "Cases by cosine, or by the policy in use",
+            Ranking::Similar => "Successful episodes of like situation and outcome",
+        };
+        Some(PossibleValue::new(self.name()).help(help))
     }
 }
 
@@ -60,7 +53,7 @@ pub struct RecallArgs {
     pub like: Option<String>,
     /// Ranking to use.
     #[arg(long, value_enum, required_unless_present = "saved")]
-    pub ranking: Option<RankingArg>,
+    pub ranking: Option<Ranking>,
     /// Ask a question that was kept for this database; options given here override its parts.
     #[arg(long, value_name = "NAME")]
     pub saved: Option<String>,
@@ -109,7 +102,7 @@ impl RecallArgs {
     pub fn inquiry(&self, kept: Option<Inquiry>) -> Inquiry {
         let mut asked = kept.unwrap_or_else(|| Inquiry::new(Ranking::Boosted));
         if let Some(ranking) = self.ranking {
-            asked.ranking = ranking.into();
+            asked.ranking = ranking;
         }
         // A situation takes the place of another one as a whole.
         if self.text.is_some() || self.like.is_some() {
@@ -183,9 +176,10 @@ pub async fn context(
     }
     let made = writer.close();
     if session.format() == Format::Table {
+        warn_notes(&answer.notes);
         return output::piped(|out| {
             SafeText::block(&made.text).iter().try_for_each(|line| writeln!(out, "{line}"))?;
-            writeln!(out, "\n{} tokens (rough: 4 characters each)", made.tokens)?;
+            writeln!(out, "\n{}", agreeing(made.tokens, "{#} {token|tokens} (rough: 4 characters each)"))?;
             for (what, ids) in [("cut to fit", &made.cut), ("left out, no room", &made.omitted)] {
                 if !ids.is_empty() {
                     writeln!(out, "{what}: {}", SafeText::new(&ids.join(", ")))?;
@@ -207,7 +201,7 @@ pub async fn context(
     if let Some(as_of) = as_of {
         shown["as_of"] = json!(as_of);
     }
-    output::value(session.format(), &shown)
+    output::shape(session.format(), &shown)
 }
 
 /// `chain EPISODE --suggest-parents`.
@@ -390,8 +384,13 @@ fn print_rest(out: &mut dyn Write, answer: &RecallAnswer) -> std::io::Result<()>
     }
     if let Some((tally, _)) = &answer.compared {
         let line = format!(
-            "{} of {} vectors compared; {} rows without, {} without direction, {} of other dimensions, {} unreadable",
-            tally.compared, tally.rows, tally.missing, tally.no_direction, tally.other_dimensions, tally.unreadable
+            "{} of {} vectors compared; {}, {} without direction, {} of other dimensions, {} unreadable",
+            tally.compared,
+            tally.rows,
+            agreeing(tally.missing, "{#} {row|rows} without"),
+            tally.no_direction,
+            tally.other_dimensions,
+            tally.unreadable
         );
         writeln!(out, "{line}")?;
     }

@@ -84,8 +84,7 @@ impl Book {
         let folder = path.parent().unwrap_or(Path::new("."));
         private_file::folder(folder).with_context(named)?;
         // Two runs at the same time lose nothing of each other's.
-        let turn = private_file::lock_file(&path.with_extension("lock")).with_context(named)?;
-        turn.lock().with_context(named)?;
+        let _turn = private_file::lock(&path.with_extension("lock")).with_context(named)?;
         let database = place_of(database);
         let (own, mut others): (Vec<_>, Vec<_>) =
             read::<T>(&path)?.into_iter().partition(|entry| entry.database == database);

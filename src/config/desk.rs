@@ -14,6 +14,10 @@ use crate::recall::inquiry::SavedQuestion;
 
 const FILTERS: Book =
     Book { name: "filters", heading: "# Filters that were written in mnemoscope's console; they may be personal." };
+const ERASURES: Book = Book {
+    name: "erasures",
+    heading: "# Marks of erasures, for consoles of mnemoscope that are open; they name nobody.",
+};
 const LOOKS: Book = Book { name: "console", heading: "# How mnemoscope's console looked when it was left." };
 const FINDINGS: Book =
     Book { name: "looks", heading: "# How many findings of each kind the last look of mnemoscope's console had." };
@@ -43,10 +47,67 @@ pub fn filters(database: &str) -> Vec<WrittenFilter> {
     FILTERS.load(database).unwrap_or_default()
 }
 
-/// Keeps the filters that were written. Where that cannot be kept, the next session does not offer them.
-pub fn keep_filters(database: &str, written: &[WrittenFilter]) {
-    let newest = written.len().saturating_sub(FILTERS_KEPT);
-    let _ = FILTERS.change(database, |kept: &mut Vec<WrittenFilter>| *kept = written[newest..].to_vec());
+/// Keeps the filters that a session has at its end. Of those that it had `found`, others may have removed some
+/// meanwhile, and they may have written some of their own: both stays so. Nothing is kept where a person was erased by
+/// another process since then. Where it cannot be kept, the next session does not offer them.
+pub fn keep_filters(database: &str, found: &FoundFilters, written: &[WrittenFilter]) {
+    if written == found.filters {
+        return;
+    }
+    let _ = FILTERS.change(database, |kept: &mut Vec<WrittenFilter>| {
+        if found.erasure(database) == ErasureSince::ByOthers {
+            return;
+        }
+        let stays = |filter: &&WrittenFilter| kept.contains(filter) || !found.filters.contains(filter);
+        let own: Vec<WrittenFilter> = written.iter().filter(stays).cloned().collect();
+        kept.retain(|filter| !own.contains(filter));
+        kept.extend(own);
+        kept.drain(..kept.len().saturating_sub(FILTERS_KEPT));
+    });
+}
+
+/// The filters that a session finds, and the mark of the last erasure.
+#[derive(Debug, Default)]
+pub struct FoundFilters {
+    /// The filters.
+    pub filters: Vec<WrittenFilter>,
+    mark: Option<ErasureMark>,
+}
+
+/// Whether a person was erased from a database since a session began, as far as this state folder knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErasureSince {
+    /// No erasure.
+    None,
+    /// An erasure by this process.
+    ByUs,
+    /// An erasure by another process.
+    ByOthers,
+}
+
+impl FoundFilters {
+    /// Loads them.
+    #[must_use]
+    pub fn load(database: &str) -> Self {
+        FoundFilters { mark: ERASURES.only(database), filters: filters(database) }
+    }
+
+    /// Whether a person was erased since.
+    #[must_use]
+    pub fn erasure(&self, database: &str) -> ErasureSince {
+        match ERASURES.only::<ErasureMark>(database) {
+            mark if mark == self.mark => ErasureSince::None,
+            Some(mark) if mark.process == std::process::id() => ErasureSince::ByUs,
+            _ => ErasureSince::ByOthers,
+        }
+    }
+}
+
+/// Mark of an erasure, by which consoles that were open meanwhile notice it. It names nobody.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct ErasureMark {
+    process: u32,
+    number: u32,
 }
 
 /// Loads the looks that the console had when it was left.
@@ -77,12 +138,16 @@ pub fn keep_findings(database: &str, look: &EarlierLook) {
 /// # Errors
 /// In words, that a file is damaged or cannot be written.
 pub fn forget_kept(database: &str, handles: &[(&str, bool)]) -> Result<(), String> {
+    // First: a console that ends meanwhile writes nothing afterwards.
+    let mark = ErasureMark { process: std::process::id(), number: rand::random() };
+    let marked = ERASURES.change(database, |kept: &mut Vec<ErasureMark>| *kept = vec![mark]).map(drop);
     let has_last = KeptPlace::load(database).is_ok_and(|places| places.iter().any(|place| place.name == LAST));
     let last = if has_last { KeptPlace::forget(database, LAST).map(drop) } else { Ok(()) };
     let none = |kept: &mut Vec<WrittenFilter>| kept.clear();
     let filters = if filters(database).is_empty() { Ok(()) } else { FILTERS.change(database, none).map(drop) };
     // One file that is damaged keeps none of the others from it.
     let done = [
+        marked,
         filters,
         last,
         KeptPlace::forget_person(database, handles),

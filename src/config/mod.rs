@@ -281,8 +281,7 @@ fn key_at(path: &Path, make: bool) -> std::io::Result<Option<[u8; 32]>> {
 
 /// Puts a key in the place of an empty file. Runs that come at the same time wait for one another and agree on one key.
 fn fill(path: &Path) -> std::io::Result<[u8; 32]> {
-    let turn = private_file::lock_file(&path.with_extension("lock"))?;
-    turn.lock()?;
+    let _turn = private_file::lock(&path.with_extension("lock"))?;
     let there = input_file::read(path, KEY_BYTES).unwrap_or_default();
     if !there.is_empty() {
         return there.try_into().map_err(|_| std::io::Error::other(format!("{} is damaged", path.display())));

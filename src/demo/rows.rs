@@ -143,52 +143,25 @@ pub fn list<T: AsRef<str>>(items: &[T]) -> BulkValue {
     serde_json::Value::Array(items).into()
 }
 
-impl From<&'static str> for BulkValue {
-    fn from(text: &'static str) -> BulkValue {
-        BulkValue::Text(Cow::Borrowed(text))
-    }
+macro_rules! values {
+    ($($from:ty: $given:ident => $made:expr;)*) => {
+        $(impl From<$from> for BulkValue {
+            fn from($given: $from) -> BulkValue {
+                $made
+            }
+        })*
+    };
 }
 
-impl From<String> for BulkValue {
-    fn from(text: String) -> BulkValue {
-        BulkValue::Text(Cow::Owned(text))
-    }
-}
-
-impl From<&String> for BulkValue {
-    fn from(text: &String) -> BulkValue {
-        text.clone().into()
-    }
-}
-
-impl From<i64> for BulkValue {
-    fn from(number: i64) -> BulkValue {
-        BulkValue::Integer(number)
-    }
-}
-
-impl From<f64> for BulkValue {
-    fn from(number: f64) -> BulkValue {
-        BulkValue::Real(number)
-    }
-}
-
-impl From<bool> for BulkValue {
-    fn from(yes: bool) -> BulkValue {
-        BulkValue::Integer(i64::from(yes))
-    }
-}
-
-impl From<Vec<u8>> for BulkValue {
-    fn from(bytes: Vec<u8>) -> BulkValue {
-        BulkValue::Blob(bytes)
-    }
-}
-
-impl From<serde_json::Value> for BulkValue {
-    fn from(json: serde_json::Value) -> BulkValue {
-        BulkValue::Text(Cow::Owned(json.to_string()))
-    }
+values! {
+    &'static str: text => BulkValue::Text(Cow::Borrowed(text));
+    String: text => BulkValue::Text(Cow::Owned(text));
+    &String: text => text.clone().into();
+    i64: number => BulkValue::Integer(number);
+    f64: number => BulkValue::Real(number);
+    bool: yes => BulkValue::Integer(i64::from(yes));
+    Vec<u8>: bytes => BulkValue::Blob(bytes);
+    serde_json::Value: json => BulkValue::Text(Cow::Owned(json.to_string()));
 }
 
 impl<T: Into<BulkValue>> From<Option<T>> for BulkValue {

@@ -1,11 +1,12 @@
 //! The one writer of files that hold stored or secret values: only their owner can read them, they are there as a whole
 //! or not at all, and they never end up behind a link.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{self, BufWriter, Read as _, Write};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
@@ -14,6 +15,9 @@ use super::unfinished::UnfinishedPath;
 
 /// Longest time that a file may be in the making where no lock tells.
 const MAKING: Duration = Duration::from_hours(1);
+
+/// Longest wait for a lock: others hold it while they write a small file.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// No link is followed, and a pipe that nobody reads does not keep us waiting.
 const PLAIN: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
@@ -224,12 +228,106 @@ pub fn lock_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// Opens such a file and locks it. While another process holds the lock, it waits, but not for long.
+///
+/// # Errors
+/// As [`lock_file`]; or the lock is still held, which is said in words.
+pub fn lock(path: &Path) -> io::Result<File> {
+    let (file, begun) = (lock_file(path)?, Instant::now());
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(20)),
+            Err(TryLockError::WouldBlock) => {
+                let words = format!(
+                    "another process holds the lock of {} for more than {} s; end it if it is stopped or hangs, and try again",
+                    path.display(),
+                    PATIENCE.as_secs()
+                );
+                return Err(io::Error::new(io::ErrorKind::TimedOut, words));
+            }
+        }
+    }
+}
+
 /// Whether it is a file in the making that nobody will finish: a run that was killed left it.
 #[must_use]
 pub fn is_abandoned(path: &Path) -> bool {
     let age = || fs::metadata(path).ok()?.modified().ok()?.elapsed().ok();
     let is_free = || File::open(path).is_ok_and(|file| file.try_lock().is_ok());
     path.extension().is_some_and(|end| end == "part") && (is_free() || age().is_some_and(|age| age > MAKING))
+}
+
+/// A folder of temporary files that nobody else can look into. Dropped, it is gone with all that is in it; where the
+/// process is killed, a later one removes it.
+#[derive(Debug)]
+pub struct PrivateFolder {
+    folder: UnfinishedPath,
+    /// Let go with the process.
+    lock: Option<File>,
+}
+
+/// Ending of the name of such a folder.
+const FOLDER: &str = ".copy";
+
+/// File in it that is locked while it is in use.
+const IN_USE: &str = "in-use";
+
+/// Age from which that file is locked, if the folder is in use.
+const LOCKED: Duration = Duration::from_mins(1);
+
+impl PrivateFolder {
+    /// Makes one under a name that nobody can guess, and removes those of this user that killed processes left.
+    ///
+    /// # Errors
+    /// The folder of temporary files cannot be written; the error names the path.
+    pub fn temporary() -> io::Result<Self> {
+        let all = std::env::temp_dir();
+        let folder = UnfinishedPath::new(&all.join(format!("mnemoscope-{:016x}{FOLDER}", rand::random::<u64>())));
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", folder.path().display()));
+        DirBuilder::new().mode(0o700).create(folder.path()).map_err(named)?;
+        let mut made = PrivateFolder { folder, lock: None };
+        let lock = lock_file(&made.path().join(IN_USE))?;
+        // Not every file system has locks.
+        let _ = lock.try_lock();
+        made.lock = Some(lock);
+        made.remove_abandoned(&all);
+        Ok(made)
+    }
+
+    /// Returns the path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn remove_abandoned(&self, all: &Path) {
+        let Ok(ours) = fs::symlink_metadata(self.path()) else { return };
+        for entry in fs::read_dir(all).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_ours = |about: Metadata| about.is_dir() && about.uid() == ours.uid();
+            if name.starts_with("mnemoscope-")
+                && name.ends_with(FOLDER)
+                && fs::symlink_metadata(entry.path()).is_ok_and(is_ours)
+                && is_left(&entry.path().join(IN_USE))
+            {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+}
+
+impl Drop for PrivateFolder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(self.path());
+    }
+}
+
+/// Whether a file that a process would keep locked is free.
+fn is_left(lock: &Path) -> bool {
+    let age = fs::symlink_metadata(lock).ok().and_then(|about| about.modified().ok()?.elapsed().ok());
+    age.is_some_and(|age| age > LOCKED) && File::open(lock).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 /// Makes a folder, and those above it, that nobody else can look into; one that is there stays as it is.
@@ -316,5 +414,20 @@ mod tests {
         fs::write(&path, "one\ntw").unwrap();
         append(&path, "three").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntw\nthree\n");
+    }
+
+    #[test]
+    fn a_private_folder_goes_when_its_process_does() {
+        let made = PrivateFolder::temporary().unwrap();
+        let path = made.path().to_owned();
+        assert_eq!(mode(&path), 0o700);
+        let lock = path.join(IN_USE);
+        File::options().write(true).open(&lock).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+        assert!(!is_left(&lock), "it is in use");
+        let mut made = made;
+        made.lock = None;
+        assert!(is_left(&lock));
+        drop(PrivateFolder::temporary().unwrap());
+        assert!(!path.exists());
     }
 }

@@ -3,10 +3,11 @@
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::process;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level::emulate_default_handler;
 
@@ -60,8 +61,8 @@ impl Drop for UnfinishedChange {
     }
 }
 
-/// While this lives, SIGINT and SIGTERM end the program as they always do, after unfinished files were removed and what stands
-/// of a change was said.
+/// While this lives, SIGINT, SIGTERM, SIGHUP and SIGQUIT end the program as they always do, after unfinished files were
+/// removed and what stands of a change was said.
 #[derive(Debug)]
 pub struct EndWithoutRemains(Option<Handle>);
 
@@ -69,7 +70,8 @@ impl EndWithoutRemains {
     /// Waits for these signals from now on.
     #[must_use]
     pub fn begin() -> Self {
-        let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return EndWithoutRemains(None) };
+        let ending = [SIGINT, SIGTERM].into_iter().chain([SIGHUP, SIGQUIT].into_iter().filter(|signal| ends(*signal)));
+        let Ok(mut signals) = Signals::new(ending) else { return EndWithoutRemains(None) };
         let handle = signals.handle();
         thread::spawn(move || {
             for signal in signals.forever() {
@@ -81,11 +83,22 @@ impl EndWithoutRemains {
                 if let Some(standing) = *STANDING.lock().unwrap_or_else(PoisonError::into_inner) {
                     let _ = writeln!(io::stderr(), "\nmnemoscope: stopped: {standing}");
                 }
+                // The first process of a container is not ended by the signal itself.
+                if process::id() == 1 {
+                    process::exit(128 + signal);
+                }
                 let _ = emulate_default_handler(signal);
             }
         });
         EndWithoutRemains(Some(handle))
     }
+}
+
+/// Whether a signal ends this process, as far as the kernel says: `nohup` has SIGHUP ignored, and that stays so.
+fn ends(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    ignored.is_some_and(|ignored| (ignored >> (signal - 1)) & 1 == 0)
 }
 
 impl Drop for EndWithoutRemains {

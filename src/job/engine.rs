@@ -15,10 +15,10 @@ use super::plan::{BadRow, JobBeat, JobCheck, JobMove, JobSettings, JobState, Job
 use super::record::{self, HeldJob, JobEntry, LostHold, PATIENCE, RunOpening};
 use super::{BatchAsk, Job, JobBatch, backfill, drift};
 use crate::change::anchor;
-use crate::change::apply::{FailedTransaction, apply_batch};
+use crate::change::apply::apply_batch;
 use crate::change::plan::{Counts, SHOWN};
 use crate::change::waiting::PERSON;
-use crate::change::{Author, Change, ChangeError, now, suppress};
+use crate::change::{Author, Change, ChangeError, FailedTransaction, now, suppress};
 use crate::layout::Engine;
 use crate::memory::agreeing;
 use crate::store::Store;
@@ -34,6 +34,8 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 const PULSE: Duration = Duration::from_secs(2);
 /// Seconds that a replica may lag.
 const LAG: f64 = 10.0;
+/// Time that a replica is waited for which does not catch up, as one that is late on purpose.
+const LAG_WAIT: Duration = Duration::from_mins(1);
 /// Times that a batch is planned again when rows moved meanwhile.
 const PLANNED_AT_MOST: u32 = 8;
 /// Rows that may be set aside in any case; beyond that, one in a hundred.
@@ -47,8 +49,9 @@ const PASSES: u32 = 2;
 /// through the database. `each` hears how it goes.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] where no jobs can be run, [`ChangeError::Conflict`] when somebody else runs it, took it over,
-/// or the database changed under it; else why it broke off. What was done stays, and the job can be resumed.
+/// [`ChangeError::Refused`] where no jobs can be run, [`ChangeError::Conflict`] when somebody else runs it or the
+/// database changed under it, [`ChangeError::Paused`] when somebody took it over; else why it broke off. What was done
+/// stays, and the job can be resumed.
 pub async fn run(
     store: &Store,
     job: &dyn Job,
@@ -87,6 +90,7 @@ pub async fn run(
         checks: Vec::new(),
         last_batch: 0,
         pulse: None,
+        lags_on: false,
         narrowed: None,
         // SQLite has one writer: the time in which a batch is planned is when agents, and who asks for a pause, get in.
         plans_ahead: job.plans_ahead() && settings.rate.is_none() && store.engine() == Engine::Postgres,
@@ -102,10 +106,10 @@ pub async fn run(
 }
 
 fn taken_over(job: &dyn Job) -> ChangeError {
-    ChangeError::Conflict {
-        message: format!("another runner has taken over {}: this one has stopped", job.name()),
-        rows: Vec::new(),
-    }
+    ChangeError::Paused(format!(
+        "another runner has taken over {}: this one has stopped, and what it wrote until then stands",
+        job.name()
+    ))
 }
 
 /// Reason why a runner stops early.
@@ -156,6 +160,8 @@ struct Runner<'a> {
     checks: Vec<JobCheck>,
     last_batch: usize,
     pulse: Option<Instant>,
+    /// A replica was waited for in vain.
+    lags_on: bool,
     /// Rows of the next batches while a row is searched that cannot be written.
     narrowed: Option<usize>,
     /// Batches are planned while the one before is being written.
@@ -405,14 +411,31 @@ impl Runner<'_> {
         if self.pulse.is_some_and(|then| then.elapsed() < PULSE) {
             return Ok(());
         }
+        let mut lagging: Option<(f64, Instant)> = None;
         loop {
             self.pulse = Some(Instant::now());
             // Not everybody may look at that: then nothing is known, which is no reason to stop.
             let Ok(strain) = self.store.records().strain().await else { return Ok(()) };
             let why = match (strain.replica_lag, strain.waiting) {
-                (Some(lag), _) if lag > LAG => format!("a replica lags {lag:.0} s behind"),
+                (Some(lag), _) if lag > LAG && !self.lags_on => {
+                    if lagging.is_none() {
+                        (self.each)(JobBeat::Said(format!("a replica lags {lag:.0} s behind: it is waited for")));
+                    }
+                    let (first, since) = *lagging.get_or_insert((lag, Instant::now()));
+                    if since.elapsed() > LAG_WAIT && lag >= first {
+                        self.lags_on = true;
+                        let words = "the replica does not catch up while this waits: it is not waited for any longer";
+                        (self.each)(JobBeat::Said(words.to_owned()));
+                        return Ok(());
+                    }
+                    format!("a replica lags {lag:.0} s behind")
+                }
                 (_, waiting) if waiting > 0 => {
-                    self.wait(Duration::from_millis(200), Some(format!("{waiting} sessions wait for locks"))).await;
+                    self.wait(
+                        Duration::from_millis(200),
+                        Some(agreeing(waiting, "{#} {session waits|sessions wait} for locks")),
+                    )
+                    .await;
                     return Ok(());
                 }
                 _ => return Ok(()),
@@ -734,8 +757,7 @@ impl Inside {
             Inside::Failed(FailedTransaction::Change(
                 error @ (ChangeError::Conflict { .. } | ChangeError::Refused(_)),
             )) => Ok(BatchOutcome::Moved(error)),
-            Inside::Failed(FailedTransaction::Write(error) | FailedTransaction::Unknown(_, error)) => Err(error.into()),
-            Inside::Failed(FailedTransaction::Change(error)) => Err(Stop::Failed(error)),
+            Inside::Failed(failed) => Err(failed.into()),
         }
     }
 }

@@ -72,6 +72,7 @@ fn empty(job: &dyn Job, total: Option<u64>, database_id: String) -> Plan {
         mutations: Vec::new(),
         trail: Vec::new(),
         undo_trail: Vec::new(),
+        rules: None,
     }
 }
 

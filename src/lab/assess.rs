@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::banked::policies_in_use;
 use super::training::{self, TrainingPairs};
 use super::{LabError, Told};
-use crate::memory::{Entity, Row};
+use crate::memory::{Entity, Row, agreeing};
 use crate::recall::learn::assess::{self, Assessment, cross_validate, hold_out};
 use crate::recall::learn::measured::MeasuredAssessment;
 use crate::recall::learn::{LearnError, TrainingExample, check};
@@ -144,7 +144,7 @@ async fn in_use(store: &Store, seed: u64, told: Told<'_>) -> Result<MeasuredAsse
         policy: None,
         version: None,
         profile_id: None,
-        what: format!("the versions in use, of {} banks", used.len()),
+        what: agreeing(used.len(), "the {version|versions} in use, of {#} {bank|banks}"),
         assessment: assess::assess_parts(&pairs.examples, &scores, None, seed),
         pairs: pairs.source,
         all_pairs: None,

@@ -112,9 +112,16 @@ impl Measure {
             return Ok((Measure::Words(WordFinder::new(&asked.words), text), name, None));
         };
         let mut cosines = sorter().within(LOOKED_UP);
-        let add = |id: &str, cosine: f64| cosines.add([digest(id), cosine.to_bits()]);
-        let EachCosine { tally, by, kept } = store.embeddings().each_cosine(kind, filters, vector, add).await?;
-        // A row may have several vectors: the nearest of them counts.
+        let mut add = |id: &str, cosine: f64| cosines.add([digest(id), cosine.to_bits()]);
+        let EachCosine { mut tally, mut by, kept } =
+            store.embeddings().each_cosine(kind, filters, vector, &mut add).await?;
+        for vector in &asked.more_vectors {
+            let more = store.embeddings().each_cosine(kind, filters, vector, &mut add).await?;
+            if more.tally.compared > tally.compared {
+                (tally, by) = (more.tally, more.by);
+            }
+        }
+        // A row may have several vectors: the nearest of them counts, and so it does of those that are asked with.
         let nearer = |first: &mut [u64; 2], next: &[u64; 2]| {
             if f64::from_bits(next[1]).total_cmp(&f64::from_bits(first[1])).is_gt() {
                 *first = *next;

@@ -76,7 +76,7 @@ pub async fn vector_of(
     text: &str,
 ) -> Result<Vec<f32>, String> {
     if !store.embeddings().has_vectors(kind) {
-        return Err(format!("compared by keywords: this database keeps no vectors of {}s", kind.title()));
+        return Err(format!("compared by keywords: this database keeps no {} vectors", kind.title()));
     }
     match endpoint {
         None => Err("compared by keywords: no embedding endpoint is named in the profile".to_owned()),

@@ -75,7 +75,9 @@ pub(super) async fn first_rows(
     room: usize,
     place: &Placing<'_>,
 ) -> Result<Option<KeptFind>, LabError> {
-    let (vectors, Some(query)) = (store.embeddings(), &asked.vector) else { return Ok(None) };
+    let (vectors, Some(query), []) = (store.embeddings(), &asked.vector, &asked.more_vectors[..]) else {
+        return Ok(None);
+    };
     let Some((kept, rows)) = vectors.kept(of.kind, of.filters) else { return Ok(None) };
     let Some(compared) = kept.packed().compared(query) else { return Ok(None) };
     let of_kind = |row: Row| {

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 use std::time::Instant;
 use std::vec;
 
+use serde_json::Value;
+
 use super::banked::BankedCases;
 use super::candidates::{CandidateRows, Measure, without_long_texts};
 use super::kept_rows::{self, KeptFind, PackingRows};
@@ -22,7 +24,7 @@ use crate::recall::context::{Budget, TOKENS, ToldCollector, ToldRows};
 use crate::recall::features::{SoughtName, features, overlap, words};
 use crate::recall::keyword::{self, ComparedText};
 use crate::recall::rank::{self, LeftOut, MOST_ROWS, ProvenQuery, RankedRow, Ranking};
-use crate::recall::shortlist::{FirstRows, Placing, Shortlist, ShortlistEnd};
+use crate::recall::shortlist::{FirstRows, FoundLikeness, Placing, Shortlist, ShortlistEnd};
 use crate::store::Store;
 use crate::store::context::RecalledContext;
 use crate::store::hanging::HangingRows;
@@ -86,6 +88,7 @@ pub async fn ranked(store: &Store, request: &RecallRequest) -> Result<(RankedSit
     let mut asked = ResolvedQuestion::of(store, request, kind).await?;
     asked.notes.extend(request.inquiry.limited());
     asked.notes.extend(idle(request));
+    asked.notes.extend(everybodys(store, kind, request));
     asked.notes.extend(unranked(store, request.inquiry.ranking));
     let situation = millis_since(begun);
     let begun = Instant::now();
@@ -95,7 +98,8 @@ pub async fn ranked(store: &Store, request: &RecallRequest) -> Result<(RankedSit
         found.compared.and_then(|(tally, _)| nothing_compared(&tally)).filter(|_| !asked.words.is_empty())
     {
         asked.notes.truncate(known);
-        let dimensions = asked.vector.take().map_or(0, |vector| vector.len());
+        let dimensions = asked.vector.as_ref().map_or(0, Vec::len);
+        asked.forget_vectors();
         asked.notes.push(format!("compared by keywords: the query's vector of {dimensions} dimensions {why}"));
         found = find(store, request, &mut asked).await?;
     }
@@ -219,14 +223,27 @@ async fn fetch_whole(store: &Store, rows: &mut [RankedRow], owners: Owners<'_>) 
             // Beside episodes, a memory that names nobody is everybody's.
             let shared = kind == Entity::Memory && store.sources_of(Entity::Episode).is_ok();
             let filters = if shared { Vec::new() } else { of_owners(store, kind, owners) };
-            for whole in store.related_among(kind, "id", &ids, &filters, None).await? {
-                if let Some(ranked) = some.iter_mut().find(|r| r.row.entity == kind && r.row.id() == whole.id()) {
+            let mut found = store.related_among(kind, "id", &ids, &filters, None).await?;
+            for ranked in some.iter_mut().filter(|ranked| ranked.row.entity == kind) {
+                if let Some(whole) = take_whole(&mut found, &ranked.row) {
                     ranked.row = whole;
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Takes the row that was ranked out of whole ones: of several with its id the one that holds what was looked at.
+fn take_whole(found: &mut Vec<Row>, ranked: &Row) -> Option<Row> {
+    let of_id: Vec<usize> = (0..found.len()).filter(|at| found[*at].id() == ranked.id()).collect();
+    let same = |(looked_at, stored): (&Value, &Value)| looked_at.is_null() || looked_at == stored;
+    let holds = |at: &usize| ranked.values.iter().zip(&found[*at].values).all(same);
+    let at = match of_id[..] {
+        [only] => only,
+        _ => of_id.iter().copied().find(holds)?,
+    };
+    Some(found.swap_remove(at))
 }
 
 /// A whole row of an answer with what hangs on it, where it is an episode.
@@ -499,6 +516,29 @@ fn idle(request: &RecallRequest) -> impl Iterator<Item = String> {
     })
 }
 
+/// Notes on parts of the question that memories, where they are ranked, keep nothing of.
+fn everybodys(store: &Store, kind: Entity, request: &RecallRequest) -> Vec<String> {
+    if kind != Entity::Memory {
+        return Vec::new();
+    }
+    let inquiry = &request.inquiry;
+    let sources = store.sources_of(kind).unwrap_or_default();
+    let kept = |column: &str| sources.iter().any(|source| !source.column(column).is_empty());
+    let owners = [("agent", "agent_id", &inquiry.agent), ("user", "user_id", &inquiry.user)];
+    let lacking = owners.into_iter().filter(|(_, column, asked)| asked.is_some() && !kept(column));
+    let mut notes: Vec<String> = lacking
+        .map(|(owner, ..)| {
+            format!(
+                "--{owner} plays no part: whose memories they are is not stored here by {owner}, and everybody's are ranked"
+            )
+        })
+        .collect();
+    if inquiry.workflow.is_some() && inquiry.ranking == Ranking::Similar {
+        notes.push("--workflow plays no part: memories are ranked, and they are of no workflow".to_owned());
+    }
+    notes
+}
+
 /// The domain and topic that proven usefulness looks for, and whether words or vectors stand in for them.
 fn sought(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) -> (ProvenQuery, bool) {
     let mut sought = ProvenQuery {
@@ -508,8 +548,7 @@ fn sought(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) 
     if let Some(row) = &asked.row {
         sought = sought.or_that_of(row);
     }
-    let nothing = |name: &Option<SoughtName>| name.as_ref().is_none_or(SoughtName::is_empty);
-    let nowhere = nothing(&sought.domain) && nothing(&sought.topic);
+    let nowhere = sought.is_nowhere();
     let by_text = nowhere && asked.is_something() && kind_of(store, Ranking::Proven) == Entity::Memory;
     if by_text {
         let words = "neither domain nor topic is asked for: in their place counts 0.6 x how like the text is";
@@ -551,7 +590,11 @@ async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQues
         let mut list = measure.shortlist(request.inquiry.rows().saturating_add(BEYOND), &place).again(known);
         let mut take = |row: Row| {
             if sieve.takes(&row) {
-                let likeness = measure.likeness(&row);
+                // The vectors are those of memories: an episode with the id of one has none.
+                let likeness = match row.entity {
+                    Entity::Episode if asked.vector.is_some() => FoundLikeness::Cosine(None),
+                    _ => measure.likeness(&row),
+                };
                 list.offer(without_long_texts(row), likeness);
             }
         };
@@ -622,12 +665,13 @@ fn asking_words(asked: &ResolvedQuestion) -> Vec<String> {
 async fn cases(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) -> Result<RankedFind, LabError> {
     let BankedCases { filters, policy, k } = BankedCases::of(store, request, asked).await?;
     let k = request.inquiry.k.or(k).unwrap_or_else(|| request.inquiry.rows()).min(MOST_ROWS);
-    if let (None, false, Some(vector)) = (&policy, request.inquiry.downweight, asked.vector.clone()) {
+    let weighed = request.inquiry.downweight || !asked.more_vectors.is_empty();
+    if let (None, false, Some(vector)) = (&policy, weighed, asked.vector.clone()) {
         return nearest_cases(store, k, (request, asked), &filters, &vector).await;
     }
     let columns = &["prompt", "outcome", "reward", "tags", "created_at", "quarantined"];
     let words = if policy.is_some() { Vec::new() } else { asking_words(asked) };
-    let recalls = if request.inquiry.downweight { Some(recalls(store, request, asked).await?) } else { None };
+    let recalls = if request.inquiry.downweight { Some(recalls(store, asked).await?) } else { None };
     let (measure, name, compared) = Measure::of(store, Entity::Case, &filters, asked, ComparedText::Whole).await?;
     let situation = asked.situation(request.inquiry.text.as_deref(), &request.at);
     let seen =
@@ -675,25 +719,20 @@ async fn cases(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuest
     }
 }
 
-/// Counts how often each case was recalled, as far as the memory records it.
-async fn recalls(
-    store: &Store,
-    request: &RecallRequest,
-    asked: &mut ResolvedQuestion,
-) -> Result<HashMap<String, u32>, LabError> {
+/// Counts how often each case was recalled by anybody, as the finding does, as far as the memory records it.
+async fn recalls(store: &Store, asked: &mut ResolvedQuestion) -> Result<HashMap<String, u32>, LabError> {
     let mut recalls = HashMap::new();
     if store.sources_of(Entity::Access).is_err() {
         asked.notes.push("nothing is weighed down: this database does not record what was recalled".to_owned());
         return Ok(recalls);
     }
-    let filters = owner(request.inquiry.agent.as_deref(), request.inquiry.user.as_deref());
     let count = |access: Row| {
         // One recall, however often it names a case.
         for id in BTreeSet::from_iter(access.list("ids")) {
             *recalls.entry(id.to_owned()).or_default() += 1;
         }
     };
-    store.each_candidate(Entity::Access, &filters, &["ids"], &[], count).await?;
+    store.each_candidate(Entity::Access, &[], &["ids"], &[], count).await?;
     Ok(recalls)
 }
 
@@ -732,9 +771,37 @@ async fn nearest_cases(
         let edge = near.last().map(|n| n.cosine + 1e-5);
         let settled = chosen.len() == k && chosen.last().map(|c| c.score.total) > edge;
         if near.len() < most || settled || most == MOST {
-            let (compared, candidates) = (Some((tally, by)), tally.compared);
+            let compared = Some((tally, by));
+            // Of those that were not looked at it is not known whether they are quarantined.
+            let all = near.len() < most;
+            let candidates = if all { sieve.candidates } else { tally.compared.saturating_sub(sieve.left_out.len()) };
             return Ok(RankedFind { compared, candidates, ..sieve.find((chosen, more), k) });
         }
         most = most.saturating_mul(4).min(MOST);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn of_rows_with_one_id_the_one_that_was_ranked_is_taken() {
+        let row = |id: &str, at: &str, title: Value| {
+            let mut row = Row::empty(Entity::Episode);
+            row.set("id", json!(id));
+            row.set("started_at", json!(at));
+            row.set("title", title);
+            row
+        };
+        let mut found = vec![row("e", "1", json!("first")), row("e", "2", json!("second")), row("f", "1", json!("f"))];
+        let mut taken = |id: &str, at: &str| {
+            take_whole(&mut found, &row(id, at, Value::Null)).and_then(|row| row.text("title").map(str::to_owned))
+        };
+        // What was changed meanwhile is taken as it is, where no other has its id.
+        let titles = [("e", "2"), ("f", "3"), ("e", "1"), ("e", "1")].map(|(id, at)| taken(id, at));
+        assert_eq!(titles.map(Option::unwrap_or_default), ["second", "f", "first", ""]);
     }
 }

@@ -21,6 +21,8 @@ pub(super) struct ResolvedQuestion {
     pub tags: BTreeSet<String>,
     /// Vector; none means keywords.
     pub vector: Option<Vec<f32>>,
+    /// Further vectors of the row: what is like one of them is like the row.
+    pub more_vectors: Vec<Vec<f32>>,
     /// Remarks about the question that users should see.
     pub notes: Vec<String>,
 }
@@ -29,6 +31,11 @@ impl ResolvedQuestion {
     /// Whether anything is asked at all.
     pub fn is_something(&self) -> bool {
         self.vector.is_some() || !self.words.is_empty()
+    }
+
+    /// Leaves words alone to be compared.
+    pub fn forget_vectors(&mut self) {
+        (self.vector, self.more_vectors) = (None, Vec::new());
     }
 
     /// The situation as features see it: of a case just what it was asked, as when policies are trained.
@@ -52,12 +59,13 @@ impl ResolvedQuestion {
             asked.notes.extend(request.vector_note.clone());
         }
         if let Some(id) = &request.inquiry.like {
-            let row = pointed_at(store, id, request.inquiry.ranking).await?;
+            let row = pointed_at(store, id, compared, &mut asked.notes).await?;
             let text = ComparedText::of_ranking(request.inquiry.ranking, row.entity).of(&row);
             asked.words.extend(words(&text));
             asked.tags = tags(&row);
             if asked.vector.is_none() {
-                asked.vector = store.embeddings().vectors(row.entity, std::slice::from_ref(id)).await?.remove(id);
+                let mut vectors = store.embeddings().all_of(row.entity, id).await?.into_iter();
+                (asked.vector, asked.more_vectors) = (vectors.next(), vectors.collect());
             }
             if asked.vector.is_none() && request.inquiry.ranking != Ranking::Proven {
                 asked.notes.push(format!("compared by keywords: the {} {id} has no vector", row.entity.title()));
@@ -73,25 +81,31 @@ impl ResolvedQuestion {
             asked.row = Some(row);
         }
         if asked.vector.is_some() && !store.embeddings().has_vectors(compared) {
-            asked.vector = None;
-            asked.notes.push(format!("compared by keywords: this database keeps no vectors of {}s", compared.title()));
+            asked.forget_vectors();
+            asked.notes.push(format!("compared by keywords: this database keeps no {} vectors", compared.title()));
         }
         Ok(asked)
     }
 }
 
-/// The row of that id: an episode, a case or a memory, first of the kind that is ranked.
-async fn pointed_at(store: &Store, id: &str, ranking: Ranking) -> Result<Row, LabError> {
+/// The row of that id: an episode, a case or a memory, first of the kind that is ranked. Says where another kind has the id,
+/// too.
+async fn pointed_at(store: &Store, id: &str, ranked: Entity, notes: &mut Vec<String>) -> Result<Row, LabError> {
     let mut kinds = [Entity::Episode, Entity::Case, Entity::Memory];
-    if ranking == Ranking::Cases {
-        kinds.swap(0, 1);
-    }
-    for kind in kinds {
-        if store.sources_of(kind).is_ok()
-            && let Some(row) = store.row(kind, id).await?
-        {
-            return Ok(row);
+    kinds.sort_by_key(|kind| *kind != ranked);
+    let mut found: Option<Row> = None;
+    for kind in kinds.into_iter().filter(|kind| store.sources_of(*kind).is_ok()) {
+        let Some(row) = store.row(kind, id).await? else { continue };
+        match &found {
+            None => found = Some(row),
+            Some(first) => {
+                let article = if kind == Entity::Episode { "an" } else { "a" };
+                let (other, asked) = (kind.title(), first.entity.title());
+                notes.push(format!("`{id}` is the id of {article} {other}, too: the {asked} is asked with"));
+            }
         }
     }
-    Err(LabError::NotFound(format!("there is no episode, case or memory `{id}` in {}", store.location())))
+    found.ok_or_else(|| {
+        LabError::NotFound(format!("there is no episode, case or memory `{id}` in {}", store.location()))
+    })
 }

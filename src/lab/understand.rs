@@ -1,6 +1,6 @@
 //! Insights, graduation, forgetting and usefulness, read from the whole memory.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::memory::mask::Mask;
 use crate::memory::packed::id_table::IdTable;
 use crate::memory::packed::records::Record;
 use crate::memory::query::Query;
-use crate::memory::{Entity, Row, feedback, time, utility};
+use crate::memory::{Entity, Row, agreeing, feedback, time, utility};
 use crate::recall::understand::canvas::{self, CanvasStudy, CanvasSummary, CanvasUse};
 use crate::recall::understand::forgetting::{AgeTally, AgedEpisode};
 use crate::recall::understand::graduation;
@@ -93,8 +93,7 @@ async fn read_feedback(store: &Store, agent: Option<&str>, told: Told<'_>) -> Re
         let kind = row.text("kind").unwrap_or_default();
         said.thumbs_up += usize::from(kind == feedback::THUMBS_UP);
         said.thumbs_down += usize::from(kind == feedback::THUMBS_DOWN);
-        let corrects = row.text("correction").is_some_and(|text| !text.trim().is_empty());
-        said.corrections += usize::from(corrects || kind == "correction");
+        said.corrections += usize::from(kind == "correction" || feedback::correction(&row).is_some());
         if let (Some(episode), Some(score), Some(true)) =
             (row.text("episode_id"), row.number("score"), row.get("counts").as_bool())
         {
@@ -311,8 +310,9 @@ async fn judge_memories(
     let referred = each(store, &cases, told, |row| {
         let Some(reward) = row.number("reward") else { return };
         let at = row.text("created_at").and_then(time::epoch_micros).unwrap_or(i64::MIN);
-        for memory in row.list("reference_case_ids") {
-            uses.add(digest(memory), at, reward);
+        // One use, however often the case names it.
+        for memory in BTreeSet::from_iter(row.list("reference_case_ids")) {
+            uses.add(digest(memory), at, reward.clamp(0.0, 1.0));
         }
     })
     .await?;
@@ -399,7 +399,8 @@ pub async fn insights(
     let canvases = canvases.unwrap_or_default();
     if canvases.types.iter().any(|t| t.closed_untimed > 0) {
         let untimed: usize = canvases.types.iter().map(|t| t.closed_untimed).sum();
-        notes.push(format!("{untimed} closes have no time to tell by: they count neither as quick nor as slow"));
+        let words = "{#} {close has no time to tell by: it counts|closes have no time to tell by: they count} neither as quick nor as slow";
+        notes.push(agreeing(untimed, words));
     }
     if canvases.has_others {
         let others = canvas::OTHERS;

@@ -73,6 +73,8 @@ impl CatalogTable {
 pub struct Catalog {
     /// Tables and views, in order of schema and name.
     pub tables: Vec<CatalogTable>,
+    /// Full-text indexes of SQLite that can be asked, which are tables to a condition and to nothing else.
+    pub word_indexes: Vec<String>,
     /// The role that we are; empty when an engine has none, or does not say.
     pub role: String,
 }

@@ -65,21 +65,8 @@ const TOP_KEYS: &[&str] = &[
     "recall",
 ];
 const SOURCE_KEYS: &[&str] = &[
-    "table",
-    "each",
-    "from",
-    "tables",
-    "label",
-    "keep",
-    "requires",
-    "forbids",
-    "columns",
-    "links",
-    "derive",
-    "write",
-    "vector",
-    "search",
-    "uniform_times",
+    "table", "each", "from", "tables", "label", "keep", "requires", "forbids", "columns", "links", "derive", "write",
+    "vector", "search",
 ];
 const COLUMN_KEYS: &[&str] = &[
     "column", "columns", "fields", "sql", "value", "decode", "path", "by", "part", "except", "after", "map", "stored",

@@ -121,8 +121,25 @@ struct NameInPlace {
 impl NameInPlace {
     fn text(&self, text: &mut String) {
         if text.contains(&self.mark) {
-            *text = text.replace(&self.mark, &self.name);
+            *text = self.put(text);
         }
+    }
+
+    /// A text with the name in the place of the mark. A mark that is a table's name itself is no part of a longer name.
+    fn put(&self, text: &str) -> String {
+        let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let (mut put, mut from) = (String::with_capacity(text.len()), 0);
+        for (at, mark) in text.match_indices(&self.mark) {
+            let end = at + mark.len();
+            let is_part = text[..at].ends_with(is_letter) || text[end..].starts_with(is_letter);
+            if !(is_part && is_bare(mark)) {
+                put.push_str(&text[from..at]);
+                put.push_str(&self.name);
+                from = end;
+            }
+        }
+        put.push_str(&text[from..]);
+        put
     }
 
     fn layout(&self, layout: &mut Layout) {
@@ -192,7 +209,18 @@ impl NameInPlace {
 
 #[cfg(test)]
 mod tests {
-    use super::is_like;
+    use super::{NameInPlace, is_like};
+
+    #[test]
+    fn a_name_takes_the_place_of_a_whole_name_and_a_mark_that_of_a_part() {
+        for (mark, text, expected) in [
+            ("logs", "logs.id, main.logs, logs_of_logs, \"logs\"", "x.id, main.x, logs_of_logs, \"x\""),
+            ("{logs}", "{logs}_old, my_{logs}", "x_old, my_x"),
+        ] {
+            let name = NameInPlace { mark: mark.to_owned(), name: "x".to_owned() };
+            assert_eq!(name.put(text), expected);
+        }
+    }
 
     #[test]
     fn a_star_stands_for_any_letters() {

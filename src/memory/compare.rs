@@ -175,10 +175,7 @@ mod tests {
     use crate::memory::Entity;
 
     fn episode(title: &str, tags: &[&str]) -> Row {
-        let mut row = Row::empty(Entity::Episode);
-        row.set("title", json!(title));
-        row.set("tags", json!(tags));
-        row
+        Row::with(Entity::Episode, [("title", json!(title)), ("tags", json!(tags))])
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! Score of a feedback row, and of all rows of an episode together.
+//! Score of a feedback row, and of all rows of an episode together; the words by which a row corrects.
+
+use super::Row;
 
 /// Kind of a row that approves.
 pub const THUMBS_UP: &str = "thumbs_up";
@@ -23,6 +25,17 @@ pub fn score(kind: &str, rating: Option<i64>) -> Option<f64> {
         (RATING, Some(rating @ 1..=5)) => Some((rating - 3) as f64 / 2.0),
         _ => None,
     }
+}
+
+/// Kinds whose words correct nothing: what went well, and what an agent corrected by itself.
+const NOT_CORRECTING: [&str; 3] = ["completed", "praised", "self_corrected"];
+
+/// The words by which a row corrects, without blanks around them; `None` where there are none, or where its kind corrects
+/// nothing.
+#[must_use]
+pub fn correction(row: &Row) -> Option<&str> {
+    let corrects = !row.text("kind").is_some_and(|kind| NOT_CORRECTING.contains(&kind));
+    row.text("correction").map(str::trim).filter(|words| corrects && !words.is_empty())
 }
 
 /// Scores of feedback, summed up one by one.

@@ -554,8 +554,7 @@ mod tests {
     }
 
     fn matches(entity: Entity, column: &str, value: Value, expression: &str) -> bool {
-        let mut row = Row::empty(entity);
-        row.set(column, value);
+        let row = Row::with(entity, [(column, value)]);
         parse(entity, expression).matches(&row)
     }
 

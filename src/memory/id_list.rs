@@ -72,8 +72,9 @@ pub fn relisted(text: &str, wanted: &[&str], spelling: IdSpelling) -> Option<Str
     Some(respelled(text, &items, &kept, wanted[used..].iter().map(spelled)))
 }
 
-/// A list or an array whose elements became others or went, and got `more` behind the last one; all else as it was spelled.
-fn respelled<S: AsRef<str>>(
+/// A list, an array, or an object, whose elements became others or went, and got `more` behind the last one; all else as it was
+/// spelled.
+pub(super) fn respelled<S: AsRef<str>>(
     text: &str,
     items: &[&str],
     becomes: &[Option<S>],

@@ -11,9 +11,10 @@ mod texts;
 
 use serde_json::{Map, Value};
 
+use super::agreeing;
 pub use document::{JsonPart, LONG, is_kept_as_text};
 pub use escapes::{pair, spelled_out};
-pub use members::{member_text, members};
+pub use members::{member_text, members, put, remade};
 pub use nested::{nested, nested_text};
 pub use place::path_in;
 pub use plain::{is_plain, is_plain_list, keeps_digits};
@@ -145,7 +146,9 @@ pub fn texts_from(value: Value) -> TextsReading {
     let strange = items.iter().position(|e| !e.is_string()).map(|at| (at, kind_name(&items[at])));
     items.retain(Value::is_string);
     let problems = strange.map(|(position, kind)| {
-        format!("{} of {all} elements are no strings, first {kind} at position {position}", all - items.len())
+        let words =
+            format!("{{#}} of {all} elements {{is no string|are no strings}}, first {kind} at position {position}");
+        agreeing(all - items.len(), &words)
     });
     TextsReading { items, problems: problems.into_iter().collect() }
 }

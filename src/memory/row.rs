@@ -62,6 +62,14 @@ impl Row {
         Row { entity, values, problems: Vec::new(), unparsed: Vec::new() }
     }
 
+    /// A row of which some columns are set.
+    #[must_use]
+    pub fn with<'c>(entity: Entity, values: impl IntoIterator<Item = (&'c str, Value)>) -> Self {
+        let mut row = Row::empty(entity);
+        values.into_iter().for_each(|(column, value)| row.set(column, value));
+        row
+    }
+
     /// Value of a canonical column; null when the entity has no such column.
     #[must_use]
     pub fn get(&self, column: &str) -> &Value {

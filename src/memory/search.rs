@@ -193,10 +193,7 @@ mod tests {
     use super::*;
 
     fn episode(title: &str, summary: &str) -> Row {
-        let mut row = Row::empty(Entity::Episode);
-        row.set("title", json!(title));
-        row.set("summary", json!(summary));
-        row
+        Row::with(Entity::Episode, [("title", json!(title)), ("summary", json!(summary))])
     }
 
     fn search(text: &str) -> Search {
@@ -216,8 +213,7 @@ mod tests {
 
     #[test]
     fn json_is_searched_by_its_texts_and_not_by_its_names() {
-        let mut row = Row::empty(Entity::Case);
-        row.set("prompt", json!({"message": "the depot at Kiel", "n": 5}));
+        let row = Row::with(Entity::Case, [("prompt", json!({"message": "the depot at Kiel", "n": 5}))]);
         assert_eq!(search("KIEL").hit(&row).map(|h| h.snippet), Some("the depot at Kiel".to_owned()));
         assert!(search("message").hit(&row).is_none());
     }

@@ -242,11 +242,7 @@ mod tests {
     use crate::memory::chain::Chain;
 
     fn row(entity: Entity, values: &[(&str, Value)]) -> Row {
-        let mut row = Row::empty(entity);
-        for (column, value) in values {
-            row.set(column, value.clone());
-        }
-        row
+        Row::with(entity, values.iter().cloned())
     }
 
     fn context() -> EpisodeContext {

@@ -100,11 +100,18 @@ pub fn has_direction(vector: &[f32]) -> bool {
 /// The vector of length 1 in the same direction; none for one without a length.
 #[must_use]
 pub fn unit(mut vector: Vec<f32>) -> Option<Vec<f32>> {
-    let length = dot(&vector, &vector).sqrt();
+    let square = dot(&vector, &vector);
+    if (1e-30..=1e30).contains(&square) {
+        let length = square.sqrt();
+        vector.iter_mut().for_each(|x| *x /= length);
+        return Some(vector);
+    }
+    // Squares of such numbers do not fit in 32 bits.
+    let length = vector.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
     if !(length.is_finite() && length > 0.0) {
         return None;
     }
-    vector.iter_mut().for_each(|x| *x /= length);
+    vector.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
     Some(vector)
 }
 
@@ -333,6 +340,10 @@ mod tests {
         assert_eq!(probe.compare(&[1.0]), Likeness::OtherDimensions);
         assert_eq!(probe.compare(&[3e38, 0.0]), Likeness::Cosine(1.0));
         assert_eq!(cosine_of(&[0.0], &[1.0]), None);
+        for long in [1e-40, 1e-24, 1.0, 1e25, 3e38] {
+            assert_eq!(unit(vec![0.0, long]), Some(vec![0.0, 1.0]), "{long}");
+        }
+        assert_eq!((unit(vec![0.0]), unit(vec![f32::NAN]), unit(vec![f32::INFINITY])), (None, None, None));
         for (vector, has) in
             [([0.0, -0.0], false), ([1.0, f32::INFINITY], false), ([f32::NAN, 1.0], false), ([3e38, 1e-40], true)]
         {

@@ -681,11 +681,7 @@ mod tests {
     use super::*;
 
     fn event(kind: &str, at: &str, data: Value) -> Row {
-        let mut event = Row::empty(Entity::WorkflowEvent);
-        event.set("kind", json!(kind));
-        event.set("created_at", json!(at));
-        event.set("data", data);
-        event
+        Row::with(Entity::WorkflowEvent, [("kind", json!(kind)), ("created_at", json!(at)), ("data", data)])
     }
 
     /// The log of events that are numbered in the order of the list.

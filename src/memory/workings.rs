@@ -99,9 +99,7 @@ mod tests {
     use super::*;
 
     fn row(entity: Entity, values: &[(&str, Value)]) -> Row {
-        let mut row = Row::empty(entity);
-        values.iter().for_each(|(column, value)| row.set(column, value.clone()));
-        row
+        Row::with(entity, values.iter().cloned())
     }
 
     #[test]

@@ -155,11 +155,7 @@ mod tests {
 
     #[test]
     fn words_leave_out_what_holds_none_and_vectors_do_not() {
-        let row = |id: &str| {
-            let mut row = Row::empty(Entity::Case);
-            row.set("id", json!(id));
-            row
-        };
+        let row = |id: &str| Row::with(Entity::Case, [("id", json!(id))]);
         let rows = || [(row("a"), Some(0.0)), (row("b"), None), (row("c"), Some(0.5))];
         let ids = |name: &'static str| {
             let found = ranked(rows(), &RankingInput::Likeness { name });

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use super::features::{all_text, asked_text};
 use crate::memory::digest::{Digest, digest};
+use crate::memory::feedback::correction;
 use crate::memory::json::{JsonPart, members, read};
 use crate::memory::{Entity, Row};
 
@@ -368,11 +369,6 @@ pub fn canvas_line(canvas: &ToldRows) -> String {
     listed(&counted(canvas))
 }
 
-/// The words of a correction.
-fn correction(row: &Row) -> Option<&str> {
-    row.text("correction").map(str::trim).filter(|words| !words.is_empty())
-}
-
 /// The words of a row that are told once, with their number.
 fn counted_words(row: &Row) -> Option<String> {
     if row.entity != Entity::Feedback {
@@ -407,6 +403,7 @@ fn times_of(times: usize) -> String {
 }
 
 const NONE_RECORDED: &str = "none recorded";
+const UNKNOWN_TIME: &str = "an unknown time";
 const SEPARATOR: &str = "; ";
 
 fn listed(parts: &[String]) -> String {
@@ -441,9 +438,15 @@ fn snippet(row: &Row) -> String {
     )
 }
 
-/// A lesson, behind its number: when, observation, actions, result, insight. What is not recorded says so; nothing is made
-/// up.
+/// A lesson, behind its number: of an episode when, observation, actions, result, insight; of a memory when, title and
+/// text. What is not recorded says so; nothing is made up.
 fn lesson(row: &Row) -> String {
+    if row.entity == Entity::Memory {
+        let kept = |column: &str| row.text(column).filter(|text| !text.trim().is_empty());
+        let title = kept("title").map(|title| format!("\n   Title: {title}")).unwrap_or_default();
+        let (when, text) = (kept("created_at").unwrap_or(UNKNOWN_TIME), kept("text").unwrap_or(NONE_RECORDED));
+        return format!(". Memory from {when}{title}\n   Text: {text}");
+    }
     let text = |column: &str| match row.json(column) {
         JsonPart::Value(Value::Null) => None,
         JsonPart::Value(Value::String(text)) => Some(text.clone()),
@@ -453,11 +456,11 @@ fn lesson(row: &Row) -> String {
     let actions = names(row.json("actions"));
     format!(
         ". Episode from {}\n   Observation: {}\n   Actions: {}\n   Result: {}\n   Key insight: {}",
-        row.text("started_at").unwrap_or("an unknown time"),
-        observation.as_deref().unwrap_or("none recorded"),
-        if actions.is_empty() { "none recorded".to_owned() } else { actions.join(", ") },
-        text("result").or_else(|| text("outcome")).as_deref().unwrap_or("none recorded"),
-        text("insight").as_deref().unwrap_or("none recorded"),
+        row.text("started_at").unwrap_or(UNKNOWN_TIME),
+        observation.as_deref().unwrap_or(NONE_RECORDED),
+        if actions.is_empty() { NONE_RECORDED.to_owned() } else { actions.join(", ") },
+        text("result").or_else(|| text("outcome")).as_deref().unwrap_or(NONE_RECORDED),
+        text("insight").as_deref().unwrap_or(NONE_RECORDED),
     )
 }
 
@@ -535,9 +538,7 @@ mod tests {
 
     #[test]
     fn an_episode_always_says_what_was_shown_and_said() {
-        let mut row = Row::empty(Entity::Episode);
-        row.set("id", json!("e"));
-        row.set("title", json!("long ".repeat(400)));
+        let row = Row::with(Entity::Episode, [("id", json!("e")), ("title", json!("long ".repeat(400)))]);
         let event = |action: &str| {
             let mut event = Row::empty(Entity::CanvasEvent);
             event.set("canvas_type", json!("sheets"));
@@ -582,6 +583,18 @@ mod tests {
         row.set("actions", json!([{"step_name": "check"}]));
         let made = context(&[bare(&row)], Budget { tokens: 1000, per_row: None }, true);
         assert!(made.text.contains("Actions: check\n   Result: none recorded\n   Key insight: none recorded"));
+    }
+
+    #[test]
+    fn the_lesson_of_a_memory_is_its_text() {
+        let mut row = Row::empty(Entity::Memory);
+        row.set("created_at", json!("2026-03-06T00:00:00Z"));
+        row.set("text", json!("Coach 21 is quiet on weekdays."));
+        let told = |row: &Row| context(&[bare(row)], Budget { tokens: 1000, per_row: None }, true).text;
+        let text = "\n   Text: Coach 21 is quiet on weekdays.";
+        assert!(told(&row).ends_with(&format!("\n\n1. Memory from 2026-03-06T00:00:00Z{text}")), "{}", told(&row));
+        row.set("title", json!("Quiet coaches"));
+        assert!(told(&row).ends_with(&format!("\n   Title: Quiet coaches{text}")), "{}", told(&row));
     }
 
     #[test]

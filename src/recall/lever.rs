@@ -126,9 +126,7 @@ mod tests {
     const NOW: &str = "2026-02-04T10:00:00.000000Z";
 
     fn row(entity: Entity, id: &str) -> Row {
-        let mut row = Row::empty(entity);
-        row.set("id", json!(id));
-        row
+        Row::with(entity, [("id", json!(id))])
     }
 
     fn item(ranked: RankedRow, scores: &[f64]) -> RecalledItem {

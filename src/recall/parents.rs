@@ -91,13 +91,10 @@ mod tests {
     use crate::memory::Entity;
 
     fn episode(id: &str, agent: &str, started: &str, ended: Option<&str>) -> Row {
-        let mut row = Row::empty(Entity::Episode);
-        for (column, value) in
-            [("id", json!(id)), ("agent_id", json!(agent)), ("started_at", json!(started)), ("ended_at", json!(ended))]
-        {
-            row.set(column, value);
-        }
-        row
+        Row::with(
+            Entity::Episode,
+            [("id", json!(id)), ("agent_id", json!(agent)), ("started_at", json!(started)), ("ended_at", json!(ended))],
+        )
     }
 
     #[test]

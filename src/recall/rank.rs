@@ -177,6 +177,12 @@ pub struct ProvenQuery {
 }
 
 impl ProvenQuery {
+    /// Whether neither domain nor topic is asked for.
+    #[must_use]
+    pub fn is_nowhere(&self) -> bool {
+        [&self.domain, &self.topic].into_iter().flatten().all(SoughtName::is_empty)
+    }
+
     /// The same, where nothing is asked for what a row is about.
     #[must_use]
     pub fn or_that_of(self, row: &Row) -> Self {
@@ -334,9 +340,7 @@ mod tests {
     const NOW: &str = "2026-02-04T10:00:00.000000Z";
 
     fn row(entity: Entity, columns: &[(&str, Value)]) -> Row {
-        let mut row = Row::empty(entity);
-        columns.iter().for_each(|(column, value)| row.set(column, value.clone()));
-        row
+        Row::with(entity, columns.iter().cloned())
     }
 
     #[test]

@@ -32,9 +32,7 @@ mod tests {
         ]
         .iter()
         .map(|(id, score, at)| {
-            let mut row = Row::empty(Entity::Episode);
-            row.set("id", json!(id));
-            row.set("started_at", json!(at));
+            let row = Row::with(Entity::Episode, [("id", json!(id)), ("started_at", json!(at))]);
             by_likeness(row, *score, "similarity")
         })
         .collect();

@@ -161,9 +161,7 @@ mod tests {
     use crate::recall::rank::by_likeness;
 
     fn row(id: &str) -> Row {
-        let mut row = Row::empty(Entity::Case);
-        row.set("id", json!(id));
-        row
+        Row::with(Entity::Case, [("id", json!(id))])
     }
 
     fn question() -> WhatIfQuestion {

@@ -6,7 +6,7 @@ use super::answer::RecallRequest;
 use super::features::age_days;
 use super::rank::{RankedRow, place_of};
 use super::{Score, Term};
-use crate::memory::Row;
+use crate::memory::{Row, agreeing};
 
 /// Letters that tell the terms of scores apart: the first letter of the name that no earlier term has.
 #[must_use]
@@ -35,8 +35,7 @@ pub fn why(term: &Term, ranked: &RankedRow, request: &RecallRequest, like: Optio
             parts.collect::<Vec<_>>().join(" + ")
         }
         "canvas" => match row.get("canvas_action_count").as_i64() {
-            Some(1) => "1 canvas interaction is stored: + 0.1".to_owned(),
-            Some(count) if count > 0 => format!("{count} canvas interactions are stored: + 0.1"),
+            Some(count) if count > 0 => agreeing(count, "{#} canvas {interaction is|interactions are} stored: + 0.1"),
             Some(_) => "no canvas interactions are stored".to_owned(),
             None => "how many canvas interactions there were is not stored".to_owned(),
         },

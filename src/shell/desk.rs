@@ -1,10 +1,14 @@
 //! State that the console keeps from one session to the next, for the core: named places, filters, looks.
 
+use std::collections::BTreeMap;
+
 use super::home;
+use super::open::OpenDatabase;
 use crate::config::Kept as _;
-use crate::config::desk::{self, ConsoleLooks, LAST};
+use crate::config::desk::{self, ConsoleLooks, ErasureSince, FoundFilters, LAST};
 use crate::console::Model;
 use crate::console::core::RequestFailure;
+use crate::console::core::context::Context;
 use crate::memory::Entity;
 use crate::memory::kept::{KeptPlace, WrittenFilter};
 use crate::store::Store;
@@ -29,10 +33,17 @@ pub fn forget_place(store: &Store, name: &str) -> Result<Vec<KeptPlace>, Request
     kept(KeptPlace::forget(store.location(), name))
 }
 
+/// State that a session found when it began.
+pub struct FoundDesk {
+    filters: FoundFilters,
+    pane_steps: i16,
+    columns: BTreeMap<Entity, Vec<&'static str>>,
+}
+
 /// Gives a new session what an earlier one left.
-pub fn restore(model: &mut Model) {
-    let written = desk::filters(&model.context.opened.location);
-    model.filters = written.into_iter().map(|filter| (filter.entity, filter.text)).collect();
+pub fn restore(model: &mut Model) -> FoundDesk {
+    let filters = FoundFilters::load(&model.context.opened.location);
+    model.filters = filters.filters.iter().map(|filter| (filter.entity, filter.text.clone())).collect();
     let looks = desk::looks();
     model.context.pane_steps = looks.pane_steps;
     let known = |entity: &Entity, names: &[String]| -> Vec<&'static str> {
@@ -40,19 +51,20 @@ pub fn restore(model: &mut Model) {
     };
     let columns = looks.columns.iter().map(|(entity, names)| (*entity, known(entity, names)));
     model.context.columns = columns.filter(|(_, names)| !names.is_empty()).collect();
+    FoundDesk { filters, pane_steps: looks.pane_steps, columns: model.context.columns.clone() }
 }
 
-/// Keeps what the next session is to find. Nothing is kept of what was written while personal values were masked: it may
-/// be of pseudonyms.
-pub fn leave(model: &Model, now: Option<&str>) {
-    let (cx, location) = (&model.context, &model.context.opened.location);
+/// Keeps what the next session is to find: what this one changed, beside what others did meanwhile. Nothing is kept of
+/// what was written while personal values were masked: it may be of pseudonyms. A place that was left may name somebody
+/// who was erased in this session.
+pub fn leave(open: &OpenDatabase, now: Option<&str>) {
+    let (cx, found) = (&open.model.context, &open.found);
+    let location = &cx.opened.location;
     if let Some(now) = now {
         home::keep_looked(location, now);
     }
     let before = desk::looks();
-    let theme = cx.settings.theme_chosen.then(|| cx.settings.theme.clone()).or_else(|| before.theme.clone());
-    let columns = cx.columns.iter().map(|(entity, names)| (*entity, names.iter().map(ToString::to_string).collect()));
-    let looks = ConsoleLooks { theme, pane_steps: cx.pane_steps, columns: columns.collect() };
+    let looks = changed_looks(&before, cx, found);
     if looks != before {
         desk::keep_looks(&looks);
     }
@@ -60,11 +72,29 @@ pub fn leave(model: &Model, now: Option<&str>) {
         return;
     }
     let written: Vec<WrittenFilter> =
-        model.filters.iter().map(|(entity, text)| WrittenFilter { entity: *entity, text: text.clone() }).collect();
-    if written != desk::filters(location) {
-        desk::keep_filters(location, &written);
-    }
-    if let Some(place) = model.history.here().to_resume() {
+        open.model.filters.iter().map(|(entity, text)| WrittenFilter { entity: *entity, text: text.clone() }).collect();
+    desk::keep_filters(location, &found.filters, &written);
+    if found.filters.erasure(location) == ErasureSince::None
+        && let Some(place) = open.model.history.here().to_resume()
+    {
         let _ = KeptPlace { name: LAST.to_owned(), ..place }.keep(location);
     }
+}
+
+/// The looks that are kept, with what was changed in this session.
+fn changed_looks(kept: &ConsoleLooks, cx: &Context, found: &FoundDesk) -> ConsoleLooks {
+    let mut looks = kept.clone();
+    if cx.settings.theme_chosen {
+        looks.theme = Some(cx.settings.theme.clone());
+    }
+    if cx.pane_steps != found.pane_steps {
+        looks.pane_steps = cx.pane_steps;
+    }
+    for (entity, names) in &cx.columns {
+        if found.columns.get(entity) != Some(names) {
+            looks.columns.insert(*entity, names.iter().map(ToString::to_string).collect());
+        }
+    }
+    looks.columns.retain(|entity, _| cx.columns.contains_key(entity) || !found.columns.contains_key(entity));
+    looks
 }

@@ -128,8 +128,8 @@ impl Worker {
             }
             Request::LoadWhereabouts(given) => Reply::ErasurePlanned(erase::whereabouts(store, &given, &erasing).await),
             Request::LoadUnfinished => Reply::Unfinished(erase::unfinished(store).await),
-            Request::Erase { given, choice, resume } => {
-                Reply::Erased(erase::run(store, &given, &choice, resume, &self.author(None), &erasing).await)
+            Request::Erase { given, choice, resume, reason } => {
+                Reply::Erased(erase::run(store, &given, &choice, resume, &self.author(reason), &erasing).await)
             }
             Request::LoadTrail(before) => Reply::Trail(change::trail(store, before).await),
             Request::VerifyTrail => {

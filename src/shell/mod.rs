@@ -50,6 +50,7 @@ use crate::store::encode::can_set;
 use crate::store::{OpenError, Store};
 use crate::ui::{SafeText, Theme};
 use background::{Background, Listener, QUESTION};
+use desk::FoundDesk;
 use effects::Tasks;
 use input::Pointer;
 use look::LookChoices;
@@ -223,7 +224,7 @@ fn columns_without(store: &Store, has: fn(&BoundSource, &str) -> bool) -> BTreeS
     lacking
 }
 
-/// Makes the console of a database: its model, and its tasks.
+/// Makes the console of a database: its model, what it found of earlier sessions, and its tasks.
 fn made(
     store: Store,
     door: Door,
@@ -231,11 +232,11 @@ fn made(
     options: &ConsoleOptions,
     settings: ConsoleSettings,
     replies: ReplySender,
-) -> (Model, Tasks) {
+) -> (Model, FoundDesk, Tasks) {
     let seen = opened(&store, door.profile.as_ref(), door.production);
     let mut model = Model::new(seen, settings, options.mask.clone(), door.masked);
-    desk::restore(&mut model);
-    (model, Tasks::new(Arc::new(store), doors, door, options, replies))
+    let found = desk::restore(&mut model);
+    (model, found, Tasks::new(Arc::new(store), doors, door, options, replies))
 }
 
 struct Console<'s> {
@@ -298,9 +299,9 @@ impl<'s> Console<'s> {
             vector_bytes: options.vector_bytes,
         };
         let heard = ReplySender { database: 0, all: sender.clone() };
-        let (model, tasks) = made(store, door, doors.clone(), options, settings, heard);
+        let first = made(store, door, doors.clone(), options, settings, heard);
         Console {
-            open: OpenDatabases::new(0, model, tasks),
+            open: OpenDatabases::new(0, first),
             steps: VecDeque::new(),
             newest: 0,
             doors,
@@ -417,8 +418,8 @@ impl<'s> Console<'s> {
                 self.newest += 1;
                 let replies = ReplySender { database: self.newest, all: self.sender.clone() };
                 let door = Door { masked: door.masked || masked, ..door };
-                let (model, tasks) = made(store, door, self.doors.clone(), self.options, settings, replies);
-                self.open.add(self.newest, model, tasks);
+                let made = made(store, door, self.doors.clone(), self.options, settings, replies);
+                self.open.add(self.newest, made);
                 if step == SwitchStep::Replace {
                     self.replace(from, self.newest).await;
                 }
@@ -448,7 +449,7 @@ impl<'s> Console<'s> {
     /// Closes an open database that is not shown. Its jobs pause meanwhile.
     fn close(&mut self, database: u64) {
         if let Some(mut closed) = self.open.take(database) {
-            desk::leave(&closed.model, spell_utc(Utc::now()).as_deref());
+            desk::leave(&closed, spell_utc(Utc::now()).as_deref());
             tokio::spawn(async move { closed.tasks.close().await });
         }
     }
@@ -460,7 +461,7 @@ impl<'s> Console<'s> {
             self.show(new).await;
         }
         if let Some(mut closed) = self.open.take(old) {
-            desk::leave(&closed.model, spell_utc(Utc::now()).as_deref());
+            desk::leave(&closed, spell_utc(Utc::now()).as_deref());
             closed.tasks.end().await;
         }
         if let Some(open) = self.open.find_mut(new) {
@@ -498,7 +499,7 @@ impl<'s> Console<'s> {
         for (open, broken) in all.iter().zip(broken) {
             let unanswered = broken.into_iter().filter(|(ticket, _)| !answered.contains(&(open.id, *ticket)));
             self.told.extend(unanswered.map(|(ticket, is_begun)| parting::broken_off(&open.model, ticket, is_begun)));
-            desk::leave(&open.model, spell_utc(Utc::now()).as_deref());
+            desk::leave(open, spell_utc(Utc::now()).as_deref());
         }
         self.told
     }

@@ -1,5 +1,6 @@
 //! The databases that are open in this session: each with its model and its tasks, which go on while another one is shown.
 
+use super::desk::FoundDesk;
 use super::effects::Tasks;
 use crate::console::Model;
 use crate::console::core::context::OpenBeside;
@@ -12,6 +13,8 @@ pub struct OpenDatabase {
     shown: u64,
     /// State of its console.
     pub model: Model,
+    /// State that earlier sessions left.
+    pub found: FoundDesk,
     /// Tasks that run on it.
     pub tasks: Tasks,
 }
@@ -25,8 +28,8 @@ pub struct OpenDatabases {
 
 impl OpenDatabases {
     /// Starts with one database, which is shown.
-    pub fn new(id: u64, model: Model, tasks: Tasks) -> Self {
-        OpenDatabases { all: vec![OpenDatabase { id, shown: 0, model, tasks }], here: 0, shown: 0 }
+    pub fn new(id: u64, (model, found, tasks): (Model, FoundDesk, Tasks)) -> Self {
+        OpenDatabases { all: vec![OpenDatabase { id, shown: 0, model, found, tasks }], here: 0, shown: 0 }
     }
 
     /// The database that is shown.
@@ -56,8 +59,8 @@ impl OpenDatabases {
     }
 
     /// Adds a database under a number.
-    pub fn add(&mut self, id: u64, model: Model, tasks: Tasks) {
-        self.all.push(OpenDatabase { id, shown: 0, model, tasks });
+    pub fn add(&mut self, id: u64, (model, found, tasks): (Model, FoundDesk, Tasks)) {
+        self.all.push(OpenDatabase { id, shown: 0, model, found, tasks });
     }
 
     /// Shows the database of a number, if it is open.

@@ -342,7 +342,10 @@ fn check_target(target: &Path, existing: ExistingTarget) -> Result<(), BulkError
         return Err(BulkError::NotAFile(target.to_owned()));
     }
     let holds_something = |path: &PathBuf| fs::metadata(path).is_ok_and(|m| m.len() > 0);
-    let found = [target.to_owned()].into_iter().chain(journals(target)).find(holds_something);
+    // A link that leads nowhere is somebody's too.
+    let is_link = |path: &PathBuf| path == target && path.is_symlink();
+    let stands = |path: &PathBuf| holds_something(path) || is_link(path);
+    let found = [target.to_owned()].into_iter().chain(journals(target)).find(stands);
     match (existing, found) {
         (ExistingTarget::Refuse, Some(path)) => Err(BulkError::Exists(path)),
         _ => Ok(()),

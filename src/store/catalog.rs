@@ -49,6 +49,13 @@ async fn read_sqlite(sessions: &Sessions, schema: &str, catalog: &mut Catalog) -
         places.insert(name.clone(), at);
         catalog.tables.push(CatalogTable { schema: schema.to_owned(), name, visible, ..CatalogTable::default() });
     }
+    let searched = format!(
+        "SELECT m.name FROM {quoted}.sqlite_schema m WHERE m.type = 'table' AND m.sql LIKE 'CREATE VIRTUAL%' \
+         AND EXISTS (SELECT 1 FROM pragma_module_list l WHERE l.name LIKE 'fts%' \
+           AND lower(m.sql) LIKE '%using%' || l.name || '%')"
+    );
+    let searched = sessions.fetch(&searched, &[]).await?;
+    catalog.word_indexes.extend(searched.iter().map(|row| text(row, 0)));
     let columns = format!(
         "SELECT p.name, lower(p.type), p.\"notnull\" OR p.pk > 0 AND NOT {}, m.name \
          FROM {quoted}.sqlite_schema m JOIN pragma_table_xinfo(m.name, '{s}') p \
@@ -198,6 +205,10 @@ const RIGHTS: &str = "SELECT 0::bigint, true, NULL::text, current_user::text \
      WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
      AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))";
 
+/// Schemas of the search path as it is set, whether our role may enter them or not.
+const SEARCH_PATH: &str = "SELECT btrim(replace(btrim(s.name), '$user', current_user), '\"') \
+     FROM unnest(string_to_array(current_setting('search_path'), ',')) s (name)";
+
 const HIDING: &str = "SELECT c.oid::bigint FROM pg_class c WHERE c.relrowsecurity AND row_security_active(c.oid)";
 
 /// Query for the tables whose rows are seen through another table: partitions, and tables that inherit.
@@ -265,6 +276,10 @@ async fn read_postgres(
             Some(at) => deny(&mut catalog.tables[at], &text(&row, 2), flag(&row, 1)),
         }
     }
+    if catalog.tables.iter().any(|table| table.closed_schema && !table.visible) {
+        let path = sessions.fetch(SEARCH_PATH, &[]).await?;
+        see_closed(catalog, &path.iter().map(|row| text(row, 0)).collect::<Vec<_>>());
+    }
     let hiding = match refusals.ask(sessions, ServerAbility::RowSecurity, HIDING).await? {
         Some(rows) => rows.iter().filter_map(|row| integer(row, 0)).collect(),
         None => secured,
@@ -302,6 +317,20 @@ fn deny(table: &mut CatalogTable, readable: &str, schema_open: bool) {
     if let Some(column) = table.columns.iter_mut().find(|c| c.name == readable) {
         column.denied = false;
         table.denied = false;
+    }
+}
+
+/// Has the names of the search path lead to tables of schemas that our role may not enter, too, which the server passes over: they
+/// are there, and may not be read.
+fn see_closed(catalog: &mut Catalog, path: &[String]) {
+    for schema in path {
+        for at in 0..catalog.tables.len() {
+            let table = &catalog.tables[at];
+            let is_taken = || catalog.tables.iter().any(|other| other.visible && other.name == table.name);
+            if table.closed_schema && table.schema == *schema && !is_taken() {
+                catalog.tables[at].visible = true;
+            }
+        }
     }
 }
 

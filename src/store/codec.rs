@@ -10,7 +10,7 @@ use super::select::{Projection, Slot, SlotTarget};
 use super::within;
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Inside, StoredAs};
 use crate::memory::row::Unparsed;
-use crate::memory::{Entity, Problem, Row, ValueKind, feedback, json, time};
+use crate::memory::{Entity, Problem, Row, ValueKind, agreeing, feedback, json, time};
 
 /// Characters of a stored value that a problem quotes.
 const RAW_LIMIT: usize = 65_536;
@@ -288,7 +288,7 @@ fn text(raw: &FetchedValue) -> (Value, Vec<String>) {
         }
         FetchedValue::Bytes(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) => (Value::from(text), Vec::new()),
-            Err(_) => (Value::Null, vec![format!("{} bytes that are no text", bytes.len())]),
+            Err(_) => (Value::Null, vec![agreeing(bytes.len(), "{#} {byte that is|bytes that are} no text")]),
         },
         FetchedValue::Integer(i) => (Value::from(i.to_string()), Vec::new()),
         FetchedValue::Real(x) => (Value::from(x.to_string()), Vec::new()),

@@ -22,7 +22,7 @@ use super::sqlite_reader::{self, SqliteFile};
 use super::withhold::recognise_readable;
 use super::{Store, StoreError, catalog};
 use crate::ground::input_file::{self, SETTINGS_BYTES};
-use crate::ground::unfinished::UnfinishedPath;
+use crate::ground::private_file::PrivateFolder;
 use crate::ground::{location, server_words};
 use crate::layout::{Catalog, Engine, Layout, LayoutError, builtin, parse, recognise::unmet};
 use crate::memory::invocation::Invocation;
@@ -224,22 +224,12 @@ fn lines(errors: &[LayoutError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// A private copy of a database, removed when it is dropped.
-#[derive(Debug)]
-pub struct PrivateCopy(UnfinishedPath);
-
-impl Drop for PrivateCopy {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(self.0.path());
-    }
-}
-
 struct OpenedConnection {
     sessions: Sessions,
     notes: Vec<String>,
     /// Reason why nothing can be written, whatever the operator may do; `None` when nothing blocks writing.
     blocked: Option<String>,
-    copy: Option<PrivateCopy>,
+    copy: Option<PrivateFolder>,
     companion: Option<Companion>,
 }
 
@@ -376,7 +366,7 @@ impl Store {
     ///
     /// # Errors
     /// Why there is none, for people.
-    pub async fn private_copy(&self) -> Result<(PrivateCopy, PathBuf), String> {
+    pub async fn private_copy(&self) -> Result<(PrivateFolder, PathBuf), String> {
         let Opener::Sqlite(file) = self.sessions.opener() else {
             return Err(
                 "only an SQLite database can be copied: restore a backup of this one and try the layout on that"
@@ -571,6 +561,10 @@ async fn open_sqlite(
     if !cannot_open(&error) {
         return Err(classify(&location, &error));
     }
+    if lacks_descriptors() {
+        let message = "this process may open too few files: raise the limit (`ulimit -n`)".to_owned();
+        return Err(OpenError::Other { location, message });
+    }
     let files = || std::iter::once(path).chain(attached.iter().map(|(file, _)| file.as_path()));
     let is_left = |ending| files().any(|file| has(file, ending));
     // A process that was killed inside a transaction left a journal: no reader may pass it over.
@@ -643,7 +637,20 @@ fn kept_from_writing(_: &Path) -> Option<String> {
     None
 }
 
-/// The write-ahead log of a database.
+/// Whether the system lets us open no further files, though SQLite needs some for a database.
+#[cfg(unix)]
+fn lacks_descriptors() -> bool {
+    use rustix::fs::{Mode, OFlags};
+    use rustix::io::Errno;
+    let open = |_| rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    matches!((0..4).map(open).collect::<Result<Vec<_>, _>>(), Err(Errno::MFILE | Errno::NFILE))
+}
+
+#[cfg(not(unix))]
+fn lacks_descriptors() -> bool {
+    false
+}
+
 /// The file of that ending beside a database, which SQLite keeps beside the file that a link leads to.
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut beside = path.canonicalize().unwrap_or_else(|_| path.to_owned()).into_os_string();
@@ -679,25 +686,21 @@ async fn private_copy(
     path: &Path,
     attached: Attached,
     raw_files: &RawFiles,
-) -> Result<(PrivateCopy, PathBuf, Attached), UnreadBytes> {
-    let folder = std::env::temp_dir().join(format!("mnemoscope-{}-{:x}", std::process::id(), path_hash(path)));
-    let main = folder.join("main.db");
-    let copies: Attached =
-        attached.iter().map(|(_, schema)| (folder.join(format!("{schema}.db")), schema.clone())).collect();
-    let from = std::iter::once(path).chain(attached.iter().map(|(file, _)| file.as_path()));
-    let to = std::iter::once(&main).chain(copies.iter().map(|(file, _)| file));
-    let files: Vec<(PathBuf, PathBuf)> = from
-        .zip(to)
-        .flat_map(|(from, to)| ["", "-wal", "-journal"].map(|ending| (beside(from, ending), beside(to, ending))))
-        .collect();
-    let standing = || files.iter().map(|(from, _)| stamp(from)).collect::<Vec<_>>();
+) -> Result<(PrivateFolder, PathBuf, Attached), UnreadBytes> {
     for _ in 0..COPIES {
+        let copy = PrivateFolder::temporary().map_err(|e| UnreadBytes::of("no private copy can be made", e))?;
+        let folder = copy.path();
+        let main = folder.join("main.db");
+        let copies: Attached =
+            attached.iter().map(|(_, schema)| (folder.join(format!("{schema}.db")), schema.clone())).collect();
+        let from = std::iter::once(path).chain(attached.iter().map(|(file, _)| file.as_path()));
+        let to = std::iter::once(&main).chain(copies.iter().map(|(file, _)| file));
+        let files: Vec<(PathBuf, PathBuf)> = from
+            .zip(to)
+            .flat_map(|(from, to)| ["", "-wal", "-journal"].map(|ending| (beside(from, ending), beside(to, ending))))
+            .collect();
+        let standing = || files.iter().map(|(from, _)| stamp(from)).collect::<Vec<_>>();
         let before = standing();
-        let mut builder = std::fs::DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&folder).map_err(|e| UnreadBytes::of(&folder.display().to_string(), e))?;
-        let copy = PrivateCopy(UnfinishedPath::new(&folder));
         raw_files.copy(files.clone()).await?;
         if standing() == before {
             return Ok((copy, main, copies));
@@ -707,13 +710,6 @@ async fn private_copy(
         "no copy could be made",
         format!("others wrote during each of {COPIES} tries; try again later"),
     ))
-}
-
-fn path_hash(path: &Path) -> u64 {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    path.hash(&mut hasher);
-    hasher.finish()
 }
 
 fn cannot_open(error: &sqlx::Error) -> bool {

@@ -549,7 +549,7 @@ impl ContextReader<'_> {
                 gone.extend((gone.len() < IDS).then_some(id));
             }
         }
-        let message = |n| format!("{n} linked memories are not there");
+        let message = |n| agreeing(n, "{#} linked {memory is|memories are} not there");
         Ok((count > 0).then(|| some("missing_memory", message, gone.iter().map(String::as_str), count)))
     }
 

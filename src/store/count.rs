@@ -17,6 +17,9 @@ use crate::memory::query::CountKind;
 /// are older than a table that takes long to count.
 const COUNTED: i64 = 100_000;
 
+/// Reason where the number of a large table is not that of the rows which are taken of it.
+const ELSE: &str = "the table is large, and an estimate of it says nothing of the rows that are taken of it";
+
 /// Time limits of one count, and of all counts together.
 const EACH: Duration = Duration::from_millis(500);
 const TOGETHER: Duration = Duration::from_secs(3);
@@ -58,11 +61,17 @@ impl<'s> Counting<'s> {
         if let (Some(table), BoundFrom::Table(..), None) = (table, &source.from, &source.keep) {
             return self.table(table).await;
         }
-        // An estimate of the base table says nothing of the rows of a query over it.
+        // An estimate of the base table says nothing of the rows of a query over it, nor of some of its rows, nor of what
+        // stands within them.
+        let all = matches!(&source.from, BoundFrom::Table(..)) && source.keep.is_none();
         let grouped = matches!(&source.from, BoundFrom::Query(_));
-        let alike = !grouped || matches!(source.entity, Entity::Memory | Entity::Case);
+        let alike = all || grouped && matches!(source.entity, Entity::Memory | Entity::Case);
         let keep = source.keep.as_deref().unwrap_or("1 = 1");
         let sql = format!("SELECT count(*) FROM {} WHERE {keep}", from_clause(source));
+        let large = table.and_then(|table| table.estimate).is_some_and(|rows| rows > COUNTED);
+        if large && grouped && !alike {
+            return Counted::unknown(ELSE);
+        }
         self.count(&sql, table, alike).await
     }
 
@@ -80,18 +89,17 @@ impl<'s> Counting<'s> {
 
     /// Counts the rows that a statement over a table finds; `alike` says whether the table's own number will do.
     async fn count(&self, sql: &str, table: Option<&CatalogTable>, alike: bool) -> Counted {
-        let large = table.and_then(|table| table.estimate).filter(|rows| *rows > COUNTED);
-        if let Some(rows) = large {
-            let reason = "the table is large, and an estimate of it says nothing of the rows of a query over it";
-            let about = Counted { rows: Some(rows), kind: CountKind::About, reason: None };
-            return if alike { about } else { Counted::unknown(reason) };
+        let large = table.filter(|_| alike).and_then(|table| table.estimate).filter(|rows| *rows > COUNTED);
+        if large.is_some() {
+            return Counted { rows: large, kind: CountKind::About, reason: None };
         }
         let left = EACH.min(self.ends.saturating_duration_since(Instant::now()));
         // What is dropped is stopped on the server too.
         match tokio::time::timeout(left, self.store.fetch_text(sql)).await {
             Ok(Ok(rows)) => Counted { rows: integer(&rows), kind: CountKind::Exact, reason: None },
             Ok(Err(error)) => Counted::unknown(format!("counting failed: {error}")),
-            Err(_) => match self.statistics(table.filter(|_| alike)).await {
+            Err(_) if !alike => Counted::unknown(ELSE),
+            Err(_) => match self.statistics(table).await {
                 Some(rows) => Counted { rows: Some(rows), kind: CountKind::About, reason: None },
                 None => Counted::unknown(
                     "counting takes too long, and the database has no statistics of it: `ANALYZE` makes some",

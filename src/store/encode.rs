@@ -30,6 +30,8 @@ pub enum GivenValue {
     Document(String),
     /// A list of these texts; what else is in the stored one stays there.
     Texts(Value),
+    /// An object with these members; those of the stored one that are the same stay as they are written there.
+    Members(Value),
     /// The time of the change.
     Now,
 }
@@ -44,12 +46,13 @@ impl GivenValue {
         }
     }
 
-    /// The value that a canonical column of a row has become: in a list texts came and went.
+    /// The value that a canonical column of a row has become: in a list texts came and went, in an object members did.
     #[must_use]
     pub fn changed(row: &Row, column: &str) -> Self {
-        let is_list = row.entity.column(column).is_some_and(|c| c.kind == ValueKind::List);
+        let is = |kind| row.entity.column(column).is_some_and(|c| c.kind == kind);
         match row.get(column) {
-            texts @ Value::Array(_) if is_list => GivenValue::Texts(texts.clone()),
+            texts @ Value::Array(_) if is(ValueKind::List) => GivenValue::Texts(texts.clone()),
+            object @ Value::Object(_) if is(ValueKind::Json) => GivenValue::Members(object.clone()),
             value => GivenValue::Is(value.clone()),
         }
     }
@@ -63,7 +66,7 @@ impl GivenValue {
     /// Puts it into a canonical column of a row; the time of the change is no value.
     pub fn put(self, row: &mut Row, column: &str) {
         match self {
-            GivenValue::Is(value) | GivenValue::Texts(value) => row.set(column, value),
+            GivenValue::Is(value) | GivenValue::Texts(value) | GivenValue::Members(value) => row.set(column, value),
             GivenValue::Document(text) => row.set_text(column, Value::from(text)),
             GivenValue::Now => {}
         }
@@ -71,7 +74,9 @@ impl GivenValue {
 
     fn part(&self) -> Option<JsonPart<'_>> {
         match self {
-            GivenValue::Is(value) | GivenValue::Texts(value) => Some(JsonPart::Value(value)),
+            GivenValue::Is(value) | GivenValue::Texts(value) | GivenValue::Members(value) => {
+                Some(JsonPart::Value(value))
+            }
             GivenValue::Document(text) => Some(JsonPart::Document(text)),
             GivenValue::Now => None,
         }
@@ -115,29 +120,39 @@ impl LocatedRow<'_> {
     ///
     /// # Errors
     /// Why a value cannot be stored.
-    pub fn update(
-        &self,
-        engine: Engine,
-        shape: &TableShape,
-        values: &[(&str, GivenValue)],
-    ) -> Result<Mutation, String> {
+    pub fn update(&self, shape: &TableShape, values: &[(&str, GivenValue)]) -> Result<Mutation, String> {
+        let engine = shape.engine;
         let mut set: Vec<(String, Cell)> = Vec::new();
         for (column, value) in values {
             self.check_alone(column)?;
-            if let (Some((name, way)), Some(value)) = (self.way_in_use(column), value.part()) {
+            if let (Some((name, way)), Some(part)) = (self.way_in_use(column), value.part()) {
                 let old = current(&set, &self.image, name);
-                let new = put_within(engine, self.source, column, way, &value.to_value(), old)?;
+                if matches!(value, GivenValue::Members(_)) && text_of(old).is_some_and(|text| !json::keeps_digits(text))
+                {
+                    return Err(format!("{}.{name} {TOO_MANY_DIGITS}", self.table().title()));
+                }
+                let new = put_within(engine, self.source, column, way, &part.to_value(), old)?;
                 set.retain(|(known, _)| known != name);
                 set.push((name.to_owned(), Cell::Is(new)));
             } else {
-                let mut cells = encode(engine, self.source, shape, column, value)?;
+                let mut cells = encode(self.source, shape, column, value)?;
                 cells.iter_mut().try_for_each(|(name, cell)| self.keep_form(column, name, cell))?;
                 if let GivenValue::Texts(texts) = value {
                     keep_others(&self.image, texts, &mut cells, spelling_of_ids(self.source, column));
                 }
+                if let GivenValue::Members(object) = value {
+                    for (name, cell) in &mut cells {
+                        let Some(old) = self.image.get(name) else { continue };
+                        if let Some(new) = with_members(old, self.row.get(column), object)
+                            .map_err(|why| format!("{}.{name} {why}", self.table().title()))?
+                        {
+                            *cell = Cell::Is(new);
+                        }
+                    }
+                }
                 set.extend(cells);
             }
-            self.rename_elsewhere(engine, shape, column, value, &mut set)?;
+            self.rename_elsewhere(shape, column, value, &mut set)?;
         }
         for (name, cell) in copies(self.source, shape, values, (&set, &self.image), Some(&self.row), |_| true)? {
             set.retain(|(known, _)| *known != name);
@@ -168,12 +183,12 @@ impl LocatedRow<'_> {
     /// Sets the further places by which the layout reads whose the row is, where they name the same owner as the row did.
     fn rename_elsewhere(
         &self,
-        engine: Engine,
         shape: &TableShape,
         column: &str,
         value: &GivenValue,
         set: &mut Vec<(String, Cell)>,
     ) -> Result<(), String> {
+        let engine = shape.engine;
         let (old, Some(new)) = (self.row.get(column), value.part().map(|part| part.to_value())) else { return Ok(()) };
         if !OWNERS.contains(&column) || old.is_null() || new == *old {
             return Ok(());
@@ -256,8 +271,7 @@ impl LocatedRow<'_> {
 
     /// Checks that what is stored alone says the value of a column, where the layout asks other rows first.
     fn check_alone(&self, column: &str) -> Result<(), String> {
-        let asks = |way: &BoundColumn| matches!(&way.origin, BoundOrigin::Sql(sql) if sql.to_ascii_lowercase().contains("select"));
-        let Some(first) = self.source.column(column).iter().position(asks) else { return Ok(()) };
+        let Some(first) = asks_others(self.source, column) else { return Ok(()) };
         let behind = &self.source.column(column)[first..];
         let Some((name, way)) = self.way_in_use(column).or_else(|| plain_column(self.source, column)) else {
             return Ok(());
@@ -287,8 +301,8 @@ impl LocatedRow<'_> {
     ///
     /// # Errors
     /// Why it cannot be taken away.
-    pub fn is_removed(&self, engine: Engine, shape: &TableShape) -> Result<bool, String> {
-        let Mutation::Update { set, .. } = self.removal(engine, shape)? else { return Ok(false) };
+    pub fn is_removed(&self, shape: &TableShape) -> Result<bool, String> {
+        let Mutation::Update { set, .. } = self.removal(shape)? else { return Ok(false) };
         let touched = touched(self.source, shape);
         let mut marks = set.iter().filter(|(name, _)| !touched.iter().any(|(other, _)| other == name));
         Ok(marks.all(|(name, cell)| match (cell, self.image.get(name)) {
@@ -302,7 +316,7 @@ impl LocatedRow<'_> {
     ///
     /// # Errors
     /// Why it cannot be taken away.
-    pub fn removal(&self, engine: Engine, shape: &TableShape) -> Result<Mutation, String> {
+    pub fn removal(&self, shape: &TableShape) -> Result<Mutation, String> {
         let Some(write) = &self.source.write else { return Ok(self.delete()) };
         let mut set: Vec<(String, Cell)> = match &write.remove {
             Removal::Delete => return Ok(self.delete()),
@@ -318,7 +332,7 @@ impl LocatedRow<'_> {
             }
             Removal::Mark(marks) => {
                 let cell = |value: &Option<Value>| match value {
-                    Some(value) => Cell::Is(constant(engine, value)),
+                    Some(value) => Cell::Is(constant(shape.engine, value)),
                     None => Cell::Now(write.times),
                 };
                 marks.iter().map(|(name, value)| (name.clone(), cell(value))).collect()
@@ -346,6 +360,13 @@ const OF_THE_WHOLE: [&str; 9] =
 
 /// Reason why words do not take the place of a document.
 const NO_DOCUMENT: &str = "holds a JSON document here: give a JSON document, not words";
+
+/// The place of the first way of a column that asks other rows, where one does.
+fn asks_others(source: &BoundSource, column: &str) -> Option<usize> {
+    let asks =
+        |way: &BoundColumn| matches!(&way.origin, BoundOrigin::Sql(sql) if sql.to_ascii_lowercase().contains("select"));
+    source.column(column).iter().position(asks)
+}
 
 /// Canonical columns of whose a row is: no place of a row that names the earlier owner is left by an edit.
 const OWNERS: [&str; 2] = ["user_id", "agent_id"];
@@ -402,6 +423,23 @@ pub fn keep_others(image: &Image, texts: &Value, cells: &mut [(String, Cell)], s
                 _ => FetchedValue::Text(new),
             });
         }
+    }
+}
+
+/// Reason why a document is not written anew.
+const TOO_MANY_DIGITS: &str = "holds numbers of more digits than are kept when it is written anew";
+
+/// A stored object that became another one, given both as they are read: members that are the same stay as they are written.
+/// None where no object is stored.
+///
+/// # Errors
+/// Why it cannot be changed, for people.
+pub fn with_members(old: &FetchedValue, was: &Value, becomes: &Value) -> Result<Option<FetchedValue>, String> {
+    let Some(text) = text_of(old).filter(|text| text.trim_start().starts_with('{')) else { return Ok(None) };
+    match (json::remade(text, was, becomes), old) {
+        (Some(new), FetchedValue::Bytes(_)) => Ok(Some(FetchedValue::Bytes(new.into_bytes()))),
+        (Some(new), _) => Ok(Some(FetchedValue::Text(new))),
+        (None, _) => Err(format!("holds JSON that is not sound: {}", json::read(text).problems.join("; "))),
     }
 }
 
@@ -678,13 +716,12 @@ pub(super) fn stored_in_table(way: &BoundColumn) -> Option<&str> {
 /// # Errors
 /// Why it cannot be stored.
 pub fn encode(
-    engine: Engine,
     source: &BoundSource,
     shape: &TableShape,
     column: &str,
     given: &GivenValue,
 ) -> Result<Vec<(String, Cell)>, String> {
-    encode_value(engine, source, shape, column, given.part())
+    encode_value(source, shape, column, given.part())
 }
 
 /// As [`encode`]; without a value, the time of the change.
@@ -692,12 +729,12 @@ pub fn encode(
 /// # Errors
 /// As [`encode`].
 pub(super) fn encode_value(
-    engine: Engine,
     source: &BoundSource,
     shape: &TableShape,
     column: &str,
     value: Option<JsonPart<'_>>,
 ) -> Result<Vec<(String, Cell)>, String> {
+    let engine = shape.engine;
     let title = table_of(source).title();
     let kind = source.entity.column(column).map_or(ValueKind::Text, |c| c.kind);
     let times = source.write.as_ref().map_or(TimeSpelling::Canonical, |w| w.times);
@@ -1188,7 +1225,9 @@ impl<'a> RowEncoder<'a> {
             Some(parts) => Some(parts.into_iter().map(str::to_owned).collect()),
             None => key_columns.iter().map(|c| Some(plain_column(source, c)?.0.to_owned())).collect(),
         };
-        let key = stored.filter(|_| !write.numbered).unwrap_or_default();
+        // The engine numbers rows that bring no number.
+        let is_given = |key: &Vec<String>| !write.numbered || key.iter().all(|name| names.contains(name));
+        let key = stored.filter(is_given).unwrap_or_default();
         Ok(Mutation::Insert { table, key, columns: names, rows: cells })
     }
 
@@ -1201,7 +1240,16 @@ impl<'a> RowEncoder<'a> {
         stored: &StoredColumns,
         owner: Option<&Image>,
     ) -> Result<Vec<(String, Cell)>, String> {
+        let is_kept = |name: &str| stored.iter().any(|(kept, _)| kept == name);
         let mut cells: Vec<(String, Cell)> = Vec::new();
+        let keep = |cells: &mut Vec<(String, Cell)>| {
+            for (name, raw) in stored {
+                cells.retain(|(n, _)| n != name);
+                cells.push((name.clone(), Cell::Is(raw.clone())));
+            }
+        };
+        // What comes as it was stored says all that was read of it.
+        keep(&mut cells);
         let only_within = |c: &str| {
             plain_column(source, c).is_none() && source.column(c).iter().any(|way| within_table(way).is_some())
         };
@@ -1211,7 +1259,7 @@ impl<'a> RowEncoder<'a> {
             let elsewhere =
                 *column == "id" && write.numbered || by_word(column) && plain_column(source, column).is_none();
             if !elsewhere && !within(column) {
-                for cell in encode(self.store.engine(), source, shape, column, value)? {
+                for cell in encode(source, shape, column, value)?.into_iter().filter(|(name, _)| !is_kept(name)) {
                     add_cell(&mut cells, cell).map_err(|name| format!("{name} and `{column}` do not say the same"))?;
                 }
             }
@@ -1220,18 +1268,16 @@ impl<'a> RowEncoder<'a> {
         let inside = values.iter().filter(|(column, _)| within(column));
         for (column, value) in inside {
             if let Some(value) = value.part() {
-                self.put_into(source, column, &value.to_value(), &mut cells)?;
+                self.put_into(source, column, &value.to_value(), &mut cells, is_kept)?;
             }
         }
-        for (name, cell) in copies(source, shape, values, (&cells, &Image(Vec::new())), None, |_| true)? {
+        let made = |copy: &StoredCopy| !is_kept(&copy.column);
+        for (name, cell) in copies(source, shape, values, (&cells, &Image(Vec::new())), None, made)? {
             cells.retain(|(known, _)| *known != name);
             cells.push((name, cell));
         }
         self.fill(shape, write, values, owner, &mut cells);
-        for (name, raw) in stored {
-            cells.retain(|(n, _)| n != name);
-            cells.push((name.clone(), Cell::Is(raw.clone())));
-        }
+        keep(&mut cells);
         let filled = |name: &str| cells.iter().any(|(n, cell)| n == name && *cell != Cell::Is(FetchedValue::Null));
         match shape.columns.iter().find(|c| c.required && !filled(&c.name)) {
             Some(column) => Err(lacking(source, write, &column.name)),
@@ -1239,13 +1285,14 @@ impl<'a> RowEncoder<'a> {
         }
     }
 
-    /// Puts a value of a new row into the stored value that holds it, unless that says the same already.
+    /// Puts a value of a new row into the stored value that holds it, unless that says the same already or is kept as it is.
     fn put_into(
         self,
         source: &BoundSource,
         column: &str,
         value: &Value,
         cells: &mut Vec<(String, Cell)>,
+        is_kept: impl Fn(&str) -> bool,
     ) -> Result<(), String> {
         let ways = source.column(column).iter();
         let places: Vec<(&str, &BoundColumn)> = ways.filter_map(|way| Some((within_table(way)?, way))).collect();
@@ -1259,13 +1306,16 @@ impl<'a> RowEncoder<'a> {
         let Some((name, way)) = said.or(places.iter().min_by_key(depth)).copied() else { return Ok(()) };
         let old = current(cells, &none, name).clone();
         let kind = source.entity.column(column).map_or(ValueKind::Text, |c| c.kind);
-        let is_said = within::found(&old, &way.inside).0.as_ref() == Some(value)
-            || said.is_some() && codec::value(kind, way, &old).0 == *value;
-        if value.is_null() || is_said {
+        let told = codec::value(kind, way, &old).0;
+        let is_said = within::found(&old, &way.inside).0.as_ref() == Some(value) || said.is_some() && told == *value;
+        if value.is_null() || is_said || is_kept(name) {
             return Ok(());
         }
         let is_key = key_columns(source, "id").unwrap_or_default().contains(&name);
-        if said.is_some() && (is_key || !SAID.contains(&column)) {
+        // To a list other rows may have added.
+        let lists = told.as_array().zip(value.as_array()).filter(|_| asks_others(source, column).is_some());
+        let adds = lists.is_some_and(|(told, all)| told.iter().all(|one| all.contains(one)));
+        if said.is_some() && (is_key || !SAID.contains(&column) && !adds) {
             let title = table_of(source).title();
             return Err(format!("{title}.{name}: what is given for it says another `{column}`"));
         }

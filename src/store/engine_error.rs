@@ -5,12 +5,25 @@
 pub fn explain(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::Database(e) => match e.code() {
+            Some(code) if is_crowded(error) => format!("{} [{code}]; {ROOM}", e.message()),
+            Some(code) if code == "55000" => {
+                let hint = super::server::hint_of(error).map_or_else(String::new, |hint| format!("; {hint}"));
+                format!("{} [{code}]{hint}", e.message())
+            }
             Some(code) => format!("{} [{code}]", e.message()),
             None => e.message().to_owned(),
         },
         sqlx::Error::Io(io) => io.to_string(),
         other => other.to_string(),
     }
+}
+
+const ROOM: &str = "this program needs two connections at a time: raise the limit of the role, the database or the server \
+     (CONNECTION LIMIT, max_connections), or end others";
+
+/// Whether the server takes no further connection now.
+pub(super) fn is_crowded(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(sqlx::error::DatabaseError::code).is_some_and(|code| code == "53300")
 }
 
 /// Whether the connection itself is gone, not just the statement refused.

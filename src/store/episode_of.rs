@@ -42,7 +42,7 @@ pub(super) struct EpisodeBelonging {
 
 impl EpisodeBelonging {
     /// Adds the condition; nothing where the database cannot decide it.
-    pub fn narrow(&self, engine: Engine, source: &BoundSource, statement: &mut SelectStatement) {
+    pub fn narrow(&self, source: &BoundSource, statement: &mut SelectStatement) {
         let before = statement.params.len();
         let ways = [
             ("episode_id", std::slice::from_ref(&self.episode)),
@@ -51,7 +51,7 @@ impl EpisodeBelonging {
         ];
         let mut conditions = Vec::new();
         for (column, values) in ways.into_iter().filter(|(c, v)| !v.is_empty() && !source.column(c).is_empty()) {
-            match any_of(engine, source, column, values, statement) {
+            match any_of(source, column, values, statement) {
                 Some(condition) => conditions.push(condition),
                 None => return statement.params.truncate(before),
             }
@@ -214,7 +214,7 @@ impl<'a> ContextReader<'a> {
         for source in self.that_link_to(to) {
             let projection = Projection::new(self.store.engine(), source, Some(columns), None);
             let mut statement = projection.select(source, &[]);
-            narrow_to_naming(self.store.engine(), source, to, ids, &mut statement);
+            narrow_to_naming(source, to, ids, &mut statement);
             self.store
                 .scan(&statement, |mut raw| {
                     let row = codec::decode(source, &projection, &mut raw);
@@ -324,7 +324,8 @@ fn columns(links: &[EpisodeLink]) -> Vec<&'static str> {
 }
 
 /// Narrows to the episodes whose lists may name one of the ids, where the engine can tell.
-fn narrow_to_naming(engine: Engine, source: &BoundSource, to: Entity, ids: &[String], statement: &mut SelectStatement) {
+fn narrow_to_naming(source: &BoundSource, to: Entity, ids: &[String], statement: &mut SelectStatement) {
+    let engine = statement.engine;
     let mut places = Vec::new();
     for link in source.links.iter().filter(|l| l.to == to) {
         let (column, path) = match &link.by {
@@ -342,8 +343,7 @@ fn narrow_to_naming(engine: Engine, source: &BoundSource, to: Entity, ids: &[Str
         let _ = write!(statement.sql, " AND 1 = 0");
         return;
     }
-    let mark =
-        statement.bind(engine, super::fetched::FetchedValue::Text(Value::from(ids.to_vec()).to_string()), "text");
+    let mark = statement.bind(super::fetched::FetchedValue::Text(Value::from(ids.to_vec()).to_string()), "text");
     let conditions: Vec<String> = places
         .iter()
         .map(|items| match engine {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::ability::ServerAbility;
 use super::fetched::{FetchedValue, Param, RawRow, number, text};
+use super::shape::qualified;
 use super::stored::TableName;
 use super::write::{WriteError, WriteTransaction};
 use super::{RecordReader, StoreError, withhold};
@@ -127,6 +128,8 @@ impl<'a> RecordReader<'a> {
         let Some(rights) = store.refusals.ask(&store.sessions, ServerAbility::Rights, RIGHTS).await? else {
             return Ok(());
         };
+        // A server that does not tell has no publications.
+        let unidentified = store.sessions.fetch(UNIDENTIFIED, &[]).await.unwrap_or_default();
         let is_denied = |table: &CatalogTable, verb: &str| {
             let at = match verb {
                 "delete" => 2,
@@ -141,10 +144,27 @@ impl<'a> RecordReader<'a> {
         let of_theirs = tables.filter_map(|table| Some((table, counts.get(&title(table))?)));
         let mut theirs = of_theirs.flat_map(|(table, verbs)| verbs.keys().map(move |verb| (table, verb.as_str())));
         let own = WRITTEN.iter().filter_map(|(name, verb)| Some((self.table(name)?, *verb)));
-        match own.chain(&mut theirs).find(|(table, verb)| is_denied(table, verb)) {
-            Some((table, _)) => Err(withhold::unwritable(table, &store.catalog.role)),
-            None => Ok(()),
+        if let Some((table, _)) = own.chain(&mut theirs).find(|(table, verb)| is_denied(table, verb)) {
+            return Err(withhold::unwritable(table, &store.catalog.role));
         }
+        for row in unidentified {
+            let table = TableName::new(text(&row, 0), text(&row, 1));
+            let title = table.title();
+            let mut verbs = counts.get(&title).into_iter().flat_map(BTreeMap::keys);
+            let is_published = |verb: &String| match verb.as_str() {
+                "delete" => number(&row, 2) == 1,
+                "update" => number(&row, 3) == 1,
+                _ => false,
+            };
+            if verbs.any(is_published) {
+                let reason = format!(
+                    "{title} is in a publication and has no replica identity, so that the server changes none of its rows"
+                );
+                let remedy = format!("ALTER TABLE {} REPLICA IDENTITY FULL", qualified(&table));
+                return Err(StoreError::Denied { reason, remedy });
+            }
+        }
+        Ok(())
     }
 
     /// People under a legal hold: id and reason.
@@ -197,6 +217,16 @@ const RIGHTS: &str = "SELECT n.nspname::text, c.relname::text, has_table_privile
      has_any_column_privilege(c.oid, 'INSERT'), has_any_column_privilege(c.oid, 'UPDATE') \
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.relkind IN ('r', 'p', 'v', 'f') AND n.nspname !~ '^pg_'";
+
+/// Query for the tables of publications whose rows the server does not tell apart for those that follow: whether deletions and
+/// changes of them are published, which it refuses then.
+const UNIDENTIFIED: &str = "SELECT n.nspname::text, w.relname::text, max(b.pubdelete::int)::bigint, max(b.pubupdate::int)::bigint \
+     FROM pg_publication_tables p JOIN pg_publication b ON b.pubname = p.pubname \
+     JOIN pg_namespace s ON s.nspname = p.schemaname JOIN pg_class c ON c.relnamespace = s.oid AND c.relname = p.tablename \
+     JOIN pg_class w ON w.oid = CASE WHEN c.relispartition THEN pg_partition_root(c.oid) ELSE c.oid END \
+     JOIN pg_namespace n ON n.oid = w.relnamespace \
+     WHERE c.relreplident = 'n' OR c.relreplident = 'd' AND NOT EXISTS \
+       (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) GROUP BY 1, 2 ORDER BY 1, 2";
 
 /// Writes of every erasure in our own tables, by table and verb.
 const WRITTEN: [(&str, &str); 7] = [

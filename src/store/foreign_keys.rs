@@ -6,7 +6,7 @@ use super::{ShapeReader, StoreError};
 use crate::layout::Engine;
 
 /// Action of a foreign key when the row that it names is deleted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OnDelete {
     /// The row goes too.
     Cascade,
@@ -16,6 +16,8 @@ pub enum OnDelete {
     Refuse,
     /// The same, and the key says so.
     Restrict,
+    /// The column gets its default, where that is a plain value: this one.
+    SetDefault(String),
 }
 
 /// A foreign key.
@@ -57,12 +59,14 @@ impl ColumnKey {
 
 const SQLITE: &str = "SELECT l.schema, l.name, f.\"from\", l.schema, \
      coalesce((SELECT o.name FROM pragma_table_list o WHERE lower(o.name) = lower(f.\"table\") AND o.schema = l.schema), f.\"table\"), \
-     coalesce(f.\"to\", (SELECT p.name FROM pragma_table_info(f.\"table\", l.schema) p WHERE p.pk = f.seq + 1)), lower(f.on_delete), f.seq \
+     coalesce(f.\"to\", (SELECT p.name FROM pragma_table_info(f.\"table\", l.schema) p WHERE p.pk = f.seq + 1)), lower(f.on_delete), f.seq, \
+     (SELECT d.dflt_value FROM pragma_table_info(l.name, l.schema) d WHERE d.name = f.\"from\") \
      FROM pragma_table_list l JOIN pragma_foreign_key_list(l.name, l.schema) f WHERE l.type = 'table'";
 
 /// Those of a partition are those of the whole.
 const POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attname::text, s.nspname::text, t.relname::text, \
-     b.attname::text, CASE k.confdeltype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' WHEN 'r' THEN 'restrict' ELSE 'no action' END, u.at - 1 \
+     b.attname::text, CASE k.confdeltype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' WHEN 'r' THEN 'restrict' \
+       WHEN 'd' THEN 'set default' ELSE 'no action' END, u.at - 1, pg_get_expr(d.adbin, d.adrelid) \
      FROM pg_constraint k CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS u (own, other, at) \
      JOIN pg_class p ON p.oid = k.conrelid \
      JOIN pg_class c ON c.oid = CASE WHEN p.relispartition THEN pg_partition_root(p.oid) ELSE p.oid END \
@@ -72,6 +76,7 @@ const POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attname::text
      JOIN pg_namespace s ON s.oid = t.relnamespace \
      JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.own \
      JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = u.other \
+     LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
      WHERE k.contype = 'f' AND k.conparentid = 0";
 
 /// The statement that reads the foreign keys for which a further condition holds, a row for each column.
@@ -101,12 +106,30 @@ pub(super) fn keys(rows: &[RawRow]) -> Vec<ForeignKey> {
                     "cascade" => OnDelete::Cascade,
                     "set null" => OnDelete::SetNull,
                     "restrict" => OnDelete::Restrict,
+                    // Without a default it is emptied.
+                    "set default" if row.get(8) == Some(&FetchedValue::Null) => OnDelete::SetNull,
+                    "set default" => literal(&text(row, 8)).map_or(OnDelete::Refuse, OnDelete::SetDefault),
                     _ => OnDelete::Refuse,
                 },
             }),
         }
     }
     keys
+}
+
+/// The value of a default that is a plain text or number, perhaps with a type; none of any other expression.
+fn literal(sql: &str) -> Option<String> {
+    let sql = sql.trim();
+    if sql.parse::<i64>().is_ok() {
+        return Some(sql.to_owned());
+    }
+    let quoted = sql.strip_prefix('\'')?;
+    let (value, behind) = match quoted.rsplit_once("'::") {
+        Some((value, kind)) if !kind.contains(['\'', '(', '|']) => (value, kind),
+        _ => (quoted.strip_suffix('\'')?, ""),
+    };
+    let is_one = !value.replace("''", "").contains('\'') && !behind.contains("::");
+    is_one.then(|| value.replace("''", "'"))
 }
 
 impl ShapeReader<'_> {
@@ -154,5 +177,28 @@ impl ShapeReader<'_> {
         let params = [FetchedValue::Text(table.schema.clone()), FetchedValue::Text(table.name.clone())];
         let rows = self.store.sessions.fetch(&statement(self.store.engine(), condition), &params).await?;
         Ok(keys(&rows))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::literal;
+
+    #[test]
+    fn a_default_that_is_a_plain_value_is_told_from_others() {
+        for (sql, value) in [
+            ("'it''s'::text", Some("it's")),
+            ("'nobody'::character varying", Some("nobody")),
+            ("'nobody'", Some("nobody")),
+            ("0", Some("0")),
+            ("''::text", Some("")),
+            ("('a'::text || 'b'::text)", None),
+            ("'a'::text || 'b'::text", None),
+            ("'a' || 'b'", None),
+            ("nextval('ids'::regclass)", None),
+            ("CURRENT_USER", None),
+        ] {
+            assert_eq!(literal(sql).as_deref(), value, "{sql}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The database as a plan would leave it, or as it was before changes: reads see the changed tables with those rows in
 //! them, and nothing is written. Each statement that names a changed table gets that table as a common table expression of the same name.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,6 +12,7 @@ use super::select::SelectStatement;
 use super::shape::qualified;
 use super::stored::{Mutation, StoredRows, TableName};
 use super::{ForesightReader, Store, StoreError};
+use crate::layout::write::Removal;
 use crate::layout::{BoundColumn, BoundSource, Engine, StoredAs};
 use crate::memory::{Entity, Row};
 
@@ -126,6 +127,18 @@ impl ForesightReader<'_> {
         Ok((view, unseen))
     }
 
+    /// Names of the sources whose rows do not say when they came: a look at the past shows them all.
+    #[must_use]
+    pub fn timeless(self) -> BTreeSet<String> {
+        let sources = &self.store.recognised.sources;
+        let dated: BTreeSet<TableName> = sources.iter().filter(|s| came(s).is_some()).map(table_of).collect();
+        let are_rows = |source: &&BoundSource| {
+            matches!(source.entity, Entity::Episode | Entity::Segment | Entity::Memory | Entity::Case)
+        };
+        let undated = sources.iter().filter(are_rows).filter(|source| !dated.contains(&table_of(source)));
+        undated.map(|source| source.label.clone()).collect()
+    }
+
     async fn foreseen_table(self, table: &TableName) -> Result<Foreseen, StoreError> {
         let text = |raw: Option<&FetchedValue>| match raw {
             Some(FetchedValue::Text(text)) => Some(text.clone()),
@@ -202,10 +215,12 @@ impl ForesightReader<'_> {
 }
 
 /// The stored column of a source that says when its rows came. Agents and people are not asked: theirs says when they were
-/// last seen.
+/// last seen. Nor are those whose rows stand in rows of something else: these may have been there before.
 fn came(source: &BoundSource) -> Option<(&str, &BoundColumn)> {
     let moves = matches!(source.entity, Entity::Agent | Entity::Subject | Entity::MemoryLink);
-    plain_column(source, source.entity.time_column()).filter(|(_, way)| !moves && way.inside.is_whole())
+    let within = source.write.as_ref().is_some_and(|write| matches!(write.remove, Removal::Empty(_)));
+    let column = plain_column(source, source.entity.time_column());
+    column.filter(|(_, way)| !moves && !within && way.inside.is_whole())
 }
 
 /// Counts the values that a change binds in a statement.
@@ -267,7 +282,7 @@ impl Foresight {
         let body = named.iter().fold(body.to_owned(), |body, table| unqualified(&body, &table.table));
         sql.push_str(if rest.is_some() { ", " } else { " " });
         sql.push_str(&body);
-        Some(SelectStatement { sql, params })
+        Some(SelectStatement { engine, sql, params })
     }
 }
 

@@ -37,7 +37,7 @@ impl RawTables<'_> {
         let keep = source.keep.as_deref().unwrap_or("1 = 1");
         let sql = format!("SELECT {day}, count(*) FROM {} WHERE {keep} GROUP BY 1", from_clause(source));
         let mut growth = TableGrowth::new(source.entity, column);
-        let statement = SelectStatement { sql, params: Vec::new() };
+        let statement = SelectStatement::new(self.store.engine(), sql);
         self.store
             .scan(&statement, |row| {
                 let day = if let Some(FetchedValue::Text(day)) = row.first() { Some(day.as_str()) } else { None };

@@ -475,10 +475,10 @@ impl RowParts<'_> {
         let (store, identity) = (self.reader.store, self.rows.found.identity());
         let projection = Projection::new(store.engine(), source, None, None);
         let mut statement = projection.select(source, &[]);
-        narrow_any(store.engine(), source, identity, ids, &mut statement);
+        narrow_any(source, identity, ids, &mut statement);
         if let Some((column, values)) = self.rows.found.by.as_ref().filter(|_| self.rows.entity() == Entity::MemoryLink)
         {
-            narrow_any(store.engine(), source, column, &values.iter().cloned().collect::<Vec<_>>(), &mut statement);
+            narrow_any(source, column, &values.iter().cloned().collect::<Vec<_>>(), &mut statement);
         }
         let wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();
         let (mut rows, mut bytes) = (Vec::new(), 0);

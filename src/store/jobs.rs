@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::ability::ServerAbility;
-use super::fetched::{FetchedValue, Param, RawRow};
+use super::fetched::{FetchedValue, Param, RawRow, text};
 use super::own::OwnTables;
 use super::shape::qualified;
 use super::stored::{Image, StoredRows, TableName};
@@ -192,8 +192,7 @@ impl RecordReader<'_> {
             qualified(&quarantine(own))
         );
         let rows = self.fetch_own(&sql, &[FetchedValue::Text(id.to_owned())]).await?;
-        let text = |raw: &FetchedValue| if let FetchedValue::Text(text) = raw { text.clone() } else { String::new() };
-        Ok(rows.iter().map(|row| std::array::from_fn(|at| row.get(at).map(text).unwrap_or_default())).collect())
+        Ok(rows.iter().map(|row| std::array::from_fn(|at| text(row, at))).collect())
     }
 
     /// Whether others suffer; nothing is known of that on SQLite, and little without rights.

@@ -86,9 +86,9 @@ impl Store {
                 let projection = Projection::new(self.engine(), source, Some(&wanted), None);
                 let mut scan = Scan::new(projection.select(source, &[]));
                 for filter in filters {
-                    scan.narrow(|statement| narrow(self.engine(), source, filter, statement));
+                    scan.narrow(|statement| narrow(source, filter, statement));
                 }
-                scan.narrow(|statement| ask_for(self.engine(), source, words, statement));
+                scan.narrow(|statement| ask_for(source, words, statement));
                 let read = codec::decoder(source.clone(), projection);
                 let mut take = |row: Row| {
                     if filters.iter().all(|f| f.matches(&row)) {
@@ -107,8 +107,8 @@ impl Store {
 }
 
 /// Adds the layout's own condition for any of the words.
-fn ask_for(engine: Engine, source: &BoundSource, words: &[String], statement: &mut SelectStatement) {
-    if let Some(condition) = by_index(engine, source, words, [" | ", " OR "], statement) {
+fn ask_for(source: &BoundSource, words: &[String], statement: &mut SelectStatement) {
+    if let Some(condition) = by_index(source, words, [" | ", " OR "], statement) {
         let _ = write!(statement.sql, " AND {condition}");
     }
 }
@@ -116,28 +116,27 @@ fn ask_for(engine: Engine, source: &BoundSource, words: &[String], statement: &m
 /// The layout's own condition for all words of a search; none when it names no index of words, or nothing is asked that
 /// one knows.
 pub(super) fn index_condition(
-    engine: Engine,
     source: &BoundSource,
     search: &Search,
     statement: &mut SelectStatement,
 ) -> Option<String> {
-    by_index(engine, source, &search.words(), [" & ", " AND "], statement)
+    by_index(source, &search.words(), [" & ", " AND "], statement)
 }
 
 /// The layout's condition for words, joined as PostgreSQL and SQLite spell it.
 fn by_index(
-    engine: Engine,
     source: &BoundSource,
     words: &[String],
     [postgres, sqlite]: [&str; 2],
     statement: &mut SelectStatement,
 ) -> Option<String> {
+    let engine = statement.engine;
     let search = source.search.as_ref().filter(|_| !words.is_empty())?;
     let asked: Vec<String> = match engine {
         Engine::Postgres => words.iter().map(|w| format!("'{}'", w.replace('\'', "''").replace('\\', ""))).collect(),
         Engine::Sqlite => words.iter().map(|w| format!("\"{}\"", w.replace('"', ""))).collect(),
     };
     let joined = asked.join(if engine == Engine::Postgres { postgres } else { sqlite });
-    let mark = statement.bind(engine, FetchedValue::Text(joined), "text");
+    let mark = statement.bind(FetchedValue::Text(joined), "text");
     Some(format!("({})", search.replace("$words", &mark)))
 }

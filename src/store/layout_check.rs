@@ -10,6 +10,7 @@ use super::{SchemaDoor, StoreError, codec, dialect};
 use crate::layout::erase::EraseRule;
 use crate::layout::recognise::with_nearest;
 use crate::layout::{BoundSource, Layout, LayoutError, Source};
+use crate::memory::agreeing;
 
 /// Rows that are looked at for a path.
 const ROWS: usize = 10_000;
@@ -148,9 +149,10 @@ impl<'a> SchemaDoor<'a> {
             let found = self.store.fetch_text(&sql).await?;
             let number = |at: usize| found.first().map_or(0, |row| super::fetched::number(row, at));
             if number(0) > 0 {
-                let words = format!(
-                    "{} ids occur in several rows, none of which can be named: make the id of all the columns that identify a row",
-                    number(0)
+                let words = agreeing(
+                    number(0),
+                    "{#} {id occurs|ids occur} in several rows, none of which can be named: make the id of all the columns that \
+                     identify a row",
                 );
                 faults.push((line("id"), format!("{}.columns.id", source.entity), words));
             }

@@ -11,16 +11,18 @@ use super::migration::{self, Migration, MigrationStep, NATIVE, OWN, Standing};
 use super::own::OwnTables;
 use super::scan::Scan;
 use super::select::{Projection, from_clause};
-use super::server::ServerLink;
 use super::session::{Opener, Sessions};
 use super::structure::{Structure, StructurePart};
 use super::withhold::recognise_readable;
 use super::write::WriteError;
 use super::{SchemaDoor, Store, StoreError, catalog};
-use crate::layout::Engine;
+use crate::layout::{BoundSource, Engine};
 
 /// Time that a step waits for a lock; anyone queued behind it waits as long.
 pub(super) const LOCK_WAIT: Duration = Duration::from_millis(500);
+
+/// Readings of a source whose rows others delete meanwhile.
+const READINGS: usize = 3;
 
 /// Rows shown of another system's list of migrations.
 const FOREIGN_ROWS: usize = 20;
@@ -58,7 +60,7 @@ pub struct ReadableSource {
     pub entity: String,
     /// Source.
     pub source: String,
-    /// Rows before.
+    /// Rows before, without those that others deleted meanwhile.
     pub before: u64,
     /// Rows that were read.
     pub read: u64,
@@ -130,7 +132,7 @@ impl SchemaDoor<'_> {
         let Opener::Postgres(server) = self.store.sessions.opener() else { return Ok(()) };
         self.store.fault.step()?;
         let structure = self.store.shapes().structure().await?;
-        let mut link = ServerLink::open(server).await?;
+        let mut link = self.store.link(server).await?;
         for part in &step.makes {
             if let (Some(schema), StructurePart::Index(index, table)) = (structure.broken_index(part), part)
                 && !structure.is_partitioned(table)
@@ -151,38 +153,62 @@ impl SchemaDoor<'_> {
     pub async fn source_counts(self) -> Result<Vec<ReadableSource>, StoreError> {
         let mut counts = Vec::new();
         for source in &self.store.recognised.sources {
-            let keep = source.keep.as_deref().unwrap_or("1 = 1");
-            let sql = format!("SELECT count(*) FROM {} WHERE {keep}", from_clause(source));
-            let before = match self.store.fetch_text(&sql).await?.first().and_then(|row| row.first()) {
-                Some(FetchedValue::Integer(n)) => *n as u64,
-                _ => 0,
-            };
+            let before = self.source_count(source).await?;
             let entity = source.entity.name().to_owned();
             counts.push(ReadableSource { entity, source: source.label.clone(), before, read: 0 });
         }
         Ok(counts)
     }
 
-    /// Reads every row of the sources that were counted before and says how many came.
+    async fn source_count(self, source: &BoundSource) -> Result<u64, StoreError> {
+        let keep = source.keep.as_deref().unwrap_or("1 = 1");
+        let sql = format!("SELECT count(*) FROM {} WHERE {keep}", from_clause(source));
+        Ok(match self.store.fetch_text(&sql).await?.first().and_then(|row| row.first()) {
+            Some(FetchedValue::Integer(n)) => *n as u64,
+            _ => 0,
+        })
+    }
+
+    /// Reads every row of the sources that were counted before and says how many came. Where they are fewer, others may
+    /// have deleted some: they are counted and read again.
     ///
     /// # Errors
     /// The engine's refusal: then they cannot be read.
     pub async fn read_all(self, before: Vec<ReadableSource>) -> Result<Vec<ReadableSource>, StoreError> {
         let mut counted = Vec::new();
         for mut readable in before {
-            let same =
-                |s: &&crate::layout::BoundSource| s.entity.name() == readable.entity && s.label == readable.source;
-            for source in self.store.recognised.sources.iter().filter(same) {
-                let scan = Scan::new(Projection::new(self.store.engine(), source, None, None).select(source, &[]));
-                let mut came = |()| {
-                    readable.read += 1;
-                    ControlFlow::Continue(())
-                };
-                let _ = self.store.walks().scan_parts(source, scan, |_| (), &mut came).await?;
+            for _ in 0..READINGS {
+                self.read_source(&mut readable).await?;
+                if readable.read >= readable.before {
+                    break;
+                }
             }
             counted.push(readable);
         }
         Ok(counted)
+    }
+
+    /// Reads every row of a source, and counts them afterwards if fewer come than there were.
+    async fn read_source(self, readable: &mut ReadableSource) -> Result<(), StoreError> {
+        let same = |s: &&BoundSource| s.entity.name() == readable.entity && s.label == readable.source;
+        let sources: Vec<&BoundSource> = self.store.recognised.sources.iter().filter(same).collect();
+        readable.read = 0;
+        for source in &sources {
+            let scan = Scan::new(Projection::new(self.store.engine(), source, None, None).select(source, &[]));
+            let mut came = |()| {
+                readable.read += 1;
+                ControlFlow::Continue(())
+            };
+            let _ = self.store.walks().scan_parts(source, scan, |_| (), &mut came).await?;
+        }
+        if readable.read < readable.before && !sources.is_empty() {
+            let mut now = 0;
+            for source in sources {
+                now += self.source_count(source).await?;
+            }
+            readable.before = readable.before.min(now);
+        }
+        Ok(())
     }
 
     /// Reads the lists that other systems keep of their own migrations here.

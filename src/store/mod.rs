@@ -93,6 +93,7 @@ use order::SortableColumns;
 use select::SelectStatement;
 use session::Sessions;
 
+use crate::ground::private_file::PrivateFolder;
 use crate::layout::recognise::unmet;
 use crate::layout::{BoundSource, Catalog, Engine, Layout, RecognisedLayouts};
 use crate::memory::Entity;
@@ -224,7 +225,7 @@ pub struct Store {
     /// A standby of the database, where rows are looked at.
     replica: Option<Arc<Store>>,
     /// Kept until the store is dropped: a private copy of a database that could not be opened where it is.
-    _copy: Option<connect::PrivateCopy>,
+    _copy: Option<PrivateFolder>,
 }
 
 impl Store {
@@ -380,7 +381,7 @@ impl Store {
     }
 
     async fn fetch_text(&self, sql: &str) -> Result<Vec<RawRow>, StoreError> {
-        self.fetch(&SelectStatement { sql: sql.to_owned(), params: Vec::new() }).await
+        self.fetch(&SelectStatement::new(self.engine(), sql.to_owned())).await
     }
 
     async fn scan(
@@ -492,8 +493,12 @@ fn beyond_search_path(engine: Engine, catalog: &Catalog) -> Option<HiddenLayout>
                 "its tables fit the layout {}, but are in the schema `{schema}`, which is not in the search path",
                 layout.name
             );
+            let is_closed = catalog.tables.iter().any(|table| table.schema == schema && table.closed_schema);
+            let enter =
+                format!("GRANT USAGE ON SCHEMA {} TO {}; ", dialect::quote(schema), dialect::quote(&catalog.role));
+            let remedy = with_search_path(&[schema]);
             return Some((
-                (reason, Some(with_search_path(&[schema]))),
+                (reason, Some(if is_closed { enter + &remedy } else { remedy })),
                 layout.sources.iter().map(|source| source.entity).collect(),
             ));
         }

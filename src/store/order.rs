@@ -392,37 +392,31 @@ impl SourceOrder {
     }
 
     /// Narrows one part to a run of its rows, which follow each other, by their ids and up to the last of them.
-    pub fn narrow_to(
-        &self,
-        engine: Engine,
-        statement: &mut SelectStatement,
-        part: OrderedPart,
-        run: &[Edge],
-        forward: bool,
-    ) {
+    pub fn narrow_to(&self, statement: &mut SelectStatement, part: OrderedPart, run: &[Edge], forward: bool) {
         let Some(last) = run.last() else { return };
-        self.narrow_to_ids(engine, statement, run);
-        let upper = self.beside(engine, statement, part, last, if self.goes_down(forward) { ">=" } else { "<=" });
+        self.narrow_to_ids(statement, run);
+        let upper = self.beside(statement, part, last, if self.goes_down(forward) { ">=" } else { "<=" });
         statement.sql += &upper;
     }
 
     /// Narrows to rows of these places and no others.
-    pub fn narrow_to_places(&self, engine: Engine, statement: &mut SelectStatement, places: &[Edge]) {
-        self.narrow_to_ids(engine, statement, places);
+    pub fn narrow_to_places(&self, statement: &mut SelectStatement, places: &[Edge]) {
+        self.narrow_to_ids(statement, places);
         if self.id.len() < 2 {
             return;
         }
         let mut rows = Vec::with_capacity(places.len());
         for edge in places {
             let Edge::At { id, .. } = edge else { continue };
-            let marks = id.iter().zip(&self.id).map(|(at, part)| statement.bind(engine, at.raw(), &part.declared));
+            let marks = id.iter().zip(&self.id).map(|(at, part)| statement.bind(at.raw(), &part.declared));
             rows.push(format!("({})", marks.collect::<Vec<_>>().join(", ")));
         }
-        statement.sql += &format!(" AND ({}) IN (VALUES {})", self.id_keys(engine).join(", "), rows.join(", "));
+        statement.sql +=
+            &format!(" AND ({}) IN (VALUES {})", self.id_keys(statement.engine).join(", "), rows.join(", "));
     }
 
     /// Narrows to rows with the first parts of some ids.
-    fn narrow_to_ids(&self, engine: Engine, statement: &mut SelectStatement, edges: &[Edge]) {
+    fn narrow_to_ids(&self, statement: &mut SelectStatement, edges: &[Edge]) {
         let Some(first) = self.id.first() else { return };
         let mut marks = Vec::with_capacity(edges.len());
         let mut has_none = false;
@@ -430,7 +424,7 @@ impl SourceOrder {
             let Edge::At { id, .. } = edge else { continue };
             let Some(at) = id.first() else { continue };
             has_none |= *at == RawKey::Text(String::new());
-            marks.push(statement.bind(engine, at.raw(), &first.declared));
+            marks.push(statement.bind(at.raw(), &first.declared));
         }
         let id = first.bare.as_ref().unwrap_or(&first.key);
         let none = if has_none && first.bare.is_some() { format!(" OR {id} IS NULL") } else { String::new() };
@@ -443,17 +437,11 @@ impl SourceOrder {
 
     /// The condition for rows on one side of an edge; empty where the edge lies in the other part, so that this one is walked
     /// whole.
-    fn beside(
-        &self,
-        engine: Engine,
-        statement: &mut SelectStatement,
-        part: OrderedPart,
-        edge: &Edge,
-        sign: &str,
-    ) -> String {
+    fn beside(&self, statement: &mut SelectStatement, part: OrderedPart, edge: &Edge, sign: &str) -> String {
+        let engine = statement.engine;
         let Edge::At { key: key_at, id: id_at, .. } = edge else { return String::new() };
         let bound = |statement: &mut SelectStatement| -> String {
-            let marks = id_at.iter().zip(&self.id).map(|(at, part)| statement.bind(engine, at.raw(), &part.declared));
+            let marks = id_at.iter().zip(&self.id).map(|(at, part)| statement.bind(at.raw(), &part.declared));
             marks.collect::<Vec<_>>().join(", ")
         };
         let ids = self.id_keys(engine).join(", ");
@@ -463,7 +451,7 @@ impl SourceOrder {
                 format!(" AND ({ids}) {sign} ({marks})")
             }
             (OrderedPart::Keyed, key_at) if *key_at != RawKey::Null => {
-                let key_mark = statement.bind(engine, key_at.raw(), &self.key_declared);
+                let key_mark = statement.bind(key_at.raw(), &self.key_declared);
                 let marks = bound(statement);
                 format!(" AND ({}, {ids}) {sign} ({key_mark}, {marks})", self.sort_key(engine))
             }
@@ -480,15 +468,8 @@ impl SourceOrder {
     }
 
     /// Adds the condition, the order and the limit for one part.
-    pub fn walk(
-        &self,
-        engine: Engine,
-        statement: &mut SelectStatement,
-        part: OrderedPart,
-        edge: &Edge,
-        forward: bool,
-        limit: usize,
-    ) {
+    pub fn walk(&self, statement: &mut SelectStatement, part: OrderedPart, edge: &Edge, forward: bool, limit: usize) {
+        let engine = statement.engine;
         let down = self.goes_down(forward);
         let direction = if down { "DESC" } else { "ASC" };
         let key = self.sort_key(engine);
@@ -510,7 +491,7 @@ impl SourceOrder {
                 (false, false) => ">",
                 (false, true) => ">=",
             };
-            sql += &self.beside(engine, statement, part, edge, sign);
+            sql += &self.beside(statement, part, edge, sign);
         }
         let odd = self.hope.as_ref().filter(|_| *edge == Edge::Begin).and_then(|hope| hope.odd(&self.key));
         let odd = odd.map(|odd| format!("{odd} DESC, ")).unwrap_or_default();

@@ -160,7 +160,8 @@ fn is_named(text: &str, table: &str) -> bool {
 const APPLIED: &str = "SELECT version, name, checksum, database_id, applied_at FROM memory_migrations ORDER BY version";
 const MIGRATED: &str = "SELECT public FROM memory_audit WHERE CAST(action AS TEXT) = 'migrate' ORDER BY seq";
 const MAY_APPEND: &str = "SELECT has_table_privilege('memory_audit', 'INSERT') \
-     AND has_table_privilege('memory_audit_private', 'INSERT') AND has_table_privilege('memory_audit_head', 'UPDATE')";
+     AND has_table_privilege('memory_audit_private', 'INSERT') AND has_table_privilege('memory_audit_head', 'UPDATE') \
+     AND has_table_privilege('memory_audit_head', 'SELECT')";
 const HEAD: &str = "SELECT seq, hash FROM memory_audit_head WHERE id = 1";
 
 /// Finds those of our tables that are there, each with its schema: they have the columns that our migrations make. On
@@ -319,7 +320,16 @@ impl<'a> RecordReader<'a> {
     /// The engine's refusal.
     pub async fn own(self) -> Result<Option<OwnTables>, StoreError> {
         let there = self.store.fetch_text(&there(self.store.engine(), &[LIST])).await?;
-        let Some(schema) = there.first().map(|row| text(row, 0)) else { return Ok(None) };
+        let Some(schema) = there.first().map(|row| text(row, 0)) else {
+            // The server passes over a schema that may not be entered.
+            let is_ours = |table: &&CatalogTable| table.closed_schema && is_ours(table, self.store.engine());
+            let closed = self.store.catalog.table(LIST).filter(is_ours);
+            return Ok(closed.map(|table| {
+                let (denied, role) = (DeniedTable::whole(table), &self.store.catalog.role);
+                let unread = Some((denied.reason(role), denied.remedy(role)));
+                OwnTables { database_id: String::new(), schema: table.schema.clone(), applied: Vec::new(), unread }
+            }));
+        };
         match self.fetch_own(APPLIED, &[]).await {
             Err(StoreError::Denied { reason, remedy }) => {
                 let (database_id, applied) = (String::new(), Vec::new());
@@ -342,6 +352,10 @@ impl<'a> RecordReader<'a> {
         let names: Vec<&str> = TABLES.iter().copied().filter(|name| is_named(sql, name)).collect();
         if let Some(table) = names.iter().filter_map(known).find(|table| table.denied) {
             return Err(denied(table));
+        }
+        let hides = |name: &&&str| !GUARDS.contains(name) && known(name).is_some_and(|table| table.hides_rows);
+        if let Some(table) = names.iter().find(hides) {
+            return Err(self.hidden(table, "what is hidden would be taken for missing"));
         }
         let guards: Vec<&str> = GUARDS.into_iter().filter(|guard| names.contains(guard)).collect();
         self.check_guards(&guards).await?;
@@ -401,18 +415,18 @@ impl<'a> RecordReader<'a> {
             Some(rows) => !rows.is_empty(),
             None => self.store.catalog.table(table).is_some_and(|table| table.hides_rows),
         };
-        if !is_hidden {
-            return Ok(());
-        }
+        if is_hidden { Err(self.hidden(table, "what they forbid would be done")) } else { Ok(()) }
+    }
+
+    /// The refusal to conclude from a table of ours of which policies may hide rows.
+    fn hidden(self, table: &str, danger: &str) -> StoreError {
         let role = Some(self.store.catalog.role.as_str()).filter(|role| !role.is_empty()).unwrap_or("your role");
-        Err(StoreError::Denied {
-            reason: format!(
-                "row-level security may hide rows of {table} from {role}, and what they forbid would be done"
-            ),
+        StoreError::Denied {
+            reason: format!("row-level security may hide rows of {table} from {role}, and {danger}"),
             remedy: format!(
                 "use a role that sees all rows of it: its owner, or one with BYPASSRLS; or ALTER TABLE {table} DISABLE ROW LEVEL SECURITY"
             ),
-        })
+        }
     }
 
     /// One of our own tables, as it was when the database was opened.

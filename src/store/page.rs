@@ -54,13 +54,13 @@ struct NarrowedSource<'a> {
 
 impl NarrowedSource<'_> {
     /// The beginning of a statement that reads its rows.
-    fn statement(&self, engine: Engine, projection: &Projection) -> SelectStatement {
-        let mut statement = begun(engine, projection, self.source, self.walk, self.search);
+    fn statement(&self, projection: &Projection) -> SelectStatement {
+        let mut statement = begun(projection, self.source, self.walk, self.search);
         for filter in self.filters {
-            narrow(engine, self.source, filter, &mut statement);
+            narrow(self.source, filter, &mut statement);
         }
         if let Some(belonging) = self.belonging {
-            belonging.narrow(engine, self.source, &mut statement);
+            belonging.narrow(self.source, &mut statement);
         }
         statement
     }
@@ -277,18 +277,18 @@ impl Store {
                     None => None,
                 };
                 let conditions = if run.is_some() { &placed_only } else { &narrowed };
-                let mut statement = conditions.statement(engine, &projection);
+                let mut statement = conditions.statement(&projection);
                 if let Some((run, _)) = &run {
                     if run.is_empty() {
                         break;
                     }
                     if ahead.as_ref().is_some_and(|ahead| ahead.is_given()) {
-                        walk.narrow_to_places(engine, &mut statement, run);
+                        walk.narrow_to_places(&mut statement, run);
                     } else {
-                        walk.narrow_to(engine, &mut statement, *part, run, forward);
+                        walk.narrow_to(&mut statement, *part, run, forward);
                     }
                 }
-                walk.walk(engine, &mut statement, *part, &edge, forward, batch);
+                walk.walk(&mut statement, *part, &edge, forward, batch);
                 let (raw, is_broken_off) = self.fetch_within(&statement, bytes).await?;
                 let (rows, mut is_broken_off) = (raw.len(), is_broken_off);
                 let mut placed: Vec<Placed> = raw
@@ -356,8 +356,8 @@ impl Store {
         }
         let engine = self.engine();
         let projection = Projection::new(engine, narrowed.source, Some(&[]), None);
-        let mut statement = narrowed.statement(engine, &projection);
-        narrowed.walk.walk(engine, &mut statement, part, edge, true, BATCH);
+        let mut statement = narrowed.statement(&projection);
+        narrowed.walk.walk(&mut statement, part, edge, true, BATCH);
         let sort = match engine {
             Engine::Sqlite => "USE TEMP B-TREE FOR ORDER BY",
             Engine::Postgres => "Sort  (",
@@ -382,8 +382,8 @@ impl Store {
         if !goes_on {
             let engine = self.engine();
             let projection = Projection::new(engine, narrowed.source, Some(&[]), None);
-            let mut statement = narrowed.statement(engine, &projection);
-            narrowed.walk.walk(engine, &mut statement, part, edge, true, KeysAhead::MOST);
+            let mut statement = narrowed.statement(&projection);
+            narrowed.walk.walk(&mut statement, part, edge, true, KeysAhead::MOST);
             let (rows, is_broken_off) = self.fetch_within(&statement, KeysAhead::BYTES).await?;
             let at = projection.len()..projection.len() + narrowed.walk.reads().len();
             let is_whole = rows.len() < KeysAhead::MOST && !is_broken_off;
@@ -426,7 +426,7 @@ impl Store {
             let projection = Projection::new(self.engine(), source, Some(&columns), None);
             let mut statement = projection.select(source, &[]);
             for filter in &filters {
-                narrow(self.engine(), source, filter, &mut statement);
+                narrow(source, filter, &mut statement);
             }
             self.scan(&statement, |mut raw| {
                 let row = codec::decode(source, &projection, &mut raw);
@@ -684,8 +684,8 @@ impl Store {
             values.iter().map(|v| as_stored(self.engine(), source, column, v.as_ref()).into_owned()).collect();
         let projection = Projection::new(self.engine(), source, wanted_columns, None);
         let mut statement = projection.select(source, &[]);
-        narrow_any(self.engine(), source, column, &values, &mut statement);
-        narrow_server(self.engine(), source, filters, &mut statement);
+        narrow_any(source, column, &values, &mut statement);
+        narrow_server(source, filters, &mut statement);
         let values: HashSet<&str> = values.iter().map(String::as_str).collect();
         let wanted = |row: &Row| match row.get(column) {
             Value::String(text) => values.contains(text.as_str()),
@@ -897,18 +897,17 @@ pub fn named_ids<'e>(episode: &'e Row, links: &[EpisodeLink], to: Entity) -> Vec
 /// The beginning of a statement that walks a source. Where words are looked for, they narrow it; where the layout has an
 /// index of words, whether that found the row is read last.
 fn begun(
-    engine: Engine,
     projection: &Projection,
     source: &BoundSource,
     walk: &SourceOrder,
     search: Option<&Search>,
 ) -> SelectStatement {
     let Some(search) = search else { return projection.select(source, &walk.reads()) };
-    let mut bound = SelectStatement::default();
-    let indexed = index_condition(engine, source, search, &mut bound);
+    let mut bound = SelectStatement::new(projection.engine, String::new());
+    let indexed = index_condition(source, search, &mut bound);
     let reads: Vec<String> = walk.reads().into_iter().chain(indexed.iter().map(|i| truth(i))).collect();
     let mut statement = SelectStatement { params: bound.params, ..projection.select(source, &reads) };
-    narrow_search(engine, source, search, indexed.as_deref(), &mut statement);
+    narrow_search(source, search, indexed.as_deref(), &mut statement);
     statement
 }
 

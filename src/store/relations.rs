@@ -9,7 +9,7 @@ use super::foreign_keys::{self, ForeignKey, OnDelete};
 pub use super::proof::tables::ColumnContent;
 use super::proof::tables::{self, SearchedKind, SearchedTable, UnsearchedReason};
 use super::row_number::hidden;
-use super::shape::Comparison;
+use super::shape::{Comparison, table_number};
 use super::snapshot::Snapshot;
 use super::stored::TableName;
 use crate::layout::Engine;
@@ -31,6 +31,8 @@ pub struct Relations {
     pub holds: HashMap<(TableName, String), ColumnContent>,
     /// Tables that inherit, each with the one through which its rows are seen too.
     pub inside: HashMap<TableName, TableName>,
+    /// Tables from which others inherit: a row there may have the key of one in these.
+    pub heired: HashSet<TableName>,
     /// Columns that cannot be empty.
     pub required: HashSet<(TableName, String)>,
     /// Columns whose values are compared in a way of their own: on SQLite those of unique indexes.
@@ -46,6 +48,20 @@ impl Relations {
     pub fn carrying(&self) -> impl Iterator<Item = &ForeignKey> {
         let is_keyless = move |key: &&ForeignKey| self.keys.get(&key.from).is_none_or(Vec::is_empty);
         self.foreign.iter().filter(|key| key.on_delete == OnDelete::Cascade).filter(is_keyless)
+    }
+
+    /// The condition for rows of a table, seen as `t`, to which one of its foreign keys applies: without those of tables that
+    /// inherit from it and have a key of their own in its place, with another action.
+    #[must_use]
+    pub fn applies(&self, key: &ForeignKey) -> Option<String> {
+        let is_in_its_place = |own: &ForeignKey| {
+            (&own.to, &own.columns, &own.to_columns) == (&key.to, &key.columns, &key.to_columns)
+                && own.on_delete != key.on_delete
+                && self.inside.get(&own.from) == Some(&key.from)
+        };
+        let elsewhere = self.foreign.iter().filter(|own| is_in_its_place(own));
+        let apart: Vec<String> = elsewhere.map(|own| format!("t.tableoid <> {}", table_number(&own.from))).collect();
+        (!apart.is_empty()).then(|| apart.join(" AND "))
     }
 
     /// Whether a column takes texts for the same that are spelled differently.
@@ -384,6 +400,9 @@ impl Relations {
             if holds != ColumnContent::Words {
                 self.holds.insert(place, holds);
             }
+        }
+        if table.has_heirs {
+            self.heired.insert(name.clone());
         }
         let number = table.row_number.filter(|_| table.key.is_empty());
         self.keys.insert(name.clone(), number.map_or(table.key, |number| vec![hidden(number)]));

@@ -13,17 +13,13 @@ const VALUES: usize = 10_000;
 const ROWS: usize = 5_000;
 
 /// The statements that make the change, each with its values, made one after the other.
-pub fn statements(
-    engine: Engine,
-    shape: &TableShape,
-    revise: &RowRevisions,
-    now: &str,
-) -> impl Iterator<Item = (String, Vec<Param>)> {
+pub fn statements(shape: &TableShape, revise: &RowRevisions, now: &str) -> impl Iterator<Item = (String, Vec<Param>)> {
+    let engine = shape.engine;
     let statement = move |rows: &[Revision]| {
         let mut params = Vec::new();
         let values = values(engine, revise, rows, &mut params);
         let mut sets: Vec<String> = (0..revise.columns.len())
-            .map(|i| format!("{} = {}", quote(&revise.columns[i]), typed(engine, shape, &revise.columns[i], 'a', i)))
+            .map(|i| format!("{} = {}", quote(&revise.columns[i]), typed(shape, &revise.columns[i], 'a', i)))
             .collect();
         for (column, spelling) in &revise.touch {
             let value = spell(*spelling, now);
@@ -33,7 +29,7 @@ pub fn statements(
             sets.push(format!("{} = {mark}", quote(column)));
         }
         let table = shape::qualified(&revise.table);
-        let condition = condition(engine, shape, revise);
+        let condition = condition(shape, revise);
         let sql = match engine {
             Engine::Sqlite => format!("{values} UPDATE {table} AS t SET {} FROM v WHERE {condition}", sets.join(", ")),
             Engine::Postgres => {
@@ -92,22 +88,22 @@ fn values(engine: Engine, revise: &RowRevisions, rows: &[Revision], params: &mut
 }
 
 /// A value of `v` as the column holds it: PostgreSQL gets texts.
-fn typed(engine: Engine, shape: &TableShape, column: &str, letter: char, at: usize) -> String {
+fn typed(shape: &TableShape, column: &str, letter: char, at: usize) -> String {
     let declared = shape.column(column).map_or("text", |c| c.declared.as_str());
-    match engine {
+    match shape.engine {
         Engine::Sqlite => format!("v.{letter}{at}"),
         Engine::Postgres => format!("v.{letter}{at}::{}", shape::cast(declared)),
     }
 }
 
 /// Finds the row by its key and compares its columns with what they were.
-fn condition(engine: Engine, shape: &TableShape, revise: &RowRevisions) -> String {
+fn condition(shape: &TableShape, revise: &RowRevisions) -> String {
     let keys = (0..revise.key.len())
-        .map(|i| format!("t.{} = {}", quote(&revise.key[i]), typed(engine, shape, &revise.key[i], 'k', i)));
+        .map(|i| format!("t.{} = {}", quote(&revise.key[i]), typed(shape, &revise.key[i], 'k', i)));
     let same = (0..revise.columns.len()).map(|i| {
         let (name, column) = (&revise.columns[i], quote(&revise.columns[i]));
-        let value = typed(engine, shape, name, 'b', i);
-        match engine {
+        let value = typed(shape, name, 'b', i);
+        match shape.engine {
             Engine::Sqlite => format!("t.{column} IS {value}"),
             // As texts: json has no equality of its own.
             Engine::Postgres => format!("t.{column}::text IS NOT DISTINCT FROM ({value})::text"),
@@ -174,7 +170,7 @@ impl Store {
         for rows in chunks(engine, revise) {
             let mut params = Vec::new();
             let values = values(engine, revise, rows, &mut params);
-            let (table, condition) = (shape::qualified(&revise.table), condition(engine, &shape, revise));
+            let (table, condition) = (shape::qualified(&revise.table), condition(&shape, revise));
             let names = names.join(", ");
             let sql = match engine {
                 Engine::Sqlite => format!("{values} SELECT {names} FROM v, {table} AS t WHERE {condition}"),

@@ -93,7 +93,7 @@ impl RowWalks<'_> {
             projection.unparsed = query.unparsed;
             let mut scan = Scan::new(projection.select(source, &[]));
             for filter in &query.filters {
-                scan.narrow(|statement| narrow(self.store.engine(), source, filter, statement));
+                scan.narrow(|statement| narrow(source, filter, statement));
             }
             if let Some((column, _)) = query.absent.and_then(|column| plain_column(source, column)) {
                 scan.narrow(|statement| {

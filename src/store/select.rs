@@ -18,8 +18,10 @@ use crate::memory::search::{self, Search};
 use crate::memory::{Entity, ValueKind};
 
 /// A statement under construction with its parameters.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Clone)]
 pub struct SelectStatement {
+    /// Engine that it is for.
+    pub engine: Engine,
     /// Text so far.
     pub sql: String,
     /// Parameters so far.
@@ -27,16 +29,22 @@ pub struct SelectStatement {
 }
 
 impl SelectStatement {
+    /// A statement without parameters.
+    #[must_use]
+    pub fn new(engine: Engine, sql: String) -> Self {
+        SelectStatement { engine, sql, params: Vec::new() }
+    }
+
     /// Adds a parameter and gives its placeholder with the cast for that declared type.
-    pub fn bind(&mut self, engine: Engine, param: Param, declared: &str) -> String {
+    pub fn bind(&mut self, param: Param, declared: &str) -> String {
         // PostgreSQL holds no text with NUL, and fails where one is asked for.
-        if matches!(&param, Param::Text(text) if engine == Engine::Postgres && text.contains('\0')) {
+        if matches!(&param, Param::Text(text) if self.engine == Engine::Postgres && text.contains('\0')) {
             return format!("NULL::{}", if declared.is_empty() { "text" } else { declared });
         }
         // Bytes that were stored as text compare as text again.
         let is_text = matches!(param, Param::BadText(_));
         self.params.push(param);
-        let mark = dialect::placeholder(engine, self.params.len(), declared);
+        let mark = dialect::placeholder(self.engine, self.params.len(), declared);
         if is_text { format!("CAST({mark} AS TEXT)") } else { mark }
     }
 }
@@ -44,6 +52,8 @@ impl SelectStatement {
 /// Values that a select reads besides the sort keys.
 #[derive(Debug, Clone)]
 pub struct Projection {
+    /// Engine that it is for.
+    pub engine: Engine,
     /// Canonical positions with the way that each projected value belongs to, in the order of the projection.
     pub slots: Vec<Slot>,
     /// Strict JSON without escapes comes as its text.
@@ -98,35 +108,34 @@ impl Projection {
     #[must_use]
     pub fn new(engine: Engine, source: &BoundSource, wanted: Option<&[&str]>, preview: Option<usize>) -> Self {
         let mut projection =
-            Projection { slots: Vec::new(), unparsed: false, expressions: Vec::new(), shared: Vec::new() };
+            Projection { engine, slots: Vec::new(), unparsed: false, expressions: Vec::new(), shared: Vec::new() };
         let wanted = wanted.map(|wanted| with_tellers(source, wanted));
         let wanted = wanted.as_deref();
         let columns = source.entity.columns();
         for (i, ways) in source.columns.iter().enumerate() {
             if wanted.is_none_or(|w| w.contains(&columns[i].name)) {
-                projection.add(engine, source, (SlotTarget::Column(i), columns[i].kind), ways, preview);
+                projection.add(source, (SlotTarget::Column(i), columns[i].kind), ways, preview);
             }
         }
         let asked = |name: &str| wanted.is_none_or(|w| w.contains(&name) || w.contains(&"metadata"));
         if asked("status") {
-            projection.add(engine, source, (SlotTarget::RawStatus, ValueKind::Text), &source.raw_status, None);
+            projection.add(source, (SlotTarget::RawStatus, ValueKind::Text), &source.raw_status, None);
         }
         if asked("outcome") {
-            projection.add(engine, source, (SlotTarget::RawOutcome, ValueKind::Text), &source.raw_outcome, None);
+            projection.add(source, (SlotTarget::RawOutcome, ValueKind::Text), &source.raw_outcome, None);
         }
         projection
     }
 
     fn add(
         &mut self,
-        engine: Engine,
         source: &BoundSource,
         (target, kind): (SlotTarget, ValueKind),
         ways: &[BoundColumn],
         preview: Option<usize>,
     ) {
         for column in ways {
-            let at = dialect::project(engine, column, kind, preview).map(|sql| self.place(sql));
+            let at = dialect::project(self.engine, column, kind, preview).map(|sql| self.place(sql));
             let shows_json = kind == ValueKind::Text && source.shows_json(column);
             self.slots.push(Slot { target, column: column.clone(), at, shows_json });
         }
@@ -166,7 +175,7 @@ impl Projection {
             sql.push('1');
         }
         let _ = write!(sql, " FROM {} WHERE {}", from_clause(source), source.keep.as_deref().unwrap_or("1 = 1"));
-        SelectStatement { sql, params: Vec::new() }
+        SelectStatement::new(self.engine, sql)
     }
 }
 
@@ -184,9 +193,9 @@ pub fn from_clause(source: &BoundSource) -> String {
 }
 
 /// Adds what the database can decide of a filter; nothing when it cannot decide any of it.
-pub fn narrow(engine: Engine, source: &BoundSource, filter: &Filter, statement: &mut SelectStatement) {
+pub fn narrow(source: &BoundSource, filter: &Filter, statement: &mut SelectStatement) {
     let known = statement.params.len();
-    let conditions = filter.alternatives().map(|filter| condition(engine, source, filter, statement));
+    let conditions = filter.alternatives().map(|filter| condition(source, filter, statement));
     match conditions.collect::<Option<Vec<String>>>() {
         None => statement.params.truncate(known),
         Some(conditions) if filter.or.is_empty() => {
@@ -200,49 +209,41 @@ pub fn narrow(engine: Engine, source: &BoundSource, filter: &Filter, statement: 
 
 /// Narrows a selection of rows by their ids by what is known of them too. SQLite, which has no partitions, would take an index
 /// of the latter where it does not know how many rows are alike.
-pub fn narrow_server(engine: Engine, source: &BoundSource, filters: &[Filter], statement: &mut SelectStatement) {
-    if engine == Engine::Postgres {
-        filters.iter().for_each(|filter| narrow(engine, source, filter, statement));
+pub fn narrow_server(source: &BoundSource, filters: &[Filter], statement: &mut SelectStatement) {
+    if statement.engine == Engine::Postgres {
+        filters.iter().for_each(|filter| narrow(source, filter, statement));
     }
 }
 
 /// The condition in the database; none when it cannot decide it.
-fn condition(engine: Engine, source: &BoundSource, filter: &Filter, statement: &mut SelectStatement) -> Option<String> {
+fn condition(source: &BoundSource, filter: &Filter, statement: &mut SelectStatement) -> Option<String> {
     let [column] = source.column(filter.column) else { return None };
     if !keeps(source, filter.column) {
         return None;
     }
     if !column.inside.is_whole() {
-        return inside_contains(engine, source, column, filter, statement);
+        return inside_contains(source, column, filter, statement);
     }
     let bare = dialect::expression(&column.origin)?;
     let kind = source.entity.column(filter.column).map_or(ValueKind::Text, |c| c.kind);
     match (kind, filter.op, &filter.value) {
         (ValueKind::Text, Op::Equal, Operand::Text(_)) if source.shows_json(column) => None,
-        (ValueKind::Text, Op::Equal, Operand::Text(value)) => equal_text(engine, column, &bare, value, statement),
-        (ValueKind::Text, Op::Contains, Operand::Text(value)) => {
-            text_contains(engine, source, column, &bare, value, statement)
-        }
+        (ValueKind::Text, Op::Equal, Operand::Text(value)) => equal_text(column, &bare, value, statement),
+        (ValueKind::Text, Op::Contains, Operand::Text(value)) => text_contains(source, column, &bare, value, statement),
         (ValueKind::Json, Op::Contains, Operand::Text(value)) => {
-            json_contains(engine, source, filter.column, &bare, column, value, statement)
+            json_contains(source, filter.column, &bare, column, value, statement)
         }
-        (ValueKind::List, Op::Has, Operand::Text(value)) => list_has(engine, column, &bare, value, statement),
-        (ValueKind::Time, op, Operand::Time(value)) => time_bound(engine, column, &bare, op, value, statement),
-        (_, op, Operand::Integer(value)) => number(engine, column, &bare, op, *value as f64, statement),
-        (_, op, Operand::Real(value)) => number(engine, column, &bare, op, *value, statement),
+        (ValueKind::List, Op::Has, Operand::Text(value)) => list_has(column, &bare, value, statement),
+        (ValueKind::Time, op, Operand::Time(value)) => time_bound(column, &bare, op, value, statement),
+        (_, op, Operand::Integer(value)) => number(column, &bare, op, *value as f64, statement),
+        (_, op, Operand::Real(value)) => number(column, &bare, op, *value, statement),
         _ => None,
     }
 }
 
 /// Adds that each word of a search is in one of the texts, as far as the database can decide it. A word that it cannot
 /// look for in every one of them narrows nothing. Rows that the layout's index finds, by `indexed`, are let through.
-pub fn narrow_search(
-    engine: Engine,
-    source: &BoundSource,
-    search: &Search,
-    indexed: Option<&str>,
-    statement: &mut SelectStatement,
-) {
+pub fn narrow_search(source: &BoundSource, search: &Search, indexed: Option<&str>, statement: &mut SelectStatement) {
     let columns: Vec<&str> = search::columns(source.entity).collect();
     let mut conditions: Vec<String> = Vec::new();
     for word in search.words().iter().filter(|word| word.is_ascii()) {
@@ -250,7 +251,7 @@ pub fn narrow_search(
         let anywhere: Option<Vec<String>> = columns
             .iter()
             .flat_map(|name| source.column(name).iter().map(move |way| (*name, way)))
-            .map(|(name, way)| may_hold(engine, source, name, way, word, statement))
+            .map(|(name, way)| may_hold(source, name, way, word, statement))
             .collect();
         match anywhere {
             None => statement.params.truncate(known),
@@ -272,7 +273,6 @@ pub fn narrow_search(
 
 /// The condition that one way of getting a column may hold a plain word; none when the database cannot decide that.
 fn may_hold(
-    engine: Engine,
     source: &BoundSource,
     name: &str,
     way: &BoundColumn,
@@ -287,9 +287,9 @@ fn may_hold(
         return None;
     }
     if source.entity.column(name).is_some_and(|c| c.kind == ValueKind::Json) || !way.inside.is_whole() {
-        return json_contains(engine, source, name, &bare, way, word, statement);
+        return json_contains(source, name, &bare, way, word, statement);
     }
-    text_contains(engine, source, way, &bare, word, statement)
+    text_contains(source, way, &bare, word, statement)
 }
 
 /// Whether a source's derivation leaves a column as it is stored.
@@ -302,15 +302,10 @@ fn keeps(source: &BoundSource, column: &str) -> bool {
     }
 }
 
-fn equal_text(
-    engine: Engine,
-    column: &BoundColumn,
-    bare: &str,
-    value: &str,
-    statement: &mut SelectStatement,
-) -> Option<String> {
+fn equal_text(column: &BoundColumn, bare: &str, value: &str, statement: &mut SelectStatement) -> Option<String> {
+    let engine = statement.engine;
     if let BoundOrigin::Key { parts, .. } = &column.origin {
-        return key_is(engine, parts, &[value], statement);
+        return key_is(parts, &[value], statement);
     }
     let declared = dialect::declared(&column.origin);
     let words = column.stored_words(value)?;
@@ -320,7 +315,7 @@ fn equal_text(
             PgType::Uuid => return equal_uuid(bare, &words, statement),
             PgType::Integer => {
                 let value = value.parse::<i64>().ok()?;
-                return Some(format!("{bare} = {}", statement.bind(engine, Param::Text(value.to_string()), declared)));
+                return Some(format!("{bare} = {}", statement.bind(Param::Text(value.to_string()), declared)));
             }
             _ => return None,
         }
@@ -328,7 +323,7 @@ fn equal_text(
     let text = if engine == Engine::Postgres { as_text(bare, declared) } else { bare.to_owned() };
     // An index gives its order for one value only.
     let bytes = affinity(declared).is_none() || !matches!(column.origin, BoundOrigin::Column { bytes: false, .. });
-    Some(is_one_of(engine, &text, declared, &words, bytes, statement))
+    Some(is_one_of(&text, declared, &words, bytes, statement))
 }
 
 /// PostgreSQL: an expression that compares with texts. Of a text it is the expression itself, as an index knows it; of another
@@ -341,20 +336,20 @@ fn as_text(bare: &str, declared: &str) -> String {
 /// The condition that an expression of a declared type is one of some texts, as SQLite may keep them: also as `bytes`,
 /// which any column keeps, and as numbers where the type decides nothing.
 fn is_one_of(
-    engine: Engine,
     expression: &str,
     declared: &str,
     texts: &[String],
     bytes: bool,
     statement: &mut SelectStatement,
 ) -> String {
+    let engine = statement.engine;
     let mut marks = Vec::new();
     for text in texts {
-        let mark = statement.bind(engine, Param::Text(text.clone()), "");
+        let mark = statement.bind(Param::Text(text.clone()), "");
         marks.extend((bytes && engine == Engine::Sqlite).then(|| format!("CAST({mark} AS BLOB)")));
         marks.push(mark);
         let number = number_of(text).filter(|_| engine == Engine::Sqlite && affinity(declared).is_none());
-        marks.extend(number.map(|number| statement.bind(engine, number, "")));
+        marks.extend(number.map(|number| statement.bind(number, "")));
     }
     format!("{expression} IN ({})", marks.join(", "))
 }
@@ -373,7 +368,8 @@ pub fn key_parts(id: &str, parts: usize) -> Option<Vec<FetchedValue>> {
 }
 
 /// Builds the condition that columns together equal one of some keys; an id that is no such key matches no row.
-fn key_is(engine: Engine, parts: &[BoundOrigin], ids: &[&str], statement: &mut SelectStatement) -> Option<String> {
+fn key_is(parts: &[BoundOrigin], ids: &[&str], statement: &mut SelectStatement) -> Option<String> {
+    let engine = statement.engine;
     let columns = parts.iter().map(|p| Some((dialect::expression(p)?, p))).collect::<Option<Vec<_>>>()?;
     let mut keys = Vec::new();
     for raws in ids.iter().filter_map(|id| key_parts(id, parts.len())) {
@@ -389,11 +385,11 @@ fn key_is(engine: Engine, parts: &[BoundOrigin], ids: &[&str], statement: &mut S
                 FetchedValue::Null => format!("{bare} IS NULL"),
                 _ if !fits => "1 = 0".to_owned(),
                 FetchedValue::Integer(number) if engine == Engine::Postgres => {
-                    format!("{bare} = {}", statement.bind(engine, FetchedValue::Text(number.to_string()), declared))
+                    format!("{bare} = {}", statement.bind(FetchedValue::Text(number.to_string()), declared))
                 }
                 raw => {
                     let is_text = matches!(raw, FetchedValue::Text(_));
-                    let mark = statement.bind(engine, raw, declared);
+                    let mark = statement.bind(raw, declared);
                     match engine {
                         // What is stored as bytes reads as the same text.
                         Engine::Sqlite if is_text => format!("{bare} IN ({mark}, CAST({mark} AS BLOB))"),
@@ -412,7 +408,6 @@ fn key_is(engine: Engine, parts: &[BoundOrigin], ids: &[&str], statement: &mut S
 
 /// A plain word that within a value that is not encoded is in its text.
 fn inside_contains(
-    engine: Engine,
     source: &BoundSource,
     column: &BoundColumn,
     filter: &Filter,
@@ -431,15 +426,15 @@ fn inside_contains(
         return None;
     }
     let bare = dialect::expression(&column.origin)?;
-    match engine {
+    match statement.engine {
         // A blob may be compressed.
         Engine::Sqlite => {
-            let mark = statement.bind(engine, Param::Text(value.clone()), "");
+            let mark = statement.bind(Param::Text(value.clone()), "");
             let held = format!("instr(CAST({bare} AS TEXT), {mark}) > 0");
             Some(format!("({held} OR typeof({bare}) = 'blob' AND substr({bare}, 1, 1) NOT IN (x'7b', x'5b', x'22'))"))
         }
         Engine::Postgres if matches!(PgType::of(dialect::declared(&column.origin)), PgType::Text | PgType::Json) => {
-            let mark = statement.bind(engine, Param::Text(value.clone()), "text");
+            let mark = statement.bind(Param::Text(value.clone()), "text");
             Some(format!("strpos(({bare})::text COLLATE \"C\", {mark}) > 0"))
         }
         Engine::Postgres => None,
@@ -453,7 +448,7 @@ fn equal_uuid(bare: &str, words: &[String], statement: &mut SelectStatement) -> 
     if !is_uuid(word) {
         return Some("1 = 0".to_owned());
     }
-    Some(format!("{bare} = {}", statement.bind(Engine::Postgres, Param::Text(word.clone()), "uuid")))
+    Some(format!("{bare} = {}", statement.bind(Param::Text(word.clone()), "uuid")))
 }
 
 /// A value as a column spells it: PostgreSQL takes a UUID in any case and gives it in lower case.
@@ -481,20 +476,15 @@ pub fn is_uuid(text: &str) -> bool {
     text.len() == Hyphenated::LENGTH && Uuid::try_parse(text).is_ok_and(spelled)
 }
 
-fn contains(
-    engine: Engine,
-    column: &BoundColumn,
-    bare: &str,
-    value: &str,
-    statement: &mut SelectStatement,
-) -> Option<String> {
+fn contains(column: &BoundColumn, bare: &str, value: &str, statement: &mut SelectStatement) -> Option<String> {
+    let engine = statement.engine;
     if !value.is_ascii() || column.is_mapped() {
         return None;
     }
     if engine == Engine::Postgres && matches!(PgType::of(dialect::declared(&column.origin)), PgType::Bytes) {
         return None;
     }
-    let mark = statement.bind(engine, Param::Text(value.to_ascii_lowercase()), "");
+    let mark = statement.bind(Param::Text(value.to_ascii_lowercase()), "");
     Some(match engine {
         Engine::Sqlite => format!("instr(lower({bare}), {mark}) > 0"),
         Engine::Postgres => format!("strpos(lower(({bare})::text COLLATE \"C\"), {mark}) > 0"),
@@ -503,15 +493,14 @@ fn contains(
 
 /// As [`contains`], of a canonical text: one of JSON with escapes, which may stand for letters of the word, is let through.
 fn text_contains(
-    engine: Engine,
     source: &BoundSource,
     column: &BoundColumn,
     bare: &str,
     value: &str,
     statement: &mut SelectStatement,
 ) -> Option<String> {
-    let held = contains(engine, column, bare, value, statement)?;
-    Some(match engine {
+    let held = contains(column, bare, value, statement)?;
+    Some(match statement.engine {
         _ if !source.shows_json(column) => held,
         Engine::Sqlite => format!("({held} OR instr({bare}, '\\') > 0)"),
         Engine::Postgres => format!("({held} OR strpos(({bare})::text, '\\') > 0)"),
@@ -522,7 +511,6 @@ fn text_contains(
 /// written in another way; a value that may be compressed is let through. The metadata is not narrowed where stored words
 /// of status and outcome are shown in it.
 fn json_contains(
-    engine: Engine,
     source: &BoundSource,
     name: &str,
     bare: &str,
@@ -530,6 +518,7 @@ fn json_contains(
     value: &str,
     statement: &mut SelectStatement,
 ) -> Option<String> {
+    let engine = statement.engine;
     let plain = !value.is_empty() && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if !plain || column.stored == StoredAs::Nested {
         return None;
@@ -540,7 +529,7 @@ fn json_contains(
     if engine == Engine::Postgres && PgType::of(declared) == PgType::Bytes {
         return None;
     }
-    let narrowed = contains(engine, column, bare, value, statement)?;
+    let narrowed = contains(column, bare, value, statement)?;
     Some(match engine {
         Engine::Sqlite => format!("(typeof({bare}) = 'blob' OR {narrowed} OR instr({bare}, '\\u00') > 0{also})"),
         Engine::Postgres if declared == "json" || PgType::of(declared) == PgType::Text => {
@@ -587,7 +576,6 @@ fn shown_words(engine: Engine, source: &BoundSource) -> Option<String> {
 
 /// A bound on a time: exact where the engine has a time type, by the day where the spelling may vary.
 fn time_bound(
-    engine: Engine,
     column: &BoundColumn,
     bare: &str,
     op: Op,
@@ -602,55 +590,49 @@ fn time_bound(
     if column.stored != StoredAs::Plain {
         return None;
     }
-    if engine == Engine::Postgres {
+    if statement.engine == Engine::Postgres {
         let declared = dialect::declared(&column.origin);
         if !matches!(PgType::of(declared), PgType::Timestamp | PgType::Timestamptz) {
             return None;
         }
-        let mark = statement.bind(engine, Param::Text(value.to_owned()), declared);
+        let mark = statement.bind(Param::Text(value.to_owned()), declared);
         return Some(format!("{bare} {} {mark}", if lower { ">=" } else { "<=" }));
     }
     // Offsets other than UTC move a time by less than a day: one day's slack on either side keeps them in.
     let day = value.get(..10)?;
     let date = chrono::NaiveDate::parse_from_str(day, "%Y-%m-%d").ok()?;
     let slack = chrono::Duration::days(if lower { -1 } else { 2 });
-    let mark = statement.bind(engine, Param::Text(date.checked_add_signed(slack)?.to_string()), "");
+    let mark = statement.bind(Param::Text(date.checked_add_signed(slack)?.to_string()), "");
     Some(format!("{bare} {} {mark}", if lower { ">=" } else { "<" }))
 }
 
-fn list_has(
-    engine: Engine,
-    column: &BoundColumn,
-    bare: &str,
-    value: &str,
-    statement: &mut SelectStatement,
-) -> Option<String> {
+fn list_has(column: &BoundColumn, bare: &str, value: &str, statement: &mut SelectStatement) -> Option<String> {
     if column.stored == StoredAs::One {
-        return equal_text(engine, column, bare, value, statement);
+        return equal_text(column, bare, value, statement);
     }
     let declared = dialect::declared(&column.origin);
     let simple = value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b' ' | b':'));
-    match engine {
+    match statement.engine {
         Engine::Postgres => match PgType::of(declared) {
             PgType::Array if declared == "uuid[]" => is_uuid(value).then(|| {
-                let mark = statement.bind(engine, Param::Text(value.to_owned()), "uuid");
+                let mark = statement.bind(Param::Text(value.to_owned()), "uuid");
                 format!("{bare} @> ARRAY[{mark}]")
             }),
             PgType::Array if declared.starts_with("text") || declared.starts_with("character varying") => {
-                let mark = statement.bind(engine, Param::Text(value.to_owned()), "text");
+                let mark = statement.bind(Param::Text(value.to_owned()), "text");
                 Some(format!("{mark} = ANY ({bare})"))
             }
             PgType::Array if column.stored == StoredAs::Numbers => {
                 let number = value.parse::<i64>().ok()?;
-                let mark = statement.bind(engine, Param::Text(number.to_string()), "bigint");
+                let mark = statement.bind(Param::Text(number.to_string()), "bigint");
                 Some(format!("{mark} = ANY ({bare})"))
             }
             PgType::Json if declared == "jsonb" => {
-                let mark = statement.bind(engine, Param::Text(value.to_owned()), "text");
+                let mark = statement.bind(Param::Text(value.to_owned()), "text");
                 let holds = format!("{bare} @> to_jsonb(ARRAY[{mark}])");
                 match value.parse::<i64>() {
                     Ok(number) if column.stored == StoredAs::Numbers => {
-                        let mark = statement.bind(engine, Param::Text(number.to_string()), "bigint");
+                        let mark = statement.bind(Param::Text(number.to_string()), "bigint");
                         Some(format!("({holds} OR {bare} @> to_jsonb(ARRAY[{mark}]))"))
                     }
                     _ => Some(holds),
@@ -658,7 +640,7 @@ fn list_has(
             }
             // As below: the text of the list holds a plain word as it is, or with an escape.
             PgType::Json | PgType::Text if simple => {
-                let mark = statement.bind(engine, Param::Text(value.to_owned()), "text");
+                let mark = statement.bind(Param::Text(value.to_owned()), "text");
                 let text = format!("({bare})::text COLLATE \"C\"");
                 Some(format!("(strpos({text}, {mark}) > 0 OR strpos({text}, '\\u00') > 0)"))
             }
@@ -666,7 +648,7 @@ fn list_has(
         },
         // A plain word is in the JSON text as it is, or with an escape; a blob is compared as the text it holds.
         Engine::Sqlite if simple => {
-            let mark = statement.bind(engine, Param::Text(value.to_owned()), "");
+            let mark = statement.bind(Param::Text(value.to_owned()), "");
             let text = format!("CAST({bare} AS TEXT)");
             Some(format!("(instr({text}, {mark}) > 0 OR instr({text}, '\\u00') > 0)"))
         }
@@ -674,14 +656,7 @@ fn list_has(
     }
 }
 
-fn number(
-    engine: Engine,
-    column: &BoundColumn,
-    bare: &str,
-    op: Op,
-    value: f64,
-    statement: &mut SelectStatement,
-) -> Option<String> {
+fn number(column: &BoundColumn, bare: &str, op: Op, value: f64, statement: &mut SelectStatement) -> Option<String> {
     let sign = match op {
         Op::Equal => "=",
         Op::Less => "<",
@@ -695,42 +670,30 @@ fn number(
         return None;
     }
     let declared = dialect::declared(&column.origin);
-    if engine == Engine::Postgres {
+    if statement.engine == Engine::Postgres {
         if !matches!(PgType::of(declared), PgType::Integer | PgType::Number) {
             return None;
         }
-        let mark = statement.bind(engine, Param::Text(value.to_string()), "numeric");
+        let mark = statement.bind(Param::Text(value.to_string()), "numeric");
         // The canonical value is a double: compare as one, so that both engines decide alike.
         return Some(format!("({bare})::float8 {sign} {mark}"));
     }
     // A number stored as text compares above every number in SQLite: let those through.
-    let mark = statement.bind(engine, Param::Real(value), "");
+    let mark = statement.bind(Param::Real(value), "");
     Some(format!("({bare} {sign} {mark} OR typeof({bare}) = 'text')"))
 }
 
 /// Narrows to rows whose column is one of the values; false when the database cannot decide that.
-pub fn narrow_any(
-    engine: Engine,
-    source: &BoundSource,
-    name: &str,
-    values: &[String],
-    statement: &mut SelectStatement,
-) -> bool {
-    let Some(condition) = any_of(engine, source, name, values, statement) else { return false };
+pub fn narrow_any(source: &BoundSource, name: &str, values: &[String], statement: &mut SelectStatement) -> bool {
+    let Some(condition) = any_of(source, name, values, statement) else { return false };
     let _ = write!(statement.sql, " AND {condition}");
     true
 }
 
 /// The condition that one of the ways to a column gives one of the values; none when the database cannot decide that.
-pub fn any_of(
-    engine: Engine,
-    source: &BoundSource,
-    name: &str,
-    values: &[String],
-    statement: &mut SelectStatement,
-) -> Option<String> {
+pub fn any_of(source: &BoundSource, name: &str, values: &[String], statement: &mut SelectStatement) -> Option<String> {
     let known = statement.params.len();
-    let ways = source.column(name).iter().map(|way| way_is_any_of(engine, source, name, way, values, statement));
+    let ways = source.column(name).iter().map(|way| way_is_any_of(source, name, way, values, statement));
     match ways.collect::<Option<Vec<String>>>() {
         Some(ways) if !ways.is_empty() => Some(format!("({})", ways.join(" OR "))),
         _ => {
@@ -741,15 +704,15 @@ pub fn any_of(
 }
 
 fn way_is_any_of(
-    engine: Engine,
     source: &BoundSource,
     name: &str,
     column: &BoundColumn,
     values: &[String],
     statement: &mut SelectStatement,
 ) -> Option<String> {
+    let engine = statement.engine;
     if let Some(lookup) = &column.lookup {
-        let marks: Vec<_> = values.iter().map(|v| statement.bind(engine, Param::Text(v.clone()), "text")).collect();
+        let marks: Vec<_> = values.iter().map(|v| statement.bind(Param::Text(v.clone()), "text")).collect();
         return Some(lookup.replace("$ids", &marks.join(", ")));
     }
     if !column.inside.is_whole() || column.is_mapped() {
@@ -757,7 +720,7 @@ fn way_is_any_of(
     }
     if let BoundOrigin::Key { parts, .. } = &column.origin {
         let values: Vec<&str> = values.iter().map(String::as_str).collect();
-        return key_is(engine, parts, &values, statement);
+        return key_is(parts, &values, statement);
     }
     let kind = source.entity.column(name).map(|c| c.kind);
     let is_text = kind == Some(ValueKind::Text) && !source.shows_json(column);
@@ -767,14 +730,14 @@ fn way_is_any_of(
     let bare = dialect::expression(&column.origin)?;
     let declared = dialect::declared(&column.origin);
     if engine == Engine::Sqlite {
-        return Some(is_one_of(engine, &bare, declared, values, true, statement));
+        return Some(is_one_of(&bare, declared, values, true, statement));
     }
     let (text, values): (String, Vec<&String>) = match (engine, PgType::of(declared)) {
         (_, PgType::Uuid) => (bare, values.iter().filter(|v| is_uuid(v)).collect()),
         _ => (as_text(&bare, declared), values.iter().collect()),
     };
     let cast = if engine == Engine::Postgres && PgType::of(declared) == PgType::Uuid { "uuid" } else { "" };
-    let marks: Vec<_> = values.into_iter().map(|v| statement.bind(engine, Param::Text(v.clone()), cast)).collect();
+    let marks: Vec<_> = values.into_iter().map(|v| statement.bind(Param::Text(v.clone()), cast)).collect();
     Some(match marks[..] {
         [] => "1 = 0".to_owned(),
         _ => format!("{text} IN ({})", marks.join(", ")),

@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
+use super::Store;
 use super::batch::{BatchTaker, ReadRow, TakeEach};
-use super::engine_error::{is_late, lost};
+use super::engine_error::{is_crowded, is_late, lost};
 use super::fetched::{Param, RawRow, read_size};
 use super::file_state::OpenedFile;
 use super::server::{Server, ServerLink};
@@ -254,6 +255,27 @@ impl Sessions {
 
     fn give_back(&self, connection: Connection) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+    }
+}
+
+impl Store {
+    /// A connection of its own. Where the server takes no more of us, those that nobody uses are ended first.
+    pub(super) async fn link(&self, server: &Arc<Server>) -> Result<ServerLink, sqlx::Error> {
+        match ServerLink::open_at_once(server).await {
+            Err(error) if is_crowded(&error) => {
+                self.sessions.close_idle();
+                self.end_writer();
+                ServerLink::open(server).await
+            }
+            opened => opened,
+        }
+    }
+
+    /// Ends the connection for writing, unless somebody writes.
+    pub(super) fn end_writer(&self) {
+        if let Ok(mut home) = self.writer.try_lock() {
+            *home = None;
+        }
     }
 }
 

@@ -59,6 +59,8 @@ impl ShapeColumn {
 /// The columns of a table, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableShape {
+    /// Engine that keeps the table.
+    pub engine: Engine,
     /// The stored columns.
     pub columns: Vec<ShapeColumn>,
     /// Generated columns, which nobody writes.
@@ -85,10 +87,20 @@ impl TableShape {
     pub fn narrowed(&self, columns: &[String], by: &[String]) -> TableShape {
         let wanted = |name: &str| columns.is_empty() || columns.iter().chain(by).any(|column| column == name);
         TableShape {
+            engine: self.engine,
             columns: self.columns.iter().filter(|c| wanted(&c.name)).cloned().collect(),
             generated: self.generated.clone(),
             row_number: self.row_number.clone().filter(|number| wanted(number)),
         }
+    }
+
+    /// Whether another shape has the same columns of the same types.
+    #[must_use]
+    pub fn has_columns_of(&self, other: &TableShape) -> bool {
+        let columns = |shape: &TableShape| -> Vec<(String, String)> {
+            shape.columns.iter().chain(&shape.generated).map(|c| (c.name.clone(), c.declared.clone())).collect()
+        };
+        columns(self) == columns(other)
     }
 
     fn names(&self) -> Vec<Arc<str>> {
@@ -110,7 +122,7 @@ impl TableShapes {
     }
 
     /// Reads a shape out of the answer to [`question`] and keeps it; none when there is no such table.
-    pub fn keep(&self, table: &TableName, rows: &[RawRow]) -> Option<Arc<TableShape>> {
+    pub fn keep(&self, engine: Engine, table: &TableName, rows: &[RawRow]) -> Option<Arc<TableShape>> {
         let text = |raw: Option<&FetchedValue>| match raw {
             Some(FetchedValue::Text(text)) => text.clone(),
             _ => String::new(),
@@ -128,7 +140,7 @@ impl TableShapes {
         let [columns, generated] = [stored, generated].map(|rows| rows.into_iter().map(column).collect::<Vec<_>>());
         let row_number = rows.first().map(|row| text(row.get(3))).filter(|name| !name.is_empty());
         let row_number = row_number.map(|name| hidden(&name).into());
-        let shape = Arc::new(TableShape { columns, generated, row_number });
+        let shape = Arc::new(TableShape { engine, columns, generated, row_number });
         if shape.columns.is_empty() {
             return None;
         }
@@ -211,12 +223,31 @@ pub fn placeholder(engine: Engine, number: usize, value: &FetchedValue, declared
     }
 }
 
-/// Tables of which rows go or change where rows of another go, and whether we may see none of them.
-const DEPENDENTS_POSTGRES: &str = "SELECT DISTINCT n.nspname::text, c.relname::text, \
-     (NOT (has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT')))::int::bigint FROM pg_constraint k \
-     JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
-     JOIN pg_class t ON t.oid = k.confrelid JOIN pg_namespace s ON s.oid = t.relnamespace \
-     WHERE k.contype = 'f' AND k.confdeltype IN ('c', 'n', 'd') AND s.nspname = $1 AND t.relname = $2 ORDER BY 1, 2";
+/// Tables of which rows go or change where rows of another go, of its partitions, or of tables that inherit from it, and
+/// whether we may not read them as a whole. The rows of a partition are read through the whole.
+const DEPENDENTS_POSTGRES: &str = "WITH RECURSIVE going (oid) AS ( \
+       SELECT t.oid FROM pg_class t JOIN pg_namespace s ON s.oid = t.relnamespace WHERE s.nspname = $1 AND t.relname = $2 \
+       UNION SELECT i.inhrelid FROM pg_inherits i JOIN going g ON g.oid = i.inhparent) \
+     SELECT DISTINCT n.nspname::text, c.relname::text, \
+     (NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')))::int::bigint \
+     FROM pg_constraint k JOIN going g ON g.oid = k.confrelid JOIN pg_class p ON p.oid = k.conrelid \
+     JOIN pg_class c ON c.oid = CASE WHEN p.relispartition THEN pg_partition_root(p.oid) ELSE p.oid END \
+     JOIN pg_namespace n ON n.oid = c.relnamespace \
+     WHERE k.contype = 'f' AND k.confdeltype IN ('c', 'n', 'd') ORDER BY 1, 2";
+
+/// Query for whether others inherit from a table that is not partitioned.
+const HEIRS: &str = "SELECT 1 FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhparent \
+     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = $1 AND c.relname = $2 LIMIT 1";
+
+/// The number of a table of PostgreSQL, as SQL.
+pub(super) fn table_number(table: &TableName) -> String {
+    format!("'{}'::regclass", qualified(table).replace('\'', "''"))
+}
+
+/// The greatest number that a sequence has given to a column of a table.
+const LAST_NUMBER: &str = "SELECT CASE WHEN has_sequence_privilege(s.id, 'USAGE, SELECT') \
+     THEN pg_sequence_last_value(s.id::regclass) END \
+     FROM (SELECT pg_get_serial_sequence($1, $2)::regclass::oid AS id) s";
 
 /// `schema.table`, quoted.
 #[must_use]
@@ -248,25 +279,19 @@ impl Comparison {
 }
 
 /// The condition that finds some keys, with its values appended to `params`.
-pub fn key_condition(
-    engine: Engine,
-    shape: &TableShape,
-    by: &[String],
-    keys: &[Vec<FetchedValue>],
-    params: &mut Vec<Param>,
-) -> String {
-    compared_condition(engine, shape, by, &[], keys, params)
+pub fn key_condition(shape: &TableShape, by: &[String], keys: &[Vec<FetchedValue>], params: &mut Vec<Param>) -> String {
+    compared_condition(shape, by, &[], keys, params)
 }
 
 /// The condition that finds some keys, each column compared as `compared` says where it says something.
 pub fn compared_condition(
-    engine: Engine,
     shape: &TableShape,
     by: &[String],
     compared: &[Option<Comparison>],
     keys: &[Vec<FetchedValue>],
     params: &mut Vec<Param>,
 ) -> String {
+    let engine = shape.engine;
     let way = |at: usize| compared.get(at).and_then(Option::as_ref);
     let columns: Vec<String> =
         by.iter().enumerate().map(|(at, name)| way(at).map_or_else(|| quote(name), |way| way.of(name))).collect();
@@ -299,14 +324,16 @@ pub fn compared_condition(
     format!("({})", keys.join(" OR "))
 }
 
-/// The condition by which PostgreSQL finds any number of keys: they are one parameter, a list in JSON.
+/// The condition by which any number of keys is found: they are one parameter, a list in JSON. SQLite finds no bytes so.
 pub fn listed_condition(shape: &TableShape, rows: &StoredRows, params: &mut Vec<Param>) -> String {
-    let text = |value: &FetchedValue| match value {
-        FetchedValue::Text(text) => Value::from(text.as_str()),
-        FetchedValue::Integer(number) => Value::from(number.to_string()),
-        FetchedValue::Real(number) => Value::from(number.to_string()),
-        FetchedValue::Bytes(bytes) => Value::from(format!("\\x{}", hex::encode(bytes))),
-        FetchedValue::Null | FetchedValue::BadText(_) => Value::Null,
+    let engine = shape.engine;
+    let text = |value: &FetchedValue| match (engine, value) {
+        (_, FetchedValue::Text(text)) => Value::from(text.as_str()),
+        (Engine::Sqlite, FetchedValue::Integer(number)) => Value::from(*number),
+        (Engine::Postgres, FetchedValue::Integer(number)) => Value::from(number.to_string()),
+        (_, FetchedValue::Real(number)) => Value::from(number.to_string()),
+        (_, FetchedValue::Bytes(bytes)) => Value::from(format!("\\x{}", hex::encode(bytes))),
+        (_, FetchedValue::Null | FetchedValue::BadText(_)) => Value::Null,
     };
     let mut list = String::from("[");
     for (at, key) in rows.keys.iter().enumerate() {
@@ -316,15 +343,17 @@ pub fn listed_condition(shape: &TableShape, rows: &StoredRows, params: &mut Vec<
     list.push(']');
     params.push(FetchedValue::Text(list));
     let own = |name: &String| shape.shown(name).map_or("text", |column| &column.compared);
-    let values: Vec<String> =
-        rows.by.iter().enumerate().map(|(at, name)| format!("(k.key->>{at})::{}", cast(own(name)))).collect();
+    let value = |(at, name)| match engine {
+        Engine::Sqlite => format!("k.value ->> {at}"),
+        Engine::Postgres => format!("(k.key->>{at})::{}", cast(own(name))),
+    };
+    let values: Vec<String> = rows.by.iter().enumerate().map(value).collect();
     let columns: Vec<String> = rows.by.iter().map(|name| quote(name)).collect();
-    format!(
-        "({}) IN (SELECT {} FROM json_array_elements(${}::json) k(key))",
-        columns.join(", "),
-        values.join(", "),
-        params.len()
-    )
+    let list = match engine {
+        Engine::Sqlite => format!("json_each(${}) k", params.len()),
+        Engine::Postgres => format!("json_array_elements(${}::json) k(key)", params.len()),
+    };
+    format!("({}) IN (SELECT {} FROM {list})", columns.join(", "), values.join(", "))
 }
 
 /// The first values of many keys as a JSON list: SQLite takes time for each parameter that grows with their number. None where
@@ -344,8 +373,8 @@ fn listed(keys: &[Vec<FetchedValue>]) -> Option<String> {
 
 /// Columns of a table as rows are fetched, in the order of `columns`.
 #[must_use]
-pub fn projection(engine: Engine, shape: &TableShape, columns: &[String]) -> String {
-    let one = |name: &String| match (engine, shape.shown(name)) {
+pub fn projection(shape: &TableShape, columns: &[String]) -> String {
+    let one = |name: &String| match (shape.engine, shape.shown(name)) {
         (Engine::Postgres, Some(column)) if column.declared == "bytea" => quote(name),
         (Engine::Postgres, _) => format!("{}::text", quote(name)),
         (Engine::Sqlite, _) => quote(name),
@@ -355,12 +384,8 @@ pub fn projection(engine: Engine, shape: &TableShape, columns: &[String]) -> Str
 
 /// The statements that read the whole stored rows.
 #[must_use]
-pub fn image_statements(
-    engine: Engine,
-    shape: &TableShape,
-    rows: &StoredRows,
-    lock: bool,
-) -> Vec<(String, Vec<Param>)> {
+pub fn image_statements(shape: &TableShape, rows: &StoredRows, lock: bool) -> Vec<(String, Vec<Param>)> {
+    let engine = shape.engine;
     let columns: Vec<String> = shape
         .names()
         .iter()
@@ -381,7 +406,7 @@ pub fn image_statements(
     };
     let statement = |keys: &[Vec<FetchedValue>]| {
         let mut params = Vec::new();
-        let condition = key_condition(engine, shape, &rows.by, keys, &mut params);
+        let condition = key_condition(shape, &rows.by, keys, &mut params);
         (format!("SELECT {} FROM {} WHERE {condition}{lock}", columns.join(", "), qualified(&rows.table)), params)
     };
     rows.keys.chunks(KEYS).map(statement).collect()
@@ -389,10 +414,10 @@ pub fn image_statements(
 
 /// The statements that count rows, without a lock.
 #[must_use]
-pub fn count_statements(engine: Engine, shape: &TableShape, rows: &StoredRows) -> Vec<(String, Vec<Param>)> {
+pub fn count_statements(shape: &TableShape, rows: &StoredRows) -> Vec<(String, Vec<Param>)> {
     let statement = |keys: &[Vec<FetchedValue>]| {
         let mut params = Vec::new();
-        let condition = key_condition(engine, shape, &rows.by, keys, &mut params);
+        let condition = key_condition(shape, &rows.by, keys, &mut params);
         (format!("SELECT count(*) FROM {} WHERE {condition}", qualified(&rows.table)), params)
     };
     rows.keys.chunks(if rows.by.len() == 1 { VALUES } else { KEYS }).map(statement).collect()
@@ -434,11 +459,11 @@ impl ShapeReader<'_> {
     pub async fn shape_now(self, table: &TableName) -> Result<Arc<TableShape>, StoreError> {
         let (sql, params) = question(self.store.engine(), table);
         let rows = self.store.sessions.fetch(&sql, &params).await?;
-        self.store.shapes.keep(table, &rows).ok_or_else(|| StoreError::NoTable(table.title()))
+        self.store.shapes.keep(self.store.engine(), table, &rows).ok_or_else(|| StoreError::NoTable(table.title()))
     }
 
-    /// A table of which the database deletes or changes rows along with those of this one, though we may read none of them
-    /// or row-level security may hide some; none in SQLite.
+    /// A table of which the database deletes or changes rows along with those of this one, though we may not read it as a
+    /// whole, or row-level security may hide some of its rows; none in SQLite.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -456,6 +481,42 @@ impl ShapeReader<'_> {
         Ok(unseen.map(|(table, _)| table))
     }
 
+    /// The greatest number that PostgreSQL has given to rows of a table in a column; none where it gave none so far, or does
+    /// not let us see.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn last_number(self, table: &TableName, column: &str) -> Result<Option<i64>, StoreError> {
+        let params = [FetchedValue::Text(qualified(table)), FetchedValue::Text(column.to_owned())];
+        let rows = self.store.sessions.fetch(LAST_NUMBER, &params).await?;
+        Ok(rows.first().and_then(|row| fetched::integer(row, 0)))
+    }
+
+    /// Whether others inherit from a table that is not partitioned; none in SQLite.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn has_heirs(self, table: &TableName) -> Result<bool, StoreError> {
+        let params = [&table.schema, &table.name].map(|name| FetchedValue::Text(name.clone()));
+        let is_server = self.store.engine() == Engine::Postgres;
+        Ok(is_server && !self.store.sessions.fetch(HEIRS, &params).await?.is_empty())
+    }
+
+    /// Number of stored rows of PostgreSQL that stand in a table which inherits from theirs.
+    ///
+    /// # Errors
+    /// As [`ShapeReader::shape`].
+    pub async fn in_heirs(self, rows: &StoredRows) -> Result<usize, StoreError> {
+        let shape = self.shape(&rows.table).await?;
+        let mut count = 0;
+        for (sql, params) in count_statements(&shape, rows) {
+            let sql = format!("{sql} AND tableoid <> {}", table_number(&rows.table));
+            let found = self.store.sessions.fetch(&sql, &params).await?;
+            count += found.first().map_or(0, |row| fetched::number(row, 0) as usize);
+        }
+        Ok(count)
+    }
+
     /// Some columns of stored rows as they are now, and those that find them, without a lock.
     ///
     /// # Errors
@@ -463,7 +524,7 @@ impl ShapeReader<'_> {
     pub async fn images_of(self, rows: &StoredRows, columns: &[String]) -> Result<Vec<Image>, StoreError> {
         let shape = self.shape(&rows.table).await?.narrowed(columns, &rows.by);
         let mut answers = Vec::new();
-        for (sql, params) in image_statements(self.store.engine(), &shape, rows, false) {
+        for (sql, params) in image_statements(&shape, rows, false) {
             answers.extend(self.store.sessions.fetch(&sql, &params).await?);
         }
         Ok(images(&shape, answers))
@@ -476,7 +537,7 @@ impl ShapeReader<'_> {
     pub async fn state_of(self, rows: &StoredRows, columns: Vec<String>) -> Result<ReadState, StoreError> {
         let shape = self.shape(&rows.table).await?.narrowed(&columns, &rows.by);
         let mut state = StateReading::of(columns);
-        for (sql, params) in image_statements(self.store.engine(), &shape, rows, false) {
+        for (sql, params) in image_statements(&shape, rows, false) {
             let mut take = state_taker(&shape, &mut state);
             let each = |row| {
                 take(row);
@@ -499,7 +560,7 @@ impl ShapeReader<'_> {
     ) -> Result<(Vec<Image>, bool), StoreError> {
         let shape = self.shape(&rows.table).await?.narrowed(columns, &rows.by);
         let (mut found, mut bytes) = (Vec::new(), 0);
-        for (sql, params) in image_statements(self.store.engine(), &shape, rows, false) {
+        for (sql, params) in image_statements(&shape, rows, false) {
             let take = |row: RawRow| {
                 bytes += ROW + row_size(&row);
                 found.push(row);

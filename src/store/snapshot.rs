@@ -1,7 +1,8 @@
 //! One read-only transaction over several reads: all of them see the database at the same moment.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
 use chrono::{NaiveDate, NaiveTime};
@@ -15,12 +16,13 @@ use super::server::{Isolation, ServerLink};
 use super::session::Opener;
 use super::shape::{self, Comparison, TableShape, VALUES};
 use super::side_by_side::RowBatch;
+use super::sql_names::{self, ReadTable, SqlName};
 use super::sqlite_reader::SqliteReader;
-use super::stored::{RowWatch, StoredRows, TableName};
+use super::stored::{Image, RowWatch, StoredRows, TableName};
 use super::stripes::{self, StripedStatement};
 use super::{Store, StoreError};
-use crate::layout::Engine;
 use crate::layout::erase::BoundValue;
+use crate::layout::{CatalogTable, Engine};
 use crate::memory::json;
 
 /// Keys of several columns in one condition: SQLite takes a thousand levels of an expression.
@@ -44,6 +46,8 @@ pub struct Snapshot<'s> {
     link: SnapshotLink,
     /// Tables that cannot be read: nothing is found in them.
     denied: HashSet<TableName>,
+    /// Rows that conditions do not see.
+    left_out: Vec<(StoredRows, Arc<TableShape>)>,
 }
 
 impl std::fmt::Debug for Snapshot<'_> {
@@ -59,7 +63,7 @@ pub struct WantedRows<'a> {
     pub table: &'a TableName,
     /// Columns that are read, in order.
     pub columns: &'a [String],
-    /// Further condition over the alias `t`; `$subject` stands for `subject`.
+    /// Further condition over the alias `t`; `$subject` stands for `subject`. It sees no rows of [`Snapshot::leave_out`].
     pub when: Option<&'a str>,
     /// The person's ids.
     pub subject: &'a [String],
@@ -75,12 +79,14 @@ impl Store {
         let link = match self.sessions.opener() {
             Opener::Sqlite(file) => SnapshotLink::Sqlite(stripes::readers(file).await?),
             Opener::Postgres(server) => {
-                let mut link = ServerLink::open(server).await?;
+                // A role may have two connections, and reads take the other one.
+                self.end_writer();
+                let mut link = self.link(server).await?;
                 link.begin_reading(Isolation::Snapshot).await?;
                 SnapshotLink::Postgres(link)
             }
         };
-        let mut snapshot = Snapshot { store: self, link, denied: HashSet::new() };
+        let mut snapshot = Snapshot { store: self, link, denied: HashSet::new(), left_out: Vec::new() };
         if self.engine() == Engine::Postgres {
             let rows = snapshot.fetch(DENIED, &[]).await?;
             snapshot.denied = rows.iter().map(|row| TableName::new(text(row, 0), text(row, 1))).collect();
@@ -117,9 +123,65 @@ impl Snapshot<'_> {
         Ok(())
     }
 
+    /// The tables that some conditions read.
+    #[must_use]
+    pub fn tables_read<'w>(&self, conditions: impl Iterator<Item = &'w str>) -> BTreeSet<TableName> {
+        conditions.flat_map(|when| self.reads(when)).map(|(_, table)| name_of(table)).collect()
+    }
+
+    /// The places of a condition that read a table, with the table.
+    fn reads(&self, when: &str) -> Vec<(ReadTable, &CatalogTable)> {
+        let table = |read: ReadTable| self.store.catalog().table(&read.table).map(|table| (read, table));
+        sql_names::reads(when, false).into_iter().filter_map(table).collect()
+    }
+
+    /// Has conditions asked from here on as if these rows were not there, and no others. Whether they are more than before.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn leave_out(&mut self, rows: Vec<StoredRows>) -> Result<bool, StoreError> {
+        let before: usize = self.left_out.iter().map(|(rows, _)| rows.keys.len()).sum();
+        let now: usize = rows.iter().map(|rows| rows.keys.len()).sum();
+        self.left_out.clear();
+        for rows in rows {
+            let shape = self.store.shapes().shape(&rows.table).await?;
+            self.left_out.push((rows, shape));
+        }
+        Ok(now > before)
+    }
+
+    /// A condition in which a query of the rows that are not left out stands in the place of each table of which some are.
+    fn seeing(&self, when: &str, params: &mut Vec<Param>) -> String {
+        let (mut seeing, names) = (when.to_owned(), sql_names::names(when));
+        let reads = if self.left_out.is_empty() { Vec::new() } else { self.reads(when) };
+        for (read, table) in reads.into_iter().rev() {
+            let name = name_of(table);
+            let Some((rows, shape)) = self.left_out.iter().find(|(rows, _)| rows.table == name) else { continue };
+            // A query has no row numbers, and no schema.
+            let is_shown = |name: &SqlName| match &name.parts[..] {
+                [alias, column] => *alias != read.alias || table.readable(column).is_some(),
+                parts => parts.len() < 3,
+            };
+            if !names.iter().all(is_shown) {
+                continue;
+            }
+            let columns: Vec<String> = table.columns.iter().filter(|c| !c.denied).map(|c| quote(&c.name)).collect();
+            let found = shape::listed_condition(shape, rows, params);
+            let alias = if read.renamed { String::new() } else { format!(" AS {}", quote(&read.alias)) };
+            let others = format!(
+                "(SELECT {} FROM {} WHERE ({found}) IS NOT TRUE){alias}",
+                columns.join(", "),
+                shape::qualified(&name)
+            );
+            seeing.replace_range(read.place.0..read.place.1, &others);
+        }
+        seeing
+    }
+
     /// A condition with its subject filled in.
-    fn condition(wanted: &WantedRows<'_>, params: &mut Vec<Param>) -> String {
+    fn condition(&self, wanted: &WantedRows<'_>, params: &mut Vec<Param>) -> String {
         let Some(when) = wanted.when else { return String::new() };
+        let when = self.seeing(when, params);
         if !when.contains("$subject") {
             return format!(" AND ({when})");
         }
@@ -134,6 +196,28 @@ impl Snapshot<'_> {
         // PostgreSQL knows no empty list.
         let marks = if marks.is_empty() { "SELECT NULL WHERE 1 = 0".to_owned() } else { marks.join(", ") };
         format!(" AND ({})", when.replace("$subject", &marks))
+    }
+
+    /// The stored columns of a table at that moment.
+    ///
+    /// # Errors
+    /// [`StoreError::NoTable`] when it is not there, or the engine's refusal.
+    pub async fn shape(&mut self, table: &TableName) -> Result<Arc<TableShape>, StoreError> {
+        let (sql, params) = shape::question(self.engine(), table);
+        let rows = self.fetch(&sql, &params).await?;
+        self.store.shapes.keep(self.engine(), table, &rows).ok_or_else(|| StoreError::NoTable(table.title()))
+    }
+
+    /// Whole stored rows of a table of that shape.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn images(&mut self, shape: &TableShape, rows: &StoredRows) -> Result<Vec<Image>, StoreError> {
+        let mut answers = Vec::new();
+        for (sql, params) in shape::image_statements(shape, rows, false) {
+            answers.extend(self.fetch(&sql, &params).await?);
+        }
+        Ok(shape::images(shape, answers))
     }
 
     /// The rows whose column holds one of some values.
@@ -228,7 +312,7 @@ impl Snapshot<'_> {
         let shape = self.store.shapes().shape(wanted.table).await?;
         let declared = |name: &String| shape.shown(name).map_or("", |column| column.compared.as_str());
         let (keys, compared) = match self.engine() {
-            Engine::Sqlite => (fitting(Engine::Sqlite, &shape, by, &[key]), Vec::new()),
+            Engine::Sqlite => (fitting(&shape, by, &[key]), Vec::new()),
             // What is no value of a column is asked for as a text.
             Engine::Postgres => {
                 let way = |(name, value)| (!fits(declared(name), value)).then(Comparison::of_texts);
@@ -254,7 +338,7 @@ impl Snapshot<'_> {
             return Ok(());
         }
         let shape = self.store.shapes().shape(wanted.table).await?;
-        let fitting = fitting(self.engine(), &shape, by, keys);
+        let fitting = fitting(&shape, by, keys);
         self.each_found(wanted, (by, compared), &fitting, most, take).await
     }
 
@@ -268,15 +352,14 @@ impl Snapshot<'_> {
         mut take: impl FnMut(RawRow) + Send,
     ) -> Result<(), StoreError> {
         let shape = self.store.shapes().shape(wanted.table).await?;
-        let engine = self.engine();
         let limit = most.map_or_else(String::new, |most| format!(" LIMIT {most}"));
         for chunk in keys.chunks(if by.len() == 1 { VALUES } else { KEYS }) {
             let mut params = Vec::new();
-            let found = shape::compared_condition(engine, &shape, by, compared, chunk, &mut params);
-            let condition = Self::condition(&wanted, &mut params);
+            let found = shape::compared_condition(&shape, by, compared, chunk, &mut params);
+            let condition = self.condition(&wanted, &mut params);
             let sql = format!(
                 "SELECT {} FROM {} t WHERE {found}{condition}{limit}",
-                shape::projection(self.engine(), &shape, wanted.columns),
+                shape::projection(&shape, wanted.columns),
                 shape::qualified(wanted.table)
             );
             self.each(&sql, &params, &mut |row| {
@@ -297,12 +380,12 @@ impl Snapshot<'_> {
             return Ok(None);
         }
         let shape = self.store.shapes().shape(&rows.table).await?;
-        rows.keys = fitting(self.engine(), &shape, &rows.by, &rows.keys);
+        rows.keys = fitting(&shape, &rows.by, &rows.keys);
         if rows.keys.is_empty() {
             return Ok(None);
         }
         let mut count = 0;
-        for (sql, params) in shape::count_statements(self.engine(), &shape, &rows) {
+        for (sql, params) in shape::count_statements(&shape, &rows) {
             count += self.fetch(&sql, &params).await?.first().and_then(|row| integer(row, 0)).unwrap_or_default();
         }
         Ok(Some(RowWatch::of_number(rows, count as usize)))
@@ -343,10 +426,10 @@ impl Snapshot<'_> {
         }
         let shape = self.store.shapes().shape(wanted.table).await?;
         let mut params = Vec::new();
-        let condition = Self::condition(&wanted, &mut params);
+        let condition = self.condition(&wanted, &mut params);
         let sql = format!(
             "{select} {} FROM {} t WHERE true{condition}",
-            shape::projection(self.engine(), &shape, wanted.columns),
+            shape::projection(&shape, wanted.columns),
             shape::qualified(wanted.table)
         );
         self.each(&sql, &params, each).await
@@ -406,7 +489,7 @@ impl Snapshot<'_> {
             return Ok(());
         };
         let shape = self.store.shapes().shape(wanted.table).await?;
-        let columns = shape::projection(self.engine(), &shape, wanted.columns);
+        let columns = shape::projection(&shape, wanted.columns);
         let sql = format!(
             "SELECT t.{number}, {columns} FROM {from} t WHERE t.{number} BETWEEN $1 AND $2 ORDER BY t.{number}"
         );
@@ -500,6 +583,10 @@ impl Snapshot<'_> {
     }
 }
 
+fn name_of(table: &CatalogTable) -> TableName {
+    TableName::new(&*table.schema, &*table.name)
+}
+
 /// Lets through ids of other people, and what they are known by, that hold one of some words or are one of some texts, in any
 /// case. It looks for all words at once.
 struct HoldingFilter<'a> {
@@ -565,7 +652,8 @@ pub enum HandlesWanted<'a> {
 }
 
 /// Those of some keys that columns can hold. In SQLite, of one column, with all that reads alike there.
-fn fitting(engine: Engine, shape: &TableShape, by: &[String], keys: &[Vec<FetchedValue>]) -> Vec<Vec<FetchedValue>> {
+fn fitting(shape: &TableShape, by: &[String], keys: &[Vec<FetchedValue>]) -> Vec<Vec<FetchedValue>> {
+    let engine = shape.engine;
     if let (Engine::Sqlite, [column]) = (engine, by)
         && let Some(column) = shape.shown(column)
     {

@@ -31,8 +31,8 @@ impl ContextReader<'_> {
             return Ok(None);
         };
         let declared = table.column("agent_id").map(|c| c.declared.clone()).unwrap_or_default();
-        let mut statement = SelectStatement::default();
-        let agent = statement.bind(self.store.engine(), FetchedValue::Text(agent.to_owned()), &declared);
+        let mut statement = SelectStatement::new(self.store.engine(), String::new());
+        let agent = statement.bind(FetchedValue::Text(agent.to_owned()), &declared);
         statement.sql = format!(
             "SELECT CAST(id AS text), CASE WHEN supervision_decision = 'approved' THEN 1 ELSE 0 END, \
              CASE WHEN execution_followed_proposal THEN 1 ELSE 0 END \

@@ -202,7 +202,7 @@ impl ShapeReader<'_> {
         let mut usual: HashMap<String, Cell> = HashMap::new();
         for (at, column) in source.entity.columns().iter().enumerate() {
             let value = Some(row.part(at));
-            usual.extend(encode_value(self.store.engine(), source, shape, column.name, value).unwrap_or_default());
+            usual.extend(encode_value(source, shape, column.name, value).unwrap_or_default());
         }
         let mapped = |name: &str| {
             let ways = source.entity.columns().iter().filter_map(|c| plain_column(source, c.name));

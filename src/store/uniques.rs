@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::StoreError;
-use super::fetched::FetchedValue;
+use super::fetched::text;
 use super::snapshot::Snapshot;
 use super::stored::TableName;
 use crate::layout::Engine;
@@ -26,11 +26,6 @@ impl Snapshot<'_> {
             Engine::Postgres => POSTGRES,
         };
         let rows = self.fetch(sql, &[]).await?;
-        let text = |raw: Option<&FetchedValue>| match raw {
-            Some(FetchedValue::Text(text)) => text.clone(),
-            _ => String::new(),
-        };
-        let column = |row: &Vec<FetchedValue>| (TableName::new(text(row.first()), text(row.get(1))), text(row.get(2)));
-        Ok(rows.iter().map(column).collect())
+        Ok(rows.iter().map(|row| (TableName::new(text(row, 0), text(row, 1)), text(row, 2))).collect())
     }
 }

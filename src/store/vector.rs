@@ -1,6 +1,8 @@
 //! The nearest stored vectors to a query, among one owner's rows: by pgvector where the column is its own, else read
 //! and compared here. Never through an approximate index under a filter, which loses rows.
 
+use std::cmp::Ordering;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -188,7 +190,7 @@ impl VectorSource<'_> {
             }
         }
         let _ = write!(sql, " WHERE {}", self.source.keep.as_deref().unwrap_or("1 = 1"));
-        Some(SelectStatement { sql, params: Vec::new() })
+        Some(SelectStatement::new(engine, sql))
     }
 }
 
@@ -201,6 +203,12 @@ fn text(raw: Option<&FetchedValue>) -> String {
         Some(FetchedValue::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
         _ => String::new(),
     }
+}
+
+/// The order of vectors by their numbers, one after the other.
+fn in_order(a: &[f32], b: &[f32]) -> Ordering {
+    let differing = a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|order| order.is_ne());
+    differing.unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
 impl<'a> VectorReader<'a> {
@@ -258,7 +266,8 @@ impl<'a> VectorReader<'a> {
         Ok(FindingTally::of_first(found, Some))
     }
 
-    /// The stored vectors of some rows, by id; rows without a readable one are left out.
+    /// The stored vectors of some rows, by id; rows without a readable one are left out. Of several that a row has it is the
+    /// first in the order of their numbers, wherever they stand.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -277,13 +286,47 @@ impl<'a> VectorReader<'a> {
         ids: &[String],
         filters: &[Filter],
     ) -> Result<HashMap<String, Vec<f32>>, StoreError> {
+        let mut found: HashMap<String, Vec<f32>> = HashMap::new();
+        self.each_among(entity, ids, filters, |id, numbers| match found.entry(id) {
+            Entry::Occupied(mut first) => {
+                if in_order(numbers, first.get()).is_lt() {
+                    first.insert(numbers.to_vec());
+                }
+            }
+            Entry::Vacant(free) => {
+                free.insert(numbers.to_vec());
+            }
+        })
+        .await?;
+        Ok(found)
+    }
+
+    /// All stored vectors of a row, each once, in the order of their numbers.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn all_of(self, entity: Entity, id: &str) -> Result<Vec<Vec<f32>>, StoreError> {
+        let mut found: Vec<Vec<f32>> = Vec::new();
+        self.each_among(entity, &[id.to_owned()], &[], |_, numbers| found.push(numbers.to_vec())).await?;
+        found.sort_by(|a, b| in_order(a, b));
+        found.dedup();
+        Ok(found)
+    }
+
+    /// Hands each readable vector of some rows to `each`, in no order.
+    async fn each_among(
+        self,
+        entity: Entity,
+        ids: &[String],
+        filters: &[Filter],
+        mut each: impl FnMut(String, &[f32]) + Send,
+    ) -> Result<(), StoreError> {
         let engine = self.store.engine();
-        let mut found = HashMap::new();
         for place in self.places(entity) {
             for ids in ids.chunks(IN_LIST) {
                 let Some(mut statement) = place.select(engine, &place.value(engine)) else { continue };
-                narrow_any(engine, place.source, "id", ids, &mut statement);
-                narrow_server(engine, place.source, filters, &mut statement);
+                narrow_any(place.source, "id", ids, &mut statement);
+                narrow_server(place.source, filters, &mut statement);
                 let ids: HashSet<&str> = ids.iter().map(String::as_str).collect();
                 let mut numbers = Vec::new();
                 self.store
@@ -293,14 +336,14 @@ impl<'a> VectorReader<'a> {
                             place.read(engine, row.get(1).unwrap_or(&FetchedValue::Null), &mut numbers)
                             && ids.contains(id.as_str())
                         {
-                            found.insert(id, numbers.clone());
+                            each(id, &numbers);
                         }
                         ControlFlow::Continue(())
                     })
                     .await?;
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     /// The `most` rows nearest to a vector by cosine, among the rows that the filters let through as far as the
@@ -491,7 +534,7 @@ impl<'a> VectorReader<'a> {
         for place in places {
             let Some(mut statement) = place.select(engine, &place.value(engine)) else { continue };
             for filter in filters {
-                narrow(engine, place.source, filter, &mut statement);
+                narrow(place.source, filter, &mut statement);
             }
             let mut numbers = Vec::new();
             self.store
@@ -541,7 +584,7 @@ impl<'a> VectorReader<'a> {
             return Ok(ComparedVectors { near, tally: VectorTally::default(), by: ComparedBy::Pgvector });
         };
         for filter in filters {
-            narrow(engine, place.source, filter, &mut statement);
+            narrow(place.source, filter, &mut statement);
         }
         let numbers: Vec<String> = query.iter().map(f32::to_string).collect();
         statement.params.push(FetchedValue::Text(format!("[{}]", numbers.join(","))));

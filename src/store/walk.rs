@@ -137,14 +137,9 @@ impl RowWalks<'_> {
     /// # Errors
     /// As [`RowWalks::walk`].
     pub async fn walk_count(self, walk: &RowWalk<'_>) -> Result<u64, StoreError> {
-        let mut statement = SelectStatement {
-            sql: format!(
-                "SELECT count(*) FROM {} WHERE {}",
-                from_clause(walk.source),
-                walk.source.keep.as_deref().unwrap_or("1 = 1")
-            ),
-            params: Vec::new(),
-        };
+        let keep = walk.source.keep.as_deref().unwrap_or("1 = 1");
+        let sql = format!("SELECT count(*) FROM {} WHERE {keep}", from_clause(walk.source));
+        let mut statement = SelectStatement::new(self.store.engine(), sql);
         self.narrow_walk(walk, &mut statement);
         match self.store.fetch(&statement).await?.first().and_then(|row| row.first()) {
             Some(FetchedValue::Integer(count)) => Ok((*count).max(0) as u64),
@@ -175,14 +170,9 @@ impl RowWalks<'_> {
         let Some((name, _)) = plain_column(walk.source, column) else { return Ok(Vec::new()) };
         let bare = format!("t.{}", quote(name));
         let read = if self.store.engine() == Engine::Postgres { format!("{bare}::text") } else { bare.clone() };
-        let mut statement = SelectStatement {
-            sql: format!(
-                "SELECT {read} FROM {} WHERE {}",
-                from_clause(walk.source),
-                walk.source.keep.as_deref().unwrap_or("1 = 1")
-            ),
-            params: Vec::new(),
-        };
+        let keep = walk.source.keep.as_deref().unwrap_or("1 = 1");
+        let sql = format!("SELECT {read} FROM {} WHERE {keep}", from_clause(walk.source));
+        let mut statement = SelectStatement::new(self.store.engine(), sql);
         self.narrow_walk(walk, &mut statement);
         let _ = write!(statement.sql, " GROUP BY {bare} HAVING count(*) > 1");
         let rows = self.store.fetch(&statement).await?;
@@ -203,10 +193,8 @@ impl RowWalks<'_> {
         let Some((name, way)) = plain_column(source, column) else { return Ok(Vec::new()) };
         let (bare, declared) = (format!("t.{}", quote(name)), dialect::declared(&way.origin));
         let keep = source.keep.as_deref().unwrap_or("1 = 1");
-        let mut statement = SelectStatement {
-            sql: format!("SELECT {bare} FROM {} WHERE {keep} AND {bare} IS NOT NULL", from_clause(source)),
-            params: Vec::new(),
-        };
+        let sql = format!("SELECT {bare} FROM {} WHERE {keep} AND {bare} IS NOT NULL", from_clause(source));
+        let mut statement = SelectStatement::new(self.store.engine(), sql);
         if let Some(after) = after {
             let mark = shape::placeholder(self.store.engine(), 1, after, declared);
             statement.params.push(after.clone());
@@ -268,7 +256,7 @@ impl RowWalks<'_> {
         let (bare, declared) = (format!("t.{}", quote(name)), dialect::declared(&way.origin));
         let one = way.stored == StoredAs::One;
         Some(match narrow {
-            NarrowCondition::Names(_, values) if !one => return holds_one(engine, declared, &bare, values, statement),
+            NarrowCondition::Names(_, values) if !one => return holds_one(declared, &bare, values, statement),
             NarrowCondition::Present(_) => format!("{bare} IS NOT NULL"),
             NarrowCondition::Absent(_) => format!("{bare} IS NULL"),
             NarrowCondition::Short(_) if engine == Engine::Sqlite => {
@@ -308,16 +296,10 @@ fn text_of(row: Vec<FetchedValue>) -> Option<String> {
 }
 
 /// Whether a stored list holds one of some texts; what is no list of JSON is let through where the engine would fail.
-fn holds_one(
-    engine: Engine,
-    declared: &str,
-    bare: &str,
-    values: &[String],
-    statement: &mut SelectStatement,
-) -> Option<String> {
+fn holds_one(declared: &str, bare: &str, values: &[String], statement: &mut SelectStatement) -> Option<String> {
     let text = json_text(values);
     let mark = format!("${}", statement.params.len() + 1);
-    let condition = match (engine, PgType::of(declared)) {
+    let condition = match (statement.engine, PgType::of(declared)) {
         (Engine::Sqlite, _) => format!(
             "CASE WHEN json_valid({bare}) THEN EXISTS (SELECT 1 FROM json_each({bare}) l WHERE CAST(l.value AS TEXT) IN \
              (SELECT value FROM json_each({mark}))) ELSE 1 END"

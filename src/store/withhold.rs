@@ -113,9 +113,9 @@ fn who(role: &str) -> String {
 pub(super) fn reads_what_is_there(catalog: &Catalog, sql: &str) -> bool {
     let is_function = |end: usize| sql[end..].trim_start().starts_with('(');
     let own = |name: &str| sql_names::names(sql).iter().any(|n| n.parts == [name] && is_common_table(sql, n.place.1));
-    sql_names::reads(sql, false)
-        .iter()
-        .all(|read| catalog.table(&read.table).is_some() || is_function(read.place.1) || own(&read.table))
+    let searched = |name: &str| catalog.word_indexes.iter().any(|index| index.eq_ignore_ascii_case(name));
+    let there = |name: &str| catalog.table(name).is_some() || searched(name) || own(name);
+    sql_names::reads(sql, false).iter().all(|read| there(&read.table) || is_function(read.place.1))
 }
 
 /// Whether the name that ends there is that of a query in a `WITH`.
@@ -124,11 +124,25 @@ fn is_common_table(sql: &str, end: usize) -> bool {
     rest.get(..2).is_some_and(|word| word.eq_ignore_ascii_case("as")) && rest[2..].trim_start().starts_with('(')
 }
 
+/// The refusal to make something in a schema, with the GRANT that helps.
+#[must_use]
+pub fn closed_to_new(schema: &str, role: &str) -> StoreError {
+    let grantee = if role.is_empty() { "your role".to_owned() } else { plain_or_quoted(role) };
+    let grant = format!("GRANT USAGE, CREATE ON SCHEMA {} TO {grantee}", plain_or_quoted(schema));
+    StoreError::Denied {
+        reason: format!("{} may not make tables in the schema {schema}", who(role)),
+        remedy: format!("run it as the owner of the tables, or: {grant}"),
+    }
+}
+
 /// Returns the SQL that lets a role write the audit trail.
 #[must_use]
 pub fn to_append(role: &str) -> String {
     let role = if role.is_empty() { "your role".to_owned() } else { plain_or_quoted(role) };
-    format!("GRANT INSERT ON memory_audit, memory_audit_private TO {role}; GRANT UPDATE ON memory_audit_head TO {role}")
+    format!(
+        "GRANT INSERT ON memory_audit, memory_audit_private TO {role}; \
+         GRANT SELECT, UPDATE ON memory_audit_head TO {role}"
+    )
 }
 
 /// An identifier, in quotes only where SQL asks for them.

@@ -148,12 +148,11 @@ pub fn replaced(raw: &FetchedValue, inside: &Inside, value: &Value) -> Result<Fe
         return Err(format!("is stored as {}, in which only texts that are there can be changed", codec.name()));
     }
     let text = json_text(raw)?;
-    let mut document = match json::read(&text) {
-        reading if reading.problems.is_empty() => reading.value,
-        reading => return Err(format!("holds JSON that is not sound: {}", reading.problems.join("; "))),
-    };
-    put(&mut document, inside.path.as_deref().unwrap_or_default(), &value)?;
-    let new = document.to_string();
+    let problems = json::read(&text).problems;
+    if !problems.is_empty() {
+        return Err(format!("holds JSON that is not sound: {}", problems.join("; ")));
+    }
+    let new = json::put(&text, inside.path.as_deref().unwrap_or_default(), &value)?;
     Ok(match raw {
         FetchedValue::Bytes(bytes) if std::str::from_utf8(bytes).is_ok() => FetchedValue::Bytes(new.into_bytes()),
         FetchedValue::Bytes(_) => {
@@ -268,24 +267,6 @@ fn rejoined(raw: &FetchedValue, inside: &Inside, by: &str, value: &Value) -> Res
     }
 }
 
-/// Puts a value at a path; objects on the way are there, and the last step may be a new member.
-fn put(document: &mut Value, path: &str, value: &Value) -> Result<(), String> {
-    if path.is_empty() {
-        *document = value.clone();
-        return Ok(());
-    }
-    let (step, rest) = path.split_once('.').unwrap_or((path, ""));
-    let next = match document {
-        Value::Object(object) if rest.is_empty() => object.entry(step.to_owned()).or_insert(Value::Null),
-        Value::Object(object) => object.get_mut(step).ok_or_else(|| format!("has no `{step}`"))?,
-        Value::Array(items) => {
-            step.parse::<usize>().ok().and_then(|at| items.get_mut(at)).ok_or_else(|| format!("has no `{step}`"))?
-        }
-        _ => return Err(format!("has no `{step}`")),
-    };
-    put(next, rest, value)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -344,12 +325,12 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_put_into_json_and_nothing_else() {
-        let raw = FetchedValue::Text(r#"{"tags":["a"],"n":null}"#.into());
+        let raw = FetchedValue::Text(r#"{"tags":["a"], "x": 1.50,"n":null}"#.into());
         let new = replaced(&raw, &Inside::at("tags"), &json!(["b", "c"]));
-        assert_eq!(new, Ok(FetchedValue::Text(r#"{"tags":["b","c"],"n":null}"#.into())));
+        assert_eq!(new, Ok(FetchedValue::Text(r#"{"tags":["b","c"], "x": 1.50,"n":null}"#.into())));
         assert_eq!(
             replaced(&raw, &Inside::at("n"), &json!("x")),
-            Ok(FetchedValue::Text(r#"{"tags":["a"],"n":"x"}"#.into()))
+            Ok(FetchedValue::Text(r#"{"tags":["a"], "x": 1.50,"n":"x"}"#.into()))
         );
         let packed = inside(&[Codec::Msgpack], Some("n"), None, TextPart::Any);
         assert!(replaced(&FetchedValue::Bytes(vec![0x81, 0xA1, b'n', 0xC0]), &packed, &json!(7)).is_err());

@@ -21,6 +21,7 @@ use super::stored::{Cell, Image, Mutation, ReadState, StateReading, StoredRows, 
 use super::{Store, StoreError, companion, withhold};
 use super::{sqlite_reader, sqlite_writer};
 use crate::layout::Engine;
+use crate::memory::agreeing;
 
 /// One row and what it gets.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +43,12 @@ const BYTES: usize = 1 << 20;
 /// Time that a writer waits for others before it gives up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Says how many rows a change hit, and how many it was about.
+fn missed(table: &str, hit: u64, expected: usize) -> String {
+    let hit = agreeing(hit, &format!("{table}: {{#}} {{row was|rows were}} hit"));
+    agreeing(expected, &format!("{hit}, {{#}} {{was|were}} meant"))
+}
+
 /// Reason why something was not written. Unless it is [`WriteError::Unknown`], nothing was.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
@@ -58,7 +65,7 @@ pub enum WriteError {
     #[error("nothing was written: {0}")]
     Displaced(String),
     /// A change hit more or fewer rows than it was about.
-    #[error("{table}: {hit} rows were hit, {expected} were meant")]
+    #[error("{}", missed(.table, *.hit, *.expected))]
     Missed {
         /// Table.
         table: String,
@@ -122,7 +129,10 @@ fn refused(store: &Store, tables: &[&TableName], error: sqlx::Error) -> WriteErr
     };
     match known {
         Some(known) => WriteError::Store(withhold::unwritable(known, &store.catalog.role)),
-        None => error.into(),
+        None => match schema.filter(|_| tables.is_empty()) {
+            Some(schema) => WriteError::Store(withhold::closed_to_new(schema, &store.catalog.role)),
+            None => error.into(),
+        },
     }
 }
 
@@ -165,7 +175,7 @@ impl WriteConnection {
                 let options = file.writing().busy_timeout(PATIENCE);
                 Ok(WriteConnection::Sqlite(SqliteConnection::connect_with(&options).await?))
             }
-            Opener::Postgres(server) => Ok(WriteConnection::Postgres(ServerLink::open(server).await?)),
+            Opener::Postgres(server) => Ok(WriteConnection::Postgres(store.link(server).await?)),
         }
     }
 
@@ -424,7 +434,19 @@ impl WriteTransaction<'_> {
         let (sql, params) = shape::question(self.engine(), table);
         let rows = self.fetch(&sql, &params).await?;
         let missing = || WriteError::Store(StoreError::NoTable(table.title()));
-        self.store.shapes.keep(table, &rows).ok_or_else(missing)
+        self.store.shapes.keep(self.engine(), table, &rows).ok_or_else(missing)
+    }
+
+    /// Whether a table still has the columns by which its rows were read; from here on it is known as it is now.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn is_as_known(&mut self, table: &TableName) -> Result<bool, WriteError> {
+        let Some(known) = self.store.shapes.known(table) else { return Ok(true) };
+        let (sql, params) = shape::question(self.engine(), table);
+        let rows = self.fetch(&sql, &params).await?;
+        let now = self.store.shapes.keep(self.engine(), table, &rows);
+        Ok(now.is_some_and(|now| now.has_columns_of(&known)))
     }
 
     /// Whole stored rows as they are now; on PostgreSQL they are locked until the end of the transaction, which on
@@ -435,7 +457,7 @@ impl WriteTransaction<'_> {
     pub async fn images(&mut self, rows: &StoredRows) -> Result<Vec<Image>, WriteError> {
         let shape = self.shape(&rows.table).await?;
         let mut answers = Vec::new();
-        for (sql, params) in shape::image_statements(self.engine(), &shape, rows, true) {
+        for (sql, params) in shape::image_statements(&shape, rows, true) {
             answers.extend(self.fetch_of(&[&rows.table], &sql, &params).await?);
         }
         Ok(shape::images(&shape, answers))
@@ -449,7 +471,7 @@ impl WriteTransaction<'_> {
     pub async fn is_state(&mut self, rows: &StoredRows, state: &ReadState) -> Result<(bool, usize), WriteError> {
         let shape = self.shape(&rows.table).await?.narrowed(&state.columns, &rows.by);
         let mut reading = StateReading::like(state);
-        for (sql, params) in shape::image_statements(self.engine(), &shape, rows, true) {
+        for (sql, params) in shape::image_statements(&shape, rows, true) {
             self.scan_of(&rows.table, &sql, &params, shape::state_taker(&shape, &mut reading)).await?;
         }
         let now = reading.close();
@@ -463,7 +485,7 @@ impl WriteTransaction<'_> {
     pub async fn remaining(&mut self, rows: &StoredRows) -> Result<usize, WriteError> {
         let shape = self.shape(&rows.table).await?;
         let mut there = 0;
-        for (sql, params) in shape::count_statements(self.engine(), &shape, rows) {
+        for (sql, params) in shape::count_statements(&shape, rows) {
             let answer = self.fetch_of(&[&rows.table], &sql, &params).await?;
             there += answer.first().and_then(|row| integer(row, 0)).unwrap_or_default();
         }
@@ -497,7 +519,7 @@ impl WriteTransaction<'_> {
                     self.script(settings).await?;
                 }
                 let now = self.now.clone();
-                for (sql, params) in revise::statements(self.engine(), &shape, revise, &now) {
+                for (sql, params) in revise::statements(&shape, revise, &now) {
                     hit += self.execute(&[&table], &sql, params).await?;
                 }
             }
@@ -574,7 +596,7 @@ impl WriteTransaction<'_> {
         let marks = self.marks(shape, &columns, &cells, params);
         let sets: Vec<String> = columns.iter().zip(marks).map(|(c, m)| format!("{} = {m}", quote(c))).collect();
         let (by, values): (Vec<String>, Vec<FetchedValue>) = key.iter().cloned().unzip();
-        let condition = shape::key_condition(self.engine(), shape, &by, &[values], params);
+        let condition = shape::key_condition(shape, &by, &[values], params);
         format!("UPDATE {} SET {} WHERE {condition}", shape::qualified(table), sets.join(", "))
     }
 
@@ -595,12 +617,6 @@ impl WriteTransaction<'_> {
             self.execute(&tables, &format!("WITH {} SELECT 1", parts.join(", ")), params).await?;
         }
         Ok(())
-    }
-
-    fn delete(&self, shape: &TableShape, rows: &StoredRows, keys: &[Vec<FetchedValue>]) -> (String, Vec<Param>) {
-        let mut params = Vec::new();
-        let condition = shape::key_condition(self.engine(), shape, &rows.by, keys, &mut params);
-        (format!("DELETE FROM {} WHERE {condition}", shape::qualified(&rows.table)), params)
     }
 
     /// Deletes every row that some values find, as many as are expected.
@@ -637,9 +653,11 @@ impl WriteTransaction<'_> {
         mut take: impl FnMut(RawRow) + Send,
     ) -> Result<u64, WriteError> {
         let (table, mut hit) = (&rows.table, 0);
-        let seen = shape::projection(self.engine(), shape, columns);
+        let seen = shape::projection(shape, columns);
         for keys in delete_parts(rows) {
-            let (sql, params) = self.delete(shape, rows, keys);
+            let mut params = Vec::new();
+            let condition = shape::key_condition(shape, &rows.by, keys, &mut params);
+            let sql = format!("DELETE FROM {} WHERE {condition}", shape::qualified(&rows.table));
             match self.engine() {
                 _ if columns.is_empty() => hit += self.execute(&[table], &sql, params).await?,
                 // Rows that others hold are waited for: what they are then is known when they go.

@@ -568,3 +568,37 @@ fn what_was_done_to_the_marked_rows_unmarks_them() {
     // This is about the selected row alone.
     assert_eq!(marked_after("2", "k c u", "unlink"), 2);
 }
+
+#[test]
+fn a_change_from_the_details_is_about_their_row_and_not_about_marked_ones() {
+    let mut console = unlocked(160, 50);
+    console.press("2 v enter");
+    let open = console.id();
+    console.press("t r");
+    let (_, operation) = planned(&mut console);
+    assert!(matches!(&operation, Operation::Signal { episode, .. } if *episode == open), "{operation:?}");
+    // With the keys in the list the marked row is meant.
+    let mut console = unlocked(160, 50);
+    console.press("2");
+    let marked = console.id();
+    console.press("v t r");
+    let (_, operation) = planned(&mut console);
+    assert!(matches!(&operation, Operation::Signal { episode, .. } if *episode == marked), "{operation:?}");
+}
+
+#[test]
+fn what_one_confirmation_did_is_taken_back_at_once() {
+    let mut console = unlocked(160, 50);
+    console.press("5 v v c d");
+    let (ticket, _) = proposed(&mut console);
+    let made = plan("feedback.remove", ChangeDanger::Guarded, &removal());
+    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(made)))));
+    console.wait();
+    console.press("A");
+    let (request, ..) = applied(&mut console);
+    let receipts = vec![(0, receipt("feedback.remove", 7)), (1, receipt("feedback.remove", 8))];
+    console.tell(Message::Reply(request, Reply::Applied(None, AppliedPlan { receipts, refusal: None })));
+    console.press("Z");
+    let (_, proposal) = proposed(&mut console);
+    assert_eq!(proposal.changes(), [Operation::Undo { seq: 8 }, Operation::Undo { seq: 7 }]);
+}

@@ -7,6 +7,7 @@ use mnemoscope::change::plan::erasure::{
 };
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::console::overlays::Overlay;
+use mnemoscope::console::screens::erase::EraseScreen;
 
 use super::changes::{unlock, unlocked};
 use super::fake::{Console, world};
@@ -75,7 +76,7 @@ pub fn asked(console: &mut Console) -> (Ticket, String, ErasureChoice) {
 pub fn runs(console: &mut Console) -> Option<(Ticket, String, ErasureChoice, bool)> {
     let at = console.asked.iter().position(|effect| matches!(effect, Effect::Ask(_, Request::Erase { .. })))?;
     match console.asked.remove(at) {
-        Effect::Ask(ticket, Request::Erase { given, choice, resume }) => Some((ticket, given, choice, resume)),
+        Effect::Ask(ticket, Request::Erase { given, choice, resume, .. }) => Some((ticket, given, choice, resume)),
         _ => None,
     }
 }
@@ -230,7 +231,13 @@ fn leaving_stops_a_run_that_can_be_gone_on_with() {
     console.wait();
     console.press(&format!("'{id}' enter"));
     let (ticket, ..) = runs(&mut console).expect("it is asked for");
-    console.press("[");
+    for keys in ["1", "2", "J", "[", "M", "c p", "q"] {
+        console.press(keys);
+        let runs_on = console.model.at::<EraseScreen>().is_some_and(|erasure| erasure.running.is_some());
+        assert!(runs_on, "{keys} must not stop it");
+        console.shows("a person is being erased: esc stops that");
+    }
+    console.press("esc");
     // What comes of it later finds nobody waiting.
     console.tell(Message::Reply(ticket, Reply::Erased(Ok(Box::new(outcome("verified"))))));
     console.press("]");

@@ -126,6 +126,9 @@ fn masked_no_word_of_a_mention_is_shown() {
     console.hides("Ann Lee");
     console.hides("ep-1");
     console.shows("episodes.summary");
+    console.shows("certain; masking hides the words, M shows them");
+    // Only the person is one.
+    console.hides("row person-");
 }
 
 #[test]

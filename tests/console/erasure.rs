@@ -147,7 +147,7 @@ fn leaving_a_run_says_so_and_coming_back_goes_on_with_it() {
     assert!(console.model.at::<EraseScreen>().is_some_and(|erasure| erasure.running.is_some()));
     assert!(!console.asked.contains(&Effect::Quit));
     console.press("esc");
-    console.shows("the erasure was stopped between two batches");
+    console.shows("the erasure was stopped; c p resumes it");
     console.press("]");
     let (ticket, given, _) = asked(&mut console);
     console.tell(Message::Reply(

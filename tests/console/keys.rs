@@ -796,6 +796,9 @@ fn marked_rows_that_a_filter_hides_are_told() {
     console.shows("3 marked ");
     console.press("/ 'outcome = failure' enter");
     console.shows("3 marked, 2 not in this list");
+    // What is not in sight is not changed.
+    console.press("c d");
+    console.shows("2 marked rows are not in sight under this filter");
 }
 
 #[test]

@@ -395,8 +395,8 @@ fn what_vectors_came_to_is_said() {
     (answer.0.used, answer.0.compared, answer.0.words_by) = ("vector", Some((tally, ComparedBy::Memory)), None);
     console.tell(Message::Reply(ticket, Reply::Recalled(Ok(answer))));
     console.shows("kept in memory");
-    console.shows("4 of 9 rows, 2 have none, 1 have no direction");
-    console.shows("1 are unreadable");
+    console.shows("4 of 9 rows, 2 have none, 1 has no direction");
+    console.shows("1 is unreadable");
     console.shows("at most 268 MB");
 }
 

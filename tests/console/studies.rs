@@ -236,7 +236,7 @@ fn evaluation() -> Evaluation {
             kind: ["cases", "retain"][i % 2],
             latency_ms: Some(i as f64),
             tokens: Some(300),
-            rows: 4,
+            rows: Some(4),
             policy_version: Some(1),
         });
     }

@@ -524,6 +524,13 @@ fn the_inbox_and_the_changes_follow_what_others_write_and_other_screens_say_that
     console.press("r");
     console.hides("written since");
     assert_eq!(console.id(), before, "the same row is selected");
+    for keys in ["P", "C", "J", "D"] {
+        console.press(keys);
+        console.beat();
+        console.hides("written since");
+        console.beat();
+        console.shows("written since: r");
+    }
 }
 
 #[test]

@@ -209,6 +209,42 @@ fn a_world_that_moved_is_a_conflict_and_nothing_is_written() {
 }
 
 #[test]
+fn a_column_that_somebody_adds_comes_back_with_its_row() {
+    block_on(async {
+        for world in natives().await {
+            let memory = ids(&world, Entity::Memory).await.swap_remove(0);
+            let planned = || remove::plan(&world.store, Entity::Memory, std::slice::from_ref(&memory));
+            let before = planned().await.expect("a plan");
+            let new = record::plan(&world.store, Entity::Memory, r#"{"text": "A new fact.", "user_id": "zed"}"#);
+            let recorded = done(&world, new.await).await;
+            let note = format!("SELECT note FROM memories WHERE id = '{memory}'");
+            meddle(&world, "ALTER TABLE memories ADD COLUMN note text").await;
+            meddle(&world, &format!("UPDATE memories SET note = 'dear' WHERE id = '{memory}'")).await;
+            let refused = change::apply(&world.store, &before, &author()).await;
+            assert!(
+                matches!(&refused, Err(ChangeError::Conflict { rows, .. }) if rows[0].contains("columns")),
+                "{refused:?}"
+            );
+            let receipt = done(&world, planned().await).await;
+            assert!(texts(&world, &note).await.is_empty());
+            done(&world, undo::undo(&world.store, receipt.audit_seq.expect("an entry")).await).await;
+            assert_eq!(texts(&world, &note).await, ["dear"]);
+            // A row of before goes, as long as nobody filled the column.
+            let back = || undo::undo(&world.store, recorded.audit_seq.expect("an entry"));
+            meddle(&world, "UPDATE memories SET note = 'new' WHERE user_id = 'zed'").await;
+            let refused = back().await;
+            assert!(
+                matches!(&refused, Err(ChangeError::Conflict { rows, .. }) if rows[0].contains("the column note")),
+                "{refused:?}"
+            );
+            meddle(&world, "UPDATE memories SET note = NULL WHERE user_id = 'zed'").await;
+            done(&world, back().await).await;
+            assert!(texts(&world, "SELECT id FROM memories WHERE user_id = 'zed'").await.is_empty());
+        }
+    });
+}
+
+#[test]
 fn nothing_goes_along_that_no_undo_could_bring_back() {
     block_on(async {
         for mut world in [Some(native().await), native_on_postgres().await].into_iter().flatten() {

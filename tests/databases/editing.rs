@@ -352,7 +352,9 @@ fn a_vector_that_no_longer_fits_its_text_goes() {
 fn a_superseded_memory_stays_marked_and_linked() {
     block_on(async {
         for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
-            meddle(&world, "INSERT INTO memories (id, kind, text) VALUES ('fact', 'fact', 'lives in Kiel')").await;
+            let fact = "INSERT INTO memories (id, kind, text, metadata) VALUES ('fact', 'fact', 'lives in Kiel', \
+                        '{\"n\": 12345678901234567890.5}')";
+            meddle(&world, fact).await;
             let operation = Operation::Supersede { memory: "fact".to_owned(), text: "lives in Bonn".to_owned() };
             there_and_back(&world, &operation, async {
                 let old = row(&world, Entity::Memory, "fact").await.expect("the old one");
@@ -361,6 +363,10 @@ fn a_superseded_memory_stays_marked_and_linked() {
                 let new = row(&world, Entity::Memory, &next).await.expect("the new one");
                 assert_eq!((new.text("text"), new.text("kind")), (Some("lives in Bonn"), Some("fact")));
                 assert_eq!(new.get("metadata")["supersedes"], "fact");
+                let exact =
+                    |row: &String| ["12345678901234567890.5", "3839302E35"].iter().any(|part| row.contains(part));
+                let rows = rows_of(&world).await.into_values().flatten();
+                assert_eq!(rows.filter(exact).count(), 2, "{old:?} {new:?}");
                 let again = planned(&world, &operation).await;
                 assert!(matches!(again, Err(ChangeError::Refused(_))), "{again:?}");
                 let by = |text: &str| Operation::Supersede { memory: next.clone(), text: text.to_owned() };
@@ -378,7 +384,9 @@ fn a_superseded_memory_stays_marked_and_linked() {
 fn what_superseded_a_memory_hands_its_place_on_when_it_goes() {
     block_on(async {
         for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
-            meddle(&world, "INSERT INTO memories (id, kind, text) VALUES ('fact', 'fact', 'lives in Kiel')").await;
+            let pinned =
+                "INSERT INTO memories (id, kind, text, status) VALUES ('fact', 'fact', 'lives in Kiel', 'pinned')";
+            meddle(&world, pinned).await;
             let mut ids = vec!["fact".to_owned()];
             for text in ["lives in Bonn", "lives in Trier"] {
                 let memory = ids.last().expect("one").clone();
@@ -388,14 +396,51 @@ fn what_superseded_a_memory_hands_its_place_on_when_it_goes() {
                 let old = row(&world, Entity::Memory, &memory).await.expect("the old one");
                 ids.push(old.get("metadata")["superseded_by"].as_str().expect("a link").to_owned());
             }
-            for (gone, by) in [(&ids[1..2], Some(&ids[2])), (&ids[1..], None)] {
+            let unnoted = "UPDATE memories SET metadata = '{\"superseded_by\": \"NEXT\"}' WHERE id = 'fact'";
+            for (before, by, status) in
+                [("", Some(&ids[2]), "superseded"), ("", None, "pinned"), (unnoted, None, "active")]
+            {
+                meddle(
+                    &world,
+                    &format!(
+                        "UPDATE memories SET status = 'archived' WHERE id = '{}'; {}",
+                        ids[2],
+                        before.replace("NEXT", &ids[1])
+                    ),
+                )
+                .await;
+                let gone = if by.is_some() { &ids[1..2] } else { &ids[1..] };
                 there_and_back(&world, &remove(Entity::Memory, gone), async {
                     let first = row(&world, Entity::Memory, "fact").await.expect("the first one");
-                    assert_eq!(first.get("metadata")["superseded_by"].as_str(), by.map(String::as_str), "{first:?}");
-                    assert_eq!(first.text("status") == Some("superseded"), by.is_some(), "{first:?}");
+                    let metadata = first.get("metadata");
+                    assert_eq!(metadata["superseded_by"].as_str(), by.map(String::as_str), "{first:?}");
+                    assert_eq!(first.text("status"), Some(status), "{first:?}");
+                    assert_eq!(metadata.get("status_before").is_some(), by.is_some(), "{first:?}");
                 })
                 .await;
             }
+        }
+    });
+}
+
+#[test]
+fn a_plan_is_refused_where_a_row_that_goes_was_named_since() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let rows = "INSERT INTO episodes (id, title) VALUES ('e-goes', 'a'); \
+                 INSERT INTO memory_access (id, ids) VALUES ('a-known', '[\"e-goes\"]')";
+            meddle(&world, rows).await;
+            let plan = planned(&world, &remove(Entity::Episode, &["e-goes".to_owned()])).await.expect("a plan");
+            meddle(&world, "INSERT INTO memory_access (id, ids) VALUES ('a-late', '[\"e-goes\"]')").await;
+            let refused = change::apply(&world.store, &plan, &author()).await;
+            assert!(
+                matches!(&refused, Err(ChangeError::Conflict { rows, .. }) if rows[0].contains("a-late")),
+                "{refused:?}"
+            );
+            let again = planned(&world, &remove(Entity::Episode, &["e-goes".to_owned()])).await;
+            done(&world, again).await;
+            let named = texts(&world, "SELECT CAST(ids AS TEXT) FROM memory_access WHERE id LIKE 'a-%'").await;
+            assert_eq!(named, ["[]", "[]"]);
         }
     });
 }

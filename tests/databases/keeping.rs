@@ -191,6 +191,9 @@ fn a_palace_gets_a_companion_that_takes_what_is_recorded_and_stays_as_it_is() {
         assert_eq!(drawer.text("text"), Some("Ana Ruiz asked for the August invoice"));
         let flags = (&drawer.get("metadata")["pinned"], &drawer.get("metadata")["stale"]);
         assert_eq!(flags, (&json!(true), &json!(false)), "{drawer:?}");
+        let own = json!({"entity": "memory", "id": drawer.id(), "text": drawer.get("text")}).to_string();
+        let known = import::plan(&store, ImportFormat::Jsonl, "x", &own, false).await.expect("a plan");
+        assert!(known.is_empty() && known.effects[0].ends_with("1 there already"), "{known:?}");
         apply(undo::undo(&store, added.audit_seq.expect("an entry")).await).await;
         assert!(store.contexts().episode("ep-1").await.unwrap().expect("the episode").feedback.is_empty());
         // Nobody has an id in a palace: it is searched as without a companion.

@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
 use crate::support::postgres::Database;
-use crate::support::world::tester as author;
-use mnemoscope::change::{self, ChangeError, migrate, policy, undo};
+use crate::support::world::{layout_on_postgres, made_in_file, made_on_postgres, tester as author};
+use mnemoscope::change::{self, ChangeError, policy, undo};
 use mnemoscope::lab::training::{self, TrainingPairs};
 use mnemoscope::lab::{self, LabError, assess, judge, silent, understand};
 use mnemoscope::memory::Entity;
@@ -53,7 +53,6 @@ impl World {
 
 async fn world(target: Target, folder: tempfile::TempDir, database: Option<Database>) -> World {
     let open = async || Store::open(&target, &crate::support::options()).await.expect("it opens");
-    migrate::apply(&open().await, &author(), None).await.expect("our tables");
     let path = match &target {
         Target::File(path) => Some(path.clone()),
         Target::Postgres(_) => None,
@@ -152,19 +151,27 @@ fn cases() -> String {
 async fn native_sqlite() -> World {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("native.db");
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).create_if_missing(true);
-    let mut link = SqliteConnection::connect_with(&options).await.expect("a file");
-    let schema = include_str!("../../assets/migrations/mnemoscope/sqlite/0001_native.sql");
-    sqlx::raw_sql(AssertSqlSafe(format!("{schema}{}", rows()))).execute(&mut link).await.expect("the rows");
-    link.close().await.expect("it closes");
+    let build = async |path: &Path| {
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).create_if_missing(true);
+        let mut link = SqliteConnection::connect_with(&options).await.expect("a file");
+        let schema = include_str!("../../assets/migrations/mnemoscope/sqlite/0001_native.sql");
+        sqlx::raw_sql(AssertSqlSafe(format!("{schema}{}", rows()))).execute(&mut link).await.expect("the rows");
+        link.close().await.expect("it closes");
+    };
+    made_in_file("lessons", &path, build).await;
     world(Target::File(path), folder, None).await
 }
 
 async fn native_postgres() -> Option<World> {
-    let database = Database::fresh()?;
-    let mut link = PgConnection::connect(database.url()).await.expect("the server");
-    let schema = include_str!("../../assets/migrations/mnemoscope/postgres/0001_native.sql");
-    sqlx::raw_sql(AssertSqlSafe(format!("{schema}{}", rows()))).execute(&mut link).await.expect("the rows");
+    let build = async || {
+        let database = Database::fresh()?;
+        let mut link = PgConnection::connect(database.url()).await.expect("the server");
+        let schema = include_str!("../../assets/migrations/mnemoscope/postgres/0001_native.sql");
+        sqlx::raw_sql(AssertSqlSafe(format!("{schema}{}", rows()))).execute(&mut link).await.expect("the rows");
+        link.close().await.expect("it closes");
+        Some(database)
+    };
+    let database = made_on_postgres("lessons", build).await?;
     let target = Target::Postgres(database.url().to_owned());
     Some(world(target, tempfile::tempdir().expect("a folder"), Some(database)).await)
 }
@@ -488,8 +495,7 @@ fn readers_take_the_highest_active_version_so_an_older_one_is_copied_as_the_newe
 #[test]
 fn ennube_gets_its_own_spelling_and_a_row_in_its_own_trail() {
     block_on(async {
-        let Some(database) = Database::fresh() else { return };
-        build_postgres(Layout::EnnubeJson, database.url()).await;
+        let Some(database) = layout_on_postgres(Layout::EnnubeJson).await else { return };
         let target = Target::Postgres(database.url().to_owned());
         let world = world(target, tempfile::tempdir().expect("a folder"), Some(database)).await;
         let store = &world.store;

@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::block_on;
-use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
+use crate::support::fixtures::{Layout, build_sqlite};
 use crate::support::postgres::Database;
-use crate::support::world::{address_of as place, killed_at, meddle_with as run, open, run as cli, tester as author};
+use crate::support::world::{
+    address_of as place, bare_on_postgres, killed_at, meddle_with as run, open, run as cli, tester as author,
+};
 use mnemoscope::change::migrate::{self, MigrationChoice};
 use mnemoscope::change::plan::migration::PendingMigration;
 use mnemoscope::change::{ChangeError, audit};
@@ -45,8 +47,7 @@ async fn worlds(layout: Layout) -> Vec<World> {
         build_sqlite(layout, &path).await;
         worlds.push(World { target: Target::File(path), _folder: folder, _database: None });
     }
-    if let Some(database) = Database::fresh() {
-        build_postgres(layout, database.url()).await;
+    if let Some(database) = bare_on_postgres(layout).await {
         let target = Target::Postgres(database.url().to_owned());
         worlds.push(World { target, _folder: tempfile::tempdir().expect("a folder"), _database: Some(database) });
     }

@@ -257,3 +257,24 @@ fn a_removal_that_waited_sees_what_was_added_meanwhile() {
         assert_eq!(left, 0, "{words}");
     });
 }
+
+#[test]
+fn a_number_comes_back_with_its_row_where_the_server_gave_it() {
+    block_on(async {
+        let script = "CREATE TABLE facts (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, owner text, body text); \
+             INSERT INTO facts (owner, body) VALUES ('ann-smith77', 'a'), ('bob-jones88', 'b')";
+        let Some(shelf) = Shelf::on_postgres(&facts("", ""), script).await else { return };
+        let all = "SELECT id || body FROM facts ORDER BY id";
+        let mut line = shelf.told(&["export", "memory", "--where", "id=2"]);
+        Agent::of(&shelf.target).await.run("DELETE FROM facts WHERE id = 2").await;
+        let file = shelf.folder.path().join("own.jsonl");
+        let import = ["import", "jsonl", "own.jsonl", "--apply"];
+        std::fs::write(&file, line.to_string()).expect("a file");
+        let receipt = shelf.told(&import);
+        assert_eq!(shelf.texts(all).await, ["1a", "2b"], "{receipt:#}");
+        line["id"] = json!("3");
+        std::fs::write(&file, line.to_string()).expect("a file");
+        let (code, _, words) = shelf.ended(&import);
+        assert!(code == Some(2) && words.contains("has not come to this number"), "{words}");
+    });
+}

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::path::Path;
 
 use crate::support::block_on;
 use crate::support::postgres::Database;
-use crate::support::world::tester as author;
-use mnemoscope::change::operation::Pruning;
+use crate::support::world::{made_in_file, made_on_postgres, open, tester as author};
+use mnemoscope::change::operation::{Operation, Pruning};
 use mnemoscope::change::prune;
 use mnemoscope::change::{self, ChangeError, Plan, edit, migrate, profile, quarantine, undo};
 use mnemoscope::memory::Entity;
@@ -28,10 +29,7 @@ struct World {
 
 async fn world(target: Target, folder: tempfile::TempDir, database: Option<Database>) -> World {
     let options = OpenOptions { connections: 2, ..crate::support::options() };
-    let open = || Store::open(&target, &options);
-    let store = open().await.unwrap_or_else(|error| panic!("{error}"));
-    migrate::apply(&store, &author(), None).await.expect("our tables");
-    let store = open().await.unwrap_or_else(|error| panic!("{error}"));
+    let store = Store::open(&target, &options).await.unwrap_or_else(|error| panic!("{error}"));
     World { store, target, _folder: folder, _database: database }
 }
 
@@ -66,18 +64,31 @@ fn bytes(vector: &[f32]) -> String {
 async fn on_sqlite() -> World {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("native.db");
-    let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true).foreign_keys(false);
-    let mut link = SqliteConnection::connect_with(&options).await.expect("a file");
-    let vectors = vectors(|vector| format!("x'{}'", bytes(vector)));
-    for sql in [include_str!("../../assets/migrations/mnemoscope/sqlite/0001_native.sql"), NATIVE, &vectors] {
-        sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut link).await.expect("the native schema");
-    }
-    link.close().await.expect("closed");
+    let build = async |path: &Path| {
+        let options = SqliteConnectOptions::new().filename(path).create_if_missing(true).foreign_keys(false);
+        let mut link = SqliteConnection::connect_with(&options).await.expect("a file");
+        let vectors = vectors(|vector| format!("x'{}'", bytes(vector)));
+        for sql in [include_str!("../../assets/migrations/mnemoscope/sqlite/0001_native.sql"), NATIVE, &vectors] {
+            sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut link).await.expect("the native schema");
+        }
+        link.close().await.expect("closed");
+    };
+    made_in_file("banks to prune", &path, build).await;
     world(Target::File(path), folder, None).await
 }
 
 async fn on_postgres() -> Option<World> {
-    let database = Database::fresh()?;
+    let build = async || {
+        let database = Database::fresh()?;
+        write_postgres(&database).await;
+        Some(database)
+    };
+    let database = made_on_postgres("banks to prune", build).await?;
+    let target = Target::Postgres(database.url().to_owned());
+    Some(world(target, tempfile::tempdir().expect("a folder"), Some(database)).await)
+}
+
+async fn write_postgres(database: &Database) {
     let mut link = PgConnection::connect(database.url()).await.expect("the server");
     let schema = include_str!("../../assets/migrations/mnemoscope/postgres/0001_native.sql");
     sqlx::raw_sql(schema).execute(&mut link).await.expect("the native schema");
@@ -92,8 +103,7 @@ async fn on_postgres() -> Option<World> {
     for sql in [NATIVE, &vectors] {
         sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut link).await.expect("rows");
     }
-    let target = Target::Postgres(database.url().to_owned());
-    Some(world(target, tempfile::tempdir().expect("a folder"), Some(database)).await)
+    link.close().await.expect("closed");
 }
 
 /// Runs a test's body on the native layout on both engines.
@@ -262,15 +272,16 @@ fn a_window_or_case_that_moved_is_a_conflict() {
         for sql in [
             "UPDATE agent_memory_profiles SET window_size = 5 WHERE id = 'pa'",
             "UPDATE agent_memory_cases SET reward = 1 WHERE id = 'a-6'",
+            // It was to stay, and without it another one does.
+            "DELETE FROM agent_memory_cases WHERE id = 'a-1'",
         ] {
-            let plan = prune::plan(store, &Pruning { user: Some("ann".to_owned()), ..Pruning::default() })
-                .await
-                .expect("a plan");
+            let rules = Operation::Prune(Pruning { user: Some("ann".to_owned()), ..Pruning::default() });
+            let plan = change::plan(store, &rules, &author()).await.expect("a plan");
             run(&world, sql).await;
             let outcome = change::apply(store, &plan, &author()).await;
             assert!(matches!(outcome, Err(ChangeError::Conflict { .. })), "{sql}: {outcome:?}");
         }
-        assert_eq!(ids(store, Entity::Case).await.len(), 9);
+        assert_eq!(ids(store, Entity::Case).await.len(), 8);
     });
 }
 
@@ -388,8 +399,9 @@ fn plans_in_compressed_bytes_are_mended_as_they_are_stored() {
             );
             sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut link).await.expect("a row");
         }
-        let world =
-            world(Target::Postgres(database.url().to_owned()), tempfile::tempdir().expect("a folder"), None).await;
+        let target = Target::Postgres(database.url().to_owned());
+        migrate::apply(&open(&target).await, &author(), None).await.expect("our tables");
+        let world = world(target, tempfile::tempdir().expect("a folder"), None).await;
         let plan = prune::plan(&world.store, &Pruning::default()).await.expect("a plan");
         change::apply(&world.store, &plan, &author()).await.expect("applied");
         for n in [2, 3] {

@@ -16,11 +16,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::block_on;
-use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
+use crate::support::fixtures::{Layout, build_sqlite};
 use crate::support::postgres::Database;
-use crate::support::world::{address_of, layout_in, layout_on_postgres, meddle_with, native_in, sqlite};
+use crate::support::world::{
+    address_of, bare_on_postgres, layout_in, layout_on_postgres, meddle_with, native_in, sqlite,
+};
 use mnemoscope::change::purge::{self, Desk, KeptSearch, Mentions, NewDecisions, PurgeOptions, PurgePlan};
 use mnemoscope::change::{Author, ChangeError, audit, edit, hold, migrate, record};
+use mnemoscope::layout::CatalogTable;
 use mnemoscope::memory::Entity;
 use mnemoscope::store::{OpenOptions, Store, Target};
 use serde_json::{Value, json};
@@ -88,31 +91,31 @@ impl World {
     async fn dump(&self) -> BTreeMap<String, Vec<String>> {
         let store = self.open().await;
         let tables = store.catalog().tables.iter().filter(|t| !t.name.starts_with("memory_audit") && !ours(&t.name));
-        let mut dump = BTreeMap::new();
-        for table in tables {
-            let title = table.title();
-            let rows = match &self.target {
-                Target::File(path) => {
+        match &self.target {
+            Target::File(path) => {
+                let of_table = |table: &CatalogTable| {
                     let quoted: Vec<String> = table
                         .columns
                         .iter()
                         .map(|c| format!("typeof(\"{0}\") || ':' || hex(\"{0}\")", c.name))
                         .collect();
-                    let row = quoted.join(" || ',' || ");
-                    let all = format!("SELECT group_concat({row}, char(10)) FROM \"{title}\" HAVING count(*) > 0");
-                    let all = sqlite_texts(path, &all).await;
-                    all.iter().flat_map(|rows| rows.split('\n')).map(str::to_owned).collect()
-                }
-                Target::Postgres(url) => {
-                    let mut link = PgConnection::connect(url).await.expect("the server");
-                    let all = AssertSqlSafe(format!("SELECT array_agg(t::text) FROM {title} t"));
-                    let all = sqlx::query(all).fetch_one(&mut link).await.expect("rows");
-                    all.get::<Option<Vec<String>>, _>(0).unwrap_or_default()
-                }
-            };
-            dump.insert(title, rows);
+                    let row = quoted.join(", ");
+                    format!("SELECT group_concat(concat_ws(',', {row}), char(10)) FROM \"{}\"", table.title())
+                };
+                let sql = tables.clone().map(of_table).collect::<Vec<_>>().join(" UNION ALL ");
+                let lines =
+                    |all: &String| all.split('\n').filter(|row| !row.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+                let rows = sqlite_texts(path, &sql).await;
+                tables.map(CatalogTable::title).zip(rows.iter().map(lines)).collect()
+            }
+            Target::Postgres(url) => {
+                let mut link = PgConnection::connect(url).await.expect("the server");
+                let of_table = |title: String| format!("SELECT '{title}', array_agg(t::text) FROM {title} t");
+                let sql = tables.map(CatalogTable::title).map(of_table).collect::<Vec<_>>().join(" UNION ALL ");
+                let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut link).await.expect("rows");
+                rows.iter().map(|row| (row.get(0), row.get::<Option<Vec<String>>, _>(1).unwrap_or_default())).collect()
+            }
         }
-        dump
     }
 
     async fn texts(&self, sql: &str) -> Vec<String> {
@@ -190,12 +193,8 @@ async fn planted(script: &str) -> Vec<World> {
     worlds
 }
 
-async fn bare_on_postgres(layout: Layout) -> Option<World> {
-    let database = Database::fresh()?;
-    if layout.needs_vector() && !database.has_vector() {
-        return None;
-    }
-    build_postgres(layout, database.url()).await;
+async fn without_trail_on_postgres(layout: Layout) -> Option<World> {
+    let database = bare_on_postgres(layout).await?;
     let target = Target::Postgres(database.url().to_owned());
     let folder = tempfile::tempdir().expect("a folder");
     Some(World { target, folder, _database: Some(database) })
@@ -529,7 +528,7 @@ fn links_of_others_to_a_persons_cases_go_with_them() {
 #[test]
 fn chains_of_computed_links_go_on_by_the_links_that_are_left() {
     block_on(async {
-        let Some(world) = bare_on_postgres(Layout::NousHead).await else { return };
+        let Some(world) = without_trail_on_postgres(Layout::NousHead).await else { return };
         // Nous's own migration adds a column for parents: here are the tables that erasing needs alone.
         migrate::apply(&world.open().await, &author(), Some(3)).await.expect("our tables");
         let middle = "started_at = '2026-10-02 10:00:00.123456+00'";
@@ -971,7 +970,33 @@ fn a_bundle_holds_the_rows_that_would_go_with_a_hash_each() {
         }
         let twice = purge::bundle(&store, "user-ana", &[], purge::Sink::Folder(&out)).await;
         assert!(matches!(twice, Err(ChangeError::Usage(_))));
+        let Target::File(database) = &world.target else { panic!("a file") };
+        let mut reader = ChangingReader { database, read: Vec::new() };
+        purge::bundle(&store, "user-ana", &[], purge::Sink::Stream(&mut reader)).await.expect("a bundle");
+        let read = String::from_utf8(reader.read).expect("text");
+        assert!(read.contains("\"users\"") && !read.contains("changed meanwhile"), "{read}");
     });
+}
+
+/// Reads a bundle, and changes a table whose rows come late in it with the first of its bytes.
+struct ChangingReader<'w> {
+    database: &'w Path,
+    read: Vec<u8>,
+}
+
+impl std::io::Write for ChangingReader<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.read.is_empty() {
+            let other = rusqlite::Connection::open(self.database).expect("the database");
+            other.execute("UPDATE users SET first_name = 'changed meanwhile'", []).expect("changed");
+        }
+        self.read.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 fn binary(world: &World, arguments: &[&str]) -> Command {

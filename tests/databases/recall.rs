@@ -140,23 +140,11 @@ struct World {
 
 fn built(kept: Kept) -> Option<World> {
     let folder = tempfile::tempdir().expect("a folder");
-    let database = if kept == Kept::SqliteBlob { None } else { Some(Database::fresh()?) };
-    if kept == Kept::Pgvector && !database.as_ref().is_some_and(Database::has_vector) {
-        let _ = writeln!(std::io::stderr(), "SKIPPED with pgvector: the server does not have it");
-        return None;
-    }
+    let database = if kept == Kept::SqliteBlob { None } else { Some(on_server(kept)?) };
     let path = folder.path().join("memory.db");
     let store = block_on(async {
         let options = crate::support::options();
         if let Some(database) = &database {
-            let mut link = PgConnection::connect(database.url()).await.unwrap();
-            sqlx::raw_sql(POSTGRES).execute(&mut link).await.unwrap();
-            if kept == Kept::PostgresBytes && database.has_vector() {
-                let sql = "ALTER TABLE agent_memory_embeddings ALTER embedding TYPE bytea USING NULL; \
-                     ALTER TABLE episode_embeddings ALTER embedding TYPE bytea USING NULL";
-                sqlx::raw_sql(sql).execute(&mut link).await.unwrap();
-            }
-            sqlx::raw_sql(AssertSqlSafe(rows(kept))).execute(&mut link).await.unwrap();
             Store::open(&Target::Postgres(database.url().to_owned()), &options).await.unwrap()
         } else {
             let mut link = SqliteConnection::connect(&format!("sqlite:{}?mode=rwc", path.display())).await.unwrap();
@@ -166,6 +154,31 @@ fn built(kept: Kept) -> Option<World> {
         }
     });
     Some(World { kept, store, folder, database })
+}
+
+/// The rows on a server, made the first time and copied after that.
+fn on_server(kept: Kept) -> Option<Database> {
+    let what = format!("vectors of {kept:?}");
+    if let Some(database) = Database::copy_of(&what) {
+        return Some(database);
+    }
+    let database = Database::fresh()?;
+    if kept == Kept::Pgvector && !database.has_vector() {
+        let _ = writeln!(std::io::stderr(), "SKIPPED with pgvector: the server does not have it");
+        return None;
+    }
+    block_on(async {
+        let mut link = PgConnection::connect(database.url()).await.unwrap();
+        sqlx::raw_sql(POSTGRES).execute(&mut link).await.unwrap();
+        if kept == Kept::PostgresBytes && database.has_vector() {
+            let sql = "ALTER TABLE agent_memory_embeddings ALTER embedding TYPE bytea USING NULL; \
+                 ALTER TABLE episode_embeddings ALTER embedding TYPE bytea USING NULL";
+            sqlx::raw_sql(sql).execute(&mut link).await.unwrap();
+        }
+        sqlx::raw_sql(AssertSqlSafe(rows(kept))).execute(&mut link).await.unwrap();
+        link.close().await.unwrap();
+    });
+    Some(database.keep_as(&what))
 }
 
 fn worlds() -> Vec<World> {

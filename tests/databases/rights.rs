@@ -5,8 +5,9 @@
 use std::process::{Command, Output, Stdio};
 
 use crate::support::block_on;
-use crate::support::fixtures::{Layout, build_postgres};
+use crate::support::fixtures::Layout;
 use crate::support::postgres::Database;
+use crate::support::world::{bare_on_postgres, layout_on_postgres};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
@@ -27,18 +28,11 @@ struct Answer {
 impl World {
     /// A database that the owner has made ready for changes.
     async fn of(layout: Layout) -> Option<World> {
-        let world = World::without_trail(layout).await?;
-        assert_eq!(world.owner(&["migrate", "--apply"]).code, Some(0));
-        Some(world)
+        Some(World::around(layout_on_postgres(layout).await?).await)
     }
 
     async fn without_trail(layout: Layout) -> Option<World> {
-        let database = Database::fresh()?;
-        if layout.needs_vector() && !database.has_vector() {
-            return None;
-        }
-        build_postgres(layout, database.url()).await;
-        Some(World::around(database).await)
+        Some(World::around(bare_on_postgres(layout).await?).await)
     }
 
     /// A database with a role that may read nothing in it.
@@ -432,6 +426,11 @@ fn an_erasure_by_a_role_that_may_not_read_or_delete_everything_is_not_verified()
         assert!(words.contains("agent_feedback is not in the bundle"), "{words}");
         let end: Value = serde_json::from_str(lines.lines().last().expect("a manifest")).expect("JSON");
         assert_eq!(end["manifest"]["left_out"][0]["table"], "agent_feedback", "{end:#}");
+        world
+            .run("ALTER TABLE agent_episodes REPLICA IDENTITY NOTHING; CREATE PUBLICATION p FOR TABLE agent_episodes")
+            .await;
+        let refused = world.owner(&["purge", "user-ana", "--mentions", "leave", "--apply"]);
+        assert!(refused.code == Some(5) && refused.words.contains("REPLICA IDENTITY FULL"), "{}", refused.words);
         world.end().await;
     });
 }
@@ -466,6 +465,7 @@ fn the_documented_grants_are_enough_for_a_reader_and_for_an_operator() {
         assert!(refused.words.contains("GRANT SELECT ON memory_audit_private"), "{}", refused.words);
         assert_eq!(world.reader(&["findings"]).code, Some(0));
         world.run(&run(changing)).await;
+        world.run(&format!("ALTER ROLE {operator} CONNECTION LIMIT 2")).await;
         let url = world.url_of_role().replace(&world.role, &operator);
         let episode = world.read(&["list", "episode"])["rows"][0]["id"].as_str().expect("an id").to_owned();
         let given =
@@ -655,6 +655,14 @@ fn an_answer_without_rows_says_that_rows_may_be_hidden() {
 fn a_policy_that_keeps_a_row_from_changing_is_named_as_the_cause() {
     block_on(async {
         let Some(world) = World::of(Layout::Atom).await else { return };
+        // A key that lets go of rows asks for all rows of its table.
+        world
+            .run(
+                "DO $$ DECLARE k record; BEGIN FOR k IN SELECT conname, conrelid::regclass AS t FROM pg_constraint \
+                 WHERE contype = 'f' AND confrelid = 'agent_episodes'::regclass LOOP \
+                 EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', k.t, k.conname); END LOOP; END $$",
+            )
+            .await;
         world
             .run(
                 "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO $role; \
@@ -669,6 +677,9 @@ fn a_policy_that_keeps_a_row_from_changing_is_named_as_the_cause() {
         assert_eq!(answer.code, Some(4), "{}", answer.words);
         assert!(answer.words.contains("a trigger, a rule or a policy"), "{}", answer.words);
         assert!(!answer.words.contains("changed meanwhile"), "{}", answer.words);
+        let episode = world.text("SELECT min(id::text) FROM agent_episodes").await;
+        let answer = world.reader(&["edit", "episode", &episode, "title=x", "--apply"]);
+        assert!(answer.code == Some(4) && answer.words.contains("a trigger, a rule or a policy"), "{}", answer.words);
         world.end().await;
     });
 }
@@ -986,19 +997,63 @@ fn rows_that_would_go_unseen_are_not_taken_along() {
         let Some(world) = World::of(Layout::Atom2026).await else { return };
         world
             .run(
-                "GRANT ALL ON ALL TABLES IN SCHEMA public TO $role; CREATE TABLE notes (id integer PRIMARY KEY, \
-                 about text REFERENCES episodes (id) ON DELETE CASCADE); INSERT INTO notes VALUES (1, 'ep-list')",
+                "GRANT ALL ON ALL TABLES IN SCHEMA public TO $role; ALTER ROLE $role SET IntervalStyle = 'sql_standard'; \
+                 CREATE TABLE notes (id integer PRIMARY KEY, about text REFERENCES episodes (id) ON DELETE CASCADE, \
+                   took interval DEFAULT '-1 days -02:03:04'); INSERT INTO notes VALUES (1, 'ep-list')",
             )
             .await;
         let remove = ["remove", "episode", "ep-list", "--apply"];
         let refused = world.reader(&remove);
         assert_eq!(refused.code, Some(5), "{}", refused.words);
         assert!(refused.words.contains("SELECT on notes"), "{}", refused.words);
+        // What is read of some of its columns alone is not counted either.
+        world.run("GRANT SELECT (id, about) ON notes TO $role").await;
+        for asked in [&remove[..], &["purge", "user-ana", "--mentions", "leave", "--apply"]] {
+            let refused = world.reader(asked);
+            assert!(
+                refused.code == Some(5) && refused.words.contains("SELECT on notes"),
+                "{asked:?} {}",
+                refused.words
+            );
+        }
         assert_eq!(world.number("SELECT count(*) FROM notes").await, 1);
         world.run("GRANT ALL ON notes TO $role").await;
         let done = world.reader(&remove);
         assert_eq!(done.code, Some(0), "{}", done.words);
         assert_eq!(done.value["counts"]["notes"]["delete"], 1, "{}", done.value);
+        assert_eq!(world.owner(&["undo", &done.value["audit_seq"].to_string(), "--apply"]).code, Some(0));
+        assert_eq!(world.text("SELECT took::text FROM notes").await, "-1 days -02:03:04");
+        world.end().await;
+    });
+}
+
+#[test]
+fn a_row_of_a_table_that_inherits_is_told_from_others() {
+    block_on(async {
+        let Some(world) = World::of(Layout::Atom2026).await else { return };
+        world
+            .run(
+                "CREATE TABLE notes (id integer PRIMARY KEY, about text REFERENCES episodes (id) ON DELETE CASCADE); \
+                 CREATE TABLE old_notes (box text, PRIMARY KEY (id), \
+                   FOREIGN KEY (about) REFERENCES episodes (id) ON DELETE SET NULL) INHERITS (notes); \
+                 INSERT INTO notes VALUES (1, 'ep-list'); INSERT INTO old_notes VALUES (2, 'ep-list', 'box 7'); \
+                 CREATE TABLE old_episodes (box text) INHERITS (episodes); \
+                 INSERT INTO old_episodes SELECT e.*, 'box 7' FROM ONLY episodes e WHERE id = 'ep-list'",
+            )
+            .await;
+        for asked in [&["remove", "episode", "ep-list"][..], &["purge", "user-ana"]] {
+            let refused = world.owner(asked);
+            assert!(refused.code != Some(0), "{asked:?}: {}", refused.value);
+        }
+        assert!(world.owner(&["purge", "user-ana"]).words.contains("has the same key"));
+        world.run("UPDATE old_episodes SET id = 'ep-old'").await;
+        let gone = world.owner(&["remove", "episode", "ep-list", "--apply"]);
+        assert_eq!(gone.code, Some(0), "{}", gone.words);
+        assert_eq!(world.text("SELECT string_agg(n::text, '') FROM notes n").await, "(2,)");
+        assert!(gone.value["undo"].is_string(), "{}", gone.value);
+        let gone = world.owner(&["remove", "episode", "ep-old", "--apply"]);
+        assert!(gone.value["undo"].is_null() && says(&gone.value["undo_reason"], &["inherits"]), "{}", gone.value);
+        world.end().await;
     });
 }
 
@@ -1070,6 +1125,69 @@ fn what_our_role_does_not_see_is_not_taken_for_absent() {
         assert!(!kinds(&findings, "findings").contains(&"count_differs"), "{findings:#}");
         assert!(!kinds(&findings, "not_applicable").contains(&"aggregate_differs"), "{findings:#}");
         assert_eq!(world.number("SELECT canvas_action_count::bigint FROM episodes WHERE id = 'e-1'").await, 1);
+        world.run("REVOKE USAGE ON SCHEMA public FROM $role, PUBLIC").await;
+        for asked in [&["audit", "verify"][..], &["list", "episode"], &["purge", "ana"]] {
+            let refused = world.reader(asked);
+            let is_told = refused.words.contains("GRANT USAGE ON SCHEMA public TO");
+            assert!(refused.code == Some(5) && is_told, "{asked:?}: {:?} {}", refused.code, refused.words);
+        }
+        world.end().await;
+    });
+}
+
+#[test]
+fn nothing_is_concluded_from_rows_that_our_role_does_not_see() {
+    block_on(async {
+        let Some(database) = Database::fresh() else { return };
+        let world = World::around(database).await;
+        let make = ["--layout", "mnemoscope", "migrate", "--apply"];
+        let refused = world.reader(&make);
+        let grant = "GRANT USAGE, CREATE ON SCHEMA public TO";
+        assert!(refused.code == Some(5) && refused.words.contains(grant), "{}", refused.words);
+        assert_eq!(world.owner(&make).code, Some(0));
+        world
+            .run(
+                "INSERT INTO episodes (id, user_id, utility, parent_id) VALUES ('e-1', 'ana', 0.9, NULL), \
+                 ('e-2', 'bo', 0.2, 'e-1'), ('e-3', 'ana', NULL, 'e-2'), ('e-4', 'cy', NULL, NULL); \
+                 INSERT INTO utility_events (id, episode_id, signal, delta, before, after, actor, created_at) VALUES \
+                 ('u-1', 'e-1', 'confirmed', 0.2, 0.5, 0.7, 'op', '2026-01-01'), \
+                 ('u-2', 'e-1', 'confirmed', 0.2, 0.7, 0.9, 'op', '2026-01-02'); \
+                 INSERT INTO memories (id, text, uses, utility) VALUES ('m-1', 'a', 2, 0.45), ('m-2', 'b', 1, 0.2); \
+                 INSERT INTO episode_memories (episode_id, memory_id) VALUES ('e-1', 'm-1'), ('e-2', 'm-1'), ('e-2', 'm-2'); \
+                 INSERT INTO episode_segments (id, episode_id, content) VALUES ('s-1', 'e-1', 'x'), ('s-4', 'e-4', 'y'); \
+                 GRANT ALL ON ALL TABLES IN SCHEMA public TO $role; GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO $role; \
+                 ALTER TABLE episodes ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON episodes USING (user_id = 'ana'); \
+                 ALTER TABLE utility_events ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON utility_events USING (true)",
+            )
+            .await;
+        let signal = world.reader(&["signal", "e-1", "confirmed", "--apply"]);
+        assert!(signal.code == Some(0) && says(&signal.value["disclosures"], &["memories"]), "{}", signal.words);
+        assert_eq!(world.number("SELECT uses::bigint FROM memories WHERE id = 'm-1'").await, 2);
+        world.run("DROP POLICY own ON utility_events; CREATE POLICY own ON utility_events USING (id <> 'u-2')").await;
+        assert_eq!(world.owner(&["hold", "cy", "--apply"]).code, Some(0));
+        let counted = "SELECT (SELECT count(*) FROM utility_events) + (SELECT count(*) FROM episode_segments) + \
+                       (SELECT count(*) FROM episode_memories) + (SELECT count(*) FROM memories) + (SELECT count(*) FROM episodes)";
+        let before = world.number(counted).await;
+        for (asked, word) in [
+            (&["signal", "e-1", "confirmed", "--apply"][..], "every row"),
+            (&["merge", "m-1", "m-2", "--apply"], "every row"),
+            (&["remove", "episode", "e-1", "--apply"], "utility_events"),
+            (&["link", "e-1", "e-3", "--apply"], "e-2"),
+            (&["remove", "segment", "s-4", "--apply"], "legal hold"),
+        ] {
+            let answer = world.reader(asked);
+            assert_eq!(answer.code, Some(5), "{asked:?}: {} {}", answer.words, answer.value);
+            assert!(answer.words.contains(word), "{asked:?}: {}", answer.words);
+        }
+        assert_eq!(world.number(counted).await, before);
+        world
+            .run(
+                "ALTER TABLE memory_audit ENABLE ROW LEVEL SECURITY; \
+                 CREATE POLICY own ON memory_audit USING (action <> 'signal')",
+            )
+            .await;
+        let verified = world.reader(&["audit", "verify"]);
+        assert!(verified.code == Some(5) && verified.words.contains("memory_audit"), "{}", verified.words);
         world.end().await;
     });
 }

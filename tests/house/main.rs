@@ -116,6 +116,7 @@ const MAY_OPEN: &[(&str, &str)] = &[
     ("src/store/bulk.rs", "a new file under a name of its own, before and after it has a connection"),
     ("src/store/proof/holders.rs", "the kernel's lists below /proc"),
     ("src/job/record.rs", "the kernel's words below /proc"),
+    ("src/ground/unfinished.rs", "the kernel's words below /proc"),
     ("src/ground/input_file.rs", "files that people name; those that this process has open are refused"),
     ("src/ground/private_file.rs", "files of ours, and those that people name for us; open ones are refused"),
     ("src/ground/scratch_file.rs", "files of ours without a name, made anew"),

@@ -129,6 +129,14 @@ fn half_a_file_is_not_left_behind() {
     desk.ends_at_once(&words, |_| !desk.remains().is_empty());
     assert_eq!(desk.remains(), Vec::<String>::new());
     assert!(!demo.exists());
+    // A terminal that is closed says so by another signal.
+    let mut child = desk.begun(&words);
+    while desk.remains().is_empty() && child.try_wait().unwrap().is_none() {
+        sleep(MOMENT);
+    }
+    let _ = signal(child.id(), "HUP");
+    child.wait().unwrap();
+    assert_eq!(desk.remains(), Vec::<String>::new());
 }
 
 #[cfg(target_os = "linux")]

@@ -404,7 +404,7 @@ fn only_a_copy_that_was_asked_for_reaches_the_clipboard_and_it_does_nothing() {
     let copies = ["yy", "yj", "yt", "yc"];
     for keys in copies {
         terminal.press(keys);
-        terminal.shows("copied");
+        terminal.shows("clipboard");
         terminal.press("j");
         terminal.settle();
     }

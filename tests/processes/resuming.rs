@@ -11,6 +11,7 @@ use crate::support::world::{World, address, author, meddle, on_postgres, on_sqli
 use crate::support::{block_on, words};
 use mnemoscope::change::purge::{self, Desk, PurgeOptions};
 use mnemoscope::change::{ChangeError, audit};
+use mnemoscope::layout::CatalogTable;
 use mnemoscope::store::own::TABLES as OWN_TABLES;
 use mnemoscope::store::{OpenOptions, Store, Target};
 use serde_json::Value;
@@ -81,8 +82,7 @@ fn kill(mut child: Child) {
 /// another one in each run.
 async fn rows(world: &World) -> BTreeMap<String, Vec<String>> {
     let (pseudonym, store) = (pseudonym(world).await, open(&world.target).await);
-    let mut rows = BTreeMap::new();
-    for table in store.catalog().tables.iter().filter(|table| !OWN_TABLES.contains(&table.name.as_str())) {
+    let of_table = |table: &CatalogTable| {
         let columns = table.columns.iter().map(|c| &c.name).filter(|name| !name.ends_with("_at"));
         let texts_of: Vec<String> = columns
             .map(|name| match world.target {
@@ -90,13 +90,17 @@ async fn rows(world: &World) -> BTreeMap<String, Vec<String>> {
                 Target::Postgres(_) => format!("coalesce(\"{name}\"::text, 'NULL')"),
             })
             .collect();
-        let mut found = texts(world, &format!("SELECT {} FROM {}", texts_of.join(" || ', ' || "), table.title())).await;
-        if !pseudonym.is_empty() {
-            found.iter_mut().for_each(|row| *row = row.replace(&pseudonym, "somebody"));
-        }
-        found.sort();
-        rows.insert(table.title(), found);
+        format!("SELECT '{0} ' || {1} FROM {0}", table.title(), texts_of.join(" || ', ' || "))
+    };
+    let tables = store.catalog().tables.iter().filter(|table| !OWN_TABLES.contains(&table.name.as_str()));
+    let sql = tables.map(of_table).collect::<Vec<_>>().join(" UNION ALL ");
+    let mut rows: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for row in texts(world, &sql).await {
+        let row = if pseudonym.is_empty() { row } else { row.replace(&pseudonym, "somebody") };
+        let (table, row) = row.split_once(' ').expect("a table and its row");
+        rows.entry(table.to_owned()).or_default().push(row.to_owned());
     }
+    rows.values_mut().for_each(|rows| rows.sort());
     rows
 }
 

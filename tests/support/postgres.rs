@@ -49,31 +49,29 @@ impl Database {
             let _ = writeln!(std::io::stderr(), "SKIPPED on PostgreSQL (MNEMOSCOPE_SKIP_POSTGRES=1): {test}");
             return None;
         }
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("mnemoscope_test_{}_{number}_{:08x}", std::process::id(), rand::random::<u32>());
-        let mut url = server().clone();
-        url.set_path(&name);
-        let has_vector = block_on_aside(async {
-            let mut connection = connect().await;
-            let create = format!("CREATE DATABASE {name} TEMPLATE template0 {encoding}");
-            sqlx::query(AssertSqlSafe(create)).execute(&mut connection).await.expect("a database of the test's own");
-            let vector = "SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector')";
-            sqlx::query_scalar(vector).fetch_one(&mut connection).await.expect("the list of extensions")
-        });
-        Some(Self { name, url, has_vector })
+        Some(Self::made_of("template0", encoding))
     }
 
     /// Another database with the same contents. Nobody may be connected to this one.
     pub fn copy(&self) -> Self {
+        Self::made_of(&self.name, "")
+    }
+
+    fn made_of(template: &str, options: &str) -> Self {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("mnemoscope_test_{}_{number}_{:08x}", std::process::id(), rand::random::<u32>());
         let mut url = server().clone();
         url.set_path(&name);
+        // Its files are copied at half the cost of its pages.
+        let strategy = if abilities().chooses_strategy { "STRATEGY file_copy" } else { "" };
         block_on_aside(async {
-            let create = format!("CREATE DATABASE {name} TEMPLATE {}", self.name);
-            sqlx::query(AssertSqlSafe(create)).execute(&mut connect().await).await.expect("a copy of the database");
+            let create = format!("CREATE DATABASE {name} TEMPLATE {template} {options} {strategy}");
+            sqlx::query(AssertSqlSafe(create))
+                .execute(&mut connect().await)
+                .await
+                .expect("a database of the test's own");
         });
-        Self { name, url, has_vector: self.has_vector }
+        Self { name, url, has_vector: abilities().vector }
     }
 
     /// A copy of a database that was made before and kept by what it holds. `None` where there is none yet.
@@ -114,6 +112,26 @@ impl Drop for Database {
             }
         });
     }
+}
+
+/// Abilities of the server, which are asked for once.
+struct Abilities {
+    vector: bool,
+    /// From PostgreSQL 15 on.
+    chooses_strategy: bool,
+}
+
+fn abilities() -> &'static Abilities {
+    static ABILITIES: OnceLock<Abilities> = OnceLock::new();
+    ABILITIES.get_or_init(|| {
+        block_on_aside(async {
+            let sql = "SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector'), \
+                 current_setting('server_version_num')::int >= 150000";
+            let asked = sqlx::query_as(sql).fetch_one(&mut connect().await).await;
+            let (vector, chooses_strategy) = asked.expect("what the server can do");
+            Abilities { vector, chooses_strategy }
+        })
+    })
 }
 
 async fn connect() -> PgConnection {

@@ -70,7 +70,7 @@ pub async fn layout_in(layout: Layout, path: &Path) {
 }
 
 /// Writes a database with our tables, made the first time that somebody asks for what it holds, and copied after that.
-async fn made_in_file(what: &str, path: &Path, build: impl AsyncFnOnce(&Path)) {
+pub async fn made_in_file(what: &str, path: &Path, build: impl AsyncFnOnce(&Path)) {
     if made_before(what, path) {
         return;
     }
@@ -108,25 +108,26 @@ async fn served(database: Database) -> World {
 /// A database of a layout on PostgreSQL, with our tables in it; none without a server, or without pgvector where that is
 /// needed.
 pub async fn layout_on_postgres(layout: Layout) -> Option<Database> {
-    let build = async |database: &Database| {
-        let can = !layout.needs_vector() || database.has_vector();
-        if can {
-            build_postgres(layout, database.url()).await;
-        }
-        can
-    };
-    made_on_postgres(&format!("{layout:?}"), build).await
+    made_on_postgres(&format!("{layout:?}"), async || bare_on_postgres(layout).await).await
+}
+
+/// The same without our tables.
+pub async fn bare_on_postgres(layout: Layout) -> Option<Database> {
+    let what = format!("{layout:?} alone");
+    if let Some(database) = Database::copy_of(&what) {
+        return Some(database);
+    }
+    let database = Database::fresh().filter(|database| !layout.needs_vector() || database.has_vector())?;
+    build_postgres(layout, database.url()).await;
+    Some(database.keep_as(&what))
 }
 
 /// A database with our tables on PostgreSQL, made the first time that somebody asks for what it holds, and copied after that.
-async fn made_on_postgres(what: &str, build: impl AsyncFnOnce(&Database) -> bool) -> Option<Database> {
+pub async fn made_on_postgres(what: &str, build: impl AsyncFnOnce() -> Option<Database>) -> Option<Database> {
     if let Some(database) = Database::copy_of(what) {
         return Some(database);
     }
-    let database = Database::fresh()?;
-    if !build(&database).await {
-        return None;
-    }
+    let database = build().await?;
     let store = open(&Target::Postgres(database.url().to_owned())).await;
     migrate::apply(&store, &author(), None).await.expect("our tables");
     drop(store);
@@ -135,9 +136,10 @@ async fn made_on_postgres(what: &str, build: impl AsyncFnOnce(&Database) -> bool
 
 /// A small native database on PostgreSQL.
 pub async fn native_on_postgres() -> Option<World> {
-    let build = async |database: &Database| {
+    let build = async || {
+        let database = Database::fresh()?;
         build_native(database.url()).await;
-        true
+        Some(database)
     };
     Some(served(made_on_postgres("native", build).await?).await)
 }
@@ -184,39 +186,37 @@ async fn build_native(url: &str) {
 pub async fn dump(world: &World) -> BTreeMap<String, Vec<String>> {
     let tables: Vec<String> =
         world.store.catalog().tables.iter().filter(|t| !ours(&t.name)).map(CatalogTable::title).collect();
-    let mut dump = BTreeMap::new();
     match &world.target {
         Target::File(path) => {
             let mut link = sqlite(path).await;
-            for table in tables {
-                let columns = sqlx::query(AssertSqlSafe(format!("SELECT name FROM pragma_table_info('{table}')")));
-                let columns = columns.fetch_all(&mut link).await.expect("columns");
-                let quoted: Vec<String> = columns
-                    .iter()
-                    .map(|c| {
-                        format!(
-                            "typeof(\"{0}\") || hex(\"{0}\") || coalesce(printf('%!.17g', \"{0}\"), '')",
-                            c.get::<String, _>(0)
-                        )
-                    })
-                    .collect();
-                let row = quoted.join(" || ',' || ");
-                let sql = format!("SELECT group_concat({row}, char(10)) FROM \"{table}\"");
-                let rows = sqlx::query(AssertSqlSafe(sql)).fetch_one(&mut link).await.expect("rows");
-                let rows = rows.get::<Option<String>, _>(0);
-                dump.insert(table, rows.iter().flat_map(|all| all.split('\n')).map(str::to_owned).collect());
+            let sql =
+                "SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c ORDER BY m.name, c.cid";
+            let mut columns: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            for row in sqlx::query(sql).fetch_all(&mut link).await.expect("columns") {
+                let (table, column): (String, String) = (row.get(0), row.get(1));
+                columns.entry(table).or_default().push(format!(
+                    "typeof(\"{column}\") || hex(\"{column}\") || coalesce(printf('%!.17g', \"{column}\"), '')"
+                ));
             }
+            let of_table = |table: &String| {
+                // Each `||` copies what is before it.
+                let row = columns[table].join(", ");
+                format!("SELECT '{table}', group_concat(concat_ws(',', {row}), char(10)) FROM \"{table}\"")
+            };
+            let sql = tables.iter().map(of_table).collect::<Vec<_>>().join(" UNION ALL ");
+            let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut link).await.expect("rows");
+            let lines = |all: Option<String>| all.iter().flat_map(|all| all.split('\n')).map(str::to_owned).collect();
+            rows.iter().map(|row| (row.get(0), lines(row.get(1)))).collect()
         }
         Target::Postgres(url) => {
             let mut link = PgConnection::connect(url).await.expect("the server");
-            for table in tables {
-                let sql = format!("SELECT array_agg(t::text ORDER BY t::text) FROM {table} t");
-                let rows = sqlx::query(AssertSqlSafe(sql)).fetch_one(&mut link).await.expect("rows");
-                dump.insert(table, rows.get::<Option<Vec<String>>, _>(0).unwrap_or_default());
-            }
+            let of_table =
+                |table: &String| format!("SELECT '{table}', array_agg(t::text ORDER BY t::text) FROM {table} t");
+            let sql = tables.iter().map(of_table).collect::<Vec<_>>().join(" UNION ALL ");
+            let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut link).await.expect("rows");
+            rows.iter().map(|row| (row.get(0), row.get::<Option<Vec<String>>, _>(1).unwrap_or_default())).collect()
         }
     }
-    dump
 }
 
 pub fn ours(name: &str) -> bool {

@@ -195,7 +195,7 @@ fn fitting(store: &Store, mut new: NewRow) -> NewRow {
 /// their own, unless these tell a name or handles.
 fn left_out<'s>(store: &'s Store, new: &NewRow) -> Option<&'s str> {
     let entity = new.row.entity;
-    let follows = "they follow from other rows or are written by agents alone";
+    let follows = "{it follows|they follow} from other rows or {is|are} written by agents alone";
     if entity == Entity::AuditEntry
         || entity == Entity::Subject
             && new.surplus.as_ref().is_none_or(|s| s.table.is_none())

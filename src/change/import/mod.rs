@@ -211,6 +211,8 @@ pub async fn plan_part(
     if format != ImportFormat::Jsonl {
         holds_all(store, &contents.rows)?;
     }
+    // What is there already stays as it is, whether or not a new row could be like it.
+    let mut known = batch::take_known(store, &mut contents.rows).await?;
     unfit(store, &mut contents).await?;
     references::settle(store, &mut contents, part.progress, part.is_last).await?;
     if let Some((place, why)) = contents.bad.first() {
@@ -239,9 +241,12 @@ pub async fn plan_part(
         by_entity.entry(row.row.entity).or_default().push(row);
     }
     for entity in &ORDER {
-        let Some(rows) = by_entity.remove(entity) else { continue };
-        let mut tally = ImportTally::default();
-        for (source, rows) in batch::by_place(store, rows)? {
+        let (rows, known) = (by_entity.remove(entity), known.remove(entity));
+        if rows.is_none() && known.is_none() {
+            continue;
+        }
+        let mut tally = ImportTally { present: known.unwrap_or_default(), ..ImportTally::default() };
+        for (source, rows) in batch::by_place(store, rows.unwrap_or_default())? {
             let ImportTally { added, present } = batch::add_to(&mut draft, source, rows, None).await?;
             tally.added += added;
             tally.present += present;

@@ -52,7 +52,7 @@ impl Mentions {
 }
 
 /// Choices for the erasure of a person.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ErasureChoice {
     /// Decision about mentions.
     pub mentions: Mentions,
@@ -73,12 +73,6 @@ impl ErasureChoice {
         let own = self.each.get(&mention.id).or_else(|| self.each.get(&mention.place)).copied();
         let asked = own.unwrap_or(if mention.doubt.is_none() { self.mentions } else { Mentions::Leave });
         if mention.options.contains(&asked) { asked } else { Mentions::Leave }
-    }
-}
-
-impl Default for ErasureChoice {
-    fn default() -> Self {
-        ErasureChoice { mentions: Mentions::Leave, each: BTreeMap::new(), account: false, full: false, export: false }
     }
 }
 

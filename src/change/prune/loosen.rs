@@ -100,7 +100,7 @@ fn loosen(
     if stays.len() < list.len() {
         let stays = Value::from(stays);
         let given = GivenValue::Is(stays.clone());
-        let cells = encode(draft.store.engine(), source, shape, "reference_case_ids", &given);
+        let cells = encode(source, shape, "reference_case_ids", &given);
         let mut cells = cells.map_err(ChangeError::Refused)?;
         keep_others(image, &stays, &mut cells, spelling_of_ids(source, "reference_case_ids"));
         set.extend(cells);

@@ -389,9 +389,7 @@ async fn note(draft: &mut Draft<'_>, choice: &mut PruneChoice) -> Result<(), Cha
     choice.read_owners(draft.store).await?;
     for bank in &choice.banks {
         note_cases(draft, bank, &mut prompts).await?;
-        let mut of_bank = Row::empty(Entity::Case);
-        of_bank.set("user_id", json!(bank.user));
-        of_bank.set("agent_id", json!(bank.agent));
+        let of_bank = Row::with(Entity::Case, [("user_id", json!(bank.user)), ("agent_id", json!(bank.agent))]);
         let goes = bank.goes.len();
         let kept = bank.cases - goes;
         let window = bank.window.or(bank.bank.window);

@@ -9,17 +9,17 @@ use super::desk::{Desk, KeptSession};
 use super::effects::{ColumnUpdate, digest};
 use super::graph::OwnedRows;
 use super::matcher::Matcher;
-use super::plan::{AlteredRow, PurgePlan};
+use super::plan::{AlteredRow, BATCH, PurgePlan};
 use super::planned_mentions::PlannedMentions;
 use super::planned_owners::PlannedOwners;
 use super::row_ids::RowIds;
 use super::taken::GoingRows;
 use crate::change::anchor;
-use crate::change::audit::{self, AppendError, NewEntry};
+use crate::change::audit::{self, NewEntry};
 use crate::change::plan::Counts;
 use crate::change::suppress::hmac;
 use crate::change::waiting::WaitingTries;
-use crate::change::{ChangeError, new_id, now};
+use crate::change::{ChangeError, FailedTransaction, new_id, now};
 use crate::layout::Engine;
 use crate::memory::agreeing;
 use crate::store::erasing::{PurgeSession, SHARED, UNDER};
@@ -44,33 +44,6 @@ enum BatchStep<'p> {
     Circle(Vec<&'p GoingRows>),
 }
 
-/// Reason why a batch was not made.
-enum Halt {
-    Write(WriteError),
-    Change(ChangeError),
-}
-
-impl From<WriteError> for Halt {
-    fn from(error: WriteError) -> Self {
-        Halt::Write(error)
-    }
-}
-
-impl From<AppendError> for Halt {
-    fn from(error: AppendError) -> Self {
-        match error {
-            AppendError::Write(error) => Halt::Write(error),
-            head @ AppendError::Head => Halt::Change(head.into()),
-        }
-    }
-}
-
-impl From<ChangeError> for Halt {
-    fn from(error: ChangeError) -> Self {
-        Halt::Change(error)
-    }
-}
-
 /// Runs a transaction until nobody is in the way, for as long as a person waits. `failed` makes an error of what kept it from
 /// being made, and of how long others were waited for.
 macro_rules! attempt {
@@ -79,10 +52,10 @@ macro_rules! attempt {
         loop {
             let $at = now();
             let patience = waiting.patience();
-            let outcome: Result<_, Halt> = async {
+            let outcome: Result<_, FailedTransaction> = async {
                 let mut $writer = $store.write_within(&$at, patience).await?;
                 $writer.overwrite_deleted($store.engine()).await?;
-                let done: Result<_, Halt> = $body.await;
+                let done: Result<_, FailedTransaction> = $body.await;
                 match done {
                     Ok(value) => {
                         $writer.commit().await?;
@@ -97,16 +70,17 @@ macro_rules! attempt {
             .await;
             match outcome {
                 Ok(value) => break Ok(value),
-                Err(Halt::Write(error @ WriteError::Busy(_))) => {
+                Err(FailedTransaction::Write(error @ WriteError::Busy(_))) => {
                     if !waiting.again().await {
                         break Err($failed(&waiting.gave_up(&error)));
                     }
                 }
-                Err(Halt::Write(WriteError::Missed { table, expected, hit })) => {
-                    break Err(paused(&format!("{table}: {hit} of {expected} rows were there")));
+                Err(FailedTransaction::Write(WriteError::Missed { table, expected, hit })) => {
+                    let words = format!("{table}: {{#}} of {expected} rows {{was|were}} there");
+                    break Err(paused(&agreeing(hit, &words)));
                 }
-                Err(Halt::Write(error)) => break Err($failed(&ended(error))),
-                Err(Halt::Change(error)) => break Err(error),
+                Err(FailedTransaction::Write(error)) => break Err($failed(&ended(error))),
+                Err(FailedTransaction::Change(error)) => break Err(error),
             }
         }
     }};
@@ -159,7 +133,7 @@ fn held_back(what: &str) -> ChangeError {
 }
 
 /// Explains why rows failed to change although they were just seen as the plan read them.
-fn unchanged(error: WriteError) -> Halt {
+fn unchanged(error: WriteError) -> FailedTransaction {
     match error {
         WriteError::Missed { table, expected, hit } => {
             held_back(&format!("{table}: {hit} of {expected} rows changed, though they are there as they were read"))
@@ -246,7 +220,11 @@ async fn suppress(
 
 /// Stops before a person is erased further who is under a legal hold by now. Whoever places one waits for the head of the
 /// trail, or has placed it.
-async fn refuse_held(writer: &mut WriteTransaction<'_>, store: &Store, kept: &KeptSession) -> Result<(), Halt> {
+async fn refuse_held(
+    writer: &mut WriteTransaction<'_>,
+    store: &Store,
+    kept: &KeptSession,
+) -> Result<(), FailedTransaction> {
     let handles: Vec<&str> = kept.subject.handles.iter().map(|handle| handle.value.as_str()).collect();
     Ok(super::run::refuse_held(store, &writer.holds().await?, &handles)?)
 }
@@ -290,7 +268,7 @@ async fn move_on(
     session: &str,
     turn: &RunTurn,
     set: Vec<(String, Cell)>,
-) -> Result<(), Halt> {
+) -> Result<(), FailedTransaction> {
     let text = |t: &str| FetchedValue::Text(t.to_owned());
     let key = vec![("id".to_owned(), text(session)), ("updated_at".to_owned(), text(&turn.0))];
     match writer.run(&Mutation::Update { table: own.table("memory_purges"), key, set }).await {
@@ -318,7 +296,7 @@ async fn enter(
     at: &str,
     action: &str,
     mut public: Map<String, Value>,
-) -> Result<i64, Halt> {
+) -> Result<i64, FailedTransaction> {
     public.insert("operation".to_owned(), Value::from(action));
     let reason = desk.author.reason.as_ref().filter(|_| action != "purge.batch");
     let entry = NewEntry {
@@ -328,7 +306,7 @@ async fn enter(
         public: Value::Object(public),
         private: reason.map(|reason| audit::told_reason(reason)).into_iter().collect(),
     };
-    Ok(audit::append(writer, own, entry).await?)
+    audit::append(writer, own, entry).await
 }
 
 /// Deletes what a plan says, batch by batch. Gives what was counted in all, with what earlier runs of the session did.
@@ -366,8 +344,8 @@ pub async fn run(
             let seq = enter(&mut writer, own, desk, &at, "purge.batch", public).await?;
             let held = refuse_held(&mut writer, store, kept).await;
             held.map_err(|error| match error {
-                Halt::Change(held) => stopped(&held).into(),
-                error @ Halt::Write(_) => error,
+                FailedTransaction::Change(held) => stopped(&held).into(),
+                error @ FailedTransaction::Write(_) => error,
             })?;
             Ok((seq, RunTurn(at.clone())))
         });
@@ -436,16 +414,22 @@ fn progress(
     ]
 }
 
-/// First what stays and changes, so that nothing refers to a row that goes; then what goes, whoever refers first. Before all
-/// that go rows without a key, and those that refer by their own key to one that gets another name.
+/// Number of rows that go for what they say, with what hangs on them, up to which they go in one batch, whatever size is asked
+/// for: should one of them stay, all do.
+const WHOLE: usize = 4 * BATCH;
+
+/// First what stays and changes, so that nothing refers to a row that goes; then what goes, whoever refers first, and last what
+/// goes for what it says. Before all that go rows without a key, and those that refer by their own key to one that gets another
+/// name.
 fn batches<'p>(plan: &'p PurgePlan) -> Vec<Vec<BatchStep<'p>>> {
     let size = plan.options.batch.max(1);
     let mut batches: Vec<Vec<BatchStep<'p>>> = Vec::new();
     let mut room = 0;
-    let mut push = |step: BatchStep<'p>, rows: usize| {
-        if batches.is_empty() || rows > room {
+    // `whole` is the number of rows that have to be in the same batch.
+    let mut push = |step: BatchStep<'p>, rows: usize, whole: usize| {
+        if batches.is_empty() || whole > room {
             batches.push(Vec::new());
-            room = size;
+            room = size.max(whole);
         }
         room = room.saturating_sub(rows);
         if let Some(last) = batches.last_mut() {
@@ -453,38 +437,60 @@ fn batches<'p>(plan: &'p PurgePlan) -> Vec<Vec<BatchStep<'p>>> {
         }
     };
     if plan.nameless.is_some() {
-        push(BatchStep::Nameless, 1);
+        push(BatchStep::Nameless, 1, 1);
     }
     for owned in &plan.owned {
-        push(BatchStep::Owned(owned), owned.count);
+        push(BatchStep::Owned(owned), owned.count, owned.count);
     }
     let circle_of = |table: &TableName| plan.circles.iter().find(|circle| circle.contains(table));
     let (first, rest): (Vec<&GoingRows>, Vec<&GoingRows>) =
         plan.deletes.iter().partition(|rows| plan.first.contains(&rows.table) && circle_of(&rows.table).is_none());
-    let parts = |rows: &'p GoingRows| (0..rows.len()).step_by(size).map(move |from| from..rows.len().min(from + size));
+    let parts = |rows: &'p GoingRows, some: Range<usize>| {
+        let end = some.end;
+        let part = move |from: usize| from..end.min(from + size);
+        some.step_by(size).map(part).map(move |part| (BatchStep::Delete(rows, part.clone()), part.len()))
+    };
     for rows in first {
-        parts(rows).for_each(|part| push(BatchStep::Delete(rows, part.clone()), part.len()));
+        parts(rows, 0..rows.len()).for_each(|(step, rows)| push(step, rows, rows));
     }
     let (renamed, others): (Vec<&AlteredRow>, Vec<&AlteredRow>) =
         plan.updates.iter().partition(|row| row.update.renames());
     if !renamed.is_empty() {
         let rows = renamed.len();
-        push(BatchStep::Rename(renamed), rows);
+        push(BatchStep::Rename(renamed), rows, rows);
     }
     for row in others {
-        push(BatchStep::Update(row), 1);
+        push(BatchStep::Update(row), 1, 1);
     }
+    let mut last: Vec<(BatchStep<'p>, usize)> = Vec::new();
     for rows in rest {
         if let Some(circle) = circle_of(&rows.table) {
             let all: Vec<&GoingRows> = plan.deletes.iter().filter(|rows| circle.contains(&rows.table)).collect();
             // Where the first of them is.
             if all.first().is_some_and(|first| first.table == rows.table) {
                 let count = all.iter().map(|rows| rows.len()).sum();
-                push(BatchStep::Circle(all), count);
+                let waits = all.iter().any(|rows| rows.own() < rows.len()) || !plan.own_first && !last.is_empty();
+                if waits {
+                    last.push((BatchStep::Circle(all), count));
+                } else {
+                    push(BatchStep::Circle(all), count, count);
+                }
             }
             continue;
         }
-        parts(rows).for_each(|part| push(BatchStep::Delete(rows, part.clone()), part.len()));
+        let own = parts(rows, 0..rows.own());
+        if plan.own_first || last.is_empty() {
+            own.for_each(|(step, rows)| push(step, rows, rows));
+        } else {
+            last.extend(own);
+        }
+        last.extend(parts(rows, rows.own()..rows.len()));
+    }
+    let mut left: usize = last.iter().map(|(_, rows)| rows).sum();
+    let is_whole = left <= WHOLE;
+    for (step, rows) in last {
+        push(step, rows, if is_whole { left } else { rows });
+        left -= rows;
     }
     batches
 }
@@ -512,7 +518,7 @@ async fn make(
     store: &Store,
     leaving: &Leaving<'_>,
     step: &BatchStep<'_>,
-) -> Result<(), Halt> {
+) -> Result<(), FailedTransaction> {
     let Leaving { kept, plan, .. } = *leaving;
     match step {
         BatchStep::Nameless => {
@@ -638,14 +644,15 @@ async fn seen_gone(
     writer: &mut WriteTransaction<'_>,
     rows: &[StoredRows],
     deleted: Result<(), WriteError>,
-) -> Result<(), Halt> {
+) -> Result<(), FailedTransaction> {
     if let Err(WriteError::Missed { table, expected, .. }) = &deleted {
         let mut there = 0;
         for rows in rows.iter().filter(|rows| rows.table.title() == *table) {
             there += writer.remaining(rows).await?;
         }
         if there > 0 {
-            return Err(held_back(&format!("{table}: {there} of {expected} rows are there after deleting them")).into());
+            let words = format!("{table}: {{#}} of {expected} rows {{is|are}} there after deleting them");
+            return Err(held_back(&agreeing(there, &words)).into());
         }
     }
     match deleted {
@@ -659,7 +666,7 @@ async fn seen_gone(
 }
 
 /// Deletes the rows that go as a row changes.
-async fn take_along(writer: &mut WriteTransaction<'_>, row: &AlteredRow) -> Result<(), Halt> {
+async fn take_along(writer: &mut WriteTransaction<'_>, row: &AlteredRow) -> Result<(), FailedTransaction> {
     for rows in &row.update.along {
         let deleted = writer.delete_seen(rows, &[], |_| ()).await;
         seen_gone(writer, std::slice::from_ref(rows), deleted).await?;
@@ -677,7 +684,7 @@ async fn rename(
     kept: &KeptSession,
     plan: &PurgePlan,
     rows: &[&AlteredRow],
-) -> Result<(), Halt> {
+) -> Result<(), FailedTransaction> {
     let mut together = Vec::new();
     for row in rows {
         let update = checked(writer, kept, row).await?;
@@ -706,9 +713,12 @@ async fn rename(
 }
 
 /// Returns the update of a row that stays, if the row is still what the plan read.
-async fn checked(writer: &mut WriteTransaction<'_>, kept: &KeptSession, row: &AlteredRow) -> Result<RowUpdate, Halt> {
-    let (by, values): (Vec<String>, Vec<FetchedValue>) = row.key.iter().cloned().unzip();
-    let rows = StoredRows { table: row.table.clone(), by, keys: vec![values] };
+async fn checked(
+    writer: &mut WriteTransaction<'_>,
+    kept: &KeptSession,
+    row: &AlteredRow,
+) -> Result<RowUpdate, FailedTransaction> {
+    let rows = row.stored();
     let images = writer.images(&rows).await?;
     let same = images.first().is_some_and(|image| {
         row.update.set.iter().all(|u| image.get(&u.column).is_some_and(|raw| digest(raw) == u.was))

@@ -14,7 +14,7 @@ use super::own_hashes;
 use crate::change::ChangeError;
 use crate::change::import::prompt_hash;
 use crate::layout::write::StoredCopy;
-use crate::layout::{BoundOrigin, BoundSource, Engine};
+use crate::layout::{BoundOrigin, BoundSource};
 use crate::memory::{Entity, Row, agreeing};
 use crate::recall::keyword;
 use crate::store::Store;
@@ -204,7 +204,7 @@ impl<'s> DerivedColumns<'s> {
             let take = |row: RawRow| {
                 let key = row[..self.by.len().min(row.len())].to_vec();
                 let image = Image(names.iter().cloned().zip(row).collect());
-                match self.follow_row(store.engine(), &shape, (&key, &image), updates, keyed, left) {
+                match self.follow_row(&shape, (&key, &image), updates, keyed, left) {
                     Ok(true) => stale.push((key, self.without_texts(&image))),
                     Ok(false) => {}
                     Err(error) => failed = Some(error),
@@ -227,7 +227,6 @@ impl<'s> DerivedColumns<'s> {
     /// Makes the hashes of a row again, and empties its own vector. Whether it has a vector elsewhere that goes.
     fn follow_row(
         &self,
-        engine: Engine,
         shape: &TableShape,
         (key, image): (&[FetchedValue], &Image),
         updates: &mut KeptRows,
@@ -236,7 +235,7 @@ impl<'s> DerivedColumns<'s> {
     ) -> Result<bool, ChangeError> {
         let Some(update) = updates.rows.get(&(self.table.clone(), spelled(key))) else { return Ok(false) };
         let row = ChangedRow::of(self, &update.1, image)?;
-        let cells = row.again(engine, shape, keyed, left);
+        let cells = row.again(shape, keyed, left);
         let is_stale = row.has_other_text();
         for (name, new) in cells {
             self.set(updates, (key, image), &name, new, "is made again from the text that is left");
@@ -415,13 +414,7 @@ impl<'d> ChangedRow<'d> {
     }
 
     /// The hashes of the texts that are left. Those that cannot be made are counted.
-    fn again(
-        &self,
-        engine: Engine,
-        shape: &TableShape,
-        keyed: &KeyedColumns,
-        left: &mut Counts,
-    ) -> Vec<(String, FetchedValue)> {
+    fn again(&self, shape: &TableShape, keyed: &KeyedColumns, left: &mut Counts) -> Vec<(String, FetchedValue)> {
         let DerivedColumns { source, table, told, copies, hash, .. } = self.derived;
         let may_change = |column: &str| self.is_known && !keyed.contains(&(table.clone(), column.to_owned()));
         let place = |column: &str| format!("{}.{column}", table.title());
@@ -449,7 +442,7 @@ impl<'d> ChangedRow<'d> {
             let value = GivenValue::Is(Value::from(prompt_hash(self.then.get("prompt"))));
             // The application may have another rule for it.
             let is_ours = as_text(stored).is_some_and(|stored| stored == prompt_hash(self.was.get("prompt")));
-            match encode(engine, source, shape, "message_hash", &value) {
+            match encode(source, shape, "message_hash", &value) {
                 Ok(cells) if is_ours && may_change(hash) => made.extend(cells),
                 _ => *left.hashes.entry(place(hash)).or_default() += 1,
             }

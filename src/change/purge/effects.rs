@@ -474,7 +474,10 @@ fn words(rule: &BoundRule, table: &TableName) -> String {
         EraseAction::Stale => {
             format!("{title}: learned from rows that go, marked as out of date; `policy train` trains it again")
         }
-        _ => format!("{title}.{columns} is emptied"),
+        _ => match rule.value.as_ref().and_then(Value::as_str).filter(|value| !value.is_empty()) {
+            Some(value) => format!("{title}.{columns} becomes `{value}`"),
+            None => format!("{title}.{columns} is emptied"),
+        },
     }
 }
 

@@ -1,18 +1,23 @@
 //! Everything that is kept about a person, for the person: a line of JSON a row, by table, and a manifest with hashes.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Seek as _, Write};
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::disclose;
 use super::graph::Graph;
+use super::sealed::{SealedReader, SealedWriter};
 use super::subject;
 use crate::change::plan::{canonical, digest_of};
+use crate::change::suppress::Key;
 use crate::change::{ChangeError, now};
 use crate::ground::private_file::{self, PrivateFile};
+use crate::ground::scratch_file::scratch_file;
+use crate::ground::unfinished::UnfinishedPath;
 use crate::layout::Engine;
 use crate::store::Store;
 use crate::store::container::readable;
@@ -35,7 +40,7 @@ pub enum Sink<'a> {
     Stream(&'a mut (dyn Write + Send)),
 }
 
-/// Writes the bundle of a person. Gives the manifest and its SHA-256.
+/// Writes the bundle of a person, as the database was at one moment. Gives the manifest and its SHA-256.
 ///
 /// # Errors
 /// As resolving the person; [`ChangeError::Failed`] where it cannot be written.
@@ -51,54 +56,54 @@ pub async fn bundle(
     let mut graph = Graph::new(store, &store.recognised().erasure.rules, relations, true);
     graph.close(&mut snapshot, &subject.ids).await?;
     let left_out = left_out(&snapshot, &graph);
-    drop(snapshot);
-    if let Sink::Folder(folder) = &sink {
-        create(folder)?;
-    }
+    let mut folder = match &sink {
+        Sink::Folder(folder) => Some(BundleFolder::begin(folder)?),
+        Sink::Stream(_) => None,
+    };
+    let mut held = match &sink {
+        Sink::Folder(_) => None,
+        Sink::Stream(_) => Some(HeldLines::begin().map_err(|e| failed(&e))?),
+    };
     let mut tables = Vec::new();
     for (table, taken) in graph.tables.iter().filter(|(_, t)| !t.is_empty()) {
         let rows = taken.going(table.clone());
         let mut hasher = Sha256::new();
         let file = format!("{}.jsonl", table.title().replace(['/', '\\'], "_"));
-        let mut out = match &sink {
-            Sink::Folder(folder) => Some(PrivateFile::begin(&folder.join(&file)).map_err(|e| failed(&e))?),
-            Sink::Stream(_) => None,
-        };
+        let mut out = folder.as_ref().map(|folder| folder.file(&file)).transpose()?;
         let mut count = 0;
+        let shape = snapshot.shape(table).await?;
         // What PostgreSQL has is read as text.
-        let numbers = match store.engine() {
-            Engine::Sqlite => None,
-            Engine::Postgres => Some(store.shapes().shape(table).await?),
-        };
+        let numbers = (store.engine() == Engine::Postgres).then_some(&*shape);
         let (mut from, mut stride) = (0, FEWEST);
         while from < taken.len() {
             let range = from..taken.len().min(from + stride);
             from = range.end;
-            let images = store.shapes().images(&rows.stored(range)).await?;
+            let images = snapshot.images(&shape, &rows.stored(range)).await?;
             let bytes: usize = images.iter().map(Image::size).sum();
             stride = if bytes * 2 > TOGETHER { FEWEST } else { MOST.min(stride * 2) };
             for image in images {
-                let mut row = row_json(image, numbers.as_deref());
-                if out.is_none() {
+                let mut row = row_json(image, numbers);
+                if held.is_some() {
                     row.insert("table".to_owned(), Value::from(table.title()));
                 }
-                let written = match (&mut out, &mut sink) {
+                let written = match (&mut out, &mut held) {
                     (Some(file), _) => put(&Value::Object(row), &mut hasher, file),
-                    (None, Sink::Stream(stream)) => put(&Value::Object(row), &mut hasher, *stream),
-                    (None, Sink::Folder(_)) => Ok(()),
+                    (None, Some(held)) => put(&Value::Object(row), &mut hasher, &mut held.lines),
+                    (None, None) => Ok(()),
                 };
                 written.map_err(|e| failed(&e))?;
                 count += 1;
             }
         }
         graph.check()?;
-        if let Some(file) = out {
-            file.create().map_err(|e| failed(&e))?;
+        if let (Some(folder), Some(out)) = (&mut folder, out) {
+            folder.keep(&file, out)?;
         }
         tables.push(
             json!({ "table": table.title(), "file": file, "rows": count, "sha256": hex::encode(hasher.finalize()) }),
         );
     }
+    drop(snapshot);
     drop(graph);
     let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     subject.handles.iter().for_each(|h| kinds.entry(&h.kind).or_default().push(&h.value));
@@ -108,15 +113,14 @@ pub async fn bundle(
         "left_out": left_out,
     });
     let hash = digest_of(&manifest);
-    match &mut sink {
-        Sink::Folder(folder) => {
-            private_file::create(&folder.join("manifest.json"), canonical(&manifest).as_bytes())
-                .map_err(|e| failed(&e))?;
-        }
-        Sink::Stream(stream) => {
-            let end = writeln!(stream, "{{\"manifest\":{manifest},\"manifest_sha256\":{}}}", Value::from(&*hash));
-            end.and_then(|()| stream.flush()).map_err(|e| failed(&e))?;
-        }
+    if let Some(folder) = folder {
+        folder.finish(&canonical(&manifest))?;
+    }
+    if let (Some(held), Sink::Stream(stream)) = (held, &mut sink) {
+        let end = format!("{{\"manifest\":{manifest},\"manifest_sha256\":{}}}", Value::from(&*hash));
+        let written =
+            held.write_to(&mut **stream).and_then(|()| writeln!(stream, "{end}")).and_then(|()| stream.flush());
+        written.map_err(|e| failed(&e))?;
     }
     Ok((manifest, hash))
 }
@@ -141,16 +145,80 @@ fn failed(error: &io::Error) -> ChangeError {
     ChangeError::Failed(format!("the bundle could not be written: {error}"))
 }
 
-/// A new folder that nobody else reads; one that holds something is left alone.
-fn create(folder: &Path) -> Result<(), ChangeError> {
-    let holds = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-    if holds {
-        return Err(ChangeError::Usage(format!(
-            "{} holds something: name a new folder for the bundle",
-            folder.display()
-        )));
+/// A bundle in the making in a folder that nobody else reads. Dropped before it is whole, nothing of it is left.
+struct BundleFolder {
+    folder: PathBuf,
+    /// The folder, where it was not there before.
+    made: Option<UnfinishedPath>,
+    files: Vec<UnfinishedPath>,
+}
+
+impl BundleFolder {
+    /// Makes the folder; one that holds something is left alone.
+    fn begin(folder: &Path) -> Result<Self, ChangeError> {
+        let holds = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+        if holds {
+            return Err(ChangeError::Usage(format!(
+                "{} holds something: name a new folder for the bundle",
+                folder.display()
+            )));
+        }
+        let made = folder.symlink_metadata().is_err().then(|| UnfinishedPath::new(folder));
+        private_file::folder(folder).map_err(|e| failed(&e))?;
+        Ok(BundleFolder { folder: folder.to_owned(), made, files: Vec::new() })
     }
-    private_file::folder(folder).map_err(|e| failed(&e))
+
+    fn file(&self, name: &str) -> Result<PrivateFile, ChangeError> {
+        PrivateFile::begin(&self.folder.join(name)).map_err(|e| failed(&e))
+    }
+
+    /// Gives a file its name.
+    fn keep(&mut self, name: &str, file: PrivateFile) -> Result<(), ChangeError> {
+        let path = UnfinishedPath::new(&self.folder.join(name));
+        file.create().map_err(|e| failed(&e))?;
+        self.files.push(path);
+        Ok(())
+    }
+
+    /// Writes the manifest, with which the bundle is whole.
+    fn finish(mut self, manifest: &str) -> Result<(), ChangeError> {
+        let mut file = self.file("manifest.json")?;
+        file.write_all(manifest.as_bytes()).map_err(|e| failed(&e))?;
+        self.keep("manifest.json", file)?;
+        (self.made, self.files) = (None, Vec::new());
+        Ok(())
+    }
+}
+
+impl Drop for BundleFolder {
+    fn drop(&mut self) {
+        for file in &self.files {
+            let _ = std::fs::remove_file(file.path());
+        }
+        if let Some(made) = &self.made {
+            let _ = std::fs::remove_dir(made.path());
+        }
+    }
+}
+
+/// Lines of a bundle until all are read: whoever reads the stream may be slow, and the database does not wait for that.
+/// Nobody can read them on the disk.
+struct HeldLines {
+    lines: SealedWriter<File>,
+    key: Key,
+}
+
+impl HeldLines {
+    fn begin() -> io::Result<Self> {
+        let key = rand::random();
+        Ok(HeldLines { lines: SealedWriter::begin(scratch_file()?, &key)?, key })
+    }
+
+    fn write_to(self, stream: &mut (dyn Write + Send)) -> io::Result<()> {
+        let mut file = self.lines.finish()?;
+        file.rewind()?;
+        io::copy(&mut SealedReader::begin(file, &self.key)?, stream).map(drop)
+    }
 }
 
 /// Writes a row as a line, and into the hash of its file.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::column_words::{NamingColumns, is_of_people};
@@ -289,7 +290,7 @@ impl Graph {
         texts
     }
 
-    /// Follows the rules that take rows, until no more come.
+    /// Follows the rules that take rows, until no more come. Conditions do not see the rows that go for what they say.
     ///
     /// # Errors
     /// The engine's refusal, a table whose rows cannot be distinguished, or no room for what does not fit in memory.
@@ -308,10 +309,30 @@ impl Graph {
                 let from = done.insert(i, self.leading(rule)).unwrap_or(0);
                 grown |= self.follow(snapshot, rule, subject, from).await?;
             }
-            if !grown {
+            if grown {
+                continue;
+            }
+            if !self.leave_out(snapshot).await? {
                 return self.check();
             }
+            // A condition may hold now that did not.
+            done.retain(|i, _| rules[*i].when.is_none());
         }
+    }
+
+    /// Has conditions asked as if the rows were not there that go for what they say, or hang on such. Whether these are more than
+    /// before.
+    async fn leave_out(&self, snapshot: &mut Snapshot<'_>) -> Result<bool, ChangeError> {
+        if self.own.is_none() {
+            return Ok(false);
+        }
+        let read = snapshot.tables_read(self.rules.iter().filter_map(|rule| rule.when.as_deref()));
+        let gone = |table: TableName| {
+            let taken = self.taken(&table).filter(|taken| !taken.key.is_empty())?;
+            let keys = taken.keys(self.own(&table).min(taken.len())..taken.len()).collect();
+            Some(StoredRows { table, by: taken.key.clone(), keys })
+        };
+        Ok(snapshot.leave_out(read.into_iter().filter_map(gone).collect()).await?)
     }
 
     /// Takes the rows that hang on some which are gone: they were written since. Gives the graph of both; of what is gone it
@@ -602,6 +623,29 @@ impl Graph {
         circles
     }
 
+    /// Whether rows that belong to the person can go before those that go for what they say: no foreign key leads to one of the
+    /// former from one of the latter, unless it makes this the person's too, or from a circle that holds some.
+    #[must_use]
+    pub fn own_can_go_first(&self, circles: &[Vec<TableName>]) -> bool {
+        let is_chosen = |table: &TableName| self.taken(table).is_some_and(|taken| taken.len() > self.own(table));
+        let waits = |circle: &&Vec<TableName>| circle.iter().any(is_chosen);
+        let waiting: Vec<&TableName> = circles.iter().filter(waits).flatten().collect();
+        let goes_first =
+            |table: &TableName| self.taken(table).is_some() && self.own(table) > 0 && !waiting.contains(&table);
+        let takes_along = |key: &ForeignKey| {
+            let is_sure = |r: &&BoundRule| r.action == EraseAction::Delete && r.when.is_none() && r.holds.is_none();
+            self.rules.iter().filter(is_sure).any(|rule| {
+                TableName::of(&rule.table) == key.from
+                    && rule.of.as_ref().map(TableName::of).as_ref() == Some(&key.to)
+                    && key.columns.contains(&rule.column)
+            })
+        };
+        let keeps_back = |key: &ForeignKey| {
+            goes_first(&key.to) && (waiting.contains(&&key.from) || is_chosen(&key.from) && !takes_along(key))
+        };
+        !self.relations.foreign.iter().any(keeps_back)
+    }
+
     /// The tables in the order in which their rows are deleted: whoever refers first.
     #[must_use]
     pub fn order(&self) -> Vec<TableName> {
@@ -778,12 +822,43 @@ fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: Tab
     pairs.next();
     let loose = |column: &&String| !relations.required.contains(&(foreign.from.clone(), (*column).clone()));
     let emptied = foreign.columns.iter().rev().find(loose);
+    let default = match &foreign.on_delete {
+        OnDelete::SetDefault(value) if foreign.columns.len() == 1 => Some(Value::from(value.as_str())),
+        _ => None,
+    };
     let (action, columns) = match emptied.filter(|_| foreign.on_delete != OnDelete::Cascade) {
+        _ if default.is_some() => (EraseAction::Empty, vec![column.clone()]),
         Some(column) => (EraseAction::Empty, vec![column.clone()]),
         None => (EraseAction::Delete, vec![column.clone()]),
     };
     let rule = BoundRule::hanging(table, column, of);
-    Some(BoundRule { to: Some(to), also: pairs.collect(), action, columns, ..rule })
+    let when = relations.applies(foreign);
+    Some(BoundRule { to: Some(to), also: pairs.collect(), when, action, columns, value: default, ..rule })
+}
+
+/// Refuses to go on where a row of a table that inherits has the key of one that goes or changes: a statement would hit both.
+///
+/// # Errors
+/// [`ChangeError::Refused`]; else the engine's refusal.
+pub(super) async fn refuse_same_keys(
+    snapshot: &mut Snapshot<'_>,
+    relations: &Relations,
+    rows: Vec<StoredRows>,
+) -> Result<(), ChangeError> {
+    for rows in rows {
+        if !relations.heired.contains(&rows.table) {
+            continue;
+        }
+        let (table, keys) = (rows.table.clone(), rows.keys.len());
+        if snapshot.number(rows).await?.is_some_and(|found| found.state.count > keys) {
+            let title = table.title();
+            return Err(ChangeError::Refused(format!(
+                "a row of a table that inherits from {title} has the same key as one of {title} that would go or change, or as one \
+                 of another such table: nothing tells them apart. Give one of them another key, or take it away in its own table"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Hands on the rows whose columns of a rule, compared as [`Graph::compared`] says, hold one of some keys.

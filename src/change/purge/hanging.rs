@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::effects::{self, ColumnUpdate, KeptRows, NewValue};
-use super::graph::{Graph, key_of};
+use super::graph::{self, Graph, key_of};
 use super::recompute;
 use super::scan_findings::ScanFindings;
-use crate::change::ChangeError;
+use crate::change::{ChangeError, apply};
 use crate::layout::BoundSource;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
 use crate::memory::Entity;
@@ -73,6 +73,9 @@ pub async fn hanging_on(
         let fullest = graph.tables.iter().max_by_key(|(_, taken)| taken.len());
         return Ok(RowsGoing { over: fullest.map(|(table, _)| table.clone()), ..RowsGoing::default() });
     }
+    if let Some((unseen, table)) = unseen(store, &graph) {
+        return Err(apply::not_seen(&unseen, &apply::along(&unseen, table)));
+    }
     let mut updates = KeptRows::new(graph.pages()).within(changing);
     effects::find(&mut snapshot, &graph, &[], &mut updates).await?;
     updates.without(&graph);
@@ -130,8 +133,24 @@ pub async fn hanging_on(
             out.lists.push((TableName::of(&rule.table), rule.column.clone(), ids));
         }
     }
+    let is_heired = |rows: &StoredRows| graph.relations.heired.contains(&rows.table);
+    let hit =
+        out.deletes.iter().cloned().chain(out.updates.iter().filter_map(Mutation::rows)).filter(is_heired).collect();
+    graph::refuse_same_keys(&mut snapshot, &graph.relations, hit).await?;
     graph.check()?;
     Ok(out)
+}
+
+/// A table whose rows go with those of another, as a rule says, although we may not see all of them.
+fn unseen<'g>(store: &Store, graph: &'g Graph) -> Option<(TableName, &'g TableName)> {
+    let goes = |rule: &&BoundRule| rule.action == EraseAction::Delete && !rule.account;
+    graph.rules.iter().filter(goes).find_map(|rule| {
+        let (schema, name) = &rule.table;
+        let table = store.catalog().exactly(schema, name)?;
+        let is_hidden = table.denied || table.hides_rows || table.readable(&rule.column).is_none();
+        let (of, _) = graph.tables.iter().find(|(of, taken)| rule.of == Some(key_of(of)) && !taken.is_empty())?;
+        is_hidden.then(|| (TableName::of(&rule.table), of))
+    })
 }
 
 /// A table that no layout knows and whose rows would have to go, although its foreign key refuses that.

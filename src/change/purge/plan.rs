@@ -94,6 +94,15 @@ pub struct AlteredRow {
     pub update: KeptRow,
 }
 
+impl AlteredRow {
+    /// The row, by its key.
+    #[must_use]
+    pub fn stored(&self) -> StoredRows {
+        let (by, values) = self.key.iter().cloned().unzip();
+        StoredRows { table: self.table.clone(), by, keys: vec![values] }
+    }
+}
+
 /// A nameless account for pseudonyms to refer to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Nameless {
@@ -162,6 +171,8 @@ pub struct PurgePlan {
     pub hops: Vec<(TableName, Option<TableName>)>,
     /// Tables whose rows refer to each other and go at once, those of each circle together: as PostgreSQL asks for.
     pub circles: Vec<Vec<TableName>>,
+    /// Whether rows that belong to the person can go before those that go for what they say.
+    pub own_first: bool,
     /// Tables that refer to others, or are referred to.
     pub linked: HashSet<TableName>,
     /// Time when the plan was made.
@@ -191,6 +202,14 @@ impl PurgePlan {
     /// Rows that go as others change: vectors of their earlier texts.
     pub fn along_rows(&self) -> impl Iterator<Item = &StoredRows> {
         self.updates.iter().flat_map(|row| &row.update.along)
+    }
+
+    /// Tables from which rows go.
+    #[must_use]
+    pub fn losing(&self) -> BTreeSet<&TableName> {
+        let owned = self.owned.iter().map(|owned| &owned.rows.table);
+        let along = self.along_rows().map(|rows| &rows.table);
+        self.deletes.iter().filter(|rows| !rows.is_empty()).map(|rows| &rows.table).chain(owned).chain(along).collect()
     }
 
     /// Whether there is nothing to do.

@@ -10,7 +10,7 @@ use super::decide;
 use super::derived;
 use super::disclose;
 use super::effects::{self, KeptRows, NewValue};
-use super::graph::{Graph, OwnedRows, key_of};
+use super::graph::{self, Graph, OwnedRows, key_of};
 use super::id_set::{IdSet, LostIds};
 use super::keys;
 use super::loss;
@@ -35,20 +35,17 @@ use crate::change::{ChangeError, now};
 use crate::layout::Engine;
 use crate::layout::erase::EraseAction;
 use crate::memory::mention::folded;
-use crate::store::Store;
 use crate::store::encode::key_columns;
 use crate::store::erasing::PurgeSession;
 use crate::store::fetched::{FetchedValue, RawRow, as_text};
 use crate::store::row_number::is_numbered;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
+use crate::store::{Store, StoreError};
 
 /// Reason why what names somebody in a palace stays, and no erasure begins there.
 pub(super) const UNOWNED: &str = "a palace does not say whom its drawers are about, so nothing can be erased there, only searched: what is \
      found has to be erased with the tool that wrote it";
-
-/// Rounds in which deleted mentions may bring further rows.
-const ROUNDS: usize = 5;
 
 /// Plans, with every decision about a mention as it was asked for.
 ///
@@ -134,6 +131,7 @@ pub async fn look_for(
     progress: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<LookedFor, ChangeError> {
     subject::check(given)?;
+    refuse_unread(store)?;
     let mut snapshot = store.snapshot().await?;
     if let Err(ChangeError::Refused(reason)) = owners(store) {
         let subject = subject::by_words(given, &options.aliases)?;
@@ -163,6 +161,18 @@ pub async fn look_for(
     };
     let plan = rest(&mut snapshot, subject, options, (&[], kept), progress).await?;
     Ok(LookedFor::Found(Box::new(plan)))
+}
+
+/// Refuses where our role may read no table of the memory: nobody is said to be absent then.
+fn refuse_unread(store: &Store) -> Result<(), ChangeError> {
+    let recognised = store.recognised();
+    if recognised.sources.iter().any(|source| !source.entity.is_of_trail()) {
+        return Ok(());
+    }
+    match recognised.withheld.iter().find(|part| !part.entity.is_of_trail()) {
+        None => Ok(()),
+        Some(part) => Err(StoreError::Denied { reason: part.reason.clone(), remedy: part.remedy.clone() }.into()),
+    }
 }
 
 /// Words for somebody who is not there because they were erased.
@@ -282,14 +292,13 @@ async fn rounds(
     let follows: HashSet<TableName> = erasure.follows.iter().map(TableName::of).collect();
     let RoundSearch { subject, options, about, late, progress } = *search;
     let handles: Vec<&PersonHandle> = subject.searched().collect();
-    let mut round = 0;
+    let mut going = None;
     let (mut usual, mut made) = (BTreeSet::new(), MadeIds::default());
     let mut met = Met::default();
     let mut doomed: Vec<Mention> = Vec::new();
     let mut planned: BTreeMap<TableName, PlannedMentions> = BTreeMap::new();
     let of_person = graph.going();
     let (updates, mut found, ids) = loop {
-        round += 1;
         graph.close(snapshot, &subject.ids).await?;
         made.learn(snapshot, graph, also).await?;
         let (ids, own) = ids_of(snapshot.store, (graph, &made), also, &handles, &usual);
@@ -323,13 +332,13 @@ async fn rounds(
         if !words.is_empty() {
             // Once more, without what is a word of others.
             usual.extend(words);
-            round -= 1;
             continue;
         }
         found.usual_ids = usual.len();
         met.names.append(&mut found.met.names);
         met.refused.append(&mut found.met.refused);
-        if found.doomed.is_empty() || round > ROUNDS {
+        // As long as rows that go for what they say bring further ones.
+        if found.doomed.is_empty() || going.replace(graph.going()) == Some(graph.going()) {
             found.gone_for_mentions = graph.going().saturating_sub(of_person);
             for (table, key) in &found.forgotten {
                 take(snapshot, graph, table, key).await?;
@@ -497,6 +506,11 @@ async fn finished(
         deletes.push(taken.going(table.clone()).with_own(graph.own(&table)));
     }
     let altered = altered(graph, updates);
+    let is_heired = |table: &TableName| graph.relations.heired.contains(table);
+    let hit = deletes.iter().filter(|rows| is_heired(&rows.table)).flat_map(GoingRows::parts);
+    let changed = altered.iter().filter(|row| is_heired(&row.table)).map(AlteredRow::stored);
+    let hit: Vec<StoredRows> = hit.chain(changed).collect();
+    graph::refuse_same_keys(snapshot, &graph.relations, hit).await?;
     let nameless = nameless(store, graph, &altered);
     let mut counts = Counts::new();
     let mut count = |table: &TableName, verb: &str, rows: usize| {
@@ -538,6 +552,7 @@ async fn finished(
         notes: Vec::new(),
         silent: BTreeMap::new(),
         hops: hops(graph),
+        own_first: store.engine() == Engine::Sqlite || graph.own_can_go_first(&circles),
         circles,
         linked: graph.relations.foreign.iter().flat_map(|f| [f.from.clone(), f.to.clone()]).collect(),
         created_at: now(),

@@ -72,6 +72,14 @@ impl Proof {
         }
     }
 
+    /// Whether something is left that another plan may take away.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        let may_go =
+            |kind| matches!(kind, RemainKind::Rows | RemainKind::Mention | RemainKind::Reference | RemainKind::Private);
+        self.findings.iter().any(|finding| may_go(finding.kind))
+    }
+
     /// Returns the reasons why the verification is incomplete; empty when it is complete.
     #[must_use]
     pub fn incomplete(&self) -> Vec<String> {

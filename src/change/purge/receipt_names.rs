@@ -76,11 +76,7 @@ impl TellingNames {
         let found = findings.iter_mut().map(|finding| &mut finding.what);
         let unchecked = verification.bytes.reason.iter_mut();
         for words in sentences.chain(found).chain(unchecked) {
-            for (name, instead) in &self.names {
-                if words.contains(name) {
-                    *words = words.replace(name, instead);
-                }
-            }
+            self.names.iter().for_each(|(name, instead)| put(words, name, instead));
         }
         let kept = std::mem::take(counts);
         counts.extend(kept.into_iter().map(|(table, verbs)| (self.table(table), verbs)));
@@ -91,8 +87,22 @@ impl TellingNames {
         }
     }
 
-    fn table(&self, title: String) -> String {
-        self.names.iter().fold(title, |title, (name, instead)| title.replace(name, instead))
+    fn table(&self, mut title: String) -> String {
+        self.names.iter().for_each(|(name, instead)| put(&mut title, name, instead));
+        title
+    }
+}
+
+/// Puts something in the place of a name, where that is no part of a word.
+fn put(words: &mut String, name: &str, instead: &str) {
+    let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    let mut from = 0;
+    while let Some(at) = words.get(from..).and_then(|rest| rest.find(name)).map(|at| from + at) {
+        from = at + name.len();
+        if is_edge(words[..at].chars().next_back()) && is_edge(words[from..].chars().next()) {
+            words.replace_range(at..from, instead);
+            from = at + instead.len();
+        }
     }
 }
 
@@ -112,5 +122,12 @@ mod tests {
         let mut receipt = PurgeReceipt { incomplete, ..PurgeReceipt::default() };
         names.leave(&mut receipt);
         assert_eq!(receipt.incomplete, ["memory.db-wal: denied", "no room in its folder"]);
+    }
+
+    #[test]
+    fn a_name_is_left_out_of_no_other_word() {
+        let mut words = "ana.ana: 1 value; analyse notes_ana_pkey".to_owned();
+        put(&mut words, "ana", "[table 1]");
+        assert_eq!(words, "[table 1].[table 1]: 1 value; analyse notes_[table 1]_pkey");
     }
 }

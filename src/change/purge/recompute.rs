@@ -145,8 +145,7 @@ async fn set(
         return Ok(());
     }
     let shape = store.shapes().shape(&row.table()).await?;
-    let cells =
-        encode(store.engine(), row.source, &shape, column, &GivenValue::Is(value)).map_err(ChangeError::Refused)?;
+    let cells = encode(row.source, &shape, column, &GivenValue::Is(value)).map_err(ChangeError::Refused)?;
     let key = graph.key_of(row);
     let why =
         format!("{}: {} is calculated again from the rows that stay", row.table().title(), column.replace('_', " "));

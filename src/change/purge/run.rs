@@ -27,7 +27,7 @@ use crate::change::anchor::AnchorSpot;
 use crate::change::draft::writable;
 use crate::change::plan::{Counts, digest_of};
 use crate::change::suppress::hmac;
-use crate::change::{Author, ChangeError, audit, new_id, now};
+use crate::change::{Author, ChangeError, apply, audit, new_id, now};
 use crate::ground::unfinished::UnfinishedChange;
 use crate::memory::{agreeing, json};
 use crate::store::Store;
@@ -45,6 +45,9 @@ const CLOCKS_DIFFER: f64 = 300.0;
 
 /// Seconds that a kept plan lasts.
 const PLAN_LASTS: f64 = 7.0 * 86_400.0;
+
+/// Times that a run looks for what was written while it deleted, and deletes that too: agents may write without end.
+const ROUNDS: usize = 3;
 
 /// Erases a person. Gives the receipt; its status is `verified`, `verified with disclosures` or `incomplete`.
 ///
@@ -367,11 +370,21 @@ pub async fn ready(store: &Store) -> Result<OwnTables, ChangeError> {
 /// The same, where our role may also write what a plan is about.
 ///
 /// # Errors
-/// As [`ready`]; [`StoreError::Denied`](crate::store::StoreError::Denied) with the GRANT that helps.
+/// As [`ready`]; [`StoreError::Denied`](crate::store::StoreError::Denied) with the GRANT that helps;
+/// [`ChangeError::Refused`] where the database would take rows along that our role does not see.
 pub async fn ready_for(store: &Store, plan: &PurgePlan) -> Result<OwnTables, ChangeError> {
     let own = ready(store).await?;
-    store.records().check_rights(&plan.counts).await?;
+    check_rights(store, plan).await?;
     Ok(own)
+}
+
+/// Refuses what our role may not write, and rows that the database would take along unseen.
+async fn check_rights(store: &Store, plan: &PurgePlan) -> Result<(), ChangeError> {
+    store.records().check_rights(&plan.counts).await?;
+    match apply::unseen_with(store, plan.losing()).await? {
+        None => Ok(()),
+        Some((table, words)) => Err(apply::not_seen(&table, &words)),
+    }
 }
 
 /// The earlier erasure of a person, by a handle, that has not ended verified.
@@ -480,7 +493,7 @@ async fn prepare(
     decide::check(&plan)?;
     subject::refuse_long(&plan.subject)?;
     check_hold(store, &plan.subject).await?;
-    store.records().check_rights(&plan.counts).await?;
+    check_rights(store, &plan).await?;
     check_author(&plan.subject, desk.author)?;
     let planning = began.elapsed().as_secs_f64();
     let found = plan.control.iter().filter(|(_, hits)| *hits > 0).count();
@@ -557,8 +570,8 @@ fn decide(kept: &mut KeptSession, plan: &PurgePlan, desk: &Desk<'_>, decisions: 
 }
 
 /// Takes the rows that go by a new plan into a session, and says of those that went by an earlier one for what they say which
-/// stay.
-fn take_in(kept: &mut KeptSession, plan: &PurgePlan, own: &OwnTables, chosen: &[GoingRows]) {
+/// stay; `some_went` of the earlier plan.
+fn take_in(kept: &mut KeptSession, plan: &PurgePlan, own: &OwnTables, chosen: &[GoingRows], some_went: bool) {
     for rows in &plan.deletes {
         match kept.deletes.iter_mut().find(|known| known.table == rows.table && known.by == rows.by) {
             Some(known) => known.extend(rows),
@@ -575,8 +588,9 @@ fn take_in(kept: &mut KeptSession, plan: &PurgePlan, own: &OwnTables, chosen: &[
         let going: HashSet<[u64; 2]> = going.map(|key| row_digest(&key)).collect();
         let stay = there.without(&going).len();
         let what = "{#} {row|rows} that {was|were} to go for what others wrote {stays|stay}: {it names|they name} the person no \
-                    more, or {it was|they were} decided otherwise; what hung on {it|them} may have gone before";
-        kept.notes.extend((stay > 0).then(|| agreeing(stay, &format!("{}: {what}", there.table.title()))));
+                    more, or {it was|they were} decided otherwise";
+        let hung = if some_went { "; what hung on {it|them} may have gone before" } else { "" };
+        kept.notes.extend((stay > 0).then(|| agreeing(stay, &format!("{}: {what}{hung}", there.table.title()))));
     }
 }
 
@@ -630,24 +644,36 @@ async fn go_on(
     check_hold(store, &kept.subject).await?;
     let before = kept.options.each.clone();
     kept.options = kept.options.resumed(options, decisions);
+    let plan = plan_rest(store, own, desk, &mut kept).await?;
+    if !decisions.is_empty() {
+        decisions.check(&plan, &before)?;
+        decide(&mut kept, &plan, desk, decisions);
+        kept.planned = sum(&so_far, &plan.counts);
+    }
+    desk.keep(&kept)?;
+    // A batch of another run since the plan was made keeps this one from taking over.
+    let turn = batches::take_over(store, own, desk, &kept, session, decisions).await?;
+    delete(store, own, desk, kept, plan, so_far, turn).await
+}
+
+/// Plans what is left of a session, and takes the rows that go by this plan into the session.
+async fn plan_rest(
+    store: &Store,
+    own: &OwnTables,
+    desk: &Desk<'_>,
+    kept: &mut KeptSession,
+) -> Result<PurgePlan, ChangeError> {
     let mut snapshot = store.snapshot().await?;
+    let planned: usize = kept.deletes.iter().map(|rows| rows.len() - rows.own()).sum();
     let going = (&mut kept.deletes[..], &mut kept.ids);
     let person = (&*kept.subject.ids, kept.options.account);
     let chosen = planned_owners::drop_moved(&mut snapshot, going, person).await?;
     let also = (&kept.deletes[..], &mut KeptSearch::default());
     let mut plan = planning::rest(&mut snapshot, kept.subject.clone(), &kept.options, also, desk.progress).await?;
     drop(snapshot);
-    if !decisions.is_empty() {
-        decisions.check(&plan, &before)?;
-    }
-    take_in(&mut kept, &plan, own, &chosen);
-    if !decisions.is_empty() {
-        decide(&mut kept, &plan, desk, decisions);
-        kept.planned = sum(&so_far, &plan.counts);
-        desk.keep(&kept)?;
-    }
-    // A batch of another run since the plan was made keeps this one from taking over.
-    let turn = batches::take_over(store, own, desk, &kept, session, decisions).await?;
+    check_rights(store, &plan).await?;
+    let there: usize = chosen.iter().map(GoingRows::len).sum();
+    take_in(kept, &plan, own, &chosen, there < planned);
     if let Some(account) = &plan.nameless {
         // The first run may have made it for pseudonyms of later batches.
         let made = StoredRows::with(&account.table, &account.id, FetchedValue::Text(kept.pseudonym.clone()));
@@ -655,7 +681,7 @@ async fn go_on(
             plan.nameless = None;
         }
     }
-    delete(store, own, desk, kept, plan, so_far, turn).await
+    Ok(plan)
 }
 
 /// Rows by table that a session has changed.
@@ -685,11 +711,20 @@ async fn delete(
 ) -> Result<PurgeReceipt, ChangeError> {
     let _unfinished =
         UnfinishedChange::new("the purge is paused, and what it did stays; the same with --resume goes on");
-    let (began, here) = (Instant::now(), AnchorSpot::of(store).await?.0);
-    let counts = batches::run(store, own, desk, &kept, &plan, so_far, &mut turn).await?;
-    drop(plan);
-    *kept.phases.entry("delete".to_owned()).or_default() += began.elapsed().as_secs_f64();
-    let mut proof = prove::after(store, desk, &mut kept).await.map_err(|error| unproved(&error))?;
+    let here = AnchorSpot::of(store).await?.0;
+    let mut counts = so_far;
+    let mut proof = erase(store, own, desk, &mut kept, (plan, &mut counts), &mut turn).await?;
+    for _ in 0..ROUNDS {
+        if !proof.is_late() {
+            break;
+        }
+        let plan = plan_rest(store, own, desk, &mut kept).await.map_err(|error| unproved(&error))?;
+        if plan.is_empty() && plan.redacts.is_empty() {
+            break;
+        }
+        desk.keep(&kept).map_err(|error| unproved(&error))?;
+        proof = erase(store, own, desk, &mut kept, (plan, &mut counts), &mut turn).await?;
+    }
     let alone = kept.subject.handles.iter().filter(|handle| kept.subject.is_alone(handle));
     let alone = alone.map(|handle| (&*handle.value, handle.common.is_none()));
     let ids = kept.subject.ids.iter().chain([&kept.subject.given]).map(|id| (&**id, false));
@@ -706,6 +741,22 @@ async fn delete(
     let seq = batches::end(store, own, desk, &kept, receipt.status.word(), &counts, hash, &turn).await?;
     receipt.audit_seq = Some(seq);
     handed_over(desk, &here, &kept, receipt)
+}
+
+/// Deletes what a plan says, adds it to the counts, and looks for what is left.
+async fn erase(
+    store: &Store,
+    own: &OwnTables,
+    desk: &Desk<'_>,
+    kept: &mut KeptSession,
+    (plan, counts): (PurgePlan, &mut Counts),
+    turn: &mut RunTurn,
+) -> Result<Proof, ChangeError> {
+    let began = Instant::now();
+    *counts = batches::run(store, own, desk, kept, &plan, std::mem::take(counts), turn).await?;
+    drop(plan);
+    *kept.phases.entry("delete".to_owned()).or_default() += began.elapsed().as_secs_f64();
+    prove::after(store, desk, kept).await.map_err(|error| unproved(&error))
 }
 
 /// Adds to an error that the rows are gone and that this is not proved.

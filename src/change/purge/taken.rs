@@ -231,9 +231,15 @@ impl GoingRows {
         StoredRows { table: self.table.clone(), by: self.by.clone(), keys: self.keys(range).collect() }
     }
 
+    /// Number of the first rows that belong to the person.
+    #[must_use]
+    pub fn own(&self) -> usize {
+        self.own.min(self.len())
+    }
+
     /// Those that do not belong to the person, in parts.
     pub fn chosen_parts(&self) -> impl Iterator<Item = StoredRows> + '_ {
-        ranges(self.own.min(self.len())..self.len()).map(|range| self.stored(range))
+        ranges(self.own()..self.len()).map(|range| self.stored(range))
     }
 
     /// The rows in parts that are looked up together.

@@ -167,8 +167,5 @@ async fn follow_canvas(draft: &mut Draft<'_>, episode: &str, event: &str) -> Res
         return Ok(());
     }
     writable(found.source)?;
-    let shape = store.shapes().shape(&found.table()).await?;
-    draft.push(found.update(store.engine(), &shape, &values).map_err(ChangeError::Refused)?);
-    draft.alters(&found.row, &shown);
-    Ok(())
+    draft.sets(&found, &values, &shown).await
 }

@@ -87,6 +87,15 @@ impl Changing {
             |work: &DoneWork| !matches!(work, DoneWork::Change(Operation::Undo { .. }) | DoneWork::Migrations(_));
         self.done.iter().rev().find(|done| counts(&done.work) && !done.is_undone())
     }
+
+    /// Entries that stand of a change and of those that were made with it, in order.
+    #[must_use]
+    pub fn standing_with(&self, change: &DoneChange) -> Vec<i64> {
+        if change.batch.is_none() {
+            return change.standing();
+        }
+        self.done.iter().filter(|done| done.batch == change.batch).flat_map(DoneChange::standing).collect()
+    }
 }
 
 /// An operation that somebody outside is busy with.
@@ -113,6 +122,8 @@ pub struct DoneChange {
     pub entries: Vec<i64>,
     /// Those of them that have since been undone.
     pub undone: Vec<i64>,
+    /// Number of the request that it was made by, where several changes were: they are undone together.
+    pub batch: Option<Ticket>,
 }
 
 /// Work of a session.
@@ -168,7 +179,7 @@ impl DoneChange {
 
 impl From<DoneWork> for DoneChange {
     fn from(work: DoneWork) -> Self {
-        DoneChange { work, reason: None, entries: Vec::new(), undone: Vec::new() }
+        DoneChange { work, reason: None, entries: Vec::new(), undone: Vec::new(), batch: None }
     }
 }
 

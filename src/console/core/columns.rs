@@ -51,214 +51,151 @@ pub struct ListColumn {
     pub priority: u8,
 }
 
-const fn column(
-    column: &'static str,
-    title: &'static str,
-    show: ValueStyle,
-    min: u16,
-    max: u16,
-    priority: u8,
-) -> ListColumn {
-    ListColumn { column, title, show, min, max, priority }
+/// Columns of a list, each by the fields of [`ListColumn`] in their order.
+macro_rules! columns {
+    ($(($column:literal, $title:literal, $show:ident, $min:literal, $max:literal, $priority:literal)),* $(,)?) => {
+        &[$(ListColumn {
+            column: $column, title: $title, show: ValueStyle::$show, min: $min, max: $max, priority: $priority,
+        }),*]
+    };
 }
 
 /// The columns of an entity's list, from left to right.
 #[must_use]
 pub fn list_columns(entity: Entity) -> &'static [ListColumn] {
-    use ValueStyle::{Count, Flag, Id, Json, Number, Score, Share, State, Text, Time, Words};
     match entity {
-        Entity::Episode => {
-            const {
-                &[
-                    column("started_at", "started", Time, 11, 16, 0),
-                    column("title", "title", Text, 14, 0, 0),
-                    column("outcome", "outcome", State, 9, 9, 1),
-                    column("feedback_score", "fb", Score, 5, 5, 2),
-                    column("utility", "utility", Share, 8, 8, 3),
-                    column("agent_id", "agent", Id, 8, 16, 4),
-                    column("canvas_action_count", "canvas", Count, 6, 6, 5),
-                    column("user_id", "user", Id, 8, 14, 6),
-                    column("topic", "topic", Text, 8, 14, 7),
-                    column("status", "status", State, 10, 10, 8),
-                ]
-            }
-        }
-        Entity::Memory => {
-            const {
-                &[
-                    column("created_at", "created", Time, 11, 16, 2),
-                    column("kind", "kind", Text, 6, 8, 1),
-                    column("title", "title", Text, 12, 26, 0),
-                    column("text", "text", Text, 14, 0, 0),
-                    column("collection", "collection", Id, 8, 20, 5),
-                    column("user_id", "user", Id, 8, 14, 6),
-                    column("uses", "uses", Count, 5, 6, 3),
-                    column("utility", "utility", Share, 8, 8, 4),
-                ]
-            }
-        }
-        Entity::Case => {
-            const {
-                &[
-                    column("created_at", "created", Time, 11, 16, 0),
-                    column("prompt", "prompt", Json, 14, 0, 0),
-                    column("outcome", "outcome", State, 9, 9, 1),
-                    column("reward", "reward", Share, 8, 8, 1),
-                    column("user_id", "user", Id, 8, 14, 4),
-                    column("agent_id", "agent", Id, 8, 14, 3),
-                    column("has_vector", "vector", Flag, 6, 6, 5),
-                    column("quarantined", "quarantined", Flag, 11, 11, 6),
-                    column("tags", "tags", Words, 8, 16, 7),
-                ]
-            }
-        }
-        Entity::Policy => {
-            const {
-                &[
-                    column("trained_at", "trained", Time, 11, 16, 0),
-                    column("profile_id", "profile", Id, 8, 20, 2),
-                    column("version", "version", Count, 7, 7, 0),
-                    column("status", "status", State, 9, 9, 1),
-                    column("metrics", "metrics", Json, 14, 0, 0),
-                ]
-            }
-        }
-        Entity::CanvasEvent => {
-            const {
-                &[
-                    column("created_at", "at", Time, 11, 16, 0),
-                    column("canvas_type", "canvas", Text, 8, 14, 0),
-                    column("action", "action", State, 8, 12, 0),
-                    column("component_type", "component", Text, 8, 14, 2),
-                    column("component_name", "name", Text, 8, 0, 3),
-                    column("user_id", "user", Id, 8, 14, 4),
-                    column("episode_id", "episode", Id, 8, 20, 1),
-                    column("agent_id", "agent", Id, 8, 14, 5),
-                ]
-            }
-        }
-        Entity::Feedback => {
-            const {
-                &[
-                    column("created_at", "at", Time, 11, 16, 0),
-                    column("kind", "kind", State, 9, 13, 0),
-                    column("score", "score", Score, 5, 5, 1),
-                    column("rating", "rating", Count, 6, 6, 7),
-                    column("correction", "correction", Text, 12, 0, 0),
-                    column("user_id", "user", Id, 8, 14, 4),
-                    column("agent_id", "agent", Id, 8, 14, 5),
-                    column("episode_id", "episode", Id, 8, 32, 2),
-                    column("source", "source", Text, 8, 16, 6),
-                ]
-            }
-        }
-        Entity::UtilityEvent => {
-            const {
-                &[
-                    column("created_at", "at", Time, 11, 16, 0),
-                    column("signal", "signal", State, 9, 11, 0),
-                    column("delta", "delta", Score, 6, 6, 2),
-                    column("before", "before", Share, 8, 8, 3),
-                    column("after", "after", Share, 8, 8, 1),
-                    column("reason", "reason", Text, 10, 0, 0),
-                    column("actor", "actor", Id, 8, 14, 5),
-                    column("episode_id", "episode", Id, 8, 20, 4),
-                ]
-            }
-        }
-        Entity::Subject => {
-            const {
-                &[
-                    column("id", "subject", Id, 16, 24, 0),
-                    column("name", "name", Text, 16, 0, 1),
-                    column("episodes", "episodes", Count, 8, 8, 0),
-                    column("cases", "cases", Count, 6, 6, 2),
-                    column("feedback", "feedback", Count, 8, 8, 3),
-                    column("last_seen", "last seen", Time, 11, 16, 1),
-                    column("handles", "handles", Words, 24, 32, 4),
-                ]
-            }
-        }
-        Entity::Agent => {
-            const {
-                &[
-                    column("id", "agent", Id, 12, 24, 0),
-                    column("name", "name", Text, 10, 0, 0),
-                    column("status", "status", State, 9, 12, 2),
-                    column("episodes", "episodes", Count, 8, 8, 1),
-                    column("last_seen", "last seen", Time, 11, 16, 1),
-                ]
-            }
-        }
-        Entity::WorkflowEvent => {
-            const {
-                &[
-                    column("created_at", "at", Time, 11, 16, 0),
-                    column("kind", "kind", Text, 14, 22, 0),
-                    column("run_id", "run", Id, 8, 20, 2),
-                    column("sequence", "no.", Count, 5, 6, 1),
-                    column("data", "data", Json, 10, 0, 0),
-                ]
-            }
-        }
-        Entity::Access => {
-            const {
-                &[
-                    column("created_at", "at", Time, 11, 16, 0),
-                    column("kind", "kind", Text, 8, 12, 1),
-                    column("query", "query", Text, 12, 0, 0),
-                    column("agent_id", "agent", Id, 8, 14, 2),
-                    column("user_id", "user", Id, 8, 14, 4),
-                    column("latency_ms", "ms", Number, 7, 8, 3),
-                    column("tokens", "tokens", Count, 6, 7, 5),
-                ]
-            }
-        }
-        Entity::AuditEntry => {
-            const {
-                &[
-                    column("created_at", "at", Time, 11, 16, 0),
-                    column("action", "action", Text, 10, 22, 0),
-                    column("actor", "actor", Id, 8, 16, 1),
-                    column("source", "source", Text, 8, 20, 3),
-                    column("agent_id", "agent", Id, 8, 14, 4),
-                    column("payload", "payload", Json, 14, 0, 0),
-                ]
-            }
-        }
-        Entity::Profile => {
-            const {
-                &[
-                    column("id", "profile", Id, 12, 0, 0),
-                    column("user_id", "user", Id, 8, 20, 0),
-                    column("agent_id", "agent", Id, 8, 20, 0),
-                    column("window_size", "window", Count, 6, 7, 1),
-                    column("created_at", "created", Time, 11, 16, 2),
-                    column("updated_at", "updated", Time, 11, 16, 3),
-                ]
-            }
-        }
-        Entity::Segment => {
-            const {
-                &[
-                    column("created_at", "at", Time, 11, 16, 1),
-                    column("sequence", "no.", Count, 4, 5, 0),
-                    column("kind", "kind", Text, 8, 14, 0),
-                    column("content", "content", Text, 14, 0, 0),
-                    column("episode_id", "episode", Id, 8, 20, 2),
-                ]
-            }
-        }
-        Entity::MemoryLink => {
-            const {
-                &[
-                    column("episode_id", "episode", Id, 12, 0, 0),
-                    column("memory_id", "memory", Id, 12, 0, 0),
-                    column("kind", "kind", Text, 7, 10, 1),
-                    column("rank", "rank", Count, 5, 5, 1),
-                ]
-            }
-        }
+        Entity::Episode => columns![
+            ("started_at", "started", Time, 11, 16, 0),
+            ("title", "title", Text, 14, 0, 0),
+            ("outcome", "outcome", State, 9, 9, 1),
+            ("feedback_score", "fb", Score, 5, 5, 2),
+            ("utility", "utility", Share, 8, 8, 3),
+            ("agent_id", "agent", Id, 8, 16, 4),
+            ("canvas_action_count", "canvas", Count, 6, 6, 5),
+            ("user_id", "user", Id, 8, 14, 6),
+            ("topic", "topic", Text, 8, 14, 7),
+            ("status", "status", State, 10, 10, 8),
+        ],
+        Entity::Memory => columns![
+            ("created_at", "created", Time, 11, 16, 2),
+            ("kind", "kind", Text, 6, 8, 1),
+            ("title", "title", Text, 12, 26, 0),
+            ("text", "text", Text, 14, 0, 0),
+            ("collection", "collection", Id, 8, 20, 5),
+            ("user_id", "user", Id, 8, 14, 6),
+            ("uses", "uses", Count, 5, 6, 3),
+            ("utility", "utility", Share, 8, 8, 4),
+        ],
+        Entity::Case => columns![
+            ("created_at", "created", Time, 11, 16, 0),
+            ("prompt", "prompt", Json, 14, 0, 0),
+            ("outcome", "outcome", State, 9, 9, 1),
+            ("reward", "reward", Share, 8, 8, 1),
+            ("user_id", "user", Id, 8, 14, 4),
+            ("agent_id", "agent", Id, 8, 14, 3),
+            ("has_vector", "vector", Flag, 6, 6, 5),
+            ("quarantined", "quarantined", Flag, 11, 11, 6),
+            ("tags", "tags", Words, 8, 16, 7),
+        ],
+        Entity::Policy => columns![
+            ("trained_at", "trained", Time, 11, 16, 0),
+            ("profile_id", "profile", Id, 8, 20, 2),
+            ("version", "version", Count, 7, 7, 0),
+            ("status", "status", State, 9, 9, 1),
+            ("metrics", "metrics", Json, 14, 0, 0),
+        ],
+        Entity::CanvasEvent => columns![
+            ("created_at", "at", Time, 11, 16, 0),
+            ("canvas_type", "canvas", Text, 8, 14, 0),
+            ("action", "action", State, 8, 12, 0),
+            ("component_type", "component", Text, 8, 14, 2),
+            ("component_name", "name", Text, 8, 0, 3),
+            ("user_id", "user", Id, 8, 14, 4),
+            ("episode_id", "episode", Id, 8, 20, 1),
+            ("agent_id", "agent", Id, 8, 14, 5),
+        ],
+        Entity::Feedback => columns![
+            ("created_at", "at", Time, 11, 16, 0),
+            ("kind", "kind", State, 9, 13, 0),
+            ("score", "score", Score, 5, 5, 1),
+            ("rating", "rating", Count, 6, 6, 7),
+            ("correction", "correction", Text, 12, 0, 0),
+            ("user_id", "user", Id, 8, 14, 4),
+            ("agent_id", "agent", Id, 8, 14, 5),
+            ("episode_id", "episode", Id, 8, 32, 2),
+            ("source", "source", Text, 8, 16, 6),
+        ],
+        Entity::UtilityEvent => columns![
+            ("created_at", "at", Time, 11, 16, 0),
+            ("signal", "signal", State, 9, 11, 0),
+            ("delta", "delta", Score, 6, 6, 2),
+            ("before", "before", Share, 8, 8, 3),
+            ("after", "after", Share, 8, 8, 1),
+            ("reason", "reason", Text, 10, 0, 0),
+            ("actor", "actor", Id, 8, 14, 5),
+            ("episode_id", "episode", Id, 8, 20, 4),
+        ],
+        Entity::Subject => columns![
+            ("id", "subject", Id, 16, 24, 0),
+            ("name", "name", Text, 16, 0, 1),
+            ("episodes", "episodes", Count, 8, 8, 0),
+            ("cases", "cases", Count, 6, 6, 2),
+            ("feedback", "feedback", Count, 8, 8, 3),
+            ("last_seen", "last seen", Time, 11, 16, 1),
+            ("handles", "handles", Words, 24, 32, 4),
+        ],
+        Entity::Agent => columns![
+            ("id", "agent", Id, 12, 24, 0),
+            ("name", "name", Text, 10, 0, 0),
+            ("status", "status", State, 9, 12, 2),
+            ("episodes", "episodes", Count, 8, 8, 1),
+            ("last_seen", "last seen", Time, 11, 16, 1),
+        ],
+        Entity::WorkflowEvent => columns![
+            ("created_at", "at", Time, 11, 16, 0),
+            ("kind", "kind", Text, 14, 22, 0),
+            ("run_id", "run", Id, 8, 20, 2),
+            ("sequence", "no.", Count, 5, 6, 1),
+            ("data", "data", Json, 10, 0, 0),
+        ],
+        Entity::Access => columns![
+            ("created_at", "at", Time, 11, 16, 0),
+            ("kind", "kind", Text, 8, 12, 1),
+            ("query", "query", Text, 12, 0, 0),
+            ("agent_id", "agent", Id, 8, 14, 2),
+            ("user_id", "user", Id, 8, 14, 4),
+            ("latency_ms", "ms", Number, 7, 8, 3),
+            ("tokens", "tokens", Count, 6, 7, 5),
+        ],
+        Entity::AuditEntry => columns![
+            ("created_at", "at", Time, 11, 16, 0),
+            ("action", "action", Text, 10, 22, 0),
+            ("actor", "actor", Id, 8, 16, 1),
+            ("source", "source", Text, 8, 20, 3),
+            ("agent_id", "agent", Id, 8, 14, 4),
+            ("payload", "payload", Json, 14, 0, 0),
+        ],
+        Entity::Profile => columns![
+            ("id", "profile", Id, 12, 0, 0),
+            ("user_id", "user", Id, 8, 20, 0),
+            ("agent_id", "agent", Id, 8, 20, 0),
+            ("window_size", "window", Count, 6, 7, 1),
+            ("created_at", "created", Time, 11, 16, 2),
+            ("updated_at", "updated", Time, 11, 16, 3),
+        ],
+        Entity::Segment => columns![
+            ("created_at", "at", Time, 11, 16, 1),
+            ("sequence", "no.", Count, 4, 5, 0),
+            ("kind", "kind", Text, 8, 14, 0),
+            ("content", "content", Text, 14, 0, 0),
+            ("episode_id", "episode", Id, 8, 20, 2),
+        ],
+        Entity::MemoryLink => columns![
+            ("episode_id", "episode", Id, 12, 0, 0),
+            ("memory_id", "memory", Id, 12, 0, 0),
+            ("kind", "kind", Text, 7, 10, 1),
+            ("rank", "rank", Count, 5, 5, 1),
+        ],
     }
 }
 
@@ -284,7 +221,7 @@ static MORE: LazyLock<Vec<(Entity, ListColumn)>> = LazyLock::new(|| {
             ValueKind::Json => (ValueStyle::Json, 8, 0),
             ValueKind::List => (ValueStyle::Words, 8, 0),
         };
-        (entity, column(of.name, of.name, show, min, max, 1))
+        (entity, ListColumn { column: of.name, title: of.name, show, min, max, priority: 1 })
     };
     more.map(spec).collect()
 });

@@ -244,41 +244,62 @@ pub enum CommandAsk {
     LegalHold(bool),
 }
 
-/// Place where a command can be given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CommandScope {
-    /// On every screen.
-    Everywhere,
-    /// On screens that list rows or show one.
-    Rows,
+macro_rules! scopes {
+    ($($(#[$doc:meta])* $scope:ident $title:literal;)*) => {
+        /// Place where a command can be given.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum CommandScope {
+            $($(#[$doc])* $scope),*
+        }
+
+        impl CommandScope {
+            /// Every scope, in the order of the help.
+            pub const ALL: &[CommandScope] = &[$(CommandScope::$scope),*];
+
+            /// The heading of its commands in the help.
+            #[must_use]
+            pub fn title(self) -> &'static str {
+                match self {
+                    $(CommandScope::$scope => $title),*
+                }
+            }
+        }
+    };
+}
+
+scopes! {
     /// In a list.
-    List,
-    /// Among the changes that were made.
-    Receipts,
-    /// Among what is wrong or suspicious.
-    Findings,
-    /// Among the migrations.
-    Migrations,
-    /// On screens that study the memory.
-    Study,
-    /// In the inbox.
-    Inbox,
-    /// Among the jobs.
-    Jobs,
-    /// On the screen that sets rules for pruning.
-    Prune,
-    /// On the screen that erases a person.
-    Erase,
+    List "Lists";
+    /// On screens that list rows or show one.
+    Rows "Rows";
     /// On the screen that replays a topic.
-    Replay,
+    Replay "Replay";
     /// On the screen that ranks a situation.
-    Recall,
+    Recall "Recall";
     /// On the screen that compares two rows.
-    Compare,
+    Compare "Comparing two rows";
     /// On the first screen, and where words are looked for.
-    Find,
+    Find "Finding words";
     /// Among the tables.
-    Tables,
+    Tables "Tables";
+    /// In the inbox.
+    Inbox "Inbox";
+    /// On the screen that sets rules for pruning.
+    Prune "Prune";
+    /// Among the changes that were made.
+    Receipts "Changes";
+    /// On the screen that erases a person.
+    Erase "Erasing a person";
+    /// Among what is wrong or suspicious.
+    Findings "Findings";
+    /// Among the jobs.
+    Jobs "Jobs";
+    /// Among the migrations.
+    Migrations "Migrations";
+    /// On screens that study the memory.
+    Study "Agents, policies, evaluation";
+    /// On every screen.
+    Everywhere "Everywhere";
 }
 
 impl CommandScope {
@@ -286,49 +307,6 @@ impl CommandScope {
     #[must_use]
     pub fn is_shared(self) -> bool {
         matches!(self, CommandScope::Everywhere | CommandScope::Rows | CommandScope::List)
-    }
-
-    /// Every scope, in the order of the help.
-    pub const ALL: &[CommandScope] = &[
-        CommandScope::List,
-        CommandScope::Rows,
-        CommandScope::Replay,
-        CommandScope::Recall,
-        CommandScope::Compare,
-        CommandScope::Find,
-        CommandScope::Tables,
-        CommandScope::Inbox,
-        CommandScope::Prune,
-        CommandScope::Receipts,
-        CommandScope::Erase,
-        CommandScope::Findings,
-        CommandScope::Jobs,
-        CommandScope::Migrations,
-        CommandScope::Study,
-        CommandScope::Everywhere,
-    ];
-
-    /// The heading of its commands in the help.
-    #[must_use]
-    pub fn title(self) -> &'static str {
-        match self {
-            CommandScope::Everywhere => "Everywhere",
-            CommandScope::Rows => "Rows",
-            CommandScope::List => "Lists",
-            CommandScope::Receipts => "Changes",
-            CommandScope::Study => "Agents, policies, evaluation",
-            CommandScope::Inbox => "Inbox",
-            CommandScope::Findings => "Findings",
-            CommandScope::Migrations => "Migrations",
-            CommandScope::Jobs => "Jobs",
-            CommandScope::Prune => "Prune",
-            CommandScope::Erase => "Erasing a person",
-            CommandScope::Replay => "Replay",
-            CommandScope::Recall => "Recall",
-            CommandScope::Compare => "Comparing two rows",
-            CommandScope::Find => "Finding words",
-            CommandScope::Tables => "Tables",
-        }
     }
 }
 

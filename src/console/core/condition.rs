@@ -54,6 +54,9 @@ impl Conditions {
             return Ok(conditions);
         }
         if !looks_like_conditions(entity, line) {
+            if let Some(instead) = spelled_as_sql(entity, line) {
+                return Err(instead);
+            }
             // Words in any order; quotes keep some together.
             let words = Search::parse(line)?;
             conditions.filters = titles(entity, words.terms());
@@ -152,6 +155,32 @@ fn looks_like_conditions(entity: Entity, line: &str) -> bool {
     let has = rest.strip_prefix("has").is_some_and(|r| r.is_empty() || r.starts_with(' '));
     let known = entity.column(word).is_some();
     canvas_part(entity, line).is_some() || (operator && !word.is_empty()) || (known && (has || rest.is_empty()))
+}
+
+/// Words to write in the place of an operator of SQL that follows a column here; none where no such operator is meant.
+fn spelled_as_sql(entity: Entity, line: &str) -> Option<String> {
+    let mut words = line.trim().trim_start_matches('(').split_whitespace().map(str::to_lowercase);
+    let (first, second) = (words.next()?, words.next()?);
+    let third = words.next().unwrap_or_default();
+    if first == "not" && entity.column(&second).is_some() && third.starts_with(['=', '!', '<', '>', '~']) {
+        return Some(format!("`not` is no word of filters: write `{second} != VALUE`"));
+    }
+    let column = entity.column(&first)?.name;
+    let negated = second == "not" && ["in", "like", "ilike", "between", "null"].contains(&third.as_str());
+    let after = if negated { words.next().unwrap_or_default() } else { third.clone() };
+    let operator = if negated { &third } else { &second };
+    let instead = match operator.as_str() {
+        "is" | "null" if negated || ["null", "not"].contains(&after.as_str()) => {
+            format!("`{column} = null` or `{column} != null`")
+        }
+        "like" | "ilike" if !after.is_empty() => format!("`{column} ~ TEXT`"),
+        "between" if !after.is_empty() => format!("`{column} >= LEAST and {column} <= MOST`"),
+        word if word.starts_with("in(") || word == "in" && after.starts_with('(') => {
+            format!("`{column} = ONE or {column} = OTHER`")
+        }
+        _ => return None,
+    };
+    Some(format!("`{}` is no operator of filters: write {instead}", operator.split('(').next().unwrap_or_default()))
 }
 
 fn canvas_part(entity: Entity, part: &str) -> Option<&str> {
@@ -419,6 +448,18 @@ mod tests {
 
     #[test]
     fn a_mistake_is_told() {
+        for (line, instead) in [
+            ("utility is null", "`utility = null`"),
+            ("utility is not null", "`utility != null`"),
+            ("outcome in (failure, partial)", "`outcome = ONE or outcome = OTHER`"),
+            ("outcome not in (failure)", "`outcome = ONE or outcome = OTHER`"),
+            ("outcome like fail", "`outcome ~ TEXT`"),
+            ("utility between 0 and 1", "`utility >= LEAST and utility <= MOST`"),
+            ("not outcome = failure", "`outcome != VALUE`"),
+        ] {
+            assert!(parse(line).is_err_and(|told| told.contains(instead)), "{line}");
+        }
+        assert!(parse("outcome is better now").is_ok(), "these are words");
         assert!(parse("outcom = failure").unwrap_err().contains("outcome"));
         assert!(parse("utility > high").is_err());
         assert!(parse("outcome").is_err());

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 
 use super::change::Changing;
 use super::columns::{ListColumn, any_column, list_columns, stands_in, title_column};
-use super::command::CommandId;
+use super::command::{CommandId, command};
 use super::health::Health;
 use super::jobs::RunningJobs;
 use super::key::Key;
@@ -22,6 +22,7 @@ pub use super::opened::{ConsoleSettings, OpenBeside, OpenedDatabase};
 use super::proposal::Proposal;
 use super::request::Request;
 use super::router::{Asker, Router};
+use super::screen::ScreenKind;
 use crate::change::plan::Change;
 use crate::change::plan::migration::PendingMigration;
 use crate::change::plan::past::AsOf;
@@ -48,8 +49,8 @@ pub struct ToastMessage {
     pub text: String,
     /// Tone of the message.
     pub tone: ToastTone,
-    /// A key that may be pressed about it, and what that does.
-    pub hint: Option<(&'static str, &'static str)>,
+    /// A command that may be given about it, and what that does.
+    pub hint: Option<(CommandId, &'static str)>,
     /// The time after which it goes.
     pub ticket: Ticket,
 }
@@ -93,7 +94,7 @@ pub enum ScreenAction {
     /// Migrations were confirmed, the optional ones of these names among them; whether they stood in the way of unlocking.
     Migrate(Vec<String>, bool),
     /// The last question was answered with a yes.
-    Erase,
+    Erase(Option<String>),
     /// Close all that lies over the screen, and read again what it shows.
     StartOver,
     /// The database can be read again: close what says that it could not be.
@@ -494,6 +495,21 @@ impl Context {
         missing.map_or(Ok(()), Err)
     }
 
+    /// Returns what would help where something is missing: what can be done here comes before commands.
+    #[must_use]
+    pub fn remedy(&self, missing: &Capability) -> Option<String> {
+        let tables = self.key_for(CommandId::Panel(ScreenKind::Tables));
+        if self.is_blank() {
+            let migrations = self.key_for(CommandId::Panel(ScreenKind::Migrations));
+            Some(format!("{migrations} creates the tables of a memory"))
+        } else if self.opened.layouts.is_empty() && self.held().next().is_none() {
+            let draft = self.key_for(CommandId::DraftLayout);
+            Some(format!("{tables} shows its tables, and {draft} there drafts a layout for them"))
+        } else {
+            missing.remedy.clone()
+        }
+    }
+
     /// Whether the database has no tables at all, as far as that was read.
     #[must_use]
     pub fn is_blank(&self) -> bool {
@@ -543,12 +559,24 @@ impl Context {
         if let Some(past) = &self.past {
             let at = self.with_moments(&past.at);
             let words = format!("rows are shown as of {at}, and the past cannot be changed");
-            return Err((words, Some("@ with an empty line comes back".to_owned())));
+            return Err((words, Some(format!("{} with an empty line comes back", self.key_for(CommandId::LookBack)))));
         }
         if self.changing.unlocked {
             return Ok(());
         }
-        Err(("the console is read-only".to_owned(), Some("U unlocks".to_owned())))
+        Err(("the console is read-only".to_owned(), Some(format!("{} unlocks", self.key_for(CommandId::Lock)))))
+    }
+
+    /// The first key that gives a command, if it has one.
+    #[must_use]
+    pub fn key(&self, id: CommandId) -> Option<&str> {
+        command(id).and_then(|command| self.settings.keys.keys(command).next())
+    }
+
+    /// The key that gives a command, for a sentence; where it has none, the palette.
+    #[must_use]
+    pub fn key_for(&self, id: CommandId) -> &str {
+        self.key(id).unwrap_or("the palette")
     }
 
     /// Returns the name of the database here: the profile's name, else the last part of its location.

@@ -6,6 +6,7 @@ use super::input::Input;
 use super::key::{CONFIRM, Code, Key};
 use super::message::Ticket;
 use crate::change::plan::ChangeDanger;
+use crate::ui::SafeText;
 
 /// Milliseconds in which the key that opened a dialog may still be repeating.
 pub const REPEATS: u64 = 700;
@@ -57,7 +58,7 @@ impl ConfirmGate {
         if self.step == ChangeDanger::Grave {
             return match key.code {
                 Code::Enter if !self.can_open() => GatePassage::Taken,
-                Code::Enter if self.input.text().trim() == self.word => GatePassage::Open,
+                Code::Enter if self.is_typed() => GatePassage::Open,
                 Code::Enter => GatePassage::Taken,
                 Code::Up | Code::Down | Code::PageUp | Code::PageDown => GatePassage::Other,
                 _ if !self.can_open() => GatePassage::Taken,
@@ -85,7 +86,7 @@ impl ConfirmGate {
         let passage = self.press(key);
         let enters = passage == GatePassage::Taken && key.code == Code::Enter && self.can_open();
         if enters && !self.input.text().is_empty() {
-            cx.say(ToastTone::Warn, format!("nothing is done: type {} as it stands", self.word));
+            cx.say(ToastTone::Warn, format!("nothing is done: type {} as it stands", as_typed(&self.word)));
         }
         if was_early && passage != GatePassage::Closed {
             self.early |= passage == GatePassage::Taken;
@@ -98,7 +99,19 @@ impl ConfirmGate {
     #[must_use]
     pub fn expects(&self, next: char) -> bool {
         let typed = self.input.text();
-        self.step == ChangeDanger::Grave && self.word.strip_prefix(typed).is_some_and(|rest| rest.starts_with(next))
+        let word = as_typed(&self.word);
+        self.step == ChangeDanger::Grave && word.strip_prefix(typed).is_some_and(|rest| rest.starts_with(next))
+    }
+
+    /// Whether the word was typed, as far as it can be seen.
+    fn is_typed(&self) -> bool {
+        as_typed(self.input.text()) == as_typed(&self.word)
+    }
+
+    /// Whether the word has blanks or tabs that are not typed as they stand.
+    #[must_use]
+    pub fn has_odd_blanks(&self) -> bool {
+        self.word.split(' ').any(str::is_empty) || self.word.contains('\t')
     }
 
     /// Whether it takes a confirmation: neither too early nor shut.
@@ -120,7 +133,7 @@ impl ConfirmGate {
     /// Whether confirming would do it now.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.can_open() && (self.step != ChangeDanger::Grave || self.input.text().trim() == self.word)
+        self.can_open() && (self.step != ChangeDanger::Grave || self.is_typed())
     }
 }
 
@@ -143,6 +156,12 @@ impl Context {
         let timer = if armed { self.ticket() } else { self.wait_for_all(REPEATS) };
         ConfirmGate::new(step, word, timer, armed)
     }
+}
+
+/// A text as it is seen: a tab, or several blanks, as one blank, and none at its ends.
+fn as_typed(text: &str) -> String {
+    let shown = SafeText::new(text);
+    shown.as_str().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// One step more care, for databases that others depend on.
@@ -182,6 +201,16 @@ mod tests {
             assert_eq!(gate.press(key(c)), GatePassage::Taken);
         }
         assert_eq!(gate.press(key("enter")), GatePassage::Open);
+    }
+
+    #[test]
+    fn blanks_at_the_ends_of_a_word_and_tabs_in_it_are_typed_as_they_are_seen() {
+        for (word, typed) in [("alice ", "alice"), ("alice ", "alice "), ("tab\tid", "tab id")] {
+            let mut gate = ConfirmGate::new(ChangeDanger::Grave, word, Ticket(1), true);
+            assert!(gate.has_odd_blanks() && !gate.is_ready());
+            gate.input = Input::holding(typed);
+            assert_eq!(gate.press(key("enter")), GatePassage::Open, "{word:?}");
+        }
     }
 
     #[test]

@@ -42,7 +42,7 @@ const ANCHOR: GlossaryEntry = ("anchor", "The last hash of the trail, kept outsi
 const JOB: GlossaryEntry = ("job", "A long change in batches; it can be paused and resumed at every checkpoint.");
 const BACKFILL: GlossaryEntry = ("backfill", "A job that fills in what rows lack, such as links or signals.");
 const MIGRATION: GlossaryEntry =
-    ("migration", "Tables that the product adds beside the application's; it changes none of those.");
+    ("migration", "Tables added beside the application's; one named after a layout changes tables of the memory.");
 const DRIFT: GlossaryEntry = ("drift", "A table of ours that is not what its migration made.");
 const SEVERITY: GlossaryEntry = ("severity", "How much a finding matters, from high to low.");
 const EXAMPLE: GlossaryEntry = ("example", "A row that shows the finding; enter goes there.");

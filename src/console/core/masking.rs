@@ -177,24 +177,39 @@ impl Masking {
         if !self.on {
             return;
         }
-        let mut people = Vec::new();
-        let mut hide = |text: &mut String| {
-            let pseudonym = self.mask.pseudonym("user_id", text);
-            people.push(text.clone());
-            self.names.insert(pseudonym.clone(), std::mem::replace(text, pseudonym));
-        };
-        hide(&mut preview.id);
-        preview.known.iter_mut().for_each(|known| hide(&mut known.value));
-        preview.near.iter_mut().for_each(|(id, name)| {
-            hide(id);
-            hide(name);
-        });
+        // Whatever one person is known by stands behind one pseudonym.
+        let person = self.mask.pseudonym("user_id", &preview.id);
+        let mut people = vec![preview.id.clone()];
+        self.names.insert(person.clone(), std::mem::replace(&mut preview.id, person.clone()));
+        for known in &mut preview.known {
+            people.push(known.value.clone());
+            let pseudonym = match known.kind.as_str() {
+                "session" => self.mask.pseudonym("session_id", &known.value),
+                "profile" => self.no_person("bank", &known.value),
+                _ => {
+                    known.value.clone_from(&person);
+                    continue;
+                }
+            };
+            self.names.insert(pseudonym.clone(), std::mem::replace(&mut known.value, pseudonym));
+        }
+        for (id, name) in &mut preview.near {
+            people.extend([id.clone(), std::mem::take(name)]);
+            let other = self.mask.pseudonym("user_id", id);
+            name.clone_from(&other);
+            self.names.insert(other.clone(), std::mem::replace(id, other));
+        }
         for mention in &mut preview.named {
             mention.title.clear();
             mention.words = MentionWords { before: "…".to_owned(), ..MentionWords::default() };
-            hide(&mut mention.key);
+            mention.key = self.no_person("row", &mention.key);
         }
         self.meet(&people);
+    }
+
+    /// Pseudonym of something that is no person.
+    fn no_person(&self, kind: &str, text: &str) -> String {
+        self.mask.pseudonym("user_id", text).replacen("person", kind, 1)
     }
 
     /// The name behind a pseudonym; any other text as it is.

@@ -227,10 +227,7 @@ mod tests {
     use serde_json::json;
 
     fn feedback(episode: &str) -> Row {
-        let mut row = Row::empty(Entity::Feedback);
-        row.set("id", json!("fb-1"));
-        row.set("episode_id", json!(episode));
-        row
+        Row::with(Entity::Feedback, [("id", json!("fb-1")), ("episode_id", json!(episode))])
     }
 
     #[test]
@@ -240,9 +237,7 @@ mod tests {
         let wanted = names.unknown(&rows);
         assert_eq!(wanted, [(Entity::Episode, vec!["ep-1".to_owned(), "ep-2".to_owned()])]);
         assert!(names.unknown(&rows).is_empty());
-        let mut episode = Row::empty(Entity::Episode);
-        episode.set("id", json!("ep-1"));
-        episode.set("title", json!("Reconcile August"));
+        let episode = Row::with(Entity::Episode, [("id", json!("ep-1")), ("title", json!("Reconcile August"))]);
         names.take(&[episode]);
         assert_eq!(names.named_by(&rows[0], "episode_id"), Some("Reconcile August"));
         assert_eq!(names.named_by(&rows[2], "episode_id"), None);

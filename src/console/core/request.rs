@@ -212,6 +212,8 @@ pub enum Request {
         choice: ErasureChoice,
         /// An earlier run is resumed.
         resume: bool,
+        /// Reason for it, for the audit trail.
+        reason: Option<String>,
     },
     /// Read entries of our audit trail, newest first, those before a number when one is given.
     LoadTrail(Option<i64>),

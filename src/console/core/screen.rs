@@ -246,6 +246,16 @@ pub trait Screen: std::any::Any {
         Vec::new()
     }
 
+    /// Whether a command is about the row whose details are read, whatever is marked in the list.
+    fn means_open_row(&self) -> bool {
+        false
+    }
+
+    /// Marked rows that are not in the list as far as anybody can see.
+    fn unseen_marks(&self) -> usize {
+        0
+    }
+
     /// The marked rows, as far as they are held.
     fn marked_rows(&self) -> Vec<Row> {
         Vec::new()
@@ -319,8 +329,8 @@ pub trait Screen: std::any::Any {
     /// Handles the refusal of a change that was requested here.
     fn refused(&mut self) {}
 
-    /// The last question was answered with a yes.
-    fn confirmed(&mut self, _cx: &mut Context) {}
+    /// The last question was answered with a yes, and perhaps with a reason.
+    fn confirmed(&mut self, _reason: Option<String>, _cx: &mut Context) {}
 
     /// A job of this console, or one asked from here, began, stopped or was asked to stop.
     fn job_moved(&mut self) {}
@@ -361,7 +371,7 @@ pub trait Screen: std::any::Any {
 
     /// Whether what others write makes it old, and it does not watch that itself.
     fn may_age(&self) -> bool {
-        false
+        true
     }
 
     /// Others wrote: reads again what is shown, where that is soon done. Whether it does.

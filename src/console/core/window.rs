@@ -482,11 +482,7 @@ mod tests {
             };
             let to = to.min(self.0.len());
             let numbers = &self.0[from.min(to)..to];
-            let rows = numbers.iter().map(|n| {
-                let mut row = Row::empty(Entity::Episode);
-                row.set("id", json!(n.to_string()));
-                row
-            });
+            let rows = numbers.iter().map(|n| Row::with(Entity::Episode, [("id", json!(n.to_string()))]));
             Page {
                 rows: rows.collect(),
                 next: numbers.last().filter(|_| to < self.0.len()).map(usize::to_string),

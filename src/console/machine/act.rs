@@ -46,7 +46,7 @@ impl Model {
             ScreenAction::Edited(id) => self.at_screen(|screen, _| screen.edited(&id)),
             ScreenAction::Unlock => self.context.unlock(),
             ScreenAction::Migrate(optional, unlocks) => self.context.migrate(optional, unlocks),
-            ScreenAction::Erase => self.at_screen(Screen::confirmed),
+            ScreenAction::Erase(reason) => self.at_screen(|screen, cx| screen.confirmed(reason, cx)),
             ScreenAction::Recovered(from) => self
                 .overlays
                 .retain(|overlay| !matches!(overlay, Overlay::Failure(layer) if layer.failure.has_cause_of(&from))),
@@ -76,7 +76,7 @@ impl Model {
             }
             LayerOpening::Erase(id, words) => {
                 let gate = self.context.gate(ChangeDanger::Grave, &id);
-                self.show(LastQuestion { gate, words });
+                self.show(LastQuestion { gate, words, reason: String::new(), scroll: 0 });
             }
         }
     }
@@ -160,7 +160,7 @@ impl Model {
     /// One step out: stops what is being planned or read, leaves what is open within the screen, else goes back.
     pub(super) fn close(&mut self) {
         if !self.stop_planning() && !self.at_screen(Screen::close) {
-            self.history.travel(-1, &mut self.context);
+            self.history.step_out(&mut self.context);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::console::core::proposal::Proposal;
 use crate::console::core::screen::Screen;
 use crate::console::overlays::row_form::is_offered;
 use crate::console::view::words;
-use crate::memory::{Entity, Row};
+use crate::memory::{Entity, Row, agreeing};
 use crate::ui::figures;
 
 /// Marked rows that can be changed at once: each is planned and applied on its own.
@@ -26,6 +26,24 @@ pub(super) struct ChangeSubject<'p> {
 impl ChangeSubject<'_> {
     fn screen(&self) -> &dyn Screen {
         self.place.screen()
+    }
+
+    /// Ids of the marked rows of that kind; none while the details have the keys, whose row is meant then.
+    fn marked(&self, entity: Entity) -> Vec<String> {
+        if self.screen().means_open_row() { Vec::new() } else { self.screen().marked(entity) }
+    }
+
+    /// Whether a change is made to the rows that are marked here.
+    fn takes_marks(&self, ask: CommandAsk) -> bool {
+        let lists = self.screen().lists();
+        let of = match ask {
+            CommandAsk::Signal(_) => Some(Entity::Episode),
+            CommandAsk::Hold(_) => Some(Entity::Case),
+            CommandAsk::Retract => Some(Entity::UtilityEvent),
+            CommandAsk::Edit | CommandAsk::Remove => lists,
+            _ => None,
+        };
+        of.is_some() && of == lists && !self.screen().means_open_row()
     }
 
     /// The id of the selected row, when it is one of those.
@@ -45,6 +63,12 @@ impl ChangeSubject<'_> {
     /// What is lacking.
     pub(super) fn can_ask(&self, ask: CommandAsk) -> Result<(), String> {
         let no = |reason: &str| Err(reason.to_owned());
+        let unseen = if self.takes_marks(ask) { self.screen().unseen_marks() } else { 0 };
+        if unseen > 0 {
+            let words =
+                "{#} marked {row is|rows are} not in sight under this filter: take the marks away, or the filter";
+            return Err(agreeing(unseen as u64, words));
+        }
         match ask {
             CommandAsk::EditFeedback if self.rows_of(Entity::Feedback).is_empty() => no("no feedback is selected"),
             CommandAsk::Edit | CommandAsk::Remove => match self.screen().selected() {
@@ -101,7 +125,7 @@ impl ChangeSubject<'_> {
         let operation = match ask {
             CommandAsk::Signal(signal) => {
                 let told = |episode: String| Operation::Signal { episode, signal, reason: None };
-                let marked = self.screen().marked(Entity::Episode);
+                let marked = self.marked(Entity::Episode);
                 if !marked.is_empty() {
                     return propose_each(marked, told, cx);
                 }
@@ -117,7 +141,7 @@ impl ChangeSubject<'_> {
                 self.selected_bank().map(|bank| Operation::TrainPolicy { bank, pairs: None, seed: TRAINING_SEED })
             }
             CommandAsk::Hold(held) => {
-                let marked = self.screen().marked(Entity::Case);
+                let marked = self.marked(Entity::Case);
                 let selected = self.selected_id(Entity::Case).into_iter().collect();
                 let cases = if marked.is_empty() { selected } else { marked };
                 Some(if held { Operation::Quarantine { cases } } else { Operation::Release { cases } })
@@ -163,7 +187,7 @@ impl ChangeSubject<'_> {
     /// The marked rows of the selected kind, else the selected one.
     fn marked_or_selected(&self) -> Option<(Entity, Vec<String>)> {
         let (entity, id) = self.screen().selected()?;
-        let marked = self.screen().marked(entity);
+        let marked = self.marked(entity);
         Some((entity, if marked.is_empty() { vec![id.to_owned()] } else { marked }))
     }
 
@@ -224,7 +248,7 @@ impl ChangeSubject<'_> {
 
     /// Proposes an operation on the marked rows, or on one row, which is chosen where there are several.
     fn propose_one(&self, entity: Entity, title: &str, operation: impl Fn(String) -> Operation, cx: &mut Context) {
-        let marked = self.screen().marked(entity);
+        let marked = self.marked(entity);
         if !marked.is_empty() {
             return propose_each(marked, operation, cx);
         }

@@ -10,13 +10,15 @@ use crate::console::core::gate::REPEATS;
 use crate::console::core::message::Ticket;
 use crate::console::core::proposal::Proposal;
 use crate::console::core::request::Request;
+use crate::console::core::screen::ScreenKind;
 use crate::console::overlays::Overlay;
 use crate::console::overlays::confirm::Confirmation;
 use crate::console::overlays::conflict::{Conflict, three_way};
+use crate::console::view::keys::in_keys;
 use crate::console::view::told::told;
 
-/// Entries of a job that are undone at once at most: all are planned before one is shown.
-const UNDONE_AT_ONCE: usize = 50;
+/// Entries that are undone at once at most, as many as rows are changed at once: all are planned before one is shown.
+const UNDONE_AT_ONCE: usize = 200;
 
 impl Model {
     /// Takes a plan: what is safe is done at once, everything else waits for a yes.
@@ -45,7 +47,7 @@ impl Model {
             // The effects of a backfill say what it does, not why nothing is left.
             let is_backfill = matches!(proposal, Proposal::Backfill { .. });
             let effects = if is_backfill { Vec::new() } else { self.context.in_titles(&plan.effects) };
-            let why = effects.first().map(|why| format!(": {}", told(&self.context.with_moments(why))));
+            let why = effects.first().map(|why| format!(": {}", told_by(&self.context, why)));
             let words = format!("{title}: there is nothing to do{}", why.unwrap_or_default());
             return self.context.say(ToastTone::Info, words);
         }
@@ -81,7 +83,8 @@ impl Model {
             let places = self.history.places_mut();
             places.for_each(|place| place.screen.get_mut().changed(operation, receipt.audit_seq));
             if receipt.audit_seq.is_some() {
-                self.context.changing.note(DoneChange::of(operation.clone(), reason, receipt));
+                let batch = (count > 1).then_some(ticket);
+                self.context.changing.note(DoneChange { batch, ..DoneChange::of(operation.clone(), reason, receipt) });
             }
         }
         if let Some((_, receipt)) = applied.receipts.last() {
@@ -171,7 +174,7 @@ impl Context {
             None => self.say(ToastTone::Good, text),
         }
         if let (true, Some(toast)) = (can_undo, &mut self.toast) {
-            toast.hint = Some(("Z", if count > 1 { "undo the last" } else { "undo" }));
+            toast.hint = Some((CommandId::UndoLast, "undo"));
         }
     }
 
@@ -192,25 +195,29 @@ impl Context {
 
     /// Takes back what was done last in this session: of a job all of its entries, the newest first.
     pub(super) fn undo_last(&mut self) {
+        let receipts = self.key_for(CommandId::Panel(ScreenKind::Receipts)).to_owned();
         let Some(last) = self.changing.last_standing() else {
-            let text = "nothing was done in this session that can be undone; R lists earlier changes";
+            let text = format!("nothing was done in this session that can be undone; {receipts} lists earlier changes");
             return self.say(ToastTone::Info, text);
         };
+        let entries = self.changing.standing_with(last);
         let what = match &last.work {
+            DoneWork::Change(_) if entries.len() > 1 => "The last changes".to_owned(),
             DoneWork::Change(operation) => self.in_title(&operation.title()),
             DoneWork::Job { name, .. } => format!("Run {name}"),
             DoneWork::Migrations(_) => "Migrations".to_owned(),
             DoneWork::Erasure => "Erase a person".to_owned(),
         };
-        match &*last.standing() {
+        match &*entries {
             [] => {
                 self.say(
                     ToastTone::Info,
-                    format!("{what}, the last change, cannot be undone; R lists earlier changes"),
+                    format!("{what}, the last change, cannot be undone; {receipts} lists earlier changes"),
                 );
             }
             many if many.len() > UNDONE_AT_ONCE => {
-                let text = format!("{what}: {} entries are too many to undo at once; R undoes each", many.len());
+                let text =
+                    format!("{what}: {} entries are too many to undo at once; {receipts} undoes each", many.len());
                 self.say(ToastTone::Info, text);
             }
             entries => {
@@ -228,6 +235,11 @@ impl Context {
         let timer = self.wait_for_all(REPEATS);
         self.changing.recent.replace((id, timer)).is_some_and(|(before, _)| before == id)
     }
+}
+
+/// A sentence from below, with the keys that commands have.
+fn told_by(cx: &Context, text: &str) -> String {
+    in_keys(&cx.settings.keys, || told(&cx.with_moments(text)))
 }
 
 /// Returns the text to type for an id. When only the database makes a change grave, the beginning of a long id is

@@ -45,7 +45,7 @@ impl Model {
             && let Err(missing) = self.context.holds(entity)
         {
             let reason = missing.reason.clone().unwrap_or_else(|| format!("there are no {} here", plural(entity)));
-            return Err((reason, missing.remedy.clone()));
+            return Err((reason, self.context.remedy(missing)));
         }
         let screen = self.screen();
         if command.id == CommandId::CopyText && screen.copies().is_some() {
@@ -77,9 +77,10 @@ impl Model {
             {
                 no("no row is selected")
             }
-            CommandId::NextDatabase | CommandId::CloseDatabase if self.context.beside.is_empty() => {
-                Err(("no other database is open".to_owned(), Some("ctrl-o opens one".to_owned())))
-            }
+            CommandId::NextDatabase | CommandId::CloseDatabase if self.context.beside.is_empty() => Err((
+                "no other database is open".to_owned(),
+                Some(format!("{} opens one", self.context.key_for(CommandId::Switch))),
+            )),
             CommandId::ShowTab(title) if !screen.has_tab(title) => {
                 Err((format!("what is shown here has no tab \"{title}\""), None))
             }
@@ -136,6 +137,7 @@ impl Model {
             CommandId::Back => self.history.travel(-1, &mut self.context),
             CommandId::Forward => self.history.travel(1, &mut self.context),
             CommandId::Refresh => self.refresh(),
+            CommandId::Mask if !self.history.may_leave(&mut self.context) => {}
             CommandId::Mask => self.toggle_mask(),
             CommandId::Theme => self.context.open_themes(),
             CommandId::Mouse => self.context.toggle_mouse(),
@@ -245,9 +247,8 @@ impl Model {
             let text = "a change is being made: q when it is done; ctrl-c ends all the same";
             return self.context.say(ToastTone::Warn, text);
         }
-        match self.screen().busy() {
-            Some(reason) => self.context.say(ToastTone::Warn, reason),
-            None => self.quit(),
+        if self.history.may_leave(&mut self.context) {
+            self.quit();
         }
     }
 
@@ -255,14 +256,15 @@ impl Model {
     fn open_erasure(&mut self) {
         match self.history.here().person() {
             Some(person) => self.erase_person(&person),
-            None if self.screen().busy().is_some() => {}
+            None if !self.history.may_leave(&mut self.context) => {}
             None => self.context.prompt(Purpose::Person, ""),
         }
     }
 
     /// Shows what erasing that person would do: on the screen for that, where we are at it.
     pub(super) fn erase_person(&mut self, given: &str) {
-        if self.screen().leads_here() == CommandId::Panel(ScreenKind::Erase) {
+        if !self.history.may_leave(&mut self.context) {
+        } else if self.screen().leads_here() == CommandId::Panel(ScreenKind::Erase) {
             self.at_screen(|screen, cx| screen.written(Purpose::Person, given, cx));
         } else {
             self.context.go(Destination::Erase(given.to_owned()));

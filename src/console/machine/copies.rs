@@ -17,7 +17,7 @@ const MOST: usize = 1 << 20;
 
 /// Copies the marked rows that are held, else the selected one, with the columns that the list shows.
 pub(super) fn copy_rows(screen: &dyn Screen, form: CopyForm, cx: &mut Context) {
-    let marked = screen.marked_rows();
+    let marked = if screen.means_open_row() { Vec::new() } else { screen.marked_rows() };
     let rows = if marked.is_empty() { screen.row().cloned().into_iter().collect() } else { marked };
     let Some(first) = rows.first() else { return };
     let mut columns = vec!["id"];

@@ -8,7 +8,7 @@ use crate::console::core::context::{self, OpenBeside};
 use crate::console::core::jobs::LiveJob;
 use crate::console::core::key_map::KeyMeaning;
 use crate::console::core::{ClickTarget, Key};
-use crate::console::view::keys::key_name;
+use crate::console::view::keys::{hint_of, key_name};
 use crate::console::view::live::new_rows;
 use crate::console::view::{Drawn, jobs, words};
 use crate::memory::agreeing;
@@ -49,10 +49,16 @@ fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
         badges.push(Badge::new(SafeText::join(&[lead.into(), at], ""), role));
     }
     if model.context.watch.is_aged {
-        badges.push(Badge::new(signed(look.glyphs.arrow_up, "written since: r"), StyleRole::Accent));
+        badges.push(Badge::new(
+            signed(look.glyphs.arrow_up, &format!("written since: {}", model.context.key_for(CommandId::Refresh))),
+            StyleRole::Accent,
+        ));
     }
     if model.context.unread.is_some() {
-        badges.push(Badge::new(signed(look.glyphs.warning, "cannot be read: r"), StyleRole::Warn));
+        badges.push(Badge::new(
+            signed(look.glyphs.warning, &format!("cannot be read: {}", model.context.key_for(CommandId::Refresh))),
+            StyleRole::Warn,
+        ));
     }
     if line.width >= 60 {
         badges.push(Badge::new(model.context.settings.zone.name(model.context.now), StyleRole::Label));
@@ -65,6 +71,8 @@ fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
     }
     badges.push(if model.context.changing.unlocked {
         Badge::new(signed(look.glyphs.edit, "unlocked"), StyleRole::Writable)
+    } else if model.still_writes().is_some() {
+        Badge::new(signed(look.glyphs.edit, "still writing"), StyleRole::Writable)
     } else {
         Badge::new(signed(look.glyphs.lock, "read-only"), StyleRole::ReadOnly)
     });
@@ -171,21 +179,27 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
     let always = [CommandId::Help, CommandId::Quit].iter().filter(|_| has_keys).filter_map(hint);
     let always: Vec<KeyHint> = always.map(|(_, hint)| hint).collect();
     let hints: Vec<KeyHint> = shown.iter().map(|(_, hint)| hint.clone()).collect();
-    let mut x = line.x + 1;
+    let wide = |hint: &KeyHint| (hint.key.width() + hint.does.width() + 4) as u16;
+    let kept = shown.iter().map(|(_, hint)| hint).chain(&always).map(wide).sum::<u16>() + 1;
+    // What goes on has the room that the keys leave, and at least half of the line. No key is cut in a word.
+    let room = line.width.saturating_sub(kept).max(line.width / 2);
+    let goes_on = goes_on(model).map(|text| {
+        let text = SafeText::limited(&text, usize::from(room).saturating_sub(4));
+        ToastLine { text, tone: CardTone::Info, hint: None }
+    });
+    let taken = goes_on.as_ref().map_or(0, |toast| toast.width(look) as u16).min(line.width);
+    let keys = Rect { width: line.width - taken, ..line };
+    let mut x = keys.x + 1;
     for (id, hint) in &shown {
-        let width = (hint.key.width() + hint.does.width() + 1) as u16;
-        if x + width < line.right() {
-            drawn.hits.add(Rect { x, width, ..line }, ClickTarget::Command(*id));
+        let width = wide(hint) - 3;
+        if x + width < keys.right() {
+            drawn.hits.add(Rect { x, width, ..keys }, ClickTarget::Command(*id));
         }
         x += width + 3;
     }
-    let kept = always.iter().map(|hint| (hint.key.width() + hint.does.width() + 4) as u16).sum();
-    Footer { hints, always }.render(line, buf, look);
-    // What goes on has the room that the keys leave, and at least half of the line.
-    let room = line.right().saturating_sub(x).saturating_sub(kept).max(line.width / 2);
-    if let Some(text) = goes_on(model) {
-        let text = SafeText::limited(&text, usize::from(room).saturating_sub(4));
-        ToastLine { text, tone: CardTone::Info, hint: None }.render(line, buf, look);
+    Footer { hints, always }.render(keys, buf, look);
+    if let Some(toast) = goes_on {
+        toast.render(line, buf, look);
     }
 }
 
@@ -235,7 +249,7 @@ fn told(model: &Model) -> Option<ToastLine> {
         context::ToastTone::Info => CardTone::Info,
         context::ToastTone::Warn => CardTone::Warn,
     };
-    let hint = told.hint.map(|(key, does)| KeyHint::new(key, does));
+    let hint = told.hint.map(|(id, does)| hint_of(&model.context, id, does));
     Some(ToastLine { text: SafeText::limited(&told.text, LONGEST), tone, hint })
 }
 

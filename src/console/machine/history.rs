@@ -2,7 +2,7 @@
 
 use super::place::ScreenPlace;
 use crate::console::core::columns::plural;
-use crate::console::core::context::Context;
+use crate::console::core::context::{Context, ToastTone};
 use crate::console::core::message::{Destination, Effect, RequestFailure};
 use crate::console::core::router::Asker;
 use crate::console::core::screen::{Screen, ScreenKind};
@@ -88,8 +88,7 @@ impl History {
             && let Err(missing) = cx.holds(entity)
         {
             let reason = missing.reason.clone().unwrap_or_default();
-            let remedy = missing.remedy.clone().unwrap_or_else(|| "nothing can be done here".to_owned());
-            let remedy = if cx.is_blank() { "D creates the tables of a memory".to_owned() } else { remedy };
+            let remedy = cx.remedy(missing).unwrap_or_else(|| "nothing can be done here".to_owned());
             let what = format!("{} cannot be shown", plural(entity));
             return cx.fail(RequestFailure::absent(what, reason, remedy));
         }
@@ -98,6 +97,9 @@ impl History {
         }
         let mut screen = AnyScreen::at(destination);
         if screen == self.here().screen {
+            return;
+        }
+        if !self.may_leave(cx) {
             return;
         }
         self.inherit(&mut screen);
@@ -112,6 +114,9 @@ impl History {
         let is_here = self.here().kind() == Some(kind);
         if is_here && !self.here().screen().opens_again(&origin, cx) {
             return self.at_screen(cx, |screen, cx| screen.enter_again(&origin, cx));
+        }
+        if !self.may_leave(cx) {
+            return;
         }
         let mut screen = AnyScreen::new(kind);
         self.leave(cx);
@@ -137,11 +142,32 @@ impl History {
 
     /// Goes that many places back (negative) or forward, if there is one.
     pub(super) fn travel(&mut self, by: isize, cx: &mut Context) {
-        if self.has(by) && by != 0 {
-            self.leave(cx);
-            self.at = self.at.saturating_add_signed(by);
-            self.name_window(cx);
+        if self.has(by) && by != 0 && self.may_leave(cx) {
+            self.step_to(by, cx);
         }
+    }
+
+    /// Steps out of the place, whatever runs there: that stops.
+    pub(super) fn step_out(&mut self, cx: &mut Context) {
+        if self.has(-1) {
+            self.step_to(-1, cx);
+        }
+    }
+
+    fn step_to(&mut self, by: isize, cx: &mut Context) {
+        self.leave(cx);
+        self.at = self.at.saturating_add_signed(by);
+        self.name_window(cx);
+    }
+
+    /// Whether the place can be left, or read again: not while something runs that this would break off, which is said
+    /// then.
+    pub(super) fn may_leave(&self, cx: &mut Context) -> bool {
+        match self.here().screen().busy() {
+            Some(reason) => cx.say(ToastTone::Warn, reason),
+            None => return true,
+        }
+        false
     }
 
     /// Stops what the place waits for. It asks again when we come back.
@@ -153,9 +179,11 @@ impl History {
         });
     }
 
-    /// Has every place forget what it read: each reads it again.
+    /// Has every place forget what it read: each reads it again. What must not be broken off goes on.
     pub(super) fn forget(&mut self, cx: &mut Context) {
-        self.leave(cx);
+        if self.here().screen().busy().is_none() {
+            self.leave(cx);
+        }
         for place in &mut self.places {
             place.screen.get_mut().forget();
         }

@@ -2,7 +2,7 @@
 
 use super::history::History;
 use super::place::ScreenPlace;
-use crate::console::core::command::COMMANDS;
+use crate::console::core::command::{COMMANDS, CommandId};
 use crate::console::core::condition::Conditions;
 use crate::console::core::context::{Context, LayerOpening, ToastTone};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
@@ -82,7 +82,8 @@ impl KeptPlaces {
 /// Asks for a name to keep the place under.
 pub(super) fn ask_name(here: &ScreenPlace, cx: &mut Context) {
     if cx.masking.is_on() {
-        let words = "a place is kept with what it really says: M shows personal values first";
+        let mask = cx.key_for(CommandId::Mask);
+        let words = format!("a place is kept with what it really says: {mask} shows personal values first");
         return cx.say(ToastTone::Warn, words);
     }
     match here.to_keep() {

@@ -5,6 +5,8 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::frame;
 use super::model::Model;
+use crate::console::overlays::Overlay;
+use crate::console::view::keys::in_keys;
 use crate::console::view::{Canvas, Drawn, document, words};
 use crate::ui::linear::LinearMoment;
 use crate::ui::{Card, CardTone, Look, SafeText, StyleRole, text};
@@ -49,7 +51,8 @@ impl Painter {
     pub fn draw(&mut self, model: &Model, look: &Look, buf: &mut Buffer) -> Drawn {
         let context = &model.context;
         words::in_zone(&context.settings.zone, context.now, || {
-            text::hiding(model.context.masking.hiding(), || self.draw_all(model, look, buf))
+            let draw = || in_keys(&context.settings.keys, || self.draw_all(model, look, buf));
+            text::hiding(model.context.masking.hiding(), draw)
         })
     }
 
@@ -81,9 +84,17 @@ impl Painter {
         // The first line says what is opened, and whether it may be changed; the last one what happens: nothing lies over
         // them.
         canvas.area = Rect { y: area.y + 1, height: area.height - 2, ..area };
-        match model.overlays.last() {
-            Some(overlay) => overlay.get().draw(&model.context, &mut canvas),
-            None => frame::may_follow(model, look, area, canvas.buf),
+        // A line that is written for a dialog stands over it.
+        let top: Vec<_> = model.overlays.iter().collect();
+        let shown = match &top[..] {
+            [.., dialog, Overlay::Prompt(_)] if !self.plain && dialog.get().gate().is_some() => 2,
+            _ => 1,
+        };
+        for overlay in &top[top.len().saturating_sub(shown)..] {
+            overlay.get().draw(&model.context, &mut canvas);
+        }
+        if top.is_empty() {
+            frame::may_follow(model, look, area, canvas.buf);
         }
         if !self.plain {
             frame::said(model, look, area, canvas.buf);

@@ -8,12 +8,13 @@ use crate::console::core::jobs::{LeavingChoice, LiveJob};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
 use crate::console::core::message::{Effect, RequestFailure, Ticket};
 use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::Screen;
+use crate::console::core::screen::{Screen, ScreenKind};
 use crate::console::core::twin::resume_line;
 use crate::console::overlays::Overlay;
 use crate::console::overlays::menu::MenuLayer;
 use crate::console::overlays::unlock::WriteState;
 use crate::console::screens::findings::LookNews;
+use crate::console::screens::jobs::JobAsk;
 use crate::job::plan::{JobBeat, JobProgress, JobReceipt, JobState, JobWish};
 use crate::memory::Entity;
 use crate::memory::agreeing;
@@ -98,10 +99,30 @@ impl Model {
         if self.context.changing.unlocked {
             self.context.changing.unlocked = false;
             self.stop_planning();
-            self.context.say(ToastTone::Info, "read-only again");
+            match self.still_writes() {
+                Some(what) => {
+                    self.context.say(ToastTone::Warn, format!("read-only for new changes, but not stopped: {what}"));
+                }
+                None => self.context.say(ToastTone::Info, "read-only again"),
+            }
         } else if self.context.changing.asking.is_none() {
             self.context.changing.asking = Some(self.context.ask(Request::CheckWritable));
         }
+    }
+
+    /// Work of this console that still writes to the database, also where no change can be begun any more.
+    pub(super) fn still_writes(&self) -> Option<String> {
+        let cx = &self.context;
+        let names: Vec<&str> = cx.running.live.iter().map(|live| live.name.as_str()).collect();
+        if !names.is_empty() {
+            let jobs = cx.key_for(CommandId::Panel(ScreenKind::Jobs));
+            let pause = cx.key_for(CommandId::Job(JobAsk::Pause));
+            return Some(format!("{}; {jobs} leads to it, {pause} pauses it there", names.join(", ")));
+        }
+        if cx.changing.pending.as_ref().is_some_and(|pending| pending.applying) {
+            return Some("the change that is being made".to_owned());
+        }
+        self.screen().busy().map(str::to_owned)
     }
 
     /// A request to somebody else's job was passed on, or not.
@@ -169,7 +190,8 @@ impl Context {
 
     pub(super) fn unlock(&mut self) {
         self.changing.unlocked = true;
-        self.say(ToastTone::Warn, "unlocked: changes can be made until U locks again");
+        let words = format!("unlocked: changes can be made until {} locks again", self.key_for(CommandId::Lock));
+        self.say(ToastTone::Warn, words);
         if let Some((id, _)) = self.changing.then.take() {
             self.command(id);
         }
@@ -198,7 +220,8 @@ impl Context {
         let applied = format!("applied: {}", names.join(", "));
         if unlocks {
             self.unlock();
-            self.say(ToastTone::Good, format!("{applied}; unlocked until U locks again"));
+            let lock = self.key_for(CommandId::Lock).to_owned();
+            self.say(ToastTone::Good, format!("{applied}; unlocked until {lock} locks again"));
         } else {
             self.say(ToastTone::Good, applied);
         }

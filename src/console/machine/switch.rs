@@ -2,6 +2,7 @@
 //! its own, which goes on while another one is shown.
 
 use super::model::Model;
+use crate::console::core::command::CommandId;
 use crate::console::core::context::{Context, LayerOpening, OpenBeside, ToastTone};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
 use crate::console::core::message::{Effect, RequestFailure, SwitchStep, Ticket};
@@ -85,7 +86,8 @@ impl DatabaseSwitch {
                 let what = format!("{location} was not opened");
                 let why =
                     format!("{OPEN_AT_MOST} databases are open, and something is under way in each of the others");
-                return cx.fail(RequestFailure::new(what, why, "close one with ctrl-w first"));
+                let close = format!("close one with {} first", cx.key_for(CommandId::CloseDatabase));
+                return cx.fail(RequestFailure::new(what, why, close));
             };
             self.said = Some(format!("closed {}: {OPEN_AT_MOST} databases are open at most", oldest.name));
             cx.perform(Effect::Switch(SwitchStep::Close(oldest.id)));
@@ -152,10 +154,15 @@ impl Model {
         if self.context.changing.pending.as_ref().is_some_and(|pending| pending.applying) {
             return self.context.say(ToastTone::Warn, format!("{under_way}: it ends first"));
         }
+        let next = self.context.key_for(CommandId::NextDatabase);
         let stops =
             if self.context.running.live.is_empty() { "it is stopped" } else { "at its next checkpoint it pauses" };
         let items = vec![
-            MenuItem::new("Leave it open", "ctrl-n shows the next one meanwhile", MenuChoice::CloseDatabase(false)),
+            MenuItem::new(
+                "Leave it open",
+                format!("{next} shows the next one meanwhile"),
+                MenuChoice::CloseDatabase(false),
+            ),
             MenuItem::new("Close it", stops, MenuChoice::CloseDatabase(true)),
         ];
         self.context.show(LayerOpening::Menu(Menu::new(under_way, items)));

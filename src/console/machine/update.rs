@@ -60,7 +60,9 @@ impl Model {
                 self.context.measures = measures;
                 self.at_screen(|screen, cx| screen.drawn(cx));
             }
-            Message::Copied(Ok(what)) => self.context.say(ToastTone::Good, format!("{what} copied")),
+            Message::Copied(Ok(what)) => {
+                self.context.say(ToastTone::Good, format!("{what} sent to the terminal's clipboard"));
+            }
             Message::Copied(Err(failure)) | Message::Viewed(Err(failure)) | Message::Failed(failure) => {
                 self.context.fail(failure);
             }

@@ -61,8 +61,13 @@ impl Model {
             Purpose::Database => self.switch.attempt(text, &mut self.context),
             Purpose::Find => self.context.go(Destination::Find(text.to_owned())),
             Purpose::Reason => {
-                if let Some((_, Overlay::Confirm(confirmation))) = self.overlays.last_mut() {
-                    text.clone_into(&mut confirmation.reason);
+                let reason = match self.overlays.last_mut() {
+                    Some((_, Overlay::Confirm(confirmation))) => Some(&mut confirmation.reason),
+                    Some((_, Overlay::Erase(question))) => Some(&mut question.reason),
+                    _ => None,
+                };
+                if let Some(reason) = reason {
+                    text.clone_into(reason);
                     let told = if text.is_empty() { "no reason is kept" } else { "the reason is kept with the change" };
                     self.context.say(ToastTone::Info, told);
                 }

@@ -240,6 +240,7 @@ fn sections<'m>(layer: &HelpLayer, map: &'m KeyMap) -> Vec<HelpSection<'m>> {
 /// The lines that hold what is sought, under their headings.
 fn lines(sections: &[HelpSection<'_>], sought: &str, width: usize, look: &Look) -> Vec<TextLine> {
     const KEYS: usize = 24;
+    let columns = if width < 2 * KEYS { width / 3 } else { KEYS };
     let mut lines = Vec::new();
     for (title, entries) in sections {
         let found: Vec<_> = entries.iter().filter(|line| line.holds(sought)).collect();
@@ -253,12 +254,12 @@ fn lines(sections: &[HelpSection<'_>], sought: &str, width: usize, look: &Look) 
         for HelpLine { keys, help, title } in found {
             let role = if keys.is_empty() { StyleRole::Muted } else { StyleRole::Key };
             // What has no key is named in the palette.
-            let palette = || SafeText::limited(&format!(": {}", title.to_lowercase()), KEYS - 1);
+            let palette = || SafeText::limited(&format!(": {}", title.to_lowercase()), columns.saturating_sub(1));
             let keys = if keys.is_empty() { palette() } else { keys_of(keys, look) };
-            let mut line = TextLine::of(look.pad(&keys, KEYS, Align::Left), role);
-            for (index, part) in SafeText::new(help).wrap(width.saturating_sub(KEYS).max(12)).enumerate() {
+            let mut line = TextLine::of(look.pad(&keys, columns, Align::Left), role);
+            for (index, part) in SafeText::new(help).wrap(width.saturating_sub(columns).max(12)).enumerate() {
                 if index > 0 {
-                    line.push_blanks(KEYS);
+                    line.push_blanks(columns);
                 }
                 line.push(part, StyleRole::Text);
                 lines.push(std::mem::take(&mut line));

@@ -1,13 +1,14 @@
 //! The last question before a person is erased: the id is typed.
 
-use crate::console::core::context::{Context, ScreenAction, ToastTone};
+use crate::console::core::context::{Context, LayerOpening, ScreenAction, ToastTone};
 use crate::console::core::gate::{ConfirmGate, GatePassage};
-use crate::console::core::key::Key;
-use crate::console::core::layer::{Layer, LayerStep};
+use crate::console::core::key::{Code, Key};
+use crate::console::core::layer::{Layer, LayerStep, scroll_key, scrolled};
+use crate::console::core::menu::Purpose;
 use crate::console::view::Canvas;
 use crate::console::view::changes::sentences;
 use crate::console::view::dialog::Dialog;
-use crate::ui::{SafeText, StyleRole, TextLine};
+use crate::ui::{KeyHint, SafeText, StyleRole, TextLine};
 
 /// The question.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,16 +17,35 @@ pub struct LastQuestion {
     pub gate: ConfirmGate,
     /// Text of the question.
     pub words: Vec<String>,
+    /// Reason for the erasure, for the audit trail.
+    pub reason: String,
+    /// First line shown.
+    pub scroll: usize,
 }
 
 impl Layer for LastQuestion {
     fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
         match self.gate.press_in_time(key, cx) {
-            GatePassage::Open => cx.act(ScreenAction::Erase),
+            GatePassage::Open => {
+                let reason = Some(self.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
+                cx.act(ScreenAction::Erase(reason));
+            }
             GatePassage::Closed => cx.say(ToastTone::Info, "nothing was changed"),
-            GatePassage::Taken | GatePassage::Other => return LayerStep::Stays,
+            GatePassage::Taken => return LayerStep::Stays,
+            GatePassage::Other => {
+                if key.code == Code::Char('r') {
+                    cx.show(LayerOpening::Prompt(Purpose::Reason, String::new(), self.reason.clone()));
+                } else {
+                    self.scroll_by(scroll_key(key, cx).unwrap_or_default(), cx);
+                }
+                return LayerStep::Stays;
+            }
         }
         LayerStep::Closes
+    }
+
+    fn scroll_by(&mut self, by: isize, cx: &Context) {
+        self.scroll = scrolled(self.scroll, by, cx);
     }
 
     fn gate(&self) -> Option<&ConfirmGate> {
@@ -39,8 +59,11 @@ impl Layer for LastQuestion {
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
         let note = TextLine::of(SafeText::limited(cx.database_name(), 60), StyleRole::Muted);
         let (gate, look) = (&self.gate, canvas.look);
-        let dialog = Dialog { title: "Erase a person".into(), note, verb: "erase", gate, hints: Vec::new(), scroll: 0 };
-        let lines = |width| sentences(&self.words, StyleRole::Text, width, look);
+        let hints = vec![KeyHint::new("ctrl-r", "reason")];
+        let dialog = Dialog { title: "Erase a person".into(), note, verb: "erase", gate, hints, scroll: self.scroll };
+        let told = (!self.reason.is_empty()).then(|| format!("Reason: {}", self.reason));
+        let words: Vec<String> = self.words.iter().cloned().chain(told).collect();
+        let lines = |width| sentences(&words, StyleRole::Text, width, look);
         dialog.draw(lines, look, canvas.area, canvas.buf, canvas.drawn);
     }
 }

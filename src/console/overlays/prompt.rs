@@ -166,56 +166,37 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
     let height = 3 + lines + u16::from(has_completions);
     let place = Rect { y: area.bottom().saturating_sub(height), height: height.min(area.height), ..area };
     Look::clear(place, buf);
-    let title = match prompt.purpose {
-        Purpose::Filter => "Filter",
-        Purpose::Columns => "Columns",
-        Purpose::Export => "Export to",
-        Purpose::Reason => "Reason",
-        Purpose::Note => "Note",
-        Purpose::Reward => "Reward, and outcome",
-        Purpose::Window => "Cases that are kept",
-        Purpose::Topic => "Topic to replay",
-        Purpose::Person => "Erase whom",
-        Purpose::Hold => "Hold, because of",
-        Purpose::Situation => "Situation",
-        Purpose::Agent => "Agent",
-        Purpose::User => "User",
-        Purpose::Narrow => "Narrowed to",
-        Purpose::Keep => "Keep as",
-        Purpose::Mute => "Mute, because",
-        Purpose::Moment => "As of",
-        Purpose::Find => "Find",
-        Purpose::Within => "Find in the details",
-        Purpose::Place => "Keep this place as",
-        Purpose::Database => "Open",
+    let (title, enter) = match prompt.purpose {
+        Purpose::Filter => ("Filter", "apply"),
+        Purpose::Columns => ("Columns", "show"),
+        Purpose::Export => ("Export to", "write"),
+        Purpose::Reason => ("Reason", "keep"),
+        Purpose::Note => ("Note", "keep"),
+        Purpose::Reward => ("Reward, and outcome", "plan"),
+        Purpose::Window => ("Cases that are kept", "plan"),
+        Purpose::Topic => ("Topic to replay", "replay"),
+        Purpose::Person => ("Erase whom", "look"),
+        Purpose::Hold => ("Hold, because of", "plan"),
+        Purpose::Situation => ("Situation", "rank"),
+        Purpose::Agent => ("Agent", "rank"),
+        Purpose::User => ("User", "rank"),
+        Purpose::Narrow => ("Narrowed to", "rank"),
+        Purpose::Keep => ("Keep as", "keep"),
+        Purpose::Mute => ("Mute, because", "mute"),
+        Purpose::Moment => ("As of", "look"),
+        Purpose::Find => ("Find", "look for it"),
+        Purpose::Within => ("Find in the details", "look for it"),
+        Purpose::Place => ("Keep this place as", "keep"),
+        Purpose::Database => ("Open", "open"),
     };
-    let hints: Vec<KeyHint> = match prompt.purpose {
-        Purpose::Filter => vec![
-            KeyHint::new("enter", "apply"),
-            KeyHint::new("tab", "complete"),
-            KeyHint::new("up", "earlier"),
-            KeyHint::new("esc", "close"),
-        ],
-        Purpose::Columns => {
-            vec![KeyHint::new("enter", "show"), KeyHint::new("tab", "complete"), KeyHint::new("esc", "close")]
-        }
-        Purpose::Export => vec![KeyHint::new("enter", "write"), KeyHint::new("esc", "close")],
-        Purpose::Topic => vec![KeyHint::new("enter", "replay"), KeyHint::new("esc", "close")],
-        Purpose::Person | Purpose::Moment => vec![KeyHint::new("enter", "look"), KeyHint::new("esc", "close")],
-        Purpose::Reward | Purpose::Window | Purpose::Hold => {
-            vec![KeyHint::new("enter", "plan"), KeyHint::new("esc", "close")]
-        }
-        Purpose::Situation | Purpose::Narrow => vec![KeyHint::new("enter", "rank"), KeyHint::new("esc", "close")],
-        Purpose::Agent | Purpose::User => {
-            vec![KeyHint::new("enter", "rank"), KeyHint::new("tab", "complete"), KeyHint::new("esc", "close")]
-        }
-        Purpose::Database => vec![KeyHint::new("enter", "open"), KeyHint::new("esc", "close")],
-        Purpose::Find | Purpose::Within => vec![KeyHint::new("enter", "look for it"), KeyHint::new("esc", "close")],
-        Purpose::Mute => vec![KeyHint::new("enter", "mute"), KeyHint::new("esc", "close")],
-        Purpose::Reason | Purpose::Note | Purpose::Keep | Purpose::Place => {
-            vec![KeyHint::new("enter", "keep"), KeyHint::new("esc", "close")]
-        }
-    };
+    let mut hints = vec![KeyHint::new("enter", enter)];
+    if matches!(prompt.purpose, Purpose::Filter | Purpose::Columns | Purpose::Agent | Purpose::User) {
+        hints.push(KeyHint::new("tab", "complete"));
+    }
+    if prompt.purpose == Purpose::Filter {
+        hints.push(KeyHint::new("up", "earlier"));
+    }
+    hints.push(KeyHint::new("esc", "close"));
     let foot = hint_line(&hints, usize::from(place.width.saturating_sub(8)));
     let tone = is_wrong.then_some(StyleRole::Bad);
     let pane = PaneFrame { foot, focused: true, tone, ..PaneFrame::new(title) };

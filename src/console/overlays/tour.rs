@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use crate::console::core::command::{CommandId, ConsoleCommand, command};
 use crate::console::core::context::Context;
 use crate::console::core::key::{Code, Key};
+use crate::console::core::key_map::KeyMap;
 use crate::console::core::layer::{Layer, LayerStep};
 use crate::console::core::message::ClickTarget;
 use crate::console::core::screen_kind::ScreenKind;
@@ -139,11 +140,14 @@ impl Layer for TourLayer {
         }
     }
 
-    fn draw(&self, _cx: &Context, canvas: &mut Canvas<'_>) {
+    fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>) {
         let look = canvas.look;
         let (_, title, told) = STEPS[self.step];
         let width = usize::from(WIDTH.min(canvas.area.width)).saturating_sub(6).max(20);
-        let told: Vec<String> = told.iter().map(|sentence| (*sentence).to_owned()).collect();
+        let mut told: Vec<String> = told.iter().map(|sentence| (*sentence).to_owned()).collect();
+        if cx.settings.keys != KeyMap::default() {
+            told.push(format!("These are the usual keys; {} shows your own.", cx.key_for(CommandId::Help)));
+        }
         let lines = sentences(&told, StyleRole::Text, width, look);
         let onward = if self.step + 1 < STEPS.len() { "next" } else { "end" };
         let hints = [KeyHint::new("enter", onward), KeyHint::new("backspace", "before"), KeyHint::new("esc", "end")];

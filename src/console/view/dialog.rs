@@ -42,6 +42,8 @@ impl Dialog<'_> {
         drawn: &mut Drawn,
     ) {
         const FOOT: u16 = 3;
+        let gate = self.gate;
+        let lines = |width: usize| [lines(width), whole_word(gate, width)].concat();
         let width = usize::from(WIDTH.min(area.width)).saturating_sub(6);
         let height = (lines(width).len() as u16).saturating_add(FOOT + 2).min(area.height);
         let tone = match self.gate.step {
@@ -78,7 +80,8 @@ impl Dialog<'_> {
             hints.push(KeyHint::new("esc", "cancel"));
         } else if self.gate.step == ChangeDanger::Grave {
             let word = SafeText::limited(&self.gate.word, width.saturating_sub(20));
-            let lead = TextLine::of("type ", StyleRole::Text).with(word, StyleRole::Danger).with("  ", StyleRole::Text);
+            let seen = if self.gate.has_odd_blanks() { "  (blanks as seen)  " } else { "  " };
+            let lead = TextLine::of("type ", StyleRole::Text).with(word, StyleRole::Danger).with(seen, StyleRole::Text);
             let used = lead.render(question, buf, look);
             input_line(&self.gate.input, "", look, lay::right_of(question, used), buf);
             hints.extend([confirm("enter".to_owned()), KeyHint::new("esc", "cancel")]);
@@ -98,4 +101,15 @@ impl Dialog<'_> {
         hints.extend(self.hints.iter().cloned());
         hint_line(&hints, width).render(lay::row(area, 2), buf, look);
     }
+}
+
+/// The word that is typed, where the foot has no room for all of it.
+fn whole_word(gate: &ConfirmGate, width: usize) -> Vec<TextLine> {
+    const BESIDE: usize = 18;
+    let word = SafeText::new(&gate.word);
+    if gate.step != ChangeDanger::Grave || word.width() + BESIDE <= width {
+        return Vec::new();
+    }
+    let parts = word.wrap(width.max(8)).map(|part| TextLine::of(part, StyleRole::Danger));
+    [TextLine::default(), TextLine::of("to be typed:", StyleRole::Label)].into_iter().chain(parts).collect()
 }

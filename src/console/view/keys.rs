@@ -1,10 +1,13 @@
 //! Keys as they are shown, and a line that is being written.
 
+use std::cell::RefCell;
+
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::command::{CommandId, command};
 use crate::console::core::context::Context;
 use crate::console::core::input::Input;
+use crate::console::core::key_map::KeyMap;
 use crate::ui::{KeyHint, Look, SafeText, StyleRole, look as lay};
 
 /// A key as it is shown: arrows.
@@ -21,7 +24,30 @@ pub fn key_name(key: &str, look: &Look) -> SafeText {
 
 /// The first key that gives a command.
 pub fn key_of(cx: &Context, id: CommandId) -> SafeText {
-    SafeText::from(command(id).and_then(|command| cx.settings.keys.keys(command).next()).unwrap_or("by the palette"))
+    SafeText::from(cx.key(id).unwrap_or("by the palette"))
+}
+
+thread_local! {
+    static KEYS: RefCell<KeyMap> = RefCell::new(KeyMap::default());
+}
+
+/// Draws with the keys that commands have.
+pub fn in_keys<R>(keys: &KeyMap, draw: impl FnOnce() -> R) -> R {
+    struct Restored(KeyMap);
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            KEYS.set(std::mem::take(&mut self.0));
+        }
+    }
+    let _restored = Restored(KEYS.replace(keys.clone()));
+    draw()
+}
+
+/// The first key that gives a command, by the keys that it is drawn with; where it has none, the palette.
+#[must_use]
+pub fn drawn_key(id: CommandId) -> String {
+    let key = |keys: &KeyMap| command(id).and_then(|command| keys.keys(command).next().map(str::to_owned));
+    KEYS.with_borrow(key).unwrap_or_else(|| "the palette".to_owned())
 }
 
 /// The key that gives a command, and what that does here.

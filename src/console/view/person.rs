@@ -2,7 +2,9 @@
 
 use crate::change::plan::Counts;
 use crate::change::plan::erasure::{MentionWords, Preview};
+use crate::console::core::command::{CommandAsk, CommandId};
 use crate::console::view::changes::sentences;
+use crate::console::view::keys::drawn_key;
 use crate::console::view::tally::tally;
 use crate::ui::{Align, Look, SafeText, Section, StyleRole, TextLine};
 
@@ -22,7 +24,10 @@ pub fn state(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
             );
             lines.extend(sentences(std::slice::from_ref(reason), StyleRole::Text, width, look));
             if held {
-                lines.push(TextLine::of("c H", StyleRole::Key).with(" ends the hold", StyleRole::Muted));
+                lines.push(
+                    TextLine::of(drawn_key(CommandId::Change(CommandAsk::LegalHold(false))), StyleRole::Key)
+                        .with(" ends the hold", StyleRole::Muted),
+                );
             }
         }
         (None, _) => {

@@ -1,28 +1,51 @@
 //! Sentences from below as the console tells them: times by the clock of the zone, and keys in the place of options.
 
+use crate::change::plan::erasure::Mentions;
+use crate::console::core::command::CommandId;
+use crate::console::screens::erase::messages::EraseChoice;
+use crate::console::screens::recall::messages::RecallCommand;
+use crate::console::view::keys::drawn_key;
 use crate::console::view::words::with_moments;
 
-/// Remedies that a command line spells, and what the console has in their place.
-const SPELLED: [(&str, &str); 12] = [
+const ERASE: CommandId = CommandId::Erase;
+const MENTIONS: CommandId = CommandId::Turn(EraseChoice::Mentions);
+const REDACT: CommandId = CommandId::Turn(EraseChoice::Decide(Mentions::Redact, false));
+const ACCOUNT: CommandId = CommandId::Turn(EraseChoice::Account);
+const USER: CommandId = CommandId::Recall(RecallCommand::User);
+const AGENT: CommandId = CommandId::Recall(RecallCommand::Agent);
+
+/// Remedies that a command line spells, and what the console has in their place: `{}` is the key of the next command.
+const SPELLED: [(&str, &str, &[CommandId]); 15] = [
     (
         "--mentions redact takes the words out, --mention ID=redact those of one",
-        "at the step about mentions, c m decides about all, and x takes out the words of one",
+        "at the step about mentions, {} decides about all, and {} takes out the words of one",
+        &[MENTIONS, REDACT],
     ),
-    ("by --mention", "at the step about mentions"),
-    ("--account erase takes it", "c a takes it"),
-    ("--user and --agent name another", "n u and n a name another"),
-    ("--again adds another", "change that one, or say something else"),
-    ("say --user", "name the user"),
-    ("the same with --resume goes on", "c p on the person resumes it"),
-    ("--resume plans the rest again", "c p on the person plans the rest again"),
-    ("--resume goes on, or begins it", "c p on the person resumes or begins it"),
-    ("--resume goes on", "c p on the person resumes it"),
-    ("--resume continues it", "c p on the person resumes it"),
-    ("resume it by --resume", "c p on the person resumes it"),
+    ("by --mention", "at the step about mentions", &[]),
+    ("--account erase takes it", "{} takes it", &[ACCOUNT]),
+    ("--user and --agent name another", "{} and {} name another", &[USER, AGENT]),
+    ("--again adds another", "change that one, or say something else", &[]),
+    ("say --user", "name the user", &[]),
+    ("the same with --resume goes on", "{} on the person resumes it", &[ERASE]),
+    ("--resume plans the rest again", "{} on the person plans the rest again", &[ERASE]),
+    ("--resume goes on, or begins it", "{} on the person resumes or begins it", &[ERASE]),
+    ("--resume goes on", "{} on the person resumes it", &[ERASE]),
+    ("--resume continues it", "{} on the person resumes it", &[ERASE]),
+    ("resume it by --resume", "{} on the person resumes it", &[ERASE]),
+    ("--keep-diverse fills a window", "preferring different ones fills a window", &[]),
+    ("name it by --window N or --window own", "set `newest kept`", &[]),
+    ("--reason or --ticket names the person, and both are", "the reason names the person, and it is", &[]),
 ];
 
 /// A sentence as it is shown.
 #[must_use]
 pub fn told(text: &str) -> String {
-    SPELLED.iter().fold(with_moments(text), |text, (option, key)| text.replace(option, key))
+    let spelled = |text: String, (option, words, keys): &(&str, &str, &[CommandId])| {
+        if !text.contains(option) {
+            return text;
+        }
+        let keyed = |words: String, id: &CommandId| words.replacen("{}", &drawn_key(*id), 1);
+        text.replace(option, &keys.iter().fold((*words).to_owned(), keyed))
+    };
+    SPELLED.iter().fold(with_moments(text), spelled)
 }

@@ -93,7 +93,7 @@ fn moved(found: &WhatIf, width: usize, look: &Look) -> Vec<TextLine> {
         lines.push(move_line(found, moved, width, look));
     }
     if found.moves.len() > MOVES {
-        lines.push(TextLine::of(format!("  and {} more moves", found.moves.len() - MOVES), StyleRole::Muted));
+        lines.push(TextLine::of(agreeing(found.moves.len() - MOVES, "  and {#} more {move|moves}"), StyleRole::Muted));
     }
     lines
 }

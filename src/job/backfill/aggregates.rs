@@ -2,14 +2,13 @@
 
 use serde_json::json;
 
-use super::rows::{self, RowBackfill, RowBench, RowPart, RowVerdict};
+use super::rows::{RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
 use crate::change::remove::COUNTED;
-use crate::job::Job;
 use crate::memory::{Entity, Row, feedback, score};
-use crate::store::Store;
 
-const SPEC: RowBackfill = RowBackfill {
+/// The backfill, where counts are stored.
+pub const SPEC: RowBackfill = RowBackfill {
     name: "aggregates",
     operation: "backfill.aggregates",
     parts: &[RowPart {
@@ -27,14 +26,8 @@ const SPEC: RowBackfill = RowBackfill {
     ],
     disclosures: &[],
     undo_reason: None,
-    verify: None,
-    takes_away: false,
+    takes_away: None,
 };
-
-/// The backfill, where counts are stored.
-pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
-    rows::make(store, &SPEC)
-}
 
 /// Episodes whose linked rows are read together.
 const TOGETHER: usize = 100;

@@ -217,8 +217,7 @@ impl CanvasLinks {
                 let (_, backs) = &mut backs[event.source as usize];
                 let (key, stored) = usual_or(&event.id, event.stored.as_deref());
                 if backs.row(&key, &stored, link.clone()).map_err(ChangeError::Refused)? {
-                    let mut before = Row::empty(Entity::CanvasEvent);
-                    before.set("id", Value::from(&*event.id));
+                    let before = Row::with(Entity::CanvasEvent, [("id", Value::from(&*event.id))]);
                     note(&mut draft, &before, &link);
                 }
             }

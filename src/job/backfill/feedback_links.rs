@@ -126,8 +126,7 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
                 && said.names.is_none()
                 && backs.row(&key, &stored, link.clone()).map_err(ChangeError::Refused)?
             {
-                let mut before = Row::empty(Entity::Feedback);
-                before.set("id", Value::from(&*said.id));
+                let before = Row::with(Entity::Feedback, [("id", Value::from(&*said.id))]);
                 note(&mut draft, &before, &link);
             }
             let Said { id, at, score, .. } = said;

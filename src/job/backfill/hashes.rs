@@ -2,14 +2,12 @@
 
 use serde_json::Value;
 
-use super::rows::{self, RowBackfill, RowBench, RowPart, RowVerdict};
-use crate::change::ChangeError;
+use super::rows::{RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::import::{message_hash, message_of};
-use crate::job::Job;
 use crate::memory::{Entity, Row};
-use crate::store::Store;
 
-const SPEC: RowBackfill = RowBackfill {
+/// The backfill, where cases are kept.
+pub const SPEC: RowBackfill = RowBackfill {
     name: "hashes",
     operation: "backfill.hashes",
     parts: &[RowPart {
@@ -27,14 +25,8 @@ const SPEC: RowBackfill = RowBackfill {
     ],
     disclosures: &["the hash is not salted: the same message gives the same hash for every user"],
     undo_reason: None,
-    verify: None,
-    takes_away: false,
+    takes_away: None,
 };
-
-/// The backfill, where cases are kept.
-pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
-    rows::make(store, &SPEC)
-}
 
 fn judge(bench: RowBench<'_>) -> Vec<RowVerdict> {
     let verdict = |row: &Row| {

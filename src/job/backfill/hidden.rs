@@ -1,13 +1,11 @@
 //! Takes characters out of stored text that nobody sees or that control a terminal.
 
-use super::rows::{self, RowBackfill, RowBench, RowVerdict};
+use super::rows::{RowBackfill, RowBench, RowVerdict};
 use super::texts;
-use crate::change::ChangeError;
-use crate::job::Job;
 use crate::memory::text_check;
-use crate::store::Store;
 
-const SPEC: RowBackfill = RowBackfill {
+/// The backfill, where any text can be written.
+pub const SPEC: RowBackfill = RowBackfill {
     name: "hidden-characters",
     operation: "backfill.hidden-characters",
     parts: &texts::PARTS,
@@ -22,14 +20,8 @@ const SPEC: RowBackfill = RowBackfill {
         "event logs and audit trails are never rewritten, nor are ids: such characters there stay, and are counted at the end",
     ],
     undo_reason: None,
-    verify: Some(|store| Box::pin(texts::kept(store, "hidden characters", false, |held| held.hidden))),
-    takes_away: true,
+    takes_away: Some(|store| Box::pin(texts::kept(store, "hidden characters", false, |held| held.hidden))),
 };
-
-/// The backfill, where any text can be written.
-pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
-    rows::make(store, &SPEC)
-}
 
 fn judge(bench: RowBench<'_>) -> Vec<RowVerdict> {
     texts::judge(bench, "hidden characters", |value| {

@@ -6,9 +6,8 @@ use std::ops::ControlFlow;
 
 use serde_json::{Map, Value, json};
 
-use super::rows::{self, RowBackfill, RowBench, RowPart, RowVerdict};
+use super::rows::{RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
-use crate::job::Job;
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::walk::WalkedRow;
@@ -18,7 +17,8 @@ const TAKEN: [&str; 5] = ["participants", "tools_used", "entities", "key_decisio
 /// Outcomes that say how an episode ended.
 const ENDED: [&str; 4] = ["success", "partial", "failure", "aborted"];
 
-const SPEC: RowBackfill = RowBackfill {
+/// The backfill, where episodes have metadata of their own.
+pub const SPEC: RowBackfill = RowBackfill {
     name: "metadata",
     operation: "backfill.metadata",
     parts: &[RowPart {
@@ -40,14 +40,8 @@ const SPEC: RowBackfill = RowBackfill {
         "an episode whose columns say nothing gets {}; no text leaves this machine",
     ],
     undo_reason: None,
-    verify: None,
-    takes_away: false,
+    takes_away: None,
 };
-
-/// The backfill, where episodes have metadata of their own.
-pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
-    rows::make(store, &SPEC)
-}
 
 async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     // An empty object is how new columns begin.

@@ -65,15 +65,6 @@ impl BackfillArguments {
 
 type Made = Result<Box<dyn Job>, ChangeError>;
 
-/// Makes a backfill for a database.
-#[derive(Debug, Clone, Copy)]
-enum Make {
-    /// Made from the database alone.
-    Plain(fn(&Store) -> Made),
-    /// Made from the database and the arguments.
-    Told(fn(&Store, &BackfillArguments) -> Made),
-}
-
 /// A backfill that can be named.
 #[derive(Debug, Clone, Copy)]
 pub struct BackfillKind {
@@ -83,90 +74,52 @@ pub struct BackfillKind {
     pub help: &'static str,
     /// Entities of which it concludes something from what is not there: every row of them must be seen.
     rests_on: &'static [Entity],
-    make: Make,
+    make: fn(&Store, &BackfillArguments) -> Made,
 }
 
-/// Every backfill, in the order in which they are best run.
-pub const ALL: &[BackfillKind] = &[
-    BackfillKind {
-        name: "canvas-links",
-        help: "links episodes to the canvas events of their session: list, count and back-link",
-        rests_on: &[Entity::Episode, Entity::CanvasEvent],
-        make: Make::Plain(canvas_links::make),
-    },
-    BackfillKind {
-        name: "feedback-links",
-        help: "links episodes to the feedback on their executions: list, aggregate and back-link",
-        rests_on: &[Entity::Episode, Entity::Feedback],
-        make: Make::Plain(feedback_links::make),
-    },
-    BackfillKind {
-        name: "links",
-        help: "fixes links: takes out what is not there or repeated, and lets links lead both ways",
-        rests_on: &[Entity::Episode, Entity::CanvasEvent, Entity::Feedback, Entity::Case],
-        make: Make::Plain(links::make),
-    },
-    BackfillKind {
-        name: "aggregates",
-        help: "computes stored counts and feedback scores again from the linked rows",
-        rests_on: &[Entity::CanvasEvent, Entity::Feedback],
-        make: Make::Plain(aggregates::make),
-    },
-    BackfillKind {
-        name: "utility",
-        help: "computes utilities again by replaying the signals",
-        rests_on: &[Entity::UtilityEvent, Entity::MemoryLink, Entity::Feedback],
-        make: Make::Told(utility::make),
-    },
-    BackfillKind {
-        name: "parents",
-        help: "finds the episode that each one without a parent continues: agent, time, likeness",
-        rests_on: &[Entity::Episode],
-        make: Make::Plain(parents::make),
-    },
-    BackfillKind {
-        name: "episodes-from-events",
-        help: "makes episodes out of workflow runs that have none",
-        rests_on: &[Entity::Episode, Entity::WorkflowEvent],
-        make: Make::Plain(from_events::make),
-    },
-    BackfillKind {
-        name: "metadata",
-        help: "fills participants, tools, entities, tags and outcome from an episode's own texts, by rules",
-        rests_on: &[],
-        make: Make::Plain(metadata::make),
-    },
-    BackfillKind {
-        name: "rewards",
-        help: "gives cases without a reward one, from outcome, tool calls and feedback",
-        rests_on: &[Entity::MemoryLink, Entity::Episode],
-        make: Make::Plain(rewards::make),
-    },
-    BackfillKind {
-        name: "hashes",
-        help: "gives cases without a message hash one, by which duplicates are found",
-        rests_on: &[],
-        make: Make::Plain(hashes::make),
-    },
-    BackfillKind {
-        name: "embeddings",
-        help: "gives rows without a vector one, by the endpoint that the profile names",
-        rests_on: &[],
-        make: Make::Told(embeddings::make),
-    },
-    BackfillKind {
-        name: "secrets",
-        help: "takes tokens, keys and passwords out of stored text",
-        rests_on: &[],
-        make: Make::Plain(secrets::make),
-    },
-    BackfillKind {
-        name: "hidden-characters",
-        help: "takes characters out of stored text that nobody sees or that control a terminal",
-        rests_on: &[],
-        make: Make::Plain(hidden::make),
-    },
-];
+macro_rules! backfills {
+    ($($name:literal by $module:ident $([$way:ident])?, rests on ($($entity:ident)*): $help:literal;)*) => {
+        /// Every backfill, in the order in which they are best run.
+        pub const ALL: &[BackfillKind] = &[$(BackfillKind {
+            name: $name,
+            help: $help,
+            rests_on: &[$(Entity::$entity),*],
+            make: backfills!(@ $module $($way)?),
+        }),*];
+    };
+    (@ $module:ident) => { |store, _| $module::make(store) };
+    (@ $module:ident told) => { $module::make };
+    (@ $module:ident rows) => { |store, _| rows::make(store, &$module::SPEC) };
+}
+
+backfills! {
+    "canvas-links" by canvas_links, rests on (Episode CanvasEvent):
+        "links episodes to the canvas events of their session: list, count and back-link";
+    "feedback-links" by feedback_links, rests on (Episode Feedback):
+        "links episodes to the feedback on their executions: list, aggregate and back-link";
+    "links" by links, rests on (Episode CanvasEvent Feedback Case):
+        "fixes links: takes out what is not there or repeated, and lets links lead both ways";
+    "aggregates" by aggregates [rows], rests on (CanvasEvent Feedback):
+        "computes stored counts and feedback scores again from the linked rows";
+    "utility" by utility [told], rests on (UtilityEvent MemoryLink Feedback):
+        "computes utilities again by replaying the signals";
+    "parents" by parents, rests on (Episode):
+        "finds the episode that each one without a parent continues: agent, time, likeness";
+    "episodes-from-events" by from_events, rests on (Episode WorkflowEvent):
+        "makes episodes out of workflow runs that have none";
+    "metadata" by metadata [rows], rests on ():
+        "fills participants, tools, entities, tags and outcome from an episode's own texts, by rules";
+    "rewards" by rewards [rows], rests on (MemoryLink Episode):
+        "gives cases without a reward one, from outcome, tool calls and feedback";
+    "hashes" by hashes [rows], rests on ():
+        "gives cases without a message hash one, by which duplicates are found";
+    "embeddings" by embeddings [told], rests on ():
+        "gives rows without a vector one, by the endpoint that the profile names";
+    "secrets" by secrets [rows], rests on ():
+        "takes tokens, keys and passwords out of stored text";
+    "hidden-characters" by hidden [rows], rests on ():
+        "takes characters out of stored text that nobody sees or that control a terminal";
+}
 
 impl BackfillKind {
     /// The backfill of that name.
@@ -193,10 +146,7 @@ impl BackfillKind {
                 "it concludes from rows that are not there, and {reason}. Run it as a role that sees every row"
             )));
         }
-        match self.make {
-            Make::Plain(make) => make(store),
-            Make::Told(make) => make(store, given),
-        }
+        (self.make)(store, given)
     }
 }
 

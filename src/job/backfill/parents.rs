@@ -32,8 +32,7 @@ const SPEC: RowBackfill = RowBackfill {
     ],
     disclosures: &["an episode without a stored vector keeps no parent"],
     undo_reason: None,
-    verify: None,
-    takes_away: false,
+    takes_away: None,
 };
 
 /// The backfill, where episodes have vectors and parents.

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::rows::{self, RowBackfill, RowBench, RowPart, RowVerdict};
+use super::rows::{RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
-use crate::job::Job;
 use crate::memory::{Entity, Row, reward};
 use crate::store::Store;
 use crate::store::walk::NarrowCondition;
 
-const SPEC: RowBackfill = RowBackfill {
+/// The backfill, where cases are kept.
+pub const SPEC: RowBackfill = RowBackfill {
     name: "rewards",
     operation: "backfill.rewards",
     parts: &[RowPart {
@@ -30,14 +30,8 @@ const SPEC: RowBackfill = RowBackfill {
     ],
     disclosures: &[],
     undo_reason: None,
-    verify: None,
-    takes_away: false,
+    takes_away: None,
 };
-
-/// The backfill, where cases are kept.
-pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
-    rows::make(store, &SPEC)
-}
 
 async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     let ids: Vec<String> = bench.found.iter().map(|f| f.row.id().to_owned()).collect();

@@ -84,11 +84,10 @@ pub struct RowBackfill {
     pub disclosures: &'static [&'static str],
     /// Reason why it cannot be undone; then its entries hold no values either.
     pub undo_reason: Option<&'static str>,
-    /// Looks at the result when everything is done: what stays although it was to be taken out.
-    pub verify: Option<Verify>,
-    /// True when it only removes things from texts: so it is done to the rows of erased people too, and within stored values,
-    /// and what was computed of a text follows as with an edit.
-    pub takes_away: bool,
+    /// Look at the result when everything is done, at what stays although it was to be taken out: of one that only removes things
+    /// from texts. So it is done to the rows of erased people too, and within stored values, and what was computed of a text
+    /// follows as with an edit.
+    pub takes_away: Option<Verify>,
 }
 
 /// The backfill, where a source has a place for its result.
@@ -107,7 +106,7 @@ pub fn make(store: &Store, spec: &'static RowBackfill) -> Result<Box<dyn Job>, C
         }
     }
     Err(match why {
-        Some(ChangeError::Refused(reason)) if spec.takes_away => {
+        Some(ChangeError::Refused(reason)) if spec.takes_away.is_some() => {
             let by_hand = spec.parts.iter().find(|part| is_edited(store, part.entity));
             let by_hand = by_hand.map(|part| format!("; `edit {} ID COLUMN=VALUE` changes one of them", part.entity));
             ChangeError::Refused(reason + &by_hand.unwrap_or_default())
@@ -132,7 +131,7 @@ impl OverRows {
     fn sources<'s>(&self, store: &'s Store) -> Vec<(&'static RowPart, &'s BoundSource)> {
         let of = |part: &'static RowPart| {
             let sources = writable(store, part.entity, part.needs).unwrap_or_default();
-            let within = self.spec.takes_away;
+            let within = self.spec.takes_away.is_some();
             let has_place =
                 move |s: &BoundSource, c: &str| if within { can_set(s, c) } else { plain_column(s, c).is_some() };
             let useful = move |s: &&BoundSource| part.writes.iter().any(|c| has_place(s, c));
@@ -187,7 +186,7 @@ impl Job for OverRows {
     }
 
     fn verify<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Vec<JobCheck>, ChangeError>> {
-        match self.spec.verify {
+        match self.spec.takes_away {
             Some(verify) => verify(store),
             None => Box::pin(async { Ok(Vec::new()) }),
         }
@@ -208,7 +207,7 @@ async fn batch(job: &OverRows, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeErro
     if spec.undo_reason.is_some() {
         revising.touch();
     }
-    let erased = if spec.takes_away { None } else { Erased::of(store).await? };
+    let erased = if spec.takes_away.is_some() { None } else { Erased::of(store).await? };
     let columns = with_owner(&[&["id"], part.reads].concat(), erased.as_ref());
     let walk = RowWalk { source, columns: &columns, stored: &revising.stored, narrow: part.narrow.to_vec() };
     let WalkedPart { rows: found, is_full } = store.walks().walk(&walk, place.after.as_ref(), ask.size).await?;
@@ -230,7 +229,7 @@ async fn batch(job: &OverRows, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeErro
             }
             RowVerdict::Bad(problem) => problem,
             RowVerdict::Set(mut values) => {
-                let rewritten = if spec.takes_away && revising.reaches_further(&values) {
+                let rewritten = if spec.takes_away.is_some() && revising.reaches_further(&values) {
                     rewritten(&mut draft, source, found, &mut values, &mut remains).await?
                 } else {
                     None

@@ -1,13 +1,11 @@
 //! Takes tokens, keys and passwords out of stored text.
 
-use super::rows::{self, RowBackfill, RowBench, RowVerdict};
+use super::rows::{RowBackfill, RowBench, RowVerdict};
 use super::texts;
-use crate::change::ChangeError;
-use crate::job::Job;
 use crate::memory::text_check::{self, TextOddities as Secrets};
-use crate::store::Store;
 
-const SPEC: RowBackfill = RowBackfill {
+/// The backfill, where any text can be written.
+pub const SPEC: RowBackfill = RowBackfill {
     name: "secrets",
     operation: "backfill.secrets",
     parts: &texts::PARTS,
@@ -20,14 +18,8 @@ const SPEC: RowBackfill = RowBackfill {
         "event logs and audit trails are never rewritten, nor are ids: secrets there stay, and are counted at the end",
     ],
     undo_reason: Some("what was taken out is kept nowhere"),
-    verify: Some(|store| Box::pin(texts::kept(store, "secrets", true, |held| held.secret))),
-    takes_away: true,
+    takes_away: Some(|store| Box::pin(texts::kept(store, "secrets", true, |held| held.secret))),
 };
-
-/// The backfill, where any text can be written.
-pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
-    rows::make(store, &SPEC)
-}
 
 fn judge(bench: RowBench<'_>) -> Vec<RowVerdict> {
     texts::judge(bench, "a secret", |value| {

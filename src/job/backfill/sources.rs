@@ -98,7 +98,6 @@ fn stored_columns(source: &BoundSource, shape: &TableShape, columns: &[&str]) ->
 /// Rows of one source that change in the same canonical columns.
 #[derive(Debug)]
 pub struct RevisedRows<'s> {
-    store: &'s Store,
     source: &'s BoundSource,
     shape: std::sync::Arc<TableShape>,
     columns: Vec<&'static str>,
@@ -113,7 +112,7 @@ impl<'s> RevisedRows<'s> {
     /// # Errors
     /// The engine's refusal.
     pub async fn new(
-        store: &'s Store,
+        store: &Store,
         source: &'s BoundSource,
         columns: &[&'static str],
     ) -> Result<RevisedRows<'s>, StoreError> {
@@ -126,7 +125,7 @@ impl<'s> RevisedRows<'s> {
         // taken back, the rows are again what they were.
         let revise =
             RowRevisions { table, key: vec![key], columns: stored.clone(), rows: Vec::new(), touch: Vec::new() };
-        Ok(RevisedRows { store, source, shape, columns, stored, revise })
+        Ok(RevisedRows { source, shape, columns, stored, revise })
     }
 
     /// Gives the rows the time of this change, where the layout keeps one: their text is no longer what it was, and
@@ -190,7 +189,7 @@ impl<'s> RevisedRows<'s> {
         let mut after = before.to_vec();
         for (column, value) in values.into_iter().filter(|(c, _)| self.columns.contains(c)) {
             let given = GivenValue::Is(value);
-            for (name, cell) in encode(self.store.engine(), self.source, &self.shape, column, &given)? {
+            for (name, cell) in encode(self.source, &self.shape, column, &given)? {
                 let at = self.stored.iter().position(|stored| *stored == name);
                 if let (Some(at), Cell::Is(raw)) = (at, cell) {
                     after[at] = raw;

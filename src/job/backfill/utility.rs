@@ -17,7 +17,7 @@ use crate::change::{ChangeDanger, ChangeError, Draft};
 use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
 use crate::memory::utility::{self, Signal, StoredSignal};
-use crate::memory::{Entity, Row, score};
+use crate::memory::{Entity, Row, feedback, score};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
@@ -44,8 +44,7 @@ const SPEC: RowBackfill = RowBackfill {
     ],
     disclosures: &[],
     undo_reason: None,
-    verify: None,
-    takes_away: false,
+    takes_away: None,
 };
 
 /// The backfill, where utilities and signals are kept.
@@ -159,7 +158,7 @@ fn signal_of(said: &Row) -> Option<Signal> {
     if score.is_some_and(|score| score > 0.0) {
         return Some(Signal::Confirmed);
     }
-    if said.text("correction").is_some_and(|text| !text.trim().is_empty()) {
+    if feedback::correction(said).is_some() {
         return Some(Signal::Corrected);
     }
     score.filter(|score| *score < 0.0).map(|_| Signal::Rejected)
@@ -304,9 +303,7 @@ mod tests {
             (Some(-0.5), None, Some(Signal::Rejected)),
             (None, None, None),
         ] {
-            let mut row = Row::empty(Entity::Feedback);
-            row.set("score", json!(score));
-            row.set("correction", json!(correction));
+            let row = Row::with(Entity::Feedback, [("score", json!(score)), ("correction", json!(correction))]);
             assert_eq!(signal_of(&row), expected, "{score:?} {correction:?}");
         }
     }

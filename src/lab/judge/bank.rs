@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::banked::{named, policies_in_use};
 use super::super::memory_uses::{EpisodeWorth, MemoryUses};
-use super::super::{LabError, Told, each};
+use super::super::{LabError, Told, each, kind_of};
 use super::EvaluationRequest;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, reward, time};
@@ -107,7 +107,11 @@ pub struct OwnerBank {
     pub read: BTreeMap<Entity, usize>,
     /// Number of rows among these, of all kinds, that the ranking may give: see [`among::eligible`].
     pub candidates: usize,
-    /// Place of each row by its id: of an episode and a memory with one id that of the episode.
+    /// Kinds of rows that the ranking ranks, first the one that it is over.
+    pub kinds: Vec<Entity>,
+    /// Columns of an owner that memories do not keep.
+    ownerless: Vec<&'static str>,
+    /// Place of each row by its id: of an episode and a memory with one id that of the kind which the ranking is over.
     pub by_id: HashMap<String, usize>,
     of_owner: BTreeMap<Option<String>, Vec<usize>>,
     uses: MemoryUses,
@@ -133,7 +137,11 @@ impl OwnerBank {
         let counts_uses = ranking == Ranking::Proven && store.sources_of(Entity::MemoryLink).is_ok();
         let mut worth = EpisodeWorth::default();
         let mut newest = NewestItems::of(ask.judged.as_deref());
-        for kind in kinds(ranking) {
+        let kinds = kinds(store, ranking);
+        let memories = store.sources_of(Entity::Memory).unwrap_or_default();
+        let mut ownerless = vec!["agent_id", "user_id"];
+        ownerless.retain(|column| memories.iter().all(|source| source.column(column).is_empty()));
+        for kind in &kinds {
             let mut query = Query::new(*kind);
             query.columns = Some(columns(*kind).to_vec());
             each(store, &query, told, |row| {
@@ -152,20 +160,34 @@ impl OwnerBank {
             of_owner.entry(item.owner.clone()).or_default().push(i);
         }
         let mut by_id = HashMap::new();
-        for kind in kinds(ranking) {
+        for kind in &kinds {
             for (i, item) in items.iter().enumerate().filter(|(_, item)| item.row.entity == *kind) {
                 by_id.entry(item.id().to_owned()).or_insert(i);
             }
         }
-        Ok(OwnerBank { ranking, named, in_use: bank_policies, items, read, candidates, by_id, of_owner, uses })
+        let in_use = bank_policies;
+        Ok(OwnerBank { ranking, named, in_use, items, read, candidates, kinds, ownerless, by_id, of_owner, uses })
+    }
+
+    /// Returns the kind that the ranking is over.
+    pub fn kind(&self) -> Entity {
+        self.kinds.first().copied().unwrap_or(Entity::Episode)
+    }
+
+    /// Whether a row that names no owner is recalled for each: a memory beside episodes, or where no memory names one.
+    pub fn is_everybodys(&self, item: &BankItem, column: &'static str) -> bool {
+        item.row.entity == Entity::Memory && (self.kinds.len() > 1 || self.ownerless.contains(&column))
     }
 
     /// Reads the vectors of the rows that are searched: of each owner's newest.
     pub async fn take_vectors(&mut self, store: &Store, kind: Entity) -> Result<(), LabError> {
-        let ids: Vec<String> =
-            self.searched().iter().filter_map(|i| self.item(*i)).map(|item| item.id().to_owned()).collect();
+        let searched = self.searched();
+        let of_kind = searched.iter().filter_map(|i| self.item(*i)).filter(|item| item.row.entity == kind);
+        let ids: Vec<String> = of_kind.map(|item| item.id().to_owned()).collect();
         for (id, vector) in store.embeddings().vectors(kind, &ids).await? {
-            if let Some(item) = self.by_id.get(&id).and_then(|i| self.items.get_mut(*i)) {
+            if let Some(item) =
+                self.by_id.get(&id).and_then(|i| self.items.get_mut(*i)).filter(|item| item.row.entity == kind)
+            {
                 item.vector = vector;
             }
         }
@@ -194,13 +216,15 @@ impl OwnerBank {
 
     /// The kind and the id of the row that a bare id means, also of one that is not there.
     pub fn meant<'i>(&self, id: &'i str) -> (Entity, &'i str) {
-        let kind = self.named(id).map_or(kinds(self.ranking)[0], |item| item.row.entity);
+        let kind = self.named(id).map_or_else(|| self.kind(), |item| item.row.entity);
         (kind, id)
     }
 
-    /// The owners; a memory may have none.
+    /// The owners. Memories may have none, which is an owner without a name where the ranking is over memories.
     pub fn owners(&self) -> Vec<&str> {
-        self.of_owner.keys().flatten().map(String::as_str).collect()
+        let nameless = self.kind() == Entity::Memory;
+        let owners = self.of_owner.keys().filter(|owner| nameless || owner.is_some());
+        owners.map(|owner| owner.as_deref().unwrap_or_default()).collect()
     }
 
     /// The rows that an owner's recall ranks: the owner's newest, and what is everybody's; the newest first.
@@ -209,17 +233,18 @@ impl OwnerBank {
             let all = self.of_owner.get(&owner.map(str::to_owned)).map(Vec::as_slice).unwrap_or_default();
             all.get(..POOL.min(all.len())).unwrap_or_default()
         };
-        let mut pool = [newest(Some(owner)), newest(None)].concat();
+        let nobodys = if self.kinds.len() > 1 || owner.is_empty() { newest(None) } else { &[] };
+        let mut pool = [newest(Some(owner)), nobodys].concat();
         pool.sort_unstable();
         pool
     }
 
-    /// The rows with an owner that are searched at all, the newest first.
+    /// The rows that are searched at all, the newest first: those with an owner, and memories that the ranking is over.
     pub fn searched(&self) -> Vec<usize> {
         let mut all: Vec<usize> = self.owners().into_iter().flat_map(|owner| self.pool(owner)).collect();
         all.sort_unstable();
         all.dedup();
-        all.retain(|i| self.item(*i).is_some_and(|item| item.owner.is_some()));
+        all.retain(|i| self.item(*i).is_some_and(|item| item.owner.is_some() || item.row.entity == self.kind()));
         all
     }
 
@@ -317,12 +342,12 @@ impl NewestItems {
     }
 }
 
-/// Returns the kinds of rows that a ranking ranks.
-fn kinds(ranking: Ranking) -> &'static [Entity] {
-    match ranking {
-        Ranking::Cases => &[Entity::Case],
-        Ranking::Proven => &[Entity::Episode, Entity::Memory],
-        Ranking::Boosted | Ranking::Similar => &[Entity::Episode],
+/// Returns the kinds of rows that a ranking ranks, first the one that it is over.
+fn kinds(store: &Store, ranking: Ranking) -> Vec<Entity> {
+    match (ranking, kind_of(store, ranking)) {
+        (Ranking::Proven, Entity::Memory) => vec![Entity::Memory, Entity::Episode],
+        (Ranking::Proven, _) => vec![Entity::Episode, Entity::Memory],
+        (_, kind) => vec![kind],
     }
 }
 
@@ -331,9 +356,18 @@ fn columns(kind: Entity) -> &'static [&'static str] {
         Entity::Case => {
             &["profile_id", "agent_id", "user_id", "prompt", "outcome", "reward", "tags", "created_at", "quarantined"]
         }
-        Entity::Memory => {
-            &["title", "collection", "metadata", "status", "created_at", "utility", "agent_id", "user_id"]
-        }
+        Entity::Memory => &[
+            "title",
+            "text",
+            "collection",
+            "tags",
+            "metadata",
+            "status",
+            "created_at",
+            "utility",
+            "agent_id",
+            "user_id",
+        ],
         _ => &[
             "agent_id",
             "user_id",

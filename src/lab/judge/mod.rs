@@ -7,7 +7,8 @@ mod trials;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
-use super::{LabError, Told, each, recall};
+use super::{LabError, Told, each, kind_of, recall};
+use crate::layout::StoredAs;
 use crate::memory::first_of::FirstOf;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, agreeing, thousands, time};
@@ -37,9 +38,9 @@ const TOGETHER: usize = 8;
 /// Parameters of an evaluation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EvaluationRequest {
-    /// Cases or episodes; found out when none is said.
+    /// Cases, or the episodes or memories that recall gives here; found out when none is said.
     pub kind: Option<Entity>,
-    /// The ranking that is judged; `cases` for cases and `boosted` for episodes when none is said.
+    /// The ranking that is judged; `cases` for cases and `boosted` for others when none is said.
     pub ranking: Option<Ranking>,
     /// Policy by its id, to rank cases by, or `none`; those in use when nothing is said.
     pub policy: Option<String>,
@@ -59,15 +60,16 @@ impl EvaluationRequest {
     }
 
     /// The kind that the ranking and the policy ask for.
-    fn named_kind(&self) -> Result<Option<Entity>, LabError> {
-        let by_ranking = match self.ranking {
-            Some(Ranking::Cases) => Some(Entity::Case),
-            Some(_) => Some(Entity::Episode),
-            None => self.policy.as_deref().filter(|id| *id != NO_POLICY).map(|_| Entity::Case),
+    fn named_kind(&self, store: &Store) -> Result<Option<Entity>, LabError> {
+        let by_ranking = match (self.ranking, self.kind) {
+            (Some(ranking), _) => Some(kind_of(store, ranking)),
+            (None, Some(kind)) if kind != Entity::Case => Some(kind_of(store, Ranking::Boosted)),
+            (None, _) => self.policy.as_deref().filter(|id| *id != NO_POLICY).map(|_| Entity::Case),
         };
         match (self.kind, by_ranking) {
             (Some(kind), Some(other)) if kind != other => {
-                Err(LabError::Usage(format!("that ranking is of {}s, not of {}s", other.title(), kind.title())))
+                let (kind, other) = (kind.title(), other.title());
+                Err(LabError::Usage(format!("that ranking is over {other} rows here, not over {kind} rows")))
             }
             _ if matches!(choice(self.policy.as_deref()), PolicyChoice::Named(_))
                 && by_ranking != Some(Entity::Case) =>
@@ -81,11 +83,11 @@ impl EvaluationRequest {
 
 /// The kind that judgements speak of: that of the first relevant id that is there; else cases where there are any.
 async fn find_kind(store: &Store, ask: &EvaluationRequest) -> Result<Entity, LabError> {
-    if let Some(kind) = ask.named_kind()? {
+    if let Some(kind) = ask.named_kind(store)? {
         store.sources_of(kind)?;
         return Ok(kind);
     }
-    let kinds = [Entity::Case, Entity::Episode];
+    let kinds = [Entity::Case, kind_of(store, Ranking::Boosted)];
     let there: Vec<Entity> = kinds.into_iter().filter(|kind| store.sources_of(*kind).is_ok()).collect();
     let named = ask.judged.iter().flatten().flat_map(|q| q.relevant.keys()).take(20);
     for id in named {
@@ -102,7 +104,7 @@ async fn find_kind(store: &Store, ask: &EvaluationRequest) -> Result<Entity, Lab
             return Ok(*kind);
         }
     }
-    Err(LabError::Refused("there are neither cases nor episodes to judge recall by".to_owned()))
+    Err(LabError::Refused("there are neither cases, episodes nor memories to judge recall by".to_owned()))
 }
 
 /// A recall that agents made: when, its id, and the places of the first rows that it gave. Of those of one time the one with
@@ -122,6 +124,12 @@ async fn read_trail(
     notes: &mut Vec<String>,
 ) -> Result<Option<StoredRecalls>, LabError> {
     let (k, seed) = (ask.k, ask.seed);
+    // Such a log names one of the rows of a recall.
+    let names_one = store
+        .sources_of(Entity::Access)
+        .unwrap_or_default()
+        .iter()
+        .any(|source| source.column("ids").iter().any(|way| way.stored == StoredAs::One));
     let mut query = Query::new(Entity::Access);
     query.columns = Some(vec!["ids", "kind", "latency_ms", "tokens", "policy_version", "created_at"]);
     let mut accesses = AccessTally::new(scratch);
@@ -134,7 +142,7 @@ async fn read_trail(
             kind: row.text("kind").unwrap_or_default(),
             latency_ms: row.number("latency_ms"),
             tokens: row.get("tokens").as_i64(),
-            rows: ids.len(),
+            rows: (!names_one && row.get("ids").is_array()).then_some(ids.len()),
             policy_version: row.get("policy_version").as_i64(),
         });
         let top: Vec<usize> = ids.iter().take(k).filter_map(|id| bank.by_id.get(*id)).copied().collect();
@@ -148,6 +156,12 @@ async fn read_trail(
     if !there || trail.n == 0 {
         return Ok(None);
     }
+    if names_one {
+        notes.push(
+            "the log names one row of each recall: how many rows it gave, hit rate and precision are not known"
+                .to_owned(),
+        );
+    }
     if latest.count() > RECALLS as u64 {
         notes.push(format!("of {} recorded recalls of these rows the latest {RECALLS} are judged", latest.count()));
     }
@@ -155,7 +169,7 @@ async fn read_trail(
     for Reverse(made) in latest.in_order() {
         let top: Vec<&BankItem> = made.top.iter().filter_map(|place| bank.item(*place)).collect();
         let well = top.iter().filter(|i| i.went_well()).count();
-        if top.iter().any(|i| i.went.is_some()) {
+        if !names_one && top.iter().any(|i| i.went.is_some()) {
             hits.push(if well > 0 { 1.0 } else { 0.0 });
             precisions.push(well as f64 / top.len() as f64);
         }
@@ -245,9 +259,10 @@ pub async fn evaluate(store: &Store, ask: &EvaluationRequest, told: Told<'_>) ->
     bank.take_vectors(store, kind).await?;
     let with_vector = bank.items.iter().filter(|i| !i.vector.is_empty()).count();
     let (judged_by, trials) = match &ask.judged {
-        Some(queries) => {
-            (format!("{} judged queries of the file", queries.len()), trials::judged(&bank, queries, ask.k, &mut notes))
-        }
+        Some(queries) => (
+            agreeing(queries.len(), "{#} judged {query|queries} of the file"),
+            trials::judged(&bank, queries, ask.k, &mut notes),
+        ),
         None => (
             format!(
                 "stored outcomes: up to {QUERIES} {} rows are asked as queries; relevant are older rows of the same owner \
@@ -274,7 +289,7 @@ pub async fn evaluate(store: &Store, ask: &EvaluationRequest, told: Told<'_>) ->
         self_retrieval: trials::self_retrieval(&bank, ask.k, ask.seed),
         negative_controls: trials::negative_controls(&bank, ask.seed),
         spread: spread(&recalls, bank.candidates),
-        tokens: count_tokens(store, &recalls, &[kind, Entity::Memory], ranking == Ranking::Similar).await?,
+        tokens: count_tokens(store, &recalls, &bank.kinds, ranking == Ranking::Similar).await?,
         stored,
         notes,
     })
@@ -293,8 +308,10 @@ fn note(bank: &OwnerBank, ask: &EvaluationRequest, with_vector: usize, stored: b
     if held_back > 0 {
         let why = match bank.ranking {
             Ranking::Cases => "quarantined",
-            Ranking::Similar => "not a success",
-            Ranking::Boosted | Ranking::Proven => "memories that were deleted, forgotten or superseded",
+            Ranking::Similar if bank.kind() != Entity::Memory => "not a success",
+            Ranking::Similar | Ranking::Boosted | Ranking::Proven => {
+                "memories that were deleted, forgotten or superseded"
+            }
         };
         notes.push(agreeing(
             held_back,
@@ -305,11 +322,19 @@ fn note(bank: &OwnerBank, ask: &EvaluationRequest, with_vector: usize, stored: b
         ));
     }
     if !bank.in_use.is_empty() {
-        let banks = bank.in_use.len();
-        notes.push(format!("the cases of {banks} banks are ranked by their policies in use, all others by likeness"));
+        let words = "the cases of {#} {bank are ranked by its policy|banks are ranked by their policies} in use, all others by likeness";
+        notes.push(agreeing(bank.in_use.len(), words));
+    }
+    if bank.kind() == Entity::Memory && ask.judged.is_none() {
+        notes.push("memories are recalled here, and no outcome of a memory is kept: judge by `--judged`".to_owned());
     }
     let texts = ask.judged.iter().flatten().filter(|q| matches!(q.asked, file::JudgedQuestion::Text(_))).count();
     match bank.ranking {
+        Ranking::Proven if bank.kind() == Entity::Memory => notes.push(
+            "domain and topic of the query's row are asked for; where it has neither, or a text is asked, 0.6 x how like the \
+             text is counts in their place; self-retrieval and nonsense are not asked"
+                .to_owned(),
+        ),
         Ranking::Proven => notes.push(
             "domain and topic of the query's row are asked for; a ranking without likeness has no self-retrieval and no \
              nonsense"
@@ -319,7 +344,8 @@ fn note(bank: &OwnerBank, ask: &EvaluationRequest, with_vector: usize, stored: b
             notes.push("no row has a vector that can be read: rows are ranked by the words they share".to_owned());
         }
         _ if texts > 0 => {
-            notes.push(format!("{texts} queries are texts: they are compared by words, as without an endpoint"));
+            let words = "{#} {query is a text: it is|queries are texts: they are} compared by words, as without an endpoint";
+            notes.push(agreeing(texts, words));
         }
         _ => {}
     }

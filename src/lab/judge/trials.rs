@@ -71,9 +71,11 @@ fn spell(at: Option<i64>) -> String {
 fn ranked<'b>(bank: &'b OwnerBank, probe: &TrialQuery<'_>, pool: &[usize], most: usize) -> Vec<&'b BankItem> {
     let rows: Vec<PickedRow<'b>> =
         pool.iter().filter_map(|i| bank.item(*i)).filter(|item| bank.gives(item)).map(PickedRow).collect();
-    let likeness = likeness(probe, &rows, bank.ranking);
-    let name = likeness_name(!probe.vector.is_empty());
     let sought = probe.like.map(|item| ProvenQuery::default().or_that_of(&item.row)).unwrap_or_default();
+    let by_text = bank.ranking == Ranking::Proven && bank.kind() == Entity::Memory && sought.is_nowhere();
+    let likeness =
+        if bank.ranking == Ranking::Proven && !by_text { vec![None; rows.len()] } else { likeness(probe, &rows) };
+    let name = likeness_name(!probe.vector.is_empty());
     let utility = |picked: &PickedRow<'_>| bank.utility(&picked.0.row);
     let situation = probe.situation();
     let seen = |picked: &PickedRow<'_>, likeness: Option<f64>| {
@@ -83,7 +85,9 @@ fn ranked<'b>(bank: &'b OwnerBank, probe: &TrialQuery<'_>, pool: &[usize], most:
     let policy = bank.policy_of(rows.iter().map(|picked| picked.0));
     let way = match (bank.ranking, policy) {
         (Ranking::Boosted, _) => RankingInput::Boosted { asked: true, name, at: &probe.at },
-        (Ranking::Proven, _) => RankingInput::Proven { sought: &sought, like: None, utility: &utility, at: &probe.at },
+        (Ranking::Proven, _) => {
+            RankingInput::Proven { sought: &sought, like: by_text.then_some(name), utility: &utility, at: &probe.at }
+        }
         (Ranking::Cases, Some(policy)) => RankingInput::Policy { policy, features: &seen, name },
         (Ranking::Cases | Ranking::Similar, _) => RankingInput::Likeness { name },
     };
@@ -98,10 +102,7 @@ fn ranked<'b>(bank: &'b OwnerBank, probe: &TrialQuery<'_>, pool: &[usize], most:
     chosen.into_iter().map(|r| r.row.0).collect()
 }
 
-fn likeness(probe: &TrialQuery<'_>, rows: &[PickedRow<'_>], ranking: Ranking) -> Vec<Option<f64>> {
-    if ranking == Ranking::Proven {
-        return vec![None; rows.len()];
-    }
+fn likeness(probe: &TrialQuery<'_>, rows: &[PickedRow<'_>]) -> Vec<Option<f64>> {
     if !probe.vector.is_empty() {
         return rows.iter().map(|picked| cosine_of(probe.vector, &picked.0.vector)).collect();
     }
@@ -147,7 +148,7 @@ pub fn pairs(items: &[&BankItem]) -> Vec<f64> {
 
 /// Rows to ask with, among those that are searched: up to [`QUERIES`], the same for the same seed.
 fn sample(bank: &OwnerBank, seed: u64) -> Vec<&BankItem> {
-    let kind = if bank.ranking == Ranking::Cases { Entity::Case } else { Entity::Episode };
+    let kind = bank.kind();
     let mut all: Vec<usize> = bank.searched();
     all.retain(|i| bank.item(*i).is_some_and(|item| item.row.entity == kind));
     if let Some((_, Some(profile))) = &bank.named {
@@ -204,9 +205,9 @@ pub fn judged(bank: &OwnerBank, queries: &[JudgedQuery], k: usize, notes: &mut V
             }
         };
         let fits = |item: &BankItem| {
-            let named = |asked: &Option<String>, column: &str| {
+            let named = |asked: &Option<String>, column: &'static str| {
                 let held = item.row.text(column);
-                let everybodys = held.is_none() && item.row.entity == Entity::Memory;
+                let everybodys = held.is_none() && bank.is_everybodys(item, column);
                 asked.is_none() || everybodys || asked.as_deref() == held
             };
             let other = probe.like.is_none_or(|l| l.key() != item.key());
@@ -293,7 +294,7 @@ pub fn negative_controls(bank: &OwnerBank, seed: u64) -> Vec<NonsenseControl> {
             let given = pool.iter().filter_map(|i| bank.item(*i)).filter(|item| bank.gives(item));
             let rows: Vec<PickedRow<'_>> = given.map(PickedRow).collect();
             let probe = TrialQuery { words, vector, like: None, at: String::new() };
-            best.push(likeness(&probe, &rows, bank.ranking).into_iter().flatten().fold(0.0, f64::max));
+            best.push(likeness(&probe, &rows).into_iter().flatten().fold(0.0, f64::max));
         }
         let answered = best.iter().filter(|b| **b > threshold).count();
         NonsenseControl { by, n: probes.len(), answered, threshold, highest: best.into_iter().reduce(f64::max) }

@@ -7,6 +7,7 @@ use super::evidence::ValueShape;
 use super::names;
 use super::source::KnownTable;
 use super::{SampledReference, Sure};
+use crate::memory::agreeing;
 
 /// A way in which rows belong to a person.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,7 +87,10 @@ pub fn of_table(known: &KnownTable<'_>) -> Vec<OwnerGuess> {
             add(
                 name,
                 None,
-                format!("named as an outside id, and {} values are e-mail addresses", evidence.mails),
+                agreeing(
+                    evidence.mails,
+                    "named as an outside id, and {#} {value is an e-mail address|values are e-mail addresses}",
+                ),
                 Sure::Medium,
                 evidence.filled,
             );
@@ -105,7 +109,10 @@ pub fn of_table(known: &KnownTable<'_>) -> Vec<OwnerGuess> {
             add(
                 name,
                 None,
-                format!("{} of {} values hold an e-mail address", evidence.mails, evidence.filled),
+                agreeing(
+                    evidence.mails,
+                    &format!("{{#}} of {} values {{holds|hold}} an e-mail address", evidence.filled),
+                ),
                 Sure::Low,
                 evidence.mails,
             );

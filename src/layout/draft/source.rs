@@ -94,62 +94,29 @@ enum Fit {
 }
 
 /// Canonical columns that go by names: words of which a stored name holds all, the best first.
-const RULES: &[(&str, &[&[&str]], Fit)] = &[
+const RULES: &[(&str, &[&str], Fit)] = &[
     (
         "agent_id",
-        &[
-            &["agent", "id"],
-            &["agent", "name"],
-            &["assistant", "id"],
-            &["bot", "id"],
-            &["agent"],
-            &["bot"],
-            &["process", "id"],
-            &["app", "name"],
-        ],
+        &["agent id", "agent name", "assistant id", "bot id", "agent", "bot", "process id", "app name"],
         Fit::Word,
     ),
-    (
-        "session_id",
-        &[&["session", "id"], &["conversation", "id"], &["thread", "id"], &["chat", "id"], &["run", "id"]],
-        Fit::Word,
-    ),
-    ("kind", &[&["role"], &["author"], &["sender"], &["type"], &["kind"], &["category"], &["event"]], Fit::Word),
-    ("parent_id", &[&["parent", "id"], &["parent"]], Fit::Word),
-    ("title", &[&["title"], &["heading"], &["subtitle"], &["subject"], &["label"], &["name"]], Fit::Any),
-    ("summary", &[&["summary"]], Fit::Any),
-    (
-        "collection",
-        &[&["namespace"], &["prefix"], &["collection"], &["project"], &["bank", "id"], &["archive", "id"], &["scope"]],
-        Fit::Word,
-    ),
-    ("status", &[&["status"], &["state"]], Fit::Word),
-    ("outcome", &[&["outcome"], &["result"]], Fit::Word),
-    ("tags", &[&["tags"], &["topics"], &["labels"], &["keywords"], &["concepts"]], Fit::List),
-    ("metadata", &[&["metadata"], &["meta"], &["attributes"], &["properties"], &["payload"], &["state"]], Fit::Json),
-    ("ended_at", &[&["ended"], &["end"], &["completed"], &["finished"], &["closed"]], Fit::Time),
-    ("updated_at", &[&["updated"], &["modified"], &["update"]], Fit::Time),
-    ("expires_at", &[&["expires"], &["expiration"], &["expiry"]], Fit::Time),
-    ("importance", &[&["importance"], &["salience"]], Fit::Number),
-    ("confidence", &[&["confidence"]], Fit::Number),
-    (
-        "uses",
-        &[
-            &["num", "times"],
-            &["access", "count"],
-            &["use", "count"],
-            &["usage", "count"],
-            &["hits"],
-            &["uses"],
-            &["relevance", "count"],
-        ],
-        Fit::Whole,
-    ),
-    (
-        "sequence",
-        &[&["sequence"], &["seq"], &["idx"], &["index"], &["position"], &["ordinal"], &["number"]],
-        Fit::Whole,
-    ),
+    ("session_id", &["session id", "conversation id", "thread id", "chat id", "run id"], Fit::Word),
+    ("kind", &["role", "author", "sender", "type", "kind", "category", "event"], Fit::Word),
+    ("parent_id", &["parent id", "parent"], Fit::Word),
+    ("title", &["title", "heading", "subtitle", "subject", "label", "name"], Fit::Any),
+    ("summary", &["summary"], Fit::Any),
+    ("collection", &["namespace", "prefix", "collection", "project", "bank id", "archive id", "scope"], Fit::Word),
+    ("status", &["status", "state"], Fit::Word),
+    ("outcome", &["outcome", "result"], Fit::Word),
+    ("tags", &["tags", "topics", "labels", "keywords", "concepts"], Fit::List),
+    ("metadata", &["metadata", "meta", "attributes", "properties", "payload", "state"], Fit::Json),
+    ("ended_at", &["ended", "end", "completed", "finished", "closed"], Fit::Time),
+    ("updated_at", &["updated", "modified", "update"], Fit::Time),
+    ("expires_at", &["expires", "expiration", "expiry"], Fit::Time),
+    ("importance", &["importance", "salience"], Fit::Number),
+    ("confidence", &["confidence"], Fit::Number),
+    ("uses", &["num times", "access count", "use count", "usage count", "hits", "uses", "relevance count"], Fit::Whole),
+    ("sequence", &["sequence", "seq", "idx", "index", "position", "ordinal", "number"], Fit::Whole),
 ];
 
 /// Points for how well the words of a name fit the time at which a row was made.
@@ -721,10 +688,11 @@ impl Mapping<'_> {
             }
             let free = |column: &&SampledColumn| !self.used.contains(&column.name);
             let chosen = wanted.iter().find_map(|words| {
+                let words: Vec<&str> = words.split(' ').collect();
                 self.known.columns().find(|(c, e)| {
                     free(c)
                         && (*name != "title" || !self.known.table.key.contains(&c.name))
-                        && names::has_all(&c.name, words)
+                        && names::has_all(&c.name, &words)
                         && fits(e, *fit)
                         && !names::is_person(&c.name)
                 })

@@ -90,8 +90,8 @@ pub struct CaseBank {
     references: RecordSorter<2>,
     /// Recalls by owner.
     recalls: RecordSorter<2>,
-    /// Recalled cases, with what stands for the question; 0 for none.
-    recalled: RecordSorter<2>,
+    /// Recalled cases, with the owner of the recall and what stands for the question; 0 for none.
+    recalled: RecordSorter<3>,
     nought: FirstOf<String>,
     idle: FirstOf<String>,
     space: MakeSpace,
@@ -210,11 +210,12 @@ impl CaseBank {
 
     /// Takes a recall.
     pub fn access(&mut self, row: &Row) {
-        self.recalls.add([owner(row), 1]);
+        let owner = owner(row);
+        self.recalls.add([owner, 1]);
         let question = row.text("query").map_or(0, digest);
         // One recall, however often it names a case.
         let ids: BTreeSet<&str> = row.list("ids").into_iter().collect();
-        ids.into_iter().for_each(|id| self.recalled.add([digest(id), question]));
+        ids.into_iter().for_each(|id| self.recalled.add([digest(id), owner, question]));
     }
 
     /// Policies whose bank has no case; all policies have been taken.
@@ -237,13 +238,20 @@ impl CaseBank {
         let mut stream = sorted.stream()?;
         let (mut low, mut swamping) = (FirstOf::new(self.most), FirstOf::new(self.most));
         while let Some(case) = stream.group() {
-            let (mut recalls, mut questions, mut last) = (0_u32, 0, 0);
-            while let Some([_, question]) = stream.next_of(case)? {
+            let known = self.known_cases.find(case);
+            // Those who read its bank are the owners of that.
+            let reader =
+                known.and_then(|[_, _, profile, _]| self.known_profiles.find(profile)).map(|[_, _, owner, _]| owner);
+            let (mut recalls, mut own, mut questions, mut last) = (0_u32, 0_u32, 0, 0);
+            while let Some([_, owner, question]) = stream.next_of(case)? {
                 recalls = recalls.saturating_add(1);
-                questions += usize::from(question != last);
-                last = question;
+                if Some(owner) == reader {
+                    own = own.saturating_add(1);
+                    questions += usize::from(question != last);
+                    last = question;
+                }
             }
-            let Some([_, place, profile, standing]) = self.known_cases.find(case) else { continue };
+            let Some([_, place, profile, standing]) = known else { continue };
             let standing = CaseStanding::of(standing);
             // What is recalled no more needs no remedy.
             if standing.held_back {
@@ -252,7 +260,7 @@ impl CaseBank {
             if recalls >= OFTEN && standing.little {
                 low.add(place);
             }
-            if questions >= QUESTIONS && self.swamps(recalls, profile, &by_owner) {
+            if questions >= QUESTIONS && self.swamps(own, profile, &by_owner) {
                 swamping.add(place);
             }
         }
@@ -265,7 +273,7 @@ impl CaseBank {
         Ok(found)
     }
 
-    /// Whether so many recalls are most of those of a bank.
+    /// Whether so many recalls by its owner are most of those of a bank.
     fn swamps(&self, recalls: u32, profile: Digest, by_owner: &IdTable<2>) -> bool {
         let cases = self.sizes.find(profile).map_or(0, |[_, cases]| cases);
         let owner = self.known_profiles.find(profile).map(|[_, _, owner, _]| owner);
@@ -528,6 +536,10 @@ mod tests {
                 access(&mut bank, "wide", &question, &["w0", "gone"]);
                 access(&mut bank, "wide", "the same", if n < 5 { &["w1", "w2", "w0"] } else { &["w1", "w2"] });
                 access(&mut bank, "open", &question, &["alone"]);
+            }
+            for n in 0..30 {
+                // Another reader's recalls are not those of the bank.
+                access(&mut bank, "open", &format!("question {n}"), &["w3"]);
             }
             assert_eq!(told(&bank.recalls().unwrap()), ["low_reward_often_recalled 1: w1", "swamping_case 1: w0"]);
         }

@@ -62,237 +62,86 @@ impl FindingKind {
     }
 }
 
-const fn kind(name: &'static str, severity: Severity, message: &'static str, remedy: &'static str) -> FindingKind {
-    FindingKind { name, severity, message, remedy }
+macro_rules! kinds {
+    ($($severity:ident $name:literal, $remedy:literal: $message:literal;)*) => {
+        /// Every kind, in the order in which they are looked for.
+        pub const KINDS: &[FindingKind] = &[$(FindingKind {
+            name: $name, severity: Severity::$severity, message: $message, remedy: $remedy,
+        }),*];
+    };
 }
 
-/// Every kind, in the order in which they are looked for.
-pub const KINDS: &[FindingKind] = &[
-    kind(
-        "audit_break",
-        Severity::High,
-        "{fault|faults} of the audit trail: it is not what was written",
-        "audit verify",
-    ),
-    kind(
-        "migration_drift",
-        Severity::High,
-        "{migration was|migrations were} applied with other statements than this version has: nothing is applied on top",
-        "migrate",
-    ),
-    kind(
-        "missing_table",
-        Severity::Medium,
-        "{table of the layout is|tables of the layout are} missing",
-        "migrate --apply",
-    ),
-    kind(
-        "missing_column",
-        Severity::Medium,
-        "{column of the layout is|columns of the layout are} missing",
-        "migrate --apply",
-    ),
-    kind(
-        "missing_index",
-        Severity::Medium,
-        "{index of the layout is|indexes of the layout are} missing: its queries read whole tables",
-        "migrate --apply",
-    ),
-    kind(
-        "unread_table",
-        Severity::Medium,
-        "{table|tables} of the layout cannot be read by your role, wholly or in part: what {it holds|they hold} is left out",
-        "status",
-    ),
-    kind(
-        "damaged_table",
-        Severity::High,
-        "{table has|tables have} a damaged page: some of {its|their} rows cannot be read, and what rests on all of them is not looked for",
-        "status",
-    ),
-    kind(
-        "hidden_rows",
-        Severity::Medium,
-        "{table|tables} may hide rows from your role by row-level security: every count is of the rows that it sees",
-        "status",
-    ),
-    kind("overdue", Severity::Medium, "{row is past its|rows are past their} retention rules", "retain"),
-    kind(
-        "vector_missing",
-        Severity::Medium,
-        "{row has no vector: it is|rows have no vector: they are} not found by meaning",
-        "backfill embeddings",
-    ),
-    kind("vector_size", Severity::High, "{vector has|vectors have} another size than most", "backfill embeddings"),
-    kind(
-        "vector_no_direction",
-        Severity::Medium,
-        "{vector is|vectors are} all zeros or {holds|hold} a number that is none: {its row is|their rows are} not found by meaning",
-        "backfill embeddings",
-    ),
-    kind(
-        "over_window",
-        Severity::Medium,
-        "{bank holds more cases than its|banks hold more cases than their} window",
-        "prune",
-    ),
-    kind(
-        "window_of_nought",
-        Severity::Medium,
-        "{bank has|banks have} a window of 0, a mistake that pruning passes over",
-        "profile set $id --window 200",
-    ),
-    kind("policy_without_cases", Severity::Low, "{policy of a bank|policies of banks} without a case", "policy list"),
-    kind(
-        "duplicate_case",
-        Severity::Medium,
-        "{case repeats a newer one of its|cases repeat a newer one of their} bank (same message)",
-        "prune --duplicates",
-    ),
-    kind(
-        "near_duplicate_case",
-        Severity::Low,
-        "{case says what another one of its|cases say what another one of their} bank says in other words (cosine above 0.95)",
-        "quarantine $id",
-    ),
-    kind(
-        "vector_duplicates_left",
-        Severity::Low,
-        "{bank holds over 2,000 cases: its|banks hold over 2,000 cases: their} vectors are compared only when asked for",
-        "findings --kind near_duplicate_case",
-    ),
-    kind(
-        "contradicting_facts",
-        Severity::Medium,
-        "{fact contradicts|facts contradict} an older one: same subject and predicate, another object, at the same time",
-        "compare memory $id",
-    ),
-    kind(
-        "near_duplicate_memory",
-        Severity::Low,
-        "{group of memories of one person and agent says|groups of memories of one person and agent say} the same (cosine above 0.95, or nine in ten words)",
-        "compare memory $id",
-    ),
-    kind(
-        "write_burst",
-        Severity::High,
-        "{burst|bursts}: five or more rows of one person and agent or session within a minute",
-        "quarantine $id",
-    ),
-    kind(
-        "dangling_reference",
-        Severity::Low,
-        "{case refers|cases refer} to cases that are not there",
-        "backfill links",
-    ),
-    kind(
-        "low_reward_often_recalled",
-        Severity::Medium,
-        "{row of little worth is|rows of little worth are} recalled again and again",
-        "quarantine $id",
-    ),
-    kind(
-        "swamping_case",
-        Severity::Medium,
-        "{case turns up in most recalls of its|cases turn up in most recalls of their} bank, whatever was asked",
-        "quarantine $id",
-    ),
-    kind("chain_cycle", Severity::High, "{chain of parents runs|chains of parents run} in a circle", "unlink $id"),
-    kind("missing_parent", Severity::Medium, "{episode names|episodes name} a parent that is not there", "unlink $id"),
-    kind(
-        "cross_agent_parent",
-        Severity::Medium,
-        "{episode names|episodes name} a parent of another agent",
-        "unlink $id",
-    ),
-    kind(
-        "parent_younger",
-        Severity::Medium,
-        "{episode names a parent that started after it|episodes name a parent that started after them}",
-        "unlink $id",
-    ),
-    kind(
-        "not_linked",
-        Severity::Medium,
-        "{episode lacks the canvas events of its|episodes lack the canvas events of their} session",
-        "backfill canvas-links",
-    ),
-    kind(
-        "feedback_not_linked",
-        Severity::Medium,
-        "{episode lacks the feedback on its|episodes lack the feedback on their} execution",
-        "backfill feedback-links",
-    ),
-    kind(
-        "dangling_id",
-        Severity::Medium,
-        "{episode names|episodes name} canvas events or feedback that are not there",
-        "backfill links",
-    ),
-    kind(
-        "repeated_id",
-        Severity::Low,
-        "{episode names|episodes name} a canvas event or feedback more than once",
-        "backfill links",
-    ),
-    kind("one_way_link", Severity::Medium, "{episode|episodes} with links that lead one way only", "backfill links"),
-    kind(
-        "wrong_back_link",
-        Severity::Medium,
-        "{episode names|episodes name} rows that point back to another episode, or to none where another one names them too",
-        "show episode $id",
-    ),
-    kind(
-        "count_differs",
-        Severity::Low,
-        "{episode whose canvas count is not that of its|episodes whose canvas count is not that of their} rows",
-        "backfill aggregates",
-    ),
-    kind(
-        "aggregate_differs",
-        Severity::Medium,
-        "{episode whose feedback score is not that of its|episodes whose feedback score is not that of their} rows",
-        "backfill aggregates",
-    ),
-    kind(
-        "utility_differs",
-        Severity::Medium,
-        "{episode whose utility is out of 0..1 or is not what its|episodes whose utility is out of 0..1 or is not what their} signals come to",
-        "backfill utility",
-    ),
-    kind(
-        "resurrected",
-        Severity::High,
-        "{person who was erased here is|people who were erased here are} back",
-        "purge $id",
-    ),
-    kind("orphan_segment", Severity::Low, "{segment belongs|segments belong} to no episode", "show segment $id"),
-    kind(
-        "missing_memory",
-        Severity::Low,
-        "{episode links|episodes link} memories that are not there",
-        "show episode $id",
-    ),
-    kind(
-        "unreadable_value",
-        Severity::Medium,
-        "{row holds|rows hold} something that cannot be read",
-        "show $entity $id",
-    ),
-    kind(
-        "secret",
-        Severity::High,
-        "{row holds secrets or tokens in its|rows hold secrets or tokens in their} text",
-        "backfill secrets",
-    ),
-    kind("instruction", Severity::High, "{row reads|rows read} like an instruction to an agent", "show $entity $id"),
-    kind(
-        "hidden_characters",
-        Severity::Medium,
-        "{row hides characters or holds|rows hide characters or hold} control characters",
-        "backfill hidden-characters",
-    ),
-];
+kinds! {
+    High "audit_break", "audit verify": "{fault|faults} of the audit trail: it is not what was written";
+    High "migration_drift", "migrate":
+        "{migration was|migrations were} applied with other statements than this version has: nothing is applied on top";
+    Medium "missing_table", "migrate --apply": "{table of the layout is|tables of the layout are} missing";
+    Medium "missing_column", "migrate --apply": "{column of the layout is|columns of the layout are} missing";
+    Medium "missing_index", "migrate --apply":
+        "{index of the layout is|indexes of the layout are} missing: its queries read whole tables";
+    Medium "unread_table", "status":
+        "{table|tables} of the layout cannot be read by your role, wholly or in part: what {it holds|they hold} is left out";
+    High "damaged_table", "status":
+        "{table has|tables have} a damaged page: some of {its|their} rows cannot be read, and what rests on all of them is not looked for";
+    Medium "hidden_rows", "status":
+        "{table|tables} may hide rows from your role by row-level security: every count is of the rows that it sees";
+    Medium "overdue", "retain": "{row is past its|rows are past their} retention rules";
+    Medium "vector_missing", "backfill embeddings":
+        "{row has no vector: it is|rows have no vector: they are} not found by meaning";
+    High "vector_size", "backfill embeddings": "{vector has|vectors have} another size than most";
+    Medium "vector_no_direction", "backfill embeddings":
+        "{vector is|vectors are} all zeros or {holds|hold} a number that is none: {its row is|their rows are} not found by meaning";
+    Medium "over_window", "prune": "{bank holds more cases than its|banks hold more cases than their} window";
+    Medium "window_of_nought", "profile set $id --window 200":
+        "{bank has|banks have} a window of 0, a mistake that pruning passes over";
+    Low "policy_without_cases", "policy list": "{policy of a bank|policies of banks} without a case";
+    Medium "duplicate_case", "prune --duplicates":
+        "{case repeats a newer one of its|cases repeat a newer one of their} bank (same message)";
+    Low "near_duplicate_case", "quarantine $id":
+        "{case says what another one of its|cases say what another one of their} bank says in other words (cosine above 0.95)";
+    Low "vector_duplicates_left", "findings --kind near_duplicate_case":
+        "{bank holds over 2,000 cases: its|banks hold over 2,000 cases: their} vectors are compared only when asked for";
+    Medium "contradicting_facts", "compare memory $id":
+        "{fact contradicts|facts contradict} an older one: same subject and predicate, another object, at the same time";
+    Low "near_duplicate_memory", "compare memory $id":
+        "{group of memories of one person and agent says|groups of memories of one person and agent say} the same (cosine above 0.95, or nine in ten words)";
+    High "write_burst", "quarantine $id":
+        "{burst|bursts}: five or more rows of one person and agent or session within a minute";
+    Low "dangling_reference", "backfill links": "{case refers|cases refer} to cases that are not there";
+    Medium "low_reward_often_recalled", "quarantine $id":
+        "{row of little worth is|rows of little worth are} recalled again and again";
+    Medium "swamping_case", "quarantine $id":
+        "{case turns up in most recalls of its|cases turn up in most recalls of their} bank, whatever was asked";
+    High "chain_cycle", "unlink $id": "{chain of parents runs|chains of parents run} in a circle";
+    Medium "missing_parent", "unlink $id": "{episode names|episodes name} a parent that is not there";
+    Medium "cross_agent_parent", "unlink $id": "{episode names|episodes name} a parent of another agent";
+    Medium "parent_younger", "unlink $id":
+        "{episode names a parent that started after it|episodes name a parent that started after them}";
+    Medium "not_linked", "backfill canvas-links":
+        "{episode lacks the canvas events of its|episodes lack the canvas events of their} session";
+    Medium "feedback_not_linked", "backfill feedback-links":
+        "{episode lacks the feedback on its|episodes lack the feedback on their} execution";
+    Medium "dangling_id", "backfill links":
+        "{episode names|episodes name} canvas events or feedback that are not there";
+    Low "repeated_id", "backfill links": "{episode names|episodes name} a canvas event or feedback more than once";
+    Medium "one_way_link", "backfill links": "{episode|episodes} with links that lead one way only";
+    Medium "wrong_back_link", "show episode $id":
+        "{episode names|episodes name} rows that point back to another episode, or to none where another one names them too";
+    Low "count_differs", "backfill aggregates":
+        "{episode whose canvas count is not that of its|episodes whose canvas count is not that of their} rows";
+    Medium "aggregate_differs", "backfill aggregates":
+        "{episode whose feedback score is not that of its|episodes whose feedback score is not that of their} rows";
+    Medium "utility_differs", "backfill utility":
+        "{episode whose utility is out of 0..1 or is not what its|episodes whose utility is out of 0..1 or is not what their} signals come to";
+    High "resurrected", "purge $id": "{person who was erased here is|people who were erased here are} back";
+    Low "orphan_segment", "show segment $id": "{segment belongs|segments belong} to no episode";
+    Low "missing_memory", "show episode $id": "{episode links|episodes link} memories that are not there";
+    Medium "unreadable_value", "show $entity $id": "{row holds|rows hold} something that cannot be read";
+    High "secret", "backfill secrets": "{row holds secrets or tokens in its|rows hold secrets or tokens in their} text";
+    High "instruction", "show $entity $id": "{row reads|rows read} like an instruction to an agent";
+    Medium "hidden_characters", "backfill hidden-characters":
+        "{row hides characters or holds|rows hide characters or hold} control characters";
+}
 
 /// Entities with their columns that hold words of people and agents, free or in lists: backfills clean them, where they can
 /// be written. An event log is never rewritten.
@@ -462,9 +311,7 @@ mod tests {
 
     /// A row with some columns set.
     pub fn row(entity: Entity, values: &[(&str, Value)]) -> Row {
-        let mut row = Row::empty(entity);
-        values.iter().for_each(|(column, value)| row.set(column, value.clone()));
-        row
+        Row::with(entity, values.iter().cloned())
     }
 
     #[test]

@@ -92,8 +92,7 @@ mod tests {
     use crate::memory::Entity;
 
     fn quoted(kind: &str, column: &str, value: Value) -> (String, String, String) {
-        let mut row = Row::empty(Entity::Episode);
-        row.set(column, value);
+        let row = Row::with(Entity::Episode, [(column, value)]);
         let found = quote(kind, &row).expect("a quote");
         assert_eq!(found.column, column);
         (found.before, found.hit, found.after)
@@ -132,8 +131,7 @@ mod tests {
 
     #[test]
     fn other_kinds_quote_nothing() {
-        let mut row = Row::empty(Entity::Episode);
-        row.set("summary", json!("password=Abcdef1"));
+        let row = Row::with(Entity::Episode, [("summary", json!("password=Abcdef1"))]);
         assert_eq!(quote("chain_cycle", &row), None);
         assert_eq!(quote("instruction", &row), None);
     }

@@ -3,7 +3,10 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
+
+use crate::memory::id_list::respelled;
 
 /// Keys and values of a JSON object in their order, each value as its text; none when the text is no object.
 #[must_use]
@@ -18,6 +21,83 @@ pub fn member_text(members: &[(String, &RawValue)], names: &[&str]) -> Option<St
         let (_, value) = members.iter().rfind(|(key, _)| key == name)?;
         serde_json::from_str(value.get()).ok()
     })
+}
+
+/// A member of an object as it stands in the text.
+struct Placed<'t> {
+    key: String,
+    /// Key and value.
+    whole: &'t str,
+    value: &'t str,
+}
+
+fn placed(text: &str) -> Option<Vec<Placed<'_>>> {
+    let mut end = 0;
+    let place = |(key, value): (String, &RawValue)| {
+        let value: &str = value.get();
+        let begin = end + text[end..].find('"')?;
+        end = place_of(text, value) + value.len();
+        Some(Placed { key, whole: &text[begin..end], value: &text[end - value.len()..end] })
+    };
+    members(text)?.into_iter().map(place).collect()
+}
+
+/// The byte at which a part of a text begins in it.
+fn place_of(text: &str, part: &str) -> usize {
+    part.as_ptr() as usize - text.as_ptr() as usize
+}
+
+fn member(key: &str, value: &Value) -> String {
+    format!("{}:{value}", Value::from(key))
+}
+
+/// The text of an object that became another one, given both as they are read: members that are the same stay as they are
+/// written. None where the text is no strict JSON object.
+#[must_use]
+pub fn remade(text: &str, was: &Value, becomes: &Value) -> Option<String> {
+    let (there, becomes) = (placed(text)?, becomes.as_object()?);
+    let stays = |key: &str| was.get(key) == becomes.get(key);
+    let spelled = |(at, found): (usize, &Placed<'_>)| {
+        if stays(&found.key) {
+            return Some(found.whole.to_owned());
+        }
+        let is_last = !there[at + 1..].iter().any(|later| later.key == found.key);
+        becomes.get(&found.key).filter(|_| is_last).map(|value| member(&found.key, value))
+    };
+    let kept: Vec<Option<String>> = there.iter().enumerate().map(spelled).collect();
+    let items: Vec<&str> = there.iter().map(|found| found.whole).collect();
+    let is_new = |key: &str| !stays(key) && !there.iter().any(|found| found.key == key);
+    let more = becomes.iter().filter(|(key, _)| is_new(key)).map(|(key, value)| member(key, value));
+    Some(respelled(text, &items, &kept, more))
+}
+
+/// The text of a strict JSON document with another value at a path, of which the last step may be a new member; all else stays
+/// as it is written.
+///
+/// # Errors
+/// The step that leads nowhere, in words.
+pub fn put(text: &str, path: &str, value: &Value) -> Result<String, String> {
+    if path.is_empty() {
+        return Ok(value.to_string());
+    }
+    let (step, rest) = path.split_once('.').unwrap_or((path, ""));
+    let missing = || format!("has no `{step}`");
+    let inner = if let Some(there) = placed(text) {
+        match there.iter().rfind(|found| found.key == step) {
+            Some(found) => found.value,
+            None if rest.is_empty() => {
+                let items: Vec<&str> = there.iter().map(|found| found.whole).collect();
+                let kept: Vec<Option<&str>> = items.iter().copied().map(Some).collect();
+                return Ok(respelled(text, &items, &kept, [member(step, value)]));
+            }
+            None => return Err(missing()),
+        }
+    } else {
+        let items = serde_json::from_str::<Vec<&RawValue>>(text).map_err(|_| missing())?;
+        step.parse::<usize>().ok().and_then(|at| items.get(at).copied()).ok_or_else(missing)?.get()
+    };
+    let begin = place_of(text, inner);
+    Ok(format!("{}{}{}", &text[..begin], put(inner, rest, value)?, &text[begin + inner.len()..]))
 }
 
 struct Members<'t>(Vec<(String, &'t RawValue)>);
@@ -54,5 +134,22 @@ mod tests {
         let texts: Vec<_> = found.iter().map(|(key, value)| (key.as_str(), value.get())).collect();
         assert_eq!(texts, [("a", "1e400"), ("b", "[1]"), ("a", "123456789012345678901234567890")]);
         assert!(members("[1]").is_none());
+    }
+    #[test]
+    fn one_member_changes_and_the_others_stay_as_they_are_written() {
+        let text = r#" {"n": 1234567890123456789.0123456789, "z" : 1.50, "by":"a", "i":123456789012345678901}"#;
+        let was = crate::memory::json::read(text).value;
+        let mut becomes = was.clone();
+        becomes["by"] = Value::from("b");
+        becomes["new"] = Value::from("c");
+        becomes.as_object_mut().unwrap().shift_remove("n");
+        let expected = r#" {"z" : 1.50, "by":"b", "i":123456789012345678901, "new":"c"}"#;
+        assert_eq!(remade(text, &was, &becomes).as_deref(), Some(expected));
+        assert_eq!(remade("{}", &Value::Null, &becomes["none"]), None);
+        assert_eq!(remade("{ }", &Value::Null, &serde_json::json!({"a": 1})).as_deref(), Some(r#"{"a":1 }"#));
+        let text = r#"{"a": [0.10, {"b": 1e2}], "c": 1.0}"#;
+        assert_eq!(put(text, "a.1.b", &Value::from(7)).as_deref(), Ok(r#"{"a": [0.10, {"b": 7}], "c": 1.0}"#));
+        assert_eq!(put(text, "a.1.d", &Value::Null).as_deref(), Ok(r#"{"a": [0.10, {"b": 1e2,"d":null}], "c": 1.0}"#));
+        assert!(put(text, "x.y", &Value::Null).is_err() && put(text, "a.2", &Value::Null).is_err());
     }
 }

@@ -167,8 +167,7 @@ mod tests {
     /// Each case that goes with the reason, bank by bank, the newest first.
     fn judged(cases: &[Case], room: usize, window: Option<usize>, rules: &Rules) -> Vec<(String, PruneReason)> {
         let mut banks = PruneBanks::new(space).within(room);
-        let mut profile = Row::empty(Entity::Profile);
-        profile.set("id", json!("p"));
+        let profile = Row::with(Entity::Profile, [("id", json!("p"))]);
         banks.profile(&profile);
         banks.profiles_end().unwrap();
         cases.iter().for_each(|case| banks.case(&row(case), case.profile.is_none()));

@@ -176,6 +176,12 @@ impl ReadRule {
         self.unused_since.as_deref()
     }
 
+    /// Whether what a row says of itself still takes it away, whatever its last use and the number of newer rows.
+    #[must_use]
+    pub fn takes(&self, row: &Row) -> bool {
+        self.fits(row, Some(""))
+    }
+
     /// Whether all conditions hold for a row but the count. What was never used counts from its own time; `used` is the
     /// last use, where it is known.
     fn fits(&self, row: &Row, used: Option<&str>) -> bool {

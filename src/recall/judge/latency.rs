@@ -22,8 +22,8 @@ pub struct TimedAccess<'a> {
     pub latency_ms: Option<f64>,
     /// Tokens that were added to the context.
     pub tokens: Option<i64>,
-    /// Rows that it gave.
-    pub rows: usize,
+    /// Number of rows that it gave; none where these are not recorded.
+    pub rows: Option<usize>,
     /// Version of the policy that ranked them.
     pub policy_version: Option<i64>,
 }
@@ -58,9 +58,10 @@ pub struct AccessTrail {
     pub tokens: Option<f64>,
     /// Recalls behind the mean.
     pub tokens_n: usize,
-    /// Mean number of rows of a recall; none where no recall names a row: then the trail does not record them.
+    /// Mean number of rows of the recalls that list them; none where no recall names a row: then the trail does not record
+    /// them.
     pub rows: Option<f64>,
-    /// Share of recalls that gave nothing; none as above.
+    /// Share of these recalls that gave nothing; none as above.
     pub empty_share: Option<f64>,
     /// Recalls by policy version; those without one under `none`.
     pub policy_versions: BTreeMap<String, usize>,
@@ -146,8 +147,8 @@ impl AccessTally {
         }
         if stage == "retrieve" {
             access.tokens.into_iter().for_each(|tokens| self.tokens.add(tokens as f64));
-            self.rows.add(access.rows as f64);
-            self.empty += usize::from(access.rows == 0);
+            access.rows.into_iter().for_each(|rows| self.rows.add(rows as f64));
+            self.empty += usize::from(access.rows == Some(0));
             *self.policy_versions.entry(access.policy_version).or_default() += 1;
         }
     }
@@ -244,10 +245,11 @@ mod tests {
     #[test]
     fn a_trail_that_names_no_row_does_not_say_that_recall_gave_nothing() {
         let access = |rows| TimedAccess { kind: "retrieve_cases", rows, ..TimedAccess::default() };
-        let found = trail(&[access(0), access(0)]);
+        let found = trail(&[access(Some(0)), access(Some(0))]);
         assert_eq!((found.n, found.rows, found.empty_share), (2, None, None));
-        let found = trail(&[access(0), access(3)]);
-        assert_eq!((found.rows, found.empty_share), (Some(1.5), Some(0.5)));
+        // One that lists no rows says nothing of how many it gave.
+        let found = trail(&[access(Some(0)), access(Some(3)), access(None)]);
+        assert_eq!((found.n, found.rows, found.empty_share), (3, Some(1.5), Some(0.5)));
     }
 
     #[test]
@@ -256,7 +258,7 @@ mod tests {
             kind,
             latency_ms: Some(ms),
             tokens: Some(100),
-            rows,
+            rows: Some(rows),
             policy_version: (rows > 0).then_some(2),
         };
         let all = [

@@ -55,8 +55,9 @@ impl GradedRanking {
         };
         let mut best = self.relevant.clone();
         best.sort_by(|a, b| b.total_cmp(a));
-        let most = gain(&best);
-        if most > 0.0 { gain(self.first(k)) / most } else { 0.0 }
+        let (found, most) = (gain(self.first(k)), gain(&best));
+        // The sum of nothing is less than nothing in print.
+        if found > 0.0 && most > 0.0 { found / most } else { 0.0 }
     }
 
     /// 1 / rank of the first relevant one; 0 when there is none within the first [`DEPTH`].
@@ -146,7 +147,10 @@ pub struct RankSweep {
 pub fn quality(queries: &[GradedRanking], k: usize, seed: u64) -> RankingQuality {
     let judged: Vec<&GradedRanking> = queries.iter().filter(|q| !q.relevant.is_empty()).collect();
     let each = |number: &dyn Fn(&GradedRanking) -> f64| -> Vec<f64> { judged.iter().map(|q| number(q)).collect() };
-    let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let mean = |values: Vec<f64>| match values.len() {
+        0 => 0.0,
+        n => values.iter().sum::<f64>() / n as f64,
+    };
     let at = |k: usize| RankSweep {
         k,
         hit_rate: mean(each(&|q| q.hit(k))),

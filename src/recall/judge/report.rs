@@ -9,7 +9,7 @@ use super::spread::RecallSpread;
 /// Results of an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evaluation {
-    /// `case` or `episode`.
+    /// `case`, `episode` or `memory`.
     pub kind: &'static str,
     /// Rows of the kind.
     pub rows: usize,

@@ -9,6 +9,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{cbor as cbor_parts, msgpack as msgpack_parts, packed, unpickle};
 use crate::layout::Codec;
+use crate::memory::agreeing;
 use crate::memory::json::MAX_DEPTH;
 use crate::memory::vector;
 use crate::store::fetched::FetchedValue;
@@ -104,7 +105,7 @@ fn of_msgpack(bytes: &[u8], depth: usize) -> Result<Value, String> {
     let mut rest = bytes;
     let value = rmpv::decode::read_value_with_max_depth(&mut rest, MAX_DEPTH).map_err(|e| e.to_string())?;
     if !rest.is_empty() {
-        return Err(format!("{} bytes follow it", rest.len()));
+        return Err(agreeing(rest.len(), "{#} {byte follows|bytes follow} it"));
     }
     msgpack(value, depth)
 }

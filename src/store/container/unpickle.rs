@@ -162,6 +162,14 @@ impl<'a> Machine<'a> {
         self.stack.push(Node::Object(shared((class, args))));
     }
 
+    /// Reads the place in the memo that an opcode names.
+    fn place(&mut self, opcode: u8) -> Option<usize> {
+        match opcode {
+            b'p' | b'g' => self.line()?.parse().ok(),
+            _ => Some(self.number(width(opcode))? as usize),
+        }
+    }
+
     fn remember(&mut self, place: usize) -> Option<()> {
         // A memo has no more places than a pickle has bytes.
         if place > self.bytes.len() {
@@ -235,12 +243,8 @@ impl<'a> Machine<'a> {
                 b'N' => self.push(Value::Null),
                 0x88 => self.push(true),
                 0x89 => self.push(false),
-                b'K' => {
-                    let number = self.number(1)?;
-                    self.push(number);
-                }
-                b'M' => {
-                    let number = self.number(2)?;
+                b'K' | b'M' => {
+                    let number = self.number(width(opcode))?;
                     self.push(number);
                 }
                 b'J' => {
@@ -268,28 +272,12 @@ impl<'a> Machine<'a> {
                     let line = self.line()?;
                     self.push(line.trim_matches(['\'', '"']));
                 }
-                0x8C => {
-                    let text = self.sized(1)?;
+                0x8C | b'X' | 0x8D => {
+                    let text = self.sized(width(opcode))?;
                     self.push(String::from_utf8_lossy(text));
                 }
-                b'X' => {
-                    let text = self.sized(4)?;
-                    self.push(String::from_utf8_lossy(text));
-                }
-                0x8D => {
-                    let text = self.sized(8)?;
-                    self.push(String::from_utf8_lossy(text));
-                }
-                b'U' | b'C' => {
-                    let bytes = self.sized(1)?;
-                    self.push(bytes_as_text(bytes));
-                }
-                b'T' | b'B' => {
-                    let bytes = self.sized(4)?;
-                    self.push(bytes_as_text(bytes));
-                }
-                0x8E | 0x96 => {
-                    let bytes = self.sized(8)?;
+                b'U' | b'C' | b'T' | b'B' | 0x8E | 0x96 => {
+                    let bytes = self.sized(width(opcode))?;
                     self.push(bytes_as_text(bytes));
                 }
                 b']' | b')' | 0x8F => self.list(Vec::new()),
@@ -369,34 +357,28 @@ impl<'a> Machine<'a> {
                     let number = self.number(1 << (opcode - 0x82))?;
                     self.push(format!("extension {number}"));
                 }
-                b'p' => {
-                    let place = self.line()?.parse().ok()?;
-                    self.remember(place)?;
-                }
-                b'q' => {
-                    let place = self.number(1)? as usize;
-                    self.remember(place)?;
-                }
-                b'r' => {
-                    let place = self.number(4)? as usize;
+                b'p' | b'q' | b'r' => {
+                    let place = self.place(opcode)?;
                     self.remember(place)?;
                 }
                 0x94 => self.remember(self.memo.len())?,
-                b'g' => {
-                    let place = self.line()?.parse().ok()?;
-                    self.recall(place)?;
-                }
-                b'h' => {
-                    let place = self.number(1)? as usize;
-                    self.recall(place)?;
-                }
-                b'j' => {
-                    let place = self.number(4)? as usize;
+                b'g' | b'h' | b'j' => {
+                    let place = self.place(opcode)?;
                     self.recall(place)?;
                 }
                 _ => return None,
             }
         }
+    }
+}
+
+/// Bytes of the number that follows an opcode.
+fn width(opcode: u8) -> usize {
+    match opcode {
+        b'K' | b'U' | b'C' | 0x8C | b'h' | b'q' => 1,
+        b'M' => 2,
+        b'T' | b'B' | b'X' | b'j' | b'r' => 4,
+        _ => 8,
     }
 }
 

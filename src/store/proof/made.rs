@@ -68,7 +68,7 @@ impl ProofReader<'_> {
             }
             ControlFlow::Continue(())
         };
-        let _ = self.store.scan(&SelectStatement { sql, params: Vec::new() }, take).await;
+        let _ = self.store.scan(&SelectStatement::new(self.store.engine(), sql), take).await;
     }
 }
 

@@ -11,6 +11,7 @@ pub mod needles;
 pub mod pages;
 pub mod pass;
 mod postgres;
+mod segments;
 pub mod spelling;
 mod sqlite;
 pub(super) mod tables;

@@ -53,7 +53,7 @@ pub struct PassRequest {
 }
 
 /// Report of a cleaning pass.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PassReport {
     /// The steps in order.
     pub steps: Vec<PassStep>,
@@ -68,10 +68,6 @@ pub struct PassReport {
 }
 
 impl PassReport {
-    pub(super) fn new() -> Self {
-        PassReport { steps: Vec::new(), incomplete: Vec::new(), disclosures: Vec::new(), figures: Map::new(), ms: 0 }
-    }
-
     /// Whether every step that was needed and allowed was done.
     #[must_use]
     pub fn is_complete(&self) -> bool {
@@ -93,14 +89,15 @@ impl PassReport {
         self.incomplete.push(reason);
     }
 
-    /// A step that we may not do: disclosed with its date.
-    pub(super) fn not_allowed(&mut self, name: impl Into<String>, what: &str, at: &str, began: Instant) {
-        self.step(name, PassOutcome::NotAllowed, Some(what.to_owned()), began);
-        self.disclose(what, at);
+    /// A step that we may not do: disclosed.
+    pub(super) fn not_allowed(&mut self, name: impl Into<String>, what: String, began: Instant) {
+        self.step(name, PassOutcome::NotAllowed, Some(what.clone()), began);
+        self.disclose(what);
     }
 
-    pub(super) fn disclose(&mut self, what: &str, at: &str) {
-        self.disclosures.push(format!("{what} (as of {at})"));
+    /// Discloses a limit; the whole pass gives all of them its date.
+    pub(super) fn disclose(&mut self, what: impl Into<String>) {
+        self.disclosures.push(what.into());
     }
 
     pub(super) fn figure(&mut self, name: &str, value: impl Into<Value>) {
@@ -124,6 +121,7 @@ impl ProofReader<'_> {
             Engine::Sqlite => super::sqlite::pass(self.store, wanted).await?,
             Engine::Postgres => super::postgres::pass(self.store, wanted).await?,
         };
+        pass.disclosures.iter_mut().for_each(|words| words.push_str(&format!(" (as of {})", wanted.at)));
         pass.ms = began.elapsed().as_millis() as u64;
         Ok(pass)
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::pass::{PassOutcome, PassReport, PassRequest};
+use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::engine_error::explain;
 use crate::store::fetched::{FetchedValue, RawRow, number, text};
@@ -83,10 +84,12 @@ struct PostgresTable {
 }
 
 pub async fn pass(store: &Store, wanted: &PassRequest) -> Result<PassReport, WriteError> {
-    let Opener::Postgres(server) = store.sessions.opener() else { return Ok(PassReport::new()) };
-    let link = ServerLink::open(server).await?;
+    let Opener::Postgres(server) = store.sessions.opener() else { return Ok(PassReport::default()) };
+    // A second one may have to stop what waits.
+    store.sessions.close_idle();
+    let link = store.link(server).await?;
     let mut work = PostgresPass { link, wanted, waited: Duration::ZERO };
-    let mut pass = PassReport::new();
+    let mut pass = PassReport::default();
     for table in &wanted.touched {
         work.table(&mut pass, table, true).await?;
     }
@@ -154,14 +157,13 @@ impl PostgresPass<'_> {
     /// Cleans a table. One that was not touched holds what others deleted: that it cannot be cleaned is disclosed.
     async fn table(&mut self, pass: &mut PassReport, table: &TableName, touched: bool) -> Result<(), WriteError> {
         let began = Instant::now();
-        let at = self.wanted.at.clone();
         let title = table.title();
         let full = self.wanted.full;
         let step = if full { format!("vacuum full {title}") } else { format!("vacuum {title}") };
         let Some(before) = self.about(table).await? else { return Ok(()) };
         if !before.may {
             let what = format!("{title} was not cleaned: only its owner may; deleted rows stay in its file until then");
-            pass.not_allowed(step, &what, &at, began);
+            pass.not_allowed(step, what, began);
             return Ok(());
         }
         let mut words = vec!["ANALYZE"];
@@ -177,12 +179,12 @@ impl PostgresPass<'_> {
                 if touched {
                     pass.failed(step, format!("{what}; resume later"), began);
                 } else {
-                    pass.not_allowed(step, &what, &at, began);
+                    pass.not_allowed(step, what, began);
                 }
                 return Ok(());
             }
             Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
-                pass.not_allowed(step, &format!("{title} was not cleaned: {}", explain(&error)), &at, began);
+                pass.not_allowed(step, format!("{title} was not cleaned: {}", explain(&error)), began);
                 return Ok(());
             }
             Err(error) => return Err(error.into()),
@@ -216,7 +218,7 @@ impl PostgresPass<'_> {
                 "{title} was cleaned but not written again: copies of deleted values may stay in free space of its file \
                  until that is used again; --full writes it again"
             );
-            pass.disclose(&what, &at);
+            pass.disclose(what);
         }
         Ok(())
     }
@@ -229,14 +231,12 @@ impl PostgresPass<'_> {
         match self.patiently(&format!("ANALYZE {}", qualified(table))).await {
             Ok(true) => pass.done(step, began),
             Ok(false) => {
-                let at = self.wanted.at.clone();
                 let what = format!("the statistics of {} were not renewed: others hold it locked", table.title());
-                pass.not_allowed(step, &what, &at, began);
+                pass.not_allowed(step, what, began);
             }
             Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
-                let at = self.wanted.at.clone();
                 let what = format!("the statistics of {} were not made again: {}", table.title(), explain(&error));
-                pass.not_allowed(step, &what, &at, began);
+                pass.not_allowed(step, what, began);
             }
             Err(error) => return Err(error.into()),
         }
@@ -247,7 +247,7 @@ impl PostgresPass<'_> {
     /// common values of each column.
     async fn unlearned(&mut self, pass: &mut PassReport, table: &TableName) -> Result<(), WriteError> {
         let began = Instant::now();
-        let (named, at) = (qualified(table), self.wanted.at.clone());
+        let named = qualified(table);
         let params = [FetchedValue::Text(table.schema.clone()), FetchedValue::Text(table.name.clone())];
         let sql = format!("{LEARNED} AND NOT EXISTS (SELECT 1 FROM {named})");
         if self.rows(&sql, &params).await?.is_empty() {
@@ -265,7 +265,7 @@ impl PostgresPass<'_> {
                     table.title(),
                     explain(&error)
                 );
-                pass.not_allowed(step, &what, &at, began);
+                pass.not_allowed(step, what, began);
             }
             Err(error) => return Err(error.into()),
         }
@@ -287,11 +287,10 @@ impl PostgresPass<'_> {
     async fn dead(&mut self, pass: &mut PassReport, title: &str, dead: i64, touched: bool) -> Result<(), WriteError> {
         let readers: Vec<String> = self.rows(OLD_READERS, &[]).await?.iter().map(|row| text(row, 0)).collect();
         if readers.is_empty() || !touched {
-            let at = self.wanted.at.clone();
-            pass.disclose(
-                &format!("{title} holds {dead} dead rows: others have changed rows since it was cleaned"),
-                &at,
-            );
+            pass.disclose(agreeing(
+                dead,
+                &format!("{title} holds {{#}} dead {{row|rows}}: others have changed rows since it was cleaned"),
+            ));
         } else {
             pass.incomplete.push(format!(
                 "{title} still holds {dead} dead rows, which {} may still read; end that and resume",
@@ -311,20 +310,19 @@ impl PostgresPass<'_> {
             // Without the right the server only warns and passes over it.
             let may = "SELECT rolsuper FROM pg_roles WHERE rolname = current_user";
             let may = self.rows(may, &[]).await.is_ok_and(|rows| rows.first().is_some_and(|r| number(r, 0) == 1));
-            let at = self.wanted.at.clone();
             let what = |why: &str| format!("old statistics may still hold common values in the file of {table}: {why}");
             if !may {
-                pass.not_allowed(step, &what("only a superuser may write it again"), &at, began);
+                pass.not_allowed(step, what("only a superuser may write it again"), began);
                 continue;
             }
             match self.written_anew(table).await {
                 Ok(Some(0)) => pass.done(step, began),
                 Ok(Some(dead)) => {
-                    pass.not_allowed(step, &what(&format!("others may still read {dead} old rows")), &at, began);
+                    pass.not_allowed(step, what(&agreeing(dead, "others may still read {#} old {row|rows}")), began);
                 }
-                Ok(None) => pass.not_allowed(step, &what("others hold it locked"), &at, began),
+                Ok(None) => pass.not_allowed(step, what("others hold it locked"), began),
                 Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
-                    pass.not_allowed(step, &what(&explain(&error)), &at, began);
+                    pass.not_allowed(step, what(&explain(&error)), began);
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -355,9 +353,8 @@ impl PostgresPass<'_> {
         match self.run("CHECKPOINT").await {
             Ok(()) => pass.done("checkpoint", began),
             Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
-                let at = self.wanted.at.clone();
                 let what = format!("old pages may stand on disk until the next checkpoint: {}", explain(&error));
-                pass.not_allowed("checkpoint", &what, &at, began);
+                pass.not_allowed("checkpoint", what, began);
             }
             Err(error) => return Err(error.into()),
         }
@@ -370,45 +367,34 @@ impl PostgresPass<'_> {
 
     async fn beyond(&mut self, pass: &mut PassReport) -> Result<(), WriteError> {
         let began = Instant::now();
-        let at = self.wanted.at.clone();
         let lsn = pass.figures.get("wal_lsn").and_then(|lsn| lsn.as_str()).unwrap_or("now").to_owned();
-        pass.disclose(
-            &format!("the server's write-ahead log before {lsn} holds deleted values until it is recycled"),
-            &at,
-        );
+        pass.disclose(format!("the server's write-ahead log before {lsn} holds deleted values until it is recycled"));
         let row = match self.rows(BEYOND, &[]).await {
             Ok(rows) => rows.into_iter().next().unwrap_or_default(),
             Err(error) => {
-                pass.not_allowed(
-                    "beyond",
-                    &format!("what holds copies was not found out: {}", explain(&error)),
-                    &at,
-                    began,
-                );
+                pass.not_allowed("beyond", format!("what holds copies was not found out: {}", explain(&error)), began);
                 return Ok(());
             }
         };
         if !matches!(text(&row, 0).as_str(), "" | "off") {
-            pass.disclose(
-                "the write-ahead log is archived: archives and backups made of them hold deleted values",
-                &at,
-            );
+            pass.disclose("the write-ahead log is archived: archives and backups made of them hold deleted values");
         }
         match number(&row, 1) {
             0 => {}
             count => {
-                pass.disclose(&format!("{count} standby servers follow this one: they get the deletions in time"), &at);
+                let words = "{#} standby {server follows this one: it gets|servers follow this one: they get} the deletions in time";
+                pass.disclose(agreeing(count, words));
             }
         }
         if !text(&row, 2).is_empty() {
-            pass.disclose(&format!("replication slots keep old log files: {}", text(&row, 2)), &at);
+            pass.disclose(format!("replication slots keep old log files: {}", text(&row, 2)));
         }
         if !text(&row, 5).is_empty() {
             let words = "publications have handed rows on, and whoever subscribes may keep copies";
-            pass.disclose(&format!("{words}: {}", text(&row, 5)), &at);
+            pass.disclose(format!("{words}: {}", text(&row, 5)));
         }
         if number(&row, 3) == 1 {
-            pass.disclose("pg_stat_statements is installed: texts of statements may hold values", &at);
+            pass.disclose("pg_stat_statements is installed: texts of statements may hold values");
         }
         pass.step("beyond", PassOutcome::Done, None, began);
         Ok(())

@@ -1,6 +1,6 @@
 //! The physical pass on SQLite: search indexes rebuilt, the log emptied, the file written again without free pages.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -8,6 +8,7 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _};
 
 use super::pass::{PassOutcome, PassReport, PassRequest};
+use super::segments::add_rows;
 use super::{bytes::sqlite_files, holders};
 use crate::layout::Engine;
 use crate::memory::agreeing;
@@ -46,10 +47,22 @@ const KEEPERS: &str = "SELECT name FROM main.sqlite_schema WHERE type = 'index' 
 /// The table of some name, of which blanks and large letters are not known.
 const CONTENT: &str =
     "SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view') AND replace(lower(name), ' ', '') = $1";
-/// Rows that are kept out of a search index, and its words, while it is made again.
+/// Rows that are kept out of a search index, those that it holds, and its words, while it is made again.
 const KEPT_OUT: &str = "mnemoscope_kept_out";
+const HELD: &str = "mnemoscope_held";
 const WORDS: &str = "mnemoscope_words";
 const STATISTICS: &str = "SELECT count(*) FROM main.sqlite_schema WHERE name IN ('sqlite_stat3', 'sqlite_stat4')";
+
+/// Nodes of a search index that are read at a time.
+const NODES: usize = 256;
+
+/// Outcome of making a search index again.
+enum MadeAgain {
+    /// It holds the rows that it held: so many of its content were not in it.
+    Without(i64),
+    /// It does not tell which rows it holds, and was left as it is.
+    Unknown,
+}
 
 struct SqlitePass {
     link: SqliteConnection,
@@ -62,7 +75,7 @@ struct SqlitePass {
 }
 
 pub async fn pass(store: &Store, wanted: &PassRequest) -> Result<PassReport, WriteError> {
-    let Opener::Sqlite(database) = store.sessions.opener() else { return Ok(PassReport::new()) };
+    let Opener::Sqlite(database) = store.sessions.opener() else { return Ok(PassReport::default()) };
     if let Some(words) = store.displaced() {
         return Err(WriteError::Displaced(words));
     }
@@ -70,15 +83,15 @@ pub async fn pass(store: &Store, wanted: &PassRequest) -> Result<PassReport, Wri
     let link = SqliteConnection::connect_with(&database.writing().busy_timeout(WAIT)).await?;
     let mut work = SqlitePass { link, main, patience: wanted.patience, freed: 0, partial: Vec::new() };
     work.run("PRAGMA secure_delete = ON; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON").await?;
-    let mut pass = PassReport::new();
+    let mut pass = PassReport::default();
     let mode = text(&work.row("PRAGMA journal_mode").await?, 0);
     pass.figure("journal_mode", mode.clone());
-    work.steps(&mut pass, mode == "wal", &wanted.at).await?;
+    work.steps(&mut pass, mode == "wal").await?;
     for (_, schema) in database.attached() {
         let began = Instant::now();
         let note =
             format!("the attached file {schema} was searched but not cleaned: open it on its own to erase there");
-        pass.not_allowed(format!("vacuum {schema}"), &note, &wanted.at, began);
+        pass.not_allowed(format!("vacuum {schema}"), note, began);
     }
     work.link.close().await?;
     Ok(pass)
@@ -118,12 +131,12 @@ impl SqlitePass {
     }
 
     /// Each step that fails ends the pass: what follows would prove nothing.
-    async fn steps(&mut self, pass: &mut PassReport, wal: bool, at: &str) -> Result<(), WriteError> {
+    async fn steps(&mut self, pass: &mut PassReport, wal: bool) -> Result<(), WriteError> {
         let search_tables = self.rows(SEARCH_TABLES).await?;
         if !self.rebuild(pass, &search_tables).await? || !self.statistics(pass).await? {
             return Ok(());
         }
-        if (wal && !self.checkpoint(pass, "checkpoint").await?) || !self.room(pass)? || !self.vacuum(pass, at).await? {
+        if (wal && !self.checkpoint(pass, "checkpoint").await?) || !self.room(pass)? || !self.vacuum(pass).await? {
             return Ok(());
         }
         if wal && !self.checkpoint(pass, "checkpoint again").await? {
@@ -132,7 +145,7 @@ impl SqlitePass {
         if !wal && !self.journal(pass).await? {
             return Ok(());
         }
-        self.check(pass, at).await
+        self.check(pass).await
     }
 
     async fn rebuild(&mut self, pass: &mut PassReport, tables: &[RawRow]) -> Result<bool, WriteError> {
@@ -142,8 +155,16 @@ impl SqlitePass {
             let step = format!("rebuild {name}");
             let optimize = tell(&name, "optimize");
             match self.make_again(&name, &text(table, 1)).await {
-                Ok(Some(0)) => pass.done(step, began),
-                Ok(Some(kept_out)) => {
+                Ok(Some(MadeAgain::Without(0))) => pass.done(step, began),
+                Ok(Some(MadeAgain::Unknown)) => {
+                    let reason = format!(
+                        "{name} was not made again: it does not tell which rows it holds, and would take in those that are kept \
+                         out of it; make it again with the program that keeps it, and resume"
+                    );
+                    pass.failed(step, reason, began);
+                    return Ok(false);
+                }
+                Ok(Some(MadeAgain::Without(kept_out))) => {
                     self.partial.push(name.clone());
                     let what = "{#} {row|rows} of its content {was|were} not in it and {stays|stay} out";
                     pass.step(step, PassOutcome::Done, Some(format!("{name}: {}", agreeing(kept_out, what))), began);
@@ -168,14 +189,14 @@ impl SqlitePass {
         Ok(true)
     }
 
-    /// Makes a search index again, and gives the number of rows of its content that the application keeps out of it, such as
-    /// those that it hides: they stay out. None when others are in the way.
-    async fn make_again(&mut self, name: &str, sql: &str) -> Result<Option<i64>, sqlx::Error> {
+    /// Makes a search index again. Rows of its content that the application keeps out of it, such as those that it hides, stay
+    /// out. None when others are in the way.
+    async fn make_again(&mut self, name: &str, sql: &str) -> Result<Option<MadeAgain>, sqlx::Error> {
         if self.patiently("BEGIN IMMEDIATE").await?.is_none() {
             return Ok(None);
         }
         let made = match self.made_again(name, sql).await {
-            Ok(kept_out) => self.patiently("COMMIT").await.map(|done| done.map(|()| kept_out)),
+            Ok(made) => self.patiently("COMMIT").await.map(|done| done.map(|()| made)),
             Err(error) if is_busy(&error) => Ok(None),
             Err(error) => Err(error),
         };
@@ -186,26 +207,33 @@ impl SqlitePass {
         made
     }
 
-    async fn made_again(&mut self, name: &str, sql: &str) -> Result<i64, sqlx::Error> {
-        let kept_out = self.note_kept_out(name, sql).await?;
+    async fn made_again(&mut self, name: &str, sql: &str) -> Result<MadeAgain, sqlx::Error> {
+        let Some(kept_out) = self.note_kept_out(name, sql).await? else { return Ok(MadeAgain::Unknown) };
         self.run(&tell(name, "rebuild")).await?;
         if kept_out > 0 {
             let take = format!("DELETE FROM main.{} WHERE rowid IN (SELECT id FROM temp.{KEPT_OUT})", quote(name));
             self.run(&format!("{take}; {}", tell(name, "optimize"))).await?;
         }
-        Ok(kept_out)
+        Ok(MadeAgain::Without(kept_out))
     }
 
-    /// Notes the rows of another table that are not in a search index about it, and gives their number.
-    async fn note_kept_out(&mut self, name: &str, sql: &str) -> Result<i64, sqlx::Error> {
-        let Some(content) = option(sql, "content") else { return Ok(0) };
+    /// Notes the rows of another table that are not in a search index about it, and gives their number; none where the index
+    /// does not tell.
+    async fn note_kept_out(&mut self, name: &str, sql: &str) -> Result<Option<i64>, sqlx::Error> {
+        let Some(content) = option(sql, "content") else { return Ok(Some(0)) };
         let named = [FetchedValue::Text(content)];
-        let Some(content) = sqlite_writer::fetch(&mut self.link, CONTENT, &named).await?.pop() else { return Ok(0) };
+        let Some(content) = sqlite_writer::fetch(&mut self.link, CONTENT, &named).await?.pop() else {
+            return Ok(Some(0));
+        };
         let (content, number) = (format!("main.{}", quote(&text(&content, 0))), number_column(sql));
         self.run(&format!("DROP TABLE IF EXISTS temp.{KEPT_OUT}; CREATE TABLE temp.{KEPT_OUT} (id)")).await?;
         let sizes = kept_out(&content, &number, &format!("main.{}", quote(&format!("{name}_docsize"))));
         let words = [
-            format!("CREATE VIRTUAL TABLE temp.{WORDS} USING fts5vocab (main, {}, instance)", quote(name)),
+            // Of an index of another kind it is made, and cannot be read.
+            format!(
+                "DROP TABLE IF EXISTS temp.{WORDS}; CREATE VIRTUAL TABLE temp.{WORDS} USING fts5vocab (main, {}, instance)",
+                quote(name)
+            ),
             format!("SELECT c.{number} FROM {content} c WHERE c.{number} NOT IN (SELECT doc FROM temp.{WORDS})"),
             format!("DROP TABLE temp.{WORDS}"),
         ];
@@ -213,15 +241,51 @@ impl SqlitePass {
         let ways = [["", &sizes[0], ""], ["", &sizes[1], ""], words.each_ref().map(String::as_str)];
         for [before, missing, after] in ways {
             match self.run(&format!("{before}; INSERT INTO temp.{KEPT_OUT} {missing}; {after}")).await {
-                Ok(()) => {
-                    let noted = self.row(&format!("SELECT count(*) FROM temp.{KEPT_OUT}")).await?;
-                    return Ok(integer(&noted, 0).unwrap_or_default());
-                }
+                Ok(()) => return self.count_kept_out().await.map(Some),
                 Err(error) if primary_code(&error) == Some(1) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(0)
+        if !self.note_held(name, sql).await? {
+            return Ok(None);
+        }
+        let missing =
+            format!("SELECT c.{number} FROM {content} c WHERE c.{number} NOT IN (SELECT id FROM temp.{HELD})");
+        self.run(&format!("INSERT INTO temp.{KEPT_OUT} {missing}; DROP TABLE temp.{HELD}")).await?;
+        self.count_kept_out().await.map(Some)
+    }
+
+    async fn count_kept_out(&mut self) -> Result<i64, sqlx::Error> {
+        let noted = self.row(&format!("SELECT count(*) FROM temp.{KEPT_OUT}")).await?;
+        Ok(integer(&noted, 0).unwrap_or_default())
+    }
+
+    /// Notes the rows that an FTS4 index holds, which merges its segments into one before. False where it cannot be read.
+    async fn note_held(&mut self, name: &str, sql: &str) -> Result<bool, sqlx::Error> {
+        if !sql.contains("using fts4") {
+            return Ok(false);
+        }
+        let falling = option(sql, "order").as_deref() == Some("desc");
+        let table = format!("DROP TABLE IF EXISTS temp.{HELD}; CREATE TABLE temp.{HELD} (id INTEGER PRIMARY KEY)");
+        self.run(&format!("{table}; {}", tell(name, "optimize"))).await?;
+        let shadow = |ending: &str| format!("main.{}", quote(&format!("{name}_{ending}")));
+        let mut nodes = self.rows(&format!("SELECT 0, root FROM {}", shadow("segdir"))).await?;
+        while !nodes.is_empty() {
+            let mut held = BTreeSet::new();
+            for node in &nodes {
+                let Some(FetchedValue::Bytes(node)) = node.get(1) else { return Ok(false) };
+                if add_rows(node, falling, &mut held).is_none() {
+                    return Ok(false);
+                }
+            }
+            let held: Vec<String> = held.iter().map(i64::to_string).collect();
+            let list = format!("SELECT value FROM json_each('[{}]')", held.join(","));
+            self.run(&format!("INSERT OR IGNORE INTO temp.{HELD} {list}")).await?;
+            let last = nodes.last().map_or(0, |node| number(node, 0));
+            let next = format!("WHERE blockid > {last} ORDER BY blockid LIMIT {NODES}");
+            nodes = self.rows(&format!("SELECT blockid, block FROM {} {next}", shadow("segments"))).await?;
+        }
+        Ok(true)
     }
 
     /// The planner's statistics hold samples of indexed values.
@@ -325,7 +389,7 @@ impl SqlitePass {
         Ok(written?.and(gone))
     }
 
-    async fn vacuum(&mut self, pass: &mut PassReport, at: &str) -> Result<bool, WriteError> {
+    async fn vacuum(&mut self, pass: &mut PassReport) -> Result<bool, WriteError> {
         const WHAT: &str = "the file could not be written again";
         let began = Instant::now();
         let reason = match self.write_again().await {
@@ -338,7 +402,7 @@ impl SqlitePass {
                 let reason = format!("{}; run VACUUM with that", lacking(WHAT, error)?);
                 // Deleted values were overwritten in place, and the bytes are searched: only free pages would hold older ones.
                 if self.free_pages().await? == 0 {
-                    pass.not_allowed("vacuum", &reason, at, began);
+                    pass.not_allowed("vacuum", reason, began);
                     return Ok(true);
                 }
                 format!("{reason}, then resume")
@@ -377,13 +441,14 @@ impl SqlitePass {
         self.partial.iter().any(|name| line.ends_with(&format!(" table main.{name}")))
     }
 
-    async fn check(&mut self, pass: &mut PassReport, at: &str) -> Result<(), WriteError> {
+    async fn check(&mut self, pass: &mut PassReport) -> Result<(), WriteError> {
         let began = Instant::now();
         let free = self.free_pages().await?;
         pass.figure("freelist_count", free);
         pass.figure("bytes_after", std::fs::metadata(&self.main).map_err(sqlx::Error::from)?.len());
         if free != 0 {
-            pass.incomplete.push(format!("{free} free pages came up since the file was written again; resume"));
+            let words = "{#} free {page|pages} came up since the file was written again; resume";
+            pass.incomplete.push(agreeing(free, words));
         }
         pass.done("free pages", began);
         let began = Instant::now();
@@ -397,7 +462,7 @@ impl SqlitePass {
         let mut said: Vec<String> = match self.rows("PRAGMA main.integrity_check(100)").await {
             Ok(rows) => rows.iter().map(|row| text(row, 0)).collect(),
             Err(error) => {
-                pass.not_allowed("integrity", &lacking("the file was not checked for damage", error)?, at, began);
+                pass.not_allowed("integrity", lacking("the file was not checked for damage", error)?, began);
                 return Ok(());
             }
         };
@@ -408,7 +473,9 @@ impl SqlitePass {
             pass.done("integrity", began);
         } else if said.is_empty() {
             let told: Vec<&str> = contentless.iter().chain(&self.partial).map(String::as_str).collect();
-            let note = format!("{all} search indexes were not compared with their content: {}", told.join(", "));
+            let words =
+                "{#} search {index was not compared with its content|indexes were not compared with their content}";
+            let note = format!("{}: {}", agreeing(all, words), told.join(", "));
             pass.step("integrity", PassOutcome::Done, Some(note), began);
         } else {
             let reason = format!("the database is damaged: {}", said.join("; "));

@@ -100,13 +100,13 @@ impl ValueSearch {
     }
 }
 
-struct SearchRun<'a, F, P> {
+struct SearchRun<'a> {
     watch: &'a ValueWatch,
     /// Gets what stands around needles in values.
     contexts: &'a mut NeedleContexts,
     found: ValueSearch,
-    each: F,
-    progress: P,
+    each: &'a mut (dyn FnMut(StoredSighting) -> ControlFlow<()> + Send),
+    progress: &'a mut (dyn FnMut(&SearchProgress) + Send),
     rows: u64,
     stopped: bool,
 }
@@ -304,13 +304,14 @@ impl ProofReader<'_> {
         self,
         watch: &ValueWatch,
         contexts: &mut NeedleContexts,
-        each: impl FnMut(StoredSighting) -> ControlFlow<()> + Send,
-        progress: impl FnMut(&SearchProgress) + Send,
+        mut each: impl FnMut(StoredSighting) -> ControlFlow<()> + Send,
+        mut progress: impl FnMut(&SearchProgress) + Send,
         wanted: impl Fn(&TableName) -> bool,
     ) -> Result<ValueSearch, StoreError> {
         let began = Instant::now();
         let empty = vec![0; watch.handles];
         let found = ValueSearch { hits: empty.clone(), inside: empty.clone(), tails: empty, ..ValueSearch::default() };
+        let (each, progress) = (&mut each, &mut progress);
         let mut run = SearchRun { watch, contexts, found, each, progress, rows: 0, stopped: false };
         let mut tables = tables::read(self.store).await?;
         tables.retain(|table| wanted(&table.name));
@@ -326,15 +327,11 @@ impl ProofReader<'_> {
         Ok(run.found)
     }
 
-    async fn search_table<F, P>(
+    async fn search_table(
         self,
         (table, place): (&SearchedTable, &SearchProgress),
-        run: &mut SearchRun<'_, F, P>,
-    ) -> Result<(), StoreError>
-    where
-        F: FnMut(StoredSighting) -> ControlFlow<()> + Send,
-        P: FnMut(&SearchProgress) + Send,
-    {
+        run: &mut SearchRun<'_>,
+    ) -> Result<(), StoreError> {
         if let SearchedKind::Unread(reason) = table.kind {
             run.found.unread.push((table.name.title(), reason.words().to_owned()));
             return Ok(());
@@ -360,15 +357,11 @@ impl ProofReader<'_> {
         }
     }
 
-    async fn search_sqlite<F, P>(
+    async fn search_sqlite(
         self,
         (table, place): (&SearchedTable, &SearchProgress),
-        run: &mut SearchRun<'_, F, P>,
-    ) -> Result<(), StoreError>
-    where
-        F: FnMut(StoredSighting) -> ControlFlow<()> + Send,
-        P: FnMut(&SearchProgress) + Send,
-    {
+        run: &mut SearchRun<'_>,
+    ) -> Result<(), StoreError> {
         let mut names: Vec<String> = table.key.iter().map(|k| quote(k)).collect();
         names.extend(table.columns.iter().map(|c| quote(&c.name)));
         let from = qualified(&table.name);
@@ -390,15 +383,11 @@ impl ProofReader<'_> {
         }
     }
 
-    async fn search_postgres<F, P>(
+    async fn search_postgres(
         self,
         (table, place): (&SearchedTable, &SearchProgress),
-        run: &mut SearchRun<'_, F, P>,
-    ) -> Result<(), StoreError>
-    where
-        F: FnMut(StoredSighting) -> ControlFlow<()> + Send,
-        P: FnMut(&SearchProgress) + Send,
-    {
+        run: &mut SearchRun<'_>,
+    ) -> Result<(), StoreError> {
         let mut params = Vec::new();
         let numbers = run.watch.words.numbers();
         let searched = |c: &&SearchedColumn| {
@@ -418,16 +407,12 @@ impl ProofReader<'_> {
     }
 
     /// Looks at what a statement reads; gives the number of its rows and the first value of the last one.
-    async fn search_rows<F, P>(
+    async fn search_rows(
         self,
         (sql, params): (&str, &[Param]),
         (table, place): (&SearchedTable, &SearchProgress),
-        run: &mut SearchRun<'_, F, P>,
-    ) -> Result<(usize, Option<i64>), StoreError>
-    where
-        F: FnMut(StoredSighting) -> ControlFlow<()> + Send,
-        P: FnMut(&SearchProgress) + Send,
-    {
+        run: &mut SearchRun<'_>,
+    ) -> Result<(usize, Option<i64>), StoreError> {
         tracing::debug!(%sql, "search");
         let (mut count, mut last) = (0, None);
         let watch = run.watch;
@@ -443,11 +428,7 @@ impl ProofReader<'_> {
     }
 }
 
-impl<F, P> SearchRun<'_, F, P>
-where
-    F: FnMut(StoredSighting) -> ControlFlow<()> + Send,
-    P: FnMut(&SearchProgress) + Send,
-{
+impl SearchRun<'_> {
     /// Notes what a row holds.
     fn row(
         &mut self,

@@ -309,7 +309,7 @@ fn statement(engine: Engine, query: &RawQuery, place: Option<&PageEnd>) -> Selec
     if let Some(place) = place.filter(|_| keys.is_empty()) {
         sql.push_str(&format!(" OFFSET {}", place.rows));
     }
-    SelectStatement { sql, params }
+    SelectStatement { engine, sql, params }
 }
 
 /// A key as it goes into a cursor: PostgreSQL's as text, which reads back to the same value.

@@ -15,6 +15,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Encode, Row as _, TypeInfo as _, Valu
 
 use super::{Host, Server, too_late};
 use crate::store::batch::BatchTaker;
+use crate::store::engine_error::is_crowded;
 use crate::store::fetched::{FetchedValue, Param, RawRow, row_size};
 
 /// Time that a read waits for a lock.
@@ -22,12 +23,19 @@ const READ_LOCK: Duration = Duration::from_millis(500);
 
 /// Statements that fix the settings that values depend on and that a role or a pooler may have changed.
 const FORMATS: &str = "SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, MDY'; SET LOCAL extra_float_digits = 1; \
-     SET LOCAL standard_conforming_strings = on; SET LOCAL quote_all_identifiers = off";
+     SET LOCAL standard_conforming_strings = on; SET LOCAL quote_all_identifiers = off; \
+     SELECT set_config(s.name, s.value, true) FROM (VALUES ('IntervalStyle', 'postgres'), ('array_nulls', 'on'), \
+       ('bytea_output', 'hex'), ('xmloption', 'content')) s (name, value) WHERE current_setting(s.name, true) <> s.value";
 
 /// A database of the encoding `SQL_ASCII` holds any bytes, and would fail where some are no UTF-8: it gives and takes them as
 /// they are.
 const ANY_BYTES: &str = "SELECT set_config('client_encoding', 'SQL_ASCII', true) \
      WHERE current_setting('server_encoding') = 'SQL_ASCII'";
+
+/// Tries to connect to a server that takes no more of us, after the first one.
+const TRIES: usize = 10;
+/// Pause before each.
+const PAUSE: Duration = Duration::from_millis(200);
 
 const SILENT: &str = "the server has fallen silent: it said nothing within $time";
 
@@ -105,11 +113,29 @@ impl std::fmt::Debug for ServerLink {
 }
 
 impl ServerLink {
-    /// Connects.
+    /// Connects. A server that takes no more of us is asked again for a moment: it counts a connection a little longer than that
+    /// lasts.
     ///
     /// # Errors
     /// Nobody answers in time, or the server's refusal.
     pub async fn open(server: &Arc<Server>) -> Result<ServerLink, sqlx::Error> {
+        let mut tries = 0;
+        loop {
+            match ServerLink::open_at_once(server).await {
+                Err(error) if is_crowded(&error) && tries < TRIES => {
+                    tries += 1;
+                    tokio::time::sleep(PAUSE).await;
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    /// Connects now or not at all.
+    ///
+    /// # Errors
+    /// As [`ServerLink::open`].
+    pub async fn open_at_once(server: &Arc<Server>) -> Result<ServerLink, sqlx::Error> {
         // On the heap: what it takes to connect would make everything that may connect large.
         let link = Box::pin(server.connect()).await.map_err(|error| server.unreached(error))?.0;
         Ok(ServerLink { link, server: Arc::clone(server), runtime: tokio::runtime::Handle::current().id() })

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use crate::support::postgres::Database;
 pub use crate::support::world::open;
+use crate::support::world::{made_in_file, made_on_postgres};
 
 pub struct World {
     pub store: Store,
@@ -62,10 +63,17 @@ fn sql(template: &str, postgres: bool, episodes: u32) -> String {
 
 /// Makes a native database file with this many episodes, our tables in it.
 pub async fn build_sqlite(path: &Path, episodes: u32) {
-    build_sqlite_with(path, episodes, "WAL").await;
+    made_in_file(&format!("jobs of {episodes}"), path, async |path| write_sqlite(path, episodes, "WAL").await).await;
 }
 
+/// The same with another journal.
 pub async fn build_sqlite_with(path: &Path, episodes: u32, journal: &str) {
+    write_sqlite(path, episodes, journal).await;
+    let store = open(&Target::File(path.to_owned())).await;
+    migrate::apply(&store, &author(), None).await.expect("our tables");
+}
+
+async fn write_sqlite(path: &Path, episodes: u32, journal: &str) {
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).create_if_missing(true);
     let mut link = SqliteConnection::connect_with(&options).await.expect("a file");
     let schema = include_str!("../../../assets/migrations/mnemoscope/sqlite/0001_native.sql").to_owned();
@@ -74,18 +82,15 @@ pub async fn build_sqlite_with(path: &Path, episodes: u32, journal: &str) {
         sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut link).await.expect("the native schema");
     }
     link.close().await.expect("closed");
-    let store = open(&Target::File(path.to_owned())).await;
-    migrate::apply(&store, &author(), None).await.expect("our tables");
 }
 
-pub async fn build_postgres(url: &str, episodes: u32) {
+async fn write_postgres(url: &str, episodes: u32) {
     let mut link = PgConnection::connect(url).await.expect("the server");
     let schema = include_str!("../../../assets/migrations/mnemoscope/postgres/0001_native.sql").to_owned();
     for text in [schema, sql(EPISODES, true, episodes), sql(EVENTS, true, episodes)] {
         sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut link).await.expect("the native schema");
     }
-    let store = open(&Target::Postgres(url.to_owned())).await;
-    migrate::apply(&store, &author(), None).await.expect("our tables");
+    link.close().await.expect("closed");
 }
 
 pub async fn on_sqlite(episodes: u32) -> World {
@@ -97,8 +102,12 @@ pub async fn on_sqlite(episodes: u32) -> World {
 }
 
 pub async fn on_postgres(episodes: u32) -> Option<World> {
-    let database = Database::fresh()?;
-    build_postgres(database.url(), episodes).await;
+    let build = async || {
+        let database = Database::fresh()?;
+        write_postgres(database.url(), episodes).await;
+        Some(database)
+    };
+    let database = made_on_postgres(&format!("jobs of {episodes}"), build).await?;
     let target = Target::Postgres(database.url().to_owned());
     Some(World { store: open(&target).await, target, _folder: None, _database: Some(database) })
 }

@@ -439,7 +439,7 @@ async fn check_names_repeated_ids_missing_vectors_paths_and_the_column_whose_sql
     let found = check(WRONG);
     for (key, line, words) in [
         ("memory.vector", 5, "nowhere"),
-        ("memory.columns.id", 9, "1 ids occur in several rows"),
+        ("memory.columns.id", 9, "1 id occurs in several rows"),
         ("memory.columns.text", 10, "nothing stands at `txt` in any of 3 rows"),
     ] {
         assert!(found.iter().any(|(k, l, m)| k == key && *l == line && m.contains(words)), "{key}: {found:?}");

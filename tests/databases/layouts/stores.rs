@@ -455,6 +455,38 @@ fn what_others_name_a_row_by_is_not_edited() {
 }
 
 #[test]
+fn an_export_brings_back_what_is_missing_under_its_number_and_leaves_the_rest() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let state = "INSERT INTO user_states VALUES ('desk', 'ada-1', '{\"likes\": \"tea\"}', 1772461855.5)";
+    for (layout, more, entity, table) in [
+        ("google-adk", state, "memory", "user_states"),
+        ("google-adk-memory", "", "memory", "memory_events"),
+        ("openai-agents", "", "segment", "agent_messages"),
+        ("mcp-memory-service", "", "memory", "memories"),
+        ("claude-mem", "", "memory", "observations"),
+        ("memori", "", "memory", "memori_entity_fact"),
+    ] {
+        let database = store_of(&folder, layout);
+        run(&database, more);
+        let before = stored(&database);
+        let file = folder.path().join("own.jsonl").display().to_string();
+        let mut command = Command::new(program());
+        command.env("HOME", folder.path()).env_remove("MNEMOSCOPE_DATABASE");
+        let exported = command.arg("-d").arg(&database).args(["export", entity]).output().expect("it runs");
+        std::fs::write(&file, exported.stdout).expect("a file");
+        let import = ["import", "jsonl", &file, "--apply"];
+        let receipt = told(&database, &import);
+        assert_eq!(receipt["counts"], json!({}), "{layout}: {receipt:#}");
+        run(&database, &format!("DELETE FROM {table}"));
+        let without = stored(&database);
+        let receipt = told(&database, &import);
+        assert_eq!(stored(&database), before, "{layout}: {receipt:#}");
+        told(&database, &["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+        assert_eq!(stored(&database), without, "{layout}");
+    }
+}
+
+#[test]
 fn a_time_of_change_that_is_given_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let database = store_of(&folder, "open-webui");
@@ -1256,6 +1288,9 @@ fn a_table_under_another_name_is_read_where_its_columns_tell_it_and_else_missed(
     let before = (listed(&database, "episode", &[]), listed(&database, "segment", &[]));
     run(&database, "ALTER TABLE agent_sessions RENAME TO my_chats; ALTER TABLE agent_messages RENAME TO turns");
     assert_eq!((listed(&database, "episode", &[]), listed(&database, "segment", &[])), before);
+    // A name may hold the usual one of the other table.
+    run(&database, "ALTER TABLE my_chats RENAME TO agent_messages_sessions");
+    assert_eq!((listed(&database, "episode", &[]), listed(&database, "segment", &[])), before);
 }
 
 #[test]
@@ -1384,6 +1419,38 @@ fn memories_beside_other_layouts_episodes_are_named_in_the_answer() {
     assert_eq!(found["rows"][0]["id"], id);
     let found = told(&database, &["recall", "coffee", "--ranking", "proven"]);
     assert!(!found.to_string().contains("-0.0"), "{found:#}");
+}
+
+#[test]
+fn memories_are_recalled_told_and_judged_as_what_they_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = made(&folder, "store", STORES[0].statements);
+    let found = told(&database, &["recall", "coffee", "--ranking", "similar", "--agent", "nobody"]);
+    let notes = found["query"]["notes"].to_string();
+    assert!(notes.contains("--agent plays no part") && found["rows"][0].is_object(), "{notes}");
+    // Of several vectors of the row that is asked with, any is near enough.
+    let nearer = "INSERT INTO store_vectors VALUES ('memories.ada-1.s1', 'k1', 'a', x'000000000000803F')";
+    for statement in ["SELECT 1", nearer] {
+        run(&database, statement);
+        let found = told(&database, &["recall", "--like", "[\"memories.ada-1.s1\",\"k1\"]", "--ranking", "similar"]);
+        let score = if statement == nearer { 1.0 } else { 0.0 };
+        assert_eq!(found["rows"][0]["score"], json!(score), "{found:#}");
+    }
+    let store = |layout| STORES.iter().find(|store| store.layout == layout).expect("the store").statements;
+    let database = made(&folder, "events", store("google-adk-memory"));
+    let found = told(&database, &["recall", "tea", "--ranking", "similar"]);
+    assert_eq!((&found["query"]["keywords_by"], &found["rows"][0]["id"]), (&json!("index"), &json!("1")));
+    let context = told(&database, &["context", "tea", "--ranking", "similar"]);
+    assert!(context["text"].as_str().is_some_and(|text| text.ends_with("   Text: Ada asks for tea")), "{context:#}");
+    // Its sessions have the ids of its memories.
+    let database = made(&folder, "coding", store("claude-mem"));
+    let found = told(&database, &["recall", "--like", "1", "--ranking", "similar"]);
+    let notes = found["query"]["notes"].to_string();
+    assert!(notes.contains("`1` is the id of an episode, too: the memory is asked with"), "{notes}");
+    let judged = folder.path().join("judged.jsonl");
+    std::fs::write(&judged, r#"{"query": "tea", "relevant": ["1"]}"#).expect("a file");
+    let found = told(&database, &["evaluate", "--judged", judged.to_str().expect("a path")]);
+    assert_eq!((&found["kind"], &found["quality"]["mrr"]["value"]), (&json!("memory"), &json!(1.0)), "{found:#}");
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn a_row_that_was_to_go_for_what_it_says_stays_once_it_says_so_no_more() {
 }
 
 #[test]
-fn a_row_that_stays_after_what_hung_on_it_went_keeps_no_purge_from_its_end() {
+fn what_hangs_on_a_row_that_stays_at_the_last_moment_stays_however_small_batches_are() {
     block_on(async {
         let world = native(24).await;
         world
@@ -149,16 +149,41 @@ fn a_row_that_stays_after_what_hung_on_it_went_keeps_no_purge_from_its_end() {
                 "INSERT INTO subjects (id, name, handles) VALUES ('leaver-x', 'Lea Verhoeven', '[\"lea@leaver.example\"]'); \
                  UPDATE memories SET user_id = 'keeper-a', text = 'write to lea@leaver.example' \
                    WHERE id = (SELECT min(memory_id) FROM memory_embeddings); \
-                 CREATE TRIGGER says AFTER DELETE ON memory_embeddings BEGIN \
-                   UPDATE memories SET text = 'write to nobody' WHERE id = old.memory_id; END",
+                 CREATE TRIGGER says AFTER INSERT ON memory_purges BEGIN \
+                   UPDATE memories SET text = 'write to nobody' WHERE text LIKE 'write to lea%'; END",
             )
             .await;
+        let vectors = "memory_embeddings WHERE memory_id IN (SELECT id FROM memories WHERE text = 'write to nobody')";
         let options = PurgeOptions { mentions: Mentions::Delete, batch: 1, account: true, ..PurgeOptions::default() };
         let told = world.carry_out("leaver-x", &options, false).await.expect_err("it is paused").to_string();
         assert!(told.contains("memories: 1 row that would go names the person no more"), "{told}");
+        assert_eq!(world.count(vectors).await, 1);
         let receipt = world.carry_out("leaver-x", &options, true).await.expect("a receipt");
         assert_ne!(receipt["status"], "incomplete", "{receipt:#}");
-        assert_eq!(world.count("memories WHERE text = 'write to nobody'").await, 1);
+        assert_eq!(world.count(vectors).await, 1);
+        assert!(!receipt["disclosures"].to_string().contains("may have gone before"), "{receipt:#}");
+    });
+}
+
+/// The canvas is the person's, but for a use of it by somebody else that names the person.
+#[test]
+fn what_only_rows_that_go_for_what_they_say_kept_from_going_goes_too() {
+    block_on(async {
+        for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
+            world
+                .run(
+                    "INSERT INTO canvases (id, tenant_id, created_by, name) VALUES ('canvas-x', 'tenant', 'user-ana', 'Plans'); \
+                     INSERT INTO canvas_audit (id, canvas_id, tenant_id, action_type, user_id, details_json) VALUES \
+                       ('use-x', 'canvas-x', 'tenant', 'present', 'user-ben', '{\"note\": \"ask user-ana\"}')",
+                )
+                .await;
+            let each = BTreeMap::from([("canvas_audit.details_json".to_owned(), Mentions::Delete)]);
+            let options = PurgeOptions { each, ..everything() };
+            let (plan, receipt) = world.purge("user-ana", &options).await.expect("a receipt");
+            assert_eq!(world.count("canvases WHERE id = 'canvas-x'").await, 0, "{receipt:#}");
+            assert_eq!(plan["counts"], receipt["counts"], "{receipt:#}");
+            assert_eq!(receipt["status"], world.best(), "{receipt:#}");
+        }
     });
 }
 

@@ -48,6 +48,29 @@ fn copies_that_a_trigger_makes_while_rows_go_are_found() {
 }
 
 #[test]
+fn a_row_of_the_person_that_is_written_while_others_go_goes_in_the_same_run() {
+    block_on(async {
+        for world in atoms().await {
+            let back = "INSERT INTO chat_sessions (id, user_id, title) SELECT 'late', old.user_id, 'back' \
+                 WHERE old.id <> 'late' AND NOT EXISTS (SELECT 1 FROM chat_sessions WHERE id = 'late')";
+            let writes = match world.target {
+                Target::File(_) => format!("CREATE TRIGGER writes AFTER DELETE ON chat_sessions BEGIN {back}; END"),
+                Target::Postgres(_) => format!(
+                    "CREATE FUNCTION writes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {back}; RETURN old; END $$; \
+                     CREATE TRIGGER writes AFTER DELETE ON chat_sessions FOR EACH ROW EXECUTE FUNCTION writes()"
+                ),
+            };
+            world.run(&writes).await;
+            let (plan, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
+            assert_eq!(receipt["status"], world.best(), "{receipt:#}");
+            assert_eq!(world.count("chat_sessions WHERE user_id = 'user-ana'").await, 0);
+            let gone = |counts: &Value| rows(counts, "chat_sessions", "delete");
+            assert_eq!(gone(&receipt["counts"]), gone(&plan["counts"]) + 1, "{receipt:#}");
+        }
+    });
+}
+
+#[test]
 fn values_that_sqlite_makes_of_others_are_told_from_copies_of_what_is_gone() {
     block_on(async {
         let world = on_sqlite(Layout::Atom).await;
@@ -627,6 +650,8 @@ fn row_numbers_and_search_indexes_of_others_are_as_before() {
                  INSERT INTO five (rowid, t) VALUES (1, 'open'); INSERT INTO four (docid, t) VALUES (1, 'open'); \
                  CREATE VIRTUAL TABLE six USING fts5 (t, content='notes', content_rowid='id', columnsize=0); \
                  INSERT INTO six (rowid, t) VALUES (1, 'open'); \
+                 CREATE VIRTUAL TABLE seven USING fts4 (t, content='notes', matchinfo=fts3); \
+                 INSERT INTO seven (docid, t) VALUES (1, 'open'); \
                  UPDATE chat_sessions SET title = CASE user_id WHEN 'user-ana' THEN 'gone' ELSE 'hidden' END; \
                  CREATE VIRTUAL TABLE talk USING fts5 (title, content='chat_sessions'); \
                  INSERT INTO talk (rowid, title) SELECT rowid, title FROM chat_sessions WHERE user_id = 'user-ana'",
@@ -638,7 +663,7 @@ fn row_numbers_and_search_indexes_of_others_are_as_before() {
         for word in ["gone", "hidden"] {
             assert_eq!(world.count(&format!("talk WHERE talk MATCH '{word}'")).await, 0, "{word}");
         }
-        for index in ["five", "four", "six"] {
+        for index in ["five", "four", "six", "seven"] {
             assert_eq!(world.count(&format!("{index} WHERE {index} MATCH 'open'")).await, 1, "{index}");
             assert_eq!(world.count(&format!("{index} WHERE {index} MATCH 'hidden'")).await, 0, "{index}");
         }

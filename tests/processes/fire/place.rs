@@ -216,52 +216,62 @@ impl Place {
     /// Every row that is not ours.
     pub fn dump(&self) -> Dump {
         let tables = self.tables().into_iter().filter(|table| !is_ours(table));
-        tables.map(|table| (table.clone(), self.dump_table(&table))).collect()
+        if let Target::File(_) = self.target {
+            return tables.map(|table| (table.clone(), self.dump_table(&table))).collect();
+        }
+        // With one connection for all: each costs a server much.
+        let of_table = |table: &String| format!("SELECT '{table}', row_to_json(t)::text FROM {table} t");
+        let mut dump: Dump = tables.map(|table| (table, BTreeMap::new())).collect();
+        let sql = dump.keys().map(of_table).collect::<Vec<_>>().join(" UNION ALL ");
+        for row in self.rows(&sql).expect("rows") {
+            let [table, row] = &row[..] else { panic!("a table and its row") };
+            let table = String::from_utf8_lossy(table).into_owned();
+            let row: Vec<(String, Vec<u8>)> = match serde_json::from_slice(row).expect("JSON") {
+                Value::Object(row) => row.into_iter().map(|(c, v)| (c, v.to_string().into_bytes())).collect(),
+                other => panic!("{other} is no row"),
+            };
+            let key = key_of(&table, &row);
+            dump.entry(table).or_default().insert(key, row);
+        }
+        dump
     }
 
     fn dump_table(&self, table: &str) -> BTreeMap<String, Vec<(String, Vec<u8>)>> {
-        let rows: Vec<Vec<(String, Vec<u8>)>> = match self.target {
-            Target::File(_) => {
-                let columns = self.texts(&format!("SELECT name FROM pragma_table_info('{table}')")).expect("columns");
-                let quoted: Vec<String> = columns.iter().map(|c| format!("CAST(quote(\"{c}\") AS BLOB)")).collect();
-                let rows = self.rows(&format!("SELECT {} FROM \"{table}\"", quoted.join(", "))).expect("rows");
-                rows.into_iter().map(|row| columns.iter().cloned().zip(row).collect()).collect()
-            }
-            Target::Postgres(_) => {
-                let rows = self.texts(&format!("SELECT row_to_json(t)::text FROM {table} t")).expect("rows");
-                let columns = |row: &String| match serde_json::from_str(row).expect("JSON") {
-                    Value::Object(row) => row.into_iter().map(|(c, v)| (c, v.to_string().into_bytes())).collect(),
-                    other => panic!("{other} is no row"),
-                };
-                rows.iter().map(columns).collect()
-            }
-        };
-        let key = |row: &[(String, Vec<u8>)]| {
-            let is_id = |column: &str| column == "id" || table.ends_with("_embeddings") && column != "embedding";
-            let has_id = row.iter().any(|(column, _)| is_id(column));
-            let parts = row.iter().filter(|(column, _)| !has_id || is_id(column));
-            parts.map(|(_, value)| String::from_utf8_lossy(value).into_owned()).collect::<Vec<_>>().join(" ")
-        };
-        rows.into_iter().map(|row| (key(&row), row)).collect()
+        let columns = self.texts(&format!("SELECT name FROM pragma_table_info('{table}')")).expect("columns");
+        let quoted: Vec<String> = columns.iter().map(|c| format!("CAST(quote(\"{c}\") AS BLOB)")).collect();
+        let rows = self.rows(&format!("SELECT {} FROM \"{table}\"", quoted.join(", "))).expect("rows");
+        let rows = rows.into_iter().map(|row| columns.iter().cloned().zip(row).collect::<Vec<_>>());
+        rows.map(|row| (key_of(table, &row), row)).collect()
     }
 
     /// Every mark that stands somewhere.
     pub fn marks(&self) -> Result<BTreeMap<Spot, String>, sqlx::Error> {
+        let of_column = |(table, column): &(&str, &str)| {
+            format!(
+                "SELECT '{table}', '{column}', CAST(id AS TEXT), CAST({column} AS TEXT) FROM {table} WHERE {column} LIKE '%fire%'"
+            )
+        };
+        let sql = MARKED.iter().map(of_column).collect::<Vec<_>>().join(" UNION ALL ");
         let mut found = BTreeMap::new();
-        for (table, column) in MARKED {
-            let sql =
-                format!("SELECT CAST(id AS TEXT), CAST({column} AS TEXT) FROM {table} WHERE {column} LIKE '%fire%'");
-            for row in self.rows(&sql)? {
-                let [id, text] = &row[..] else { continue };
-                let (id, text) = (String::from_utf8_lossy(id), String::from_utf8_lossy(text));
-                let marks = marks(&text);
-                if !marks.is_empty() {
-                    found.insert(((*table).to_owned(), (*column).to_owned(), id.into_owned()), marks);
-                }
+        for row in self.rows(&sql)? {
+            let [table, column, id, text] = &row[..] else { continue };
+            let [table, column, id, text] =
+                [table, column, id, text].map(|cell| String::from_utf8_lossy(cell).into_owned());
+            let marks = marks(&text);
+            if !marks.is_empty() {
+                found.insert((table, column, id), marks);
             }
         }
         Ok(found)
     }
+}
+
+/// The key of a row: its id, or all of it where it has none.
+fn key_of(table: &str, row: &[(String, Vec<u8>)]) -> String {
+    let is_id = |column: &str| column == "id" || table.ends_with("_embeddings") && column != "embedding";
+    let has_id = row.iter().any(|(column, _)| is_id(column));
+    let parts = row.iter().filter(|(column, _)| !has_id || is_id(column));
+    parts.map(|(_, value)| String::from_utf8_lossy(value).into_owned()).collect::<Vec<_>>().join(" ")
 }
 
 pub fn is_ours(table: &str) -> bool {

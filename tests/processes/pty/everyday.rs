@@ -226,6 +226,39 @@ fn another_database_is_gone_to_and_what_was_kept_is_there_at_the_next_start() {
 }
 
 #[test]
+fn a_console_keeps_what_it_changed_and_nothing_of_a_person_who_was_erased_meanwhile() {
+    let home = Home::new();
+    home.demo();
+    let run = |words: &[&str]| {
+        let surroundings = home.surroundings();
+        let mut command = Command::new(PROGRAM);
+        command.current_dir(home.path()).env_clear().envs(surroundings).args(["-d", "demo.db"]).args(words);
+        let output = command.output().expect("the program");
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    let kept = |file: &str| std::fs::read_to_string(home.path().join("state").join(file)).unwrap_or_default();
+    let filtered = |filter: &str| {
+        let terminal = episodes(Start::new(&home, &["demo.db"]).sized(120, 40));
+        terminal.press("/");
+        terminal.shows("Filter");
+        terminal.press(&format!("{filter}\r"));
+        terminal.shows("episodes where");
+        terminal
+    };
+    run(&["migrate", "--apply"]);
+    let (first, second) = (filtered("outcome = failure"), filtered("outcome = success"));
+    quit(first);
+    quit(second);
+    let filters = kept("filters.toml");
+    assert!(filters.contains("outcome = failure") && filters.contains("outcome = success"), "{filters}");
+    let open = filtered("user_id = mateus.thorne");
+    run(&["purge", "mateus.thorne", "--account", "erase", "--mentions", "redact", "--apply"]);
+    quit(open);
+    let kept = [kept("filters.toml"), kept("places.toml")].concat();
+    assert!(!kept.contains("mateus"), "{kept}");
+}
+
+#[test]
 fn a_database_whose_file_was_replaced_is_opened_again_by_its_path() {
     let home = Home::new();
     let (database, copy) = (home.demo(), home.path().join("copy.db"));

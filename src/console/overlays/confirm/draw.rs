@@ -14,10 +14,10 @@ use crate::ui::{KeyHint, Look, SafeText, Section, StyleRole, TextLine};
 /// Draws a plan.
 pub fn draw(cx: &Context, confirmation: &Confirmation, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let title = SafeText::limited(&cx.in_title(&confirmation.proposal.title()), 80);
-    let note = danger_words(cx, confirmation.plan.danger, look);
+    let note = danger_words(cx, confirmation.gate.step, look);
     let lines = |width: usize| plan_lines(cx, confirmation, width, look);
     let mut hints = if confirmation.gate.step == ChangeDanger::Grave {
-        vec![KeyHint::new("ctrl-y", "copy command")]
+        vec![KeyHint::new("ctrl-r", "reason"), KeyHint::new("ctrl-y", "copy command")]
     } else {
         vec![KeyHint::new("r", "reason"), KeyHint::new("y c", "copy command")]
     };

@@ -111,9 +111,8 @@ impl Confirmation {
     fn other_key(&mut self, key: Key, cx: &mut Context) {
         match key.code {
             Code::Char('y') => self.copying = true,
-            Code::Char('r') if !key.ctrl => {
-                cx.show(LayerOpening::Prompt(Purpose::Reason, String::new(), self.reason.clone()));
-            }
+            // Where a word is typed, with ctrl.
+            Code::Char('r') => cx.show(LayerOpening::Prompt(Purpose::Reason, String::new(), self.reason.clone())),
             _ => self.scroll_by(scroll_key(key, cx).unwrap_or_default(), cx),
         }
     }

@@ -151,8 +151,7 @@ mod tests {
             before: json!({"kind": "rating", "rating": 2}).into(),
             after: json!({"kind": "thumbs_up", "rating": 2}).into(),
         };
-        let mut row = Row::empty(Entity::Feedback);
-        row.set("kind", json!("thumbs_down"));
+        let row = Row::with(Entity::Feedback, [("kind", json!("thumbs_down"))]);
         let moved = three_way(&[change.clone(), change], &[Some(row), None]);
         assert_eq!(moved[0].columns.len(), 1);
         assert_eq!(moved[0].columns[0].theirs, Some(json!("thumbs_down")));

@@ -4,12 +4,14 @@ use ratatui::layout::Rect;
 
 use crate::change::plan::ChangeDanger;
 use crate::console::core::ClickTarget;
+use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
 use crate::console::overlays::form::{Form, FormField, FormSubject};
 use crate::console::view::Canvas;
 use crate::console::view::changes::sentences;
 use crate::console::view::field::{PLANS, UNSAVED, draw_text, foot};
 use crate::console::view::words;
+use crate::memory::agreeing;
 use crate::memory::feedback::RATING;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{KeyHint, Look, Modal, PaneFrame, SafeText, Section, StyleRole, TextLine, look as lay};
@@ -24,7 +26,8 @@ pub fn draw(form: &Form, cx: &Context, canvas: &mut Canvas<'_>) {
     let title = SafeText::limited(&cx.in_title(&title), 80);
     // What is added is safe: it is done at once, unless everything here needs more care.
     let is_at_once = matches!(form.subject, FormSubject::Add(_)) && cx.care(ChangeDanger::Safe) == ChangeDanger::Safe;
-    let (verb, saves) = if is_at_once { ("add", "ctrl-s adds it at once; Z takes it back") } else { ("plan", PLANS) };
+    let adds = format!("ctrl-s adds it at once; {} takes it back", cx.key_for(CommandId::UndoLast));
+    let (verb, saves) = if is_at_once { ("add", &*adds) } else { ("plan", PLANS) };
     let check = form.check();
     let pane = PaneFrame { tone: check.is_err().then_some(StyleRole::Warn), ..PaneFrame::new(title) };
     let modal = Modal { pane, width: 88.min(area.width), height: 22.min(area.height) };
@@ -39,13 +42,19 @@ pub fn draw(form: &Form, cx: &Context, canvas: &mut Canvas<'_>) {
         run.role = label;
     }
     heading.render(lay::row(inside, 3), buf, look);
-    let mut told = sentences(&form.oddities(), StyleRole::Warn, width, look);
-    told.truncate(usize::from(inside.height) / 3);
+    let oddities = form.oddities();
+    let mut told = sentences(&oddities, StyleRole::Warn, width, look);
+    // The text that is written keeps a row.
+    let most = (usize::from(inside.height) / 3).min(usize::from(inside.height).saturating_sub(7));
+    let is_cut = told.len() > most;
+    told.truncate(most);
     let last = 2 + told.len() as u16;
     let body = lay::below(inside, 4);
     let text = Rect { height: body.height.saturating_sub(last), ..body };
     if form.masked {
-        let line = TextLine::of("personal texts are masked: M shows them, then it can be edited", StyleRole::Masked);
+        let words =
+            format!("personal texts are masked: {} shows them, then it can be edited", cx.key_for(CommandId::Mask));
+        let line = TextLine::of(words, StyleRole::Masked);
         line.render(lay::row(text, 0), buf, look);
     } else {
         draw_text(&form.correction, form.field == FormField::Correction, look, text, buf);
@@ -56,6 +65,10 @@ pub fn draw(form: &Form, cx: &Context, canvas: &mut Canvas<'_>) {
     let verdict = match &check {
         _ if form.closing => TextLine::of(UNSAVED, StyleRole::Warn),
         Err(reason) => TextLine::of(SafeText::limited(reason, width), StyleRole::Warn),
+        Ok(()) if is_cut => {
+            let words = "{#} {warning|warnings} about this text; a larger window shows {it|them} whole";
+            TextLine::of(agreeing(oddities.len() as u64, words), StyleRole::Warn)
+        }
         Ok(()) => TextLine::of(saves, StyleRole::Muted),
     };
     verdict.render(lay::row(rest, 0), buf, look);

@@ -152,7 +152,7 @@ impl Form {
     fn is_changed(&self) -> bool {
         match &self.subject {
             FormSubject::Edit(_) => self.fields() != FeedbackFields::default(),
-            FormSubject::Add(_) => self.correction_differs(),
+            FormSubject::Add(_) => self.kind > 0 || self.rating.is_some() || self.correction_differs(),
         }
     }
 

@@ -3,6 +3,7 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::change::plan::ChangeDanger;
+use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
 use crate::console::overlays::unlock::Unlock;
 use crate::console::view::Drawn;
@@ -42,14 +43,22 @@ pub fn draw(cx: &Context, unlock: &Unlock, look: &Look, area: Rect, buf: &mut Bu
 fn unlock_lines(cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
     let care = if cx.opened.production {
         "Others depend on this database: each change is shown before it is made, and asks for one step more care."
+            .to_owned()
     } else {
-        "What only adds (a signal, feedback, a trained policy) is applied at once, and Z takes it back. Every other change \
-         is shown before it is made."
+        let undo = cx.key_for(CommandId::UndoLast);
+        format!(
+            "What only adds (a signal, feedback, a trained policy) is applied at once, and {undo} takes it back. Every \
+             other change is shown before it is made."
+        )
     };
     let texts = [
-        format!("Changes to {} become possible, until U locks again or the console ends.", cx.database_name()),
+        format!(
+            "Changes to {} become possible, until {} locks again or the console ends.",
+            cx.database_name(),
+            cx.key_for(CommandId::Lock)
+        ),
         "Each change is written down in the audit trail.".to_owned(),
-        care.to_owned(),
+        care,
     ];
     sentences(&texts, StyleRole::Muted, width, look)
 }

@@ -523,6 +523,19 @@ impl Screen for ListScreen {
         ids.filter(|id| !id.is_empty()).collect()
     }
 
+    fn means_open_row(&self) -> bool {
+        self.pane == BrowsePane::Detail
+    }
+
+    /// A list without a filter has all marked rows in it; of a filtered one only the rows that are held are known.
+    fn unseen_marks(&self) -> usize {
+        if self.conditions.is_empty() {
+            return 0;
+        }
+        let held = self.window.rows().filter(|row| self.marks.contains(&RowKey::of(row))).count();
+        self.marks.len().saturating_sub(held)
+    }
+
     fn marked_rows(&self) -> Vec<Row> {
         self.window.rows().filter(|row| self.marks.contains(&RowKey::of(row))).cloned().collect()
     }
@@ -594,7 +607,9 @@ impl Screen for ListScreen {
     /// nothing to do.
     fn carried_out(&mut self, proposal: &Proposal) {
         let rows = proposal.rows_of(self.entity);
-        if !rows.is_empty() && rows.iter().all(|id| self.marks.iter().any(|key| key.id() == *id)) {
+        if self.means_open_row() {
+            self.marks.retain(|key| !rows.contains(&key.id()));
+        } else if !rows.is_empty() && rows.iter().all(|id| self.marks.iter().any(|key| key.id() == *id)) {
             self.marks.clear();
         }
     }
@@ -632,6 +647,10 @@ impl Screen for ListScreen {
 
     fn lists(&self) -> Option<Entity> {
         Some(self.entity)
+    }
+
+    fn may_age(&self) -> bool {
+        false
     }
 
     fn news(&self) -> usize {

@@ -164,10 +164,6 @@ impl Screen for CompareScreen {
         self.scroll = self.scroll.min(cx.last_line());
     }
 
-    fn may_age(&self) -> bool {
-        true
-    }
-
     fn release(&mut self) -> Vec<Ticket> {
         self.rows.iter_mut().filter_map(|row| row.pending.take()).collect()
     }

@@ -261,12 +261,12 @@ impl EraseScreen {
         }
     }
 
-    fn erase(&mut self, cx: &mut Context) {
+    fn erase(&mut self, reason: Option<String>, cx: &mut Context) {
         let resume = self.is_incomplete() || self.is_settled();
         self.outcome = None;
         cx.cancel(self.drop_plan());
         let (given, choice) = (self.given.clone(), self.choice.clone());
-        self.running = Some(ErasureRun::new(cx.ask(Request::Erase { given, choice, resume })));
+        self.running = Some(ErasureRun::new(cx.ask(Request::Erase { given, choice, resume, reason })));
         self.go_to(STEPS.len() - 1);
     }
 }
@@ -423,8 +423,8 @@ impl Screen for EraseScreen {
         }
     }
 
-    fn confirmed(&mut self, cx: &mut Context) {
-        self.erase(cx);
+    fn confirmed(&mut self, reason: Option<String>, cx: &mut Context) {
+        self.erase(reason, cx);
     }
 
     fn busy(&self) -> Option<&'static str> {
@@ -434,8 +434,14 @@ impl Screen for EraseScreen {
     fn left(&mut self, cx: &mut Context) {
         if self.running.is_some() {
             cx.changing.unfinished = None;
-            cx.say(ToastTone::Warn, "the erasure was stopped between two batches; c p resumes it");
+            let words = format!("the erasure was stopped; {} resumes it", cx.key_for(CommandId::Erase));
+            cx.say(ToastTone::Warn, words);
         }
+    }
+
+    /// Only a plan grows old: what is being done, and what was done, is told by itself.
+    fn others_wrote(&mut self, _cx: &mut Context) -> bool {
+        self.running.is_some() || self.outcome.is_some()
     }
 
     /// A run that is stopped can be resumed.
@@ -452,7 +458,7 @@ impl Screen for EraseScreen {
 
     /// Discards an out-of-date plan; what was done stays.
     fn forget(&mut self) {
-        if self.outcome.is_none() && self.running.is_none() {
+        if self.outcome.is_none() {
             self.preview = None;
             self.failure = None;
         }

@@ -174,10 +174,6 @@ impl Screen for FindScreen {
         self.again = None;
     }
 
-    fn may_age(&self) -> bool {
-        true
-    }
-
     fn release(&mut self) -> Vec<Ticket> {
         self.pending.take().map(|(ticket, _)| ticket).into_iter().collect()
     }

@@ -10,11 +10,12 @@ use crate::console::core::health::{FindingGroup, Health};
 use crate::console::screens::findings::{FindingsScreen, ShownExample};
 use crate::console::view::changes::sentences;
 use crate::console::view::health::{self, progress, severity};
-use crate::console::view::keys::hint_of;
+use crate::console::view::keys::{hint_of, key_of};
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::{failure_card, halves};
 use crate::console::view::told::told;
 use crate::console::view::{Canvas, Drawn, words};
+use crate::memory::Entity;
 use crate::memory::findings::{EarlierLook, KINDS, Mute, OffendingQuote};
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
@@ -50,7 +51,9 @@ fn card(cx: &Context, health: &Health) -> Card {
     match &health.failure {
         Some(failure) => failure_card(cx, failure),
         None if !health.done => Card::new(CardTone::Plain, "Looking"),
-        None if health.skipped.len() >= KINDS.len() => Card::new(CardTone::Warn, "Nothing could be judged"),
+        None if health.skipped.len() >= KINDS.len() || cx.held().all(Entity::is_of_trail) => {
+            Card::new(CardTone::Warn, "Nothing could be judged")
+        }
         None => Card::new(CardTone::Plain, "Nothing was found"),
     }
 }
@@ -195,11 +198,16 @@ fn meaning(group: &FindingGroup<'_>, cx: &Context, width: usize, look: &Look) ->
     }
     lines.push(line);
     let remedy = group.remedy();
-    let (key, does) = if group.fixes() { ("x", " fixes: ") } else { ("enter", " shows it: ") };
-    let fix = TextLine::of(key, StyleRole::Key)
+    let looks = ["audit verify", "policy list"].iter().any(|words| remedy.starts_with(words));
+    let (id, does) = match (group.fixes(), looks) {
+        (false, _) => (CommandId::Open, " shows it: "),
+        (true, true) => (CommandId::Fix, " looks into it: "),
+        (true, false) => (CommandId::Fix, " fixes: "),
+    };
+    let fix = TextLine::of(key_of(cx, id), StyleRole::Key)
         .with(does, StyleRole::Muted)
         .with(SafeText::limited(remedy, 300), StyleRole::Accent);
-    let mute = TextLine::of("m", StyleRole::Key).with(" mutes", StyleRole::Muted);
+    let mute = TextLine::of(key_of(cx, CommandId::Mute), StyleRole::Key).with(" mutes", StyleRole::Muted);
     // The two words of a key are not parted.
     if fix.width() + mute.width() + 3 <= width {
         let mut both = fix.with("   ", StyleRole::Text);

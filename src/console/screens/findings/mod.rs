@@ -317,10 +317,6 @@ impl Screen for FindingsScreen {
         self.moved = true;
     }
 
-    fn may_age(&self) -> bool {
-        true
-    }
-
     /// The look goes on beside the first screen, and is stopped elsewhere by the core.
     fn release(&mut self) -> Vec<Ticket> {
         let waited = [self.quoted.waiting, self.pending_mutes.take()].into_iter().flatten().collect();

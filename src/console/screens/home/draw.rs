@@ -171,7 +171,8 @@ fn needs(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
     let widest = needs.iter().map(|need| counted(need).width()).max().unwrap_or(0).max(COUNT);
     let mut lines: Vec<HomeEntry> = section("needs you", width, look).into();
     for (index, need) in needs.iter().enumerate() {
-        let mut line = TextLine::of(look.pad(&SafeText::new(need.key), 4, Align::Left), StyleRole::Key);
+        let mut line =
+            TextLine::of(look.pad(&SafeText::new(cx.key(need.by).unwrap_or_default()), 4, Align::Left), StyleRole::Key);
         line.push(counted(need).pad(widest, Align::Right), StyleRole::Number);
         line.push("  ", StyleRole::Text);
         line.push(SafeText::limited(&need.text, width.saturating_sub(line.width())), need.role);
@@ -296,10 +297,11 @@ fn about(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
     }
     let layouts = if layouts.is_empty() { "none is known that fits".into() } else { SafeText::join(&layouts, ", ") };
     pairs.push(NamedValue::new("layout", layouts));
+    let lock = cx.key_for(CommandId::Lock);
     let session = match (cx.changing.unlocked, cx.opened.production) {
-        (false, _) => "read-only: U unlocks",
-        (true, false) => "unlocked: U locks again",
-        (true, true) => "unlocked, and others depend on it: U locks again",
+        (false, _) => format!("read-only: {lock} unlocks"),
+        (true, false) => format!("unlocked: {lock} locks again"),
+        (true, true) => format!("unlocked, and others depend on it: {lock} locks again"),
     };
     pairs.push(NamedValue::new("session", session));
     let mut lines: Vec<HomeEntry> = key_values(&pairs, width, look).into_iter().map(plain).collect();

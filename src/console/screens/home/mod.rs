@@ -110,8 +110,8 @@ pub struct HomeScreen {
 /// A task that waits for the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NeededStep {
-    /// The key that leads there from everywhere; empty when none does.
-    pub key: &'static str,
+    /// Command that leads there from everywhere.
+    pub by: CommandId,
     /// Number of items that wait; 0 for a single named one.
     pub count: u64,
     /// More may wait than were counted.
@@ -178,12 +178,12 @@ impl HomeScreen {
         let more = cx.health.more();
         if more > 0 {
             let text = if more == 1 { "more kind of findings" } else { "more kinds of findings" };
-            needs.push(NeededStep { role: StyleRole::Muted, ..step("F", more, text, "", ScreenKind::Findings) });
+            needs.push(NeededStep { role: StyleRole::Muted, ..step(more, text, "", ScreenKind::Findings) });
         }
         let pending = cx.status.as_ref().map_or(&[][..], |status| status.migrations.pending.as_slice());
         if !pending.is_empty() {
             let text = if pending.len() == 1 { "migration pending" } else { "migrations pending" };
-            needs.push(step("D", pending.len(), text, &touched_by(pending, cx.is_blank()), ScreenKind::Migrations));
+            needs.push(step(pending.len(), text, &touched_by(pending, cx.is_blank()), ScreenKind::Migrations));
         }
         needs.extend(work.into_iter().flat_map(|work| &work.jobs).map(of_job));
         if let Some(holds) = work.map(|work| work.holds).filter(|holds| *holds > 0) {
@@ -191,7 +191,7 @@ impl HomeScreen {
             let to = Destination::List(Entity::Subject, Conditions::default());
             let note = "nobody can erase them".to_owned();
             needs.push(NeededStep {
-                key: "8",
+                by: CommandId::List(Entity::Subject),
                 count: holds as u64,
                 more: false,
                 text,
@@ -201,10 +201,14 @@ impl HomeScreen {
             });
         }
         if let Some((seq, at)) = work.and_then(|work| work.trail.as_ref()) {
-            let note = format!("the newest {}; C verifies the trail", ago(at, cx));
+            let note = format!(
+                "the newest {}; {} verifies the trail",
+                ago(at, cx),
+                cx.key_for(CommandId::Panel(ScreenKind::Trail))
+            );
             let seq = usize::try_from(*seq).unwrap_or_default();
             let text = if seq == 1 { "change made here" } else { "changes made here" };
-            needs.push(NeededStep { role: StyleRole::Muted, ..step("R", seq, text, &note, ScreenKind::Receipts) });
+            needs.push(NeededStep { role: StyleRole::Muted, ..step(seq, text, &note, ScreenKind::Receipts) });
         }
         needs
     }
@@ -411,9 +415,10 @@ impl HomeScreen {
     }
 }
 
-fn step(key: &'static str, count: usize, text: &str, note: &str, kind: ScreenKind) -> NeededStep {
+fn step(count: usize, text: &str, note: &str, kind: ScreenKind) -> NeededStep {
     let (text, note, to) = (text.to_owned(), note.to_owned(), Destination::Panel(kind));
-    NeededStep { key, count: count as u64, more: false, text, note, role: StyleRole::Warn, to }
+    let by = CommandId::Panel(kind);
+    NeededStep { by, count: count as u64, more: false, text, note, role: StyleRole::Warn, to }
 }
 
 /// Says which tables pending migrations touch: those of a layout, which it is named before, the tables of the memory; ours none.
@@ -432,7 +437,7 @@ fn touched_by(pending: &[String], is_blank: bool) -> String {
 
 fn unfinished(begun: &UnfinishedErasure, cx: &Context) -> NeededStep {
     NeededStep {
-        key: "c p",
+        by: CommandId::Erase,
         count: 0,
         more: false,
         text: format!("the erasure of {} is unfinished", begun.given),
@@ -445,7 +450,7 @@ fn unfinished(begun: &UnfinishedErasure, cx: &Context) -> NeededStep {
 fn to_judge(feedback: &WaitingFeedback, cx: &Context) -> NeededStep {
     let oldest = feedback.oldest.as_deref().map(|at| format!("the oldest {}", ago(at, cx))).unwrap_or_default();
     let more = if feedback.more { format!(", among the newest {FEEDBACK_LOOKED_AT}") } else { String::new() };
-    let waits = step("I", feedback.count, "feedback to judge", &format!("{oldest}{more}"), ScreenKind::Inbox);
+    let waits = step(feedback.count, "feedback to judge", &format!("{oldest}{more}"), ScreenKind::Inbox);
     NeededStep { more: feedback.more, ..waits }
 }
 
@@ -453,7 +458,7 @@ fn of_finding(finding: &Finding, count: u64, cx: &Context) -> NeededStep {
     let what = kind_named(finding.kind).map(|kind| kind.what(count)).unwrap_or_default();
     let (word, role) = health::severity(finding.severity);
     NeededStep {
-        key: "F",
+        by: CommandId::Panel(ScreenKind::Findings),
         count,
         more: cx.health.may_grow(finding.kind),
         text: format!("{word}: {what}"),
@@ -465,7 +470,7 @@ fn of_finding(finding: &Finding, count: u64, cx: &Context) -> NeededStep {
 
 fn of_job(job: &JobProgress) -> NeededStep {
     let part = job.part().map_or_else(String::new, |part| format!(" at {:.0} %", (part * 100.0).floor()));
-    step("J", 0, &format!("{} {}{part}", job.name, job.state.word()), "a resumes it there", ScreenKind::Jobs)
+    step(0, &format!("{} {}{part}", job.name, job.state.word()), "a resumes it there", ScreenKind::Jobs)
 }
 
 /// `3d ago`; the day where that is long ago.
@@ -621,6 +626,10 @@ impl Screen for HomeScreen {
                 self.read_recent(cx);
             }
         }
+    }
+
+    fn may_age(&self) -> bool {
+        false
     }
 
     fn is_live(&self) -> bool {

@@ -401,10 +401,6 @@ impl Screen for InboxScreen {
         }
     }
 
-    fn may_age(&self) -> bool {
-        true
-    }
-
     fn others_wrote(&mut self, _cx: &mut Context) -> bool {
         self.aged = true;
         true

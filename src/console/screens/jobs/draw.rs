@@ -62,6 +62,7 @@ fn row(cx: &Context, offer: &JobOffer, look: &Look) -> TableRow {
     let run = cx.running.run_of(offer);
     let state = match &run {
         Some(run) => state_line(run, look),
+        None if cx.running.of(&offer.name).is_some() => TextLine::of("starting", StyleRole::Label),
         None if offer.reason.is_some() => TextLine::of("not here", StyleRole::Muted),
         None => TextLine::of("never run", StyleRole::Muted),
     };

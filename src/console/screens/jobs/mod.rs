@@ -69,9 +69,11 @@ impl JobsScreen {
             (_, None, None) => cx.say(ToastTone::Info, format!("{} is not running", offer.name)),
             (JobAsk::Pause, ..) => self.pass_on(JobAsk::Pause, cx),
             (JobAsk::Cancel, ..) => {
-                let item = |label, note, ends| MenuItem::new(label, note, MenuChoice::EndJob(ends));
+                let key = |ask| cx.key_for(CommandId::Job(ask));
+                let keep = format!("{} pauses it, {} resumes it later", key(JobAsk::Pause), key(JobAsk::Start));
+                let item = |label: &str, note: &str, ends| MenuItem::new(label, note, MenuChoice::EndJob(ends));
                 let items = vec![
-                    item("Keep it", "p pauses it, a resumes it later", false),
+                    item("Keep it", &keep, false),
                     item("End it", "what it did stays; it begins from the start next time", true),
                 ];
                 cx.show(LayerOpening::Menu(Menu::new(format!("End {}?", offer.name), items)));
@@ -162,6 +164,11 @@ impl Screen for JobsScreen {
     /// A job began, stopped or was asked to: what there is is read again.
     fn job_moved(&mut self) {
         self.forget();
+    }
+
+    /// Passed over while a job runs here, which tells how far it is by itself.
+    fn others_wrote(&mut self, cx: &mut Context) -> bool {
+        !cx.running.live.is_empty()
     }
 
     fn release(&mut self) -> Vec<Ticket> {

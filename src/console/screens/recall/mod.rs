@@ -455,10 +455,6 @@ impl Screen for RecallScreen {
         }
     }
 
-    fn may_age(&self) -> bool {
-        true
-    }
-
     fn release(&mut self) -> Vec<Ticket> {
         let mut tickets: Vec<Ticket> = Vec::new();
         for side in self.sides_mut() {

@@ -158,10 +158,6 @@ impl Screen for ReceiptsScreen {
         }
     }
 
-    fn may_age(&self) -> bool {
-        true
-    }
-
     fn others_wrote(&mut self, _cx: &mut Context) -> bool {
         self.aged = true;
         true

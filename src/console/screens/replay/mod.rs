@@ -228,10 +228,6 @@ impl Screen for ReplayScreen {
         Some(Operation::Link { child, parent: self.parent()?.id.clone() })
     }
 
-    fn may_age(&self) -> bool {
-        true
-    }
-
     fn release(&mut self) -> Vec<Ticket> {
         self.told.release()
     }

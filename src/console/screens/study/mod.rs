@@ -250,10 +250,6 @@ impl Screen for StudyScreen {
         }
     }
 
-    fn may_age(&self) -> bool {
-        true
-    }
-
     fn open(&mut self, _cx: &mut Context) {
         self.reads = true;
     }

@@ -10,7 +10,7 @@ use crate::console::core::context::Context;
 use crate::console::core::screen::ScreenKind;
 use crate::console::screens::tables::TablesScreen;
 use crate::console::screens::tables::messages::{TableEntry, TablePage};
-use crate::console::view::keys::hint_of;
+use crate::console::view::keys::{drawn_key, hint_of};
 use crate::console::view::panel_list::PanelList;
 use crate::console::view::panes::{failure_card, fetched_card};
 use crate::console::view::{Canvas, Drawn, words};
@@ -260,10 +260,14 @@ fn draw_grid(screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer) {
 fn draw_row(screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer) {
     let Some(row) = screen.rows.page.rows.get(screen.row) else { return };
     let width = usize::from(area.width).saturating_sub(2);
-    let left = row.len().saturating_sub(screen.first_column);
+    let (first, all) = (screen.first_column, row.len());
     let lines = usize::from(area.height.saturating_sub(1));
-    let note =
-        if left > lines { format!("{lines} of {left} columns; l shows those further right") } else { String::new() };
+    let note = if all.saturating_sub(first) > lines {
+        let right = drawn_key(CommandId::ShiftColumns(true));
+        format!("columns {} to {} of {all}; {right} shows those further right", first + 1, first + lines)
+    } else {
+        String::new()
+    };
     let section =
         crate::ui::Section { note: TextLine::of(note, StyleRole::Muted), ..crate::ui::Section::new("this row") };
     section.line(width, look).render(lay::row(area, 0), buf, look);

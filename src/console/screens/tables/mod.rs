@@ -214,10 +214,6 @@ impl Screen for TablesScreen {
         self.in_rows = !self.in_rows;
     }
 
-    fn may_age(&self) -> bool {
-        true
-    }
-
     fn release(&mut self) -> Vec<Ticket> {
         let waited = [&mut self.tables.pending, &mut self.rows.pending, &mut self.rows.counting, &mut self.drafting];
         waited.into_iter().filter_map(Option::take).collect()

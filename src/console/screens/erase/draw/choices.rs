@@ -2,17 +2,20 @@
 
 use crate::change::plan::Counts;
 use crate::change::plan::erasure::{ErasureChoice, Mentions, Preview};
+use crate::console::core::command::CommandId;
 use crate::console::screens::erase::{EraseChoice, EraseScreen, STEPS};
 use crate::console::view::changes::sentences;
+use crate::console::view::keys::drawn_key;
 use crate::console::view::person::state;
 use crate::memory::agreeing;
 use crate::ui::{Align, Look, SafeText, Section, StyleRole, TextLine, figures};
 
-/// A choice: its key, what it is about, also in one word, what was chosen, and what that means.
+/// A choice: what it is about, also in one word, what was chosen, and what that means.
 #[derive(Clone, Copy)]
 struct Chosen {
     turn: EraseChoice,
-    key: &'static str,
+    /// It can still be chosen otherwise.
+    open: bool,
     about: &'static str,
     short: &'static str,
     word: &'static str,
@@ -24,21 +27,21 @@ fn chosen(choice: &ErasureChoice, locks: bool) -> Vec<Chosen> {
         |on: bool, yes: (&'static str, &'static str), no: (&'static str, &'static str)| if on { yes } else { no };
     let (word, means) = mentions(choice.mentions);
     let turn = EraseChoice::Mentions;
-    let mut all = vec![Chosen { turn, key: "c m", about: "mentions", short: "mentions", word, means }];
+    let mut all = vec![Chosen { turn, open: true, about: "mentions", short: "mentions", word, means }];
     let (word, means) = pick(
         choice.account,
         ("erase", "the application's own row of the person goes too"),
         ("keep", "the application's own row of the person stays"),
     );
     let turn = EraseChoice::Account;
-    all.push(Chosen { turn, key: "c a", about: "account", short: "account", word, means });
+    all.push(Chosen { turn, open: true, about: "account", short: "account", word, means });
     let (word, means) = pick(
         choice.export,
         ("yes", "all that is kept about the person goes to a folder first"),
         ("no", "nothing is written to a folder before"),
     );
     let turn = EraseChoice::Export;
-    all.push(Chosen { turn, key: "c x", about: "export first", short: "export", word, means });
+    all.push(Chosen { turn, open: true, about: "export first", short: "export", word, means });
     if locks {
         let (word, means) = pick(
             choice.full,
@@ -46,7 +49,7 @@ fn chosen(choice: &ErasureChoice, locks: bool) -> Vec<Chosen> {
             ("no", "nothing is locked; the server keeps old pages for a while"),
         );
         let turn = EraseChoice::Full;
-        all.push(Chosen { turn, key: "c f", about: "rewrite tables", short: "rewrite", word, means });
+        all.push(Chosen { turn, open: true, about: "rewrite tables", short: "rewrite", word, means });
     }
     all
 }
@@ -108,12 +111,13 @@ pub(in crate::console) fn explained(
 
 /// A choice that cannot be changed any more.
 fn keyless(chosen: Chosen) -> Chosen {
-    Chosen { key: "   ", ..chosen }
+    Chosen { open: false, ..chosen }
 }
 
 fn line(chosen: &Chosen, look: &Look) -> TextLine {
+    let key = if chosen.open { drawn_key(CommandId::Turn(chosen.turn)) } else { String::new() };
     TextLine::of("  ", StyleRole::Text)
-        .with(chosen.key, StyleRole::Key)
+        .with(look.pad(&SafeText::from(key), 3, Align::Left), StyleRole::Key)
         .with("  ", StyleRole::Text)
         .with(look.pad(&SafeText::from(chosen.about), 16, Align::Left), StyleRole::Label)
         .with(look.pad(&SafeText::from(chosen.word), 6, Align::Left), StyleRole::Warn)

@@ -44,7 +44,13 @@ pub fn draw(
     let mut head = all(cx, erasure, width, look);
     head.extend(keys(cx, erasure, preview, width, look));
     let total: usize = preview.mentions.iter().map(|(_, count)| count).sum();
-    head.push(Section { count: Some(total as u64), ..Section::new("named in other people's rows") }.line(width, look));
+    if usize::from(area.height) < head.len() + 1 + LINES {
+        // What is decided about is seen before all else: the last line of the screen names the keys, too.
+        head.clear();
+    } else {
+        let title = Section::new("named in other people's rows");
+        head.push(Section { count: Some(total as u64), ..title }.line(width, look));
+    }
     let mut below = area;
     for line in head.iter().take(usize::from(area.height)) {
         line.render(lay::row(below, 0), buf, look);
@@ -54,7 +60,7 @@ pub fn draw(
         TextLine::of("none", StyleRole::Muted).render(lay::row(below, 0), buf, look);
         return;
     }
-    let told = erasure.mention().map(|mention| about(mention, width, look)).unwrap_or_default();
+    let told = erasure.mention().map(|mention| about(cx, mention, width, look)).unwrap_or_default();
     let foot = if below.height >= LEAST + told.len() as u16 { told.len() as u16 } else { 0 };
     let list = Rect { height: below.height - foot, ..below };
     draw_list((cx, erasure), preview, look, list, buf, drawn);
@@ -132,7 +138,11 @@ fn row_line(cx: &Context, row: &MentionRow<'_>, erasure: &EraseScreen, width: us
 
 /// The title of a mention's row, else its key.
 fn row_name(mention: &ShownMention) -> SafeText {
-    let name = if mention.title.is_empty() { format!("row {}", mention.key) } else { mention.title.clone() };
+    let name = match mention.title.as_str() {
+        "" if mention.key.starts_with("row-") => mention.key.clone(),
+        "" => format!("row {}", mention.key),
+        title => title.to_owned(),
+    };
     SafeText::limited(&name, 160)
 }
 
@@ -185,8 +195,11 @@ fn keys(cx: &Context, erasure: &EraseScreen, preview: &Preview, width: usize, lo
 }
 
 /// Describes the selected mention, apart from its words.
-fn about(mention: &ShownMention, width: usize, look: &Look) -> Vec<TextLine> {
+fn about(cx: &Context, mention: &ShownMention, width: usize, look: &Look) -> Vec<TextLine> {
     let certainty = match &mention.doubt {
+        None if cx.masking.is_on() => {
+            SafeText::new(&format!("certain; masking hides the words, {} shows them", cx.key_for(CommandId::Mask)))
+        }
         None => SafeText::from("certain: these words mean the person"),
         Some(doubt) => {
             SafeText::join(&["possible, somebody else may be meant: ".into(), SafeText::limited(doubt, 120)], "")

@@ -9,7 +9,7 @@ use crate::console::core::request::Content;
 use crate::console::screens::inbox::{InboxPane, InboxScreen, worth_a_look};
 use crate::console::view::panes::draw_detail_lines;
 use crate::console::view::{Canvas, words};
-use crate::memory::Row;
+use crate::memory::{Row, agreeing};
 use crate::ui::{Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TextLine, key_values};
 
 /// Lines of one piece of the conversation.
@@ -120,7 +120,7 @@ fn conversation(segments: &[Row], feedback: &Row, width: usize, look: &Look) -> 
     }
     if segments.len() > PIECES {
         lines.push(TextLine::of(
-            format!("and {} more pieces; enter leads there", segments.len() - PIECES),
+            agreeing(segments.len() - PIECES, "and {#} more {piece|pieces}; enter leads there"),
             StyleRole::Muted,
         ));
     }

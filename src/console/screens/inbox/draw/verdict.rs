@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 
 use crate::change::plan::{Change, Plan};
 use crate::console::core::ClickTarget;
+use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
 use crate::console::core::names::NameBook;
 use crate::console::screens::inbox::{InboxPane, InboxScreen, InboxVerdict, LOOKED_AT, meant};
@@ -24,7 +25,7 @@ pub fn draw(inbox: &InboxScreen, cx: &Context, area: Rect, canvas: &mut Canvas<'
     // The key of a verdict that cannot be given is not offered.
     let label = |verdict: &InboxVerdict| {
         let off = inbox.can_judge(*verdict, cx).is_err();
-        let key = if off { "" } else { key(*verdict) };
+        let key = if off { "" } else { cx.key(CommandId::Judge(*verdict)).unwrap_or_default() };
         TabLabel { title: format!("{key} {}", verdict.word()).trim_start().into(), count: None, off }
     };
     let tabs = Tabs { tabs: LOOKED_AT.iter().map(label).collect(), active: inbox.looked_at };
@@ -38,17 +39,6 @@ pub fn draw(inbox: &InboxScreen, cx: &Context, area: Rect, canvas: &mut Canvas<'
     let width = usize::from(inside.width.saturating_sub(2)).max(8);
     let lines = lines(inbox, row, cx, width, look);
     draw_detail_lines(&lines, inbox.verdict_scroll, inside, look, canvas.buf, canvas.drawn);
-}
-
-/// The key that gives it.
-fn key(verdict: InboxVerdict) -> &'static str {
-    match verdict {
-        InboxVerdict::Right => "a",
-        InboxVerdict::Flipped => "x",
-        InboxVerdict::Removed => "d",
-        InboxVerdict::Later => "i",
-        InboxVerdict::Rated(_) | InboxVerdict::Edited => "c",
-    }
 }
 
 /// Explains a verdict in one sentence.

@@ -13,7 +13,7 @@ use crate::console::view::sheet::Sheet;
 use crate::console::view::told::told;
 use crate::console::view::{Drawn, words};
 use crate::memory::vector::ComparedBy;
-use crate::memory::{Entity, thousands};
+use crate::memory::{Entity, agreeing, thousands};
 use crate::recall::answer::{RecalledItem, WordsBy};
 use crate::recall::context::TOKENS;
 use crate::recall::rank::Ranking;
@@ -175,11 +175,9 @@ fn context(sheet: &mut Sheet<'_>, found: &FoundAnswer, item: &RecalledItem) {
         None => sheet.text("nothing: there is no room left for it", StyleRole::Warn),
     }
     let cut = if made.cut.iter().any(|row| row == id) { "cut to fit; " } else { "" };
-    let all = format!(
-        "{cut}all {} rows take {} of {TOKENS} tokens (rough: 4 characters each)",
-        found.answer.rows.len(),
-        made.tokens
-    );
+    let takes =
+        format!("{cut}all {{#}} {{row takes|rows take}} {} of {TOKENS} tokens (rough: 4 characters each)", made.tokens);
+    let all = agreeing(found.answer.rows.len(), &takes);
     sheet.text(&all, StyleRole::Muted);
 }
 
@@ -231,12 +229,12 @@ fn way(sheet: &mut Sheet<'_>, found: &FoundAnswer, vector_bytes: usize) {
     if let Some((tally, _)) = &answer.compared {
         let mut words = vec![format!("{} of {} rows", thousands(tally.compared), thousands(tally.rows))];
         let others = [
-            (tally.missing, "have none"),
-            (tally.no_direction, "have no direction"),
-            (tally.other_dimensions, "have other dimensions"),
-            (tally.unreadable, "are unreadable"),
+            (tally.missing, "{#} {has|have} none"),
+            (tally.no_direction, "{#} {has|have} no direction"),
+            (tally.other_dimensions, "{#} {has|have} other dimensions"),
+            (tally.unreadable, "{#} {is|are} unreadable"),
         ];
-        words.extend(others.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
+        words.extend(others.iter().filter(|(n, _)| *n > 0).map(|(n, what)| agreeing(*n, what)));
         pairs.push(NamedValue::new("vectors", words.join(", ")));
         let kept = SafeText::join(
             &["at most ".into(), figures::bytes(vector_bytes as u64), " for 30 seconds; r reads again".into()],

@@ -1,6 +1,7 @@
 //! A policy version: weights, metrics with their intervals, the reliability plot, its bank's versions.
 
 use super::{cell, number, share};
+use crate::console::core::command::{CommandAsk, CommandId};
 use crate::console::core::context::Context;
 use crate::console::screens::study::StudyScreen;
 use crate::console::view::sheet::Sheet;
@@ -67,7 +68,12 @@ pub fn weights(cx: &Context, sheet: &mut Sheet<'_>, version: &Version) {
                 TextLine::of("agents use it: the highest active version of its bank", StyleRole::Good)
             } else {
                 let activates = version.policy.is_ok() && row.text("profile_id").is_some();
-                let how = if activates { "agents do not use it; c a activates it" } else { "agents do not use it" };
+                let key = cx.key_for(CommandId::Change(CommandAsk::ActivatePolicy));
+                let how = if activates {
+                    format!("agents do not use it; {key} activates it")
+                } else {
+                    "agents do not use it".to_owned()
+                };
                 TextLine::of(how, StyleRole::Muted)
             },
         ),
