@@ -175,7 +175,7 @@ fn a_held_key_changes_nothing() {
     terminal.shows("A apply");
     terminal.press("\x1b[97;2:2u\x1b[97;2:2u");
     terminal.press("yc\x1b[99;1:3u");
-    terminal.shows("command copied");
+    terminal.shows("command sent");
     terminal.shows("A apply");
     assert_eq!(newest_feedback(&home, &database), before);
     terminal.press("A\x1b[97;2:3u");
