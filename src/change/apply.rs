@@ -80,8 +80,6 @@ impl KeptUndo {
 /// nothing can be written. Nothing was written then.
 pub async fn apply(store: &Store, plan: &Plan, author: &Author) -> Result<Receipt, ChangeError> {
     if let Some(rules) = &plan.rules {
-        keep_held(store, plan).await?;
-        keep_used(store, plan).await?;
         keep_rules(store, plan, rules, author).await?;
     }
     apply_within(store, plan, author, &mut WaitingTries::begin()).await
@@ -90,8 +88,15 @@ pub async fn apply(store: &Store, plan: &Plan, author: &Author) -> Result<Receip
 /// Stops where rows of a plan would not go by its rules any more: those that were to stay may be gone.
 async fn keep_rules(store: &Store, plan: &Plan, rules: &Operation, author: &Author) -> Result<(), ChangeError> {
     let changed = |plan: &Plan| RowKeys::of(plan.mutations.iter().filter_map(Mutation::rows).map(Cow::Owned));
-    let now = Box::pin(super::plan(store, rules, author)).await?;
-    match changed(&now).lack(&changed(plan)) {
+    let planned = changed(plan);
+    let again = Box::pin(super::plan(store, rules, author)).await.map(|now| changed(&now).lack(&planned));
+    if matches!(again, Ok(None)) {
+        return Ok(());
+    }
+    // A hold or a use since then is named as the cause.
+    keep_held(store, plan).await?;
+    keep_used(store, plan).await?;
+    match again? {
         None => Ok(()),
         Some((table, rows)) => Err(ChangeError::Conflict {
             message: "by the same rules other rows go now than when the plan was made".to_owned(),
