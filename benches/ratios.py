@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints what commands take on a SQLite demo database, beside one read of the same columns by Python's sqlite3.
+"""Prints what commands take on a SQLite demo database, next to one read of the same columns by Python's sqlite3.
 
     mnemoscope demo /tmp/scale.db --episodes 100000 --no-console
     python3 benches/ratios.py target/release/mnemoscope /tmp/scale.db [COMMAND …]

@@ -1,5 +1,5 @@
-//! The program's entry: hands the command line to the library, which maps errors to exit codes. A child that reads raw
-//! bytes for its parent does that and nothing else.
+//! The entry point: passes the command line to the library, which maps errors to exit codes. A child process that reads
+//! raw bytes for its parent does only that.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
-//! Anchors that are kept without being asked for: outside the database, after every session that wrote, every hundred
-//! entries, every purge. They are found again by trail and by place, whatever words the database was named by. What does
-//! not fit is a fault, until somebody says with a reason that the database was replaced on purpose: the anchors then end,
-//! and stay on record.
+//! Anchors that are stored automatically: outside the database, after every session that wrote, every hundred entries,
+//! every purge. They are found again by trail and by place, however the database was named. What does not fit is a
+//! fault, until someone says with a reason that the database was replaced on purpose: the anchors then end, and stay on
+//! record.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ impl AnchorSpot {
         Ok((AnchorSpot { place: store.place().to_owned(), identity }, note))
     }
 
-    /// Whether the file of a database still stands there.
+    /// Whether the file of a database still is there.
     #[must_use]
     pub fn stands(&self) -> bool {
         self.identity.is(&Identity::of_file(Path::new(&self.place)))
@@ -73,7 +73,7 @@ struct KeptAnchor {
     spot: AnchorSpot,
 }
 
-/// Anchors that have ended, since somebody accepted that the database is another one now.
+/// Anchors that have ended, since someone accepted that the database is another one now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Ended {
     at: String,
@@ -120,11 +120,11 @@ pub async fn after(store: &Store, seq: i64) {
     if seq % EVERY == 0
         && let Err(error) = keep(store).await
     {
-        tracing::warn!(%error, "{NO_ANCHOR}, so that a cut of the trail would not be seen");
+        tracing::warn!(%error, "{NO_ANCHOR}, so a truncated trail would go unnoticed");
     }
 }
 
-const NO_FOLDER: &str = "there is no folder for anchors: MNEMOSCOPE_STATE can name one";
+const NO_FOLDER: &str = "there is no folder for anchors: set MNEMOSCOPE_STATE to one";
 
 /// Keeps an anchor at the end of a session that wrote; gives why that could not be done, for people.
 pub async fn missed(store: &Store) -> Option<String> {
@@ -132,7 +132,7 @@ pub async fn missed(store: &Store) -> Option<String> {
         Some(_) => keep(store).await.err()?.to_string(),
         None => NO_FOLDER.to_owned(),
     };
-    Some(format!("{NO_ANCHOR}, so that a cut of the trail would not be seen: {why}"))
+    Some(format!("{NO_ANCHOR}, so a truncated trail would go unnoticed: {why}"))
 }
 
 /// Known facts about a database that are kept outside it.
@@ -239,8 +239,8 @@ pub async fn walk(store: &Store, given: &[Anchor], told: &(dyn Fn(usize) + Sync)
     if !verdict.ok && !known.anchors.is_empty() {
         let accept = store.invocation().line(["audit", "accept", "--reason", "TEXT"]);
         let mut words = format!(
-            "if the database was replaced, restored or copied on purpose, `{accept}` ends the anchors that do not fit and \
-             keeps them on record"
+            "if the database was replaced, restored or copied on purpose, `{accept}` ends the anchors that do not \
+             match and keeps them on record"
         );
         if !places.is_empty() {
             words
@@ -273,10 +273,10 @@ pub struct Acceptance {
 pub async fn accept(store: &Store, author: &Author) -> Result<Acceptance, ChangeError> {
     let reason = author.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
     let Some(reason) = reason.map(|reason| text_check::check(reason).0) else {
-        return Err(ChangeError::Usage("say why the database is another one now: --reason TEXT".to_owned()));
+        return Err(ChangeError::Usage("say why this is a different database now: --reason TEXT".to_owned()));
     };
     let Some(folder) = store.anchor_folder() else {
-        return Err(ChangeError::Refused("there is no folder for anchors: MNEMOSCOPE_STATE can name one".to_owned()));
+        return Err(ChangeError::Refused("there is no folder for anchors: set MNEMOSCOPE_STATE to one".to_owned()));
     };
     let known = AnchorKnowledge::of(store).await?;
     let mut misfits = Vec::new();
@@ -285,7 +285,7 @@ pub async fn accept(store: &Store, author: &Author) -> Result<Acceptance, Change
             misfits.push(kept.clone());
         }
     }
-    // Of trails that are not there any more, all that was kept here.
+    // Of trails that no longer exist, all that was kept here.
     misfits = all_of(folder, &known, misfits)?;
     let mut acceptance = Acceptance {
         status: if misfits.is_empty() { "nothing to do" } else { "accepted" },
@@ -308,7 +308,7 @@ pub async fn accept(store: &Store, author: &Author) -> Result<Acceptance, Change
     // The entry first: whoever is stopped in between accepts again, and after the file there would be nothing to accept.
     match enter(store, author, &ended).await {
         Ok(seq) => acceptance.audit_seq = Some(seq),
-        Err(error) => acceptance.notes.push(format!("the trail itself has no entry of this: {error}")),
+        Err(error) => acceptance.notes.push(format!("the trail has no entry about this: {error}")),
     }
     append(&folder.join(ACCEPTED), &ended)?;
     acceptance.notes.extend(missed(store).await);
@@ -416,7 +416,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn append(path: &Path, line: &impl Serialize) -> Result<(), ChangeError> {
     let folder = path.parent().map_or(Ok(()), private_file::folder);
     let written = folder.and_then(|()| private_file::append(path, &json!(line).to_string()));
-    written.map_err(|e| ChangeError::Failed(format!("{}: the anchor could not be kept: {e}", path.display())))
+    written.map_err(|e| ChangeError::Failed(format!("{}: the anchor could not be stored: {e}", path.display())))
 }
 
 /// The lines of a file; what cannot be read of it goes to the notes.
@@ -434,7 +434,7 @@ fn read<L: DeserializeOwned>(path: &Path, notes: &mut Vec<String>) -> Result<Vec
         }
     }
     if bad > 0 {
-        let words = agreeing(bad, "{#} {line is no anchor and was|lines are no anchors and were} passed over");
+        let words = agreeing(bad, "{#} {line is not an anchor and was|lines are not anchors and were} skipped");
         notes.push(format!("{}: {words}", path.display()));
     }
     Ok(lines)

@@ -99,10 +99,10 @@ async fn keep_rules(store: &Store, plan: &Plan, rules: &Operation, author: &Auth
     match again? {
         None => Ok(()),
         Some((table, rows)) => Err(ChangeError::Conflict {
-            message: "by the same rules other rows go now than when the plan was made".to_owned(),
+            message: "the same rules now select other rows than when the plan was made".to_owned(),
             rows: vec![agreeing(
                 rows,
-                &format!("{{#}} {{row|rows}} of {} would stay or change in another way", table.title()),
+                &format!("{{#}} {{row|rows}} of {} would stay or change differently", table.title()),
             )],
         }),
     }
@@ -131,7 +131,7 @@ pub(super) async fn apply_within(
     }
     let unknown = super::suppress::check(store, plan).await?;
     refuse_unseen(store, plan).await?;
-    // Beside an open transaction that would take a third connection, which not every pooler has.
+    // Next to an open transaction that would take a third connection, which not every pooler has.
     if store.engine() == Engine::Postgres {
         keep_named(store, plan).await?;
     }
@@ -260,8 +260,8 @@ async fn settle(
 
 fn uncertain(store: &Store, cause: &WriteError, why: &str, receipt_id: &str) -> ChangeError {
     ChangeError::Uncertain(format!(
-        "{cause}, and it could not be found out whether the change was made{why}. Before doing it again look with `{}` for the \
-         receipt {receipt_id}: where it stands, the change was made",
+        "{cause}, and it is unknown whether the change was made{why}. Before you repeat it, look for the receipt \
+         {receipt_id} with `{}`: if it is listed, the change was made",
         store.invocation().line(["audit", "list"])
     ))
 }
@@ -382,7 +382,7 @@ async fn within(
     receipt.disclosures.extend(read_back.sentences());
     for index in &lagging {
         let is_made_again = writer.make_again(index).await?;
-        receipt.disclosures.push(told_index(index, is_made_again));
+        receipt.disclosures.push(index_note(index, is_made_again));
     }
     let undo = if plan.undo_reason.is_none() { Some(kept_undo(writer, plan, before).await?) } else { None };
     let seq = audit::append(writer, own, entry(plan, author, receipt, undo)).await?;
@@ -396,7 +396,7 @@ async fn within(
 }
 
 /// Tells what became of a full-text index that no trigger keeps in step with the change.
-fn told_index(lagging: &LaggingIndex, is_made_again: bool) -> String {
+fn index_note(lagging: &LaggingIndex, is_made_again: bool) -> String {
     let LaggingIndex { index, table, .. } = lagging;
     let (index, table) = (index.title(), table.title());
     if is_made_again {
@@ -410,7 +410,7 @@ fn told_index(lagging: &LaggingIndex, is_made_again: bool) -> String {
     )
 }
 
-/// Stops where somebody changed the columns of a table since its rows were read: what an undo keeps would lack some.
+/// Stops where someone changed the columns of a table since its rows were read: what an undo keeps would lack some.
 async fn keep_columns(writer: &mut WriteTransaction<'_>, plan: &Plan) -> Result<(), FailedTransaction> {
     let tables: BTreeSet<&TableName> = plan.mutations.iter().map(Mutation::table).collect();
     let mut moved = Vec::new();
@@ -435,7 +435,7 @@ async fn keep_absent(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
 }
 
 fn conflict(rows: Vec<String>) -> ChangeError {
-    ChangeError::Conflict { message: "somebody else changed what this plan relies on".to_owned(), rows }
+    ChangeError::Conflict { message: "something that this plan relies on was changed".to_owned(), rows }
 }
 
 /// Rows that go or change with those of a plan, though we may not see all of them: no plan counts them, and no undo brings them
@@ -463,23 +463,37 @@ pub(super) async fn unseen_with(
 ///
 /// # Errors
 /// The engine's refusal.
-pub(super) async fn tell_unseen(store: &Store, mut plan: Plan) -> Result<Plan, ChangeError> {
+pub(super) async fn report_unseen(store: &Store, mut plan: Plan) -> Result<Plan, ChangeError> {
     if let Some((table, words)) = unseen(store, &plan).await?
         && !plan.disclosures.iter().any(|told| told.contains(&table.title()))
     {
-        plan.disclosures
-            .push(format!("{words}, and we may not see all of them: they are not counted, and this is not applied"));
+        plan.disclosures.push(format!(
+            "{words}, and your role may not see all of them: they are not counted, so this cannot be \
+             applied"
+        ));
         plan.plan_id = plan.digest();
     }
     Ok(plan)
 }
 
-/// Says in a plan that no undo brings rows back which stand in a table that inherits from theirs: that would be without the
+/// Says in a plan that our role may not write what it changes, and what would help.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn report_refused(store: &Store, mut plan: Plan) -> Result<Plan, ChangeError> {
+    if let Some(StoreError::Denied { reason, remedy }) = store.records().refused(&plan.counts).await? {
+        plan.disclosures.push(format!("{reason}, so this cannot be applied; what helps: {remedy}"));
+        plan.plan_id = plan.digest();
+    }
+    Ok(plan)
+}
+
+/// Says in a plan that no undo brings rows back which are in a table that inherits from theirs: that would be without the
 /// columns of their own.
 ///
 /// # Errors
 /// The engine's refusal.
-pub(super) async fn tell_heirs(store: &Store, mut plan: Plan) -> Result<Plan, ChangeError> {
+pub(super) async fn report_inheriting_rows(store: &Store, mut plan: Plan) -> Result<Plan, ChangeError> {
     if plan.undo_reason.is_some() {
         return Ok(plan);
     }
@@ -502,8 +516,8 @@ pub(super) async fn tell_heirs(store: &Store, mut plan: Plan) -> Result<Plan, Ch
     }
     if count > 0 {
         let what = format!(
-            "{{#}} {{row|rows}} of {of} {{stands|stand}} in a table that inherits from it: an undo would put {{it|them}} into \
-             {of}, without the columns of {{its|their}} own"
+            "{{#}} {{row|rows}} of {of} {{is|are}} in a table that inherits from it: an undo would put {{it|them}} \
+             into {of}, without {{its|their}} additional columns"
         );
         plan.undo_reason = Some(agreeing(count, &what));
         plan.plan_id = plan.digest();
@@ -522,18 +536,18 @@ async fn refuse_unseen(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
 /// The refusal to take rows of a table along unseen, given the words about them.
 pub(super) fn not_seen(table: &TableName, words: &str) -> ChangeError {
     ChangeError::Refused(format!(
-        "{words}, and we may not see all of them: no plan counts them, and no undo brings them back. Ask for SELECT on {}, and \
-         for a role from which row-level security hides none of its rows",
+        "{words}, and your role may not see all of them: no plan counts them, and no undo restores them. Ask for \
+         SELECT on {}, and for a role that row-level security hides none of its rows from",
         table.title()
     ))
 }
 
 /// Sentence that rows of one table go or change with those of another.
 pub(super) fn along(unseen: &TableName, table: &TableName) -> String {
-    format!("rows of {} go or change with rows of {}", unseen.title(), table.title())
+    format!("rows of {} are deleted or changed with rows of {}", unseen.title(), table.title())
 }
 
-/// Stops where a hold was placed on somebody whose rows go, since that was planned.
+/// Stops where a hold was placed on someone whose rows go, since that was planned.
 async fn keep_held(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
     match super::held::taken_from(store, plan).await? {
         None => Ok(()),
@@ -549,7 +563,7 @@ async fn keep_used(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
     match super::retain::used_since(store, plan).await? {
         None => Ok(()),
         Some(row) => Err(ChangeError::Conflict {
-            message: "what goes as unused was used since the plan was made".to_owned(),
+            message: "a row to be deleted as unused was used after the plan was made".to_owned(),
             rows: vec![row],
         }),
     }
@@ -560,7 +574,7 @@ async fn keep_named(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
     match super::remove::named_since(store, plan).await? {
         None => Ok(()),
         Some(row) => Err(ChangeError::Conflict {
-            message: "what goes was named by another row since the plan was made".to_owned(),
+            message: "another row has referred to a row to be deleted since the plan was made".to_owned(),
             rows: vec![row],
         }),
     }
@@ -581,7 +595,8 @@ async fn kept_undo(
             text.push(',');
         }
         let inverse = serde_json::to_string(&inverse);
-        text += &inverse.map_err(|error| ChangeError::Failed(format!("what an undo needs cannot be kept: {error}")))?;
+        text +=
+            &inverse.map_err(|error| ChangeError::Failed(format!("what an undo needs cannot be stored: {error}")))?;
     }
     text.push_str(&format!("],\"trail\":{}}}", canonical(&plan.undo_trail)));
     Ok(text)

@@ -36,10 +36,10 @@ const NAMED: usize = 20;
 const HARMLESS: [&str; 3] = ["migrate", "hold", "unhold"];
 
 /// Note on changes that no trail records.
-const AGENTS: &str = "what agents changed in rows since then without a history (texts, status, outcome), and rows that they \
-     removed, leave no trace: such rows are shown as they are now";
+const AGENTS: &str = "changes by agents that keep no history (texts, status, outcome) and rows that agents removed \
+     leave no trace: such rows are shown as they are now";
 
-/// The database as it was at a moment, to be looked at.
+/// The database as it was at a moment, to look at.
 ///
 /// # Errors
 /// [`ChangeError::NotFound`] for an entry that is not there, [`ChangeError::Usage`] for a moment that has not come,
@@ -53,21 +53,24 @@ pub async fn view(store: &Store, moment: &Moment) -> Result<(Store, AsOf), Chang
         (Err(error), Moment::Entry(_)) => return Err(error),
         (Err(error), Moment::Time(at)) => {
             as_of.at.clone_from(at);
-            as_of.unknown.push(format!("changes by mnemoscope are not taken back: {error}"));
+            as_of.unknown.push(format!("changes by mnemoscope are not reverted: {error}"));
         }
     }
     if matches!(moment, Moment::Time(_)) && as_of.at > now {
-        return Err(ChangeError::Usage(format!("{} has not come yet", as_of.at)));
+        return Err(ChangeError::Usage(format!("{} is in the future", as_of.at)));
     }
     as_of.unknown.push(AGENTS.to_owned());
     let timeless = store.ahead().timeless();
     if !timeless.is_empty() {
         let tables = Vec::from_iter(timeless).join(", ");
-        as_of.unknown.push(format!("when rows of {tables} came is not known: all of them are shown, as they are now"));
+        as_of.unknown.push(format!(
+            "it is unknown when rows of {tables} were created: all of them are shown, as they \
+         are now"
+        ));
     }
     let (taken_back, unseen) = store.ahead().foreseeing(&mutations, &as_of.at).await?;
     if unseen > 0 {
-        let words = "too many rows were changed since then to be taken back in one look: name a later moment";
+        let words = "too many rows were changed since then to revert them in one view: name a later moment";
         return Err(ChangeError::Refused(words.to_owned()));
     }
     let (view, _) = store.ahead().as_of(&mutations, &as_of.at).await?;
@@ -137,13 +140,14 @@ async fn back(
         as_of.unknown.push(format!("the trail begins at {}: changes before that are not known", first.at));
     }
     if head - seq > ENTRIES {
-        let words = format!("{} changes were made since then; {ENTRIES} can be taken back in one look", head - seq);
+        let words =
+            format!("{} changes were made since then; at most {ENTRIES} can be reverted in one view", head - seq);
         return Err(ChangeError::Refused(words));
     }
     if let Some(last) = beyond_reach(store, seq, head).await? {
         let words = format!(
-            "what was changed since then takes more than {UNDO_MB} MB, and is not taken back in one look: name entry {last} or a \
-             later moment"
+            "the changes since then take more than {UNDO_MB} MB, too much to revert in one view: name entry {last} or \
+             a later moment"
         );
         return Err(ChangeError::Refused(words));
     }
@@ -168,7 +172,7 @@ async fn back(
         lost.truncate(NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         as_of.unknown.push(format!(
-            "what these entries changed cannot be taken back and is shown as it is now: {}{more}",
+            "what these entries changed cannot be reverted and is shown as it is now: {}{more}",
             lost.join(", ")
         ));
     }
@@ -227,8 +231,8 @@ struct Stores<'a> {
 }
 
 impl Stores<'_> {
-    /// The utility of an episode whose signals went on: what the last one up to the moment made of it, else what it was
-    /// before the first one that came later.
+    /// The utility of an episode whose signals continued: what the last one up to the moment made of it, else what it
+    /// was before the first one that came later.
     async fn utility(&self, episode: &str, later: &Row) -> Result<Value, ChangeError> {
         let of_it = Filter::new("episode_id", Operator::Equal, Operand::Text(episode.to_owned()));
         let columns = Some(vec!["created_at", "after"]);
@@ -249,8 +253,8 @@ impl Stores<'_> {
         Ok(last.map_or_else(|| later.get("before").clone(), |signal| signal.get("after").clone()))
     }
 
-    /// Builds, from the histories, the changes that take back the values of episodes whose signals, feedback or
-    /// canvas events went on after the moment.
+    /// Builds, from the histories, the changes that take back the values of episodes whose signals, feedback or canvas
+    /// events continued after the moment.
     async fn histories(&self, as_of: &mut AsOf) -> Result<Vec<Mutation>, ChangeError> {
         let (whole, view) = (self.whole, self.view);
         let mut changed: BTreeMap<String, Vec<(&'static str, Value)>> = BTreeMap::new();
@@ -333,7 +337,8 @@ async fn later(store: &Store, entity: Entity, as_of: &mut AsOf) -> Result<Vec<Ro
     let page = store.page(&query).await?;
     if page.next.is_some() {
         as_of.unknown.push(format!(
-            "more than {FOLLOWED} rows of {} came since then: what they did to episodes is taken back for the first ones only",
+            "more than {FOLLOWED} rows of {} were added since then: their effect on episodes is reverted for the first \
+             ones only",
             entity.title()
         ));
     }

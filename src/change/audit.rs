@@ -97,7 +97,7 @@ pub(in crate::change) async fn append(
 ) -> Result<i64, FailedTransaction> {
     let head = StoredRows::with(&own.table("memory_audit_head"), "id", writer.number(1));
     let images = writer.images(&head).await?;
-    let gone = || ChangeError::Broken("the head of the audit trail is gone".to_owned());
+    let gone = || ChangeError::Broken("the head of the audit trail is missing".to_owned());
     let Some((last, prev_hash)) = images.first().and_then(|i| Some((integer(i.get("seq")?)?, text(i.get("hash")?))))
     else {
         return Err(gone().into());
@@ -224,7 +224,7 @@ pub struct Anchor {
 pub async fn anchor(store: &Store) -> Result<Anchor, ChangeError> {
     let own = trail_of(store).await?;
     let Some((seq, hash)) = store.records().trail_head().await? else {
-        return Err(ChangeError::Broken("the head of the audit trail is gone".to_owned()));
+        return Err(ChangeError::Broken("the head of the audit trail is missing".to_owned()));
     };
     Ok(Anchor { database_id: own.database_id, seq, hash, at: super::now() })
 }
@@ -264,8 +264,8 @@ pub fn shown(store: &Store) -> Result<(), ChangeError> {
     store.left_out().map(refused).map_or(Ok(()), Err)
 }
 
-/// The refusal where some of our tables are not there yet: it says so, and gives the command that adds them, or the reason why
-/// they cannot be added.
+/// The refusal where some of our tables do not exist yet: it says so, and gives the command that adds them, or the
+/// reason why they cannot be added.
 pub async fn without(store: &Store, own: Option<&OwnTables>, lacking: &str) -> ChangeError {
     if let Err(refused) = shown(store) {
         return refused;
@@ -288,14 +288,14 @@ pub async fn without(store: &Store, own: Option<&OwnTables>, lacking: &str) -> C
 pub async fn missing_tables(store: &Store) -> Result<Vec<&'static str>, ChangeError> {
     let there = store.records().trail_tables().await?;
     if !there.contains(&"memory_migrations") {
-        // What else has such names is somebody else's, as far as can be told.
+        // What else has such names is someone else's, as far as can be told.
         return Ok(Vec::new());
     }
     Ok(TRAIL.iter().copied().filter(|name| !there.contains(name)).collect())
 }
 
 fn lacking(tables: &[&str]) -> String {
-    format!("tables of the audit trail are gone: {}", tables.join(", "))
+    format!("tables of the audit trail are missing: {}", tables.join(", "))
 }
 
 /// Reads the whole trail and verifies it, against anchors when there are any.
@@ -332,7 +332,7 @@ pub async fn walk(
         }
         head = after;
     }
-    Err(ChangeError::Failed("the trail grows faster than it can be read; try again in a quieter moment".to_owned()))
+    Err(ChangeError::Failed("the trail grows faster than it can be read; try again at a quieter time".to_owned()))
 }
 
 /// Private values that entries say were redacted.
@@ -464,7 +464,7 @@ pub async fn opened_between(store: &Store, after: i64, last: i64) -> Result<Vec<
 
 fn changed_later(store: &Store, seq: i64) -> ChangeError {
     ChangeError::Broken(format!(
-        "entry {seq} was changed after it was written: it cannot be relied on. `{}` says more",
+        "entry {seq} was changed after it was written: do not rely on it. `{}` shows details",
         store.invocation().line(["audit", "verify"])
     ))
 }
@@ -476,7 +476,7 @@ fn opened(entry: TrailEntry, values: Vec<PrivateValue>) -> Result<OpenedEntry, C
         let salt = hex::decode(&value.salt).unwrap_or_default();
         if commitments.get(&value.field) != Some(&commitment(&salt, &value.field, &value.value)) {
             return Err(ChangeError::Broken(format!(
-                "the value `{}` of entry {} was changed after it was written; `audit verify` says more",
+                "the value `{}` of entry {} was changed after it was written; `audit verify` shows details",
                 value.field, entry.seq
             )));
         }

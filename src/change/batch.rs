@@ -1,4 +1,4 @@
-//! Many new rows in one plan: what is there already is left alone, the rest goes in with few statements.
+//! Many new rows in one plan: existing rows are left alone, the rest are inserted with few statements.
 
 use std::borrow::Borrow;
 use std::collections::btree_map::Entry;
@@ -32,7 +32,7 @@ pub struct NewRow {
     pub now: Vec<&'static str>,
     /// Position in the file that the row comes from, from 1; 0 without a file.
     pub place: usize,
-    /// Stored values that an export gives beside the canonical ones.
+    /// Stored values that an export gives next to the canonical ones.
     pub surplus: Option<Surplus>,
 }
 
@@ -48,7 +48,7 @@ impl NewRow {
         self.surplus.is_some() || self.now.contains(&column) || !self.row.json(column).is_null()
     }
 
-    /// Takes out what is written into a canonical column.
+    /// Removes what is written into a canonical column.
     fn take_given(&mut self, column: &str) -> GivenValue {
         if self.now.contains(&column) { GivenValue::Now } else { GivenValue::take(&mut self.row, column) }
     }
@@ -64,7 +64,7 @@ impl NewRow {
         columns.into_iter().flatten().filter(|(name, _)| shape.column(name).is_some())
     }
 
-    /// Takes out the stored columns that a table of this engine takes, in order of their names.
+    /// Removes the stored columns that a table of this engine takes, in order of their names.
     fn take_stored(&mut self, shape: &TableShape, table: &TableName) -> StoredColumns {
         let Some(surplus) = self.surplus.as_mut().filter(|s| s.table.as_deref() == Some(&table.title())) else {
             return StoredColumns::new();
@@ -114,16 +114,16 @@ impl From<Row> for NewRow {
     }
 }
 
-/// Counts of rows that were added and of rows that were there already.
+/// Counts of rows that were added and of rows that were already there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ImportTally {
     /// New ones.
     pub added: usize,
-    /// Rows whose key is there already, or stood before among the new ones.
+    /// Rows whose key is already there, or stood before among the new ones.
     pub present: usize,
 }
 
-/// Adds rows of one entity to a plan. Rows whose key is there, or stands twice among them, are left out.
+/// Adds rows of one entity to a plan. Rows whose key is there, or is twice among them, are left out.
 ///
 /// # Errors
 /// [`ChangeError::Refused`] where the entity cannot be written.
@@ -131,7 +131,7 @@ pub async fn add(draft: &mut Draft<'_>, entity: Entity, rows: Vec<NewRow>) -> Re
     add_beside(draft, entity, rows, None).await
 }
 
-/// As [`add`], with the stored row that the new ones hang on, from which the layout may take columns.
+/// As [`add`], with the stored row that the new ones depend on, from which the layout may take columns.
 ///
 /// # Errors
 /// As [`add`].
@@ -163,7 +163,10 @@ pub async fn add_to(
     let key = SourceKey::of(source);
     if let Some(odd) = rows.iter().find(|new| !key.is_whole(&key.of_row(&new.row))) {
         let (table, id) = (table_of(source).title(), odd.row.id());
-        return Err(ChangeError::Usage(format!("{table}: the id `{id}` is no JSON list of {}", key.parts.join(", "))));
+        return Err(ChangeError::Usage(format!(
+            "{table}: the id `{id}` is not a JSON list of {}",
+            key.parts.join(", ")
+        )));
     }
     // Where the first row with a key is among the new ones; none where it is stored.
     let stored = key.stored(store, rows.iter().map(|new| key.of_row(&new.row)).collect()).await?;
@@ -187,8 +190,8 @@ pub async fn add_to(
         draft.disclosures.push(agreeing(
             contradicting,
             &format!(
-                "{{#}} {} {{row has the id of an earlier one and says|rows have the ids of earlier ones and say}} something \
-                 else: the first one is taken",
+                "{{#}} {} {{row has the id of an earlier one and says|rows have the ids of earlier ones and say}} \
+                 something else: the first one is used",
                 entity.title()
             ),
         ));
@@ -197,6 +200,7 @@ pub async fn add_to(
         return Ok(tally);
     }
     let shape = store.shapes().shape(&table_of(source)).await?;
+    tell_numbering(draft, source, &rows).await?;
     lost_columns(draft, source, &shape, &mut rows);
     let used = |c: &&str| rows.iter().any(|r| r.is_given(c));
     let used: Vec<&str> = entity.columns().iter().map(|c| c.name).filter(used).collect();
@@ -208,7 +212,7 @@ pub async fn add_to(
         .collect();
     if !lost.is_empty() {
         let table = table_of(source).title();
-        draft.disclosures.push(format!("{table} has no place for `{}`: left out", lost.join("`, `")));
+        draft.disclosures.push(format!("{table} has no place for `{}`: it is left out", lost.join("`, `")));
     }
     rows.iter().for_each(|r| draft.adds(&r.row));
     // One statement fills the same columns of all its rows, after those that they refer to.
@@ -348,7 +352,7 @@ fn depths(parents: &[Option<usize>]) -> Vec<Generation> {
     depths.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// Takes out what stored columns hold that has no place here, and says so.
+/// Removes what stored columns hold that has no place here, and says so.
 fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &TableShape, rows: &mut [NewRow]) {
     let (table, engine) = (table_of(source).title(), draft.store.engine());
     let mut lost: BTreeMap<String, usize> = BTreeMap::new();
@@ -375,7 +379,7 @@ fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &TableShape,
     }
 }
 
-/// Takes out the rows that are there already, and gives the number of those of each entity.
+/// Removes the rows that are already there, and gives the number of those of each entity.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -428,13 +432,13 @@ pub async fn unfit(store: &Store, rows: &[&NewRow]) -> Result<Vec<(usize, String
         check_addable(source, &rows)?;
         let (table, engine) = (table_of(source), store.engine());
         let shape = store.shapes().shape(&table).await?;
-        let last = match numbered_column(source).filter(|_| engine == Engine::Postgres) {
-            Some(column) => Some(store.shapes().last_number(&table, column).await?.unwrap_or_default()),
+        let numbering = match numbered_column(source).filter(|_| engine == Engine::Postgres) {
+            Some(column) => Some(store.shapes().numbering(&table, column).await?),
             None => None,
         };
         for new in rows {
-            if last.is_some_and(|last| new.row.id().parse::<i64>().is_ok_and(|number| number > last)) {
-                let why = "numbers its rows itself and has not come to this number yet: another row would get it later";
+            if numbering.is_some_and(|known| new.row.id().parse::<i64>().is_ok_and(|number| number > known.most)) {
+                let why = "numbers its rows itself and has not reached this number yet: another row would get it later";
                 unfit.push((new.place, format!("{} {why}", table.title())));
                 continue;
             }
@@ -465,7 +469,20 @@ fn numbered_column(source: &BoundSource) -> Option<&str> {
     plain_column(source, "id").map(|(name, _)| name)
 }
 
-/// Stored values that a row of an export needs beside those of its columns: the number under which it stood, and a vector
+/// Tells where PostgreSQL numbers further rows from, if new ones bring numbers that it has not come to.
+async fn tell_numbering(draft: &mut Draft<'_>, source: &BoundSource, rows: &[NewRow]) -> Result<(), ChangeError> {
+    let Some(column) = numbered_column(source).filter(|_| draft.store.engine() == Engine::Postgres) else {
+        return Ok(());
+    };
+    let brought = rows.iter().filter(|new| stood_in(source, new)).filter_map(|new| new.row.id().parse::<i64>().ok());
+    let last = draft.store.shapes().numbering(&table_of(source), column).await?.last;
+    if let Some(most) = brought.max().filter(|most| *most > last) {
+        draft.effects.push(format!("{} numbers further rows after {most}", table_of(source).title()));
+    }
+    Ok(())
+}
+
+/// Stored values that a row of an export needs next to those of its columns: the number under which it stood, and a vector
 /// without which its table takes no row.
 fn needed(engine: Engine, source: &BoundSource, shape: &TableShape, new: &NewRow) -> StoredColumns {
     let mut needed = StoredColumns::new();
@@ -549,7 +566,7 @@ const DERIVED: &[&str] = &["counts", "source", "has_vector", "episodes", "cases"
 pub fn target(store: &Store, entity: Entity) -> Result<&BoundSource, ChangeError> {
     let sources = store.sources_of(entity)?;
     let source = sources.iter().copied().find(|s| writable(s).is_ok()).or(sources.first().copied());
-    source.ok_or_else(|| ChangeError::Refused(format!("no {} is kept here", entity.title())))
+    source.ok_or_else(|| ChangeError::Refused(format!("no {} is stored here", entity.title())))
 }
 
 /// The source that a new row goes to: the one whose table it stood in, where the layout is the same; else [`target`].
@@ -621,7 +638,7 @@ pub fn is_kept(source: &BoundSource, row: &Row, column: &str) -> bool {
     }
     source.column(column).iter().any(|way| match (&way.origin, &way.inside.path) {
         (BoundOrigin::Value(value), _) => value == row.get(column),
-        // Of the row that this one hangs on, such as a case's bank: it says whose it is.
+        // Of the row that this one depends on, such as a case's bank: it says who owns it.
         (BoundOrigin::Column { alias, .. }, _) if alias != "t" => true,
         (BoundOrigin::Column { name, .. }, Some(path)) => row.entity.columns().iter().any(|whole| {
             plain_column(source, whole.name).is_some_and(|(stored, _)| stored == name)

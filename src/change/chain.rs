@@ -1,4 +1,4 @@
-//! Chains: an episode gets a parent or loses it. A circle is refused, with the way round shown.
+//! Chains: sets or removes the parent of an episode. A cycle is refused, and shown.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -31,21 +31,23 @@ pub async fn link(store: &Store, child: &str, parent: &str) -> Result<Plan, Chan
             return Err(ChangeError::Refused(format!("the chain above {parent} is longer than {FAR} episodes")));
         }
         if before.first() == Some(last) {
-            return Err(ChangeError::Refused(format!("this would close a circle: {}", path.join(" -> "))));
+            return Err(ChangeError::Refused(format!("this would create a cycle: {}", path.join(" -> "))));
         }
         if before.contains(last) {
-            draft.disclosures.push(format!("the chain above runs in a circle already, at {last}"));
+            draft.disclosures.push(format!("the chain above already contains a cycle, at {last}"));
         } else if let Some(reason) = store.report().unseen(Entity::Episode)
             && draft.seek(Entity::Episode, last).await?.is_none()
         {
             return Err(ChangeError::Refused(format!(
-                "the chain above {parent} leads to episode {last}, which is not seen, and a circle could be closed behind it: \
-                 {reason}. Link them as a role that sees every row"
+                "the chain above {parent} leads to episode {last}, which your role cannot see, and a cycle could be \
+                 created beyond it: {reason}. Link them with a role that sees every row"
             )));
         }
     }
     if mother.row.text("agent_id") != found.row.text("agent_id") {
-        draft.disclosures.push("the parent is of another agent: a chain across agents is rarely one story".to_owned());
+        draft
+            .disclosures
+            .push("the parent belongs to another agent: a chain across agents is rarely one story".to_owned());
     }
     if let (Some(before), Some(own)) = (mother.row.text("started_at"), found.row.text("started_at"))
         && before > own
@@ -96,20 +98,21 @@ async fn set_parent(draft: &mut Draft<'_>, found: &LocatedRow<'_>, parent: Value
     let store = draft.store;
     let Some((column, _)) = plain_column(found.source, "parent_id") else {
         return Err(ChangeError::Refused(format!(
-            "{} stores no parent of its own: chains are {} here",
+            "{} stores no parent: chains are {} here",
             found.table().title(),
-            if found.source.column("parent_id").is_empty() { "not kept" } else { "drawn from other rows" }
+            if found.source.column("parent_id").is_empty() { "not kept" } else { "derived from other rows" }
         )));
     };
     if *found.row.get("parent_id") == parent {
         return Ok(());
     }
     if parent.is_null()
-        && let Some(other) = told_by_others(store, found).await?
+        && let Some(other) = named_by_others(store, found).await?
     {
         let link = store.invocation().line(["link", found.row.id(), "PARENT"]);
         return Err(ChangeError::Refused(format!(
-            "without a parent in {}.{column}, the parent {other} is read from other rows, which stay: `{link}` sets another one",
+            "without a parent in {}.{column}, the parent {other} is derived from other rows, which stay: `{link}` sets \
+             another one",
             found.table().title()
         )));
     }
@@ -120,7 +123,7 @@ async fn set_parent(draft: &mut Draft<'_>, found: &LocatedRow<'_>, parent: Value
 }
 
 /// The parent that an episode has by other rows when its own row names none.
-async fn told_by_others(store: &Store, found: &LocatedRow<'_>) -> Result<Option<String>, ChangeError> {
+async fn named_by_others(store: &Store, found: &LocatedRow<'_>) -> Result<Option<String>, ChangeError> {
     let mut source = found.source.clone();
     for (column, ways) in Entity::Episode.columns().iter().zip(&mut source.columns) {
         ways.retain(|way| column.name != "parent_id" || matches!(way.origin, BoundOrigin::Sql(_)));

@@ -11,7 +11,7 @@ use super::{ChangeError, ChangeSide, now};
 use crate::layout::BoundSource;
 use crate::memory::digest::{Digest, digest};
 use crate::memory::{Entity, Row};
-use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
+use crate::store::encode::{GivenValue, LocatedRow, leads_back, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::hanging::HangingRows;
 use crate::store::own::{OwnTables, TRAIL};
@@ -250,13 +250,13 @@ impl<'s> Draft<'s> {
         let store = self.store;
         match self.seek(entity, id).await? {
             Some(located) => Ok(located),
-            None if store.row(entity, id).await?.is_some() => Err(ChangeError::Refused(format!(
-                "{} `{id}` can only be looked at: the layout makes its id from other values",
-                entity.title()
-            ))),
-            None => {
-                Err(ChangeError::NotFound(format!("there is no {} `{id}` in {}", entity.title(), store.location())))
+            None if store.row(entity, id).await?.is_some() => {
+                let stored = store.sources_of(entity)?.into_iter().all(leads_back);
+                let why =
+                    if stored { "its stored id is not a text" } else { "the layout builds its id from other values" };
+                Err(ChangeError::Refused(format!("{} `{id}` is read-only: {why}", entity.title())))
             }
+            None => Err(ChangeError::NotFound(store.none_found(entity, id))),
         }
     }
 
@@ -265,9 +265,12 @@ impl<'s> Draft<'s> {
     /// # Errors
     /// The engine's refusal.
     pub async fn seek(&mut self, entity: Entity, id: &str) -> Result<Option<LocatedRow<'s>>, ChangeError> {
-        check_id(entity, id)?;
+        check_stored_id(entity, id)?;
         let store = self.store;
         let located = store.encoder().locate(entity, id).await?;
+        if located.is_none() {
+            check_id(entity, id)?;
+        }
         if let Some(located) = &located {
             self.remember(located.rows(), std::slice::from_ref(&located.image), Vec::new());
         }
@@ -279,7 +282,7 @@ impl<'s> Draft<'s> {
     /// # Errors
     /// As [`Draft::locate`].
     pub async fn locate_all(&mut self, entity: Entity, ids: &[String]) -> Result<Vec<LocatedRow<'s>>, ChangeError> {
-        ids.iter().try_for_each(|id| check_id(entity, id))?;
+        ids.iter().try_for_each(|id| check_stored_id(entity, id))?;
         let mut all = Vec::with_capacity(ids.len());
         for some in ids.chunks(AT_ONCE) {
             let mut located = self.store.encoder().locate_all(entity, some).await?;
@@ -376,7 +379,7 @@ impl<'s> Draft<'s> {
         let rows: usize = self.mutations.iter().map(|mutation| mutation.count().1).sum();
         if self.undo_size > UNDO_SIZE && rows > 1 && self.undo_reason.is_none() {
             let size = UNDO_SIZE >> 20;
-            self.undo_reason = Some(format!("its rows are more than {size} MB: too much to keep for an undo"));
+            self.undo_reason = Some(format!("its rows take more than {size} MB: too much to keep for an undo"));
         }
     }
 
@@ -459,7 +462,7 @@ impl<'s> Draft<'s> {
         &self.mutations
     }
 
-    /// The rows that are taken away so far.
+    /// The rows that are removed so far.
     #[must_use]
     pub fn deletions(&self) -> Vec<StoredRows> {
         let gone = self.mutations.iter().filter_map(|m| match m {
@@ -480,13 +483,16 @@ impl<'s> Draft<'s> {
         let named = named_ids(&episode.row, &episode.source.links, entity);
         if let Some(id) = named.iter().find(|id| !ids.contains(*id)) {
             return Err(ChangeError::Refused(format!(
-                "episode {} names {} {id}, which is not seen, and what it stores is made of all of them: {reason}. Change \
-                 it as a role that sees every row",
+                "episode {} names {} {id}, which your role cannot see, and the stored value is computed from all of \
+                 them: {reason}. Change it with a role that sees every row",
                 episode.row.id(),
                 entity.title()
             )));
         }
-        let told = format!("what episodes store of each {} is made of those that are seen: {reason}", entity.title());
+        let told = format!(
+            "what episodes store about each {} is computed from the visible ones only: {reason}",
+            entity.title()
+        );
         if !self.disclosures.contains(&told) {
             self.disclosures.push(told);
         }
@@ -539,7 +545,7 @@ impl<'s> Draft<'s> {
     }
 }
 
-/// Checks that something tells rows apart: a change would be about others too.
+/// Checks that something distinguishes rows: a change would be about others too.
 fn check_told_apart(rows: &StoredRows) -> Result<(), StoreError> {
     if rows.by.is_empty() && !rows.keys.is_empty() {
         let words = format!("{} has no primary key that identifies its rows", rows.table.title());
@@ -553,16 +559,27 @@ fn key_of(rows: &StoredRows) -> Digest {
     digest(&json!([rows.table, rows.by, rows.keys.len(), rows.keys.first()]).to_string())
 }
 
-/// Refuses an id that cannot be one.
+/// Refuses an id that no row should have.
 ///
 /// # Errors
 /// [`ChangeError::Usage`].
 pub fn check_id(entity: Entity, id: &str) -> Result<(), ChangeError> {
-    if id.trim().is_empty() {
+    if !id.is_empty() && id.trim().is_empty() {
+        return Err(ChangeError::Usage(format!("the id of the {} is blank", entity.title())));
+    }
+    check_stored_id(entity, id)
+}
+
+/// Refuses an id that no row can be named by.
+fn check_stored_id(entity: Entity, id: &str) -> Result<(), ChangeError> {
+    if id.is_empty() {
         return Err(ChangeError::Usage(format!("the id of the {} is empty", entity.title())));
     }
     if id.len() > 1_000 || id.contains('\0') {
-        return Err(ChangeError::Usage(format!("no {} can have this id: it is too long or holds NUL", entity.title())));
+        return Err(ChangeError::Usage(format!(
+            "no {} can have this id: it is too long or contains NUL",
+            entity.title()
+        )));
     }
     Ok(())
 }
@@ -579,7 +596,7 @@ pub async fn trail(store: &Store) -> Result<OwnTables, ChangeError> {
 /// Says of a plan why it cannot be applied yet; `None` where it can.
 ///
 /// # Errors
-/// Every answer that is no refusal.
+/// Every answer that is not a refusal.
 pub fn not_yet(ready: Result<OwnTables, ChangeError>) -> Result<Option<String>, ChangeError> {
     Ok(obstacle(ready)?.as_deref().map(not_yet_for))
 }
@@ -587,13 +604,13 @@ pub fn not_yet(ready: Result<OwnTables, ChangeError>) -> Result<Option<String>, 
 /// Says that a plan cannot be applied yet, and why.
 #[must_use]
 pub fn not_yet_for(why: &str) -> String {
-    format!("this plan can be looked at and not be applied yet: {why}")
+    format!("this plan is a preview and cannot be applied yet: {why}")
 }
 
 /// Explains why nothing can be changed yet; `None` where it can.
 ///
 /// # Errors
-/// Every answer that is no refusal.
+/// Every answer that is not a refusal.
 pub fn obstacle(ready: Result<OwnTables, ChangeError>) -> Result<Option<String>, ChangeError> {
     match ready {
         Ok(_) => Ok(None),
@@ -615,7 +632,7 @@ pub async fn writable(store: &Store) -> Result<OwnTables, ChangeError> {
         && store.records().table("memory_migrations").is_some()
     {
         return Err(ChangeError::Broken(format!(
-            "a table of the audit trail is gone: {table}; `{}` says more",
+            "a table of the audit trail is missing: {table}; `{}` shows details",
             store.invocation().line(["audit", "verify"])
         )));
     }

@@ -1,5 +1,5 @@
-//! Columns of any row set again, with what follows from them: hashes, durations, times of change; a vector that no longer
-//! fits its text is taken away, so that a backfill makes it again. And facts that are superseded: the old one stays.
+//! Sets columns of any row, with what is derived from them: hashes, durations, times of change; a vector that no longer
+//! fits its text is removed, so that a backfill recreates it. Also supersedes facts: the old one stays.
 
 use std::collections::HashSet;
 
@@ -10,13 +10,13 @@ use super::feedback::{addable, writable};
 use super::import::prompt_hash;
 use super::operation::FeedbackFields;
 use super::plan::{ChangeDanger, Plan};
-use super::profile::{check_window, tell_outside};
+use super::profile::{check_window, report_cases_outside};
 use super::record::canonical_row;
 use super::reward::trail;
 use super::{ChangeError, batch, feedback, given, new_id, now, policy, referred};
 use crate::layout::{BoundSource, StoredAs};
 use crate::memory::text_check::TextOddities;
-use crate::memory::{Entity, Row, json, text_check, time};
+use crate::memory::{Entity, Row, findings, json, text_check, time};
 use crate::recall::keyword;
 use crate::store::Store;
 use crate::store::embedding::VectorShelf;
@@ -42,9 +42,9 @@ const TEXT: usize = 1_000_000;
 /// Plans that columns of a row are set.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for a value that is none, [`ChangeError::NotFound`], [`ChangeError::Conflict`] where it is not
-/// `instead_of` what stands there, or [`ChangeError::Refused`] for a column that follows from others, or that the layout
-/// cannot write.
+/// [`ChangeError::Usage`] for a value that is none, [`ChangeError::NotFound`], [`ChangeError::Conflict`] where it is
+/// not `instead_of` what is there, or [`ChangeError::Refused`] for a column that follows from others, or that the
+/// layout cannot write.
 pub async fn edit(
     store: &Store,
     entity: Entity,
@@ -103,14 +103,14 @@ pub(super) async fn set_to(
     let update = becoming(store, found, row, &changed).await?;
     draft.push(update);
     check_whole(store, row, &changed).await?;
-    tell_unknown(draft, row, &changed).await;
+    refuse_unknown(draft, row, &changed).await;
     draft.alters(&found.row, row);
     follow_text(draft, found, row).await?;
     if entity == Entity::Case {
-        tell_case(draft, &found.row, row, cause).await?;
+        report_case_values(draft, &found.row, row, cause).await?;
     }
     if changed.contains(&"window_size") {
-        tell_outside(draft, row).await?;
+        report_cases_outside(draft, row).await?;
     }
     Ok(())
 }
@@ -196,7 +196,7 @@ async fn follow_text(draft: &mut Draft<'_>, found: &LocatedRow<'_>, row: &Row) -
     let mut remains = TextRemains::default();
     if keyword::text_of(&found.row) != keyword::text_of(row) {
         drop_vector(draft, found, &mut remains).await?;
-        tell_search_words(draft, found, &mut remains).await?;
+        report_search_words(draft, found, &mut remains).await?;
     }
     Ok(remains)
 }
@@ -210,7 +210,7 @@ async fn check_whole(store: &Store, row: &Row, changed: &[&str]) -> Result<(), C
             continue;
         }
         let Some(whole) = store.row(entity, id).await? else {
-            return Err(ChangeError::Refused(format!("`{column}` names no {} that is here: {id}", entity.title())));
+            return Err(ChangeError::Refused(format!("`{column}` refers to a missing {}: {id}", entity.title())));
         };
         let differs = |of: &&str| matches!((row.text(of), whole.text(of)), (Some(own), Some(other)) if own != other);
         if let Some(of) = ["user_id", "agent_id"].iter().find(|of| differs(of)) {
@@ -226,14 +226,14 @@ async fn check_whole(store: &Store, row: &Row, changed: &[&str]) -> Result<(), C
 }
 
 /// Adds to a draft which new values name nobody.
-async fn tell_unknown(draft: &mut Draft<'_>, row: &Row, changed: &[&str]) {
+async fn refuse_unknown(draft: &mut Draft<'_>, row: &Row, changed: &[&str]) {
     let set = |column| row.text(column).filter(|_| changed.contains(&column));
     for (column, entity) in [("agent_id", Entity::Agent), ("user_id", Entity::Subject)] {
         // Where agents or people cannot be read, nobody can say.
         if let Some(id) = set(column)
             && matches!(draft.store.row(entity, id).await, Ok(None))
         {
-            draft.disclosures.push(format!("`{column}` names no {} that is here: {id}", entity.title()));
+            draft.disclosures.push(format!("`{column}` refers to a missing {}: {id}", entity.title()));
         }
     }
 }
@@ -250,7 +250,7 @@ fn check(entity: Entity, set: &Map<String, Value>) -> Result<(), ChangeError> {
         Entity::UtilityEvent => {
             return refused("signals are a history that is replayed: `signal retract ID` takes one back");
         }
-        Entity::AuditEntry => return refused("an audit trail is only added to"),
+        Entity::AuditEntry => return refused("an audit trail is append-only"),
         _ => {}
     }
     for name in set.keys() {
@@ -278,7 +278,7 @@ pub(super) fn check_seen(row: &Row, seen: &Map<String, Value>) -> Result<(), Cha
     if moved.is_empty() {
         return Ok(());
     }
-    let message = format!("somebody else changed {} after it was read for editing", moved.join(", "));
+    let message = format!("someone else changed {} after it was read for editing", moved.join(", "));
     Err(ChangeError::Conflict { message, rows: vec![format!("{} {} changed", row.entity.title(), row.id())] })
 }
 
@@ -294,8 +294,8 @@ fn feedback_fields(set: &Map<String, Value>) -> Result<FeedbackFields, ChangeErr
             "user_id" => fields.user = text(),
             other => {
                 return Err(ChangeError::Refused(format!(
-                    "of feedback `kind`, `rating`, `correction` and `user_id` are set; `{other}` ties it to its episode: remove \
-                     it and add it where it belongs"
+                    "only `kind`, `rating`, `correction` and `user_id` of feedback can be set; `{other}` ties it to \
+                     its episode: remove it and add it where it belongs"
                 )));
             }
         }
@@ -327,7 +327,7 @@ async fn settle(store: &Store, found: &LocatedRow<'_>, row: &mut Row) -> Result<
 }
 
 /// Says which columns of search words still hold those of the earlier text. What the engine computes itself follows the text.
-async fn tell_search_words(
+async fn report_search_words(
     draft: &mut Draft<'_>,
     found: &LocatedRow<'_>,
     remains: &mut TextRemains,
@@ -336,7 +336,7 @@ async fn tell_search_words(
     for column in shape.columns.iter().filter(|column| column.compared == "tsvector") {
         remains.keeps_words = true;
         draft.disclosures.push(format!(
-            "{}.{} keeps the search words of the earlier text, until the application or a trigger makes them anew",
+            "{}.{} keeps the search words of the earlier text, until the application or a trigger updates them",
             found.table().title(),
             column.name
         ));
@@ -344,7 +344,7 @@ async fn tell_search_words(
     Ok(())
 }
 
-/// Takes away the vector of a text that is another one now.
+/// Removes the vector of a text that is another one now.
 async fn drop_vector(
     draft: &mut Draft<'_>,
     found: &LocatedRow<'_>,
@@ -395,15 +395,20 @@ async fn drop_vector(
         draft.mutations_mut().any(set);
     }
     remains.loses_vector = true;
-    draft.effects.push(format!("its vector is of the earlier text and is taken away; `{again}` makes a new one"));
+    draft.effects.push(format!("its vector belongs to the earlier text and is removed; `{again}` makes a new one"));
     Ok(())
 }
 
 /// Adds to a draft what a changed case means for its bank, and for the memory's own trail.
-async fn tell_case(draft: &mut Draft<'_>, before: &Row, after: &Row, cause: Option<&str>) -> Result<(), ChangeError> {
+async fn report_case_values(
+    draft: &mut Draft<'_>,
+    before: &Row,
+    after: &Row,
+    cause: Option<&str>,
+) -> Result<(), ChangeError> {
     let store = draft.store;
     if let Some(profile) = after.text("profile_id") {
-        policy::tell_trained(draft, &[profile], "its profile").await?;
+        policy::report_trained(draft, &[profile], "its profile").await?;
     }
     if before.get("reward") == after.get("reward") && before.get("outcome") == after.get("outcome") {
         return Ok(());
@@ -436,12 +441,12 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
     writable(found.source)?;
     if is_superseded(&found.row) {
         return Err(ChangeError::Refused(format!(
-            "memory {id} is superseded already: supersede the one that followed it"
+            "memory {id} is already superseded: supersede the one that followed it"
         )));
     }
     if !marks_superseded(found.source) {
         return Err(ChangeError::Refused(format!(
-            "{} has no place to mark a memory as superseded and to link the two: neither `metadata`, nor `status` with \
+            "{} cannot mark a memory as superseded and link the two: neither `metadata`, nor `status` with \
              `source_ids` as a list",
             table_of(found.source).title()
         )));
@@ -464,7 +469,9 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
     if new.text("expires_at").is_some_and(|at| *at <= *now()) {
         without_member(found.source, &mut new, "expires_at");
         new.set("expires_at", Value::Null);
-        draft.effects.push("the new memory does not expire: the time of the earlier one is over".to_owned());
+        draft
+            .effects
+            .push("the new memory does not expire, because the expiry of the earlier one has passed".to_owned());
     }
     mark(&mut draft, &found, &new_key).await?;
     let metadata = new.get("metadata").clone();
@@ -500,7 +507,7 @@ fn copy_metadata(draft: &mut Draft<'_>, found: &LocatedRow<'_>, metadata: &Value
             continue;
         };
         for cell in rows.iter_mut().filter_map(|row| row.get_mut(at)) {
-            // Other columns of the new memory may stand within it.
+            // Other columns of the new memory may be within it.
             let is_whole = |text: &String| json::read(text).value == *metadata;
             if matches!(cell, Cell::Is(FetchedValue::Text(text)) if is_whole(text)) {
                 *cell = Cell::Is(new.clone());
@@ -510,7 +517,7 @@ fn copy_metadata(draft: &mut Draft<'_>, found: &LocatedRow<'_>, metadata: &Value
     Ok(())
 }
 
-/// Sets the times of a new memory that stand within its metadata, copied from an older one.
+/// Sets the times of a new memory that are within its metadata, copied from an older one.
 fn set_times_within(source: &BoundSource, new: &mut Row) {
     for name in ["created_at", "updated_at"] {
         if plain_column(source, name).is_some() || !goes_within(source, name) {
@@ -538,7 +545,14 @@ pub(super) fn is_superseded(row: &Row) -> bool {
     row.text("status") == Some(SUPERSEDED) || row.get("metadata")["superseded_by"].is_string()
 }
 
-/// The key of a new row beside one: of a key of several columns, the last part is new.
+/// Whether a memory is no longer in use, in words: others that give way to it would be lost with it. `None` while it is.
+pub(super) fn out_of_use(row: &Row) -> Option<String> {
+    let status = row.text("status").filter(|status| findings::OUT_OF_USE.contains(status));
+    let is_over = row.text("expires_at").is_some_and(|at| *at <= *now());
+    status.map(str::to_owned).or_else(|| is_over.then(|| "expired".to_owned()))
+}
+
+/// The key of a new row next to one: of a key of several columns, the last part is new.
 fn new_key(source: &BoundSource, beside: &str) -> String {
     let parts = key_columns(source, "id").and_then(|_| serde_json::from_str::<Vec<Value>>(beside).ok());
     match parts.as_deref().and_then(<[Value]>::split_last) {
@@ -614,12 +628,15 @@ async fn superseded_by(mut draft: Draft<'_>, found: &LocatedRow<'_>, by: &str) -
     writable(successor.source)?;
     let owner = |row: &Row| row.get("user_id").clone();
     if owner(&successor.row) != owner(&found.row) {
-        return Err(ChangeError::Refused(format!("memory {by} is another person's")));
+        return Err(ChangeError::Refused(format!("memory {by} belongs to another person")));
     }
     if is_superseded(&successor.row) {
         return Err(ChangeError::Refused(format!(
-            "memory {by} is superseded itself: name the one that followed it, or `undo` that first"
+            "memory {by} is itself superseded: name the one that followed it, or `undo` that first"
         )));
+    }
+    if let Some(state) = out_of_use(&successor.row).filter(|_| out_of_use(&found.row).is_none()) {
+        return Err(ChangeError::Refused(format!("memory {by} is {state}: name one that is in use")));
     }
     mark(&mut draft, found, by).await?;
     let mut follower = successor.row.clone();
@@ -631,7 +648,7 @@ async fn superseded_by(mut draft: Draft<'_>, found: &LocatedRow<'_>, by: &str) -
     Ok(draft.seal())
 }
 
-/// A JSON object with one more member; what is no object is kept beside it.
+/// A JSON object with one more member; what is not an object is kept next to it.
 pub(super) fn with(value: &Value, name: &str, member: impl Into<Value>) -> Value {
     let mut object = match value {
         Value::Object(object) => object.clone(),

@@ -1,4 +1,4 @@
-//! Feedback added, edited, removed, with everything that hangs on it: the episode's id list, the back-link, the
+//! Adds, edits, and removes feedback, with everything that depends on it: the episode's id list, the back-link, the
 //! aggregate score.
 
 use serde_json::{Map, Value};
@@ -41,7 +41,7 @@ impl FeedbackFields {
             return usage(format!("a rating is 1 to 5, not {rating}"));
         }
         if let Some(length) = self.correction.as_ref().map(String::len).filter(|n| *n > CORRECTION) {
-            return usage(format!("the correction has {length} bytes or more; {CORRECTION} are the most"));
+            return usage(format!("the correction has {length} bytes or more; the maximum is {CORRECTION}"));
         }
         match &self.user {
             Some(user) => check_id(Entity::Subject, user),
@@ -78,7 +78,7 @@ pub async fn add(store: &Store, episode: &str, said: &FeedbackFields) -> Result<
     if !said.again
         && let Some(there) = says_the_same(&mut draft, &found, &row).await?
     {
-        let words = format!("feedback {there} says the same of this episode already; --again adds another");
+        let words = format!("feedback {there} already says the same about this episode; --again adds another");
         draft.effects.push(words);
         return Ok(draft.seal());
     }
@@ -89,13 +89,13 @@ pub async fn add(store: &Store, episode: &str, said: &FeedbackFields) -> Result<
         row.set("episode_id", Value::from(episode));
     } else if feedback_list(found.source).is_none() {
         return Err(ChangeError::Refused(format!(
-            "feedback cannot be linked to an episode here: {} has neither a list of feedback nor is there a back-link",
+            "feedback cannot be linked to an episode here: {} has neither a list of feedback nor a back-link",
             found.table().title()
         )));
     }
     if row.get("user_id").is_null() && required(store, target, "user_id").await? {
         return Err(ChangeError::Refused(format!(
-            "{} needs a user and the episode names none: say --user",
+            "{} needs a user, and the episode names none: give --user",
             table_of(target).title()
         )));
     }
@@ -117,7 +117,7 @@ pub async fn add(store: &Store, episode: &str, said: &FeedbackFields) -> Result<
 /// Plans a changed row.
 ///
 /// # Errors
-/// As [`add`]; [`ChangeError::Conflict`] where what was `seen` stands there no more.
+/// As [`add`]; [`ChangeError::Conflict`] where what was `seen` is there no more.
 pub async fn edit(
     store: &Store,
     id: &str,
@@ -143,7 +143,9 @@ pub async fn edit(
         row.set("kind", Value::from(kind.clone()));
         row.set("rating", rating.map_or(Value::Null, Value::from));
         if let Some(rating) = rating.filter(|_| kind != feedback::RATING) {
-            draft.effects.push(format!("the row keeps its rating {rating}, which does not count beside a thumb"));
+            draft
+                .effects
+                .push(format!("the row keeps its rating {rating}, which does not count together with a thumb"));
         }
     }
     if let Some(text) = &said.correction {
@@ -169,7 +171,7 @@ pub async fn edit(
     Ok(draft.seal())
 }
 
-/// Plans a row taken away.
+/// Plans a row removed.
 ///
 /// # Errors
 /// As [`add`].
@@ -215,7 +217,7 @@ fn check_rating(kind: &str, rating: Option<i64>, said: bool) -> Result<(), Chang
     match (kind == feedback::RATING, rating) {
         (true, None) => Err(ChangeError::Usage("a rating needs --rating 1 to 5".to_owned())),
         (true, Some(rating)) if !(1..=5).contains(&rating) => {
-            Err(ChangeError::Usage(format!("the stored rating {rating} is out of range: say --rating 1 to 5")))
+            Err(ChangeError::Usage(format!("the stored rating {rating} is out of range: give --rating 1 to 5")))
         }
         (false, Some(_)) if said => Err(ChangeError::Usage(format!(
             "a rating does not count with the kind `{kind}`: say --kind rating as well"
@@ -272,7 +274,7 @@ pub(super) fn writable(source: &BoundSource) -> Result<&crate::layout::Write, Ch
             Some(reason) => Err(ChangeError::Refused(reason.clone())),
         },
         None => Err(ChangeError::Refused(format!(
-            "the layout {} does not say how rows of {} are written",
+            "the layout {} does not say how to write rows of {}",
             source.layout,
             table_of(source).title()
         ))),
@@ -287,7 +289,7 @@ pub(super) fn addable(source: &BoundSource) -> Result<&crate::layout::Write, Cha
     let write = writable(source)?;
     if write.numbered {
         return Err(ChangeError::Refused(format!(
-            "{} numbers its rows itself: what a new one would be called cannot be planned",
+            "{} numbers its rows itself: the id of a new row cannot be planned",
             table_of(source).title()
         )));
     }
@@ -332,7 +334,7 @@ fn feedback_list(source: &BoundSource) -> Option<&str> {
     plain_column(source, linked).map(|(name, _)| name)
 }
 
-/// Every episode that a feedback row hangs on: by list and by back-link.
+/// Every episode that a feedback row depends on: by list and by back-link.
 pub(super) async fn hanging<'s>(
     draft: &mut Draft<'s>,
     found: &LocatedRow<'_>,
@@ -390,7 +392,7 @@ async fn follow(
         let spelling = (!is_array).then(|| spelling_of_ids(episode.source, "feedback_ids"));
         if let Some((new, ids)) = changed_list(spelling, stored, &list).map_err(|reason| {
             ChangeError::Refused(format!(
-                "the list of feedback of episode {} cannot be changed: {reason}. Stored is {}",
+                "the list of feedback of episode {} cannot be changed: {reason}. The stored value is {}",
                 episode.row.id(),
                 quoted(stored)
             ))
@@ -458,7 +460,7 @@ impl ScoreTally {
 fn explain(draft: &mut Draft<'_>, id: &str, stored: Option<f64>, before: Option<f64>, after: &ScoreTally) {
     let word = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
     let words = format!(
-        "episode {id}: the feedback score goes from {} to {}, the mean of {} of {{#}} {{row|rows}}",
+        "episode {id}: the feedback score changes from {} to {}, the mean of {} of {{#}} {{row|rows}}",
         word(stored),
         word(after.mean),
         after.counting
@@ -466,7 +468,7 @@ fn explain(draft: &mut Draft<'_>, id: &str, stored: Option<f64>, before: Option<
     draft.effects.push(agreeing(after.rows, &words));
     if !score::is_same_or_unknown(stored, before) {
         draft.disclosures.push(format!(
-            "episode {id}: the stored score was {}, its rows gave {} before this change",
+            "episode {id}: the stored score was {}, but its rows averaged {} before this change",
             word(stored),
             word(before)
         ));
@@ -522,9 +524,9 @@ fn changed_list(
         FetchedValue::Null => None,
         FetchedValue::Text(text) => Some(text.as_str()),
         FetchedValue::Bytes(bytes) => {
-            Some(std::str::from_utf8(bytes).map_err(|_| "it is packed or no text".to_owned())?)
+            Some(std::str::from_utf8(bytes).map_err(|_| "it is compressed or not text".to_owned())?)
         }
-        _ => return Err("it is no list".to_owned()),
+        _ => return Err("it is not a list".to_owned()),
     };
     let new = match (change, spelling) {
         (ListChange::None, _) => None,

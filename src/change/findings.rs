@@ -1,5 +1,5 @@
-//! Looks through a whole database for findings, each told as soon as it is known: structure and trail first, then banks,
-//! episodes and what hangs on them, text last. Reads only; each kind of row is read once, in no order.
+//! Looks through a whole database for findings, each told as soon as it is known: structure and trail first, then
+//! banks, episodes and what depends on them, text last. Reads only; each kind of row is read once, in no order.
 
 mod memories;
 mod near;
@@ -149,7 +149,7 @@ struct Survey<'a> {
     read: u64,
     scanner: TextScanner,
     text: Gathered,
-    /// Kinds of suspicious text that stand where a backfill takes them out.
+    /// Kinds of suspicious text that are where a backfill takes them out.
     cleanable: BTreeSet<(&'static str, Entity)>,
     /// Tables that cannot be read as a whole.
     damaged: BTreeSet<String>,
@@ -173,6 +173,7 @@ const BANK: &[&str] = &[
     "window_of_nought",
     "policy_without_cases",
     "duplicate_case",
+    "unclear_hash",
     near::NEAR_COPY,
     near::LEFT,
     "write_burst",
@@ -200,7 +201,7 @@ const EPISODES: &[&str] = &[
 ];
 const TEXT: &[&str] = &["unreadable_value", "secret", "instruction", "hidden_characters"];
 
-/// Those that a backfill takes out of the texts that it can write.
+/// Those that a backfill removes from the texts that it can write.
 const CLEANABLE: &[&str] = &["secret", "hidden_characters"];
 
 /// Plain words that findings are made of; other such columns tell nothing.
@@ -229,7 +230,7 @@ fn columns_read(entity: Entity, texts: bool) -> Vec<&'static str> {
         _ if column.name == "has_vector" => false,
         _ if entity == Entity::Feedback && column.personal != Personal::Content => true,
         ValueKind::Text | ValueKind::Time => USED.contains(&column.name) || texts && column.holds_words(),
-        ValueKind::Json => texts || column.name == "metadata",
+        ValueKind::Json => texts || column.name == "metadata" || column.name == "prompt",
         _ => true,
     };
     entity.columns().iter().filter(read).map(|column| column.name).collect()
@@ -262,7 +263,7 @@ impl Survey<'_> {
     /// Notes which of some tables, or of all, cannot be read as a whole.
     ///
     /// # Errors
-    /// What is no damage.
+    /// What is not damage.
     async fn note_damage(&mut self, error: StoreError, tables: &[TableName]) -> Result<(), ChangeError> {
         if error.fault() != Some(EngineFault::Damaged) {
             return Err(error.into());
@@ -297,18 +298,19 @@ impl Survey<'_> {
         }
         if self.spent {
             self.left.insert(kind.name);
-            // Of text each row tells by itself; all else would be told of half of the rows.
+            // Of text each row tells on its own; all else would be told of half of the rows.
             if !TEXT.contains(&kind.name) {
                 return;
             }
         }
         if tally.count > 0 && self.wants(&[kind.name]) {
             let copies = kind.name == memories::COPIES;
-            let pair = tally.together.len() == 2;
+            let (pair, is_same) = (tally.together.len() == 2, tally.is_same);
+            let dated = !tally.undated;
             let mut finding = Finding::new(kind, entity.map(Entity::name), tally);
-            if memories::PAIRED.contains(&kind.name) && (pair || !copies) && self.supersedes() {
+            if memories::PAIRED.contains(&kind.name) && (pair || !copies) && dated && self.supersedes() {
                 finding = finding.superseding();
-            } else if copies && self.merges() {
+            } else if copies && is_same && self.merges() {
                 finding = finding.merging();
             }
             let lacks_what_it_writes = finding.remedy.starts_with("quarantine ") && !self.quarantines()
@@ -331,7 +333,7 @@ impl Survey<'_> {
         sources.iter().any(|source| source.is_writable() && VectorShelf::of(source).is_ok())
     }
 
-    /// The columns of an entity out of which a backfill takes what is not to be in a text, wherever a row is stored.
+    /// The columns of an entity from which a backfill takes what is not to be in a text, wherever a row is stored.
     fn cleaned(&self, entity: Entity) -> Vec<&'static str> {
         let sources = self.store.sources_of(entity).unwrap_or_default();
         let writes = |name: &str| {

@@ -58,7 +58,7 @@ pub(super) fn check(source: &BoundSource, before: Option<&Row>, row: &Row) -> Re
     let differs = |column: &str| before.is_none_or(|old| !row.json(column).is_same(old.json(column)));
     for (column, least, most) in BOUNDS.into_iter().filter(|(column, ..)| differs(column)) {
         if row.number(column).is_some_and(|given| !(least..=most).contains(&given)) {
-            return Err(ChangeError::Usage(format!("`{column}` of {} is from {least} to {most}", named(entity))));
+            return Err(ChangeError::Usage(format!("`{column}` of {} must be from {least} to {most}", named(entity))));
         }
     }
     for column in ["status", "outcome"].into_iter().filter(|column| differs(column)) {
@@ -85,7 +85,7 @@ pub(super) fn check(source: &BoundSource, before: Option<&Row>, row: &Row) -> Re
 pub(super) async fn check_only_bank(store: &Store, row: &Row) -> Result<(), ChangeError> {
     match bank(store, row.text("user_id"), row.text("agent_id")).await? {
         Some(other) if other.id() != row.id() => Err(ChangeError::Refused(format!(
-            "the bank of this user and agent is there already: `{}`; a user and an agent have one",
+            "the bank of this user and agent already exists: `{}`; a user and an agent have one bank",
             other.id()
         ))),
         _ => Ok(()),

@@ -1,4 +1,4 @@
-//! Rows that legal holds keep: those of held people, and those that hang on them.
+//! Rows that legal holds keep: those of held people, and those that depend on them.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -74,7 +74,7 @@ impl HeldRows {
         known.filter(|name| !self.people.is_empty() && HeldRows::owners().contains(name))
     }
 
-    /// Whether a hold keeps a row: it belongs to a held person, or hangs on a row that does.
+    /// Whether a hold keeps a row: it belongs to a held person, or depends on a row that does.
     #[must_use]
     pub fn keeps(&self, row: &Row) -> bool {
         let owners = HeldRows::owners();
@@ -94,8 +94,8 @@ impl HeldRows {
     }
 }
 
-/// The first row that a plan takes away, or away from whom it belongs to, though a hold keeps it, in words. What hangs on
-/// such rows goes with them unless somebody else is named in it who is held.
+/// The first row that a plan removes, or away from whom it belongs to, though a hold keeps it, in words. What depends
+/// on such rows goes with them unless someone else is named in it who is held.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -171,7 +171,7 @@ fn sees_owners(store: &Store) -> Result<(), StoreError> {
     match telling.into_iter().find_map(|entity| store.report().unseen(entity)) {
         None => Ok(()),
         Some(reason) => Err(StoreError::Denied {
-            reason: format!("people are under a legal hold, and whose the rows are is not known: {reason}"),
+            reason: format!("people are under a legal hold, and the owners of the rows are unknown: {reason}"),
             remedy: "use a role that sees every row".to_owned(),
         }),
     }

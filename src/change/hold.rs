@@ -45,7 +45,7 @@ pub async fn hold(store: &Store, given: &str, reason: Option<&str>, actor: &str)
     let columns = ["subject", "reason", "actor", "created_at"].map(str::to_owned).to_vec();
     let row = vec![text(&id), reason_cell, text(actor), Cell::Now(TimeSpelling::Canonical)];
     draft.note(Entity::Subject, &id, Value::Null, json!({ "held": true, "reason": reason }));
-    draft.effects.push("nothing of this person is erased while the hold stands".to_owned());
+    draft.effects.push("nothing of this person is erased while the hold exists".to_owned());
     let key = vec!["subject".to_owned()];
     draft.push(Mutation::Insert { table: own.table("memory_holds"), key, columns, rows: vec![row] });
     Ok(draft.seal())
@@ -64,7 +64,7 @@ pub async fn unhold(store: &Store, given: &str) -> Result<Plan, ChangeError> {
         None => id_of(store, given).await?,
     };
     if !held.iter().any(|(other, _)| *other == id) {
-        return Err(ChangeError::NotFound(format!("no hold stands on `{given}`")));
+        return Err(ChangeError::NotFound(format!("there is no hold on `{given}`")));
     }
     let mut draft = Draft::new(store, "unhold", ChangeDanger::Guarded).await?;
     let own = writable(store).await?;

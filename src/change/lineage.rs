@@ -1,4 +1,5 @@
-//! Memories that superseded others and go: what they superseded follows the one that superseded them, or stands again.
+//! Memories that superseded others and go: what they superseded follows the one that superseded them, or is current
+//! again.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,7 +17,7 @@ use crate::store::encode::{LocatedRow, plain_column};
 ///
 /// # Errors
 /// [`ChangeError::Refused`] for a value that cannot be stored; else the engine's refusal.
-pub(super) async fn mend(draft: &mut Draft<'_>, located: &[LocatedRow<'_>]) -> Result<(), ChangeError> {
+pub(super) async fn restore_current(draft: &mut Draft<'_>, located: &[LocatedRow<'_>]) -> Result<(), ChangeError> {
     let memories = || located.iter().filter(|found| found.row.entity == Entity::Memory);
     let going: HashMap<&str, &Row> = memories().map(|found| (found.row.id(), &found.row)).collect();
     for found in memories() {
@@ -62,7 +63,7 @@ fn is_linked(source: &BoundSource) -> bool {
     plain_column(source, "metadata").is_some()
 }
 
-/// Links a memory that one superseded to the heir of that, or has it stand again. Whether that one superseded it.
+/// Links a memory that one superseded to the heir of that, or has it are current again. Whether that one superseded it.
 async fn lead_on(
     draft: &mut Draft<'_>,
     going: &LocatedRow<'_>,
@@ -92,15 +93,18 @@ async fn lead_on(
     draft.effects.push(match heir {
         Some(heir) => format!("memory {id} is superseded by {heir} from now on"),
         None if after.text("status") == Some(SUPERSEDED) => {
-            format!("what superseded memory {id} goes; nothing says which status it had before, so it keeps its own")
+            format!(
+                "the memory that superseded {id} is removed; the earlier status of {id} is unknown, so it keeps \
+             its own"
+            )
         }
-        None => format!("memory {id} stands again: what superseded it goes"),
+        None => format!("memory {id} is current again: the memory that superseded it is removed"),
     });
     Ok(true)
 }
 
-/// The status of a superseded memory that stands again: the one that it had before, else the word for an active one. It keeps
-/// its own where the layout has no such word, or makes the status of other values.
+/// The status of a superseded memory that is current again: the one that it had before, else the word for an active
+/// one. It keeps its own where the layout has no such word, or makes the status of other values.
 fn status_before(found: &LocatedRow<'_>) -> Value {
     let Some((_, way)) = plain_column(found.source, "status") else { return found.row.get("status").clone() };
     let has_word = way.map.is_empty() || way.map.iter().any(|(_, word)| word == ACTIVE);

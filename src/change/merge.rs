@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::draft::Draft;
-use super::edit::{is_superseded, set_again, with};
+use super::edit::{is_superseded, out_of_use, set_again, with};
 use super::feedback::writable;
 use super::plan::{ChangeDanger, Plan};
 use super::{ChangeError, remove, uses};
@@ -26,16 +26,16 @@ const MOST: usize = 1_000;
 pub async fn plan(store: &Store, id: &str, copies: &[String]) -> Result<Plan, ChangeError> {
     let ids: BTreeSet<&String> = copies.iter().collect();
     match ids.len() {
-        0 => return Err(ChangeError::Usage("name the copies that become one with the memory".to_owned())),
+        0 => return Err(ChangeError::Usage("name the copies to merge into the memory".to_owned())),
         many if many > MOST => {
-            return Err(ChangeError::Usage(format!("{many} copies are named, {MOST} are the most")));
+            return Err(ChangeError::Usage(format!("{many} copies are named; the maximum is {MOST}")));
         }
         _ if ids.iter().any(|copy| *copy == id) => {
-            return Err(ChangeError::Usage(format!("memory {id} cannot become one with itself")));
+            return Err(ChangeError::Usage(format!("memory {id} cannot be merged into itself")));
         }
         _ => {}
     }
-    let mut draft = Draft::new(store, "merge", ChangeDanger::Guarded).await?.limited();
+    let mut draft = Draft::new(store, remove::MERGE, ChangeDanger::Guarded).await?.limited();
     let kept = draft.locate(Entity::Memory, id).await?;
     writable(kept.source)?;
     if is_superseded(&kept.row) {
@@ -46,23 +46,46 @@ pub async fn plan(store: &Store, id: &str, copies: &[String]) -> Result<Plan, Ch
         let found = draft.locate(Entity::Memory, copy).await?;
         writable(found.source)?;
         if found.row.get("user_id") != kept.row.get("user_id") {
-            return Err(ChangeError::Refused(format!("memory {copy} is another person's than {id}")));
+            return Err(ChangeError::Refused(format!("memory {copy} and memory {id} belong to different people")));
         }
         if found.row.get("agent_id") != kept.row.get("agent_id") {
-            return Err(ChangeError::Refused(format!("memory {copy} is another agent's than {id}")));
+            return Err(ChangeError::Refused(format!("memory {copy} and memory {id} belong to different agents")));
         }
         going.push(found);
     }
+    if let Some(state) = out_of_use(&kept.row).filter(|_| going.iter().any(|copy| out_of_use(&copy.row).is_none())) {
+        return Err(ChangeError::Refused(format!("memory {id} is {state}: merge into one that is in use")));
+    }
+    disclose_lost(&mut draft, &kept.row, &going);
     follow(&mut draft, &kept, &going).await?;
     let mut gained = gained(&kept.row, &going);
     gained.extend(uses::gather(&mut draft, &kept, &going).await?);
     keep(&mut draft, &kept, gained).await?;
     draft.effects.push(agreeing(
         going.len(),
-        &format!("{{#}} {{copy goes|copies go}}: lists and links that named {{it|them}} name memory {id}"),
+        &format!("{{#}} {{copy is|copies are}} removed: lists and links that named {{it|them}} will name memory {id}"),
     ));
     remove::take_whole(&mut draft, &going, Some(id)).await?;
     Ok(draft.seal())
+}
+
+/// Columns that a memory keeps its own values of.
+const OWN: [&str; 6] = ["text", "title", "kind", "collection", "expires_at", "metadata"];
+
+/// Tells what copies say that the remaining memory does not.
+fn disclose_lost(draft: &mut Draft<'_>, kept: &Row, copies: &[LocatedRow<'_>]) {
+    for column in OWN {
+        let differs = |copy: &&LocatedRow<'_>| {
+            let value = copy.row.get(column);
+            !value.is_null() && value != kept.get(column)
+        };
+        let count = copies.iter().filter(differs).count();
+        if count > 0 {
+            let words =
+                format!("{{#}} {{copy has another|copies have another}} `{column}`, which goes with {{it|them}}");
+            draft.disclosures.push(agreeing(count, &words));
+        }
+    }
 }
 
 /// Collects the values that the remaining memory gains from its copies.
@@ -108,6 +131,12 @@ async fn keep(
     for (column, value) in gained {
         let is_nothing = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
         if *row.get(column) == value || is_nothing && row.get(column).is_null() {
+            continue;
+        }
+        if !kept.row.is_readable(column) {
+            draft
+                .disclosures
+                .push(format!("`{column}` of the memory cannot be read and stays as it is: that of the copies goes"));
             continue;
         }
         let mut gaining = row.clone();

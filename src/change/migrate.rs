@@ -183,8 +183,8 @@ fn companion_step(path: &Path) -> PendingMigration {
         version: 0,
         name: companion::STEP.to_owned(),
         sql: NATIVE_SCHEMA.clone(),
-        lock_risk: "none: the palace itself is not touched".to_owned(),
-        effect: format!("{} is made: episodes, feedback and signals about the palace go there", path.display()),
+        lock_risk: "none: the palace itself is not changed".to_owned(),
+        effect: format!("{} is created: episodes, feedback and signals about the palace go there", path.display()),
         steps: Vec::new(),
         goes_on_at: None,
     }
@@ -213,16 +213,15 @@ async fn drift(store: &Store, own: Option<&OwnTables>) -> Result<Vec<Drift>, Cha
 fn explain_drift(applied: &AppliedMigration, text: Option<&str>, engine: Engine) -> Drift {
     let known = migration::all(engine).into_iter().find(|m| m.name == applied.name);
     let (message, diff) = match (&known, text) {
-        (None, _) => ("this version knows no such migration: another version applied it", String::new()),
-        (Some(_), None) => ("the statements that were applied were not kept: they cannot be compared", String::new()),
-        (Some(known), Some(text)) if known.sql == text => (
-            "the statements that were applied are those of this version: the recorded checksum was altered",
-            String::new(),
-        ),
+        (None, _) => ("this version does not know the migration: another version applied it", String::new()),
+        (Some(_), None) => ("the applied statements were not kept, so they cannot be compared", String::new()),
+        (Some(known), Some(text)) if known.sql == text => {
+            ("the applied statements are those of this version: the recorded checksum was altered", String::new())
+        }
         (Some(known), Some(text)) => {
             let diff = similar::TextDiff::from_lines(text, known.sql);
             (
-                "other statements were applied than this version has",
+                "the applied statements differ from those of this version",
                 diff.unified_diff().header("applied", "here").to_string(),
             )
         }
@@ -283,15 +282,15 @@ pub async fn apply_chosen(
     if store.recognised().sources.is_empty() && !store.schema().is_blank() {
         audit::shown(store)?;
         return Err(ChangeError::Refused(format!(
-            "no known layout fits {}: our tables are added beside a memory, or into an empty database",
+            "no known layout fits {}: our tables can only be added next to a memory, or to an empty database",
             store.location()
         )));
     }
     let own = store.records().own().await?.map(OwnTables::read).transpose()?;
     if let Some(drifted) = drift(store, own.as_ref()).await?.into_iter().next() {
         return Err(ChangeError::Refused(format!(
-            "the migration {} that was applied here is not the one of this version ({}): use the version that applied it, \
-             or look into memory_migrations; `{}` shows the difference",
+            "the migration {} that was applied here differs from the one of this version ({}): use the version that \
+             applied it, or check memory_migrations; `{}` shows the difference",
             drifted.name,
             drifted.message,
             store.invocation().line(["migrate"])
@@ -307,7 +306,7 @@ pub async fn apply_chosen(
     }
     let after = store.schema().look_again().await?;
     if store.schema().is_blank() && !after.schema().is_blank() {
-        // What goes on top of tables is found only when they are there.
+        // What continues top of tables is found only when they are there.
         let more = Box::pin(apply_chosen(&after, author, choice)).await?;
         applied.extend(more.applied);
         readable.extend(more.readable);
@@ -351,7 +350,7 @@ fn not_offered(unknown: &str, offered: &[&str]) -> ChangeError {
     let mut offered = offered.to_vec();
     offered.dedup();
     let known =
-        if offered.is_empty() { "none is offered here".to_owned() } else { format!("there is {}", offered.join(", ")) };
+        if offered.is_empty() { "there are none here".to_owned() } else { format!("there is {}", offered.join(", ")) };
     ChangeError::Usage(format!("there is no optional migration `{unknown}` for this database; {known}"))
 }
 
@@ -462,7 +461,7 @@ async fn enter(
     public.insert("migrations".to_owned(), json!(names));
     public.insert("sql".to_owned(), Value::Object(sql));
     public.insert("schema".to_owned(), Value::from(audit::SCHEMA));
-    public.insert("undo_reason".to_owned(), Value::from("a migration is not undone"));
+    public.insert("undo_reason".to_owned(), Value::from("a migration cannot be undone"));
     if let Some(ticket) = &author.ticket {
         public.insert("ticket".to_owned(), Value::from(ticket.clone()));
     }
@@ -476,7 +475,8 @@ async fn enter(
     audit::append(writer, own, entry).await.map(drop)
 }
 
-/// Applies a layout's migration: notes that it is begun, runs what is not there yet, verifies, enters it into the trail.
+/// Applies a layout's migration: notes that it is begun, runs what does not exist yet, verifies, enters it into the
+/// trail.
 async fn apply_steps(
     store: &Store,
     author: &Author,
@@ -500,7 +500,7 @@ async fn apply_steps(
         steps.iter().flat_map(|s| &s.makes).filter(|part| !structure.has(part)).map(ToString::to_string).collect();
     if !missing.is_empty() {
         return Err(ChangeError::Failed(format!(
-            "{} is not complete: {} did not come to be; apply it again",
+            "{} is not complete: {} was not created; apply it again",
             migration.name,
             missing.join(", ")
         )));
@@ -541,7 +541,7 @@ async fn run(store: &Store, migration: &Migration, steps: &[&MigrationStep]) -> 
                     other => (other.to_string(), matches!(other, WriteError::ReadOnly(_))),
                 };
                 let after = format!(
-                    "{}: the step \"{name}\" did not succeed: {why}. What was done before it stays; `{}` continues \
+                    "{}: the step \"{name}\" did not succeed: {why}. Earlier steps stay applied; `{}` continues from \
                      there",
                     migration.name,
                     store.invocation().line(applying(migration.optional.as_deref()))
@@ -558,7 +558,9 @@ async fn begin(store: &Store, migration: &Migration) -> Result<(), ChangeError> 
     let own = writer.own_for_migration(store.engine()).await?;
     let Some(own) = own else {
         writer.rollback().await;
-        return Err(ChangeError::Refused("our own tables come first: apply with no or a higher --to".to_owned()));
+        return Err(ChangeError::Refused(
+            "our own tables come first: apply without --to, or with a higher one".to_owned(),
+        ));
     };
     if !own.applied.iter().any(|a| a.name == migration.name) {
         let row = row(&writer, &own, migration, "");
@@ -589,7 +591,7 @@ async fn end_within(
     facts: Map<String, Value>,
 ) -> Result<(), FailedTransaction> {
     let Some(own) = writer.own_for_migration(store.engine()).await? else {
-        return Err(ChangeError::Refused("our own tables are gone".to_owned()).into());
+        return Err(ChangeError::Refused("our own tables are missing".to_owned()).into());
     };
     // One that was recorded before keeps its record: what was lost of it was made again.
     if own.applied.iter().any(|a| a.name == migration.name && a.applied_at.is_none()) {

@@ -1,5 +1,5 @@
 //! The only door to writing, for console and commands alike: an operation becomes a [`Plan`], a plan is applied in one
-//! transaction with its audit entry, and the [`Receipt`] says what was done and how to take it back.
+//! transaction with its audit entry, and the [`Receipt`] says what was done and how to undo it.
 //!
 //! Each operation is a file: it reads what it needs through a [`Draft`], which remembers what was read, and says which
 //! stored rows change. No transaction is open while a person reads a plan.
@@ -80,7 +80,7 @@ pub enum ChangeError {
     /// The audit trail is not what it should be.
     #[error("{0}")]
     Broken(String),
-    /// An erasure cannot go on as it was planned, or a job was taken over; what its earlier batches did stays.
+    /// An erasure cannot continue as it was planned, or a job was taken over; what its earlier batches did stays.
     #[error("{0}")]
     Paused(String),
     /// A failure of any other kind.
@@ -119,13 +119,17 @@ impl From<FailedTransaction> for ChangeError {
 /// # Errors
 /// [`ChangeError::Refused`] when there is none.
 pub(crate) fn number_after(highest: i64, column: &str) -> Result<i64, ChangeError> {
-    let refused =
-        || ChangeError::Refused(format!("no number follows the {column} {highest} that is stored: correct it first"));
+    let refused = || {
+        ChangeError::Refused(format!(
+            "the stored {column} {highest} is the highest number possible: correct it \
+         first"
+        ))
+    };
     highest.checked_add(1).ok_or_else(refused)
 }
 
 fn listed(rows: &[String]) -> String {
-    let advice = if rows.is_empty() { "" } else { ". Plan again and look at what has changed:" };
+    let advice = if rows.is_empty() { "" } else { ". Plan again and check what has changed:" };
     [advice].into_iter().chain(rows.iter().flat_map(|row| ["\n  ", row])).collect()
 }
 
@@ -152,19 +156,19 @@ impl From<WriteError> for ChangeError {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Store(error) if error.is_lost() => ChangeError::Failed(format!(
-                "the connection was lost before the change was final, so nothing of it was written: {error}; run it again once \
-                 the server answers"
+                "the connection was lost before the change was final, so nothing was written: {error}; run it again \
+                 once the server answers"
             )),
             WriteError::Store(error) => ChangeError::Store(error),
             WriteError::ReadOnly(_) | WriteError::Rejected(_) | WriteError::Displaced(_) => {
                 ChangeError::Refused(error.to_string())
             }
             WriteError::Busy(_) => {
-                ChangeError::Failed(format!("{error}; nothing was written. Try again when that has finished"))
+                ChangeError::Failed(format!("{error}; nothing was written. Try again when it has finished"))
             }
             WriteError::Missed { .. } => {
-                let why = "most likely a trigger, a rule or a policy (row-level security) of the table ignored the write, and \
-                           then planning again does not help; or somebody else changed the rows just now";
+                let why = "most likely a trigger, a rule, or a policy (row-level security) of the table ignored the \
+                           write; then planning again does not help; or someone else changed the rows just now";
                 ChangeError::Conflict { message: format!("{error}: {why}"), rows: Vec::new() }
             }
             WriteError::Unknown(_) => ChangeError::Uncertain(error.to_string()),
@@ -236,8 +240,9 @@ pub async fn plan(store: &Store, operation: &Operation, author: &Author) -> Resu
         Operation::Retain { rules, .. } => retain::plan(store, rules).await,
         Operation::Undo { seq } => undo::undo(store, *seq).await,
     };
-    let plan = apply::tell_unseen(store, held::refuse(store, plan?).await?).await?;
-    let mut plan = apply::tell_heirs(store, plan).await?;
+    let plan = apply::report_unseen(store, held::refuse(store, plan?).await?).await?;
+    let plan = apply::report_refused(store, plan).await?;
+    let mut plan = apply::report_inheriting_rows(store, plan).await?;
     if matches!(operation, Operation::Prune(_) | Operation::Retain { .. }) {
         plan.rules = Some(operation.clone());
         plan.plan_id = plan.digest();

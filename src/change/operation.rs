@@ -254,7 +254,7 @@ pub enum Operation {
         #[serde(default)]
         instead_of: Map<String, Value>,
     },
-    /// Take rows away, with what hangs on them.
+    /// Take rows away, with what depends on them.
     Remove {
         /// Entity of the rows.
         entity: Entity,
@@ -268,7 +268,7 @@ pub enum Operation {
         /// Text of the new memory.
         text: String,
     },
-    /// Make copies of a memory one with it.
+    /// Merge copies into a memory.
     Merge {
         /// The id of the one that stays.
         memory: String,
@@ -291,38 +291,38 @@ pub enum Operation {
 
 /// Columns that are not set by hand, and what sets them.
 const FOLLOWING: &[(Entity, &str, &str)] = &[
-    (Entity::Episode, "utility", "it follows from the history of signals: `signal EPISODE …` adds one"),
+    (Entity::Episode, "utility", "it is derived from the history of signals: `signal EPISODE …` adds one"),
     (
         Entity::Episode,
         "feedback_score",
         "it is the mean of the feedback: `feedback add`, `edit` and `remove` change it",
     ),
-    (Entity::Episode, "feedback_ids", "the list follows from the feedback: `feedback add` and `remove` change it"),
+    (Entity::Episode, "feedback_ids", "the list is derived from the feedback: `feedback add` and `remove` change it"),
     (
         Entity::Episode,
         "canvas_ids",
-        "the list follows from the canvas events: `record` and `remove canvas_event` change it",
+        "the list is derived from the canvas events: `record` and `remove canvas_event` change it",
     ),
     (
         Entity::Episode,
         "canvas_action_count",
         "it is the number of canvas events: `backfill canvas-links` counts them again",
     ),
-    (Entity::Episode, "duration_seconds", "it follows from `started_at` and `ended_at`"),
-    (Entity::Episode, "parent_id", "chains are kept free of circles: `link CHILD PARENT` and `unlink CHILD` change it"),
+    (Entity::Episode, "duration_seconds", "it is derived from `started_at` and `ended_at`"),
+    (Entity::Episode, "parent_id", "chains must stay free of cycles: `link CHILD PARENT` and `unlink CHILD` change it"),
     (
         Entity::CanvasEvent,
         "episode_id",
-        "lists and counts of both episodes follow it: `remove` the event and `record` it for the other episode",
+        "lists and counts of both episodes depend on it: `remove` the event and `record` it for the other episode",
     ),
-    (Entity::Case, "message_hash", "it follows from the prompt"),
+    (Entity::Case, "message_hash", "it is derived from the prompt"),
     (Entity::Case, "quarantined", "`quarantine CASE` and `release CASE` change it"),
     (Entity::Case, "has_vector", "it says whether a vector is stored: `backfill embeddings` makes them"),
     (Entity::Memory, "uses", "it is the number of episodes that used the memory"),
-    (Entity::Memory, "utility", "it follows from the episodes that used the memory: `signal EPISODE …` changes it"),
-    (Entity::Feedback, "score", "it follows from `kind` and `rating`"),
-    (Entity::Feedback, "counts", "it follows from `kind` and `rating`"),
-    (Entity::Feedback, "source", "it names the table"),
+    (Entity::Memory, "utility", "it is derived from the episodes that used the memory: `signal EPISODE …` changes it"),
+    (Entity::Feedback, "score", "it is derived from `kind` and `rating`"),
+    (Entity::Feedback, "counts", "it is derived from `kind` and `rating`"),
+    (Entity::Feedback, "source", "it is the name of the table"),
     (Entity::Policy, "status", "`policy activate ID` changes it"),
 ];
 
@@ -427,7 +427,9 @@ impl Operation {
                 let title = agreeing(copies.len(), &format!("Merge {{#}} {{copy|copies}} into memory {memory}"));
                 Face::about(memory, title, with_ids(["merge", memory], copies))
             }
-            Operation::Retain { file, .. } => Face::of_rows(format!("Keep what {file} says"), words(["retain", file])),
+            Operation::Retain { file, .. } => {
+                Face::of_rows(format!("Apply the rules of {file}"), words(["retain", file]))
+            }
             Operation::Undo { seq } => Face::of_rows(format!("Undo change {seq}"), words(["undo", &seq.to_string()])),
         }
     }
@@ -471,7 +473,7 @@ impl Operation {
         })
     }
 
-    /// Has it replace whatever stands there.
+    /// Has it replace whatever is there.
     pub fn replace_any(&mut self) {
         if let Operation::Edit { instead_of, .. } = self {
             instead_of.clear();
@@ -484,7 +486,7 @@ impl Operation {
         !matches!(self, Operation::Window { .. } | Operation::TrainPolicy { .. })
     }
 
-    /// Names of persons in it, so that pseudonyms can be put in their place and taken out again.
+    /// Names of persons in it, so that pseudonyms can be put in their place and removed again.
     pub fn persons_mut(&mut self) -> Vec<&mut String> {
         match self {
             Operation::AddFeedback { fields, .. } => fields.user.iter_mut().collect(),

@@ -27,7 +27,7 @@ use trail::EntryFacts;
 pub const SHOWN: usize = 50;
 
 /// Beginning of the disclosure that no anchor of a change could be kept.
-pub const NO_ANCHOR: &str = "no anchor of it could be kept outside the database";
+pub const NO_ANCHOR: &str = "its anchor could not be stored outside the database";
 
 /// Degree of care that a change requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -199,13 +199,13 @@ impl Plan {
     /// Reads a kept plan.
     ///
     /// # Errors
-    /// [`ChangeError::Usage`] when it is no plan, was changed since, or writes what it does not tell.
+    /// [`ChangeError::Usage`] when it is not a plan, was changed since, or writes what it does not tell.
     pub fn from_file(text: &str) -> Result<Plan, ChangeError> {
         let plan: Plan = serde_json::from_str(text)
-            .map_err(|e| ChangeError::Usage(format!("this is no plan kept with --plan-out: {e}")))?;
+            .map_err(|e| ChangeError::Usage(format!("this is not a plan written by --plan-out: {e}")))?;
         if plan.digest() != plan.plan_id {
             return Err(ChangeError::Usage(format!(
-                "the plan was changed after it was made: its contents do not give its id {}; make a new one",
+                "the plan was changed after it was made: its contents do not match its id {}; make a new one",
                 plan.plan_id
             )));
         }
@@ -213,20 +213,20 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whoever applies a kept plan may have read only what it tells: that has to be all, and the audit trail is no part of
-    /// any plan.
+    /// Whoever applies a kept plan may have read only what it tells: that has to be all, and the audit trail is not
+    /// part of any plan.
     fn tells_what_it_does(&self) -> Result<(), ChangeError> {
         let mut writes = self.mutations.iter().chain(&self.trail);
         let why = if Plan::count(writes.clone()) != self.counts {
-            "its counts are not those of the rows that it writes"
+            "its counts do not match the rows that it writes"
         } else if writes.any(|write| TRAIL.iter().any(|own| write.table().name.eq_ignore_ascii_case(own))) {
             "it writes into the audit trail"
         } else if self.forges() {
-            "what it says of itself is what only the trail's own entries say"
+            "it claims to be something that only the trail's own entries are"
         } else {
             return Ok(());
         };
-        Err(ChangeError::Usage(format!("this is no plan kept with --plan-out: {why}; make a new one")))
+        Err(ChangeError::Usage(format!("this is not a plan written by --plan-out: {why}; make a new one")))
     }
 
     /// Whether its entry would be read as one that redacts, erases or migrates, or as the undo of another.

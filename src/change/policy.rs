@@ -27,7 +27,7 @@ use crate::store::stored::{Cell, Mutation, StoredRows};
 const TOGETHER: usize = 100;
 
 /// Tells how many policy versions of some profiles were trained before the change; `whose` names these for people.
-pub(super) async fn tell_trained(draft: &mut Draft<'_>, profiles: &[&str], whose: &str) -> Result<(), ChangeError> {
+pub(super) async fn report_trained(draft: &mut Draft<'_>, profiles: &[&str], whose: &str) -> Result<(), ChangeError> {
     let mut policies = 0;
     for profiles in profiles.chunks(TOGETHER) {
         let columns = ["id", "profile_id", Entity::Policy.time_column()];
@@ -44,7 +44,7 @@ pub(super) async fn tell_trained(draft: &mut Draft<'_>, profiles: &[&str], whose
     Ok(())
 }
 
-/// The versions of a bank, all of them remembered: a version that somebody else adds meanwhile is a conflict.
+/// The versions of a bank, all of them remembered: a version that someone else adds meanwhile is a conflict.
 async fn watched_versions(draft: &mut Draft<'_>, profile: &str) -> Result<BankVersions, ChangeError> {
     let store = draft.store;
     for source in store.sources_of(Entity::Policy)? {
@@ -62,7 +62,7 @@ async fn watched_versions(draft: &mut Draft<'_>, profile: &str) -> Result<BankVe
 /// Plans a new version of a bank's policy, trained on a file of pairs, else on what the bank's own cases recalled.
 ///
 /// # Errors
-/// As [`train`]; [`ChangeError::Usage`] with the line of the file that is no pair.
+/// As [`train`]; [`ChangeError::Usage`] with the line of the file that is not a pair.
 pub async fn train_on(store: &Store, profile: &str, file: Option<&PairsFile>, seed: u64) -> Result<Plan, ChangeError> {
     let pairs = match file {
         Some(file) => training::from_file(&file.name, &file.text)?,
@@ -72,7 +72,7 @@ pub async fn train_on(store: &Store, profile: &str, file: Option<&PairsFile>, se
 }
 
 /// Plans a new version of a bank's policy, trained on pairs, stored with the status `training`. It is never put to use
-/// by itself.
+/// on its own.
 ///
 /// # Errors
 /// [`ChangeError::NotFound`] for a bank that is not there; [`ChangeError::Refused`] for pairs that nothing can be
@@ -83,7 +83,7 @@ pub async fn train(store: &Store, profile: &str, pairs: &TrainingPairs, seed: u6
     let bank = draft.locate(Entity::Profile, profile).await?.row;
     let versions = watched_versions(&mut draft, profile).await?;
     let trained = train_and_hold_out(&pairs.examples, versions.spelling, seed)
-        .map_err(|why| ChangeError::Refused(format!("nothing is trained from {}: {why}", pairs.source)))?;
+        .map_err(|why| ChangeError::Refused(format!("nothing can be trained from {}: {why}", pairs.source)))?;
     let version = number_after(versions.highest, "version")?;
     let id = new_id();
     let row = NewRow::new(
@@ -100,7 +100,7 @@ pub async fn train(store: &Store, profile: &str, pairs: &TrainingPairs, seed: u6
     .at_once("trained_at");
     say(&mut draft, &trained, pairs);
     draft.effects.push(format!(
-        "version {version} is stored for review and not used: `{}` puts it to use, `{}` measures it",
+        "version {version} is stored for review and not used: `{}` activates it, `{}` measures it",
         store.invocation().line(["policy", "activate", &id, "--apply"]),
         store.invocation().line(["policy", "evaluate", &id])
     ));
@@ -117,7 +117,7 @@ pub async fn train(store: &Store, profile: &str, pairs: &TrainingPairs, seed: u6
     Ok(draft.seal())
 }
 
-/// Returns the facts of a training that are stored beside the weights: metrics on held-out pairs, and what is needed
+/// Returns the facts of a training that are stored next to the weights: metrics on held-out pairs, and what is needed
 /// to measure again.
 fn stored_metrics(trained: &TrainedPolicy, pairs: &TrainingPairs, seed: u64) -> Value {
     let held = &trained.held_out;
@@ -155,7 +155,7 @@ fn say(draft: &mut Draft<'_>, trained: &TrainedPolicy, pairs: &TrainingPairs) {
 }
 
 /// Plans to put a version to use. Readers take the highest active version of a bank: a newer one becomes active, an
-/// older one is copied as the newest. The others stay as they are and are not used any more.
+/// older one is copied as the newest. The others stay as they are and are no longer used.
 ///
 /// # Errors
 /// [`ChangeError::NotFound`]; [`ChangeError::Refused`] for weights that cannot be used, and where policies cannot be
@@ -175,13 +175,13 @@ pub async fn activate(store: &Store, id: &str) -> Result<Plan, ChangeError> {
     }
     let used = versions.in_use.map(|(version, id)| (id, version.unwrap_or_default()));
     if used.as_ref().is_some_and(|(used, _)| used == id) {
-        draft.effects.push("it is in use already".to_owned());
+        draft.effects.push("it is already in use".to_owned());
         return Ok(draft.seal());
     }
     warn(&mut draft, &chosen);
     let number = chosen.get("version").as_i64().unwrap_or_default();
     draft.effects.push(match &used {
-        Some((_, used)) => format!("version {used} is not used any more; it stays as it is"),
+        Some((_, used)) => format!("version {used} is no longer used; it stays as it is"),
         None => "no version was in use before".to_owned(),
     });
     let bank = store.row(Entity::Profile, &profile).await?.unwrap_or_else(|| Row::empty(Entity::Profile));
@@ -245,11 +245,13 @@ fn warn(draft: &mut Draft<'_>, policy: &Row) {
     let metrics = policy.get("metrics");
     match metrics.get("verdict").and_then(Value::as_str) {
         Some("better than chance") => {}
-        Some(verdict) => draft
-            .disclosures
-            .push(format!("on pairs that it was not trained on, it was {verdict}: better do not activate it")),
+        Some(verdict) => {
+            draft
+                .disclosures
+                .push(format!("on pairs that it was not trained on, it was {verdict}: do not activate it"));
+        }
         None => draft.disclosures.push(format!(
-            "how good it is on held-out pairs is not recorded; `{}` measures it",
+            "its quality on held-out pairs is not recorded; `{}` measures it",
             draft.store.invocation().about(&["policy", "evaluate"], &[policy.id()], &[])
         )),
     }

@@ -9,6 +9,7 @@ use super::feedback::writable;
 use super::plan::{ChangeDanger, Plan};
 use super::{ChangeError, edit};
 use crate::memory::filter::{Filter, Operand, Operator};
+use crate::memory::prune::banks::JudgedCase;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, agreeing, thousands};
 use crate::store::Store;
@@ -46,12 +47,12 @@ pub async fn set_window(store: &Store, profile: &str, window: Option<i64>) -> Re
 ///
 /// # Errors
 /// The engine's refusal.
-pub(super) async fn tell_outside(draft: &mut Draft<'_>, profile: &Row) -> Result<(), ChangeError> {
+pub(super) async fn report_cases_outside(draft: &mut Draft<'_>, profile: &Row) -> Result<(), ChangeError> {
     if let Some(size) = profile.get("window_size").as_i64() {
-        let cases = cases_of(draft.store, profile.id()).await?;
-        if cases > size {
+        let (cases, counted) = cases_of(draft.store, profile.id()).await?;
+        if counted > size {
             draft.effects.push(agreeing(
-                cases - size,
+                counted - size,
                 &format!(
                     "{{#}} of its {} {{cases lies|cases lie}} outside the window: `{}` {{removes it|removes them}}",
                     thousands(cases),
@@ -63,17 +64,23 @@ pub(super) async fn tell_outside(draft: &mut Draft<'_>, profile: &Row) -> Result
     Ok(())
 }
 
-/// Counts the cases of a bank.
-async fn cases_of(store: &Store, profile: &str) -> Result<i64, ChangeError> {
-    let mut cases = 0;
+/// Counts the cases of a bank, and those that a window counts: they say when they were made, and are not quarantined.
+async fn cases_of(store: &Store, profile: &str) -> Result<(i64, i64), ChangeError> {
+    let (mut cases, mut counted) = (0, 0);
     if store.sources_of(Entity::Case).is_ok() {
         let of_it = Filter::new("profile_id", Operator::Equal, Operand::Text(profile.to_owned()));
-        let query = Query { filters: vec![of_it], columns: Some(vec!["id", "profile_id"]), ..Query::new(Entity::Case) };
-        let case = |_| {
+        let query = Query {
+            filters: vec![of_it],
+            columns: Some(vec!["id", "profile_id", "created_at", "quarantined"]),
+            ..Query::new(Entity::Case)
+        };
+        let case = |row: Row| {
             cases += 1;
+            let case = JudgedCase::of(&row);
+            counted += i64::from(case.at.is_some() && !case.quarantined);
             ControlFlow::Continue(())
         };
         store.walks().each_row(&query, case).await?;
     }
-    Ok(cases)
+    Ok((cases, counted))
 }

@@ -24,15 +24,15 @@ pub async fn hold(store: &Store, cases: &[String], held: bool) -> Result<Plan, C
     let source = case_source(store)?;
     if plain_column(source, "quarantined").is_none() {
         return Err(ChangeError::Refused(format!(
-            "{} of the layout {} has no column that hides a case from recall: agents would go on reading it; `prune` or \
-             `reward CASE 0` are what it allows",
+            "{} of the layout {} has no column that hides a case from recall: agents would still read it; use `prune` \
+             or `reward CASE 0`",
             table_of(source).title(),
             source.layout
         )));
     }
     let ids: Vec<String> = cases.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect();
     if ids.len() > MOST {
-        return Err(ChangeError::Usage(format!("{} cases are named, {MOST} are the most", ids.len())));
+        return Err(ChangeError::Usage(format!("{} cases are named; the maximum is {MOST}", ids.len())));
     }
     let mut changed = 0;
     for found in draft.locate_all(Entity::Case, &ids).await? {

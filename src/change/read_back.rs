@@ -1,4 +1,4 @@
-//! Compares rows that were just written with what the database stores then: its triggers and rules may change them.
+//! Compares rows that were just written with what the database then stores: its triggers and rules may change them.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::store::write::{WriteError, WriteTransaction};
 /// Bytes of rows that are read again with one plan.
 const ROOM: usize = 1 << 20;
 
-/// Rows that are read again of any plan: beside those that it tells of, others change with them.
+/// Rows that are read again of any plan: next to those that it tells of, others change with them.
 const ROWS: usize = 100;
 
 /// Looks at new and changed rows again, and whether rows are gone, as many as a plan tells of.
@@ -23,11 +23,11 @@ const ROWS: usize = 100;
 pub struct ReadBack {
     left: usize,
     room: usize,
-    /// Values that are stored otherwise than they were written, by table and column; rows that are not there have no column.
+    /// Values that are stored otherwise than they were written, by table and column; missing rows have no column.
     altered: BTreeMap<(String, String), usize>,
     /// Rows that are not seen once they are written, by table, where row-level security may hide them.
     unseen: BTreeMap<String, usize>,
-    /// Rows that were taken away and are there, by table.
+    /// Rows that were removed and are there, by table.
     back: BTreeMap<String, usize>,
 }
 
@@ -118,11 +118,11 @@ impl ReadBack {
     pub fn sentences(self) -> impl Iterator<Item = String> {
         let by = "by a trigger or a rule of the database";
         let back = self.back.into_iter().map(move |(table, count)| {
-            agreeing(count, &format!("{{#}} {{row|rows}} of {table} {{was|were}} taken away and put back, {by}"))
+            agreeing(count, &format!("{{#}} {{row|rows}} of {table} {{was|were}} deleted and restored, {by}"))
         });
         let altered = self.altered.into_iter().map(move |((table, column), count)| {
             if column.is_empty() {
-                let words = format!("{{#}} {{row|rows}} of {table} {{was|were}} written and taken away again, {by}");
+                let words = format!("{{#}} {{row|rows}} of {table} {{was|were}} written and deleted again, {by}");
                 return agreeing(count, &words);
             }
             let words =
@@ -130,8 +130,8 @@ impl ReadBack {
             agreeing(count, &words)
         });
         let unseen = self.unseen.into_iter().map(|(table, count)| {
-            let words = "{was|were} written and {is|are} not seen: row-level security may hide {it|them}, or a trigger or a \
-                         rule of the database took {it|them} away again";
+            let words = "{was|were} written but {is|are} not visible: row-level security may hide {it|them}, or a \
+                         trigger or a rule of the database deleted {it|them} again";
             agreeing(count, &format!("{{#}} {{row|rows}} of {table} {words}"))
         });
         altered.chain(unseen).chain(back)

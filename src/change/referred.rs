@@ -76,7 +76,7 @@ pub(super) async fn check(store: &Store, found: &LocatedRow<'_>, update: &Mutati
         if names(&mut snapshot, found, &key, &values).await? && is_alone(&mut snapshot, table, &key, values).await? {
             let changed = key.to.iter().find(|to| changes(to)).map_or("", String::as_str);
             return Err(ChangeError::Refused(format!(
-                "{}.{changed} would change, and rows of {} name this row by it (`{}`): it is not edited",
+                "{}.{changed} would change, and rows of {} refer to this row by it (`{}`): it cannot be edited",
                 table.title(),
                 key.from.title(),
                 key.columns.join("`, `")

@@ -1,4 +1,4 @@
-//! Rows taken away with what hangs on them: what makes no sense without them goes too, what names them lets go of them,
+//! Rows removed with what depends on them: what makes no sense without them goes too, what names them lets go of them,
 //! aggregates are made again.
 
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use super::draft::{Draft, FULL};
 use super::feedback::writable;
 use super::plan::{ChangeDanger, Plan};
 use super::prune::{UNDO_CASES, loosen};
-use super::purge::hanging::{RowsGoing, hanging_on};
+use super::purge::hanging::{RowsGoing, dependents_of};
 use super::reward::trail;
 use super::{ChangeError, feedback, lineage, signal};
 use crate::layout::BoundSource;
@@ -28,14 +28,17 @@ use crate::store::stored::{Mutation, StoredRows, TableName};
 /// Rows that stay and change with one removal: a plan takes several KB for each.
 pub(super) const CHANGING: usize = 20_000;
 
-/// Rows on which too much hangs that a plan for many passes over.
+/// Rows on which too much hangs that a plan for many skips.
 const ASIDE: usize = 10;
 
 /// Rows that one removal may name.
 pub(super) const MOST: usize = 10_000;
 
-/// Name of the operation.
+/// Names of the operations by which rows go with what hangs on them.
 const REMOVE: &str = "remove";
+pub(super) const MERGE: &str = "merge";
+pub(super) const RETAIN: &str = "retain";
+pub(super) const PRUNE: &str = "prune";
 
 /// Plans that rows go.
 ///
@@ -45,9 +48,9 @@ const REMOVE: &str = "remove";
 pub async fn plan(store: &Store, entity: Entity, ids: &[String]) -> Result<Plan, ChangeError> {
     let ids: Vec<String> = ids.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect();
     match (entity, &ids[..]) {
-        (_, []) => return Err(ChangeError::Usage("name the rows that go by their ids".to_owned())),
+        (_, []) => return Err(ChangeError::Usage("name the rows to remove by their ids".to_owned())),
         (_, many) if many.len() > MOST => {
-            return Err(ChangeError::Usage(format!("{} rows are named, {MOST} are the most", many.len())));
+            return Err(ChangeError::Usage(format!("{} rows are named; the maximum is {MOST}", many.len())));
         }
         (Entity::Feedback, [id]) => return feedback::remove(store, id).await,
         (Entity::UtilityEvent, [id]) => return signal::retract(store, id).await,
@@ -84,17 +87,18 @@ pub(super) async fn take_whole(
 
 /// Advice for one row on which too much hangs.
 const NEXT: &str =
-    "remove rows that hang on it first, some thousands at a time, or erase the person whose they are with `purge`";
+    "first remove rows that depend on it, a few thousand at a time, or erase the person who owns them with `purge`";
 
 fn too_much(what: &str, of: &str, next: &str) -> String {
     format!(
-        "more hangs on {what} than one change holds ({} MB of rows that go, or {} rows that stay and change){of}: {next}",
+        "more depends on {what} than one change can hold ({} MB of deleted rows, or {} rows that stay and change){of}: \
+         {next}",
         FULL >> 20,
         thousands(CHANGING)
     )
 }
 
-/// Tells that a row stays, since too much hangs on it; refuses where there are very many such rows.
+/// Tells that a row stays, since too much depends on it; refuses where there are very many such rows.
 ///
 /// # Errors
 /// [`ChangeError::Refused`].
@@ -107,12 +111,12 @@ pub(super) fn set_aside(aside: &mut Vec<String>, entity: Entity, id: &str) -> Re
     Ok(())
 }
 
-/// Refuses what is not taken away row by row.
+/// Refuses what is not removed row by row.
 fn allowed(store: &Store, entity: Entity) -> Result<(), ChangeError> {
     let why = match entity {
-        Entity::UtilityEvent => "signals are taken back one at a time: each makes its episode's history again",
-        Entity::AuditEntry => "an audit trail is only added to",
-        Entity::Subject => "a person goes with everything of theirs: `purge` erases them and proves it",
+        Entity::UtilityEvent => "signals are retracted one at a time: each one replays its episode's history",
+        Entity::AuditEntry => "an audit trail is append-only",
+        Entity::Subject => "a person is removed with all of their data: `purge` erases it and proves that",
         _ => return store.sources_of(entity).map(|_| ()).map_err(ChangeError::from),
     };
     Err(ChangeError::Refused(why.to_owned()))
@@ -147,7 +151,7 @@ pub(super) async fn take(
     let store = draft.store;
     // What a copy superseded has been led on to the memory that remains.
     if heir.is_none() {
-        lineage::mend(draft, located).await?;
+        lineage::restore_current(draft, located).await?;
     }
     let (located, staying): (Vec<&LocatedRow<'_>>, Vec<&LocatedRow<'_>>) =
         located.iter().partition(|found| found.goes());
@@ -202,12 +206,15 @@ pub(super) async fn take(
     Ok(None)
 }
 
-/// Adds to a plan that stored rows go, with everything that hangs on them. Gives the table of which too many rows would go
-/// or change, where that fills the plan.
+/// Adds to a plan that stored rows go, with everything that depends on them. Gives the table of which too many rows
+/// would go or change, where that fills the plan.
 ///
 /// # Errors
-/// As [`hanging_on`].
-pub(super) async fn take_hanging(draft: &mut Draft<'_>, rows: &[StoredRows]) -> Result<Option<TableName>, ChangeError> {
+/// As [`dependents_of`].
+pub(super) async fn take_dependents(
+    draft: &mut Draft<'_>,
+    rows: &[StoredRows],
+) -> Result<Option<TableName>, ChangeError> {
     let going = reached(draft, rows).await?;
     if going.over.is_some() {
         return Ok(going.over);
@@ -222,10 +229,10 @@ pub(super) async fn take_hanging(draft: &mut Draft<'_>, rows: &[StoredRows]) -> 
     Ok(None)
 }
 
-/// Everything that hangs on some rows; where that is more than the plan takes, the plan is full.
+/// Everything that depends on some rows; where that is more than the plan takes, the plan is full.
 async fn reached(draft: &mut Draft<'_>, rows: &[StoredRows]) -> Result<RowsGoing, ChangeError> {
     let changing = if draft.is_bounded() { CHANGING } else { usize::MAX };
-    let mut going = hanging_on(draft.store, rows, draft.most_rows(), changing).await?;
+    let mut going = dependents_of(draft.store, rows, draft.most_rows(), changing).await?;
     going.referring.drain(..).for_each(|watch| draft.rely(watch));
     if going.over.is_none() {
         going.over = going.deletes.iter().find(|rows| draft.fills_with(rows)).map(|rows| rows.table.clone());
@@ -262,16 +269,16 @@ async fn log_removal(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -> Result<()
     Ok(())
 }
 
-/// Deletes rows, those of the `seeds` and those that hang on them; says where they are too many for an undo.
+/// Deletes rows, those of the `seeds` and those that depend on them; says where they are too many for an undo.
 async fn delete(draft: &mut Draft<'_>, deletes: Vec<StoredRows>, seeds: &[StoredRows]) -> Result<(), ChangeError> {
     let total: usize = deletes.iter().map(|rows| rows.keys.len()).sum();
     if total > 10 * UNDO_CASES {
-        draft.undo_reason = Some(agreeing(total, "{#} {row goes|rows go}: too much to keep for an undo"));
+        draft.undo_reason = Some(agreeing(total, "{#} {row is|rows are} removed: too much to keep for an undo"));
     }
     for rows in deletes {
         let is_named = seeds.iter().any(|seed| seed.table == rows.table);
         if !is_named {
-            draft.effects.push(told_along(&rows));
+            draft.effects.push(removed_along(&rows));
         }
         draft.take_away(&rows, &[]).await?;
     }
@@ -279,8 +286,8 @@ async fn delete(draft: &mut Draft<'_>, deletes: Vec<StoredRows>, seeds: &[Stored
 }
 
 /// Tells that rows go with others.
-pub(super) fn told_along(rows: &StoredRows) -> String {
-    let words = format!("{{#}} {{row of|rows of}} {} {{goes with|go with}} them", rows.table.title());
+pub(super) fn removed_along(rows: &StoredRows) -> String {
+    let words = format!("{{#}} {{row of|rows of}} {} {{is|are}} removed with them", rows.table.title());
     agreeing(rows.keys.len(), &words)
 }
 
@@ -355,8 +362,8 @@ pub(super) async fn naming(
     Ok(naming)
 }
 
-/// A row that stays, and whose list names one that a plan takes away, though that leaves it as it is; in words. There was none
-/// when the plan was made.
+/// A row that stays, and whose list names one that a plan removes, though that leaves it as it is; in words. There was
+/// none when the plan was made.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -366,16 +373,20 @@ pub(super) async fn named_since(store: &Store, plan: &Plan) -> Result<Option<Str
         _ => None,
     });
     let deleted: Vec<StoredRows> = deleted.collect();
-    if plan.operation != REMOVE || deleted.is_empty() {
+    if deleted.is_empty() {
         return Ok(None);
     }
-    let taken = RowKeys::of(plan.mutations.iter().filter_map(Mutation::rows).map(Cow::Owned));
-    let going = match hanging_on(store, &deleted, usize::MAX, usize::MAX).await {
-        // Rows came that refer to these: what the plan watches says so.
-        Err(ChangeError::Refused(_)) => return Ok(None),
-        going => going?,
+    let lists = match plan.operation.as_str() {
+        REMOVE | MERGE | RETAIN => match dependents_of(store, &deleted, usize::MAX, usize::MAX).await {
+            // Rows came that refer to these: what the plan watches says so.
+            Err(ChangeError::Refused(_)) => return Ok(None),
+            going => going?.lists,
+        },
+        PRUNE => loosen::lists(store, &deleted),
+        _ => return Ok(None),
     };
-    for (table, column, ids) in going.lists {
+    let taken = RowKeys::of(plan.mutations.iter().filter_map(Mutation::rows).map(Cow::Owned));
+    for (table, column, ids) in lists {
         let of = column_of(store, &table, &column).filter(|(source, _)| plain_column(source, "id").is_some());
         let Some((source, name)) = of else { continue };
         for id in naming(store, source, name, &ids.iter().map(String::as_str).collect()).await? {
@@ -399,7 +410,7 @@ async fn leave_lists(
 ) -> Result<(), ChangeError> {
     let store = draft.store;
     let Some((source, name)) = column_of(store, table, column) else {
-        draft.disclosures.push(format!("{}.{column} may still name rows that go", table.title()));
+        draft.disclosures.push(format!("{}.{column} may still name removed rows", table.title()));
         return Ok(());
     };
     let naming = naming(store, source, name, ids).await?;

@@ -47,7 +47,7 @@ pub(super) async fn lost(draft: &mut Draft<'_>, seq: i64) -> Result<Vec<String>,
         let to: BTreeSet<TableName> = references.iter().map(|reference| table_of(reference.source)).collect();
         let titles: Vec<String> = to.iter().map(TableName::title).collect();
         let words = format!(
-            "{{#}} {{value|values}} of {}.{column} would name {{a row|rows}} of {} that {{is|are}} not there",
+            "{{#}} {{value|values}} of {}.{column} would name {{a row|rows}} of {} that {{is|are}} missing",
             table.title(),
             titles.join(" or ")
         );
@@ -191,9 +191,9 @@ async fn taken_away(
         let kept = store.records().trail_private(entry.seq, entry.seq, &["undo"]).await?;
         let kept = kept.first().and_then(|kept| serde_json::from_str::<KeptUndo>(&kept.value).ok());
         match kept {
-            None => return Ok(Some(format!("entry {}, which keeps no values, may have taken one away", entry.seq))),
+            None => return Ok(Some(format!("entry {}, which keeps no values, may have removed one", entry.seq))),
             Some(kept) if kept.inverses.iter().any(|inverse| is_it(&inverse.mutation)) => {
-                return Ok(Some(format!("taken away by entry {}", entry.seq)));
+                return Ok(Some(format!("removed by entry {}", entry.seq)));
             }
             Some(_) => {}
         }

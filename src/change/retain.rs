@@ -1,7 +1,7 @@
-//! Retention for every kind of row: what the rules no longer keep goes, with what hangs on it, in one plan.
+//! Retention for every kind of row: what the rules no longer keep goes, with what depends on it, in one plan.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
 use chrono::{TimeDelta, Utc};
@@ -15,11 +15,12 @@ use super::remove::RowKeys;
 use super::{ChangeError, now, remove};
 use crate::lab::{each, silent};
 use crate::memory::Entity;
+use crate::memory::digest::{Digest, digest};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::Query;
 use crate::memory::retention::overdue::{LastUses, OverdueFate, OverdueRows, OverdueTally};
 use crate::memory::retention::{ReadRule, RetentionRules};
-use crate::memory::{agreeing, thousands, time};
+use crate::memory::{agreeing, thousands, time, workflow};
 use crate::store::encode::leads_back;
 use crate::store::scratch::scratch;
 use crate::store::stored::Mutation;
@@ -31,14 +32,17 @@ const UNUSED_SINCE: &str = "unused_since";
 /// Days for which uses are looked through again before a plan is applied: a use may be written some time after it was.
 const LATE: i64 = 1;
 
+/// Statuses of an episode whose run has ended.
+const ENDED: [&str; 4] = ["closed", "abandoned", "summarized", "archived"];
+
 /// Rows that one plan takes at most; the next one takes more.
 const MOST: usize = 2_500;
 
 /// Bytes of located rows from which one plan takes no more.
 const LOCATED: usize = 8 << 20;
 
-/// The rows that the rules no longer keep, by entity. The first `most` ids of each are told; those that holds keep are told
-/// apart, and those to which no id leads.
+/// The rows that the rules no longer keep, by entity. The first `most` ids of each are told; those that holds keep are
+/// distinguished, and those to which no id leads.
 ///
 /// # Errors
 /// [`ChangeError::Usage`] for rules that make no sense, [`ChangeError::Refused`] where a rule cannot be told here; else the
@@ -60,9 +64,11 @@ pub async fn overdue(
             LastUses::new(scratch)
         };
         let mut columns: Vec<&'static str> = own.iter().flat_map(|rule| rule.columns()).collect();
-        // What was taken away stays in some stores, marked: it is no row any more.
+        // What was removed stays in some stores, marked: it is no row any more.
         let marked = store.sources_of(entity)?.iter().any(|source| source.marks_removed());
         columns.extend(held.columns(entity));
+        let open = if entity == Entity::WorkflowEvent { OpenRuns::of(store).await? } else { OpenRuns::default() };
+        columns.extend(Entity::column(entity, "run_id").map(|column| column.name));
         columns.extend(Entity::column(entity, "status").filter(|_| marked).map(|column| column.name));
         columns.sort_unstable();
         columns.dedup();
@@ -75,6 +81,8 @@ pub async fn overdue(
                         OverdueFate::Unnamed
                     } else if held.keeps(&row) {
                         OverdueFate::Held
+                    } else if row.text("run_id").is_some_and(|run| open.has(run)) {
+                        OverdueFate::Running
                     } else {
                         OverdueFate::Goes
                     };
@@ -88,18 +96,57 @@ pub async fn overdue(
     Ok(found)
 }
 
+/// Runs that have not ended, as far as their episodes or their logs say so: an engine resumes them from their log.
+#[derive(Debug, Default)]
+struct OpenRuns(HashSet<Digest>);
+
+impl OpenRuns {
+    async fn of(store: &Store) -> Result<Self, ChangeError> {
+        let (mut open, mut ended) = (HashSet::new(), HashSet::new());
+        let columns = vec!["id", "run_id", "kind", "created_at"];
+        let query = Query { columns: Some(columns), ..Query::new(Entity::WorkflowEvent) };
+        each(store, &query, &silent, |row| {
+            let (run, kind) = (row.text("run_id").map(digest), row.text("kind").unwrap_or_default());
+            open.extend(run.filter(|_| workflow::begins_run(kind)));
+            ended.extend(run.filter(|_| workflow::ends_run(kind)));
+        })
+        .await?;
+        if store.sources_of(Entity::Episode).is_ok() {
+            let columns = vec!["id", "execution_ids", "status", "started_at"];
+            let query = Query { columns: Some(columns), ..Query::new(Entity::Episode) };
+            let mut told = HashSet::new();
+            each(store, &query, &silent, |row| {
+                let Some(status) = row.text("status") else { return };
+                let runs = row.list("execution_ids").into_iter().chain([row.id()]).map(digest);
+                let has_ended = ENDED.contains(&status);
+                if has_ended { ended.extend(runs) } else { told.extend(runs) }
+            })
+            .await?;
+            // What an episode says of its run holds, whatever an earlier try left in the log.
+            ended.retain(|run| !told.contains(run));
+            open.extend(told);
+        }
+        open.retain(|run| !ended.contains(run));
+        Ok(OpenRuns(open))
+    }
+
+    fn has(&self, run: &str) -> bool {
+        self.0.contains(&digest(run))
+    }
+}
+
 /// Returns the time of the last use of each row.
 async fn last_uses(store: &Store, entity: Entity) -> Result<LastUses, ChangeError> {
     let unknown = |why: &str| ChangeError::Refused(format!("`unused_for` of {} is unknown: {why}", entity.title()));
     if let Some(reason) = rests_on(entity).iter().find_map(|used_by| store.report().unseen(*used_by)) {
         return Err(unknown(&format!(
-            "it concludes from uses that are not there, and {reason}. Run it as a role that sees every row"
+            "it draws conclusions from missing uses, and {reason}. Run it with a role that sees every row"
         )));
     }
     let mut last = LastUses::new(scratch);
     let found = uses(store, entity, None, &mut |id, at| last.add(id, at)).await?;
     if found.recalls > 0 && found.recalled == 0 {
-        return Err(unknown("recalls are recorded here, but not which rows they gave"));
+        return Err(unknown("recalls are recorded here, but not which rows they returned"));
     }
     match store.sources_of(Entity::Access) {
         _ if found.recalled + found.others > 0 => Ok(last),
@@ -214,7 +261,7 @@ fn unused_since(rules: &RetentionRules) -> Result<BTreeMap<&'static str, String>
     Ok(times)
 }
 
-/// A row that a plan takes away as unused, and that was used since, in words.
+/// A row that a plan removes as unused, and that was used since, in words.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -255,10 +302,13 @@ struct RowsToGo {
     overdue: usize,
     held: usize,
     unnamed: usize,
+    running: usize,
+    undated: usize,
+    unowned: usize,
     of: usize,
 }
 
-/// Plans what the rules take away. Rows of people under a hold stay.
+/// Plans what the rules remove. Rows of people under a hold stay.
 ///
 /// # Errors
 /// As [`overdue`]; [`ChangeError::Refused`] where more than the stated share of an entity's rows would go.
@@ -272,7 +322,8 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
         let all = overdue + found.held;
         if !rules.allows(all, of) {
             return Err(ChangeError::Refused(format!(
-                "{all} of {of} rows of {} would go, more than the share of {}: look at the rules, or raise `share` to {:.2}",
+                "{all} of {of} rows of {} would be deleted, more than the share of {}: check the rules, or raise \
+                 `share` to {:.2}",
                 entity.title(),
                 rules.share(),
                 (100.0 * all as f64 / of as f64).ceil() / 100.0
@@ -283,14 +334,24 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
         ids.dedup();
         ids.truncate(room);
         room -= ids.len();
-        going.push(RowsToGo { entity, ids, overdue, held: found.held, unnamed: found.unnamed, of });
+        going.push(RowsToGo {
+            entity,
+            ids,
+            overdue,
+            held: found.held,
+            unnamed: found.unnamed,
+            running: found.running,
+            undated: found.undated,
+            unowned: found.unowned,
+            of,
+        });
     }
     let read = rules.read(Utc::now()).map_err(ChangeError::Usage)?;
     let mut aside = Vec::new();
     let mut some = going.clone();
     loop {
         let all: usize = some.iter().map(|rows| rows.ids.len()).sum();
-        let draft = Draft::new(store, "retain", ChangeDanger::Guarded).await?;
+        let draft = Draft::new(store, remove::RETAIN, ChangeDanger::Guarded).await?;
         let mut draft = if all > 1 { draft.limited() } else { draft.limited_for_one() };
         let taken = take(&mut draft, &held, &read, &mut some).await?;
         if !draft.is_full() {
@@ -325,7 +386,7 @@ async fn take(
 ) -> Result<usize, ChangeError> {
     let mut located = Vec::new();
     let mut size = 0;
-    for RowsToGo { entity, ids, overdue, held: kept, unnamed, of } in going {
+    for RowsToGo { entity, ids, overdue, held: kept, unnamed, running, undated, unowned, of } in going {
         let (mut kept, mut unnamed, mut unwritten, mut taken, mut seen) = (*kept, *unnamed, 0, 0, 0);
         for id in ids.iter() {
             if size >= LOCATED {
@@ -351,7 +412,7 @@ async fn take(
                 kept += 1;
                 continue;
             }
-            // Somebody may have changed it since all rows were read.
+            // Someone may have changed it since all rows were read.
             if !rules.iter().any(|rule| rule.entity == *entity && rule.takes(&found.row)) {
                 continue;
             }
@@ -374,8 +435,39 @@ async fn take(
             draft.disclosures.push(agreeing(
                 unnamed,
                 &format!(
-                    "{{#}} overdue {{row of|rows of}} {} {{stays: it has|stay: they have}} no id, one that several rows have, or \
-                     one that the layout makes from other values, so {{it|they}} can only be looked at",
+                    "{{#}} overdue {{row of|rows of}} {} {{stays: it has|stay: they have}} no id, one that several \
+                     rows have, or one that the layout builds from other values, so {{it is|they are}} read-only",
+                    entity.title()
+                ),
+            ));
+        }
+        if *undated > 0 {
+            draft.disclosures.push(agreeing(
+                *undated,
+                &format!(
+                    "{{#}} {{row of|rows of}} {} {{stays: how old it is, or when it was used last, is|stay: how old they are, or when \
+                     they were used last, is}} unknown, because {{a time|times}} cannot be read or {{stands|stand}} for none; `keep` \
+                     does not count {{it|them}}",
+                    entity.title()
+                ),
+            ));
+        }
+        if *unowned > 0 {
+            draft.disclosures.push(agreeing(
+                *unowned,
+                &format!(
+                    "{{#}} {{row of|rows of}} {} {{stays: it names|stay: they name}} neither user nor agent, so `keep` \
+                     does not count {{it|them}}",
+                    entity.title()
+                ),
+            ));
+        }
+        if *running > 0 {
+            draft.disclosures.push(agreeing(
+                *running,
+                &format!(
+                    "{{#}} overdue {{row of|rows of}} {} {{stays|stay}}: {{its run has|their runs have}} not ended, and \
+                     {{needs its|need their}} log to go on",
                     entity.title()
                 ),
             ));
@@ -384,7 +476,7 @@ async fn take(
             draft.disclosures.push(agreeing(
                 unwritten,
                 &format!(
-                    "{{#}} overdue {{row of|rows of}} {} {{stays|stay}}: the layout only reads {{it|them}}",
+                    "{{#}} overdue {{row of|rows of}} {} {{stays|stay}}: the layout can only read {{it|them}}",
                     entity.title()
                 ),
             ));
@@ -393,7 +485,8 @@ async fn take(
             draft.disclosures.push(agreeing(
                 left,
                 &format!(
-                    "{{#}} more {{row of|rows of}} {} {{is overdue|are overdue}}: one plan takes as many as fit, run it again",
+                    "{{#}} more {{row of|rows of}} {} {{is overdue|are overdue}}: one plan takes as many as fit; run \
+                     it again",
                     entity.title()
                 ),
             ));

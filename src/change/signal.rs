@@ -85,7 +85,7 @@ pub async fn retract(store: &Store, id: &str) -> Result<Plan, ChangeError> {
     draft.removes(&gone.row);
     draft.push(gone.delete());
     let Some(found) = draft.seek(Entity::Episode, episode).await? else {
-        draft.disclosures.push(format!("the episode {episode} is not there: only the signal itself goes"));
+        draft.disclosures.push(format!("the episode {episode} does not exist: only the signal itself is removed"));
         return Ok(draft.seal());
     };
     let mut history = history(&mut draft, gone.source, &found).await?;
@@ -141,12 +141,12 @@ fn is_whole(draft: &mut Draft<'_>, history: &[StoredSignal], episode: &Row) -> R
     let ends = history.is_empty() || score::is_same_or_unknown(episode.number("utility"), Some(replay.utility()));
     if !ends || !history.iter().zip(&replay.steps).all(is_same) {
         return Err(ChangeError::Refused(format!(
-            "the signals of episode {} that are seen do not lead to its utility, which is made of all of them: {reason}. \
-             Change it as a role that sees every row",
+            "the visible signals of episode {} do not lead to its utility, which is computed from all of them: \
+             {reason}. Change it with a role that sees every row",
             episode.id()
         )));
     }
-    let told = format!("the utility is made of the signals that are seen: {reason}");
+    let told = format!("the utility is computed from the visible signals only: {reason}");
     if !draft.disclosures.contains(&told) {
         draft.disclosures.push(told);
     }
@@ -202,8 +202,8 @@ async fn settle(
     let moved: Vec<(&StoredSignal, &UtilityStep)> = history.iter().zip(&replay.steps).filter(differs).collect();
     if moved.len() > CHANGING {
         return Err(ChangeError::Refused(format!(
-            "{} signals of the episode have another before and after when replayed, and one change holds {} at most: set these \
-             columns in the database first, each to the utility before and after its signal",
+            "{} signals of the episode have another before and after when replayed, and one change can hold at most \
+             {}: first set these columns in the database, each to the utility before and after its signal",
             thousands(moved.len()),
             thousands(CHANGING)
         )));
@@ -229,7 +229,7 @@ async fn settle(
     let mut shown = episode.row.clone();
     shown.set("utility", Value::from(new));
     let word = stored.map_or("unknown".to_owned(), |x| format!("{x:.2}"));
-    draft.effects.push(format!("episode {}: its utility goes from {word} to {new:.2}", episode.row.id()));
+    draft.effects.push(format!("episode {}: its utility changes from {word} to {new:.2}", episode.row.id()));
     draft.sets(episode, &[("utility", GivenValue::from(new))], &shown).await?;
     uses::follow(draft, &shown, &[]).await
 }

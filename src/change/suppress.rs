@@ -46,7 +46,7 @@ pub fn hmac(key: &Key, handle: &str) -> String {
     HandleHashes::new(key).of(handle)
 }
 
-/// The words of a text that may be handles: the whole of it, and its parts between blanks and quotes.
+/// The words of a text that may be handles: all of it, and its parts between blanks and quotes.
 #[must_use]
 pub fn candidates(text: &str) -> HashSet<&str> {
     let mut words: HashSet<&str> = HashSet::new();
@@ -147,8 +147,8 @@ impl<'s> Erased<'s> {
     }
 }
 
-/// Says why people who were erased here, or some of them, cannot be told from others; none where they can, or where nobody
-/// was erased.
+/// Says why people who were erased here, or some of them, cannot be distinguished from others; none where they can, or
+/// where nobody was erased.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -161,8 +161,8 @@ pub async fn unknown(store: &Store) -> Result<Option<String>, StoreError> {
     if unlisted > 0 {
         return Ok(Some(agreeing(
             unlisted,
-            "the list of {#} {erasure is|erasures are} gone from memory_suppressions: that {its person is|their people are} back \
-             does not show",
+            "the list of {#} {erasure is|erasures are} missing from memory_suppressions: the return of {its \
+             person|their people} cannot be detected",
         )));
     }
     if let Some(key) = records.secret() {
@@ -175,8 +175,8 @@ pub async fn unknown(store: &Store) -> Result<Option<String>, StoreError> {
         return Ok((others > 0).then(|| {
             agreeing(
                 others,
-                "{#} {erasure was|erasures were} listed here with another `erasure.key`: that {its person is|their people are} \
-                 back shows only with the state folder of whoever erased them",
+                "{#} {erasure was|erasures were} listed here with another `erasure.key`: the return of {its \
+                 person|their people} can be detected only with the state folder of whoever erased them",
             )
         }));
     }
@@ -185,8 +185,8 @@ pub async fn unknown(store: &Store) -> Result<Option<String>, StoreError> {
         listed => listed?,
     };
     Ok((!listed.is_empty()).then(|| {
-        "people were erased here, and the key by which they are told is not: copy `erasure.key` from the state folder of \
-         whoever erased them"
+        "people were erased here, but the key that recognises them is missing: copy `erasure.key` from the state \
+         folder of whoever erased them"
             .to_owned()
     }))
 }
@@ -201,7 +201,7 @@ pub async fn check(store: &Store, plan: &Plan) -> Result<Option<String>, ChangeE
         return Ok(None);
     }
     let unknown =
-        unknown(store).await?.map(|why| format!("whether it brings back a person who was erased is not known: {why}"));
+        unknown(store).await?.map(|why| format!("cannot tell whether it brings back an erased person: {why}"));
     let Some(erased) = Erased::of(store).await? else { return Ok(unknown) };
     let text = |cell: &Cell| match cell.at("") {
         FetchedValue::Text(text) => Some(text),
@@ -227,7 +227,7 @@ pub async fn check(store: &Store, plan: &Plan) -> Result<Option<String>, ChangeE
     }
     Err(ChangeError::Refused(agreeing(
         returning,
-        "{#} {row|rows} would bring back a person who was erased here: {take it|take them} out of what is to be written, or \
-         ask whoever asked for the erasure",
+        "{#} {row|rows} would bring back a person who was erased here: remove {it|them} from what you write, or ask \
+         whoever requested the erasure",
     )))
 }

@@ -13,7 +13,7 @@ use super::chain;
 use super::draft::Draft;
 use super::plan::trail::EntryFacts;
 use super::plan::{Change, ChangeDanger, Plan};
-use super::purge::hanging::hanging_on;
+use super::purge::hanging::dependents_of;
 use super::remove::{CHANGING, RowKeys, column_of, naming};
 use super::{ChangeError, new_id, restored};
 use crate::layout::Engine;
@@ -74,10 +74,10 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
             && !inverse.expect.columns.is_empty()
         {
             // Kept before all columns of such a row were.
-            let words = "only its number tells the row, which may be another one's by now";
+            let words = "the row is known only by its number, which may belong to another row by now";
             moved.push(format!("{}: {words}", rows.table.title()));
         } else if let Some(column) = added_since(&inverse, &images) {
-            moved.push(format!("{}: the column {column} was added since, and holds something", rows.table.title()));
+            moved.push(format!("{}: the column {column} was added since, and is not empty", rows.table.title()));
         } else if inverse.expect.holds(&images) {
             let mutation = fitted(store, inverse, &images).await?;
             draft.push(mutation);
@@ -88,13 +88,13 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
     moved.extend(leaning(&mut draft).await?);
     moved.extend(restored::lost(&mut draft, seq).await?);
     moved.extend(circles(&mut draft, &opened).await?);
-    let why = if moved.is_empty() { "" } else { ": later changes stand on it" };
+    let why = if moved.is_empty() { "" } else { ": later changes depend on it" };
     moved.extend(unsupported(&mut draft).await?);
     if !moved.is_empty() {
         if let Some(by) = undone_by(store, seq).await? {
             return Err(ChangeError::Conflict {
                 message: format!(
-                    "entry {seq} ({}) is already undone, by entry {by}; `{}` does it again",
+                    "entry {seq} ({}) is already undone, by entry {by}; `{}` makes the change again",
                     opened.entry.action,
                     store.invocation().line(["undo", &by.to_string(), "--apply"])
                 ),
@@ -190,8 +190,9 @@ async fn changed(store: &Store, revise: &RowRevisions) -> Result<Option<StoredRo
     Ok((!keys.is_empty()).then(|| StoredRows { table: revise.table.clone(), by: revise.key.clone(), keys }))
 }
 
-/// Rows that refer to rows which the undo takes away by a foreign key, and would go with them or be left hanging. Those that
-/// name them by the layout's rules or in a list stay as they are, as they may have been there before: the plan tells of them.
+/// Rows that refer to rows which the undo removes by a foreign key, and would go with them or be left hanging. Those
+/// that name them by the layout's rules or in a list stay as they are, as they may have been there before: the plan
+/// tells of them.
 async fn leaning(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
     let mut gone: Vec<StoredRows> = draft.deletions();
     // Nothing refers to a row that only its number identifies.
@@ -201,9 +202,9 @@ async fn leaning(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
         return Ok(leaning);
     }
     let store = draft.store;
-    let going = hanging_on(store, &gone, draft.most_rows(), CHANGING).await?;
+    let going = dependents_of(store, &gone, draft.most_rows(), CHANGING).await?;
     if let Some(table) = going.over {
-        leaning.push(format!("very many rows of {} hang on rows that would go", table.title()));
+        leaning.push(format!("too many rows of {} depend on rows that would be removed", table.title()));
         return Ok(leaning);
     }
     let mut declared: HashSet<(TableName, String)> = HashSet::new();
@@ -227,13 +228,13 @@ async fn leaning(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
         let stays = |id: &&String| !own.hold(table, |by| (by == key).then(|| FetchedValue::Text((*id).clone())));
         left.extend(told(naming.iter().filter(stays).count(), table));
     }
-    draft.disclosures.extend(left.into_iter().map(|told| format!("{told}, and will name what is not there")));
+    draft.disclosures.extend(left.into_iter().map(|told| format!("{told}, and will refer to missing rows")));
     Ok(leaning)
 }
 
 /// Tells how many rows name some that would go; nothing where none does.
 fn told(count: usize, table: &TableName) -> Option<String> {
-    let words = format!("{{#}} {{row of {0} refers|rows of {0} refer}} to rows that would go", table.title());
+    let words = format!("{{#}} {{row of {0} refers|rows of {0} refer}} to rows that would be removed", table.title());
     (count > 0).then(|| agreeing(count, &words))
 }
 
@@ -274,8 +275,8 @@ async fn unsupported(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> 
     hanging(store, &written).await
 }
 
-/// Explains why the undo of a change that is still to be made would be refused: a value that the change takes away
-/// refers to a row that does not exist. `None` when it would not be refused.
+/// Explains why the undo of a change that is still to be made would be refused: a value that the change removes refers
+/// to a row that does not exist. `None` when it would not be refused.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -328,7 +329,16 @@ async fn hanging(store: &Store, values: &Values) -> Result<Vec<String>, ChangeEr
             let missing = rows.keys.iter().filter(gone).count();
             // Where the column takes another spelling for the same, the server alone tells.
             if missing > 0 && !store.snapshot().await?.relations().await?.is_compared_apart(&key.to, &key.to_column) {
-                lost.push(agreeing(missing, &format!("{{#}} {{value|values}} of {}.{} would refer to rows of {} that are not there, which its foreign key forbids", table.title(), key.column, key.to.title())));
+                lost.push(agreeing(
+                    missing,
+                    &format!(
+                        "{{#}} {{value|values}} of {}.{} would refer to rows of {} that \
+                 do not exist, which its foreign key forbids",
+                        table.title(),
+                        key.column,
+                        key.to.title()
+                    ),
+                ));
             }
         }
     }
@@ -379,7 +389,7 @@ async fn fitted(store: &Store, inverse: InverseMutation, images: &[Image]) -> Re
 }
 
 /// Names the later entries of the audit trail that changed any of these rows, in words. Of an entry whose values were
-/// taken out of the trail, or never kept, as of an erasure, nobody knows which rows of a table it changed.
+/// removed from the trail, or never kept, as of an erasure, nobody knows which rows of a table it changed.
 async fn later(store: &Store, seq: i64, rows: &StoredRows) -> Result<String, ChangeError> {
     let (mut certain, mut possible) = (Vec::new(), Vec::new());
     let entries = store.records().trail(seq, LOOKED_THROUGH).await?;
@@ -401,10 +411,10 @@ async fn later(store: &Store, seq: i64, rows: &StoredRows) -> Result<String, Cha
         words.join(", ")
     };
     Ok(match (&certain[..], &possible[..]) {
-        ([], []) if entries.len() < LOOKED_THROUGH => "; by no change of ours: an agent wrote it".to_owned(),
-        ([], []) => format!("; by none of the next {LOOKED_THROUGH} changes of ours"),
+        ([], []) if entries.len() < LOOKED_THROUGH => "; not by a change of this program: an agent wrote it".to_owned(),
+        ([], []) => format!("; not by one of the next {LOOKED_THROUGH} changes of this program"),
         ([], possible) => {
-            let which = "the trail does not tell which rows that changed";
+            let which = "the trail does not say which rows that changed";
             format!("; by entry {} or by an agent: {which}", listed(possible))
         }
         (certain, _) => format!("; changed by entry {}", listed(certain)),

@@ -37,7 +37,7 @@ pub(super) async fn follow(draft: &mut Draft<'_>, episode: &Row, linked: &[Strin
     memories.extend(linked.iter().cloned());
     if memories.len() > CHANGING {
         return Err(ChangeError::Refused(format!(
-            "episode {} used {} memories: one change holds {} at most",
+            "episode {} used {} memories: one change can hold at most {}",
             episode.id(),
             thousands(memories.len()),
             thousands(CHANGING)
@@ -148,7 +148,8 @@ pub(super) async fn gather(
     }
     if let Some(reason) = unseen(store) {
         return Err(ChangeError::Refused(format!(
-            "links to the copies may not be seen, and would lead nowhere: {reason}. Merge them as a role that sees every row"
+            "your role may not see links to the copies, and they would lead nowhere: {reason}. Merge them with a role \
+             that sees every row"
         )));
     }
     let mut users: BTreeSet<String> = ends(draft, "memory_id", kept.row.id(), "episode_id").await?;
@@ -188,7 +189,8 @@ async fn settle(draft: &mut Draft<'_>, memory: &LocatedRow<'_>, episode: &Row) -
         values.push(("utility", GivenValue::Is(utility.map_or(Value::Null, Value::from))));
         let word = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
         let words = format!(
-            "memory {}: its utility goes from {} to {}, the mean of the latest {} of {{#}} {{episode|episodes}} that used it",
+            "memory {}: its utility changes from {} to {}, the mean of the latest {} of {{#}} {{episode|episodes}} \
+             that used it",
             memory.row.id(),
             word(stored),
             word(utility),
@@ -200,7 +202,7 @@ async fn settle(draft: &mut Draft<'_>, memory: &LocatedRow<'_>, episode: &Row) -
     if memory.row.get("uses").as_i64() != Some(uses) && plain_column(memory.source, "uses").is_some() {
         values.push(("uses", GivenValue::from(uses)));
         let before = memory.row.get("uses").as_i64().map_or("unknown".to_owned(), |n| n.to_string());
-        draft.effects.push(format!("memory {}: its uses go from {before} to {uses}", memory.row.id()));
+        draft.effects.push(format!("memory {}: its uses change from {before} to {uses}", memory.row.id()));
     }
     for (column, value) in &values {
         if let GivenValue::Is(value) = value {

@@ -76,7 +76,7 @@ impl WaitingTries {
     #[must_use]
     pub fn gave_up(&self, error: &WriteError) -> ChangeError {
         let seconds = self.whole.as_secs();
-        ChangeError::Failed(format!("{error}; gave up after {seconds} s. Try again when that has finished"))
+        ChangeError::Failed(format!("{error}; gave up after {seconds} s. Try again when it has finished"))
     }
 }
 

@@ -18,7 +18,7 @@ use crate::store::stored::{Cell, Mutation, StoredRows};
 
 pub use crate::lab::what_if::{BUDGET, KeptQuestion};
 
-/// Time for an answer that somebody asked for by name.
+/// Time for an answer that someone asked for by name.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Entities whose rows decide what is recalled.
@@ -70,7 +70,8 @@ pub async fn of_purge(
     let rows = plan.deletes.iter().fold(plan.updates.len(), |sum, rows| sum + rows.len());
     if rows > MOST {
         return Err(ChangeError::Refused(format!(
-            "{} rows go or change, and the effect on recall is told for {} at most: plan the purge without it",
+            "{} rows are deleted or changed, and the effect on recall can be shown for at most {}: plan the purge \
+             without it",
             thousands(rows),
             thousands(MOST)
         )));

@@ -14,7 +14,7 @@ use super::raw::RawSelection;
 use crate::memory::Entity;
 use crate::store::own;
 
-/// Heading of the options that every command takes, so that its own stand together before them.
+/// Heading of the options that every command takes, so that its own are together before them.
 const EVERYWHERE: &str = "Options of every command";
 
 /// Text of `--version`: the number, the source, the target, and the built-in engines.
@@ -133,9 +133,9 @@ pub enum Command {
         #[arg(long, value_name = "N")]
         tokens_per_row: Option<usize>,
     },
-    /// List the recall questions that were kept under names.
+    /// List the saved recall questions.
     Queries {
-        /// Action on the kept questions; without one they are listed.
+        /// Action on the saved questions; without one they are listed.
         #[command(subcommand)]
         command: Option<QueriesCommand>,
     },
@@ -178,7 +178,8 @@ pub enum Command {
         #[command(subcommand)]
         command: Option<LayoutCommand>,
     },
-    /// Write all rows of entities as JSON lines; `export subject SUBJECT` writes everything that is kept about a person.
+    /// Write all rows of entities as JSON lines; `export subject SUBJECT` writes everything that is stored about a
+    /// person.
     Export {
         /// Entities; or `subject` and a person's id, e-mail or name.
         #[arg(required = true)]

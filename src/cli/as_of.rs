@@ -1,4 +1,4 @@
-//! `--as-of`: a list, a row or a recall over the database as it was, and what of that cannot be known.
+//! `--as-of`: a list, a row or a recall as the database was at a moment, and what is unknown about it.
 
 use chrono::Utc;
 
@@ -13,13 +13,14 @@ use crate::store::Store;
 /// The database of a command, as it was where that is asked for.
 ///
 /// # Errors
-/// What is no moment, or what the look at it says.
+/// What is not a moment, or what the look at it says.
 pub(super) async fn store(session: &Session<'_>, asked: Option<&str>) -> Result<(Store, Option<AsOf>), CommandFailure> {
     let moment = match asked {
         None => return Ok((session.store().await?, None)),
         Some(text) => Moment::parse(text, Utc::now()).ok_or_else(|| {
             CommandFailure::usage(format!(
-                "--as-of: `{text}` is no moment; give RFC 3339, an age such as 7d, or the number of an entry of the trail"
+                "--as-of: `{text}` is not a moment; give RFC 3339, an age such as 7d, or the number of an entry of the \
+                 trail"
             ))
         })?,
     };
@@ -30,7 +31,7 @@ pub(super) async fn store(session: &Session<'_>, asked: Option<&str>) -> Result<
         output::afterwards(format!(
             "as of {}: {}",
             as_of.at,
-            agreeing(as_of.taken_back, "{#} {change is|changes are} taken back")
+            agreeing(as_of.taken_back, "{#} {change is|changes are} reverted")
         ));
         as_of.unknown.iter().for_each(|words| output::afterwards(format!("not known: {words}")));
     }

@@ -52,7 +52,7 @@ pub enum AuditCommand {
     },
     /// Accept that the database was replaced, restored or copied on purpose: anchors that do not fit end, and stay on record.
     Accept {
-        /// Reason why the database is another one now; kept with the anchors that end and in the trail.
+        /// Reason why this is a different database now; stored with the anchors that end and in the trail.
         #[arg(long, value_name = "TEXT")]
         reason: String,
         /// Name for the audit trail [default: MNEMOSCOPE_ACTOR or the login name].
@@ -102,7 +102,7 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
                     break;
                 }
             }
-            reader.tell_rest();
+            reader.report_older();
             Ok(())
         }
         Format::Csv => {
@@ -112,7 +112,7 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
                     break;
                 }
             }
-            reader.tell_rest();
+            reader.report_older();
             Ok(())
         }
         Format::Table => {
@@ -137,7 +137,7 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
                     thousands(TABLE)
                 ));
             } else {
-                reader.tell_rest();
+                reader.report_older();
             }
             Ok(())
         }
@@ -155,7 +155,7 @@ struct EntryReader<'s> {
 
 impl EntryReader<'_> {
     /// Says on standard error that older entries follow, and how to see them.
-    fn tell_rest(&self) {
+    fn report_older(&self) {
         if let Some(before) = self.before.filter(|seq| self.left == 0 && *seq > 1) {
             output::tell(&format!("older entries follow: --before {before}, or a higher --limit"));
         }
@@ -230,7 +230,7 @@ fn read_anchors(file: &Path) -> Result<Vec<Anchor>, CommandFailure> {
     let anchors: Vec<Anchor> = lines
         .map(|(number, line)| {
             serde_json::from_str(line).map_err(|e| {
-                CommandFailure::usage(format!("{}:{}: this is no anchor: {e}", file.display(), number + 1))
+                CommandFailure::usage(format!("{}:{}: this is not an anchor: {e}", file.display(), number + 1))
             })
         })
         .collect::<Result<_, _>>()?;
@@ -250,7 +250,7 @@ async fn verify(session: &Session<'_>, anchor: Option<&Path>) -> Result<(), Comm
         1 => String::new(),
         all => format!(" ({all} faults in all)"),
     };
-    // A broken trail is told by its code also where the answer could not be printed.
+    // A broken trail is identified by its code also where the answer could not be printed.
     let unprinted = printed.err().map(|error| format!("; {}", error.message)).unwrap_or_default();
     Err(CommandFailure::new(7, format!("the audit trail is broken: {}{more}{unprinted}", first.message)))
 }

@@ -1,4 +1,4 @@
-//! Backfills from the command line: what there is, what one would do, doing it, and telling one to pause, go on or end.
+//! Backfills from the command line: lists, plans, runs, pauses, resumes and cancels them.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
@@ -50,7 +50,7 @@ pub struct Backfill {
 fn rate(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix("/s").unwrap_or(text);
     let rate = number.parse::<f64>().ok().filter(|r| r.is_finite() && *r > 0.0);
-    rate.ok_or_else(|| format!("`{text}` is no rate: a number of rows a second, such as 500/s"))
+    rate.ok_or_else(|| format!("`{text}` is not a rate: give a number of rows a second, such as 500/s"))
 }
 
 impl Backfill {
@@ -90,7 +90,9 @@ fn check_options(words: &[&str], asked: &Backfill) -> Result<(), CommandFailure>
         return Err(CommandFailure::usage(words));
     }
     if asked.from_feedback && words != ["utility"] {
-        return Err(CommandFailure::usage("--from-feedback is for `backfill utility`; a run goes on as it was begun"));
+        return Err(CommandFailure::usage(
+            "--from-feedback is for `backfill utility`; a run continues as it was started",
+        ));
     }
     Ok(())
 }
@@ -121,8 +123,8 @@ async fn list(session: &Session<'_>, given: BackfillArguments) -> Result<(), Com
     output::piped(|out| {
         for offer in &offers {
             let first = match (offer.available, offer.looks_at) {
-                (true, Some(rows)) => agreeing(rows, "{#} {row|rows} to look at"),
-                (true, None) => "to be looked at".to_owned(),
+                (true, Some(rows)) => agreeing(rows, "{#} {row|rows} to process"),
+                (true, None) => "to process".to_owned(),
                 _ => format!("not available: {}", SafeText::new(offer.reason.as_deref().unwrap_or_default())),
             };
             writeln!(out, "{:<22} {}", SafeText::new(&offer.name).to_string(), SafeText::new(&offer.does))?;
@@ -137,14 +139,14 @@ async fn list(session: &Session<'_>, given: BackfillArguments) -> Result<(), Com
 
 fn run_words(store: &Store, run: &JobProgress) -> String {
     let mut words =
-        format!("{}: {} looked at, {} changed, {} set aside", run.state.word(), run.seen, run.changed, run.quarantined);
+        format!("{}: {} processed, {} changed, {} set aside", run.state.word(), run.seen, run.changed, run.quarantined);
     if let Some(problem) = &run.problem {
         words.push_str(&format!("; {}", SafeText::new(problem)));
     }
     let is_working = matches!(run.state, JobState::Running | JobState::Pausing | JobState::Cancelling);
     if is_working && !run.alive {
         let resume = store.invocation().line(["backfill", "resume", &run.name]);
-        words.push_str(&format!("; its runner is gone: `{resume}` resumes it"));
+        words.push_str(&format!("; its runner has stopped: `{resume}` resumes it"));
     }
     words
 }
@@ -157,7 +159,7 @@ async fn plan(session: &Session<'_>, kind: &BackfillKind, given: BackfillArgumen
     let undo = match &plan.undo_reason {
         Some(reason) => format!("cannot be undone: {reason}"),
         None => format!(
-            "each batch is undone by `{}`, the last one first; the receipt names them",
+            "undo each batch with `{}`, the last one first; the receipt names them",
             store.invocation().line(["undo", "SEQ", "--apply"])
         ),
     };
@@ -166,7 +168,7 @@ async fn plan(session: &Session<'_>, kind: &BackfillKind, given: BackfillArgumen
     shown.more.extend(more.map(|(name, value)| (name.to_owned(), value)));
     output::shape(session.format(), &shown)?;
     if std::io::stderr().is_terminal() {
-        output::tell("this is a plan, nothing was written; --apply does it");
+        output::tell("this is a plan; nothing was written. --apply does it");
     }
     Ok(())
 }
@@ -197,7 +199,7 @@ async fn carry_out(
     let mut receipt = outcome.receipt();
     receipt.anchor_problem = anchor::missed(&store).await;
     mask_changes(session, &mut receipt.receipt.changes);
-    let stands = format!("what the backfill did stands, and `{}` tells it", store.invocation().line(["backfill"]));
+    let stands = format!("what the backfill did is kept, and `{}` shows it", store.invocation().line(["backfill"]));
     output::shape(session.format(), &receipt).map_err(|failure| standing(failure, Some(stands)))?;
     outcome.shortfall().map_or(Ok(()), |message| Err(CommandFailure::incomplete(message)))
 }
@@ -249,7 +251,7 @@ struct ProgressLine {
 
 impl ProgressLine {
     fn new(session: &Session<'_>) -> Self {
-        // It tells more than the rows that are read.
+        // It says more than the rows that are read.
         progress::end();
         ProgressLine { shown: session.shows_progress(), width: 0, last: None }
     }

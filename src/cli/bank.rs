@@ -18,7 +18,7 @@ pub struct Prune {
     /// Only banks of this agent.
     #[arg(long)]
     pub agent: Option<String>,
-    /// Newest cases that each bank keeps, or `own` for each bank's own window beside the other rules.
+    /// Newest cases that each bank keeps, or `own` for each bank's own window next to the other rules.
     #[arg(long, value_name = "N|own", allow_negative_numbers = true, value_parser = window)]
     pub window: Option<PruneWindow>,
     /// Cases older than this: an age such as 90d, or a time.
@@ -92,7 +92,7 @@ impl ProfileCommand {
     /// Returns the operation asked for, and the options for handling its plan.
     ///
     /// # Errors
-    /// A window that is no number.
+    /// A window that is not a number.
     pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
         let ProfileCommand::Set { id, window, doing } = self;
         let window = match window.as_str() {

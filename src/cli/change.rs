@@ -1,4 +1,4 @@
-//! The commands that change something: each says what is to be done, and whether it is planned or applied.
+//! The commands that change something: each states the change, and whether it is planned or applied.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ pub enum ChangeCommand {
         #[command(subcommand)]
         command: FeedbackCommand,
     },
-    /// Give an episode a utility signal, or take one back.
+    /// Give an episode a utility signal, or retract one.
     Signal(SignalArgs),
     /// Make an episode follow another one in its chain.
     Link {
@@ -76,10 +76,10 @@ pub enum ChangeCommand {
     Remove(RemoveArgs),
     /// Replace a memory with a new one; the old one stays, marked and linked: supersede ID --by 'he lives in Kiel'
     Supersede(SupersedeArgs),
-    /// Make copies of a memory one with it: it gets their tags, sources and links, and they go: merge MEMORY COPY COPY
+    /// Merge copies into a memory: it gets their tags, sources and links, and they are removed: merge MEMORY COPY COPY
     Merge(MergeArgs),
-    /// Add one row from JSON in canonical columns; an episode may come with its vector as `embedding`, by
-    /// which its parent is found.
+    /// Add one row from JSON in canonical columns; an episode may include its vector as `embedding`, which finds its
+    /// parent.
     Record {
         /// Kind of row, as in `list`.
         entity: String,
@@ -139,7 +139,7 @@ pub enum ChangeCommand {
     },
     /// Erase a person: plan it, apply it with --apply, prove it; `purge verify RECEIPT` checks again later.
     Purge(Box<PurgeArgs>),
-    /// Put a person under a legal hold: nothing of theirs is erased while it stands.
+    /// Put a person under a legal hold: nothing of theirs is erased while it exists.
     Hold {
         /// The person: id, e-mail, name, session or profile.
         subject: String,
@@ -228,5 +228,5 @@ async fn apply_file(session: &Session<'_>, file: &Path, by: &By) -> Result<(), C
     let store = session.store().await?;
     let mut receipt = change::apply(&store, &plan, &author(by)).await?;
     receipt.disclosures.extend(anchor::missed(&store).await);
-    print_receipt(session, receipt)
+    print_receipt(session, &store, receipt)
 }

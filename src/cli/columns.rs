@@ -24,9 +24,9 @@ pub fn preview() -> usize {
 }
 
 /// Says that texts were cut, where nothing else does: a table with a width speaks for itself.
-pub fn tell_cut<'t>(mut texts: impl Iterator<Item = &'t str>) {
+pub fn report_cut_texts<'t>(mut texts: impl Iterator<Item = &'t str>) {
     if output::width().is_none() && texts.any(|text| text.chars().nth(WHOLE - 1).is_some()) {
-        output::tell(&format!("long texts are cut after {WHOLE} letters; --format json shows everything"));
+        output::tell(&format!("long texts are cut after {WHOLE} characters; --format json shows everything"));
     }
 }
 
@@ -230,7 +230,7 @@ pub fn cell(kind: ValueKind, value: &Value, width: Option<usize>) -> SafeText {
     }
 }
 
-/// A canonical time as people read it here: `2026-02-04 11:00`. What is no time stays as it is.
+/// A canonical time as people read it here: `2026-02-04 11:00`. What is not a time stays as it is.
 #[must_use]
 pub fn short(time: &str) -> String {
     local(time).map_or_else(|| time.to_owned(), |moment| moment.format("%Y-%m-%d %H:%M").to_string())

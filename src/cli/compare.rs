@@ -53,16 +53,14 @@ struct ComparedField<'a> {
 /// Compares two rows.
 ///
 /// # Errors
-/// Code 2 for an unknown entity, code 3 for a row that is not there; else what the database says.
+/// Code 2 for an unknown entity, code 3 for a missing row; else what the database says.
 pub(super) async fn run(session: &Session<'_>, asked: &Compare) -> Result<(), CommandFailure> {
     let entity = entity(&asked.entity)?;
     let store = session.store().await?;
     let mut rows = Vec::new();
     for id in [&asked.first, &asked.second] {
         let found = store.row(entity, id).await?;
-        rows.push(found.ok_or_else(|| {
-            CommandFailure::not_found(format!("there is no {} `{id}` in {}", entity.title(), store.location()))
-        })?);
+        rows.push(found.ok_or_else(|| CommandFailure::not_found(store.none_found(entity, id)))?);
     }
     mask_rows(session, &mut rows);
     let [first, second] = &rows[..] else { return Ok(()) };

@@ -52,7 +52,7 @@ pub struct Look {
 /// A database that cannot be opened, an unknown theme, no terminal.
 pub async fn open(session: &Session<'_>, named: Option<&str>, look: &Look) -> Result<(), CommandFailure> {
     if named.is_some() && session.database.is_some() {
-        return Err(CommandFailure::usage("the console opens one database first: name it once, with -d or without"));
+        return Err(CommandFailure::usage("the console opens one database at first: name it once, with or without -d"));
     }
     let Some(door) = door(session, named)? else { return offer_demo(session, look).await };
     let own_themes = own_themes()?;
@@ -152,7 +152,7 @@ fn known_databases(config: &Config, here: &str) -> Vec<KnownDatabase> {
     };
     let demo = KnownDatabase {
         name: DEMO.to_owned(),
-        note: "made up, to try things".to_owned(),
+        note: "invented data, to try things".to_owned(),
         looked: None,
         production: false,
         open: DEMO.to_owned(),
@@ -205,7 +205,7 @@ async fn offer_demo(session: &Session<'_>, look: &Look) -> Result<(), CommandFai
     }
     let known = known_databases(session.config, "");
     let mut err = std::io::stderr();
-    let _ = writeln!(err, "No database is named. Open one of these, or write a path or an address:\n");
+    let _ = writeln!(err, "No database is named. Open one of these, or enter a path or an address:\n");
     for (number, database) in known.iter().enumerate() {
         let note = [database.note.as_str(), if database.production { "PRODUCTION" } else { "" }].join(" ");
         let line = format!("  {:>2}  {}  {}", number + 1, database.name, note.trim());

@@ -1,4 +1,4 @@
-//! Surroundings of a command: the options that every command takes, the settings, and the database that they name.
+//! Context of a command: the options that every command takes, the settings, and the database that they name.
 
 use std::collections::HashSet;
 use std::io::IsTerminal as _;
@@ -16,7 +16,7 @@ use crate::memory::invocation::Invocation;
 use crate::memory::mask::Mask;
 use crate::memory::nearest::{nearest, unknown};
 use crate::memory::veil::Veil;
-use crate::store::{OpenError, OpenOptions, Store, Target};
+use crate::store::{OpenError, OpenOptions, Store, StoreError, Target};
 
 /// Letters of a word of which one may be wrong, for it to be taken for a handle that was misspelt.
 const MISSPELT: usize = 4;
@@ -54,6 +54,29 @@ impl Session<'_> {
     pub fn mask(&self) -> Option<Mask> {
         let by_profile = self.profile_named(None).is_some_and(|p| p.mask);
         (self.global.mask || by_profile).then(|| Mask::new(config::mask_key()))
+    }
+
+    /// A cursor as it is printed: sealed where values are masked, since it holds values of a row. `None` when there is
+    /// none, or it cannot be sealed.
+    #[must_use]
+    pub fn printed_cursor(&self, cursor: Option<String>) -> Option<String> {
+        match self.mask() {
+            Some(mask) => mask.sealed(&cursor?),
+            None => cursor,
+        }
+    }
+
+    /// Reads a cursor that was printed, masked or not.
+    ///
+    /// # Errors
+    /// Code 2 for one that was sealed with another key.
+    pub fn typed_cursor(&self, typed: Option<&str>) -> Result<Option<String>, CommandFailure> {
+        match typed {
+            Some(sealed) if Mask::is_sealed(sealed) => {
+                Mask::new(config::mask_key()).opened(sealed).map(Some).ok_or_else(|| StoreError::Cursor.into())
+            }
+            plain => Ok(plain.map(str::to_owned)),
+        }
     }
 
     /// Whether a bar or a line of progress is shown on standard error.
@@ -111,7 +134,7 @@ impl Session<'_> {
             Some(profile) if profile.database.is_empty() || profile.write.is_some() => {
                 let many = if profile.write.is_some() { "two databases" } else { "no database" };
                 return Err(CommandFailure::usage(format!(
-                    "the profile `{text}` of the settings names {many}: give it `database`, or `write` beside `read`"
+                    "the profile `{text}` of the settings names {many}: give it `database`, or `write` next to `read`"
                 )));
             }
             Some(profile) => profile.database.clone(),
@@ -269,7 +292,7 @@ fn with_stem(part: &str) -> [&str; 2] {
 /// The variable is not set.
 fn endpoint(settings: &Embedding) -> Result<Endpoint, String> {
     const DAY: u64 = 86_400;
-    let missing = |name: &String| format!("the key of the embedding endpoint is to be in ${name}, which is not set");
+    let missing = |name: &String| format!("the key of the embedding endpoint should be in ${name}, which is not set");
     let key = settings.key_env.as_ref().map(|name| std::env::var(name).map_err(|_| missing(name))).transpose()?;
     Ok(Endpoint {
         url: settings.url.clone(),

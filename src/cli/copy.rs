@@ -1,4 +1,5 @@
-//! `copy`: the rows of any database whose layout is known, put into one of the native layout, and compared afterwards.
+//! `copy`: copies the rows of any database with a known layout into one with the native layout, and compares them
+//! afterwards.
 
 // Help texts are shown as they stand: backticks would be.
 #![allow(clippy::doc_markdown)]
@@ -42,7 +43,7 @@ pub struct CopyArgs {
     /// Database to copy into, of the native layout, as `demo` and `migrate --layout mnemoscope` create it.
     #[arg(long, value_name = "DATABASE")]
     pub to: String,
-    /// Condition, as in `list`; a row that lacks its column goes only if it belongs to one that goes.
+    /// Condition, as in `list`; a row without its column is copied only if it belongs to one that is copied.
     #[arg(long = "where", value_name = "EXPR")]
     pub filters: Vec<String>,
     /// Apply the plan and print the receipt; without this the plan is printed and nothing is written.
@@ -66,13 +67,14 @@ struct Copied {
 /// Code 5 where the target is not of the native layout, code 6 where rows are not there afterwards.
 pub(super) async fn run(session: &Session<'_>, asked: &CopyArgs) -> Result<(), CommandFailure> {
     if session.database.is_some() {
-        return Err(CommandFailure::usage("`copy` names its databases by --from and --to: leave -d out"));
+        return Err(CommandFailure::usage("`copy` takes its databases from --from and --to: leave out -d"));
     }
     let source = opened(session, &asked.from, session.global.layout.clone(), false).await?;
     let target = opened(session, &asked.to, Vec::new(), true).await?;
     if !target.recognised().layouts.iter().any(|layout| layout.name == "mnemoscope") {
         return Err(CommandFailure::refused(format!(
-            "{} is not of the native layout: make such a database with `mnemoscope -d NEW --layout mnemoscope migrate --apply`",
+            "{} does not have the native layout: create such a database with `mnemoscope -d NEW --layout mnemoscope \
+             migrate --apply`",
             target.location()
         )));
     }
@@ -137,7 +139,8 @@ pub(super) async fn run(session: &Session<'_>, asked: &CopyArgs) -> Result<(), C
     Err(CommandFailure::incomplete(agreeing(
         missing as u64,
         &format!(
-            "{{#}} {{row of the source is|rows of the source are}} not in the target, {} differ there: see `compared`",
+            "{{#}} {{row of the source is|rows of the source are}} not in the target, and {} differ there: see \
+             `compared`",
             thousands(different)
         ),
     )))
@@ -169,7 +172,7 @@ async fn put_all(
         }
         if left > 0 {
             let words = format!(
-                "{{#}} {} {{row is|rows are}} left out: no row that is copied has anything to do with {{it|them}}",
+                "{{#}} {} {{row is|rows are}} left out: no copied row is related to {{it|them}}",
                 entity.title()
             );
             copied.totals.disclose(&agreeing(left, &words));
@@ -190,7 +193,7 @@ async fn stays(source: &Store, entity: Entity) -> Result<Option<String>, Command
         rows += page.len();
     }
     let words = format!(
-        "{{#}} {} {{row is|rows are}} left out: {{it is|they are}} the record of what was done in the source",
+        "{{#}} {} {{row is|rows are}} left out: {{it records|they record}} what was done in the source",
         entity.title()
     );
     Ok((rows > 0).then(|| agreeing(rows, &words)))
@@ -219,7 +222,7 @@ async fn opened(
 
 /// Lines that go into the target together.
 struct CopyPart<'t> {
-    /// The lines; taken out.
+    /// The lines; removed.
     text: &'t mut Vec<u8>,
     /// The number of the first, from 1.
     line: usize,

@@ -56,14 +56,16 @@ pub async fn make(asked: &DemoArgs, global: &Global) -> Result<PathBuf, CommandF
     let now = Utc::now();
     let anchor = match &asked.at {
         Some(text) => time::parse_moment(text, now).and_then(|at| at.parse().ok()).ok_or_else(|| {
-            CommandFailure::usage(format!("--at: `{text}` is no time; RFC 3339 or an age such as 30d"))
+            CommandFailure::usage(format!("--at: `{text}` is not a time; give RFC 3339 or an age such as 30d"))
         })?,
         None => now,
     };
     let mut options = DemoOptions { episodes, vectors, seed, anchor, ..DemoOptions::default() };
     let path = if let Some(path) = &asked.path {
         if path.to_str().is_some_and(is_server) {
-            return Err(CommandFailure::usage("`demo` makes an SQLite file, and no database on a server: name a file"));
+            return Err(CommandFailure::usage(
+                "`demo` creates an SQLite file, not a database on a server: name a file",
+            ));
         }
         path.clone()
     } else {
@@ -100,7 +102,7 @@ pub async fn make(asked: &DemoArgs, global: &Global) -> Result<PathBuf, CommandF
         other => CommandFailure::failed(other.to_string()),
     })?;
     if let Some(folder) = config::anchor_folder() {
-        let made = anchor::made_again(&folder, &path, &super::doing::login(), "the demo was made again");
+        let made = anchor::made_again(&folder, &path, &super::doing::login(), "the demo was created again");
         made.map_err(|error| CommandFailure::failed(error.to_string()))?;
     }
     if !global.quiet {

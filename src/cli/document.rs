@@ -1,4 +1,4 @@
-//! A JSON object that is printed while it is read: the same text as the whole would have.
+//! A JSON object that is printed while it is read: the same text as if printed as a whole.
 
 use std::io::{self, Write};
 use std::mem;

@@ -1,4 +1,4 @@
-//! Handling of a plan: it is shown, kept in a file, or applied; and the author of the change.
+//! Handles a plan: shows it, writes it to a file, or applies it; and names the author of the change.
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub struct Doing {
 /// Author of a change, and the reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct By {
-    /// Reason, kept among the private values of the audit entry.
+    /// Reason, stored among the private values of the audit entry.
     #[arg(long, value_name = "TEXT", help_heading = AUTHOR_OPTIONS)]
     pub reason: Option<String>,
     /// Ticket that requests it.
@@ -82,7 +82,7 @@ pub(super) async fn carry_out(
     if doing.apply {
         let (planned, mut receipt) = change::plan_and_apply(store, &author, plan).await?;
         receipt.disclosures.extend(anchor::missed(store).await);
-        print_receipt(session, receipt)?;
+        print_receipt(session, store, receipt)?;
         return match &doing.plan_out {
             Some(file) => keep(file, &planned),
             None => Ok(()),
@@ -90,9 +90,11 @@ pub(super) async fn carry_out(
     }
     let mut planned = plan().await?;
     match change::suppress::check(store, &planned).await {
-        Err(ChangeError::Store(StoreError::Denied { reason, remedy })) => planned
-            .disclosures
-            .push(format!("whether it brings back a person who was erased is not known: {reason}; {remedy}")),
+        Err(ChangeError::Store(StoreError::Denied { reason, remedy })) => {
+            planned
+                .disclosures
+                .push(format!("cannot tell whether it brings back an erased person: {reason}; {remedy}"));
+        }
         checked => planned.disclosures.extend(checked?),
     }
     planned.reason.clone_from(&author.reason);
@@ -112,7 +114,7 @@ pub(super) async fn carry_out(
     shown.more.extend(recall.map(|recall| ("recall".to_owned(), json!(recall))));
     output::shape(session.format(), &shown)?;
     if std::io::stderr().is_terminal() {
-        output::tell("this is a plan, nothing was written; --apply does it");
+        output::tell("this is a plan; nothing was written. --apply does it");
     }
     Ok(())
 }
@@ -126,7 +128,7 @@ fn keep(file: &Path, plan: &Plan) -> Result<(), CommandFailure> {
 pub(super) fn keep_text(file: &Path, text: &str) -> Result<(), CommandFailure> {
     if text.len() as u64 > PLAN_BYTES {
         return Err(CommandFailure::refused(format!(
-            "{}: the plan is larger than a plan file may be ({} MB); --apply does it without one",
+            "{}: the plan exceeds the size of a plan file ({} MB); --apply works without one",
             file.display(),
             PLAN_BYTES >> 20
         )));
@@ -136,10 +138,16 @@ pub(super) fn keep_text(file: &Path, text: &str) -> Result<(), CommandFailure> {
 }
 
 /// Prints a receipt.
-pub(super) fn print_receipt(session: &Session<'_>, mut receipt: Receipt) -> Result<(), CommandFailure> {
+pub(super) fn print_receipt(session: &Session<'_>, store: &Store, mut receipt: Receipt) -> Result<(), CommandFailure> {
     mask_changes(session, &mut receipt.changes);
-    let stands = receipt.audit_seq.map(|seq| format!("the change of entry {seq} stands"));
-    output::shape(session.format(), &receipt).map_err(|failure| standing(failure, stands))
+    let printed = output::shape(session.format(), &receipt);
+    let Some(seq) = receipt.audit_seq else { return printed };
+    printed.map_err(|failure| {
+        let before = (seq + 1).to_string();
+        let entry = store.invocation().line(["audit", "list", "--before", &before, "--limit", "1"]);
+        let failure = standing(failure, Some(format!("the change of entry {seq} is kept")));
+        CommandFailure { remedy: Some(format!("`{entry}` shows what the trail holds about it")), ..failure }
+    })
 }
 
 /// The failure to print what was done, which says that it stands.

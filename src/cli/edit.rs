@@ -1,4 +1,4 @@
-//! `edit`, `remove`, `supersede`, `merge`: any row whose layout says how it is written.
+//! `edit`, `remove`, `supersede`, `merge`: any row that the layout can write.
 
 // Help texts are shown as they stand: backticks would be.
 #![allow(clippy::doc_markdown)]
@@ -37,7 +37,7 @@ pub struct EditArgs {
     pub doing: Doing,
 }
 
-/// Rows to take away.
+/// Rows to remove.
 #[derive(Debug, Args)]
 pub struct RemoveArgs {
     /// Kind of row, as in `list`.
@@ -50,7 +50,7 @@ pub struct RemoveArgs {
     pub doing: Doing,
 }
 
-/// A memory that is not so any more.
+/// A memory that is no longer so.
 #[derive(Debug, Args)]
 pub struct SupersedeArgs {
     /// Id of the memory; it stays, marked and linked to the new one.
@@ -68,7 +68,7 @@ pub struct SupersedeArgs {
 pub struct MergeArgs {
     /// The id of the memory that stays.
     pub memory: String,
-    /// The ids of its copies, which go.
+    /// The ids of its copies, which are removed.
     #[arg(required = true, value_name = "COPY")]
     pub copies: Vec<String>,
     /// Options for handling the plan.

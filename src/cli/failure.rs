@@ -1,4 +1,4 @@
-//! Failure of a command to do what was asked: its exit code, its message, and what to do about it.
+//! Failure of a command: its exit code, its message, and its remedy.
 
 use std::io::Write as _;
 
@@ -81,7 +81,7 @@ impl CommandFailure {
     }
 
     /// `{"error":{"code","message","remedy"}}`. The remedy is the advised command where there is one, and null when
-    /// nothing is advised. What was to be said beside it is in `notes`.
+    /// nothing is advised. What was to be said next to it is in `notes`.
     #[must_use]
     pub fn to_json(&self, notes: &[String]) -> Value {
         let command = || advised(&self.message).map(str::to_owned);
@@ -156,7 +156,7 @@ pub fn harmless(words: &str) -> String {
     output::veiled(&location::without_passwords(words, typed.iter().map(String::as_str)))
 }
 
-/// Says words on standard error, `before` each line. They may quote what somebody typed: a password is not repeated, and
+/// Says words on standard error, `before` each line. They may quote what someone typed: a password is not repeated, and
 /// what would act on a terminal is shown by marks.
 pub fn say(before: &str, words: &str) {
     progress::end();
@@ -193,18 +193,25 @@ impl From<StoreError> for CommandFailure {
         let remedy = match &error {
             StoreError::Missing { remedy, .. } => remedy.clone(),
             StoreError::Denied { remedy, .. } => Some(remedy.clone()),
-            error if error.is_denied() => Some("`status` names what your role may not read, and the GRANT".to_owned()),
-            error if error.fault() == Some(EngineFault::Damaged) => Some(DAMAGED.to_owned()),
-            error if error.fault() == Some(EngineFault::Full) => {
-                Some("make room on the disk that holds the database, then run it again".to_owned())
-            }
-            error if error.fault() == Some(EngineFault::Locked) => {
-                Some("another process holds a lock: run it again when that has let go".to_owned())
+            error if error.is_denied() && error.fault() != Some(EngineFault::Raised) => {
+                Some("`status` names what your role may not read, and the GRANT that it needs".to_owned())
             }
             error if error.is_lost() => {
                 Some("the connection was lost: run it again once the server answers".to_owned())
             }
-            _ => None,
+            error => error.fault().and_then(|fault| {
+                let words = match fault {
+                    EngineFault::Full => "free space on the disk that holds the database, then run it again",
+                    EngineFault::Locked => "another process holds a lock: run it again when the lock is released",
+                    EngineFault::Changed => {
+                        "run it again if someone is changing the tables; otherwise a layout names something that does not exist, \
+                         and `layouts check FILE` shows it"
+                    }
+                    EngineFault::Stopped => "it took too long: narrow it, or raise statement_timeout",
+                    EngineFault::Damaged | EngineFault::Raised => fault.lasting_remedy()?,
+                };
+                Some(words.to_owned())
+            }),
         };
         CommandFailure { code, message: error.to_string(), remedy }
     }

@@ -1,4 +1,4 @@
-//! `find`: words looked for in all texts of a database.
+//! `find`: searches all texts of a database for words.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ pub(super) async fn run(session: &Session<'_>, asked: &Find) -> Result<(), Comma
     let all = matches!(format, Format::Jsonl | Format::Csv);
     let mut left = asked.limit.or((!all).then_some(PAGE));
     let mut document = (format == Format::Json).then(RowsDocument::begin);
-    let mut after = asked.after.clone();
+    let mut after = session.typed_cursor(asked.after.as_deref())?;
     let mut begun = false;
     loop {
         let limit = left.map_or(STRIDE, |left| left.min(STRIDE));
@@ -73,7 +73,7 @@ pub(super) async fn run(session: &Session<'_>, asked: &Find) -> Result<(), Comma
         begun |= !shown.is_empty();
         match page.next {
             Some(next) if open && left != Some(0) => after = Some(next),
-            next => return end(document, begun, format, next),
+            next => return end(document, begun, format, session.printed_cursor(next)),
         }
     }
 }

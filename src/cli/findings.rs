@@ -1,4 +1,4 @@
-//! `findings`: what is wrong or suspicious, told as it is found, and what nobody wants to hear of again.
+//! `findings`: lists what is wrong or suspicious as it is found, and mutes what nobody wants to see again.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -44,8 +44,8 @@ pub struct Findings {
     /// This kind only, with up to 1,000 examples.
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
-    /// Exit with code 6 when a finding is at least this severe, or tells what your role does not see; with
-    /// 5 when nothing, or not the kind that is named, could be judged.
+    /// Exit with code 6 when a finding is at least this severe, or says what your role does not see; with 5 when
+    /// nothing, or not the kind that is named, could be judged.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub fail_on: Option<FailOn>,
     /// Action instead of looking.
@@ -153,7 +153,7 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), C
     if let Some(command) = &asked.command {
         if asked.kind.is_some() || asked.fail_on.is_some() {
             return Err(CommandFailure::usage(
-                "--kind and --fail-on are for looking: leave them out, or the word after them",
+                "--kind and --fail-on are for listing findings: leave them out, or the word after them",
             ));
         }
         return mute(session, command).await;
@@ -235,12 +235,12 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), C
     }
     severe.sort_unstable();
     severe.dedup();
-    // What was found is told by the code also where the answer could not be printed.
+    // What was found is identified by the code also where the answer could not be printed.
     if severe.is_empty() { printed } else { Err(CommandFailure::incomplete(format!("found: {}", severe.join(", ")))) }
 }
 
-/// The failure where there is nothing to judge: no layout fits, or no table of the memory can be read. The trail alone is no
-/// memory.
+/// The failure where there is nothing to judge: no layout fits, or no table of the memory can be read. The trail alone
+/// is not a memory.
 fn unjudged(store: &Store) -> CommandFailure {
     let (reason, remedy) = why_unjudged(store);
     let message = format!("{}: nothing could be judged: {reason}", store.location());

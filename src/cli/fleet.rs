@@ -59,7 +59,7 @@ fn read(session: &Session<'_>, file: &Path) -> Result<Fleet, CommandFailure> {
     let global = session.global;
     if session.database.is_some() || global.profile.is_some() || !global.layout.is_empty() {
         return Err(CommandFailure::usage(
-            "the file after --fleet names the databases and their layouts: leave -d, --profile and --layout out",
+            "the file after --fleet names the databases and their layouts: leave out -d, --profile and --layout",
         ));
     }
     let text = read_input(file, FILE_BYTES)?;

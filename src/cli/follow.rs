@@ -38,17 +38,20 @@ pub(super) async fn run(
 ) -> Result<(), CommandFailure> {
     let query = &query(entity(name)?, selection)?;
     if session.global.format.is_some_and(|format| format != Format::Jsonl) {
-        return Err(CommandFailure::usage("--follow prints JSON lines: leave --format out, or say jsonl"));
+        return Err(CommandFailure::usage("--follow prints JSON lines: leave out --format, or give jsonl"));
     }
     if query.order.is_some() || after.is_some() {
-        return Err(CommandFailure::usage("--follow prints rows as they come: it goes without --order and --after"));
+        return Err(CommandFailure::usage(
+            "--follow prints rows as they arrive: it cannot be combined with --order and \
+         --after",
+        ));
     }
     let store = session.store().await?;
     progress::end();
     let time = query.entity.time_column();
     let timed = store.sources_of(query.entity)?.iter().any(|source| !source.column(time).is_empty());
     if query.entity == Entity::MemoryLink || !timed {
-        let words = format!("rows of {} have no time here: there is no telling new ones", query.entity.title());
+        let words = format!("rows of {} have no time here, so new ones cannot be recognised", query.entity.title());
         return Err(CommandFailure::refused(words));
     }
     let mut version = None;

@@ -1,51 +1,53 @@
 //! Suggestions for an empty list: values that the data holds, for a word that it does not.
 
+use super::context::Session;
 use super::output;
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::nearest::{nearest, unknown};
 use crate::memory::query::Query;
-use crate::memory::{Entity, ValueKind};
+use crate::memory::{Entity, Personal, ValueKind};
 use crate::store::Store;
 
 /// Rows that are looked at for the values of a column at most, the newest.
 const LOOKED_AT: usize = 2_000;
 
-/// Different values beyond which a column is no list of words: ids, titles.
+/// Different values beyond which a column is not a list of words: ids, titles.
 const WORDS: usize = 60;
 
 /// Says on standard error which values there are, for each condition of an empty list that asks for a value which no row
-/// has. What cannot be read is not said: the list itself was answered.
-pub async fn values(store: &Store, query: &Query) {
+/// has. What cannot be read is not said: the list itself was answered. Neither are personal values where they are masked.
+pub async fn values(session: &Session<'_>, store: &Store, query: &Query) {
     for filter in query.filters.iter().flat_map(Filter::alternatives) {
         let (Operand::Text(word), Operator::Equal | Operator::Has) = (&filter.value, filter.op) else { continue };
-        say(store, query.entity, filter.column, word).await;
+        say(session, store, query.entity, filter.column, word).await;
     }
     if let Some(canvas) = &query.canvas {
-        say(store, Entity::CanvasEvent, "canvas_type", &canvas.canvas_type).await;
+        say(session, store, Entity::CanvasEvent, "canvas_type", &canvas.canvas_type).await;
         if let Some(action) = &canvas.action {
-            say(store, Entity::CanvasEvent, "action", action).await;
+            say(session, store, Entity::CanvasEvent, "action", action).await;
         }
     }
 }
 
 /// The same for what was asked by options of their own: column and word.
-pub async fn options(store: &Store, entity: Entity, asked: &[(&'static str, Option<&str>)]) {
+pub async fn options(session: &Session<'_>, store: &Store, entity: Entity, asked: &[(&'static str, Option<&str>)]) {
     for (column, word) in asked {
         if let Some(word) = word {
-            say(store, entity, column, word).await;
+            say(session, store, entity, column, word).await;
         }
     }
 }
 
-async fn say(store: &Store, entity: Entity, column: &'static str, word: &str) {
-    if column == "id" {
+async fn say(session: &Session<'_>, store: &Store, entity: Entity, column: &'static str, word: &str) {
+    let is_personal = entity.column(column).is_some_and(|about| about.personal != Personal::No);
+    if column == "id" || is_personal && session.mask().is_some() {
         return;
     }
     let Some(known) = known(store, entity, column).await else { return };
     if known.is_empty() || known.len() > WORDS || known.iter().any(|value| value == word) {
         return;
     }
-    // Ids say nothing to somebody who typed another one, unless it was nearly this one.
+    // Ids say nothing to someone who typed another one, unless it was nearly this one.
     if column.ends_with("_id") && nearest(word, known.iter().map(String::as_str)).is_none() {
         return;
     }

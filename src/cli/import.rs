@@ -1,5 +1,5 @@
-//! `import`. Files are read line by line, lists of trajectories one by one. What fits into one plan is one change; a larger
-//! file goes in in parts, each a change of its own, so that memory stays bounded whatever its size.
+//! `import`. Files are read line by line, lists of trajectories one by one. What fits into one plan is one change; a
+//! larger file is imported in parts, each a separate change, so that memory stays bounded whatever its size.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Seek as _, Write as _};
@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::context::Session;
-use super::doing::{Doing, PLAN_BYTES, author, carry_out, mask_changes};
+use super::doing::{Doing, PLAN_BYTES, author, carry_out, mask_changes, standing};
 use super::failure::CommandFailure;
 use super::input::unread;
 use super::output;
@@ -154,12 +154,12 @@ impl Together {
         let parts = self.totals.parts;
         let effect = if is_whole {
             format!(
-                "the file goes in in {parts} parts of up to about {} MB, each a change of its own: should one fail, run it again, \
-                 what is there is passed over",
+                "the file is imported in {parts} parts of up to about {} MB, each a separate change: if one fails, run \
+                 the import again, and rows that exist are skipped",
                 PART_BYTES >> 20
             )
         } else {
-            agreeing(parts as u64, "{#} {part|parts} of the file {is|are} in, and the rest is not")
+            agreeing(parts as u64, "{#} {part|parts} of the file {is|are} imported, and the rest is not")
         };
         let mut shown = self.first?;
         let mut add = |name: &str, value| shown.more.insert(name.to_owned(), value);
@@ -196,11 +196,11 @@ pub async fn run(session: &Session<'_>, args: &ImportArgs) -> Result<(), Command
     }
     if doing.plan_out.is_some() || doing.what_if {
         return Err(CommandFailure::usage(format!(
-            "{name} is larger than one plan holds: it goes in in parts, which --plan-out and --what-if do not take"
+            "{name} is too large for one plan: it is imported in parts, which --plan-out and --what-if do not support"
         )));
     }
-    let standing = "the parts that are in stay; the same command imports the rest";
-    let _unfinished = doing.apply.then(|| UnfinishedChange::new(standing));
+    let stays = "the imported parts stay; the same command imports the rest";
+    let _unfinished = doing.apply.then(|| UnfinishedChange::new(stays));
     let mut together = Together::default();
     match put_all(session, &store, (format, &name), (&mut parts, next), args, &mut together).await {
         Err(failure) if !together.totals.receipts.is_empty() => {
@@ -209,7 +209,10 @@ pub async fn run(session: &Session<'_>, args: &ImportArgs) -> Result<(), Command
             Err(failure)
         }
         Err(failure) => Err(failure),
-        Ok(()) => output::shape(session.format(), &together.into_shown(doing.apply, true)),
+        Ok(()) => output::shape(session.format(), &together.into_shown(doing.apply, true)).map_err(|failure| {
+            let list = store.invocation().line(["audit", "list"]);
+            standing(failure, doing.apply.then(|| format!("the rows are in, and `{list}` shows the entries")))
+        }),
     }
 }
 

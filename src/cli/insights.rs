@@ -1,4 +1,4 @@
-//! `insights` and `graduation`: what the memory says of agents.
+//! `insights` and `graduation`: what the memory says about agents.
 
 use std::io::{self, Write};
 
@@ -23,7 +23,7 @@ pub async fn insights(session: &Session<'_>, agent: Option<&str>) -> Result<(), 
     let store = session.store().await?;
     let mask = session.mask();
     // An agent that is in no episode has no insights: it may be misspelt.
-    hints::options(&store, Entity::Episode, &[("agent_id", agent)]).await;
+    hints::options(session, &store, Entity::Episode, &[("agent_id", agent)]).await;
     let found = understand::insights(&store, agent, &change::now(), mask.as_ref(), &silent).await?;
     match session.format() {
         Format::Table => output::piped(|out| print_insights(out, &found)),
@@ -64,11 +64,7 @@ fn print_insights(out: &mut dyn Write, found: &Insights) -> io::Result<()> {
         writeln!(out, "  {}: {} ({reward})", seen.observation, seen.n)?;
     }
     if let Some(curve) = &found.forgetting {
-        writeln!(
-            out,
-            "\nforgetting: {} stale, {} overdue for the archive ({})",
-            curve.stale, curve.overdue, curve.rule
-        )?;
+        writeln!(out, "\nforgetting: {} stale, {} overdue for archiving ({})", curve.stale, curve.overdue, curve.rule)?;
         let number = |x: Option<f64>| SafeText::new(&x.map_or("·".to_owned(), |x| format!("{x:.2}")));
         let row = |p: &crate::recall::understand::forgetting::CurvePoint| {
             let age = p.to_days.map_or(format!("{:.0}+", p.from_days), |to| format!("{:.0}-{to:.0}", p.from_days));

@@ -1,4 +1,4 @@
-//! `jobs run`: what is due without anybody at a console, for cron and systemd; and figures for a monitor.
+//! `jobs run`: runs due work without a console, for cron and systemd; and writes metrics for a monitor.
 
 // Help texts are shown as they stand: backticks would be.
 #![allow(clippy::doc_markdown)]
@@ -43,17 +43,17 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Actions on jobs.
 #[derive(Debug, Clone, Subcommand)]
 pub enum JobsCommand {
-    /// Resume jobs whose runner is gone, apply retention.toml if there is one, look for findings.
+    /// Resume jobs whose runner has stopped, apply retention.toml if there is one, look for findings.
     Run(JobsRun),
 }
 
 /// Options for running jobs.
 #[derive(Debug, Clone, Args)]
 pub struct JobsRun {
-    /// Continue until nothing is due; a job whose runner fell silent is waited for, 15 s at most.
+    /// Continue until nothing is due; waits at most 15 s for a job whose runner is silent.
     #[arg(long)]
     pub until_idle: bool,
-    /// File of retention rules [default: retention.toml in this folder, or beside the settings file].
+    /// File of retention rules [default: retention.toml in this folder, or next to the settings file].
     #[arg(long, value_name = "FILE")]
     pub retention: Option<PathBuf>,
     /// Write figures in Prometheus' text format, for node_exporter's textfile collector.
@@ -72,10 +72,11 @@ struct JobsDone {
     problems: Vec<String>,
 }
 
-/// Rules of retention, and the file that they stand in.
+/// Rules of retention, and the file that they are in.
 type Rules = (PathBuf, RetentionRules);
 
-/// Runs what is due. What is asked for is read before anything is done, and what fails from then on is told beside the answer.
+/// Runs what is due. What is asked for is read before anything is done, and what fails from then on is told next to the
+/// answer.
 ///
 /// # Errors
 /// Code 6 where something that is due could not be done; else what is wrong with the database, the rules, or the place of the
@@ -107,7 +108,7 @@ pub(super) async fn run(session: &Session<'_>, command: &JobsCommand) -> Result<
     }
     let mut found = Vec::new();
     let looked = findings(&store, rules.as_ref(), &heard, &mut found).await;
-    // What was found by then is no figure of all.
+    // What was found by then is not a figure of all.
     let is_whole = looked.is_ok() && !is_stopped(&heard);
     if let Err(failure) = looked {
         problem(&mut done, format!("findings: {}", failure.message));
@@ -325,14 +326,14 @@ async fn add_recall(metrics: &mut Metrics, store: &Store) {
     let recorded = [
         (
             "recall_empty_share",
-            "Share of recorded recalls that gave nothing.",
+            "Share of recorded recalls that returned nothing.",
             stored.and_then(|s| s.trail.empty_share),
         ),
         ("recall_p95_milliseconds", "19 of 20 recorded retrievals are faster.", slowest()),
     ];
     let judged = [
         ("recall_rows", "Rows that can be recalled.", Some(found.rows as f64)),
-        ("recall_rows_with_vector", "Rows among these with a vector.", Some(found.with_vector as f64)),
+        ("recall_rows_with_vector", "Rows that can be recalled and have a vector.", Some(found.with_vector as f64)),
         (
             "recall_hit_rate",
             "Share of judged queries with a relevant row among the first.",
@@ -344,8 +345,8 @@ async fn add_recall(metrics: &mut Metrics, store: &Store) {
             found.quality.ndcg_at_k.value,
         ),
         ("recall_mrr", "Mean reciprocal rank of the first relevant row.", found.quality.mrr.value),
-        ("recall_self_text", "Share of rows that their own text brings back.", self_retrieval("text")),
-        ("recall_self_vector", "Share of rows that their own vector brings back.", self_retrieval("vector")),
+        ("recall_self_text", "Share of rows found by their own text.", self_retrieval("text")),
+        ("recall_self_vector", "Share of rows found by their own vector.", self_retrieval("vector")),
         ("recall_stale_share", "Share of what is recalled that is older than 90 days.", found.spread.stale_share),
         ("recall_bad_share", "Share of what is recalled and known that is bad.", found.spread.bad_share),
     ];
@@ -374,8 +375,8 @@ fn add_jobs(metrics: &mut Metrics, rows: &[JobRow]) {
         Some(checks.iter().filter(|check| !check.ok).count() as u64)
     };
     let figures: [(&str, &str, JobFigure<'_>); 5] = [
-        ("job_rows_seen", "Rows that the latest run of a job has looked at.", &|run, _| Some(run.seen)),
-        ("job_rows_expected", "Rows that the latest run of a job has to look at.", &|run, _| run.total),
+        ("job_rows_seen", "Rows that the latest run of a job has processed.", &|run, _| Some(run.seen)),
+        ("job_rows_expected", "Rows that the latest run of a job has to process.", &|run, _| run.total),
         ("job_rows_changed", "Rows that the latest run of a job has changed.", &|run, _| Some(run.changed)),
         ("job_rows_set_aside", "Rows that the latest run of a job could not handle.", &|run, _| Some(run.quarantined)),
         ("job_checks_failed", "Checks of the result that failed after the latest run of a job.", &|_, row| failed(row)),
@@ -428,11 +429,11 @@ async fn write_metrics(
         }
     }
     add_jobs(&mut metrics, &store.records().jobs().await?);
-    // Somebody who stopped it does not wait for a read of all rows.
+    // Someone who stopped it does not wait for a read of all rows.
     if !is_stopped(heard) {
         add_recall(&mut metrics, store).await;
     }
-    metrics.head("trail_ok", "Whether the audit trail is what was written and fits its anchors; absent without one.");
+    metrics.head("trail_ok", "Whether the audit trail is unchanged and matches its anchors; absent without a trail.");
     if let Ok(verdict) = anchor::verify(store, &[]).await {
         metrics.figure("trail_ok", &[], f64::from(u8::from(verdict.ok)));
         metrics.head("trail_entries", "Entries of the audit trail.");

@@ -1,4 +1,4 @@
-//! `layouts test`: a layout tried out on a database. Every row is read through it, and a person is erased on a private copy.
+//! `layouts test`: tests a layout on a database: reads every row through it, and erases a person on a private copy.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -85,21 +85,24 @@ impl EntityTrial {
     fn faults(&self, entity: &str) -> Vec<String> {
         let mut faults = Vec::new();
         if self.repeated_ids > 0 {
-            let words = "{row repeats|rows repeat} the id of another one, by which none of them can be named";
+            let words = "{row repeats|rows repeat} the id of another one, so none of them can be addressed";
             faults.push(agreeing(self.repeated_ids, &format!("{entity}: {{#}} {words}")));
         }
         if self.rows_with_problems as f64 > MANY * self.rows as f64 {
             let (odd, rows) = (self.rows_with_problems, self.rows);
-            let words = "{holds|hold} something that cannot be read";
+            let words = "{holds|hold} something unreadable";
             faults.push(agreeing(odd, &format!("{entity}: {{#}} of {rows} rows {words}")));
         }
         for (column, times) in self.times.iter().filter(|(_, times)| times.unread > times.read) {
             let of = times.read + times.unread;
-            let words = format!("{entity}.{column}: {{#}} of {of} times {{is|are}} none: say how they are `stored`");
+            let words = format!(
+                "{entity}.{column}: {{#}} of {of} times {{is|are}} not times: say how they are \
+             `stored`"
+            );
             faults.push(agreeing(times.unread, &words));
         }
         for (column, links) in self.links.iter().filter(|(_, links)| links.named > 0 && links.found == 0) {
-            let words = format!("{entity}.{column}: it names {{#}} {{id|ids}} of which none is there");
+            let words = format!("{entity}.{column}: it names {{#}} {{id|ids}}, none of which exists");
             faults.push(agreeing(links.named, &words));
         }
         faults
@@ -112,7 +115,7 @@ impl EntityTrial {
 /// Code 1 where something is wrong with the layout.
 pub(super) async fn run(session: &Session<'_>, file: &str) -> Result<(), CommandFailure> {
     let Some((target, options)) = session.target(None)? else {
-        return Err(CommandFailure::usage("name the database that the layout is tried on with -d"));
+        return Err(CommandFailure::usage("name the database to test the layout on with -d"));
     };
     let options = OpenOptions { layouts: vec![file.to_owned()], ..options };
     let store = Store::open(&target, &options).await?;
@@ -187,7 +190,7 @@ async fn erased(store: &Store, options: &OpenOptions) -> Result<PurgeTrial, Comm
         return Ok(Err(reason));
     }
     if store.recognised().erasure.rules.is_empty() {
-        return Ok(Err("the layout has no `erase` rules: it does not say whose a row is".to_owned()));
+        return Ok(Err("the layout has no `erase` rules: it does not say who owns a row".to_owned()));
     }
     let Some(person) = someone(store).await? else {
         return Ok(Err("no row names a person by an id that a purge takes".to_owned()));
@@ -223,7 +226,7 @@ async fn erased(store: &Store, options: &OpenOptions) -> Result<PurgeTrial, Comm
     if receipt.status == PurgeStatus::Incomplete {
         faults.push(format!("erasing `{person}` on a copy is incomplete: {}", receipt.incomplete.join("; ")));
     }
-    for (rows, what) in [(deleted, "deleted"), (unnamed, "changed, without a word in its plan,")] {
+    for (rows, what) in [(deleted, "deleted"), (unnamed, "changed, unannounced in its plan,")] {
         if rows > 0 {
             faults.push(agreeing(
                 rows,
@@ -297,7 +300,7 @@ impl OwnedRows {
     }
 }
 
-/// Reads whose rows are: they say it themselves, or the episode that they hang on does. `episodes` are those of the
+/// Reads whose rows are: they say it themselves, or the episode that they depend on does. `episodes` are those of the
 /// person, and fill where none are known yet.
 async fn owned_rows(store: &Store, person: &str, episodes: &mut HashSet<u64>) -> Result<OwnedRows, CommandFailure> {
     let (mut owned, mut others) = (OwnedRows::default(), HashSet::new());

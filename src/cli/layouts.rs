@@ -53,7 +53,7 @@ pub enum LayoutCommand {
     },
 }
 
-/// Runs `layouts` and what stands below it.
+/// Runs `layouts` and what is below it.
 pub async fn run(session: &Session<'_>, command: Option<&LayoutCommand>) -> Result<(), CommandFailure> {
     match command {
         None => list(session),
@@ -109,7 +109,7 @@ fn columns(session: &Session<'_>, name: &str) -> Result<(), CommandFailure> {
         let personal = match column.personal {
             Personal::No => Value::Null,
             Personal::Identity => Value::from("names a person"),
-            Personal::Content => Value::from("may speak of a person"),
+            Personal::Content => Value::from("may describe a person"),
         };
         json!({ "entity": entity.name(), "column": column.name, "type": column.kind.title(), "unit": column.unit(),
             "personal": personal, "example": example })
@@ -145,13 +145,13 @@ async fn draft(session: &Session<'_>, out: Option<&Path>) -> Result<(), CommandF
         .map_err(CommandFailure::failed)?;
     let Some(file) = out else { return output::piped(|out| out.write_all(text.as_bytes())) };
     private_file::create(file, text.as_bytes()).map_err(|e| {
-        CommandFailure::failed(format!("{}: {e}; name a new file in a folder that is there", file.display()))
+        CommandFailure::failed(format!("{}: {e}; name a new file in an existing folder", file.display()))
     })?;
     output::afterwards(format!("the draft is in {}", file.display()));
     Ok(())
 }
 
-/// Checks a file by itself and, when a database is named, against that.
+/// Checks a file on its own and, when a database is named, against that.
 async fn check(session: &Session<'_>, file: &str) -> Result<(), CommandFailure> {
     let text = read_input(Path::new(file), SETTINGS_BYTES)?;
     let mut against = None;
@@ -183,8 +183,8 @@ fn report(
             }
             if errors.is_empty() {
                 let words = match against {
-                    Some(location) => format!("{file} is sound and fits {location}"),
-                    None => format!("{file} is sound; name a database with -d to check it against that"),
+                    Some(location) => format!("{file} is valid and fits {location}"),
+                    None => format!("{file} is valid; name a database with -d to check it against that"),
                 };
                 writeln!(out, "{}", SafeText::new(&words))?;
             }

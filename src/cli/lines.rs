@@ -1,4 +1,4 @@
-//! Text on its way to standard output, printed in parts while it is made: a value of it may be long.
+//! Text for standard output, printed in parts while it is produced: one value may be long.
 
 use std::io::{self, Write};
 use std::mem;

@@ -65,11 +65,11 @@ pub fn start(global: &Global) -> Result<(), CommandFailure> {
 fn kept_in(path: &Path) -> Result<LogFile, CommandFailure> {
     let file = private_file::appending(path);
     let file =
-        file.map_err(|e| CommandFailure::failed(format!("{}: the log cannot be written there: {e}", path.display())))?;
+        file.map_err(|e| CommandFailure::failed(format!("{}: cannot write the log there: {e}", path.display())))?;
     Ok(LogFile(Arc::new(file)))
 }
 
-/// Lines for standard error wait from now on, until this is dropped: somebody draws on the screen.
+/// Lines for standard error wait from now on, until this is dropped: someone draws on the screen.
 #[must_use]
 pub struct HeldLines;
 

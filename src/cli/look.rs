@@ -93,7 +93,7 @@ pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), CommandFai
     match session.format() {
         Format::Json => output::json(&value),
         Format::Jsonl => output::piped(|out| output::json_line(out, &value)),
-        Format::Csv => Err(CommandFailure::usage("status is no table of rows: use --format json, jsonl or table")),
+        Format::Csv => Err(CommandFailure::usage("status is not a table of rows: use --format json, jsonl or table")),
         Format::Table => output::piped(|out| {
             let database = &status.database;
             writeln!(out, "{} {}  {}", database.engine, database.version, SafeText::new(&database.location))?;
@@ -130,7 +130,7 @@ pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), CommandFai
                 )?;
             }
             if status.layouts.is_empty() {
-                let words = "no known layout fits this database, so it has no entities and is only looked at";
+                let words = "no known layout fits this database, so it has no entities and is read-only";
                 let tables = "`tables` lists its {#} {table|tables}, `table NAME` shows {its|their} rows";
                 writeln!(out, "\n{words}\n{}", agreeing(status.tables.len(), tables))?;
                 return writeln!(out, "`layouts` lists the known layouts; --layout FILE opens it with one of your own");
@@ -173,8 +173,8 @@ pub async fn list(
         return Err(CommandFailure::usage("--limit 0 asks for nothing: give 1 or more"));
     }
     query.limit = limit.unwrap_or(PAGE);
-    if let Some(cursor) = after {
-        query.start = PageStart::After(cursor.to_owned());
+    if let Some(cursor) = session.typed_cursor(after)? {
+        query.start = PageStart::After(cursor);
     }
     let format = session.format();
     if format == Format::Table {
@@ -186,26 +186,26 @@ pub async fn list(
         let most = limit.or((format == Format::Json).then_some(PAGE));
         let printed = stream(session, &store, query.clone(), most, Printer::new(format, as_of)).await?;
         if printed == 0 {
-            hints::values(&store, &query).await;
+            hints::values(session, &store, &query).await;
         }
         return Ok(());
     }
     let shown = query.limit.min(TABLE);
     let mut page = store.page(&Query { limit: shown, ..query.clone().in_parts() }).await?;
     if page.rows.is_empty() {
-        hints::values(&store, &query).await;
+        hints::values(session, &store, &query).await;
     }
     let is_cut = page.next.is_some() && page.rows.len() < query.limit;
     mask_rows(session, &mut page.rows);
     print_table(query.entity, &page.rows)?;
-    columns::tell_cut(page.rows.iter().flat_map(|row| &row.values).filter_map(serde_json::Value::as_str));
+    columns::report_cut_texts(page.rows.iter().flat_map(|row| &row.values).filter_map(serde_json::Value::as_str));
     if is_cut {
         output::tell(&format!(
             "a table ends with {} rows, or {} MB: --format csv or jsonl prints more",
             thousands(TABLE),
             PART >> 20
         ));
-    } else if let Some(next) = &page.next {
+    } else if let Some(next) = session.printed_cursor(page.next) {
         // A cursor is long: it is for whoever takes pages one by one, or a program.
         let is_asked = after.is_some() || session.global.verbose > 0 || !std::io::stdout().is_terminal();
         if is_asked {
@@ -264,7 +264,7 @@ async fn stream(
         printed += page.rows.len();
         match page.next {
             Some(next) if is_read && most.is_none_or(|most| printed < most) => query.start = PageStart::After(next),
-            next => return printer.end(query.entity, next).map(|()| printed),
+            next => return printer.end(query.entity, session.printed_cursor(next)).map(|()| printed),
         }
     }
 }
@@ -374,7 +374,7 @@ pub async fn export(
     {
         if !selection.is_empty() {
             return Err(CommandFailure::usage(
-                "`export subject SUBJECT` writes everything of a person: leave --where, --order and --canvas out",
+                "`export subject SUBJECT` writes everything about a person: leave out --where, --order and --canvas",
             ));
         }
         return person::export(session, subject, out).await;
@@ -391,13 +391,13 @@ pub async fn export(
         store.sources_of(query.entity)?;
     }
     if session.mask().is_some() {
-        output::tell("mnemoscope: masked: vectors and values as they are stored are left out");
+        output::tell("mnemoscope: masked: vectors and stored values are left out");
     }
-    // What others hang on comes first, as an import needs it.
+    // What others depend on comes first, as an import needs it.
     queries.sort_by_key(|q| ORDER.iter().position(|entity| *entity == q.entity).unwrap_or(ORDER.len()));
     for query in queries {
         if stream(session, &store, query.clone(), None, Printer::Export).await? == 0 {
-            hints::values(&store, &query).await;
+            hints::values(session, &store, &query).await;
         }
     }
     Ok(())
@@ -410,8 +410,7 @@ pub async fn show(session: &Session<'_>, name: &str, id: &str, as_of: Option<&st
         return Err(CommandFailure::usage("--as-of is for rows; a person is shown as they are now"));
     }
     let (store, as_of) = past::store(session, as_of).await?;
-    let missing =
-        || CommandFailure::not_found(format!("there is no {} `{id}` in {}", entity.title(), store.location()));
+    let missing = || CommandFailure::not_found(store.none_found(entity, id));
     match entity {
         Entity::Subject => output::shape(session.format(), &person::show(session, &store, id).await?),
         Entity::Episode => {

@@ -16,7 +16,7 @@ const MORE: [(&str, &[(&str, &str)]); 3] = [
             ("2", "Wrong usage."),
             ("3", "Not found."),
             ("4", "Conflict: the database changed meanwhile."),
-            ("5", "Refused: read-only, held, or something that the database lacks."),
+            ("5", "Refused: read-only, under a hold, or not supported by the database."),
             ("6", "Incomplete, or findings --fail-on found something."),
             ("7", "Integrity broken."),
             ("130, 143", "Interrupted by Ctrl-C, ended by SIGTERM."),
@@ -25,12 +25,12 @@ const MORE: [(&str, &[(&str, &str)]); 3] = [
     (
         "ENVIRONMENT",
         &[
-            ("MNEMOSCOPE_DATABASE, DATABASE_URL", "Database that is opened when none is named."),
+            ("MNEMOSCOPE_DATABASE, DATABASE_URL", "Database to open when none is named."),
             ("MNEMOSCOPE_CONFIG", "Settings file."),
-            ("MNEMOSCOPE_STATE", "Folder of what the program keeps itself."),
+            ("MNEMOSCOPE_STATE", "Folder for the program's own state."),
             ("MNEMOSCOPE_ACTOR", "Name for the audit trail."),
             ("PGPASSWORD, PGPASSFILE", "Password of the server, and the file with passwords."),
-            ("TMPDIR, SQLITE_TMPDIR", "Folder of scratch files."),
+            ("TMPDIR, SQLITE_TMPDIR", "Folder for scratch files."),
             ("NO_COLOR, CLICOLOR_FORCE", "No colours; colours in a pipe too."),
             ("COLUMNS", "Width of tables."),
         ],
@@ -40,7 +40,7 @@ const MORE: [(&str, &[(&str, &str)]); 3] = [
         &[
             (
                 "~/.config/mnemoscope/config.toml",
-                "Settings: profiles, theme, keys. layouts/ and themes/ stand beside it.",
+                "Settings: profiles, theme, keys. layouts/ and themes/ are next to it.",
             ),
             (
                 "~/.local/state/mnemoscope/",
@@ -55,7 +55,7 @@ const MORE: [(&str, &[(&str, &str)]); 3] = [
 /// # Errors
 /// The writer's.
 pub fn render(program: &Command, out: &mut dyn Write) -> io::Result<()> {
-    // Not by the library: it drops an empty date, and the version would stand in its place.
+    // Not by the library: it drops an empty date, and the version would be in its place.
     let (quote, version) = ('"', env!("CARGO_PKG_VERSION"));
     writeln!(out, ".TH mnemoscope 1 {quote}{quote} {quote}mnemoscope {version}{quote} {quote}User Commands{quote}")?;
     let man = Man::new(program.clone());

@@ -37,8 +37,8 @@ pub struct MigrateArgs {
     pub by: By,
 }
 
-/// Shows the migrations of the database, after applying those that are wanted where that was asked. The native layout can
-/// be applied to a file that is not there yet.
+/// Shows the migrations of the database, after applying those that are wanted where that was asked. The native layout
+/// can be applied to a file that does not exist yet.
 ///
 /// # Errors
 /// As [`migrate::apply_chosen`]; code 6 when it was applied and not every row can be read.
@@ -83,13 +83,14 @@ async fn migrated(session: &Session<'_>, args: &MigrateArgs) -> Result<(), Comma
     }
     for stopped in state.optional.iter().filter(|o| o.migration.goes_on_at.is_some()) {
         output::afterwards(format!(
-            "{} was begun and is not complete: `{}` resumes it, and `migrate --apply` without its name leaves it as it is",
+            "{} was started and is not complete: `{}` resumes it, and `migrate --apply` without its name leaves it \
+             unchanged",
             stopped.migration.name,
             store.invocation().line(migrate::applying(Some(&stopped.option)))
         ));
     }
     let applied = outcome.as_ref().map(|outcome| outcome.applied.join(", ")).filter(|applied| !applied.is_empty());
-    let stands = applied.map(|applied| format!("{applied}: applied, and that stands"));
+    let stands = applied.map(|applied| format!("{applied}: applied, and kept"));
     print(session, &state, outcome.as_ref(), anchored).map_err(|failure| standing(failure, stands))?;
     match state.refused {
         Some(why) => Err(CommandFailure::refused(why)),
@@ -107,7 +108,7 @@ fn print(
     if session.format() == Format::Table {
         return output::piped(|out| {
             if let Some(outcome) = outcome {
-                told_outcome(out, outcome)?;
+                outcome_text(out, outcome)?;
             }
             if let Some(words) = &anchored {
                 writeln!(out, "! {}", SafeText::new(words))?;
@@ -126,7 +127,7 @@ fn print(
     output::shape(session.format(), &shown)
 }
 
-fn told_outcome(out: &mut dyn Write, outcome: &MigrationOutcome) -> std::io::Result<()> {
+fn outcome_text(out: &mut dyn Write, outcome: &MigrationOutcome) -> std::io::Result<()> {
     for name in &outcome.applied {
         writeln!(out, "applied {name}")?;
     }
@@ -134,7 +135,7 @@ fn told_outcome(out: &mut dyn Write, outcome: &MigrationOutcome) -> std::io::Res
     if !outcome.readable.is_empty() {
         let verdict = if outcome.verified { "verified" } else { "NOT verified" };
         let rows = agreeing(read, "{#} {row|rows} can be read");
-        writeln!(out, "{verdict}: {rows}, {before} there were before")?;
+        writeln!(out, "{verdict}: {rows}; before, there were {before}")?;
     }
     Ok(())
 }
@@ -147,7 +148,7 @@ fn told(out: &mut dyn Write, state: &MigrationState) -> std::io::Result<()> {
         }
     }
     for migration in &state.pending {
-        told_migration(out, "pending", migration)?;
+        migration_text(out, "pending", migration)?;
     }
     for offered in state.optional.iter().filter(|o| !o.applied) {
         writeln!(out, "optional {} (--optional {})", offered.migration.name, offered.option)?;
@@ -155,7 +156,7 @@ fn told(out: &mut dyn Write, state: &MigrationState) -> std::io::Result<()> {
         writeln!(out, "  lock risk: {}", offered.migration.lock_risk)?;
     }
     for foreign in &state.foreign {
-        writeln!(out, "the system's own list, left alone: {}", SafeText::new(&foreign.table))?;
+        writeln!(out, "the system's own list, not changed: {}", SafeText::new(&foreign.table))?;
         for row in &foreign.rows {
             let cells: Vec<String> =
                 row.iter().map(|c| SafeText::new(c.as_deref().unwrap_or("-")).to_string()).collect();
@@ -168,7 +169,7 @@ fn told(out: &mut dyn Write, state: &MigrationState) -> std::io::Result<()> {
     Ok(())
 }
 
-fn told_migration(out: &mut dyn Write, what: &str, migration: &PendingMigration) -> std::io::Result<()> {
+fn migration_text(out: &mut dyn Write, what: &str, migration: &PendingMigration) -> std::io::Result<()> {
     writeln!(out, "{what} {} (number {})", migration.name, migration.version)?;
     writeln!(out, "  effect: {}", migration.effect)?;
     writeln!(out, "  lock risk: {}", migration.lock_risk)?;

@@ -63,6 +63,7 @@ use std::time::Instant;
 use clap::{CommandFactory as _, Parser as _, ValueEnum as _};
 
 use crate::config::{self, Config};
+use crate::ground::open_files;
 use crate::ground::unfinished::EndWithoutRemains;
 use crate::memory::nearest::nearest;
 use args::{Cli, Command};
@@ -116,7 +117,10 @@ pub fn main() -> ExitCode {
 /// Hides handles when values are masked and a command failed before it opened the database: asks the database for the
 /// handles that the error message may repeat. A database that cannot be opened knows none.
 fn veil_words() {
-    let Some(config) = config::load().ok().filter(|_| !output::is_veiled()) else { return };
+    if output::is_veiled() || open_files::check_room().is_err() {
+        return;
+    }
+    let Ok(config) = config::load() else { return };
     let Some(asked) = asked_globals() else { return };
     // What it failed for may be the layout or the profile.
     let bare = asked
@@ -192,7 +196,7 @@ fn asked_format() -> Option<Format> {
     asked.last().and_then(|name| Format::from_str(name, true).ok())
 }
 
-/// The failure of a command line that was not read because its first word is no command.
+/// The failure of a command line that was not read because its first word is not a command.
 fn misspelt(wrong: &clap::Error) -> Option<CommandFailure> {
     use clap::error::ErrorKind::{InvalidSubcommand, UnknownArgument};
     if !matches!(wrong.kind(), UnknownArgument | InvalidSubcommand) {
@@ -239,6 +243,11 @@ fn run(cli: &Cli) -> Result<(), CommandFailure> {
         Some(Command::Man) => return output::piped(|out| man::render(&Cli::command(), out)),
         _ => {}
     }
+    // Without them the runtime panics.
+    open_files::check_room().map_err(|error| CommandFailure {
+        remedy: Some("let this process open more files, as by `ulimit -n 1024`".to_owned()),
+        ..CommandFailure::failed(format!("the files that a command needs cannot be opened: {error}"))
+    })?;
     let config = config::load().map_err(|e| CommandFailure::usage(format!("{e:#}")))?;
     if let (Some(word), None) = (&cli.positional, &cli.command) {
         check_meant(word, &config)?;

@@ -1,4 +1,4 @@
-//! Output formats, and standard output that does not mind a closed pipe.
+//! Output formats, and standard output that tolerates a closed pipe.
 
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
@@ -84,7 +84,7 @@ impl<W: Write> Write for Veiled<W> {
     }
 }
 
-/// Writes to standard output through a buffer; a reader that has gone away is no error.
+/// Writes to standard output through a buffer; a reader that has gone away is not an error.
 ///
 /// # Errors
 /// Anything else that keeps the output from being written.
@@ -217,7 +217,7 @@ pub fn shape(format: Format, shape: &impl Serialize) -> Result<(), CommandFailur
 
 /// The failure of what is to be printed as CSV and has no rows.
 pub(super) fn no_table() -> CommandFailure {
-    CommandFailure::usage("this is no table of rows: use --format json, jsonl or table")
+    CommandFailure::usage("this is not a table of rows: use --format json, jsonl or table")
 }
 
 /// A JSON object as indented lines `name: value`, empty ones left out; a list as its items.
@@ -360,8 +360,8 @@ pub fn table(out: &mut dyn Write, columns: &[PrintedColumn], rows: &[Vec<SafeTex
     Ok(())
 }
 
-/// Width that people's tables have: what `COLUMNS` says, else the terminal's. None when standard output is no terminal:
-/// whatever reads it has room.
+/// Width that people's tables have: what `COLUMNS` says, else the terminal's. None when standard output is not a
+/// terminal: whatever reads it has room.
 #[must_use]
 pub fn width() -> Option<usize> {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok()).filter(|columns| *columns > 0);
@@ -376,7 +376,7 @@ pub fn width() -> Option<usize> {
 struct Manner {
     out: OutputInk,
     quiet: bool,
-    /// A program reads what fails: nothing else may stand before it.
+    /// A program reads what fails: nothing else may be before it.
     is_json: bool,
 }
 

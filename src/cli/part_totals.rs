@@ -55,8 +55,8 @@ impl PartTotals {
     pub fn stopped(&self, failure: CommandFailure, rest: &str) -> CommandFailure {
         let standing = agreeing(
             self.receipts.len() as u64,
-            "{#} earlier {part is in and stays: its receipt says how to undo it|parts are in and stay: their receipts say how to \
-             undo them, the newest first}",
+            "{#} earlier {part is imported and stays: its receipt says how to undo it|parts are imported and stay: \
+             their receipts say how to undo them, newest first}",
         );
         let message = format!("{standing}. The next part failed: {}. {rest}", failure.message.trim_end_matches('.'));
         CommandFailure { remedy: failure.remedy, ..CommandFailure::incomplete(message) }

@@ -21,23 +21,23 @@ use crate::store::{Store, StoreError};
 pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) -> Result<(), CommandFailure> {
     if session.mask().is_some() {
         return Err(CommandFailure::usage(
-            "a person's bundle is for that person and holds what is kept as it stands: it is not made with --mask, nor \
-             with a profile that masks",
+            "a person's bundle is for that person and contains the stored values unchanged: it cannot be made with \
+             --mask or with a profile that masks",
         ));
     }
     let store = session.store().await?;
     if let Some(folder) = out {
         let (manifest, hash) = purge::bundle(&store, subject, &[], Sink::Folder(folder)).await?;
         output::shape(session.format(), &json!({ "manifest": manifest, "manifest_sha256": hash }))?;
-        return tell_left_out(&manifest);
+        return report_left_out(&manifest);
     }
     let mut lines = PersonLines(PrintedLines::new(output::is_read_by_people()));
     let written = purge::bundle(&store, subject, &[], Sink::Stream(&mut lines)).await;
-    if lines.0.is_read() { tell_left_out(&written?.0) } else { Ok(()) }
+    if lines.0.is_read() { report_left_out(&written?.0) } else { Ok(()) }
 }
 
 /// Says which tables are not in a bundle, and fails where one could not be read.
-fn tell_left_out(manifest: &Value) -> Result<(), CommandFailure> {
+fn report_left_out(manifest: &Value) -> Result<(), CommandFailure> {
     let left_out = manifest["left_out"].as_array().map(Vec::as_slice).unwrap_or_default();
     let words = |entry: &Value| {
         let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
@@ -50,7 +50,7 @@ fn tell_left_out(manifest: &Value) -> Result<(), CommandFailure> {
     }
     let unread: Vec<String> = unread.into_iter().map(words).collect();
     Err(CommandFailure::incomplete(format!(
-        "incomplete: {}; a role that may read all rows makes a whole one",
+        "incomplete: {}; use a role that may read all rows for a complete one",
         unread.join("\n")
     )))
 }
@@ -74,7 +74,7 @@ pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result
     let options = PurgeOptions { account: true, ..PurgeOptions::default() };
     let plan = purge::plan(store, subject, &options, &say).await?;
     let id = plan.subject.ids.first().cloned().unwrap_or_default();
-    let notes = json!(plan.told_notes().collect::<Vec<_>>());
+    let notes = json!(plan.shown_notes().collect::<Vec<_>>());
     let mut printed = plan.printed();
     let row = match store.sources_of(Entity::Subject) {
         Ok(_) => store.row(Entity::Subject, &id).await?,

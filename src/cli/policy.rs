@@ -34,7 +34,7 @@ pub enum PolicyCommand {
         #[arg(long, value_name = "ID")]
         bank: Option<String>,
     },
-    /// Train a new version of a bank's policy; it is stored with the status `training` and never used by itself.
+    /// Train a new version of a bank's policy; it is stored with the status `training` and never used on its own.
     #[command(after_help = PAIRS)]
     Train {
         /// The bank's id (`list profile`).
@@ -49,7 +49,7 @@ pub enum PolicyCommand {
         #[command(flatten)]
         doing: Doing,
     },
-    /// Put a version in use; the others stay.
+    /// Activate a version; the others stay.
     Activate {
         /// The version's id.
         id: String,
@@ -60,8 +60,8 @@ pub enum PolicyCommand {
     /// Measure a version on pairs: AUC, Brier score, calibration, loss, with intervals by drawing queries again.
     #[command(after_help = PAIRS)]
     Evaluate {
-        /// The version's id. Without one: the versions in use on the banks' own pairs; on given pairs, what a policy
-        /// trained on them is worth.
+        /// The version's id. Without one: the versions in use on the banks' own pairs; on given pairs, the quality of a
+        /// policy trained on them.
         id: Option<String>,
         /// Pairs to measure by; `-` reads standard input [default: what the banks' own cases recalled].
         #[arg(long, value_name = "FILE")]
@@ -72,9 +72,9 @@ pub enum PolicyCommand {
     },
 }
 
-const PAIRS: &str = "A file of pairs holds JSON lines with `query`, `case` and `truth_label` (or `label`: true, false, 1, 0), \
-and, where known, `case_label` (positive, negative), `reward` and `plan`. Pairs of which nothing can be learned (none, or all \
-of one kind) are refused with exit code 5, a line that is no pair with exit code 2.";
+const PAIRS: &str = "A file of pairs holds JSON lines with `query`, `case` and `truth_label` (or `label`: true, false, \
+1, 0), and, where known, `case_label` (positive, negative), `reward` and `plan`. Pairs that nothing can be learned \
+from (none, or all of one kind) are refused with exit code 5; a line that is not a pair, with exit code 2.";
 
 /// Runs a command on policies.
 pub async fn run(session: &Session<'_>, command: &PolicyCommand) -> Result<(), CommandFailure> {

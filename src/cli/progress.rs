@@ -1,5 +1,5 @@
-//! Progress of a command: one line on standard error, on a terminal, that is written over and goes before anything else
-//! is printed there.
+//! Progress of a command: one line on standard error, on a terminal, that is overwritten, and removed before anything
+//! else is printed there.
 
 use std::io::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -56,7 +56,7 @@ pub fn begin(session: &Session<'_>) {
     });
 }
 
-/// Says what is being done, beside the rows.
+/// Says what is being done, next to the rows.
 pub fn doing(words: &str) {
     let mut line = line();
     if line.doing != words {

@@ -1,4 +1,4 @@
-//! `purge`: the plan, the deletion with its receipt, and a later look at what a receipt says.
+//! `purge`: the plan, the deletion with its receipt, and a later check of a receipt.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ fn decision(text: &str) -> Result<(String, Mentions), String> {
     let (id, word) = text.rsplit_once('=').unwrap_or((text, ""));
     match Mentions::of_word(word) {
         Some(decision) if !id.is_empty() => Ok((id.to_owned(), decision)),
-        _ => Err("a decision is ID=leave, ID=redact or ID=delete, with the id that the plan shows".to_owned()),
+        _ => Err("a decision is ID=leave, ID=redact or ID=delete, with an id from the plan".to_owned()),
     }
 }
 
@@ -39,7 +39,7 @@ impl ValueEnum for Mentions {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let help = match self {
             Mentions::Leave => "They stay and are disclosed",
-            Mentions::Redact => "The words are taken out, the rows stay",
+            Mentions::Redact => "The words are removed, the rows stay",
             Mentions::Delete => "The rows go",
         };
         Some(PossibleValue::new(self.word()).help(help))
@@ -59,7 +59,7 @@ pub enum AccountArg {
 #[derive(Debug, Clone, Args)]
 #[command(subcommand_negates_reqs = true)]
 pub struct PurgeArgs {
-    /// The person: id, e-mail, name, session or profile; a person called `verify` goes after `--`.
+    /// The person: id, e-mail, name, session or profile; a person called `verify` must follow `--`.
     #[arg(required = true)]
     pub subject: Option<String>,
     /// A further handle of the person: an e-mail, a phone number, an earlier name.
@@ -200,7 +200,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandF
     plan.disclosures.extend(hold.into_iter().chain(not_yet));
     output::shape(session.format(), &PlanWithRecall { plan, recall })?;
     if std::io::stderr().is_terminal() {
-        output::tell("this is a plan, nothing was written; --apply does it");
+        output::tell("this is a plan; nothing was written. --apply does it");
     }
     Ok(())
 }

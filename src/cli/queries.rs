@@ -14,7 +14,7 @@ use crate::recall::inquiry::{Inquiry, SavedQuestion};
 use crate::store::Store;
 use crate::ui::text::SafeText;
 
-/// Actions on kept questions.
+/// Actions on saved questions.
 #[derive(Debug, Clone, Subcommand)]
 pub enum QueriesCommand {
     /// Forget one.
@@ -60,7 +60,7 @@ pub(super) fn saved(store: &Store, name: &str) -> Result<Inquiry, CommandFailure
     let known: Vec<String> = kept.iter().map(|saved| saved.name.clone()).collect();
     let place = store.location();
     kept.into_iter().find(|saved| saved.name == name).map(|saved| saved.inquiry).ok_or_else(|| {
-        let what = format!("question kept for {place} with the name");
+        let what = format!("question saved for {place} with the name");
         CommandFailure::not_found(unknown(&what, name, known.iter().map(String::as_str)))
     })
 }

@@ -119,7 +119,7 @@ pub async fn table(session: &Session<'_>, name: &str, selection: &RawSelection) 
     }
     let mut query =
         RawQuery::parse(table, &selection.filters, selection.order.as_deref()).map_err(CommandFailure::usage)?;
-    query.after.clone_from(&selection.after);
+    query.after = session.typed_cursor(selection.after.as_deref())?;
     let format = session.format();
     let limit = selection.limit.unwrap_or(query.limit);
     if format != Format::Table {
@@ -131,8 +131,8 @@ pub async fn table(session: &Session<'_>, name: &str, selection: &RawSelection) 
     let rows: Vec<Vec<_>> =
         page.rows.iter().map(|row| row.iter().map(|cell| SafeText::new(&cell.line())).collect()).collect();
     output::piped(|out| output::table(out, &titles(&query.table), &rows))?;
-    columns::tell_cut(rows.iter().flatten().map(SafeText::as_str));
-    if let Some(next) = page.next {
+    columns::report_cut_texts(rows.iter().flatten().map(SafeText::as_str));
+    if let Some(next) = session.printed_cursor(page.next) {
         output::tell(&format!("more rows follow: --after {next}"));
     }
     Ok(())
@@ -192,7 +192,9 @@ async fn stream(
         printed += page.rows.len();
         match page.next {
             Some(next) if is_read && most.is_none_or(|most| printed < most) => query.after = Some(next),
-            next if format == Format::Json => return document.end(&json!({ "next": next })),
+            next if format == Format::Json => {
+                return document.end(&json!({ "next": session.printed_cursor(next) }));
+            }
             _ => return Ok(()),
         }
     }

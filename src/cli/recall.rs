@@ -37,7 +37,7 @@ impl ValueEnum for Ranking {
             Ranking::Boosted => "Episodes by time and likeness, boosted by canvas and feedback",
             Ranking::Proven => "Memories and episodes by domain, topic, utility and age",
             Ranking::Cases => "Cases by cosine, or by the policy in use",
-            Ranking::Similar => "Successful episodes of like situation and outcome",
+            Ranking::Similar => "Successful episodes with a similar situation and outcome",
         };
         Some(PossibleValue::new(self.name()).help(help))
     }
@@ -54,7 +54,7 @@ pub struct RecallArgs {
     /// Ranking to use.
     #[arg(long, value_enum, required_unless_present = "saved")]
     pub ranking: Option<Ranking>,
-    /// Ask a question that was kept for this database; options given here override its parts.
+    /// Ask a saved question of this database; options given here override its parts.
     #[arg(long, value_name = "NAME")]
     pub saved: Option<String>,
     /// Keep the question under a name, in your own files.
@@ -97,7 +97,7 @@ pub struct RecallArgs {
 }
 
 impl RecallArgs {
-    /// Builds the question: a kept one, overridden by the options given beside it.
+    /// Builds the question: a kept one, overridden by the options given next to it.
     #[must_use]
     pub fn inquiry(&self, kept: Option<Inquiry>) -> Inquiry {
         let mut asked = kept.unwrap_or_else(|| Inquiry::new(Ranking::Boosted));
@@ -180,7 +180,7 @@ pub async fn context(
         return output::piped(|out| {
             SafeText::block(&made.text).iter().try_for_each(|line| writeln!(out, "{line}"))?;
             writeln!(out, "\n{}", agreeing(made.tokens, "{#} {token|tokens} (rough: 4 characters each)"))?;
-            for (what, ids) in [("cut to fit", &made.cut), ("left out, no room", &made.omitted)] {
+            for (what, ids) in [("cut to fit", &made.cut), ("left out, no space", &made.omitted)] {
                 if !ids.is_empty() {
                     writeln!(out, "{what}: {}", SafeText::new(&ids.join(", ")))?;
                 }
@@ -219,9 +219,9 @@ pub async fn parents(session: &Session<'_>, id: &str) -> Result<(), CommandFailu
     let reason = if !has_vector {
         Some("the episode has no vector to compare")
     } else if found.is_empty() {
-        Some("no episode of its agent that ended within the 48 h before it started is more alike than 0.85")
+        Some("no episode of its agent that ended within the 48 h before it started is more similar than 0.85")
     } else if found.len() == lab_parents::SUGGESTED {
-        Some("only the most alike are shown")
+        Some("only the most similar are shown")
     } else {
         None
     };
@@ -249,12 +249,12 @@ async fn ranked(
     let now = Utc::now();
     let at = match &args.at {
         Some(text) => time::parse_moment(text, now).ok_or_else(|| {
-            CommandFailure::usage(format!("--at: `{text}` is no time; RFC 3339 or an age such as 30d"))
+            CommandFailure::usage(format!("--at: `{text}` is not a time; give RFC 3339 or an age such as 30d"))
         })?,
         None => as_of.map_or_else(|| time::spell_utc(now).unwrap_or_default(), |as_of| as_of.at.clone()),
     };
     if args.k == Some(0) {
-        return Err(CommandFailure::usage("-k 0 asks for nothing: name one row at least"));
+        return Err(CommandFailure::usage("-k 0 asks for nothing: ask for at least one row"));
     }
     let kept = match &args.saved {
         Some(name) => Some(saved(store, name)?),
@@ -269,8 +269,13 @@ async fn ranked(
     let (found, _) = lab::recall::ranked(store, &request).await?;
     if found.rows.is_empty() {
         let entity = lab::kind_of(store, asked.ranking);
-        hints::options(store, entity, &[("agent_id", asked.agent.as_deref()), ("user_id", asked.user.as_deref())])
-            .await;
+        hints::options(
+            session,
+            store,
+            entity,
+            &[("agent_id", asked.agent.as_deref()), ("user_id", asked.user.as_deref())],
+        )
+        .await;
     }
     if let Some(name) = &args.save {
         if name.trim().is_empty() {
@@ -301,14 +306,14 @@ async fn request_of(
 pub async fn kept(session: &Session<'_>, store: &Store) -> Vec<KeptQuestion> {
     let at = time::spell_utc(Utc::now()).unwrap_or_default();
     let saved = SavedQuestion::load(store.location()).unwrap_or_else(|why| {
-        warn_notes(&[format!("kept questions are not looked at: {why:#}")]);
+        warn_notes(&[format!("saved questions are not evaluated: {why:#}")]);
         Vec::new()
     });
     let mut kept = Vec::new();
     for SavedQuestion { name, inquiry } in saved {
         match request_of(session, store, &inquiry, &at).await {
             Ok(request) => kept.push(KeptQuestion { name, request }),
-            Err(why) => warn_notes(&[format!("the kept question {name} is not looked at: {}", why.message)]),
+            Err(why) => warn_notes(&[format!("the saved question {name} is not evaluated: {}", why.message)]),
         }
     }
     kept
@@ -418,7 +423,7 @@ fn print_item(out: &mut dyn Write, number: usize, item: &RowInContext) -> std::i
     findings.iter().try_for_each(|f| writeln!(out, "   ! {}", SafeText::new(&f.message)))
 }
 
-/// The members of a row that `recall` prints, besides what hangs on it.
+/// The members of a row that `recall` prints, besides what depends on it.
 fn head(ranked: &RankedRow) -> Vec<(&'static str, HeadValue<'_>)> {
     let RankedRow { row, score, base, probability, found_by, .. } = ranked;
     let mut members = Vec::new();

@@ -1,4 +1,4 @@
-//! Rows of `recall` and `replay` with what hangs on them, which is printed as it is read.
+//! Rows of `recall` and `replay` with what depends on them, which is printed as it is read.
 
 use std::io;
 
@@ -20,7 +20,7 @@ use crate::store::Store;
 use crate::store::context::RecalledContext;
 use crate::store::hanging::HangingRows;
 
-/// Members of a row before those about what hangs on it.
+/// Members of a row before those about what depends on it.
 pub type Head = fn(&RankedRow) -> Vec<(&'static str, HeadValue<'_>)>;
 
 /// A value of a member.

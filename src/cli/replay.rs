@@ -27,7 +27,7 @@ pub async fn run(session: &Session<'_>, topic: &str, agent: Option<&str>, limit:
     let (vector, note) = vector_of(session, &store, Entity::Episode, topic).await?;
     let found = lab::replay::replay(&store, topic, vector.as_deref(), agent, limit).await?;
     if found.rows.is_empty() {
-        hints::options(&store, Entity::Episode, &[("topic", Some(topic)), ("agent_id", agent)]).await;
+        hints::options(session, &store, Entity::Episode, &[("topic", Some(topic)), ("agent_id", agent)]).await;
     }
     let TopicReplay { rows, used, candidates } = found;
     let limited = (limit > rank::MOST_ROWS).then(rank::limited);

@@ -1,4 +1,4 @@
-//! `retain`: rules in a file that can be kept beside the code, for every kind of row.
+//! `retain`: retention rules for every kind of row, in a file that can live next to the code.
 
 // Help texts are shown as they stand: backticks would be.
 #![allow(clippy::doc_markdown)]
@@ -22,9 +22,9 @@ const NAME: &str = "retention.toml";
 /// File of retention rules, and the share that they may remove.
 #[derive(Debug, Clone, Args)]
 pub struct RetainArgs {
-    /// File of rules [default: retention.toml in this folder, or beside the settings file].
+    /// File of rules [default: retention.toml in this folder, or next to the settings file].
     pub file: Option<PathBuf>,
-    /// Largest share of an entity's rows that may go at once, 0 to 1; overrides the file's.
+    /// Largest share of an entity's rows that may be deleted at once, 0 to 1; overrides the file's.
     #[arg(long, value_name = "SHARE")]
     pub share: Option<f64>,
     /// Options for handling the plan.
@@ -40,7 +40,7 @@ impl RetainArgs {
     pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
         let file = self.file.clone().or_else(usual).ok_or_else(|| {
             CommandFailure::not_found(format!(
-                "there is no {NAME} here or beside the settings file: name the file of rules"
+                "there is no {NAME} here or next to the settings file: name the file of rules"
             ))
         })?;
         let mut rules = read(&file)?;

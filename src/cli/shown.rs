@@ -1,4 +1,4 @@
-//! Output of `show` and `chain`: a row, and what hangs on it, which is printed as it is read.
+//! Output of `show` and `chain`: a row, and what depends on it, which is printed as it is read.
 
 use std::collections::HashMap;
 
@@ -54,7 +54,7 @@ impl<'a> PrintedContext<'a> {
         self.finish(as_of)
     }
 
-    /// `show` of any other row: it, and what hangs on it under names of its own beside the canonical columns.
+    /// `show` of any other row: it, and what depends on it under names of its own next to the canonical columns.
     ///
     /// # Errors
     /// As [`PrintedContext::episode`].

@@ -1,4 +1,4 @@
-//! `signal`: give an episode a utility signal, or take one back.
+//! `signal`: gives an episode a utility signal, or retracts one.
 
 use clap::{Args, Subcommand};
 
@@ -12,7 +12,7 @@ use crate::memory::utility::Signal;
 #[derive(Debug, Args)]
 #[command(subcommand_negates_reqs = true)]
 pub struct SignalArgs {
-    /// The episode's id; one called `retract` goes after `--`.
+    /// The episode's id; one called `retract` must follow `--`.
     #[arg(required = true)]
     pub episode: Option<String>,
     /// confirmed, corrected, rejected, undone or ignored.
@@ -29,7 +29,7 @@ pub struct SignalArgs {
 /// Actions on signals that exist already.
 #[derive(Debug, Subcommand)]
 pub enum SignalCommand {
-    /// Retract a signal: the utility becomes what the history without it gives.
+    /// Retract a signal: the utility is replayed without it.
     Retract {
         /// The signal's id.
         id: String,
@@ -43,7 +43,7 @@ impl SignalArgs {
     /// Returns the operation asked for, and the options for handling its plan.
     ///
     /// # Errors
-    /// A word that is no signal.
+    /// A word that is not a signal.
     pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
         if let Some(SignalCommand::Retract { id, doing }) = &self.command {
             if self.episode.is_some() || self.doing != Doing::default() {

@@ -1,5 +1,5 @@
-//! Tables for people. Ids stand whole, since they are what the next command takes; the free texts take the room that is
-//! left; columns without room are dropped and named.
+//! Tables for people. Ids are shown in full, because the next command takes them; free texts use the remaining width;
+//! columns that do not fit are dropped and named.
 
 use std::io::{self, Write};
 

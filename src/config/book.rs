@@ -79,7 +79,7 @@ impl Book {
         database: &str,
         edit: impl FnOnce(&mut Vec<T>),
     ) -> anyhow::Result<Vec<T>> {
-        let path = self.path().context("there is no folder to keep this in: set MNEMOSCOPE_STATE")?;
+        let path = self.path().context("there is no folder to store this in: set MNEMOSCOPE_STATE")?;
         let named = || path.display().to_string();
         let folder = path.parent().unwrap_or(Path::new("."));
         private_file::folder(folder).with_context(named)?;
@@ -97,8 +97,8 @@ impl Book {
         Ok(kept)
     }
 
-    /// Forgets what is kept for a database and names somebody by one of some handles, each with whether it tells also within a
-    /// text.
+    /// Forgets what is kept for a database and names someone by one of some handles, each with whether it tells also
+    /// within a text.
     ///
     /// # Errors
     /// The file is damaged or cannot be written.
@@ -118,8 +118,8 @@ impl Book {
 /// Characters from which a handle is looked for within words.
 const LONG: usize = 4;
 
-/// Whether a value names somebody by one of some handles, in any case: as a text of its own, or where the handle says so,
-/// within a text.
+/// Whether a value names someone by one of some handles, in any case: as a text of its own, or where the handle says
+/// so, within a text.
 fn names(value: &Value, handles: &[(&str, bool)]) -> bool {
     match value {
         Value::String(text) => {

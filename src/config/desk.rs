@@ -1,5 +1,5 @@
-//! Settings that the console keeps from one session to the next: filters that were written, its looks, and how many
-//! findings there were, so that the next look can name what is new. All of it in the state folder, never in a database.
+//! Settings that the console keeps from one session to the next: filters, appearance, and the number of findings, so
+//! that the next run can name new ones. All of it in the state folder, never in a database.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ const ERASURES: Book = Book {
     name: "erasures",
     heading: "# Marks of erasures, for consoles of mnemoscope that are open; they name nobody.",
 };
-const LOOKS: Book = Book { name: "console", heading: "# How mnemoscope's console looked when it was left." };
+const LOOKS: Book = Book { name: "console", heading: "# How mnemoscope's console looked when it was last closed." };
 const FINDINGS: Book =
-    Book { name: "looks", heading: "# How many findings of each kind the last look of mnemoscope's console had." };
+    Book { name: "looks", heading: "# How many findings of each kind mnemoscope's console last showed." };
 
 /// The name of the place that was left last.
 pub const LAST: &str = "where I was last";
@@ -132,8 +132,8 @@ pub fn keep_findings(database: &str, look: &EarlierLook) {
     FINDINGS.keep_only(database, look);
 }
 
-/// Forgets what is kept outside of a database and may name a person who was erased: every filter, the place that was left
-/// last, and kept places, questions and mutes that name them by one of some handles.
+/// Forgets what is kept outside of a database and may name a person who was erased: every filter, the place that was
+/// left last, and saved places, questions and mutes that name them by one of some handles.
 ///
 /// # Errors
 /// In words, that a file is damaged or cannot be written.

@@ -77,7 +77,7 @@ fn is_file(layout: &str) -> bool {
 
 /// A relative path as it is in the file, from where we are.
 fn located(file: &Path, text: &str) -> String {
-    // What may not be repeated as it stands is no path, whatever it was meant for.
+    // What may not be repeated as it stands is not a path, whatever it was meant for.
     if text.contains("://") || server_words::is_server(text) || location::shown(text) != text {
         return text.to_owned();
     }

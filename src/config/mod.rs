@@ -28,7 +28,7 @@ pub struct DatabaseProfile {
     /// PGPASSWORD.
     #[serde(default)]
     pub database: String,
-    /// The other name of `database`, beside `read`; once the settings are read, only there where both are named.
+    /// The other name of `database`, next to `read`; once the settings are read, only there where both are named.
     pub write: Option<String>,
     /// A standby that follows `database`: rows are looked at there, and planned and changed in `database`.
     pub read: Option<String>,
@@ -106,7 +106,8 @@ fn two() -> u32 {
 pub struct Config {
     /// Profile that is opened when nothing else is named.
     pub default: Option<String>,
-    /// Theme of the console: dark, light, contrast, mono, or a file of that name in `themes/` beside the settings file.
+    /// Theme of the console: dark, light, contrast, mono, or a file of that name in `themes/` next to the settings
+    /// file.
     pub theme: Option<String>,
     /// Draw with ASCII only.
     #[serde(default)]
@@ -137,14 +138,14 @@ pub fn path() -> Option<PathBuf> {
     }
 }
 
-/// The operator's own layout files: `layouts/*.toml` beside the settings file, by path and text in the order of their names.
-/// One that cannot be read is left out.
+/// The operator's own layout files: `layouts/*.toml` next to the settings file, by path and text in the order of their
+/// names. One that cannot be read is left out.
 #[must_use]
 pub fn layouts() -> Vec<(String, String)> {
     files_in("layouts")
 }
 
-/// The operator's own themes: `themes/*.toml` beside the settings file, as [`layouts`].
+/// The operator's own themes: `themes/*.toml` next to the settings file, as [`layouts`].
 #[must_use]
 pub fn themes() -> Vec<(String, String)> {
     files_in("themes")
@@ -209,7 +210,7 @@ fn parse_toml<T: DeserializeOwned>(path: &Path, text: &str) -> anyhow::Result<T>
     })
 }
 
-/// The line, from 1, that a byte stands in.
+/// The line, from 1, that a byte is in.
 fn line_at(text: &str, byte: usize) -> usize {
     text.as_bytes().iter().take(byte).filter(|byte| **byte == b'\n').count() + 1
 }

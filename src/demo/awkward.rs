@@ -1,4 +1,4 @@
-//! Rows as real databases hold them and nobody expects: hostile text, broken values, links that do not meet.
+//! Rows that real databases contain and nobody expects: hostile text, broken values, links that do not meet.
 //!
 //! Each sort of awkwardness is done to one otherwise ordinary episode, which is tagged `awkward` and `awkward:NAME`.
 
@@ -198,7 +198,7 @@ pub fn apply(number: u64, scene: &mut Scene, around: &AwkwardContext) {
     }
 }
 
-/// Puts a text wherever people or models write; `json` is the same text where it stands within JSON.
+/// Puts a text wherever people or models write; `json` is the same text where it is within JSON.
 fn everywhere(scene: &mut Scene, around: &AwkwardContext, number: u64, text: &BulkValue, within: &str) {
     for column in ["title", "summary", "observation", "insight"] {
         scene.episode.set(column, text.clone());

@@ -1,5 +1,5 @@
-//! Chance that is the same for ever: `SplitMix64` (Steele, Lea, Flood 2014), so that a seed means one story on every
-//! machine and with every version of the libraries.
+//! Reproducible chance: `SplitMix64` (Steele, Lea, Flood 2014), so that a seed means one story on every machine and
+//! with every version of the libraries.
 
 /// A stream of numbers that its seeds decide.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! The facts of one episode that everything which hangs on it is told from.
+//! The facts of one episode, from which everything that depends on it is told.
 
 use super::chance::Chance;
 use super::ids::Ids;
@@ -87,7 +87,7 @@ pub struct EpisodeFacts<'a> {
     pub anchor: i64,
     /// Ending of the episode.
     pub outcome: EpisodeEnd,
-    /// Whether an awkward row is made of it: it gets at least one of everything that can hang on an episode.
+    /// Whether an awkward row is made of it: it gets at least one of everything that can depend on an episode.
     pub rich: bool,
 }
 

@@ -94,7 +94,7 @@ pub struct StoryWords {
     amount: String,
     user: &'static str,
     phone: String,
-    /// Full name of somebody else who is named in it.
+    /// Full name of someone else who is named in it.
     pub colleague: String,
     colleague_first: &'static str,
     colleague_mail: String,

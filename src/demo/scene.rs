@@ -1,4 +1,4 @@
-//! One episode with everything that hangs on it, and its own row.
+//! One episode with everything that depends on it, and its own row.
 
 use serde_json::{Value as Json, json};
 

@@ -18,7 +18,7 @@ use super::{DemoOptions, canvas, log, reaction, segments, vectors};
 /// Largest number of episodes that one digest takes in.
 const DIGESTED: usize = 40;
 
-/// Additions to the title of a story that goes on.
+/// Additions to the title of a story that continues.
 const PHASES: &[&str] =
     &["second look", "the day after", "narrowed down", "a fix to try", "checked over night", "one question left"];
 
@@ -31,7 +31,7 @@ const SURE: [(usize, f64, u32, (i64, i64)); 2] = [
     (6, 0.55, 7, (3, 12)),
 ];
 
-/// A story that goes on.
+/// A story that continues.
 #[derive(Debug, Clone)]
 struct Thread {
     story: u64,
@@ -43,7 +43,7 @@ struct Thread {
     step: u32,
     left: u32,
     parent: Option<String>,
-    /// Hours until it goes on.
+    /// Hours until it continues.
     gap: (i64, i64),
 }
 
@@ -71,7 +71,7 @@ pub struct StoryTeller {
     ids: IdCounters,
     shelf: MemoryShelf,
     bank: DemoBanks,
-    /// Stories that go on, by when.
+    /// Stories that continue, by when.
     pending: BTreeMap<(i64, u64), Thread>,
     stories: u64,
     /// Number of the [`SURE`] stories that have begun.
@@ -115,7 +115,7 @@ impl StoryTeller {
         }
     }
 
-    /// The episode of that number (0 first, each once, in order) with everything that hangs on it.
+    /// The episode of that number (0 first, each once, in order) with everything that depends on it.
     pub fn scene(&mut self, number: u64) -> Scene {
         let mut chance = Chance::new(self.seed, "story", number);
         let started = self.calendar.moment((number as f64 + chance.unit()) / self.episodes.max(1) as f64);

@@ -1,4 +1,4 @@
-//! Inhabitants of the demo: agents, organisations and people, all of them made up.
+//! Inhabitants of the demo: agents, organisations and people, all invented.
 
 use super::chance::Chance;
 

@@ -1,5 +1,5 @@
-//! The one door to files that people name: read up to a number of bytes and within a time, whatever they turn out to be.
-//! Plain files, pipes and standard input are read; folders, devices and sockets are refused.
+//! The only way to read files that people name: up to a number of bytes and within a time, whatever they turn out to
+//! be. Plain files, pipes and standard input are read; folders, devices and sockets are refused.
 
 use std::fs::{self, File, FileType, OpenOptions};
 use std::io::{self, IsTerminal as _, Read};
@@ -28,7 +28,7 @@ struct Patience {
 /// A pipe with a name: whoever writes it should be there already.
 const PIPE: Patience = Patience { quiet: Duration::from_secs(10), whole: Duration::from_mins(1) };
 
-/// Standard input that is no terminal: what feeds it may have to work for it.
+/// Standard input that is not a terminal: what feeds it may have to work for it.
 const STANDARD: Patience = Patience { quiet: Duration::from_secs(30), whole: Duration::from_mins(10) };
 
 /// Reason why a file was not read.
@@ -38,13 +38,13 @@ pub enum InputError {
     #[error("there is no such file")]
     NotFound,
     /// The path leads to something other than a file.
-    #[error("it is {0}, not a file: name a plain file or a pipe, or `-` for standard input where that is taken")]
+    #[error("it is {0}, not a file: name a plain file or a pipe, or `-` for standard input where it is accepted")]
     NotAFile(&'static str),
     /// The input is longer than the limit, in bytes.
-    #[error("it holds more than {}: that is the most that is read", in_words(*.0))]
+    #[error("it contains more than {}, the maximum", in_words(*.0))]
     TooLong(u64),
     /// Nobody writes it.
-    #[error("nothing came for {} seconds: something must write it", .0.as_secs())]
+    #[error("no data arrived for {} seconds: is anything writing to it?", .0.as_secs())]
     Quiet(Duration),
     /// The input takes too long to end.
     #[error("it did not end within {} seconds", .0.as_secs())]
@@ -194,10 +194,7 @@ mod tests {
         let path = folder.path().join("file");
         fs::write(&path, "four").unwrap();
         assert_eq!(read_text(&path, 4).unwrap(), "four");
-        assert_eq!(
-            read_text(&path, 3).unwrap_err().to_string(),
-            "it holds more than 3 bytes: that is the most that is read"
-        );
+        assert_eq!(read_text(&path, 3).unwrap_err().to_string(), "it contains more than 3 bytes, the maximum");
         fs::write(&path, [0xff]).unwrap();
         assert!(matches!(read_text(&path, 3), Err(InputError::NotText)));
         assert!(matches!(read(&folder.path().join("none"), 3), Err(InputError::NotFound)));

@@ -1,5 +1,5 @@
-//! Databases as they may be named to people: never with a password, wherever in the name it stands. A login without a
-//! password may be a password alone: it is shown once a server has let it in as a role.
+//! Names of databases for display: never with a password, wherever it occurs in the name. A login without a password
+//! may itself be a password: it is shown only after a server has accepted it as a role.
 
 use std::collections::BTreeSet;
 use std::sync::{PoisonError, RwLock};
@@ -36,10 +36,10 @@ const HARMLESS: [&str; 15] = [
 /// Words before `=` that tell of a secret.
 const SECRETS: [&str; 6] = ["pass", "pwd", "secret", "token", "sslkey", "api_key"];
 
-/// Names that are known to be a user's: a server has let this process in by them, or a password stands beside them.
+/// Names that are known to be a user's: a server has let this process in by them, or a password is next to them.
 static ROLES: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
 
-/// Notes that a server let somebody in by the name that is in a URL: it is a role, and shown from now on.
+/// Notes that a server let someone in by the name that is in a URL: it is a role, and shown from now on.
 pub fn let_in(text: &str) {
     user_alone(text).iter().for_each(|user| note_role(user));
 }
@@ -59,7 +59,7 @@ fn decoded(user: &str) -> String {
     percent_encoding::percent_decode_str(user).decode_utf8_lossy().into_owned()
 }
 
-/// Returns the user part of a server's URL that has no password beside it.
+/// Returns the user part of a server's URL that has no password next to it.
 fn user_alone(text: &str) -> Option<String> {
     let place = server_words::hosts_of(text)?;
     let login = text[..place.start].split_once("://")?.1.strip_suffix('@')?;
@@ -97,7 +97,7 @@ pub fn shown(text: &str) -> String {
     }
 }
 
-/// Words that may quote what somebody typed, such as an error of the command line: `typed` is shown in them as [`shown`]
+/// Words that may quote what someone typed, such as an error of the command line: `typed` is shown in them as [`shown`]
 /// has it, and any other URL or `password=…` without its password.
 #[must_use]
 pub fn without_passwords<'t>(words: &str, typed: impl IntoIterator<Item = &'t str>) -> String {
@@ -166,7 +166,7 @@ fn harmless(mut url: Url) -> Option<Url> {
 fn is_harmless(option: &str, value: &str) -> bool {
     let fits = match option {
         "user" => is_role(value),
-        // What stands before it is a login.
+        // What is before it is a login.
         "host" | "hostaddr" => !value.contains('@') || value.starts_with('/'),
         _ => true,
     };
@@ -179,7 +179,7 @@ fn is_role(text: &str) -> bool {
     text.len() < 64 && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$'))
 }
 
-/// Whether a text that is no server's URL was meant for one: it names a scheme, or a login stands before an `@`.
+/// Whether a text that is not a server's URL was meant for one: it names a scheme, or a login is before an `@`.
 fn resembles_url(text: &str) -> bool {
     let meant_for_server = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("postg"));
     let is_path = text.starts_with(['.', '~']) || (text.starts_with('/') && !text.starts_with("//"));

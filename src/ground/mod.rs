@@ -4,7 +4,7 @@
 pub mod assets;
 pub mod input_file;
 pub mod location;
-mod open_files;
+pub mod open_files;
 pub mod password_command;
 pub mod private_file;
 pub mod scratch_file;

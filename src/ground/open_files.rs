@@ -2,7 +2,25 @@
 //! holds on it, and SQLite would lose those of its database.
 
 use std::fs::{self, Metadata};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
+
+use rustix::fs::{Mode, OFlags};
+
+/// Files that a command opens beside those that are open: its database, what SQLite keeps beside it, and what tells of signals.
+const ROOM: usize = 24;
+
+/// Checks that this process may open as many further files as a command needs.
+///
+/// # Errors
+/// It may not.
+pub fn check_room() -> io::Result<()> {
+    (0..ROOM)
+        .map(|_| rustix::fs::open("/dev/null", OFlags::RDONLY, Mode::empty()).map_err(io::Error::from))
+        .collect::<io::Result<Vec<OwnedFd>>>()
+        .map(drop)
+}
 
 /// Whether this process has that very file open, by whatever name.
 pub(super) fn is_open_here(file: &Metadata) -> bool {

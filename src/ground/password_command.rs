@@ -1,4 +1,4 @@
-//! A command of the operator's whose first line is a server's password.
+//! An operator's command that prints a server's password in its first line.
 
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -27,7 +27,7 @@ fn printed(output: &Output) -> Result<String, String> {
     if !output.status.success() {
         return Err(format!("`password_command` failed: {}", output.status));
     }
-    let text = std::str::from_utf8(&output.stdout).map_err(|_| "`password_command` printed no UTF-8")?;
+    let text = std::str::from_utf8(&output.stdout).map_err(|_| "`password_command` did not print UTF-8")?;
     let password = text.lines().next().unwrap_or_default();
     if password.is_empty() { Err("`password_command` printed nothing".to_owned()) } else { Ok(password.to_owned()) }
 }

@@ -1,5 +1,5 @@
-//! The one writer of files that hold stored or secret values: only their owner can read them, they are there as a whole
-//! or not at all, and they never end up behind a link.
+//! The only writer of files with stored or secret values: only their owner can read them, they are written completely
+//! or not at all, and never through a link.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{self, BufWriter, Read as _, Write};
@@ -31,7 +31,7 @@ const OWNER_ONLY: u32 = 0o600;
 /// Everybody reads, and the owner writes.
 const READABLE: u32 = 0o644;
 
-/// A private file in the making, beside the place where it will be. Dropped before it is finished, it is gone.
+/// A private file in the making, next to the place where it will be. Dropped before it is finished, it is gone.
 #[derive(Debug)]
 pub struct PrivateFile {
     part: UnfinishedPath,
@@ -46,7 +46,7 @@ impl PrivateFile {
     /// The folder cannot be written, or the path does not end in a name.
     pub fn begin(whole: &Path) -> io::Result<Self> {
         if whole.file_name().is_none() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it does not end in a file's name"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it does not end in a file name"));
         }
         let part = whole.with_file_name(format!("{PART}{:016x}.part", rand::random::<u64>()));
         let part = UnfinishedPath::new(&part);
@@ -110,7 +110,7 @@ impl Drop for PrivateFile {
     }
 }
 
-/// Whether a file may be written there: nothing is there, or a plain file that is no database.
+/// Whether a file may be written there: nothing is there, or a plain file that is not a database.
 fn check_place(path: &Path) -> io::Result<()> {
     let refused = |words: &str| Err(io::Error::other(words));
     check_name(path)?;
@@ -131,7 +131,7 @@ fn check_name(path: &Path) -> io::Result<()> {
         fs::metadata(&main).is_ok_and(|about| about.is_file() && (is_open_here(&about) || begins_as_database(&main)))
     };
     if mains.map(|main| path.with_file_name(main)).any(is_database) {
-        return Err(io::Error::other("SQLite would take it for a part of the database beside it: name another file"));
+        return Err(io::Error::other("SQLite would treat it as part of the database next to it: name another file"));
     }
     Ok(())
 }
@@ -162,7 +162,7 @@ pub fn publish(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.replace()
 }
 
-/// Checks that a file could be written there now. What runs that were killed left in the making beside it is removed.
+/// Checks that a file could be written there now. What runs that were killed left in the making next to it is removed.
 ///
 /// # Errors
 /// As [`PrivateFile::begin`] and [`PrivateFile::replace`].
@@ -373,7 +373,7 @@ mod tests {
             write(&path).unwrap();
             assert_eq!((fs::read_to_string(&path).unwrap().as_str(), mode(&path)), ("new\n", 0o600));
         }
-        assert_eq!(names(folder.path()), ["file"], "nothing is left beside it");
+        assert_eq!(names(folder.path()), ["file"], "nothing is left next to it");
     }
 
     #[test]

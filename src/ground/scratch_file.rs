@@ -22,7 +22,7 @@ pub fn scratch_file() -> io::Result<File> {
 /// Says where scratch files cannot be written.
 #[must_use]
 pub fn no_room(error: &io::Error) -> String {
-    format!("no scratch file can be written in {}: {error}; TMPDIR names another folder", folder().display())
+    format!("cannot write a scratch file in {}: {error}; set TMPDIR to another folder", folder().display())
 }
 
 fn folder() -> PathBuf {

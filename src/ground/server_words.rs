@@ -1,10 +1,10 @@
-//! The words by which a PostgreSQL server is named: a URL or `key=value` pairs, read as libpq reads them. Pure.
+//! The words that name a PostgreSQL server: a URL or `key=value` pairs, read as libpq reads them. Pure.
 
 use std::collections::BTreeMap;
 
 use percent_encoding::percent_decode_str;
 
-/// Settings of a connection by their names, as somebody wrote them: nothing is filled in.
+/// Settings of a connection by their names, as someone wrote them: nothing is filled in.
 pub type Words = BTreeMap<String, String>;
 
 /// Names of libpq's settings.
@@ -126,7 +126,7 @@ fn url(rest: &str) -> Result<Words, String> {
     let (authority, name) = rest.split_once('/').unwrap_or((rest, ""));
     if name.contains('@') || query.contains('@') {
         return Err(
-            "an `@` stands after the host: in a password, `/`, `?` and `@` are written %2F, %3F and %40".to_owned()
+            "there is an `@` after the host: in a password, `/`, `?` and `@` are written %2F, %3F and %40".to_owned()
         );
     }
     let (login, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
@@ -181,20 +181,20 @@ fn usual_name(name: &str) -> &str {
 }
 
 fn host_and_port(text: &str) -> Result<(&str, &str), String> {
-    let bad = || "a host in brackets has no end".to_owned();
+    let bad = || "a host in brackets is not closed".to_owned();
     if let Some(inner) = text.strip_prefix('[') {
         let (host, rest) = inner.split_once(']').ok_or_else(bad)?;
         return match rest.strip_prefix(':') {
             Some(port) => Ok((host, port)),
             None if rest.is_empty() => Ok((host, "")),
-            None => Err("something stands between a host in brackets and its port".to_owned()),
+            None => Err("there is something between a host in brackets and its port".to_owned()),
         };
     }
     Ok(text.split_once(':').unwrap_or((text, "")))
 }
 
 fn decoded(text: &str) -> Result<String, String> {
-    let text = percent_decode_str(text).decode_utf8().map_err(|_| "an escape (%) in it is no UTF-8".to_owned())?;
+    let text = percent_decode_str(text).decode_utf8().map_err(|_| "an escape (%) in it is not UTF-8".to_owned())?;
     if text.contains('\0') { Err("it holds a NUL".to_owned()) } else { Ok(text.into_owned()) }
 }
 
@@ -229,7 +229,7 @@ fn value(text: &str) -> Result<(String, &str), String> {
             other => value.push(other),
         }
     }
-    if quoted { Err("a quote has no end".to_owned()) } else { Ok((value, "")) }
+    if quoted { Err("a quote is not closed".to_owned()) } else { Ok((value, "")) }
 }
 
 /// Pairs as they are written.
@@ -288,12 +288,12 @@ mod tests {
             ("host = h  user='a b' password = it\\'s", "host=h password='it\\'s' user='a b'"),
             ("host='' dbname=x", "dbname=x host=''"),
             ("host=h dbname", "! a word has no `=` and no value after it"),
-            ("host='h", "! a quote has no end"),
-            ("postgres://[::1/db", "! a host in brackets has no end"),
+            ("host='h", "! a quote is not closed"),
+            ("postgres://[::1/db", "! a host in brackets is not closed"),
         ] {
             assert_eq!(shown(text), expected, "{text}");
         }
-        assert!(shown("postgres://ada:1/S3cret@h/db").starts_with("! an `@`"));
+        assert!(shown("postgres://ada:1/S3cret@h/db").starts_with("! there is an `@`"));
     }
 
     #[test]

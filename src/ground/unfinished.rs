@@ -1,4 +1,5 @@
-//! Work that is half done when the program is told to end: files in the making go, and what stands of a change is said.
+//! Work that is unfinished when the program must end: unfinished files are removed, and the state of a change is
+//! reported.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -47,7 +48,7 @@ static STANDING: Mutex<Option<&str>> = Mutex::new(None);
 pub struct UnfinishedChange(());
 
 impl UnfinishedChange {
-    /// Begins one with a sentence about what stands, and how to go on.
+    /// Begins one with a sentence about what stands, and how to continue.
     #[must_use]
     pub fn new(standing: &'static str) -> Self {
         *STANDING.lock().unwrap_or_else(PoisonError::into_inner) = Some(standing);

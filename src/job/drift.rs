@@ -1,4 +1,4 @@
-//! Columns that a job relies on: those of its tables when it was started, and how they differ later.
+//! Columns that a job relies on: the columns of its tables when it was started, and how they differ later.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use crate::store::{Store, StoreError};
 /// the database was opened.
 ///
 /// # Errors
-/// The engine's refusal; a table that is not there has no columns.
+/// The engine's refusal; a missing table has no columns.
 pub async fn columns(store: &Store, tables: &[TableName]) -> Result<Value, StoreError> {
     let mut all = Map::new();
     for table in tables {

@@ -1,4 +1,4 @@
-//! Runs a job: batch after batch, each with its checkpoint in one transaction, until it is done or told to stop.
+//! Runs a job: batch after batch, each with its checkpoint in one transaction, until it is done or asked to stop.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -49,8 +49,8 @@ const PASSES: u32 = 2;
 /// through the database. `each` hears how it goes.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] where no jobs can be run, [`ChangeError::Conflict`] when somebody else runs it or the
-/// database changed under it, [`ChangeError::Paused`] when somebody took it over; else why it broke off. What was done
+/// [`ChangeError::Refused`] where no jobs can be run, [`ChangeError::Conflict`] when someone else runs it or the
+/// database changed under it, [`ChangeError::Paused`] when someone took it over; else why it broke off. What was done
 /// stays, and the job can be resumed.
 pub async fn run(
     store: &Store,
@@ -107,7 +107,7 @@ pub async fn run(
 
 fn taken_over(job: &dyn Job) -> ChangeError {
     ChangeError::Paused(format!(
-        "another runner has taken over {}: this one has stopped, and what it wrote until then stands",
+        "another runner has taken over {}: this one has stopped, and what it wrote is kept",
         job.name()
     ))
 }
@@ -160,7 +160,7 @@ struct Runner<'a> {
     checks: Vec<JobCheck>,
     last_batch: usize,
     pulse: Option<Instant>,
-    /// A replica was waited for in vain.
+    /// A replica was waited for without success.
     lags_on: bool,
     /// Rows of the next batches while a row is searched that cannot be written.
     narrowed: Option<usize>,
@@ -179,7 +179,7 @@ impl Runner<'_> {
             if self.held.state() != JobState::Running {
                 return Ok(());
             }
-            self.tell(Some("looks at the result".to_owned()));
+            self.tell(Some("checks the result".to_owned()));
             let left = if self.job.is_planned_again() { self.left().await? } else { Some(0) };
             let Some(left) = left else { return self.stop_here().await };
             if left == 0 || passes == PASSES {
@@ -188,7 +188,7 @@ impl Runner<'_> {
             passes += 1;
             (self.each)(JobBeat::Said(agreeing(
                 left,
-                "{#} {row|rows} came meanwhile or {was|were} skipped: going through again",
+                "{#} {row was|rows were} added in the meantime or skipped: running again",
             )));
             let mut sums = self.held.sums();
             // They are counted again.
@@ -218,7 +218,7 @@ impl Runner<'_> {
                 self.tell(None);
                 return Ok(());
             }
-            self.wait(rest(seen, self.rate, took), self.rate.map(|r| format!("kept to {r} rows a second"))).await;
+            self.wait(rest(seen, self.rate, took), self.rate.map(|r| format!("limited to {r} rows a second"))).await;
             self.pace.took(seen, started.elapsed());
             self.tell(None);
         }
@@ -258,7 +258,7 @@ impl Runner<'_> {
                 BatchOutcome::Moved(error) => {
                     planned += 1;
                     if planned == PLANNED_AT_MOST && size == 1 {
-                        self.skip(&batch, "somebody keeps changing it").await?;
+                        self.skip(&batch, "something keeps changing it").await?;
                         return Ok(Some(batch.seen));
                     }
                     if planned == PLANNED_AT_MOST {
@@ -301,7 +301,7 @@ impl Runner<'_> {
         let planning = async {
             tokio::select! {
                 planned = planning => planned.ok(),
-                () = told_to_stop(&mut wish) => None,
+                () = asked_to_stop(&mut wish) => None,
             }
         };
         let (applied, planned) = tokio::join!(self.apply(batch), planning);
@@ -313,7 +313,7 @@ impl Runner<'_> {
         Ok(applied)
     }
 
-    /// Sets the rows of a batch aside that are changed together, and goes on behind them.
+    /// Sets the rows of a batch aside that are changed together, and continues behind them.
     async fn skip(&mut self, batch: &JobBatch, problem: &str) -> Result<(), Stop> {
         let mut without = batch.clone();
         without.plan.mutations.clear();
@@ -358,7 +358,7 @@ impl Runner<'_> {
                 applied = apply_batch(&mut writer, &next.own, &batch.plan, self.author, &at) => {
                     applied.map_err(Inside::Failed)?
                 }
-                () = told_to_stop(&mut wish) => return Err(Inside::Stopped),
+                () = asked_to_stop(&mut wish) => return Err(Inside::Stopped),
             };
             next.set_aside(&mut writer, &batch.bad, &at).await.map_err(|e| Inside::Failed(e.into()))?;
             note(&mut next, batch, seq, &at);
@@ -398,8 +398,8 @@ impl Runner<'_> {
         let (aside, seen) = (self.held.row.quarantined.max(0) as u64, self.held.row.seen.max(0) as u64);
         if aside > SET_ASIDE.max(seen / 100) {
             return Err(Stop::Failed(ChangeError::Failed(format!(
-                "{aside} of {seen} rows could not be handled: something is wrong beyond single rows. They are listed with \
-                 `{}`; resuming continues behind them",
+                "{aside} of {seen} rows could not be handled: something is wrong beyond single rows. List them with \
+                 `{}`; resuming continues after them",
                 self.store.invocation().line(["backfill"])
             ))));
         }
@@ -419,12 +419,12 @@ impl Runner<'_> {
             let why = match (strain.replica_lag, strain.waiting) {
                 (Some(lag), _) if lag > LAG && !self.lags_on => {
                     if lagging.is_none() {
-                        (self.each)(JobBeat::Said(format!("a replica lags {lag:.0} s behind: it is waited for")));
+                        (self.each)(JobBeat::Said(format!("a replica lags {lag:.0} s behind: waiting for it")));
                     }
                     let (first, since) = *lagging.get_or_insert((lag, Instant::now()));
                     if since.elapsed() > LAG_WAIT && lag >= first {
                         self.lags_on = true;
-                        let words = "the replica does not catch up while this waits: it is not waited for any longer";
+                        let words = "the replica does not catch up during the wait: no longer waiting for it";
                         (self.each)(JobBeat::Said(words.to_owned()));
                         return Ok(());
                     }
@@ -456,10 +456,10 @@ impl Runner<'_> {
             tokio::select! {
                 biased;
                 done = &mut work => return done.map(Some).map_err(Stop::Failed),
-                () = told_to_stop(&mut wish) => return Ok(None),
+                () = asked_to_stop(&mut wish) => return Ok(None),
                 () = tokio::time::sleep(HEARTBEAT) => {}
             }
-            // The work goes on meanwhile: in SQLite's rollback journal the sign of life is not written before the
+            // The work continues meanwhile: in SQLite's rollback journal the sign of life is not written before the
             // statement that the work is reading is at its end.
             let mut done = None;
             {
@@ -510,7 +510,7 @@ impl Runner<'_> {
         }
         match writer.commit().await {
             Ok(()) => self.held = next,
-            // Somebody reads on: the next sign of life will do.
+            // Someone reads on: the next sign of life will do.
             Err(WriteError::Busy(_)) => {}
             Err(error) => return Err(error.into()),
         }
@@ -533,7 +533,7 @@ impl Runner<'_> {
         let seconds = ENDURANCE.as_secs();
         let resume = self.store.invocation().line(["backfill", "resume", self.job.name()]);
         let words = format!(
-            "somebody has been in the way for {seconds} s: {why}. What was done stays; `{resume}` continues when that has \
+            "blocked by another process for {seconds} s: {why}. What was done stays; `{resume}` continues when it has \
              finished"
         );
         Stop::Failed(ChangeError::Failed(words))
@@ -625,9 +625,9 @@ impl Runner<'_> {
             let words = match (left, refused) {
                 (0, 0) if found.is_empty() => "none".to_owned(),
                 (0, 0) => "none that this job writes".to_owned(),
-                (_, 0) => format!("{left}: they changed again meanwhile"),
+                (_, 0) => format!("{left}: they changed again in the meantime"),
                 (0, _) => format!("{refused}: they could not be written, and are set aside"),
-                _ => format!("{left}, which changed again meanwhile, and {refused}, which could not be written"),
+                _ => format!("{left}, which changed again in the meantime, and {refused}, which could not be written"),
             };
             let ok = left == 0 && refused == 0;
             checks.push(JobCheck { what: "rows that still need it".to_owned(), ok, found: words });
@@ -642,8 +642,8 @@ impl Runner<'_> {
         .await
     }
 
-    /// Writes down why it broke off; where even that fails, the lease runs out. False when somebody else holds the job by
-    /// now, and it has not broken off at all.
+    /// Writes down why it broke off; where even that fails, the lease runs out. False when someone else holds the job
+    /// by now, and it has not broken off at all.
     async fn failed(&mut self, error: &ChangeError) -> bool {
         let words = error.to_string();
         let settled = self
@@ -695,14 +695,14 @@ fn stop_move(wish: &watch::Receiver<JobWish>) -> JobMove {
     if *wish.borrow() == JobWish::Leave { JobMove::Leave } else { JobMove::Stop }
 }
 
-/// Comes to its end when somebody wishes that the job stops; never when nobody can wish any more.
-async fn told_to_stop(wish: &mut watch::Receiver<JobWish>) {
+/// Comes to its end when someone wishes that the job stops; never when nobody can wish any more.
+async fn asked_to_stop(wish: &mut watch::Receiver<JobWish>) {
     if wish.wait_for(|wish| *wish != JobWish::GoOn).await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// Comes to its end when somebody wishes something; never when nobody can any more: then only time ends a wait.
+/// Comes to its end when someone wishes something; never when nobody can any more: then only time ends a wait.
 async fn changed(wish: &mut watch::Receiver<JobWish>) {
     if wish.changed().await.is_err() {
         std::future::pending::<()>().await;

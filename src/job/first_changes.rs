@@ -1,4 +1,4 @@
-//! The first changes of a job, as many as are shown and take little memory.
+//! The first changes of a job: as many as are shown and fit in little memory.
 
 use std::borrow::Cow;
 

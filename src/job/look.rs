@@ -1,4 +1,4 @@
-//! A job looked at without writing: every batch is planned, none applied.
+//! A preview of a job: every batch is planned, none applied.
 
 use std::borrow::Cow;
 
@@ -8,6 +8,7 @@ use super::first_changes::FirstChanges;
 use super::plan::undo_reason;
 use super::record::ready;
 use super::{BatchAsk, Job};
+use crate::change::apply::report_refused;
 use crate::change::{ChangeDanger, ChangeError, Plan, not_yet, now};
 use crate::memory::agreeing;
 use crate::store::Store;
@@ -49,7 +50,7 @@ pub async fn look(store: &Store, job: &dyn Job) -> Result<Plan, ChangeError> {
         ));
     }
     sum.plan_id = sum.digest();
-    Ok(sum)
+    report_refused(store, sum).await
 }
 
 fn empty(job: &dyn Job, total: Option<u64>, database_id: String) -> Plan {

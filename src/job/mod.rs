@@ -52,7 +52,7 @@ pub struct JobBatch {
     pub next: Option<Value>,
     /// Rows that were looked at.
     pub seen: usize,
-    /// Rows that cannot be handled: written down, and passed over.
+    /// Rows that cannot be handled: written down, and skipped.
     pub bad: Vec<BadRow>,
 }
 
@@ -72,7 +72,7 @@ pub trait Job: Send + Sync {
     /// The tables it reads and writes: a checkpoint is not gone on from when their columns have changed.
     fn relies_on<'a>(&'a self, store: &'a Store) -> Vec<TableName>;
 
-    /// Rows to be looked at, where that can be counted quickly.
+    /// Rows to process, where that can be counted quickly.
     fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>>;
 
     /// Returns the start of the first batch.

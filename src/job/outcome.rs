@@ -50,7 +50,7 @@ impl JobOutcome {
         let (name, status) = (&self.progress.name, self.status());
         Some(match self.progress.state {
             JobState::Succeeded => {
-                format!("{name} is done, but looking at the result found what should not be: see `verification`")
+                format!("{name} is done, but the check of the result failed: see `verification`")
             }
             JobState::Cancelled => {
                 let again = self.invocation.line(["backfill", name, "--apply"]);

@@ -18,7 +18,7 @@ const WINDOW: usize = 12;
 /// Batches before which no rate is told.
 const SURE: usize = 3;
 
-/// Chooses the size of batches: towards `TARGET`, at most doubling, halving where somebody was in the way.
+/// Chooses the size of batches: towards `TARGET`, at most doubling, halving where someone was in the way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizing {
     size: usize,

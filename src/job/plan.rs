@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 pub use super::pace::{Pace, Sizing};
 use crate::change::plan::Receipt;
 
-/// Rows to be looked at up to which a job keeps what an undo needs: some hundred bytes for each row that changes, half a
+/// Rows to process up to which a job keeps what an undo needs: some hundred bytes for each row that changes, half a
 /// hundred megabytes in all. Beyond that the trail would grow as large as what it is about.
 pub const UNDO_ROWS: u64 = 200_000;
 
@@ -19,8 +19,8 @@ pub fn undo_reason(own: Option<String>, total: Option<u64>) -> Option<String> {
     own.or_else(|| {
         many.map(|rows| {
             format!(
-                "it looks at {rows} rows, and beyond {UNDO_ROWS} what an undo needs is not kept, or the audit trail would \
-                 become as large as the database; a copy of the database made before takes it back"
+                "it processes {rows} rows, and beyond {UNDO_ROWS} rows undo data is not kept, because the audit trail \
+                 would become as large as the database; to be able to go back, copy the database first"
             )
         })
     })
@@ -30,7 +30,7 @@ pub fn undo_reason(own: Option<String>, total: Option<u64>) -> Option<String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum JobState {
-    /// Nobody works on it; the next runner goes on.
+    /// Nobody works on it; the next runner continues.
     Queued,
     /// A runner works on it.
     Running,
@@ -149,12 +149,12 @@ impl JobState {
 /// Operator's wish for a job that runs in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum JobWish {
-    /// To go on.
+    /// To continue.
     #[default]
     GoOn,
     /// To stop at the next checkpoint, and to be paused.
     Pause,
-    /// To stop at the next checkpoint; the next runner goes on.
+    /// To stop at the next checkpoint; the next runner continues.
     Leave,
     /// To end at the next checkpoint.
     Cancel,
@@ -169,7 +169,7 @@ pub struct JobProgress {
     pub name: String,
     /// State of the job.
     pub state: JobState,
-    /// Rows to be looked at, as counted at the start; none when that is not known.
+    /// Rows to process, as counted at the start; none when that is not known.
     pub total: Option<u64>,
     /// Rows that were looked at.
     pub seen: u64,
@@ -209,7 +209,7 @@ impl JobProgress {
     }
 }
 
-/// A row that a job could not handle, and passes over.
+/// A row that a job could not handle, and skips.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BadRow {
     /// Entity of the row.
@@ -225,7 +225,7 @@ pub struct BadRow {
 pub struct JobCheck {
     /// Subject of the check.
     pub what: String,
-    /// True when everything is as it should be.
+    /// True when everything is properly.
     pub ok: bool,
     /// Result of the check, in words.
     pub found: String,
@@ -273,7 +273,7 @@ pub enum JobBeat {
     Said(String),
 }
 
-/// A job that there is, and how it stands here.
+/// A job that there is, and how it is here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobOffer {
     /// Name of the job.
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn a_move_leads_to_one_state_only() {
         for (i, (from, by, _)) in MOVES.iter().enumerate() {
-            assert!(!MOVES[..i].iter().any(|(f, b, _)| f == from && b == by), "{from:?} {by:?} stands twice");
+            assert!(!MOVES[..i].iter().any(|(f, b, _)| f == from && b == by), "{from:?} {by:?} is twice");
         }
     }
 
@@ -367,7 +367,7 @@ mod tests {
 
         #[test]
         fn asked_to_end_nothing_but_the_end_follows(moves in prop::collection::vec(any_move(), 0..10)) {
-            // A runner that was asked to end never goes on working, unless it broke off and somebody starts it again.
+            // A runner that was asked to end never continues working, unless it broke off and someone starts it again.
             let mut state = JobState::Cancelling;
             for by in moves.into_iter().filter(|m| *m != Start) {
                 state = state.after(by).unwrap_or(state);

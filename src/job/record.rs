@@ -131,7 +131,7 @@ pub struct RunOpening {
     pub settings: JobSettings,
     /// The columns it relies on.
     pub relies_on: Value,
-    /// Rows to be looked at.
+    /// Rows to process.
     pub total: Option<u64>,
     /// Start of the first batch, under `at`.
     pub place: Value,
@@ -140,7 +140,7 @@ pub struct RunOpening {
 /// Way in which a job is entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobEntry {
-    /// To start it; an unfinished run is resumed unless somebody paused it.
+    /// To start it; an unfinished run is resumed unless someone paused it.
     Begin,
     /// To resume an unfinished run.
     Resume,
@@ -150,7 +150,7 @@ pub enum JobEntry {
 /// now on.
 ///
 /// # Errors
-/// [`ChangeError::Conflict`] when somebody else is at work on it, [`ChangeError::NotFound`] when there is nothing to
+/// [`ChangeError::Conflict`] when someone else is at work on it, [`ChangeError::NotFound`] when there is nothing to
 /// resume.
 pub async fn hold(
     store: &Store,
@@ -182,7 +182,7 @@ pub async fn hold(
         match attempt.await {
             Ok(outcome) => return outcome,
             Err(error @ WriteError::Busy(_)) => waiting.again_after(&error).await?,
-            // Somebody else inserted it at the same moment.
+            // Someone else inserted it at the same moment.
             Err(WriteError::Rejected(_)) if tries < 3 => tries += 1,
             Err(error) => return Err(error.into()),
         }
@@ -263,14 +263,14 @@ fn begun(opening: &RunOpening, author: &Author, at: &str) -> JobRow {
 /// The state that a run gets when it is taken.
 ///
 /// # Errors
-/// Somebody runs it, it was paused and is not to be resumed, or it has ended.
+/// Someone runs it, it was paused and is not to be resumed, or it has ended.
 fn next_state(row: &JobRow, name: &str, entry: JobEntry, invocation: &Invocation) -> Result<JobState, ChangeError> {
     let state = JobState::parse(&row.state).unwrap_or(JobState::Failed);
     let conflict = |message: String| ChangeError::Conflict { message, rows: Vec::new() };
     if state.is_active() && alive(row) {
         let by = row.owner.as_deref().map(runner_title).unwrap_or_default();
         return Err(conflict(format!(
-            "{name} is already being run, by {by}: `{}` shows how far it is",
+            "{name} is already running, started by {by}: `{}` shows its progress",
             invocation.line(["backfill"])
         )));
     }
@@ -295,8 +295,8 @@ fn check_unmoved(row: &JobRow, opening: &RunOpening, invocation: &Invocation) ->
     let name = &opening.name;
     Err(ChangeError::Conflict {
         message: format!(
-            "the database has changed under {name} since it was started: it cannot be resumed from its checkpoint. \
-             `{}` ends it, then start it again",
+            "the database has changed since {name} was started: it cannot be resumed from its checkpoint. `{}` ends \
+             it, then start it again",
             invocation.line(["backfill", "cancel", name])
         ),
         rows: differences,
@@ -342,7 +342,7 @@ impl HeldJob {
     /// nothing of this transaction may stand. Gives the state, which others may have moved to ask for a pause.
     ///
     /// # Errors
-    /// [`LostHold::Taken`] when somebody else holds it now.
+    /// [`LostHold::Taken`] when someone else holds it now.
     pub async fn fence(&self, writer: &mut WriteTransaction<'_>) -> Result<JobState, LostHold> {
         let row = writer.job_by_id(&self.own, &self.row.id).await?;
         let Some(row) = row.filter(|r| r.token == self.row.token && r.ended_at.is_none()) else {
@@ -428,10 +428,10 @@ pub async fn ask(store: &Store, name: &str, by: JobMove) -> Result<JobRow, Chang
             let mut state = JobState::parse(&row.state).unwrap_or(JobState::Failed);
             let Some(next) = state.after(by) else {
                 writer.rollback().await;
-                // Asking twice is no mistake.
+                // Asking twice is not a mistake.
                 let asked = matches!((state, by), (JobState::Pausing | JobState::Paused, JobMove::AskPause))
                     || matches!((state, by), (JobState::Cancelling, JobMove::AskCancel));
-                let message = format!("{name} is {}: that cannot be asked of it now", state.word());
+                let message = format!("{name} is {}: it cannot do that now", state.word());
                 return Ok(if asked { Ok(row) } else { Err(ChangeError::Conflict { message, rows: Vec::new() }) });
             };
             state = next;

@@ -1,4 +1,4 @@
-//! Worth of a policy on pairs: that of one version, of the versions in use, or of what training would give.
+//! Quality of a policy on pairs: of one version, of the versions in use, or of a policy that training would produce.
 
 use std::collections::HashMap;
 
@@ -109,7 +109,7 @@ fn training_on(pairs: &TrainingPairs, seed: u64) -> Result<MeasuredAssessment, L
         policy: None,
         version: None,
         profile_id: None,
-        what: "what a policy trained on these pairs is worth: each pair is predicted by one that did not see its query"
+        what: "quality of a policy trained on these pairs: each pair is predicted by one that did not see its query"
             .to_owned(),
         pairs: pairs.source.clone(),
         assessment,

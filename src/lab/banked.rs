@@ -1,5 +1,5 @@
-//! Owner and settings of a ranking of cases: the bank, the policy that its readers use, the number of rows it is set
-//! to.
+//! Owner and settings of a ranking of cases: the bank, the policy that its readers use, and the configured number of
+//! rows.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -53,7 +53,7 @@ impl BankedCases {
         }
         if bank.is_none() && filters.is_empty() {
             asked.notes.push(
-                "no user and agent are named: the cases of all profiles are ranked, of which an agent sees one"
+                "no user and agent are named: the cases of all profiles are ranked, but an agent sees only one"
                     .to_owned(),
             );
         }
@@ -63,6 +63,11 @@ impl BankedCases {
             _ => None,
         };
         Ok(BankedCases { filters, policy, k: rows_of(store, bank.as_deref()).await? })
+    }
+
+    /// Whether a case is among those that are ranked.
+    pub fn holds(&self, case: &Row) -> bool {
+        self.filters.iter().all(|filter| filter.matches(case))
     }
 }
 

@@ -79,7 +79,7 @@ pub async fn vector_of(
         return Err(format!("compared by keywords: this database keeps no {} vectors", kind.title()));
     }
     match endpoint {
-        None => Err("compared by keywords: no embedding endpoint is named in the profile".to_owned()),
+        None => Err("compared by keywords: the profile names no embedding endpoint".to_owned()),
         Some(Err(why)) => Err(format!("compared by keywords: {why}")),
         Some(Ok(endpoint)) => embed(endpoint, text).await.map_err(|why| format!("compared by keywords: {why}")),
     }
@@ -174,8 +174,8 @@ fn ask(endpoint: &Endpoint, texts: &[String], left: Duration) -> Result<Vec<Vec<
         });
     }
     let host = endpoint.host();
-    let value: Value =
-        serde_json::from_str(&answer).map_err(|_| EmbedFailure::Lasting(format!("the answer of {host} is no JSON")))?;
+    let value: Value = serde_json::from_str(&answer)
+        .map_err(|_| EmbedFailure::Lasting(format!("the answer of {host} is not JSON")))?;
     vectors(&value, texts.len()).map_err(|why| EmbedFailure::Lasting(format!("the answer of {host} {why}")))
 }
 
@@ -195,7 +195,7 @@ fn vectors(answer: &Value, texts: usize) -> Result<Vec<Vec<f32>>, String> {
     let found: Vec<Vec<f32>> = found.into_iter().flatten().collect();
     let size = found.first().map_or(0, Vec::len);
     if size == 0 || found.iter().any(|v| v.len() != size || v.iter().any(|x| !x.is_finite())) {
-        return Err("holds vectors of different sizes, or what is no number".to_owned());
+        return Err("contains vectors of different sizes, or a value that is not a number".to_owned());
     }
     Ok(found)
 }

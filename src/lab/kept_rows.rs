@@ -55,7 +55,7 @@ impl KeptLook<'_> {
         self.vectors.cosine(self.rows.vector(at)?)
     }
 
-    /// The bounds of a row's score; none for a row that is no candidate of the ranking.
+    /// The bounds of a row's score; none for a row that is not a candidate of the ranking.
     fn score(&self, at: usize, others: f64) -> Option<Bounds> {
         let likeness = self.likeness(at);
         if self.ranking == Ranking::Similar {

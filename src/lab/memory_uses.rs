@@ -1,4 +1,4 @@
-//! Results of what used a memory: its latest uses in order, and its utility by them.
+//! Outcomes of a memory's uses: the latest ones in order, and the resulting utility.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! The recall lab: reads from the store what the pure rules of [`crate::recall`] look at, for console and commands alike.
+//! The recall lab: reads from the store what the pure rules of [`crate::recall`] need, for both console and commands.
 
 pub mod assess;
 mod banked;
@@ -42,7 +42,7 @@ pub enum LabError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A scratch file could not be made, written or read.
-    #[error("values that do not fit in memory could not be kept in a file: {0}")]
+    #[error("values that do not fit in memory could not be spilled to a file: {0}")]
     Scratch(#[from] std::io::Error),
 }
 

@@ -200,8 +200,8 @@ impl PossibleParents {
     }
 }
 
-/// As [`suggest`], for several episodes with their vectors, in their order: of episodes of one agent the possible parents
-/// are read once, as time goes on from one episode to the next.
+/// As [`suggest`], for several episodes with their vectors, in their order: of episodes of one agent the possible
+/// parents are read once, as time continues from one episode to the next.
 ///
 /// # Errors
 /// The engine's refusal.

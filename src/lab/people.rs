@@ -1,4 +1,4 @@
-//! The people of a database, by all that they are called: what a veil has to hide.
+//! The people of a database, with all of their names and handles: what masking must hide.
 
 use std::collections::BTreeSet;
 

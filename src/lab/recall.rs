@@ -1,4 +1,4 @@
-//! `recall`: what would be remembered in a situation, in order, each score taken apart.
+//! `recall`: what would be remembered in a situation, in order, with each score broken down.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::OnceLock;
@@ -45,7 +45,7 @@ struct RankedFind {
     policy: Option<UsedPolicy>,
 }
 
-/// A situation ranked: the rows in order as far as rankings look at them, without what hangs on them.
+/// A situation ranked: the rows in order as far as rankings look at them, without what depends on them.
 pub struct RankedSituation {
     /// The rows in order.
     pub rows: Vec<RankedRow>,
@@ -75,7 +75,7 @@ pub async fn timed(store: &Store, request: &RecallRequest) -> Result<(RecallAnsw
     Ok((RecallAnswer { rows, ..ranks.answer }, StageTimes { context: millis_since(begun), ..stages }))
 }
 
-/// Ranks a situation, as [`recall`] does before it fetches what hangs on the rows.
+/// Ranks a situation, as [`recall`] does before it fetches what depends on the rows.
 ///
 /// # Errors
 /// As [`recall`].
@@ -150,7 +150,7 @@ fn names_memories(store: &Store, layout: &str) -> bool {
     store.recognised().layouts.iter().any(|l| l.name == layout && l.recalled == Some(Entity::Memory))
 }
 
-/// Tells of memories that a ranking does not look at because another layout keeps episodes.
+/// Reports memories that a ranking does not look at because another layout keeps episodes.
 fn unranked(store: &Store, ranking: Ranking) -> Option<String> {
     if ranking == Ranking::Proven || kind_of(store, ranking) != Entity::Episode {
         return None;
@@ -200,9 +200,9 @@ async fn find(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuesti
 fn nothing_compared(tally: &VectorTally) -> Option<&'static str> {
     match tally {
         VectorTally { compared: 0, other_dimensions: 1.., .. } => {
-            Some("fits no stored one: is it of the model that made them?")
+            Some("matches no stored one: is it from the model that made them?")
         }
-        VectorTally { compared: 0, no_direction: 1.., .. } => Some("or the stored ones have no length"),
+        VectorTally { compared: 0, no_direction: 1.., .. } => Some("or the stored ones are all zeros"),
         _ => None,
     }
 }
@@ -220,7 +220,7 @@ async fn fetch_whole(store: &Store, rows: &mut [RankedRow], owners: Owners<'_>) 
         for kind in [Entity::Episode, Entity::Case, Entity::Memory] {
             let ids: Vec<String> =
                 some.iter().filter(|r| r.row.entity == kind).map(|r| r.row.id().to_owned()).collect();
-            // Beside episodes, a memory that names nobody is everybody's.
+            // Next to episodes, a memory that names nobody is everybody's.
             let shared = kind == Entity::Memory && store.sources_of(Entity::Episode).is_ok();
             let filters = if shared { Vec::new() } else { of_owners(store, kind, owners) };
             let mut found = store.related_among(kind, "id", &ids, &filters, None).await?;
@@ -246,15 +246,15 @@ fn take_whole(found: &mut Vec<Row>, ranked: &Row) -> Option<Row> {
     Some(found.swap_remove(at))
 }
 
-/// A whole row of an answer with what hangs on it, where it is an episode.
+/// A whole row of an answer with what depends on it, where it is an episode.
 pub struct RowInContext {
     /// The row in its place.
     pub ranked: RankedRow,
-    /// Rows that hang on it.
+    /// Rows that depend on it.
     pub around: Option<RecalledContext>,
 }
 
-/// The whole rows of an answer with what hangs on them, read one after the other.
+/// The whole rows of an answer with what depends on them, read one after the other.
 pub struct RowsInContext<'a> {
     store: &'a Store,
     owners: (Option<String>, Option<String>),
@@ -313,7 +313,8 @@ async fn enriched(store: &Store, rows: Vec<RankedRow>, request: &RecallRequest) 
     Ok(items)
 }
 
-/// Collects what a line of some characters tells of rows that hang on an episode; `look` sees each, and may change it.
+/// Collects what a line of some characters tells of rows that depend on an episode; `look` sees each, and may change
+/// it.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -512,7 +513,7 @@ fn idle(request: &RecallRequest) -> impl Iterator<Item = String> {
     ];
     let ranking = request.inquiry.ranking;
     parts.into_iter().filter(move |(_, asked, of)| *asked && *of != ranking).map(move |(option, _, of)| {
-        format!("--{option} plays no part in the ranking `{}`: it is for `{}`", ranking.name(), of.name())
+        format!("--{option} is not used by the ranking `{}`: it is for `{}`", ranking.name(), of.name())
     })
 }
 
@@ -528,13 +529,11 @@ fn everybodys(store: &Store, kind: Entity, request: &RecallRequest) -> Vec<Strin
     let lacking = owners.into_iter().filter(|(_, column, asked)| asked.is_some() && !kept(column));
     let mut notes: Vec<String> = lacking
         .map(|(owner, ..)| {
-            format!(
-                "--{owner} plays no part: whose memories they are is not stored here by {owner}, and everybody's are ranked"
-            )
+            format!("--{owner} is not used: memories are not stored by {owner} here, so everyone's are ranked")
         })
         .collect();
     if inquiry.workflow.is_some() && inquiry.ranking == Ranking::Similar {
-        notes.push("--workflow plays no part: memories are ranked, and they are of no workflow".to_owned());
+        notes.push("--workflow is not used: memories are ranked, and they belong to no workflow".to_owned());
     }
     notes
 }
@@ -551,13 +550,13 @@ fn sought(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) 
     let nowhere = sought.is_nowhere();
     let by_text = nowhere && asked.is_something() && kind_of(store, Ranking::Proven) == Entity::Memory;
     if by_text {
-        let words = "neither domain nor topic is asked for: in their place counts 0.6 x how like the text is";
+        let words = "no domain or topic is given: 0.6 x the likeness of the text replaces them";
         asked.notes.push(words.to_owned());
     } else if nowhere {
         asked.notes.push("the question has no domain and no topic: both terms are 0 for every row".to_owned());
     }
     if request.inquiry.text.is_some() && !by_text {
-        asked.notes.push("the text plays no part in this ranking: name a domain and a topic".to_owned());
+        asked.notes.push("this ranking does not use the text: name a domain and a topic".to_owned());
     }
     (sought, by_text)
 }
@@ -618,7 +617,7 @@ async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQues
             }
         }
         if memories {
-            // Beside episodes, a memory that names nobody is everybody's.
+            // Next to episodes, a memory that names nobody is everybody's.
             let strict: &[Filter] = if episodes { &[] } else { &filters };
             let rows = CandidateRows { kind: Entity::Memory, filters: strict, columns: OF_MEMORY, words: &[] };
             rows.each(store, |row| {
@@ -723,7 +722,7 @@ async fn cases(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuest
 async fn recalls(store: &Store, asked: &mut ResolvedQuestion) -> Result<HashMap<String, u32>, LabError> {
     let mut recalls = HashMap::new();
     if store.sources_of(Entity::Access).is_err() {
-        asked.notes.push("nothing is weighed down: this database does not record what was recalled".to_owned());
+        asked.notes.push("nothing is penalised: this database does not record what was recalled".to_owned());
         return Ok(recalls);
     }
     let count = |access: Row| {

@@ -1,4 +1,4 @@
-//! `replay TOPIC`: the history of a topic in the order in which it happened.
+//! `replay TOPIC`: the history of a topic in chronological order.
 
 use super::candidates::{CandidateRows, Measure, without_long_texts};
 use super::situation::ResolvedQuestion;

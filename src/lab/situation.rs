@@ -74,9 +74,10 @@ impl ResolvedQuestion {
             if row.entity != compared && memories && request.inquiry.ranking != Ranking::Proven {
                 let (title, ranked) = (row.entity.title(), compared.title());
                 let article = if row.entity == Entity::Episode { "an" } else { "a" };
-                asked
-                    .notes
-                    .push(format!("`{id}` is {article} {title} and only compared: this ranking is over {ranked} rows"));
+                asked.notes.push(format!(
+                    "`{id}` is {article} {title} and only used for comparison: this ranking is over \
+                     {ranked} rows"
+                ));
             }
             asked.row = Some(row);
         }
@@ -101,7 +102,7 @@ async fn pointed_at(store: &Store, id: &str, ranked: Entity, notes: &mut Vec<Str
             Some(first) => {
                 let article = if kind == Entity::Episode { "an" } else { "a" };
                 let (other, asked) = (kind.title(), first.entity.title());
-                notes.push(format!("`{id}` is the id of {article} {other}, too: the {asked} is asked with"));
+                notes.push(format!("`{id}` is also the id of {article} {other}: the {asked} is used"));
             }
         }
     }

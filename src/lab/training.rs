@@ -1,4 +1,4 @@
-//! Pairs to learn and to measure by: from a file, or from what the cases of a bank say of the cases they recalled.
+//! Pairs for training and measuring: from a file, or from what the cases of a bank say about the cases they recalled.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
@@ -57,7 +57,7 @@ pub struct TrainingPairs {
 /// Pairs of a file's text.
 ///
 /// # Errors
-/// [`LabError::Usage`] with the line that is no pair.
+/// [`LabError::Usage`] with the line that is not a pair.
 pub fn from_file(name: &str, text: &str) -> Result<TrainingPairs, LabError> {
     let read = pairs::parse(text).map_err(|why| LabError::Usage(format!("{name}: {why}")))?;
     let mut queries: HashMap<usize, Situation> = HashMap::new();
@@ -221,7 +221,8 @@ async fn latest_queries(
     if latest.older > 0 {
         notes.push(agreeing(
             latest.older,
-            "the latest 100,000 pairs are used at most: {#} older {case that recalled others is|cases that recalled others are} left out",
+            "at most the latest 100,000 pairs are used: {#} older {case that recalled others is|cases that recalled \
+             others are} left out",
         ));
     }
     Ok(latest.by_id())

@@ -399,13 +399,14 @@ pub async fn insights(
     let canvases = canvases.unwrap_or_default();
     if canvases.types.iter().any(|t| t.closed_untimed > 0) {
         let untimed: usize = canvases.types.iter().map(|t| t.closed_untimed).sum();
-        let words = "{#} {close has no time to tell by: it counts|closes have no time to tell by: they count} neither as quick nor as slow";
+        let words = "{#} {close has no recorded time: it counts|closes have no recorded time: they count} neither as \
+         quick nor as slow";
         notes.push(agreeing(untimed, words));
     }
     if canvases.has_others {
         let others = canvas::OTHERS;
         notes.push(format!(
-            "there are more kinds of canvas or actions than are told apart: those that came up last count as `{others}`"
+            "there are more kinds of canvas or actions than are counted separately: the last ones count as `{others}`"
         ));
     }
     let mut rules: Vec<InsightRule> = canvas::RULES
@@ -429,7 +430,7 @@ pub async fn insights(
         name_memories(store, &mut judged, mask).await?;
         memories = Some(judged);
     } else {
-        notes.push("nothing says which memory was used where, so none can be judged".to_owned());
+        notes.push("the use of memories is not recorded, so none can be judged".to_owned());
     }
     Ok(Insights {
         agent: agent.map(str::to_owned),
@@ -498,7 +499,7 @@ fn no_code(store: &Store) -> Option<&'static str> {
     Some(if named("atom-2026-02") {
         "the formula in Atom's code reads agent_episodes; this database has no confidence, supervision and skills"
     } else {
-        "only the application Atom has a formula of its own for readiness"
+        "only the application Atom has its own formula for readiness"
     })
 }
 

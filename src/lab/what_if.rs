@@ -1,6 +1,5 @@
 //! Comparison of recall before and after a change (what-if): real situations of the agents and banks that it touches,
-//! the rooms of its memories and kept questions, recalled from the database as it is and as the change would leave
-//! it.
+//! the rooms of its memories and saved questions, recalled from the database as it is and as the change would leave it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +30,7 @@ const ALIKE: usize = 4;
 const ROOMS: usize = 8;
 /// Newest rows of an owner among which situations are chosen.
 const NEWEST: usize = 64;
-/// Changed rows of a large change that are looked up to see whose they are.
+/// Changed rows of a large change that are looked up to see who owns them.
 const LOOKED_UP: usize = 200;
 /// Moves that are told.
 const TOLD: usize = 200;
@@ -39,7 +38,7 @@ const TOLD: usize = 200;
 /// Is told after each situation how many there were.
 pub type Counted<'a> = &'a (dyn Fn(usize) + Send + Sync);
 
-/// A kept question, with the request that asks it: its text has its vector already.
+/// A saved question, with the request that asks it: its text has its vector already.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptQuestion {
     /// Name of the question.
@@ -48,7 +47,7 @@ pub struct KeptQuestion {
     pub request: RecallRequest,
 }
 
-/// A change that somebody wants to know more of.
+/// A change that someone wants to know more of.
 #[derive(Debug, Clone)]
 pub struct PlannedChange<'a> {
     /// Changes that the plan makes to stored rows.
@@ -80,7 +79,7 @@ pub async fn what_if(store: &Store, ahead: &PlannedChange<'_>, told: Counted<'_>
     if found.stopped {
         let budget = ahead.budget.as_millis();
         let words = "stopped after {#} {situation|situations}";
-        found.notes.push(format!("{}: {budget} ms were over", agreeing(found.situations, words)));
+        found.notes.push(format!("{}: {budget} ms were used up", agreeing(found.situations, words)));
     }
     found.took = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(found)
@@ -104,7 +103,7 @@ async fn look(
     }
     let mut look = WhatIfLook { before, after, ahead, told, found };
     if unseen > 0 {
-        look.note(format!("{unseen} changed rows are too many to be looked at"));
+        look.note(format!("{unseen} changed rows are too many to check"));
     }
     for kept in ahead.kept {
         let question =
@@ -136,8 +135,8 @@ impl WhatIfLook<'_> {
         }
     }
 
-    /// The touched rows of a kind as they are, and where they are not there yet as they will be. Of many some, spread over
-    /// all of them, so that few changes of a second bank are not lost among many of the first.
+    /// The touched rows of a kind as they are, and where they do not exist yet as they will be. Of many some, spread
+    /// over all of them, so that few changes of a second bank are not lost among many of the first.
     async fn touched(&self, kind: Entity) -> Result<Vec<Row>, LabError> {
         let ids: Vec<&String> = self.ahead.touched.iter().filter(|(entity, _)| *entity == kind).map(|t| &t.1).collect();
         let step = ids.len().div_ceil(LOOKED_UP).max(1);
@@ -153,12 +152,12 @@ impl WhatIfLook<'_> {
         Ok(rows)
     }
 
-    /// A kept question may ask for what is gone by now.
+    /// A saved question may ask for what is gone by now.
     async fn ask_kept(&mut self, question: &WhatIfQuestion, request: &RecallRequest) -> Result<(), LabError> {
         match self.ask(question, request).await {
             Err(LabError::Store(error)) => Err(LabError::Store(error)),
             Err(why) => {
-                self.note(format!("the kept question {} cannot be asked: {why}", question.situation));
+                self.note(format!("the saved question {} cannot be asked: {why}", question.situation));
                 Ok(())
             }
             Ok(changed) => {
@@ -238,7 +237,7 @@ impl WhatIfLook<'_> {
             }
         }
         if rooms.len() > ROOMS {
-            self.note(format!("{} rooms are touched: {ROOMS} were looked at", rooms.len()));
+            self.note(format!("{} rooms are affected: {ROOMS} were checked", rooms.len()));
         }
         for (domain, topic) in rooms.into_iter().take(ROOMS) {
             let situation = [&domain, &topic].into_iter().flatten().cloned().collect::<Vec<_>>().join(" / ");
@@ -330,7 +329,7 @@ impl WhatIfLook<'_> {
         chosen.retain(|row| [&was, &stays].iter().all(|rows| rows.iter().any(|known| known.id() == row.id())));
         if chosen.is_empty() {
             let whose = if kind == Entity::Case { "a bank" } else { "an agent" };
-            self.note(format!("every row of {whose} goes: nothing of it is left to be recalled"));
+            self.note(format!("every row of {whose} is removed: nothing is left to recall"));
         }
         for row in chosen.into_iter().take(SITUATIONS) {
             let id = row.id().to_owned();
@@ -367,7 +366,7 @@ impl WhatIfLook<'_> {
         owners.sort_by_key(|(_, rows)| std::cmp::Reverse(rows.len()));
         let what = if kind == Entity::Case { "banks" } else { "agents" };
         if owners.len() > OWNERS {
-            self.note(format!("{} {what} are touched: the {OWNERS} with most changes were looked at", owners.len()));
+            self.note(format!("{} {what} are affected: the {OWNERS} with the most changes were checked", owners.len()));
             owners.truncate(OWNERS);
         }
         Ok(owners)
@@ -378,12 +377,12 @@ fn ordered(ranks: &RankedSituation) -> OrderedAnswer<'_> {
     OrderedAnswer { rows: &ranks.rows, policy: ranks.policy.as_ref() }
 }
 
-/// The column that says whose a row is.
+/// The column that says who owns a row.
 fn owner_column(kind: Entity) -> &'static str {
     if kind == Entity::Case { "profile_id" } else { "agent_id" }
 }
 
-/// The columns by which people know a row, and by which it is seen whose it is and where.
+/// The columns by which people know a row, and by which it is seen who owns it and where.
 fn columns_of(kind: Entity) -> &'static [&'static str] {
     match kind {
         Entity::Case => &["id", "profile_id", "user_id", "prompt", "created_at"],

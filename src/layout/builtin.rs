@@ -24,7 +24,7 @@ pub fn all() -> Result<Vec<Layout>, Vec<LayoutError>> {
     SHIPPED.iter().map(ShippedLayout::whole).collect()
 }
 
-/// The shipped layout of our own audit trail, which is beside any other.
+/// The shipped layout of our own audit trail, which is next to any other.
 pub const TRAIL: &str = "audit-trail";
 
 /// A shipped layout, read once by a process and no further than it is needed.

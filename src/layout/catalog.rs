@@ -30,7 +30,7 @@ pub struct CatalogTable {
     pub indexed: Vec<String>,
     /// Lists of columns that a unique index keeps distinct together, apart from NULL.
     pub unique: Vec<Vec<String>>,
-    /// Columns, with their types, by which the engine itself tells rows apart whatever they hold; none for a view.
+    /// Columns, with their types, by which the engine itself distinguishes rows whatever they hold; none for a view.
     pub places: Vec<(String, String)>,
     /// Rows as the engine estimates them; none when it does not.
     pub estimate: Option<i64>,
@@ -38,6 +38,8 @@ pub struct CatalogTable {
     pub bytes: Option<i64>,
     /// Whether our role has no right to read any of it.
     pub denied: bool,
+    /// Whether nobody may, as the server is a standby and the table is unlogged, or reads one that is.
+    pub unlogged: bool,
     /// Whether our role may not even enter its schema.
     pub closed_schema: bool,
     /// Reason why the engine itself cannot read it, such as a view of a table that is gone.

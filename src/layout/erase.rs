@@ -47,7 +47,7 @@ pub enum EraseAction {
     Pseudonym,
     /// The column gets what the row it named had there: children follow the parent of the one that goes.
     Reparent,
-    /// Ids are taken out of a list; aggregates over the list are made again.
+    /// Ids are removed from a list; aggregates over the list are made again.
     Remove,
     /// The row was learned from what goes: it is marked as out of date.
     Stale,
@@ -123,6 +123,8 @@ pub struct EraseRule {
     pub value: Option<Value>,
     /// The row is the person's account with the application: it stays unless its erasure is asked for.
     pub account: bool,
+    /// The rule holds for the erasure of a person only: where a row is removed otherwise, those that name it stay.
+    pub erasure_only: bool,
     /// Aggregate that is made again.
     pub recompute: Option<Recompute>,
     /// Columns of the table that rows which stay cannot do without: their words are masked, and they are not emptied.
@@ -203,6 +205,8 @@ pub struct BoundRule {
     pub value: Option<Value>,
     /// The row is the person's account.
     pub account: bool,
+    /// The rule holds for the erasure of a person only.
+    pub erasure_only: bool,
     /// Aggregate that is made again.
     pub recompute: Option<Recompute>,
 }
@@ -212,7 +216,7 @@ pub struct BoundRule {
 pub struct OwnerPlace {
     /// The part.
     pub inside: Inside,
-    /// Parts that stand there and are nobody.
+    /// Parts that are there and are nobody.
     pub nobody: Vec<String>,
     /// Whether the layout reads the owner there; else it is the first part that may be an id.
     pub is_read: bool,
@@ -236,6 +240,7 @@ impl BoundRule {
             action: EraseAction::Delete,
             value: None,
             account: false,
+            erasure_only: false,
             recompute: None,
         }
     }
@@ -260,7 +265,7 @@ pub struct Erasure {
     pub accounts: Vec<BoundAccount>,
     /// Tables that triggers keep in step with others.
     pub follows: Vec<TableKey>,
-    /// Tables that may hold what is a person's in rows that do not tell whose they are.
+    /// Tables that may hold what is a person's in rows that do not tell who owns them.
     pub unowned: Vec<TableKey>,
     /// Sentences about what applications keep of a person outside of the database.
     pub elsewhere: Vec<String>,
@@ -340,8 +345,8 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
     }
 }
 
-/// Adds rules for vectors that lie beside rows, where the layouts have none: they go with their row. Vectors of rows of several
-/// kinds in one table are left alone, because their keys may be the same.
+/// Adds rules for vectors that lie next to rows, where the layouts have none: they go with their row. Vectors of rows
+/// of several kinds in one table are left alone, because their keys may be the same.
 pub fn with_vectors(sources: &[BoundSource], catalog: &Catalog, erasure: &mut Erasure) {
     for source in sources {
         let Some(BoundVector { beside: Some(beside), column, keep: None, .. }) = &source.vector else { continue };
@@ -381,6 +386,7 @@ pub fn with_vectors(sources: &[BoundSource], catalog: &Catalog, erasure: &mut Er
             action: EraseAction::Delete,
             value: None,
             account: false,
+            erasure_only: false,
             recompute: None,
         });
     }
@@ -401,7 +407,7 @@ fn id_columns(source: &BoundSource) -> Option<Vec<String>> {
     parts.iter().map(own).collect()
 }
 
-/// The ways in which a layout reads whose a row is, each with its source.
+/// The ways in which a layout reads who owns a row, each with its source.
 fn owner_columns(layout: &Layout) -> impl Iterator<Item = (&Source, &ColumnSpec)> {
     let columns = layout.sources.iter().flat_map(|source| source.columns.iter().map(move |column| (source, column)));
     let owners = columns.filter(|(_, (name, _))| name == "user_id");
@@ -514,6 +520,7 @@ fn bind_rule(rule: &EraseRule, engine: Engine, find: &mut RuleFinder<'_>) -> Opt
         columns,
         value: rule.value.clone(),
         account: rule.account,
+        erasure_only: rule.erasure_only,
         recompute: rule.recompute,
     })
 }

@@ -1,4 +1,4 @@
-//! A layout that builds on a shipped one: what it says itself, and the other's words where it says nothing.
+//! A layout that extends a shipped one: its own definitions, and the other's where it has none.
 
 use super::Layout;
 use super::erase::EraseRule;

@@ -1,4 +1,4 @@
-//! Layouts: how a database keeps its memories, described as data; how layouts are written down and recognised.
+//! Layouts: how a database keeps its memories, described as data; how layouts are written and recognised.
 //!
 //! A layout is a TOML file (`assets/layouts/`, or the operator's own) that maps tables to our entities.
 //! [`parse()`] reads one, [`catalog`] says what a database holds, [`recognise()`] finds which layouts fit it and
@@ -89,7 +89,7 @@ pub struct Layout {
     pub account: Option<erase::Account>,
     /// Tables that triggers keep in step with others: erasing leaves them to those.
     pub follows: Vec<String>,
-    /// Tables that may hold what is a person's in rows that do not tell whose they are.
+    /// Tables that may hold what is a person's in rows that do not tell who owns them.
     pub unowned: Vec<String>,
     /// Sentences about what its application keeps of a person outside of the database, where no erasure reaches.
     pub elsewhere: Vec<String>,
@@ -112,8 +112,8 @@ pub struct Need {
     pub line: usize,
 }
 
-/// Tables of any name that are told by their columns, such as one for each collection. Whatever names a table of the
-/// layout may say `{name}` for each of them.
+/// Tables of any name that are identified by their columns, such as one for each collection. Whatever names a table of
+/// the layout may say `{name}` for each of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TablePattern {
     /// Name under which the rest of the layout speaks of such a table.
@@ -257,7 +257,7 @@ pub struct ColumnSpec {
     pub lookup: Option<Sql>,
     /// Tables and columns that must not exist for this way to be used.
     pub forbids: Vec<Need>,
-    /// A database without the column is no error.
+    /// A database without the column is not an error.
     pub optional: bool,
     /// Line of the file, from 1.
     pub line: usize,
@@ -337,7 +337,7 @@ impl Derivation {
         }
     }
 
-    /// Canonical columns that it looks at, beside the id.
+    /// Canonical columns that it looks at, next to the id.
     #[must_use]
     pub fn reads(self) -> &'static [&'static str] {
         match self {

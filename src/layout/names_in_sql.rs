@@ -55,7 +55,7 @@ pub(super) fn lacking(sql: &str, main: Option<&CatalogTable>, catalog: &Catalog)
         {
             continue;
         }
-        let Some(table) = catalog.table(name) else { return Some(format!("table `{name}` is not there")) };
+        let Some(table) = catalog.table(name) else { return Some(format!("table `{name}` does not exist")) };
         let next = if at(n + 2).eq_ignore_ascii_case("as") { at(n + 3) } else { at(n + 2) };
         let has_alias = is_name(next) && !NO_ALIAS.iter().any(|word| next.eq_ignore_ascii_case(word));
         let known = aliases.entry(if has_alias { next } else { name }).or_insert(Some(table));

@@ -23,7 +23,7 @@ pub struct LayoutError {
     pub file: String,
     /// Line, from 1.
     pub line: usize,
-    /// Key with its tables, with dots; empty when the file is no TOML at all.
+    /// Key with its tables, with dots; empty when the file is not TOML at all.
     pub key: String,
     /// Description of the mistake, with the nearest valid name if there is one.
     pub message: String,
@@ -171,11 +171,7 @@ impl LayoutReader<'_> {
         let base = self.base(root);
         let unowned = self.texts(root, "", "unowned");
         if requires.is_empty() && !root.contains_key("extends") {
-            self.error(
-                0,
-                "requires",
-                "a layout is recognised by tables or columns that must be there: name at least one",
-            );
+            self.error(0, "requires", "a layout is recognised by required tables or columns: name at least one");
         }
         // What is missing above keeps nothing below from being read: all errors are told at once.
         let layout = Layout {
@@ -303,7 +299,12 @@ impl LayoutReader<'_> {
                     let names = Entity::ALL.iter().map(|e| e.name());
                     self.unknown(key.span().start, &path, key.get_ref(), "entity", names);
                 }
-                (_, None) => self.error(value.span().start, &path, "say in a text why the layout does not hold it"),
+                (_, None) => self.error(
+                    value.span().start,
+                    &path,
+                    "give a text that says why the layout does not have \
+                    it",
+                ),
             }
         }
         absent
@@ -418,7 +419,7 @@ impl LayoutReader<'_> {
             columns.push((name.to_owned(), specs));
         }
         if entity.column("id").is_some() && !columns.iter().any(|(name, _)| name == "id") {
-            self.error(at, &join(&prefix, "id"), "the id is missing: rows are found and paged by it");
+            self.error(at, &join(&prefix, "id"), "the id is missing: it is needed to find and page rows");
         }
         columns
     }
@@ -451,7 +452,7 @@ impl LayoutReader<'_> {
             ["sql"] => ColumnOrigin::Sql(self.sql(table.get("sql")?, &join(key, "sql"))?),
             ["value"] => ColumnOrigin::Value(self.constant(table.get("value")?, &join(key, "value"))?),
             _ => {
-                self.error(at, key, "say exactly one of `column`, `columns`, `fields`, `sql` and `value`");
+                self.error(at, key, "give exactly one of `column`, `columns`, `fields`, `sql` and `value`");
                 return None;
             }
         };

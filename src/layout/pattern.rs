@@ -49,7 +49,8 @@ fn table_of(source: &Source) -> &str {
     }
 }
 
-/// Whether a table is called like another with the same columns, and has the ending of a twin, where that is asked.
+/// Whether a table has the same name as another with the same columns, and has the ending of a twin, where that is
+/// asked.
 fn is_twin(pattern: &TablePattern, table: &CatalogTable, catalog: &Catalog) -> bool {
     pattern.twin.as_ref().is_none_or(|ending| {
         let of = table.name.strip_suffix(ending.as_str());
@@ -125,7 +126,8 @@ impl NameInPlace {
         }
     }
 
-    /// A text with the name in the place of the mark. A mark that is a table's name itself is no part of a longer name.
+    /// A text with the name in the place of the mark. A mark that is a table's name itself is not part of a longer
+    /// name.
     fn put(&self, text: &str) -> String {
         let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
         let (mut put, mut from) = (String::with_capacity(text.len()), 0);

@@ -1,4 +1,4 @@
-//! Finds which layouts fit a database, and what each of their columns comes down to there.
+//! Finds which layouts fit a database, and what each of their columns is there.
 
 use std::collections::HashMap;
 
@@ -90,7 +90,8 @@ pub struct BoundSource {
     pub table: (String, String),
     /// The table's own estimate of its rows.
     pub estimate: Option<i64>,
-    /// Columns by which rows of the same id are told apart; none where the engine keeps ids distinct, or there are none.
+    /// Columns by which rows of the same id are distinguished; none where the engine keeps ids distinct, or there are
+    /// none.
     pub places: Vec<BoundOrigin>,
     /// Condition that leaves bookkeeping rows out, as SQL.
     pub keep: Option<String>,
@@ -119,7 +120,7 @@ pub struct BoundSource {
 pub enum BoundFrom {
     /// A table: schema and name, under the alias `t`.
     Table(String, String),
-    /// The elements of a list within the rows of a table: alias `item`, columns `value` and `key`, beside `t`.
+    /// The elements of a list within the rows of a table: alias `item`, columns `value` and `key`, next to `t`.
     Each {
         /// The engine that takes the list apart.
         engine: Engine,
@@ -226,8 +227,8 @@ impl RecognisedLayouts {
     pub fn closed(&self) -> Option<String> {
         let layout = self.layouts.iter().find(|l| !l.writable)?;
         Some(format!(
-            "the layout {} says `writable = false`: nothing is changed or erased through it; check it with `mnemoscope \
-             layouts check` and set `writable = true` in its file",
+            "the layout {} says `writable = false`: nothing can be changed or erased through it; check it with \
+             `mnemoscope layouts check` and set `writable = true` in its file",
             layout.name
         ))
     }
@@ -278,7 +279,7 @@ impl BoundSource {
         self.write.as_ref().is_some_and(|write| write.refuse.is_none())
     }
 
-    /// Whether a row that is taken away stays, marked.
+    /// Whether a row that is removed stays, marked.
     #[must_use]
     pub fn marks_removed(&self) -> bool {
         self.write.as_ref().is_some_and(|write| matches!(write.remove, Removal::Mark(_)))
@@ -432,7 +433,7 @@ fn bind(
     })
 }
 
-/// Columns that tell rows apart whose ids may be the same.
+/// Columns that distinguish rows whose ids may be the same.
 fn places(source: &Source, main: &CatalogTable, id: &[BoundColumn]) -> Vec<BoundOrigin> {
     let column = |alias: &str, name: &str, declared: &str| BoundOrigin::Column {
         alias: alias.to_owned(),
@@ -442,7 +443,7 @@ fn places(source: &Source, main: &CatalogTable, id: &[BoundColumn]) -> Vec<Bound
         indexed: false,
         bytes: true,
     };
-    // The main table itself stands first, under its alias, and not a query that is put together.
+    // The main table itself is first, under its alias, and not a query that is put together.
     let is_main = |sql: &String| {
         let mut words = sql.split_whitespace();
         let table = words.next().unwrap_or_default();
@@ -477,7 +478,7 @@ fn is_distinct(id: &BoundColumn, main: &CatalogTable) -> bool {
 /// The tables that a source reads, by their aliases; a column without an alias is the first one's that has it.
 ///
 /// # Errors
-/// The table that is not there.
+/// The missing table.
 fn tables_of<'c>(source: &Source, catalog: &'c Catalog) -> Result<Vec<(String, &'c CatalogTable)>, MissingColumn> {
     let mut aliases = Vec::new();
     for (alias, name) in source.from.aliases() {
@@ -486,7 +487,7 @@ fn tables_of<'c>(source: &Source, catalog: &'c Catalog) -> Result<Vec<(String, &
             return Err(MissingColumn {
                 line: source.line,
                 key: format!("{}.table", source.entity),
-                message: with_nearest(format!("table `{name}` is not there"), name, known),
+                message: with_nearest(format!("table `{name}` does not exist"), name, known),
                 optional: !source.requires.is_empty(),
             });
         };
@@ -548,7 +549,7 @@ fn bind_column(
             continue;
         }
         if let Some(need) = spec.forbids.iter().find(|n| catalog.has(n)) {
-            lose(format!("does not go with {}", need.table), true);
+            lose(format!("cannot be combined with {}", need.table), true);
             continue;
         }
         let origin = match &spec.value {

@@ -1,11 +1,11 @@
-//! Location of the vectors of a layout's rows: in a column of the row itself, or in a table beside it.
+//! Location of the vectors of a layout's rows: in a column of the row itself, or in a table next to it.
 
 use super::{Catalog, CatalogTable, Engine};
 
 /// Vectors as a layout file names them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VectorSpec {
-    /// Table beside the rows'; none when the row itself holds its vector.
+    /// Table next to the rows'; none when the row itself holds its vector.
     pub table: Option<String>,
     /// A read-only query in place of that table.
     pub from: Option<super::Sql>,
@@ -19,7 +19,7 @@ pub struct VectorSpec {
     pub keep: Option<String>,
 }
 
-/// A table of vectors beside the rows'.
+/// A table of vectors next to the rows'.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VectorsBeside {
     /// The table: schema and name; none when a query replaces it.
@@ -33,7 +33,7 @@ pub struct VectorsBeside {
 /// Vectors whose names were found in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundVector {
-    /// Location of the vectors beside the rows; `None` when the rows themselves hold them.
+    /// Location of the vectors next to the rows; `None` when the rows themselves hold them.
     pub beside: Option<VectorsBeside>,
     /// Alias of the table that holds the column.
     pub alias: String,
@@ -43,7 +43,7 @@ pub struct BoundVector {
     pub declared: String,
     /// Path into the JSON value that the column holds.
     pub path: Option<String>,
-    /// Condition on the table beside.
+    /// Condition on the separate table.
     pub keep: Option<String>,
 }
 

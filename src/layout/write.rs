@@ -152,7 +152,7 @@ pub enum Removal {
 pub enum Fill {
     /// The same for every row.
     Value(Value),
-    /// The stored column of that name of the row that the new one hangs on: the episode of a feedback; for an episode
+    /// The stored column of that name of the row that the new one depends on: the episode of a feedback; for an episode
     /// its parent, else the agent's latest one.
     Owner(String),
     /// By what a canonical column says that has no stored column of its own.

@@ -1,4 +1,4 @@
-//! Values as people write them: text that is to be set in a column, read by the column's kind.
+//! Values as people write them: text to set in a column, parsed by the column's kind.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Chains: rows linked child to parent, shown root first; they may branch, end in the void or run in a circle.
+//! Chains: rows linked child to parent, shown root first; they may branch, end at a missing row, or form a cycle.
 
 use std::collections::{HashMap, HashSet};
 

@@ -20,8 +20,8 @@ pub struct FieldPair {
     pub column: &'static str,
     /// Both rows hold the same.
     pub same: bool,
-    /// The first row's text turned into the second's; none for values that are no texts, that are the same, or that are
-    /// too long to be compared by lines even.
+    /// The first row's text turned into the second's; none for values that are not texts, that are the same, or that
+    /// are too long to be compared by lines even.
     pub words: Option<Vec<TextPiece>>,
 }
 
@@ -182,7 +182,7 @@ mod tests {
     fn texts_differ_by_words_and_lists_as_a_whole() {
         let pairs = compare(&episode("late loads at Alder", &["a"]), &episode("late loads at Birch", &["b"]));
         let names: Vec<&str> = pairs.iter().map(|pair| pair.column).collect();
-        assert_eq!(names, ["title", "tags"], "what both leave empty is left out");
+        assert_eq!(names, ["title", "tags"], "values that both leave empty are left out");
         let words = pairs[0].words.as_ref().expect("words");
         let shown: Vec<(PieceOf, &str)> = words.iter().map(|piece| (piece.how, piece.text.as_str())).collect();
         let expected = [(PieceOf::Same, "late loads at "), (PieceOf::Removed, "Alder"), (PieceOf::Added, "Birch")];

@@ -59,7 +59,7 @@ pub struct Column {
     pub personal: Personal,
 }
 
-/// Columns of words that agents choose, beside free text: what is pasted into a name stays there.
+/// Columns of words that agents choose, next to free text: what is pasted into a name stays there.
 const WORDS: &[&str] = &[
     "action",
     "canvas_type",
@@ -265,7 +265,7 @@ impl Column {
             "delta" => "-1 to 1, added to the utility",
             "rating" => "1 to 5 stars",
             "tokens" => "tokens",
-            "rank" | "sequence" => "position; the least comes first",
+            "rank" | "sequence" => "position; the smallest comes first",
             "episodes"
             | "cases"
             | "feedback"

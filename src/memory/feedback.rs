@@ -27,7 +27,16 @@ pub fn score(kind: &str, rating: Option<i64>) -> Option<f64> {
     }
 }
 
-/// Kinds whose words correct nothing: what went well, and what an agent corrected by itself.
+/// Whether a row may say more than [`score`] makes of it: its rating cannot be read, or its kind is one that counts, in
+/// another spelling.
+#[must_use]
+pub fn is_doubtful(row: &Row) -> bool {
+    let kind = row.text("kind").unwrap_or_default();
+    let meant = kind.trim().to_ascii_lowercase();
+    !row.is_readable("rating") || kind != meant && [THUMBS_UP, THUMBS_DOWN, RATING].contains(&meant.as_str())
+}
+
+/// Kinds whose words correct nothing: what went well, and what an agent corrected on its own.
 const NOT_CORRECTING: [&str; 3] = ["completed", "praised", "self_corrected"];
 
 /// The words by which a row corrects, without blanks around them; `None` where there are none, or where its kind corrects
@@ -70,6 +79,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::memory::Entity;
 
     #[test]
     fn the_kind_chooses_the_score() {
@@ -90,6 +100,15 @@ mod tests {
             ("", None, None),
         ] {
             assert_eq!(score(kind, rating), expected, "{kind} {rating:?}");
+        }
+    }
+
+    #[test]
+    fn another_spelling_of_a_kind_that_counts_is_doubtful() {
+        for (kind, expected) in
+            [("thumbs_up", false), ("THUMBS_UP", true), ("rating ", true), ("Comment", false), ("", false)]
+        {
+            assert_eq!(is_doubtful(&Row::with(Entity::Feedback, [("kind", kind.into())])), expected, "{kind}");
         }
     }
 

@@ -164,20 +164,20 @@ pub enum FilterError {
         /// Operator as written.
         operator: String,
     },
-    /// Nothing stands after the operator.
+    /// Nothing is after the operator.
     #[error("`{expression}` lacks a value after the operator (write '' for an empty text)")]
     MissingValue {
         /// Expression as written.
         expression: String,
     },
     /// A further condition is joined by a word that joins nothing.
-    #[error("`{joint}` joins no conditions: give each a --where of its own, or quote the value that it is part of")]
+    #[error("`{joint}` cannot join conditions: give each its own --where, or quote the value that it is part of")]
     Joined {
         /// The word.
         joint: &'static str,
     },
     /// A quoted value does not end, or something follows it.
-    #[error("the value {value} does not end with its quote (double a quote that is part of it)")]
+    #[error("the value {value} does not end with its quote (double a quote inside it)")]
     BadQuotes {
         /// Value as written.
         value: String,
@@ -565,7 +565,7 @@ mod tests {
             "(title ~ a) AND (status = active)",
             "title != it's && outcome = x",
         ] {
-            assert!(error(Entity::Episode, text).contains("joins no conditions"), "{text}");
+            assert!(error(Entity::Episode, text).contains("cannot join conditions"), "{text}");
         }
         for text in ["title = 'this and status = active'", "title ~ salt and pepper", "title = a and b = c"] {
             parse(Entity::Episode, text);
@@ -714,7 +714,7 @@ mod tests {
             .prop_map(|(entity, _, filter)| (entity, filter))
     }
 
-    /// A filter, and one with others of its entity beside it.
+    /// A filter, and one with others of its entity next to it.
     fn any_filters() -> impl Strategy<Value = (Entity, Filter)> {
         (any_filter(), prop::collection::vec(any_filter(), 0..8)).prop_map(|((entity, filter), others)| {
             let or = others.into_iter().filter(|(other, _)| *other == entity).map(|(_, filter)| filter).collect();

@@ -6,7 +6,7 @@ use chrono::{Datelike as _, Days, NaiveDate};
 
 use super::Entity;
 
-/// Days that are told apart at most, some hundred years: rows of further days count as untimed.
+/// Days that are distinguished at most, some hundred years: rows of further days count as untimed.
 const DAYS: usize = 40_000;
 
 /// Rows of a table by the day of their creation in UTC.
@@ -75,7 +75,7 @@ impl TableGrowth {
         TableGrowth { entity, column, days: BTreeMap::new(), untimed: 0 }
     }
 
-    /// Adds rows of a day, `YYYY-MM-DD`; none, or another text, is no time.
+    /// Adds rows of a day, `YYYY-MM-DD`; none, or another text, is not a time.
     pub fn add(&mut self, day: Option<&str>, rows: u64) {
         let day = day.and_then(|day| NaiveDate::parse_from_str(day, "%Y-%m-%d").ok());
         // The years that times are read of.

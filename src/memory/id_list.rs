@@ -27,7 +27,7 @@ pub fn with(text: Option<&str>, id: &str, spelling: IdSpelling) -> Result<String
 /// The list without an id, wherever it is in it; none when it is not there.
 ///
 /// # Errors
-/// Why the text is no list.
+/// Why the text is not a list.
 pub fn without(text: Option<&str>, id: &str, spelling: IdSpelling) -> Result<Option<String>, String> {
     let Some(text) = text.filter(|t| t.trim() != "null") else { return Ok(None) };
     let items = elements(text)?;
@@ -54,8 +54,8 @@ impl IdSpelling {
     }
 }
 
-/// A JSON list or an array in which texts came and went until it holds the wanted ones in their order; what it holds beside texts
-/// stays. None where it is neither.
+/// A JSON list or an array in which texts came and went until it holds the wanted ones in their order; what it holds
+/// next to texts stays. None where it is neither.
 #[must_use]
 pub fn relisted(text: &str, wanted: &[&str], spelling: IdSpelling) -> Option<String> {
     let is_array = text.starts_with('{');
@@ -153,7 +153,7 @@ fn places<'w>(texts: &[Option<String>], wanted: &[&'w str]) -> (Vec<Option<&'w s
 /// The array with an id added at its end. `None` (SQL NULL) and `{}` are empty.
 ///
 /// # Errors
-/// Why the text is no array of one dimension.
+/// Why the text is not an array of one dimension.
 pub fn array_with(text: Option<&str>, id: &str) -> Result<String, String> {
     let text = text.unwrap_or("{}");
     let items = array_items(text)?;
@@ -211,7 +211,7 @@ fn array_text(item: &str) -> Option<String> {
 /// The elements of an array as they are spelled.
 fn array_items(text: &str) -> Result<Vec<&str>, String> {
     let inner = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-    let inner = inner.ok_or_else(|| "it is no array that begins at 1".to_owned())?;
+    let inner = inner.ok_or_else(|| "it is not an array that begins at 1".to_owned())?;
     let (mut items, mut start) = (Vec::new(), 0);
     let (mut quoted, mut escaped) = (false, false);
     for (at, letter) in inner.char_indices() {

@@ -1,4 +1,4 @@
-//! Commands that people are advised to run, as they can be pasted into a shell: one place that quotes.
+//! Commands that people are advised to run, ready to paste into a shell: the only place that quotes.
 
 /// A word as a shell takes it whole.
 #[must_use]
@@ -60,8 +60,8 @@ impl Invocation {
         shell_words::join(before.chain(words))
     }
 
-    /// The command line of a command about rows or people, with its options. Ids that could be taken for
-    /// something else stand behind `--`.
+    /// The command line of a command about rows or people, with its options. Ids that could be taken for something else
+    /// are behind `--`.
     #[must_use]
     pub fn about(&self, command: &[&str], ids: &[&str], options: &[&str]) -> String {
         let apart: &[&str] = if needs_dashes(ids) { &["--"] } else { &[] };

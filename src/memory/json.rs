@@ -1,4 +1,4 @@
-//! Reads stored JSON that is not strict, without ever failing a row: what had to be bent is said as a problem.
+//! Reads stored JSON that is not strict, without ever failing a row: every repair is reported as a problem.
 
 mod document;
 mod escapes;
@@ -34,6 +34,8 @@ pub struct JsonReading {
     pub value: Value,
     /// Deviations from strict JSON, for users, with byte offsets counted from 0; empty for strict JSON.
     pub problems: Vec<String>,
+    /// Place where an object has a key twice, in the same words: strict JSON allows it, but one value is left out.
+    pub repeated: Option<String>,
 }
 
 /// Ids read from an id list.
@@ -77,18 +79,18 @@ pub fn read(text: &str) -> JsonReading {
     read_with(text, WideNumber::Digits)
 }
 
-/// Reads JSON that somebody gives to be stored: numbers as they are written; of a key that occurs twice
-/// the last value holds.
+/// Reads JSON that someone gives to be stored: numbers as they are written; of a key that occurs twice the last value
+/// holds.
 ///
 /// # Errors
 /// What could not be kept as it is, or be read at all.
 pub fn exactly(text: &str) -> Result<Value, String> {
-    let JsonReading { value, problems } = read(text);
+    let JsonReading { value, problems, .. } = read(text);
     problems.into_iter().next().map_or(Ok(value), Err)
 }
 
 /// Reads a stored id list: SQL NULL (`None`), the JSON text `null` and `[]` are empty lists; a scalar, an object, a
-/// Python repr, an empty text or invalid JSON name nothing and are a problem; so is each element that is no string,
+/// Python repr, an empty text or invalid JSON name nothing and are a problem; so is each element that is not a string,
 /// while the others stay.
 #[must_use]
 pub fn read_list(text: Option<&str>) -> ListReading {
@@ -108,7 +110,7 @@ pub fn read_ids(text: &str) -> TextsReading {
 }
 
 fn texts_of(text: &str, from: impl Fn(Value) -> TextsReading) -> TextsReading {
-    let JsonReading { value, problems } = read_with(text, WideNumber::Null);
+    let JsonReading { value, problems, .. } = read_with(text, WideNumber::Null);
     if value.is_null() {
         return TextsReading { items: Vec::new(), problems };
     }
@@ -147,7 +149,7 @@ pub fn texts_from(value: Value) -> TextsReading {
     items.retain(Value::is_string);
     let problems = strange.map(|(position, kind)| {
         let words =
-            format!("{{#}} of {all} elements {{is no string|are no strings}}, first {kind} at position {position}");
+            format!("{{#}} of {all} elements {{is not a string|are not strings}}, first {kind} at position {position}");
         agreeing(all - items.len(), &words)
     });
     TextsReading { items, problems: problems.into_iter().collect() }
@@ -246,7 +248,7 @@ fn pickle_marker(name: &str, object: &Map<String, Value>) -> Option<Value> {
 /// it.
 type Replacement = dyn Fn(&str, &Map<String, Value>) -> Option<Value>;
 
-/// A value made anew; where an object names its type, `replacement` may stand in for it.
+/// A value made again; where an object names its type, `replacement` may stand in for it.
 fn replace_typed(value: Value, replacement: &Replacement) -> Value {
     match value {
         Value::Array(elements) => elements.into_iter().map(|e| replace_typed(e, replacement)).collect(),
@@ -311,7 +313,16 @@ mod tests {
     fn strict_json_has_no_problems() {
         let text =
             r#" {"a":[1,-2.5e3,true,false,null,"\u00e9\n\ud83d\ude00"],"b":{},"c":[],"d":18446744073709551615} "#;
-        assert_eq!(read(text), JsonReading { value: serde_json::from_str(text).unwrap(), problems: vec![] });
+        assert_eq!(read(text), JsonReading { value: serde_json::from_str(text).unwrap(), ..JsonReading::default() });
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_told_and_the_last_value_holds() {
+        let reading = read(r#"{"a":1,"b":{"c":[],"c":1},"a":2,"a":3}"#);
+        assert_eq!((reading.value, reading.problems.len()), (json!({"a": 3, "b": {"c": 1}}), 0));
+        let words = "key that stands in its object already, the last value is read, 3 times, first at byte 19";
+        assert_eq!(reading.repeated.as_deref(), Some(words));
+        assert_eq!(read(r#"[{"a":1},{"a":2}]"#).repeated, None);
     }
 
     #[test]
@@ -371,7 +382,7 @@ mod tests {
             ("  ", "the text is empty at byte 2"),
             ("[1,2", "the text ends early at byte 4"),
             ("{\"a\":\"b", "the text ends early at byte 7"),
-            ("{} x", "something follows the value at byte 3"),
+            ("{} x", "there is data after the value at byte 3"),
             ("['a']", "a value is missing at byte 1 (looks like Python)"),
             ("{'a': 1}", "a quoted key is missing at byte 1 (looks like Python)"),
             ("{\"a\": None}", "a value is missing at byte 6 (looks like Python)"),
@@ -406,10 +417,10 @@ mod tests {
         }
         let mixed = names(Some(r#"["a", 5, null, "b", ["c"]]"#));
         assert_eq!(mixed.items, ["a", "b"]);
-        assert_eq!(mixed.problems, ["3 of 5 elements are no strings, first a number at position 1"]);
+        assert_eq!(mixed.problems, ["3 of 5 elements are not strings, first a number at position 1"]);
         let ids = read_ids(r#"["a", 5, -7, 1.5, null]"#);
         assert_eq!(json!(ids.items), json!(["a", "5", "-7"]));
-        assert_eq!(ids.problems, ["2 of 5 elements are no strings, first a number at position 3"]);
+        assert_eq!(ids.problems, ["2 of 5 elements are not strings, first a number at position 3"]);
         let wide = names(Some("[99999999999999999999, \"a\"]"));
         assert_eq!((wide.items, wide.problems.len()), (vec!["a".to_owned()], 2));
     }
@@ -473,8 +484,8 @@ mod tests {
     proptest! {
         #[test]
         fn reads_back_what_was_written(value in any_json()) {
-            prop_assert_eq!(read(&value.to_string()), JsonReading { value: value.clone(), problems: vec![] });
-            prop_assert_eq!(read(&format!("{value:#}")), JsonReading { value, problems: vec![] });
+            prop_assert_eq!(read(&value.to_string()), JsonReading { value: value.clone(), ..JsonReading::default() });
+            prop_assert_eq!(read(&format!("{value:#}")), JsonReading { value, ..JsonReading::default() });
         }
 
         #[test]

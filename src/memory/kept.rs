@@ -1,10 +1,10 @@
-//! A place that somebody kept under a name: a list with its filter and its order, one row, or a screen.
+//! A place that someone kept under a name: a list with its filter and its order, one row, or a screen.
 
 use serde::{Deserialize, Serialize};
 
 use super::Entity;
 
-/// A kept place. What it does not say is as it is by itself.
+/// A saved place. What it does not say is as it is on its own.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct KeptPlace {
     /// Name of the place.

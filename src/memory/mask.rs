@@ -1,6 +1,7 @@
-//! Stand-ins for personal values: the same value gets the same pseudonym, and none can be read back.
+//! Stand-ins for personal values: the same value gets the same pseudonym, and none can be reversed.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use serde_json::{Map, Value};
 use sha2::Sha256;
 
@@ -10,6 +11,12 @@ use super::row::Row;
 
 /// Bytes of a JSON document of which each part is masked.
 const WHOLE: usize = 1 << 20;
+
+/// Begins a sealed cursor; no plain one begins so. It is one word with what follows, so that no handle is found in it.
+const SEALED: &str = "sealed";
+
+/// Bytes of which a cursor has a multiple before it is sealed: its length does not tell one row from another.
+const FILLED: usize = 128;
 
 /// Replaces personal values by stable pseudonyms.
 #[derive(Clone, PartialEq, Eq)]
@@ -60,6 +67,41 @@ impl Mask {
         format!("{kind}-{}", self.digest(text))
     }
 
+    /// A cursor that tells nobody without the key which row it is at; the same for the same cursor. `None` when it could
+    /// not be encrypted.
+    #[must_use]
+    pub fn sealed(&self, cursor: &str) -> Option<String> {
+        let mut bytes = cursor.as_bytes().to_vec();
+        bytes.resize(bytes.len().next_multiple_of(FILLED), b' ');
+        let cipher = self.cipher()?;
+        // Of the text itself: another text never has the same.
+        let nonce: [u8; 12] = self.mac(&[b"nonce of a cursor ", &bytes])?[..12].try_into().ok()?;
+        cipher.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut bytes).ok()?;
+        Some(format!("{SEALED}{}{}", hex::encode(nonce), hex::encode(bytes)))
+    }
+
+    /// Whether a cursor was sealed, by this key or another.
+    #[must_use]
+    pub fn is_sealed(cursor: &str) -> bool {
+        cursor.trim().starts_with(SEALED)
+    }
+
+    /// The cursor that was sealed; `None` when it was changed, or sealed by another key.
+    #[must_use]
+    pub fn opened(&self, sealed: &str) -> Option<String> {
+        let bytes = hex::decode(sealed.trim().strip_prefix(SEALED)?).ok()?;
+        let (nonce, rest) = bytes.split_first_chunk()?;
+        let mut rest = rest.to_vec();
+        let text = self.cipher()?.open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::empty(), &mut rest).ok()?;
+        Some(std::str::from_utf8(text).ok()?.trim_end().to_owned())
+    }
+
+    /// The cipher of cursors, under a key of its own.
+    fn cipher(&self) -> Option<LessSafeKey> {
+        let key = self.mac(&[b"key of cursors"])?;
+        UnboundKey::new(&CHACHA20_POLY1305, &key).ok().map(LessSafeKey::new)
+    }
+
     /// Masks a value of which nothing is known.
     pub fn unknown(&self, value: &mut Value) {
         self.content(value);
@@ -101,13 +143,13 @@ impl Mask {
     }
 
     fn digest(&self, text: &str) -> String {
-        match Hmac::<Sha256>::new_from_slice(&self.key) {
-            Ok(mut mac) => {
-                mac.update(text.as_bytes());
-                hex::encode(&mac.finalize().into_bytes()[..4])
-            }
-            Err(_) => "masked".to_owned(),
-        }
+        self.mac(&[text.as_bytes()]).map_or_else(|| "masked".to_owned(), |mac| hex::encode(&mac[..4]))
+    }
+
+    fn mac(&self, parts: &[&[u8]]) -> Option<[u8; 32]> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).ok()?;
+        parts.iter().for_each(|part| mac.update(part));
+        Some(mac.finalize().into_bytes().into())
     }
 }
 
@@ -151,5 +193,19 @@ mod tests {
     fn another_key_gives_other_pseudonyms() {
         assert_ne!(masked(1).get("user_id"), masked(2).get("user_id"));
         assert_eq!(masked(1), masked(1));
+    }
+
+    #[test]
+    fn a_sealed_cursor_is_opened_by_its_key_alone_and_has_no_length_of_its_own() {
+        let (mask, other) = (Mask::new([1; 32]), Mask::new([2; 32]));
+        let sealed = mask.sealed("eyJpZCI6Im1hcmlhIn0").unwrap();
+        assert!(Mask::is_sealed(&sealed) && sealed.chars().all(char::is_alphanumeric), "{sealed}");
+        assert_eq!(sealed.len(), mask.sealed("eyJpZCI6InJhdmkifQ").unwrap().len());
+        assert_eq!(mask.sealed("eyJpZCI6Im1hcmlhIn0").as_ref(), Some(&sealed));
+        assert_eq!(mask.opened(&sealed).as_deref(), Some("eyJpZCI6Im1hcmlhIn0"));
+        let cut = &sealed[..sealed.len() - 2];
+        for wrong in [other.opened(&sealed), mask.opened(cut), mask.opened("sealed"), mask.opened("sealed-by")] {
+            assert_eq!(wrong, None);
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! Memory of agents: the entities with their canonical columns, and the rules that hold for them. Pure: no database,
-//! file, clock or terminal is known here.
+//! Memory of agents: the entities with their canonical columns, and the rules that hold for them. Pure: it knows no
+//! database, file, clock or terminal.
 
 mod agreeing;
 pub mod assign;

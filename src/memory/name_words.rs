@@ -1,7 +1,7 @@
 //! Words of the names of tables, columns and keys.
 
-/// Splits a name into its words, in small letters: at what is no letter or digit, and before a capital after a small letter or a
-/// digit. `userId` and `user_id` are both `user`, `id`.
+/// Splits a name into its words, in small letters: at what is not a letter or digit, and before a capital after a small
+/// letter or a digit. `userId` and `user_id` are both `user`, `id`.
 #[must_use]
 pub fn name_words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! The known name that somebody probably meant: one answer to every unknown word.
+//! The known name that someone probably meant: one suggestion for every unknown word.
 
 use strsim::{osa_distance, sorensen_dice};
 

@@ -38,7 +38,8 @@ pub struct Query {
     pub order: Option<Order>,
     /// Rows at most.
     pub limit: usize,
-    /// Bytes of stored values with which a page ends before its limit: its `next` then goes on. None leaves it to the limit.
+    /// Bytes of stored values with which a page ends before its limit: its `next` then continues. None leaves it to the
+    /// limit.
     pub bytes: Option<usize>,
     /// Start of the page.
     pub start: PageStart,
@@ -153,7 +154,7 @@ pub enum PageStart {
     Before(String),
 }
 
-/// Rows in order, and how to go on in both directions.
+/// Rows in order, and how to continue in both directions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Page {
     /// The rows.
@@ -186,7 +187,7 @@ pub struct EpisodeContext {
     pub canvas: Vec<Row>,
     /// Feedback that lists and back-links name, once each, in time order.
     pub feedback: Vec<Row>,
-    /// The chain it stands in.
+    /// The chain it is in.
     pub chain: Chain,
     /// Titles and times of the chain's episodes, and of those below it, by id.
     pub relatives: BTreeMap<String, Row>,

@@ -1,4 +1,6 @@
-//! Reward of a case: what its outcome is worth, moved by what users said about it.
+//! Reward of a case: the value of its outcome, adjusted by user feedback.
+
+use super::vocabulary;
 
 /// By how much a wholly good or wholly bad feedback moves a reward.
 pub const FEEDBACK_WEIGHT: f64 = 0.25;
@@ -6,10 +8,11 @@ pub const FEEDBACK_WEIGHT: f64 = 0.25;
 /// Reward from which a case counts as positive when a policy is trained.
 pub const POSITIVE: f64 = 0.5;
 
-/// Reward of an outcome alone: success 1, partial 0.5, failure 0, aborted 0.2; any other word has none.
+/// Reward of an outcome alone, in any of its spellings: success 1, partial 0.5, failure 0, aborted 0.2. Any other word has
+/// none.
 #[must_use]
 pub fn of_outcome(outcome: &str) -> Option<f64> {
-    match outcome {
+    match vocabulary::outcome(outcome)? {
         "success" => Some(1.0),
         "partial" => Some(0.5),
         "failure" => Some(0.0),
@@ -57,6 +60,9 @@ mod tests {
             ("aborted", None, Some(0.2)),
             ("partial", Some(f64::NAN), Some(0.5)),
             ("ongoing", Some(1.0), None),
+            ("FAILED", Some(1.0), Some(0.25)),
+            (" timeout ", None, Some(0.0)),
+            ("Cancelled", None, Some(0.2)),
             ("", None, None),
         ] {
             assert_eq!(reward(outcome, feedback), expected, "{outcome} {feedback:?}");

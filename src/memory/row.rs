@@ -32,7 +32,7 @@ pub struct Row {
     pub unparsed: Vec<Unparsed>,
 }
 
-/// A JSON object or list that stands in a row as its text. It is read when somebody asks for its value.
+/// A JSON object or list that is in a row as its text. It is read when someone asks for its value.
 #[derive(Debug, Clone)]
 pub struct Unparsed {
     pub(super) at: usize,
@@ -134,7 +134,7 @@ impl Row {
         }
     }
 
-    /// Sets a canonical column to the text of a JSON object or list, which is read when somebody asks for its value.
+    /// Sets a canonical column to the text of a JSON object or list, which is read when someone asks for its value.
     pub fn set_text(&mut self, column: &str, text: Value) {
         self.set(column, text);
         self.unparsed.extend(self.entity.position(column).map(Unparsed::new));
@@ -169,7 +169,7 @@ impl Row {
         self.text("id").unwrap_or_default()
     }
 
-    /// Whether the row of a person tells more than an id: a name or handles.
+    /// Whether the row of a person says more than an id: a name or handles.
     #[must_use]
     pub fn is_known_person(&self) -> bool {
         self.text("name").is_some() || !self.list("handles").is_empty()

@@ -1,5 +1,5 @@
-//! JSON Schemas of what commands print: one for each entity, made from its canonical columns, and those of whole answers,
-//! which `assets/schemas/outputs.json` says in short.
+//! JSON Schemas of what commands print: one for each entity, made from its canonical columns, and those of whole
+//! answers, which `assets/schemas/outputs.json` abbreviates.
 //!
 //! In short, an object lists its keys, and `?` after a key says that it may be missing. A list holds what its items are. A text
 //! is a type, a part or an entity by its name, `any`, `=word` for that word, or `a|b` for one of several; `[x]` is an array of

@@ -1,4 +1,5 @@
-//! Scores (utilities, rewards, feedback scores) held against one another, whatever type of number a column keeps them in.
+//! Scores (utilities, rewards, feedback scores) compared with one another, whatever numeric type a column stores them
+//! in.
 
 /// Difference up to which two scores are the same. A 32-bit column (`real`) keeps a score within 3e-8; a sum or mean of
 /// such scores is off by a little more. The smallest signal moves a utility by 0.05.

@@ -1,4 +1,4 @@
-//! Words looked for in the texts of rows: what is asked, which columns hold texts, and where a row has the words.
+//! Full-text search: the query, the columns with texts, and the places of the words in a row.
 
 use std::borrow::Cow;
 
@@ -55,9 +55,9 @@ impl Search {
         }
         terms.retain(|term| !term.is_empty());
         match terms.len() {
-            0 => Err("say what to look for: one word or several; double quotes keep words together".to_owned()),
+            0 => Err("give one or more words to look for; double quotes keep words together".to_owned()),
             1..=TERMS => Ok(Search { terms }),
-            many => Err(format!("{many} words are asked for, {TERMS} are the most")),
+            many => Err(format!("{many} words are given; the maximum is {TERMS}")),
         }
     }
 
@@ -136,7 +136,7 @@ fn texts<'r>(row: &'r Row, column: &str) -> Vec<Cow<'r, str>> {
                 JsonText::Key(_) => {}
                 JsonText::Item(text) | JsonText::Member(_, text) => found.push(Cow::Owned(text.to_owned())),
             };
-            // What ends it early is no JSON any more, and holds no texts.
+            // What ends it early is not JSON any more, and holds no texts.
             let _ = each_text(text, each);
         }
         Some(JsonPart::Value(value)) => within(value, &mut found),

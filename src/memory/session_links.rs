@@ -107,7 +107,7 @@ impl<'a> SessionSpans<'a> {
         let open = |node: usize| self.ends[node].is_some_and(|end| at <= end);
         let mut node = self.leaves + end;
         while node > 1 {
-            // What stands at the left of a right child comes just before all that was passed over.
+            // What is at the left of a right child comes just before all that was skipped.
             if node % 2 == 1 && open(node - 1) {
                 node -= 1;
                 while node < self.leaves {

@@ -1,4 +1,4 @@
-//! Places of a text at which one of very many words may begin, found without a look at every byte.
+//! Places in a text where one of very many words may begin, found without checking every byte.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use std::collections::HashSet;
 const GRAM: usize = 4;
 /// Bytes in which four windows of the shortest words begin.
 const BLOCK: usize = 2 * GRAM - 1;
-/// First bytes of a word by which it is told from others, at most.
+/// First bytes of a word by which it is distinguished from others, at most.
 const BEGIN: usize = 8;
 /// Entries of the table for each four bytes of words, so that those of other words are rarely taken for them; but not below
 /// the first of these numbers nor above the second.
@@ -19,7 +19,7 @@ const BEGINS: usize = 4;
 const WINDOW: usize = 255;
 
 /// Words of four bytes or more, in any case of ASCII letters. After Wu and Manber, A fast algorithm for multi-pattern
-/// searching (1994): the longer the shortest word is, the more bytes of a text are passed over.
+/// searching (1994): the longer the shortest word is, the more bytes of a text are skipped.
 #[derive(Debug)]
 pub struct WordSieve {
     /// Bytes of the shortest word before its last four, or of the first [`WINDOW`] bytes of all.
@@ -27,7 +27,7 @@ pub struct WordSieve {
     /// For each hash of four bytes at the end of a window, the least number of bytes by which a window that may be the begin
     /// of a word is further on.
     ahead: Box<[u8]>,
-    /// Bits of a hash that are no part of a place in `ahead`.
+    /// Bits of a hash that are not part of a place in `ahead`.
     shift: u32,
     /// For each hash of a word's first bytes, a bit each, whether a word may begin with them.
     begins: Box<[u64]>,

@@ -169,7 +169,7 @@ impl Told {
         }
     }
 
-    /// Puts them in order; those before every time stand at the beginning of the episode.
+    /// Puts them in order; those before every time are at the beginning of the episode.
     fn finish(mut self, started: Option<i64>) -> Story {
         let first = self.found.iter().filter_map(|(at, ..)| *at).min();
         let last = self.found.iter().filter_map(|(at, ..)| *at).max();
@@ -197,7 +197,7 @@ impl Told {
     }
 }
 
-/// Whether a segment only repeats a canvas event, feedback or an event that is told by its own row.
+/// Whether a segment only repeats a canvas event, feedback or an event that is identified by its own row.
 fn is_told_elsewhere(segment: &Row, context: &EpisodeContext) -> bool {
     let Some(source) = segment.text("source_id").filter(|id| !id.is_empty()) else { return false };
     let among = |rows: &[Row]| rows.iter().any(|row| row.id() == source);
@@ -293,7 +293,7 @@ mod tests {
             ]
         );
         let [first, second] = [0, 1].map(|n: usize| story.moments[n].at.to_bits());
-        assert_eq!(second, first, "it stands where the one before it stands");
+        assert_eq!(second, first, "it is placed where the one before it is");
         assert_eq!((story.even, story.untimed()), (None, 1));
     }
 
@@ -315,7 +315,7 @@ mod tests {
         let copy =
             [("kind", json!("canvas_update")), ("source_type", json!("canvas_audit")), ("source_id", json!("c"))];
         context.segments = vec![at(Entity::Segment, "2026-02-04T08:00:00Z", &copy)];
-        assert_eq!(Story::of(&context).moments.len(), 1, "nothing else tells it");
+        assert_eq!(Story::of(&context).moments.len(), 1, "nothing else gives it");
         context.canvas = vec![at(Entity::CanvasEvent, "2026-02-04T08:00:00Z", &[("id", json!("c"))])];
         let told: Vec<MomentSource> = Story::of(&context).moments.iter().map(|m| m.source).collect();
         assert_eq!(told, [MomentSource::Canvas(0)]);

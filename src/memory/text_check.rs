@@ -1,5 +1,5 @@
-//! Text that enters a memory: secrets are taken out and counted; what reads like an instruction or hides characters is
-//! flagged, for whoever decides.
+//! Text that enters a memory: secrets are removed and counted; what reads like an instruction or hides characters is
+//! flagged for review.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use super::json::{JsonText, each_text};
 /// Oddities found in incoming text.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct TextOddities {
-    /// Secrets that were taken out, by kind.
+    /// Secrets that were removed, by kind.
     pub secrets: BTreeMap<&'static str, usize>,
     /// Counts of suspicious text, by kind.
     pub flags: BTreeMap<&'static str, usize>,
@@ -34,7 +34,7 @@ impl TextOddities {
     /// The findings as sentences for people; none for harmless text.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
-        let secrets = self.secrets.iter().map(|(kind, n)| format!("{n} x {kind} taken out of the text"));
+        let secrets = self.secrets.iter().map(|(kind, n)| format!("{n} x {kind} removed from the text"));
         let flags = self.flags.iter().map(|(kind, n)| format!("{n} x the text {kind}"));
         secrets.chain(flags).collect()
     }
@@ -87,6 +87,9 @@ fn members(given: Vec<(String, Value)>) -> Value {
 /// Replacement for a removed secret.
 const REDACTED: &str = "[secret removed]";
 
+/// Word in the place of a secret that a plan does not show.
+const WITHHELD: &str = "[secret not shown]";
+
 /// Beginnings of tokens, what they are, and how many letters, digits, `_` or `-` must follow at least.
 const TOKENS: &[(&str, &str, usize)] = &[
     ("AKIA", "AWS access key", 16),
@@ -108,7 +111,7 @@ const TOKENS: &[(&str, &str, usize)] = &[
     ("SG.", "SendGrid key", 20),
 ];
 
-/// Words after which a value is a secret, when `=` or `:` stands between.
+/// Words after which a value is a secret, when `=` or `:` is between.
 const NAMES: &[&str] = &[
     "password",
     "passwd",
@@ -215,9 +218,14 @@ pub(super) fn glance(text: &str) -> Glance {
 /// Takes secrets out of a text and says what is odd about it.
 #[must_use]
 pub fn check(text: &str) -> (String, TextOddities) {
+    check_with(text, REDACTED)
+}
+
+/// [`check`] with `word` in the place of each secret.
+fn check_with(text: &str, word: &str) -> (String, TextOddities) {
     let mut found = TextOddities::default();
     let seen = glance(text);
-    let clean = if SECRET.may_match(text) { without_secrets(text, &mut found.secrets) } else { text.to_owned() };
+    let clean = if SECRET.may_match(text) { without_secrets(text, word, &mut found.secrets) } else { text.to_owned() };
     let hidden = if seen.odd { hidden_characters(&clean) } else { 0 };
     if hidden > 0 {
         found.flags.insert("hides characters", hidden);
@@ -229,7 +237,7 @@ pub fn check(text: &str) -> (String, TextOddities) {
     (clean, found)
 }
 
-/// Counts the phrases of a text that address a model, whatever hides among their letters and stands between their words.
+/// Counts the phrases of a text that address a model, whatever hides among their letters and is between their words.
 fn instructions(text: &str) -> usize {
     let visible: String = text.chars().filter(|c| !is_hidden(*c)).collect();
     let flat = visible.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
@@ -239,29 +247,40 @@ fn instructions(text: &str) -> usize {
     INSTRUCTIONS.iter().filter(|phrase| flat.contains(**phrase)).count()
 }
 
-/// [`check`] for every text within a JSON value, keys among them. What stands under a key such as `password` is a secret as
+/// [`check`] for every text within a JSON value, keys among them. What is under a key such as `password` is a secret as
 /// it would be after `password=`.
 #[must_use]
 pub fn check_value(value: &Value, found: &mut TextOddities) -> Value {
+    value_with(value, REDACTED, found)
+}
+
+/// A value as it is, but for its secrets: a word says that each is not shown.
+#[must_use]
+pub fn withheld(value: &Value) -> Value {
+    value_with(value, WITHHELD, &mut TextOddities::default())
+}
+
+/// [`check_value`] with `word` in the place of each secret.
+fn value_with(value: &Value, word: &str, found: &mut TextOddities) -> Value {
     let mut checked = |text: &str| {
-        let (clean, more) = check(text);
+        let (clean, more) = check_with(text, word);
         found.add(&more);
         clean
     };
     match value {
         Value::String(text) => Value::from(checked(text)),
-        Value::Array(items) => items.iter().map(|item| check_value(item, found)).collect(),
+        Value::Array(items) => items.iter().map(|item| value_with(item, word, found)).collect(),
         Value::Object(object) => {
             let mut clean = Vec::with_capacity(object.len());
             for (key, item) in object {
                 let item = match item {
                     Value::String(text) if is_secret_under(key, text) => {
                         *found.secrets.entry("password or key").or_default() += 1;
-                        Value::from(REDACTED)
+                        Value::from(word)
                     }
-                    other => check_value(other, found),
+                    other => value_with(other, word, found),
                 };
-                let (key, more) = check(key);
+                let (key, more) = check_with(key, word);
                 found.add(&more);
                 clean.push((key, item));
             }
@@ -288,7 +307,7 @@ pub fn check_document(text: &str, found: &mut TextOddities) -> bool {
     stays
 }
 
-/// Whether a text is a secret by the key that it stands under.
+/// Whether a text is a secret by the key that it is under.
 #[must_use]
 pub fn is_secret_under(key: &str, text: &str) -> bool {
     let name = key.trim_matches(|c: char| !c.is_ascii_alphanumeric());
@@ -298,16 +317,36 @@ pub fn is_secret_under(key: &str, text: &str) -> bool {
         && text.len() >= 6
         && odd
         && one_word
-        && !text.starts_with(REDACTED)
+        && !stands_for_secret(name, text)
 }
 
-fn without_secrets(text: &str, secrets: &mut BTreeMap<&'static str, usize>) -> String {
+/// Whether a value only stands for a secret: a variable, a call, a placeholder, an address where it is set, a mask, what took
+/// the place of one, or, after `pwd`, a folder.
+fn stands_for_secret(name: &str, value: &str) -> bool {
+    let reads = |opens: char| {
+        let called = value.split_once(opens).map_or("", |(called, _)| called);
+        !called.is_empty()
+            && called
+                .split('.')
+                .all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_'))
+    };
+    let is_mask = value.chars().all(|c| matches!(c, '*' | '•' | '.' | '-' | '_' | 'x' | 'X'));
+    let is_folder = name.eq_ignore_ascii_case("pwd") && value.starts_with(['/', '~', '.']);
+    value.starts_with(['[', '<', '{', '$', '%'])
+        || value.contains("://")
+        || reads('[')
+        || reads('(')
+        || is_mask
+        || is_folder
+}
+
+fn without_secrets(text: &str, word: &str, secrets: &mut BTreeMap<&'static str, usize>) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut at = 0;
     while let Some((kind, range)) = next_secret(text, at) {
         *secrets.entry(kind).or_default() += 1;
         clean.push_str(&text[at..range.start]);
-        clean.push_str(REDACTED);
+        clean.push_str(word);
         at = range.end;
     }
     clean.push_str(&text[at..]);
@@ -316,7 +355,7 @@ fn without_secrets(text: &str, secrets: &mut BTreeMap<&'static str, usize>) -> S
 
 /// The first secret from a place on, which is the beginning or the end of another one.
 fn next_secret(text: &str, from: usize) -> Option<(&'static str, Range<usize>)> {
-    // A secret begins where a word does: what stands before it is no letter or digit.
+    // A secret begins where a word does: what is before it is not a letter or digit.
     let mut before = if from == 0 { ' ' } else { ']' };
     text[from..].char_indices().find_map(|(offset, c)| {
         let begins = !before.is_alphanumeric() && before != '_';
@@ -362,7 +401,7 @@ pub fn first_hidden(text: &str) -> Option<Range<usize>> {
     })
 }
 
-/// The secret that begins at a place: its kind and the range to take out.
+/// The secret that begins at a place: its kind and the range to remove.
 fn secret_at(text: &str, at: usize) -> Option<(&'static str, usize, usize)> {
     let rest = &text[at..];
     let first = *rest.as_bytes().first()?;
@@ -410,12 +449,12 @@ fn named_secret(text: &str, at: usize) -> Option<(&'static str, usize, usize)> {
     let value = after[sign..].strip_prefix([':', '='])?;
     let quotes = run(value, |b| matches!(b, b'"' | b'\'' | b' '));
     let value = &value[quotes..];
-    if value.starts_with(REDACTED) {
+    let length = run(value, |b| !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b',' | b';' | b'}' | b')'));
+    if stands_for_secret(name, &value[..length]) {
         return None;
     }
-    let length = run(value, |b| !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b',' | b';' | b'}' | b')'));
     let start = text.len() - value.len();
-    // Words of a sentence ("password: please") are no secrets.
+    // Words of a sentence ("password: please") are not secrets.
     let odd = value[..length].bytes().any(|b| !b.is_ascii_lowercase());
     (length >= 6 && odd && text.is_char_boundary(start + length)).then_some(("password or key", start, start + length))
 }
@@ -453,7 +492,7 @@ pub fn is_hidden(c: char) -> bool {
         || (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
 }
 
-/// The characters of a text, each with whether somebody sees it. Joiners within emoji and within scripts that need them
+/// The characters of a text, each with whether someone sees it. Joiners within emoji and within scripts that need them
 /// are seen.
 fn seen(text: &str) -> impl Iterator<Item = (char, bool)> {
     let mut before = ' ';
@@ -511,6 +550,11 @@ mod tests {
             "user_id: mia_li_3668",
             "call_oIHazX6yQrB8hUwl4cRilFKj",
             "a secret plan",
+            "password = os.environ['DB_PASSWORD']",
+            "client_secret=${CLIENT_SECRET} api_key: <YOUR_API_KEY>",
+            "api_key=get_key(1) password: ******** secret: [REDACTED]",
+            "Reset your password: https://x.org/reset?A=1",
+            "pwd: /srv/Work/project",
             "",
         ] {
             assert_eq!(check(text), (text.to_owned(), TextOddities::default()), "{text}");

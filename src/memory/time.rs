@@ -1,4 +1,4 @@
-//! Times: every spelling that databases hold, brought to one that orders as text; ages; parts of the day.
+//! Times: every spelling that databases hold, brought to one that sorts as text; ages; parts of the day.
 
 use chrono::{DateTime, Datelike, Duration, NaiveDate, NaiveDateTime, NaiveTime, Timelike, Utc};
 
@@ -53,6 +53,17 @@ pub fn from_epoch_real(seconds: f64) -> Option<String> {
 #[must_use]
 pub fn epoch_micros(text: &str) -> Option<i64> {
     Some(parse(text)?.and_utc().timestamp_micros())
+}
+
+/// The first moment of 1970, and the second before it: what a count of 0 or -1 reads as.
+const COUNT_OF_NONE: [&str; 2] = ["1970-01-01T00:00:00.000000Z", "1969-12-31T23:59:59.000000Z"];
+
+/// Returns a canonical time unless it is one that programs write for "none" or "never": the first day of year 1, the last
+/// day of year 9999, or a count of 0 or -1 since 1970. Such a time says nothing about the age of a row.
+#[must_use]
+pub fn known(text: &str) -> Option<&str> {
+    let is_extreme = text.starts_with("0001-01-01T") || text.starts_with("9999-12-31T");
+    (!is_extreme && !COUNT_OF_NONE.contains(&text)).then_some(text)
 }
 
 /// A moment as a person writes it: any spelling that [`canonical`] reads, or an age before `now` of whole weeks,
@@ -232,6 +243,16 @@ mod tests {
             ("2024-02-29", "2024-02-29T00:00:00.000000Z"),
         ] {
             assert_eq!(canonical(stored).as_deref(), Some(expected), "{stored}");
+        }
+    }
+
+    #[test]
+    fn times_that_stand_for_none_say_nothing() {
+        for text in ["0001-01-01", "0001-01-01T05:00:00", "1970-01-01T01:00:00+01:00", "9999-12-31T23:59:59.999999Z"] {
+            assert_eq!(known(&canonical(text).expect("a time")), None, "{text}");
+        }
+        for text in ["0001-01-02", "1970-01-01T00:00:00.000001Z", "1970-01-02", "2026-02-04", "9999-12-30"] {
+            assert!(known(&canonical(text).expect("a time")).is_some(), "{text}");
         }
     }
 

@@ -11,10 +11,10 @@ pub const START: f64 = 0.5;
 /// Number of the latest episodes using a memory that decide its utility.
 pub const LATEST: usize = 20;
 
-/// Utility that an episode gives to the memories it used: its own, or [`START`] where the data does not say it.
+/// Utility that an episode gives to the memories it used, in 0..1: its own, or [`START`] where the data does not say it.
 #[must_use]
 pub fn of_use(stored: Option<f64>) -> f64 {
-    stored.filter(|utility| utility.is_finite()).unwrap_or(START)
+    stored.filter(|utility| utility.is_finite()).map_or(START, |utility| utility.clamp(0.0, 1.0))
 }
 
 /// Utility of a memory, in 0..1: the mean over the episodes that used it (see [`of_use`]), given newest first, the latest
@@ -119,7 +119,7 @@ impl UtilityReplay {
     }
 }
 
-/// Utility before the first signal, in 0..1, by a stored one: [`START`] when that is no number.
+/// Utility before the first signal, in 0..1, by a stored one: [`START`] when that is not a number.
 #[must_use]
 pub fn begun(stored: f64) -> f64 {
     if stored.is_nan() { START } else { stored.clamp(0.0, 1.0) }
@@ -225,7 +225,9 @@ mod tests {
     fn a_memory_has_the_mean_of_the_latest_episodes_that_used_it() {
         assert_eq!(of_memory([]), None);
         assert_eq!(of_memory([1.0, 1.0, 1.0].map(Some).into_iter().chain([None]).map(of_use)), Some(0.875));
-        assert!(close(of_use(Some(f64::NAN)), START));
+        assert!(
+            close(of_use(Some(f64::NAN)), START) && close(of_use(Some(5.0)), 1.0) && close(of_use(Some(-1.0)), 0.0)
+        );
         assert_eq!(of_memory([0.25, 0.75]), Some(0.5));
         let newest_first = std::iter::repeat_n(1.0, LATEST).chain([0.0, 0.0]);
         assert_eq!(of_memory(newest_first), Some(1.0));

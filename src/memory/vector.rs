@@ -1,4 +1,4 @@
-//! Vectors: how stored ones are read, how alike two are, and the nearest of many without keeping all.
+//! Vectors: reading stored ones, the similarity of two, and the nearest of many without keeping all.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

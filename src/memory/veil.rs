@@ -1,5 +1,5 @@
-//! The last door before somebody's eyes: wherever a known handle of a person still is in a text, in a key, a path or
-//! an error, its pseudonym is shown.
+//! The last filter before display: a known handle of a person that is still in a text, a key, a path or an error is
+//! replaced by its pseudonym.
 
 use aho_corasick::{AhoCorasick, MatchKind};
 

@@ -1,4 +1,4 @@
-//! The words in which databases say how an episode stands and how it ended, and the canonical ones they mean.
+//! The words that databases use for the status and outcome of an episode, and their canonical equivalents.
 
 /// Canonical words, each with the other words for it, in lower case.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,6 +42,15 @@ pub fn of_episode(column: &str) -> Option<&'static Vocabulary> {
         "status" => Some(&STATUSES),
         _ => None,
     }
+}
+
+/// The canonical word of an outcome, without the blanks around it; `None` when the word is not known.
+#[must_use]
+pub fn outcome(word: &str) -> Option<&'static str> {
+    let lower = word.trim().to_ascii_lowercase();
+    let known =
+        OUTCOMES.words.iter().find(|(canonical, others)| *canonical == lower || others.contains(&lower.as_str()));
+    known.map(|(canonical, _)| *canonical)
 }
 
 impl Vocabulary {

@@ -100,7 +100,7 @@ impl WordIndex {
         }
     }
 
-    /// The words that stand at one place: at each further byte, those that go on as the text does are left.
+    /// The words that are at one place: at each further byte, those that continue as the text does are left.
     fn at<'a>(
         &'a self,
         list: &'a WordList,

@@ -1,4 +1,4 @@
-//! Episodes derived from a workflow engine's event log: what a run was asked, thought, did and came to.
+//! Episodes derived from a workflow engine's event log: the request, thoughts, actions and result of a run.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -50,7 +50,7 @@ pub struct DerivedEpisode {
     pub success: Option<bool>,
     /// Stored explanation of why it worked, if there is one; never invented.
     pub insight: Option<String>,
-    /// Canonical time of its end; `None` while it may still go on.
+    /// Canonical time of its end; `None` while it may still continue.
     pub ended_at: Option<String>,
     /// Seconds from its creation (as upstream counts) to its end.
     pub duration_seconds: Option<f64>,
@@ -276,7 +276,7 @@ fn line_of_text(text: &str) -> String {
         return JsonPart::Document(text).to_string();
     }
     let reading = read(text);
-    // A text that is no JSON stays text.
+    // A text that is not JSON stays text.
     if reading.value.is_null() && !reading.problems.is_empty() {
         text.to_owned()
     } else {
@@ -317,7 +317,7 @@ impl RunLog {
         RunLog { has_thoughts: is_wanted("thoughts"), has_actions: is_wanted("actions"), ..RunLog::default() }
     }
 
-    /// Takes an event; tells whether its data was kept.
+    /// Takes an event; says whether its data was kept.
     pub fn take(&mut self, mut event: Row) -> bool {
         let place = LogPlace::of(&event);
         let stored_kind = event.text("kind").unwrap_or_default();
@@ -497,6 +497,19 @@ fn in_order<T>(mut parts: Vec<(LogPlace, T)>) -> Vec<T> {
     parts.into_iter().map(|(_, part)| part).collect()
 }
 
+/// Whether an event of that kind, as it is stored, begins the log of a run.
+#[must_use]
+pub fn begins_run(kind: &str) -> bool {
+    kind.replace('.', "_") == "workflow_started"
+}
+
+/// Whether an event of that kind, as it is stored, ends a run.
+#[must_use]
+pub fn ends_run(kind: &str) -> bool {
+    let kind = kind.replace('.', "_");
+    end_of(&kind).is_some() || ["workflow_continued_as_new", "workflow_interrupted"].contains(&kind.as_str())
+}
+
 fn end_of(kind: &str) -> Option<&'static str> {
     match kind {
         "workflow_completed" => Some("completed"),
@@ -524,7 +537,7 @@ fn text_field(data: &Value, name: &str) -> Option<String> {
     field(data, name).and_then(Value::as_str).map(str::to_owned)
 }
 
-/// A value that is stored as JSON text inside JSON; text that is no JSON stays text.
+/// A value that is stored as JSON text inside JSON; text that is not JSON stays text.
 fn stored(value: Value) -> Value {
     let Some(text) = value.as_str() else { return value };
     let reading = read(text);

@@ -27,7 +27,7 @@ fn score_of(row: &Row, feedback: &[Row]) -> Option<NumberWorking> {
     let stored = row.number("feedback_score");
     let Some(mean) = feedback::aggregate(scores.iter().copied()) else {
         return stored
-            .map(|stored| ("feedback score", format!("{stored:+.2} is stored; no feedback that counts is here")));
+            .map(|stored| ("feedback score", format!("{stored:+.2} is stored; there is no feedback that counts")));
     };
     let sum = listed(&scores, |score| format!("{score:+.2}"));
     let words =
@@ -42,7 +42,7 @@ fn utility_of(row: &Row, signals: &[Row]) -> Option<NumberWorking> {
     if signals.is_empty() {
         let words = |stored: f64| {
             let begins = if (stored - utility::START).abs() < SAME { ", where each begins" } else { "" };
-            format!("{stored:.2} is stored{begins}; no signal is here")
+            format!("{stored:.2} is stored{begins}; there is no signal")
         };
         return stored.map(|stored| ("utility", words(stored)));
     }
@@ -51,7 +51,7 @@ fn utility_of(row: &Row, signals: &[Row]) -> Option<NumberWorking> {
             format!("{} {:+.2} (held at {:.0})", signal.word(), signal.delta(), step.after)
         }
         Some(signal) => format!("{} {:+.2}", signal.word(), signal.delta()),
-        None => "a signal of an unknown word".to_owned(),
+        None => "an unknown signal".to_owned(),
     };
     let steps = listed(&replayed.steps, step);
     let end = replayed.utility();

@@ -33,7 +33,7 @@ pub enum RankingInput<'a, R> {
         /// Moment of the recall, canonical.
         at: &'a str,
     },
-    /// Likeness alone. What has none, or holds no word of what is asked, is no candidate.
+    /// Likeness alone. What has none, or holds no word of what is asked, is not a candidate.
     Likeness {
         /// Name of the likeness: `similarity` or `keywords`.
         name: &'static str,
@@ -55,8 +55,8 @@ pub fn likeness_name(by_vector: bool) -> &'static str {
     if by_vector { "similarity" } else { "keywords" }
 }
 
-/// A row with its score by a ranking; none for a row that is no candidate. `likeness` is that to what is asked, where there
-/// is one.
+/// A row with its score by a ranking; none for a row that is not a candidate. `likeness` is that to what is asked,
+/// where there is one.
 pub fn placed<R: Borrow<Row>>(row: R, likeness: Option<f64>, way: &RankingInput<'_, R>) -> Option<RankedRow<R>> {
     match way {
         RankingInput::Boosted { asked, name, at } => {

@@ -1,5 +1,5 @@
-//! The text that an agent would get of what was recalled: Context / Actions / Outcome / Reward of each case within a
-//! token budget, lessons of similar episodes; with every episode what was shown on the canvas and what users said about it.
+//! The text that an agent would get from a recall: Context / Actions / Outcome / Reward of each case within a token
+//! budget, lessons of similar episodes; with every episode what the canvas showed and what users said about it.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub const CHARACTERS_A_TOKEN: usize = 4;
 /// Tokens of the whole text unless told otherwise (ours).
 pub const TOKENS: usize = 1_000;
 
-/// A recalled row with what hangs on it.
+/// A recalled row with what depends on it.
 #[derive(Debug, Clone, Copy)]
 pub struct ContextRow<'a> {
     /// The row.
@@ -323,8 +323,8 @@ fn cut(begun: &Begun, room: usize) -> (String, bool) {
     (if room == 0 { kept } else { kept + "…" }, true)
 }
 
-/// A row's text with the lines about its canvas and feedback behind it. Where it is too long, those lines keep up to half
-/// of the room: what people corrected tells more than the end of a long text.
+/// A row's text with the lines about its canvas and feedback behind it. Where it is too long, those lines keep up to
+/// half of the room: what people corrected says more than the end of a long text.
 fn fitted(text: &Begun, lines: &Begun, room: usize) -> (String, bool) {
     let (long, behind) = (text.characters, lines.characters);
     if long + behind <= room {
@@ -493,7 +493,7 @@ fn step_of(step: &Value) -> String {
     }
 }
 
-/// The items of a list of JSON, each as its text; none when the text is no list.
+/// The items of a list of JSON, each as its text; none when the text is not a list.
 fn items(text: &str) -> Option<Vec<&RawValue>> {
     serde_json::from_str(text).ok()
 }

@@ -172,7 +172,7 @@ pub fn case_text(case: &Row) -> String {
     asked_text(case.json("prompt"))
 }
 
-/// The message within a stored prompt: the text itself, what stands under a key such as `message` or `query`, the last
+/// The message within a stored prompt: the text itself, what is under a key such as `message` or `query`, the last
 /// user's turn of a list of messages, else all texts one after the other.
 #[must_use]
 pub fn asked_text(prompt: JsonPart<'_>) -> String {

@@ -1,4 +1,4 @@
-//! Question put to recall, without the moment and the vector: it can be kept under a name and asked again.
+//! A question to recall, without its moment and vector: it can be saved under a name and asked again.
 
 use serde::{Deserialize, Serialize};
 

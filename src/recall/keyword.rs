@@ -1,4 +1,5 @@
-//! Keyword likeness, for queries without a vector: which share of what was asked a text holds, rare words counting more.
+//! Keyword likeness, for queries without a vector: the share of the asked words that a text contains, with rare words
+//! counting more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -172,7 +173,7 @@ impl WordFinder {
     }
 }
 
-/// Whether [`word_parts`] would part a range of plain text from what stands before and after it. The range begins and ends
+/// Whether [`word_parts`] would part a range of plain text from what is before and after it. The range begins and ends
 /// with a letter or a digit.
 fn stands_alone(text: &[u8], range: Range<usize>) -> bool {
     let alike = |a: u8, b: u8| a.is_ascii_digit() == b.is_ascii_digit() && b.is_ascii_alphanumeric();

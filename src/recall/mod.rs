@@ -1,4 +1,4 @@
-//! Ranking, explaining, judging and learning of recall. Pure over [`crate::memory`].
+//! Ranks, explains, judges, and learns recall. Pure over [`crate::memory`].
 
 pub mod among;
 pub mod answer;

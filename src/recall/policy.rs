@@ -46,12 +46,12 @@ impl Policy {
     /// Reads stored weights, in either spelling.
     ///
     /// # Errors
-    /// Why they are none: nothing stored, not an object, a weight that is no finite number, no known feature.
+    /// Why they are none: nothing stored, not an object, a weight that is not a finite number, no known feature.
     pub fn parse(stored: &Value) -> Result<Policy, String> {
         let object = match stored {
-            Value::Null => return Err("no weights are stored that can be read".to_owned()),
+            Value::Null => return Err("no readable weights are stored".to_owned()),
             Value::Object(object) => object,
-            _ => return Err("the stored weights are no JSON object of names and numbers".to_owned()),
+            _ => return Err("the stored weights are not a JSON object of names and numbers".to_owned()),
         };
         let mut policy = Policy { bias: 0.0, weights: [0.0; 6], spelling: WeightSpelling::Snake, unknown: Vec::new() };
         let mut known = 0;
@@ -68,7 +68,7 @@ impl Policy {
                     known += 1;
                 }
                 ("bias", ..) | (_, Some(_), None) => {
-                    return Err(format!("the stored weight `{name}` is no finite number"));
+                    return Err(format!("the stored weight `{name}` is not a finite number"));
                 }
                 (_, None, _) => policy.unknown.push(name.clone()),
             }
@@ -78,7 +78,7 @@ impl Policy {
         }
         let greatest = policy.weights.iter().fold(policy.bias.abs(), |sum, weight| sum + weight.abs());
         if !greatest.is_finite() {
-            return Err("the stored weights are too great to be added".to_owned());
+            return Err("the stored weights are too large to add".to_owned());
         }
         Ok(policy)
     }
@@ -141,12 +141,12 @@ mod tests {
     #[test]
     fn what_are_no_weights_is_refused_with_the_reason() {
         for (stored, word) in [
-            (json!(null), "no weights"),
-            (json!("x"), "no JSON object"),
+            (json!(null), "no readable weights"),
+            (json!("x"), "not a JSON object"),
             (json!({"bias": 1}), "none of the features"),
-            (json!({"reward": "2"}), "no finite number"),
-            (json!({"bias": null, "reward": 1}), "no finite number"),
-            (json!({"similarity": 1e308, "reward": -1e308}), "too great"),
+            (json!({"reward": "2"}), "not a finite number"),
+            (json!({"bias": null, "reward": 1}), "not a finite number"),
+            (json!({"similarity": 1e308, "reward": -1e308}), "too large"),
         ] {
             let why = Policy::parse(&stored).unwrap_err();
             assert!(why.contains(word), "{stored}: {why}");

@@ -1,4 +1,4 @@
-//! Bounds of a row's score by what is kept of the row, for a look at very many rows that leaves few to rank.
+//! Bounds of a row's score, computed from what is kept of the row: they leave few of very many rows to rank.
 
 use super::features::RECENCY_HALF_LIFE_DAYS;
 use super::rank::LIKENESS_IN_BASE;

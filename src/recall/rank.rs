@@ -1,4 +1,4 @@
-//! The four rankings: what each makes of a candidate, their order, and what gives way to what.
+//! The four rankings: how each scores a candidate, their order, and which row gives way to which.
 
 use std::borrow::{Borrow, Cow};
 use std::cmp::Ordering;
@@ -74,13 +74,14 @@ impl Ranking {
     pub fn formula(self) -> &'static str {
         match self {
             Ranking::Boosted => {
-                "base (0.7 x likeness + 0.3 x recency) + 0.1 with canvas interactions + 0.2 if feedback > 0, -0.3 if < 0"
+                "base (0.7 x likeness + 0.3 x recency) + 0.1 with canvas interactions + 0.2 if feedback > 0, -0.3 if < \
+                 0"
             }
             Ranking::Proven => {
                 "0.3 x domain + 0.3 x topic + 0.2 x utility + 0.1 if younger than 7 days + 0.1 if younger than 24 hours"
             }
             Ranking::Cases => {
-                "cosine; with a policy its bias + weight x feature, of the most like and of the policy's first cases"
+                "cosine; with a policy its bias + weight x feature, over the most similar and the policy's first cases"
             }
             Ranking::Similar => "cosine over situation and outcome",
         }
@@ -286,7 +287,7 @@ pub fn softmax_of<R>(rows: &mut [RankedRow<R>], totals: &[f64]) {
 }
 
 /// Takes the first `k` of rows in order, where one that is nearly the same as a chosen row gives way to it. Returns the
-/// chosen rows and those that were passed over, up to `beyond` of them after the last chosen one.
+/// chosen rows and those that were skipped, up to `beyond` of them after the last chosen one.
 ///
 /// `likeness` of two ids is a cosine, or the word overlap where there are no vectors.
 pub fn choose<R: Borrow<Row>>(

@@ -1,4 +1,4 @@
-//! A score taken apart: named terms that sum to it.
+//! The breakdown of a score: named terms that sum to it.
 
 use serde::Serialize;
 

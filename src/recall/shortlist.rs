@@ -1,5 +1,5 @@
-//! The first of very many rows, kept while the rows go by: what is held depends on how many are wanted, not on how many
-//! there are. The rows that stay are those that a sort of all rows would put first.
+//! The first of very many rows, kept while the rows pass: memory depends on how many are wanted, not on how many there
+//! are. The rows that stay are those that a sort of all rows would put first.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::keyword::{HeldWords, WordFinder, WordTally};
 use super::rank::{self, RankedRow};
 use crate::memory::Row;
 
-/// Rows held at most beside those that are wanted: about 60 MB of whole episodes.
+/// Rows held at most next to those that are wanted: about 60 MB of whole episodes.
 const HELD: usize = 16_384;
 
 /// Rows of a group that are sorted out together at most.
@@ -37,8 +37,8 @@ pub enum FoundLikeness {
     },
 }
 
-/// Gives a row its score; none for a row that is no candidate. Among rows of the same words the order must not depend on
-/// what the words count.
+/// Gives a row its score; none for a row that is not a candidate. Among rows of the same words the order must not
+/// depend on what the words count.
 pub type Placing<'a> = dyn Fn(Row, Option<f64>) -> Option<RankedRow> + Sync + 'a;
 
 /// The first rows by score, ties newer first, then by id.
@@ -46,7 +46,7 @@ pub struct Shortlist<'a> {
     place: &'a Placing<'a>,
     room: usize,
     asked: Option<&'a WordFinder>,
-    /// Weights of the words, found by an earlier pass over the same rows.
+    /// Weights of the words, found by an earlier skip the same rows.
     known: Option<WordTally>,
     tally: WordTally,
     /// By their words and what keeps them apart; none where a row's score is final.
@@ -101,7 +101,7 @@ impl<'a> Shortlist<'a> {
         }
     }
 
-    /// The same for a further pass over the rows, where it is known what words count.
+    /// The same for a further skip the rows, where it is known what words count.
     #[must_use]
     pub fn again(mut self, known: Option<WordTally>) -> Self {
         self.known = known;
@@ -170,7 +170,7 @@ impl<'a> Shortlist<'a> {
             self.groups.clear();
             (self.kept, self.bytes) = (0, 0);
         }
-        // What is wanted may be more than that by itself.
+        // What is wanted may be more than that on its own.
         self.full = BYTES.max(self.bytes + BYTES / 2);
     }
 

@@ -48,7 +48,7 @@ impl WhatIf {
 /// A question that was asked before and after.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QuestionOutcome {
-    /// The row whose situation it is, the name of a kept question, or a room.
+    /// The row whose situation it is, the name of a saved question, or a room.
     pub situation: String,
     /// Arguments with which `recall` shows the same, including the policy that is in use after the change.
     pub recall: Vec<String>,
@@ -57,7 +57,7 @@ pub struct QuestionOutcome {
 /// A question that is asked before and after.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WhatIfQuestion {
-    /// The row whose situation it is, the name of a kept question, or a room.
+    /// The row whose situation it is, the name of a saved question, or a room.
     pub situation: String,
     /// Question to ask.
     pub inquiry: Inquiry,
@@ -70,7 +70,7 @@ pub struct WhatIfQuestion {
 pub struct PlaceMove {
     /// The ranking.
     pub ranking: Ranking,
-    /// The row whose situation was asked, the name of a kept question, or a room.
+    /// The row whose situation was asked, the name of a saved question, or a room.
     pub situation: String,
     /// Arguments with which `recall` shows the same, including the policy that is in use after the change.
     pub recall: Vec<String>,

@@ -37,7 +37,7 @@ pub fn why(term: &Term, ranked: &RankedRow, request: &RecallRequest, like: Optio
         "canvas" => match row.get("canvas_action_count").as_i64() {
             Some(count) if count > 0 => agreeing(count, "{#} canvas {interaction is|interactions are} stored: + 0.1"),
             Some(_) => "no canvas interactions are stored".to_owned(),
-            None => "how many canvas interactions there were is not stored".to_owned(),
+            None => "the number of canvas interactions is not stored".to_owned(),
         },
         "feedback" => match row.number("feedback_score") {
             Some(score) if score > 0.0 => format!("the stored aggregate {score:+.2} is above 0: + 0.2"),
@@ -47,35 +47,33 @@ pub fn why(term: &Term, ranked: &RankedRow, request: &RecallRequest, like: Optio
         },
         "domain" => matched(place_of(row).0.as_deref(), request.inquiry.domain.as_deref().or(sought.0.as_deref())),
         "topic" => matched(place_of(row).1.as_deref(), request.inquiry.topic.as_deref().or(sought.1.as_deref())),
-        "utility" => {
-            "its own, or the mean of the latest 20 episodes that used it; 0.5 where nothing moved it".to_owned()
-        }
+        "utility" => "its own, or the mean of the latest 20 episodes that used it; 0.5 if nothing moved it".to_owned(),
         "week" => format!("1 if younger than 7 days; {}", age(row, request)),
         "day" => format!("1 if younger than 24 hours; {}", age(row, request)),
-        "bias" => "what the policy gives every case".to_owned(),
+        "bias" => "what the policy gives to every case".to_owned(),
         "reward" => told(row.get("reward"), "no reward is stored: by its outcome, else 0.5"),
         "outcome" => told(row.get("outcome"), "no outcome is stored: 0.5"),
         "recency" => format!("halved every 30 days; {}", age(row, request)),
-        "text_overlap" => "shared words of all their words".to_owned(),
+        "text_overlap" => "share of common words".to_owned(),
         "poison" => "1 if its reward is low and it is recalled often: - 1".to_owned(),
-        "tag_overlap" => "shared tags of all their tags".to_owned(),
+        "tag_overlap" => "share of common tags".to_owned(),
         name => likeness(name).to_owned(),
     }
 }
 
 fn likeness(name: &str) -> &'static str {
     match name {
-        "keywords" => "share of the asked words, rare ones counting more",
+        "keywords" => "share of the query words, rare ones counting more",
         _ => "cosine of the vectors",
     }
 }
 
 fn age(row: &Row, request: &RecallRequest) -> String {
     match age_days(row.text(row.entity.time_column()), &request.at) {
-        Some(days) if days < 0.0 => "it is of the future".to_owned(),
+        Some(days) if days < 0.0 => "it is in the future".to_owned(),
         Some(days) if days < 1.0 => format!("{:.1} hours old", days * 24.0),
         Some(days) => format!("{days:.1} days old"),
-        None => "its age is not known".to_owned(),
+        None => "its age is unknown".to_owned(),
     }
 }
 

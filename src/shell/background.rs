@@ -1,4 +1,5 @@
-//! Whether the terminal is light or dark: asked by a sequence, and the answer told from the keys among which it comes.
+//! Whether the terminal is light or dark: asked with an escape sequence, whose answer is separated from the keys around
+//! it.
 //!
 //! The answer is read by the one reader of input that there is: a second one would take keys typed meanwhile with it.
 
@@ -37,7 +38,7 @@ impl Listener {
         self.waits = true;
     }
 
-    /// Takes an event; the events that are no part of an answer, in order, and what the answer says when it is whole.
+    /// Takes an event; the events that are not part of an answer, in order, and what the answer says when it is whole.
     pub fn hear(&mut self, event: Event) -> (Vec<Event>, Option<Background>) {
         let Event::Key(key) = &event else { return (vec![event], None) };
         if !self.waits || key.kind == KeyEventKind::Release {
@@ -64,7 +65,7 @@ impl Listener {
             };
         }
         match key.code {
-            KeyCode::Char(c) if self.goes_on(c) => {
+            KeyCode::Char(c) if self.continues(c) => {
                 self.text.push(c);
                 (Vec::new(), None)
             }
@@ -76,7 +77,7 @@ impl Listener {
     }
 
     /// Whether `c` is what an answer could have next.
-    fn goes_on(&self, c: char) -> bool {
+    fn continues(&self, c: char) -> bool {
         match BEGINNING.chars().nth(self.text.len()) {
             Some(wanted) => c == wanted,
             None => self.text.len() < LONGEST && (c.is_ascii_hexdigit() || c == '/'),

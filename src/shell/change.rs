@@ -1,4 +1,4 @@
-//! Planning and applying for the core: plans are kept here, whole, until they are applied or nobody wants them any more.
+//! Planning and applying for the core: complete plans are kept here until they are applied or discarded.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -68,17 +68,17 @@ pub async fn what_if(
         (Some(plan), _) => what_if::of_plan(store, &plan, kept, budget, told).await,
         (None, Some(plan)) => what_if::of_purge(store, &plan, kept, budget, told).await,
         (None, None) => {
-            return Err(RequestFailure::new("Recall was not looked at", "the plan is gone", "ask for it again"));
+            return Err(RequestFailure::new("Recall was not checked", "the plan is gone", "ask for it again"));
         }
     };
-    found.map(Box::new).map_err(|error| failure_of("Recall was not looked at", &error))
+    found.map(Box::new).map_err(|error| failure_of("Recall was not checked", &error))
 }
 
 /// The database as it was at a moment, and what that is; none for now.
 pub async fn look_back(store: &Store, moment: Option<Moment>) -> Result<Option<(Store, AsOf)>, RequestFailure> {
     let Some(moment) = moment else { return Ok(None) };
     let found = as_of::view(store, &moment).await;
-    found.map(Some).map_err(|error| failure_of("The past could not be looked at", &error))
+    found.map(Some).map_err(|error| failure_of("The past could not be read", &error))
 }
 
 /// Plans what is proposed, keeps the plan, and gives it to be shown. Of several changes, those with nothing to do are left
@@ -104,7 +104,7 @@ pub async fn plan(
             let mut shown = Box::new(plan.clone());
             if !idle.is_empty() {
                 proposal.leave_out(&idle);
-                let words = "{#} more {is|are} already so and {stays as it is|stay as they are}";
+                let words = "{#} more already {has|have} the value and {stays|stay} unchanged";
                 shown.disclosures.insert(0, agreeing(idle.len() as u64, words));
                 shown.danger = shown.danger.max(ChangeDanger::Guarded);
                 told(idle);
@@ -144,8 +144,8 @@ async fn plan_each(
     if changing > 1 {
         whole.danger = whole.danger.max(ChangeDanger::Guarded);
         let words = format!(
-            "these are {changing} changes, each planned again in its turn, with an audit entry of its own: when one is refused, those \
-             before it stay and can be undone one by one"
+            "these are {changing} changes, each planned again in turn, with its own audit entry: if one is refused, \
+             those before it stay and can be undone one by one"
         );
         whole.disclosures.insert(0, words);
     }
@@ -249,10 +249,10 @@ pub fn failure_of(what: &str, error: &ChangeError) -> RequestFailure {
         ChangeError::Conflict { .. } => "r reads again; then decide again",
         error if lacks_trail(error) => return no_trail("No audit trail yet"),
         ChangeError::Refused(_) => "nothing was written",
-        ChangeError::Broken(_) => "look at the trail with: audit verify",
+        ChangeError::Broken(_) => "check the trail with: audit verify",
         ChangeError::Failed(_) => "try again",
         ChangeError::Paused(_) => "resume it",
-        ChangeError::Uncertain(_) => "look whether it was written before you do it again",
+        ChangeError::Uncertain(_) => "check whether it was written before you repeat it",
     };
     let message = error.to_string();
     // Its own words may say so already.
@@ -268,8 +268,8 @@ fn lacks_trail(error: &ChangeError) -> bool {
 fn no_trail(what: impl Into<String>) -> RequestFailure {
     RequestFailure::absent(
         what,
-        "This database has no audit trail yet. Every change made with this program is entered there, so nothing can be \
-         changed before.",
+        "This database has no audit trail yet. Every change made with this program is recorded there, so nothing can \
+         be changed before it exists.",
         "U shows the tables that it needs, asks, and adds them.",
     )
 }
@@ -281,7 +281,13 @@ pub async fn writable(store: &Store) -> Result<WriteState, RequestFailure> {
     }
     let what = "Whether the database can be changed";
     let state = migrate::state(store).await.map_err(|e| failure(what, &e))?;
-    Ok(WriteState { blocked: None, audited: !state.applied.is_empty(), pending: state.pending })
+    let audited = !state.applied.is_empty();
+    if audited
+        && let Some((reason, remedy)) = store.report().trail_refused().await.map_err(|e| failure(what, &e.into()))?
+    {
+        return Ok(WriteState { blocked: Some(reason), remedy: Some(remedy), ..WriteState::default() });
+    }
+    Ok(WriteState { audited, pending: state.pending, ..WriteState::default() })
 }
 
 /// Applies the pending migrations, and the optional ones of these names; what was applied.
@@ -313,7 +319,7 @@ mod tests {
     #[test]
     fn what_to_do_is_not_said_twice() {
         let remedy = |words: &str| failure("Edit", &ChangeError::Failed(words.to_owned())).remedy;
-        assert_eq!(remedy("it gave up after 12 s. Try again when that has finished"), None);
+        assert_eq!(remedy("it gave up after 12 s. Try again when it has finished"), None);
         assert_eq!(remedy("the disk failed").as_deref(), Some("try again"));
     }
 }

@@ -1,4 +1,4 @@
-//! The clipboard by way of the terminal (OSC 52): works over a network too.
+//! The clipboard, through the terminal (OSC 52): works over a network too.
 
 use std::io::Write;
 

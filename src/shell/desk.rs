@@ -14,8 +14,8 @@ use crate::memory::kept::{KeptPlace, WrittenFilter};
 use crate::store::Store;
 
 fn kept(result: anyhow::Result<Vec<KeptPlace>>) -> Result<Vec<KeptPlace>, RequestFailure> {
-    let remedy = "look at the file; MNEMOSCOPE_STATE names another folder";
-    result.map_err(|why| RequestFailure::new("Kept places", format!("{why:#}"), remedy))
+    let remedy = "check the file, or set MNEMOSCOPE_STATE to another folder";
+    result.map_err(|why| RequestFailure::new("Saved places", format!("{why:#}"), remedy))
 }
 
 /// The places kept for a database.
@@ -40,7 +40,7 @@ pub struct FoundDesk {
     columns: BTreeMap<Entity, Vec<&'static str>>,
 }
 
-/// Gives a new session what an earlier one left.
+/// Returns a new session what an earlier one left.
 pub fn restore(model: &mut Model) -> FoundDesk {
     let filters = FoundFilters::load(&model.context.opened.location);
     model.filters = filters.filters.iter().map(|filter| (filter.entity, filter.text.clone())).collect();
@@ -54,8 +54,8 @@ pub fn restore(model: &mut Model) -> FoundDesk {
     FoundDesk { filters, pane_steps: looks.pane_steps, columns: model.context.columns.clone() }
 }
 
-/// Keeps what the next session is to find: what this one changed, beside what others did meanwhile. Nothing is kept of
-/// what was written while personal values were masked: it may be of pseudonyms. A place that was left may name somebody
+/// Keeps what the next session is to find: what this one changed, next to what others did meanwhile. Nothing is kept of
+/// what was written while personal values were masked: it may be of pseudonyms. A place that was left may name someone
 /// who was erased in this session.
 pub fn leave(open: &OpenDatabase, now: Option<&str>) {
     let (cx, found) = (&open.model.context, &open.found);

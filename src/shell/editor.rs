@@ -1,4 +1,4 @@
-//! The user's editor, for looking at a copy of a row as a whole, and for editing a draft.
+//! The user's editor, for viewing a copy of a whole row, and for editing a draft.
 
 use std::env;
 use std::fs::{self, Permissions};

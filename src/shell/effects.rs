@@ -157,7 +157,7 @@ impl Worker {
         }
     }
 
-    /// The same for what tells how far it is, or is kept beside the database.
+    /// The same for what says how far it is, or is kept next to the database.
     async fn answer_at_length(&self, request: Request) -> Reply {
         let (store, seen) = (&*self.store, &*self.seen);
         match request {
@@ -188,7 +188,7 @@ impl Worker {
 pub struct Tasks {
     /// Replaced when the database was opened again.
     store: Arc<Mutex<Arc<Store>>>,
-    /// The database as it was, while somebody looks at the past.
+    /// The database as it was, while someone looks at the past.
     past: Arc<Mutex<Option<Arc<Store>>>>,
     /// Another database, opened to be gone to.
     beside: Arc<Mutex<Option<(Store, Door)>>>,
@@ -332,20 +332,21 @@ impl Tasks {
         }
     }
 
-    /// Opens another database beside this one.
+    /// Opens another database next to this one.
     fn try_database(&mut self, ticket: Ticket, name: String) {
         let (doors, place) = (self.doors.clone(), Arc::clone(&self.beside));
         let here = self.worker(ticket).store;
         self.spawn(ticket, async move {
             let failed = |message: String| {
-                let remedy = "look at the path or the address; this database stays open";
+                let remedy = "check the path or the address; this database stays open";
                 RequestFailure::new(format!("{name} was not opened"), message, remedy)
             };
             let tried = async {
                 let door = (doors.door)(name.clone()).await.map_err(failed)?;
                 let store = (door.open)().await.map_err(|error| failed(error.to_string()))?;
                 let location = store.location().to_owned();
-                let replaces = store.place() == here.place() && here.is_replaced();
+                let is_other = here.is_replaced() || shape(&store) != shape(&here);
+                let replaces = store.place() == here.place() && is_other;
                 *place.lock().unwrap_or_else(PoisonError::into_inner) = Some((store, door));
                 Ok(TriedDatabase { location, replaces })
             };
@@ -358,7 +359,7 @@ impl Tasks {
         self.store.lock().unwrap_or_else(PoisonError::into_inner).looking().embeddings().forget_vectors();
     }
 
-    /// The database that was opened beside this one.
+    /// The database that was opened in addition to this one.
     pub fn beside(&self) -> Option<(Store, Door)> {
         self.beside.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -476,7 +477,7 @@ pub async fn people(store: &Store) -> Message {
         Ok(handles) => Message::People(handles),
         Err(error) => Message::Failed(RequestFailure::new(
             "The names of people could not be read",
-            format!("{error}; rows are masked, but an error may name somebody"),
+            format!("{error}; rows are masked, but an error may name someone"),
             "turn masking off and on to try again",
         )),
     }
@@ -486,6 +487,15 @@ impl Drop for Tasks {
     fn drop(&mut self) {
         self.running.values().for_each(JoinHandle::abort);
     }
+}
+
+/// A table: its schema, its name, and its columns with their types.
+type TableOutline<'s> = (&'s str, &'s str, Vec<(&'s str, &'s str)>);
+
+/// Tables as they were when a database was opened.
+fn shape(store: &Store) -> Vec<TableOutline<'_>> {
+    let tables = store.catalog().tables.iter();
+    tables.map(|t| (&*t.schema, &*t.name, t.columns.iter().map(|c| (&*c.name, &*c.declared)).collect())).collect()
 }
 
 /// Whether a text is an address, or the path of a file or a folder that is there. A folder's name alone is not enough: it

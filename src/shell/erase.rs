@@ -1,4 +1,4 @@
-//! Erasing a person for the console: planning, and doing it with the key and the folder that belong to it.
+//! Erasing a person for the console: planning it, and applying it with its key and folder.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ fn options(choice: &ErasureChoice) -> PurgeOptions {
     PurgeOptions { mentions, each, account, full, ..PurgeOptions::default() }
 }
 
-/// The last plan to erase somebody, as long as somebody looks at it. It is only looked at: erasing plans again.
+/// The last plan to erase someone, as long as someone looks at it. It is only looked at: erasing plans again.
 #[derive(Clone, Default)]
 pub struct Erasures {
     plan: Arc<Mutex<Option<Kept>>>,
@@ -112,7 +112,7 @@ pub async fn plan(
     };
     planned.await.map(Box::new).map_err(|error| match error {
         ChangeError::NotFound(words) => {
-            RequestFailure::new("Nobody is known by that name", words, "name the person in another way: /")
+            RequestFailure::new("No person is known by that name", words, "name the person differently: /")
         }
         error => failure_of("The erasure was not planned", &error),
     })
@@ -128,7 +128,7 @@ pub async fn whereabouts(
         let all = PurgeOptions { account: true, ..PurgeOptions::default() };
         purge::preview(store, &purge::plan(store, given, &all, told).await?).await
     };
-    found.await.map(Box::new).map_err(|error| failure_of("It is not known where the person is", &error))
+    found.await.map(Box::new).map_err(|error| failure_of("Could not find out where the person is", &error))
 }
 
 /// Erases; `told` hears what is being done.

@@ -1,4 +1,4 @@
-//! Findings and migrations for the core: a look through the database that tells as it goes, and how migrations stand.
+//! Findings and migrations for the core: a search of the database that reports as it runs, and the state of migrations.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -23,7 +23,7 @@ use super::load;
 /// Examples of each finding.
 const EXAMPLES: usize = 50;
 
-/// Limits of a look that runs beside other work: enough for a hundred thousand episodes.
+/// Limits of a look that runs next to other work: enough for a hundred thousand episodes.
 const BRIEF: BriefLimit = BriefLimit { rows: 2_000_000, time: Duration::from_secs(30) };
 
 /// Looks through the database; `replies` hear what is found as it is found.
@@ -49,7 +49,7 @@ pub async fn look(store: &Store, brief: bool, replies: impl Fn(Reply) + Sync) ->
     let muted = config::muted(store.location());
     let wanted =
         FindingRequest { kind: None, examples: EXAMPLES, brief: brief.then_some(BRIEF), muted, retention: None };
-    // The card offers to look again; where the cause passes, it says that this is done by itself.
+    // The card offers to look again; where the cause passes, it says that this is done on its own.
     let failed = |error: change::ChangeError| {
         let failure = failure_of("Looking for findings ended early", &error);
         let remedy = failure.remedy.filter(|_| failure.passes);
@@ -91,7 +91,7 @@ pub fn unmute(store: &Store, what: &str) -> Result<Vec<Mute>, RequestFailure> {
 }
 
 fn unkept(what: &str, why: &anyhow::Error) -> RequestFailure {
-    RequestFailure::new(what, format!("{why:#}"), "look at the file; MNEMOSCOPE_STATE names another folder")
+    RequestFailure::new(what, format!("{why:#}"), "check the file, or set MNEMOSCOPE_STATE to another folder")
 }
 
 /// Reads the state of the migrations.

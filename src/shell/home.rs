@@ -1,4 +1,4 @@
-//! Work that waits for somebody, for the first screen; and the time of the last look.
+//! Pending work for the first screen, and the time of the last visit.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ const MOST: u64 = 1 << 20;
 /// Databases that are kept in it.
 const DATABASES: usize = 500;
 
-/// Reads the work that waits for somebody.
+/// Reads the work that waits for someone.
 pub async fn work(store: &Store) -> Result<Box<WaitingWork>, RequestFailure> {
     let failed = |e: crate::store::StoreError| load::failure("What waits could not be read", &e);
     let runs = store.records().jobs().await.map_err(failed)?;
@@ -77,7 +77,7 @@ pub fn looked(store: &Store) -> Option<String> {
     kept().remove(&config::place_of(store.location()))
 }
 
-/// Keeps that somebody looked at it until now. Where that cannot be kept, the next look says less.
+/// Keeps that someone looked at it until now. Where that cannot be kept, the next look says less.
 pub fn keep_looked(location: &str, now: &str) {
     let mut looked = kept();
     looked.insert(config::place_of(location), now.to_owned());

@@ -16,7 +16,7 @@ pub struct Pointer {
     last: Option<(Instant, u16, u16)>,
     /// The key that went down last and was not released since, where the terminal tells.
     down: Option<KeyCode>,
-    /// The terminal tells when keys are released.
+    /// The terminal says when keys are released.
     releases: bool,
 }
 

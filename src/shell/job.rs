@@ -1,4 +1,4 @@
-//! Jobs for the core: what there is, running one, telling one to stop.
+//! Jobs for the core: lists, runs, and stops them.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub struct ShellRun {
     pub author: Author,
 }
 
-/// Runs a backfill and tells how it goes; its receipt.
+/// Runs a backfill and says how it goes; its receipt.
 pub async fn run(
     store: Arc<Store>,
     run: ShellRun,

@@ -1,4 +1,4 @@
-//! Watches the database for the core, without a transaction and at a price that nobody notices.
+//! Watches the database for the core, without a transaction and at a negligible cost.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ const SHARE: u32 = 20;
 /// Longest time that something is not read again for, however long reading it took.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Failures in a row before they are told: somebody else's lock for the time of a commit is none.
+/// Failures in a row before they are told: someone else's lock for the time of a commit is none.
 const FAILURES: u32 = 2;
 
 /// Time in which any database that can be read answers whether something was written.
@@ -79,13 +79,13 @@ pub async fn watch(store: &Store, query: &Query, tell: impl Fn(Reply)) -> Infall
                 }
             }
         }
-        // Waiting for somebody's lock costs nothing.
+        // Waiting for someone's lock costs nothing.
         let rest = if is_locked { BEAT } else { (begun.elapsed() * SHARE).clamp(BEAT, LONGEST) };
         tokio::time::sleep(rest).await;
     }
 }
 
-/// Whether something was written in this very database since the beat before, as far as the engine tells them apart.
+/// Whether something was written in this very database since the beat before, as far as the engine distinguishes them.
 fn is_own(before: Option<&PulseBeat>, now: &PulseBeat) -> bool {
     now.own.is_none() || before.is_none_or(|before| before.own != now.own)
 }

@@ -12,7 +12,7 @@ use crate::lab::LabError;
 use crate::memory::query::{PAGE, Page, PageStart, Query, StoreStatus};
 use crate::memory::search::Search;
 use crate::memory::{Entity, Row};
-use crate::store::{DAMAGED, EngineFault, Store, StoreError};
+use crate::store::{EngineFault, Store, StoreError};
 
 /// A failure of the store for people.
 pub fn failure(what: &str, error: &StoreError) -> RequestFailure {
@@ -25,16 +25,16 @@ pub fn failure(what: &str, error: &StoreError) -> RequestFailure {
         | StoreError::CannotHold(_)
         | StoreError::NoTable(_)
         | StoreError::Scratch(_) => None,
-        StoreError::Engine(_) if error.is_lost() => Some("it is read again by itself once it answers".to_owned()),
+        StoreError::Engine(_) if error.is_lost() => Some("it is read again automatically once it answers".to_owned()),
         StoreError::Engine(_) => match error.fault() {
             Some(EngineFault::Locked) => {
-                Some("another process holds it locked; it is read again by itself once that ends".to_owned())
+                Some("another process holds it locked; it is read again automatically once that ends".to_owned())
             }
             Some(EngineFault::Changed) => {
-                Some("its tables were changed since it was opened: end the console and open it again".to_owned())
+                Some("its tables were changed since it was opened: ctrl-o and its path open it again".to_owned())
             }
-            Some(EngineFault::Damaged) => Some(DAMAGED.to_owned()),
-            Some(EngineFault::Full) => Some("make room on the disk that holds the database, then press r".to_owned()),
+            Some(fault @ (EngineFault::Damaged | EngineFault::Raised)) => fault.lasting_remedy().map(str::to_owned),
+            Some(EngineFault::Full) => Some("free space on the disk that holds the database, then press r".to_owned()),
             Some(EngineFault::Stopped) => Some("narrow the filter or change the order".to_owned()),
             None => None,
         },

@@ -62,7 +62,7 @@ pub use home::kept as looked_at;
 pub use recall::Embedding;
 pub use terminal::end_on_panic;
 
-/// Frames are drawn at most this often; those of keys beside those of replies.
+/// Frames are drawn at most this often; those of keys next to those of replies.
 const FRAME: Duration = Duration::from_millis(16);
 /// Time after the editor closes in which an interrupt may still come from a key typed there.
 const LATE: Duration = Duration::from_millis(250);
@@ -115,7 +115,7 @@ pub struct Door {
 /// Makes the door to a database that is named, or says why there is none.
 pub type MakeDoor = Arc<dyn Fn(String) -> BoxFuture<'static, Result<Door, String>> + Send + Sync>;
 
-/// Lists the databases that are known beside the one at a location.
+/// Lists the databases that are known next to the one at a location.
 pub type ListDatabases = Arc<dyn Fn(&str) -> Vec<KnownDatabase> + Send + Sync>;
 
 /// The databases that can be opened instead of this one.
@@ -123,7 +123,7 @@ pub type ListDatabases = Arc<dyn Fn(&str) -> Vec<KnownDatabase> + Send + Sync>;
 pub struct Doors {
     /// The door to one of them by its profile, path or address.
     pub door: MakeDoor,
-    /// Those that are known beside the one at a location, those first that were looked at last.
+    /// Those that are known next to the one at a location, those first that were looked at last.
     pub known: ListDatabases,
 }
 
@@ -203,6 +203,7 @@ fn opened(store: &Store, profile: Option<&String>, production: bool) -> OpenedDa
         invocation: store.invocation().clone(),
         layouts: store.recognised().layouts.iter().map(named).collect(),
         capabilities: store.report().capabilities(),
+        blocked: store.why_not_writable().map(str::to_owned),
         profile: profile.cloned(),
         production,
         looked: home::looked(store),
@@ -424,7 +425,7 @@ impl<'s> Console<'s> {
                     self.replace(from, self.newest).await;
                 }
                 self.begin(self.newest).await?;
-                // Who looks at another one meanwhile is not taken away from it.
+                // Who looks at another one meanwhile is not removed from it.
                 if from == here && step == SwitchStep::Opened {
                     self.show(self.newest).await;
                 }
@@ -454,8 +455,8 @@ impl<'s> Console<'s> {
         }
     }
 
-    /// Ends a database whose file was replaced, before the one that was opened at its path is read: both keep files of the
-    /// same name beside them, and to close those drops all locks of this process on them.
+    /// Ends a database whose file was replaced, before the one that was opened at its path is read: both keep files of
+    /// the same name next to them, and to close those drops all locks of this process on them.
     async fn replace(&mut self, old: u64, new: u64) {
         if self.open.here().id == old {
             self.show(new).await;
@@ -533,7 +534,7 @@ impl<'s> Console<'s> {
                 self.tell(self.open.here().id, message).await;
             }
         }
-        // Once there was a frame, the theme stays: a screen that changes its colours by itself would only startle.
+        // Once there was a frame, the theme stays: a screen that changes its colours on its own would only startle.
         if let Some(background) = background.filter(|_| self.fresh) {
             if background == Background::Light {
                 "light".clone_into(&mut self.open.here_mut().model.context.settings.theme);
@@ -604,7 +605,7 @@ impl<'s> Console<'s> {
         Ok(())
     }
 
-    /// Gives the terminal to the user's editor until that is closed.
+    /// Returns the terminal to the user's editor until that is closed.
     async fn beside_editor(
         &mut self,
         editing: impl Future<Output = Result<EditorEnd, RequestFailure>>,

@@ -1,4 +1,5 @@
-//! The databases that are open in this session: each with its model and its tasks, which go on while another one is shown.
+//! The databases that are open in this session: each with its model and its tasks, which continue while another one is
+//! shown.
 
 use super::desk::FoundDesk;
 use super::effects::Tasks;

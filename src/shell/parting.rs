@@ -1,4 +1,4 @@
-//! Words for whoever ends the console while something is being written: what was under way, and what became of it.
+//! Messages for users who end the console during a write: what was running, and what became of it.
 
 use crate::console::Model;
 use crate::console::core::change::{AppliedPlan, Refusal};
@@ -31,17 +31,14 @@ pub fn broken_off(model: &Model, ticket: Ticket, is_begun: bool) -> String {
         Some((title, _)) if !is_begun => format!("{title}: not done: it was {still}"),
         Some((title, 1)) => {
             let listed = line(&["audit", "list"]);
-            format!("{title}: {still}, so it is not known whether it was done: `{listed}` shows what was")
+            format!("{title}: {still}, so it is unknown whether it was done: `{listed}` shows what was")
         }
         Some((title, _)) => {
             let listed = line(&["audit", "list"]);
-            format!("{title}: {still}, so it is not known how many of these were done: `{listed}` shows which")
+            format!("{title}: {still}, so it is unknown how many of these were done: `{listed}` shows which")
         }
         None if cx.changing.asking == Some(ticket) => {
-            format!(
-                "the migration: {still}, so it is not known whether it was done: `{}` shows that",
-                line(&["migrate"])
-            )
+            format!("the migration: {still}, so it is unknown whether it was done: `{}` shows that", line(&["migrate"]))
         }
         None => format!("the erasure: {still}: `{}` resumes it", line(&["purge", "PERSON", "--resume"])),
     }

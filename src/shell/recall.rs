@@ -25,7 +25,7 @@ pub async fn rank(
 ) -> Result<Box<(RecallAnswer, StageTimes)>, RequestFailure> {
     let begun = Instant::now();
     if inquiry.text_to_embed().is_some() {
-        told("asking for the vector of the text");
+        told("requesting the vector of the text");
     }
     let request = request(store, embedding, inquiry, at).await;
     let asked = begun.elapsed().as_secs_f64() * 1_000.0;
@@ -70,12 +70,12 @@ fn failure(error: &LabError) -> RequestFailure {
 
 /// The questions that are kept for a database.
 pub fn saved(store: &Store) -> Result<Vec<SavedQuestion>, RequestFailure> {
-    SavedQuestion::load(store.location()).map_err(|why| unkept("The kept questions were not read", &why))
+    SavedQuestion::load(store.location()).map_err(|why| unkept("The saved questions were not read", &why))
 }
 
 /// Keeps a question; all that are kept then.
 pub fn save(store: &Store, saved: &SavedQuestion) -> Result<Vec<SavedQuestion>, RequestFailure> {
-    saved.keep(store.location()).map_err(|why| unkept("The question was not kept", &why))
+    saved.keep(store.location()).map_err(|why| unkept("The question was not saved", &why))
 }
 
 /// Forgets a question; all that are kept then.
@@ -84,5 +84,5 @@ pub fn forget(store: &Store, name: &str) -> Result<Vec<SavedQuestion>, RequestFa
 }
 
 fn unkept(what: &str, why: &anyhow::Error) -> RequestFailure {
-    RequestFailure::new(what, format!("{why:#}"), "fix or remove that file; databases are not touched by it")
+    RequestFailure::new(what, format!("{why:#}"), "fix or remove that file; it does not affect databases")
 }

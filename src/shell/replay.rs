@@ -1,4 +1,4 @@
-//! Reads what a topic, or the surroundings of an episode, were: for the time line.
+//! Reads a topic, or the surroundings of an episode, for the time line.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -49,8 +49,8 @@ pub async fn told(store: &Store, about: &ReplaySubject, limit: usize) -> Result<
         ReplaySubject::Episode(id) => around(store, id, limit).await,
     };
     told.map(Box::new).map_err(|error| match error {
-        LabError::Store(error) => super::load::failure("It was not replayed", &error),
-        error => RequestFailure::new("It was not replayed", error.to_string(), "name another topic with /"),
+        LabError::Store(error) => super::load::failure("The topic was not replayed", &error),
+        error => RequestFailure::new("The topic was not replayed", error.to_string(), "name another topic with /"),
     })
 }
 

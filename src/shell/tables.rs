@@ -20,6 +20,7 @@ fn entry(table: RawTable) -> TableEntry {
     TableEntry {
         kind: table.kind.to_owned(),
         rows: table.rows.and_then(|rows| u64::try_from(rows).ok()),
+        rows_reason: table.rows_reason,
         about: table.count_kind == CountKind::About,
         columns: table.columns.iter().map(|column| (column.name.clone(), column.declared.clone())).collect(),
         entities: table.entities.iter().map(|entity| entity.replace('_', " ")).collect(),

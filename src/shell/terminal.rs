@@ -1,4 +1,4 @@
-//! The terminal: taken at the beginning, given back at the end whatever happens.
+//! The terminal: taken over at the start and restored at the end, whatever happens.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::collections::BTreeMap;
@@ -46,10 +46,10 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// Whether changes are told in lines: nothing but the terminal's mode is to be given back.
 static PLAIN: AtomicBool = AtomicBool::new(false);
 
-/// Columns and rows of a screen that is told in lines: narrow enough that its parts stand below each other.
+/// Columns and rows of a screen that is told in lines.
 const LINEAR: (u16, u16) = (95, 44);
 
-/// Whether somebody sits in front of a terminal that both shows and types.
+/// Whether someone sits in front of a terminal that both shows and types.
 pub fn is_there() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
@@ -69,7 +69,7 @@ impl Write for Output {
     }
 }
 
-/// Gives the terminal back, once; from any thread.
+/// Returns the terminal back, once; from any thread.
 fn give_back() {
     // A command never took it, and its output may wait for a reader.
     if !TAKEN.load(Ordering::SeqCst) {
@@ -188,14 +188,14 @@ impl TerminalScreen {
         self.forget()
     }
 
-    /// Gives the terminal back for a while.
+    /// Returns the terminal back for a while.
     pub fn leave(&mut self) -> io::Result<()> {
         Write::flush(self.terminal.backend_mut())?;
         give_back();
         Ok(())
     }
 
-    /// Gives the terminal back for good.
+    /// Returns the terminal back for good.
     pub fn close(&mut self) {
         let _ = self.leave();
     }
@@ -351,7 +351,7 @@ pub struct SignalListener {
 }
 
 impl SignalListener {
-    /// Begins to listen; from then on no signal ends or stops the program by itself.
+    /// Begins to listen; from then on no signal ends or stops the program on its own.
     pub fn listen() -> io::Result<Self> {
         use signal_hook::consts::{SIGCONT, SIGTSTP};
         Ok(SignalListener {
@@ -402,7 +402,7 @@ impl SignalListener {
                 TerminalSignal::End(number) => return Err(number),
                 TerminalSignal::Interrupt(number) if keys_are_ours => return Err(number),
                 TerminalSignal::Stop => {
-                    // Where we cannot be stopped we go on.
+                    // Where we cannot be stopped we continue.
                     let _ = self.stop().await;
                 }
                 TerminalSignal::Interrupt(_) | TerminalSignal::Continued => {}

@@ -1,4 +1,4 @@
-//! The time zone of the machine, as the console wants it.
+//! The time zone of the machine, in the form that the console uses.
 
 use chrono::{DateTime, Local, Offset as _, TimeZone as _};
 

@@ -1,5 +1,5 @@
-//! Abilities that not every server has: asked for once, and done without when refused. A refusal is a missing
-//! capability, with the server's words as its reason; it never ends an opening or a look.
+//! Abilities that not every server has: tried once, and not used after a refusal. A refusal is a missing capability,
+//! with the server's words as its reason; it never stops a database from opening or from being read.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -47,25 +47,25 @@ impl ServerAbility {
         match self {
             ServerAbility::Sizes => ("table_sizes", "sizes of tables are not shown"),
             ServerAbility::Rights => {
-                ("rights", "what your role may read is found out by reading, and a refusal ends that command")
+                ("rights", "what your role may read is found by trying, and a refused read ends the command")
             }
-            ServerAbility::RowSecurity => {
-                ("row_security", "every table with row-level security is reported to hide rows, whether it does or not")
-            }
+            ServerAbility::RowSecurity => (
+                "row_security",
+                "every table with row-level security is reported as hiding rows, whether or not it \
+                 does",
+            ),
             ServerAbility::Indexes => {
                 ("index_columns", "pages are ordered without knowing which columns have an index")
             }
-            ServerAbility::Parts => {
-                ("table_parts", "partitions and tables that inherit are taken for tables of their own")
-            }
-            ServerAbility::Standby => ("standby", "whether the server takes writes shows only when one is tried"),
-            ServerAbility::Extensions => ("extensions", "steps of migrations that need an extension are left out"),
+            ServerAbility::Parts => ("table_parts", "partitions and inherited tables are treated as separate tables"),
+            ServerAbility::Standby => ("standby", "whether the server accepts writes is known only after trying one"),
+            ServerAbility::Extensions => ("extensions", "migration steps that need an extension are skipped"),
             ServerAbility::Policies => ("policies", "whether row-level security is set up is not known"),
-            ServerAbility::Activity => ("activity", "jobs do not slow down when others wait"),
+            ServerAbility::Activity => ("activity", "jobs do not slow down when other sessions wait"),
             ServerAbility::MigrationLock => {
-                ("migration_lock", "two migrations at once are kept apart by their tables' keys only")
+                ("migration_lock", "only the keys of their tables separate two concurrent migrations")
             }
-            ServerAbility::ConcurrentIndexes => ("concurrent_indexes", "indexes are built while writers wait"),
+            ServerAbility::ConcurrentIndexes => ("concurrent_indexes", "indexes are built while writers are blocked"),
             ServerAbility::LargeObjects => ("large_objects", "objects outside of tables are not searched"),
         }
     }
@@ -95,7 +95,7 @@ impl RefusedAbilities {
     }
 
     pub(super) fn keep(&self, ability: ServerAbility, words: String) {
-        tracing::info!(?ability, %words, "the server does without");
+        tracing::info!(?ability, %words, "the server lacks this");
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(ability, words);
     }
 
@@ -127,7 +127,7 @@ impl RefusedAbilities {
             Capability {
                 name: name.to_owned(),
                 available: false,
-                reason: Some(format!("the server refused to tell ({reason}): {without}")),
+                reason: Some(format!("the server refused the query ({reason}): {without}")),
                 remedy: None,
             }
         };
@@ -184,7 +184,7 @@ impl Store {
 }
 
 impl Snapshot<'_> {
-    /// As [`Store::ask`], within the transaction, which goes on after a refusal.
+    /// As [`Store::ask`], within the transaction, which continues after a refusal.
     ///
     /// # Errors
     /// As [`RefusedAbilities::note`].
@@ -209,7 +209,7 @@ impl Snapshot<'_> {
 }
 
 impl WriteTransaction<'_> {
-    /// Runs a statement that a server may not know, within the transaction, which goes on after a refusal.
+    /// Runs a statement that a server may not know, within the transaction, which continues after a refusal.
     ///
     /// # Errors
     /// As [`RefusedAbilities::note`].

@@ -1,4 +1,4 @@
-//! Data that PostgreSQL keeps beside the rows of tables: large objects, and statistics with the most common values of
+//! Data that PostgreSQL keeps next to the rows of tables: large objects, and statistics with the most common values of
 //! columns.
 
 use super::StoreError;
@@ -30,11 +30,18 @@ const STATISTICS: &str = "SELECT s.schemaname::text, coalesce((SELECT t.relname 
 const OF_EXPRESSIONS: &str = " UNION ALL SELECT schemaname::text, tablename::text, statistics_name::text, \
      concat_ws(' ', most_common_vals::text, histogram_bounds::text, most_common_elems::text) FROM pg_stats_ext_exprs";
 
+/// Tables that inherit from others or are partitions of them, each with such a one.
+const PARENTS: &str = "SELECT pn.nspname::text, p.relname::text, wn.nspname::text, w.relname::text FROM pg_inherits i \
+     JOIN pg_class p ON p.oid = i.inhrelid JOIN pg_namespace pn ON pn.oid = p.relnamespace \
+     JOIN pg_class w ON w.oid = i.inhparent JOIN pg_namespace wn ON wn.oid = w.relnamespace WHERE w.relkind IN ('r', 'p', 'f')";
+
 /// Statistics of one column, or of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnStatistics {
     /// Table.
     pub table: TableName,
+    /// Tables through which its rows are seen as well: of a partition the whole.
+    pub within: Vec<TableName>,
     /// Column, or the statistics' own name.
     pub column: String,
     /// The values that they hold.
@@ -78,10 +85,21 @@ impl Snapshot<'_> {
         let version = self.fetch("SELECT current_setting('server_version_num')::int", &[]).await?;
         let recent = version.first().is_some_and(|row| number(row, 0) >= 140_000);
         let sql = format!("{STATISTICS}{}", if recent { OF_EXPRESSIONS } else { "" });
-        let read = |row: &Vec<FetchedValue>| ColumnStatistics {
-            table: TableName::new(text(row, 0), text(row, 1)),
-            column: text(row, 2),
-            values: text(row, 3),
+        let name = |row: &[FetchedValue], at| TableName::new(text(row, at), text(row, at + 1));
+        let parents = self.ask(ServerAbility::Parts, PARENTS).await?.unwrap_or_default();
+        let parents: Vec<_> = parents.iter().map(|row| (name(row, 0), name(row, 2))).collect();
+        let within = |table: &TableName| {
+            let mut found = vec![table.clone()];
+            while let Some((_, whole)) =
+                parents.iter().find(|(part, whole)| found.contains(part) && !found.contains(whole))
+            {
+                found.push(whole.clone());
+            }
+            found.split_off(1)
+        };
+        let read = |row: &Vec<FetchedValue>| {
+            let table = name(row, 0);
+            ColumnStatistics { within: within(&table), table, column: text(row, 2), values: text(row, 3) }
         };
         Ok(self.fetch(&sql, &[]).await?.iter().map(read).collect())
     }

@@ -1,4 +1,4 @@
-//! Takers of rows. Readers know one type of them, so that each reader is built once, and not for every place that reads.
+//! Receivers of rows. Readers know one type of them, so that each reader is compiled once, not for every caller.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub struct BatchTaker<'t> {
 enum BatchTarget<'t> {
     /// Takes each row at once, until it breaks off.
     Rows(&'t mut TakeEach<'t, RawRow>),
-    /// Takes a batch when it has room for one, as long as somebody listens.
+    /// Takes a batch when it has room for one, as long as someone listens.
     Ahead(&'t Sender<Vec<RawRow>>),
 }
 

@@ -1,4 +1,4 @@
-//! Rows that hang on the rows of a table by a foreign key, and the vectors among them.
+//! Rows that depend on the rows of a table by a foreign key, and the vectors among them.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,10 @@ use super::{ShapeReader, StoreError};
 use crate::layout::BoundSource;
 use crate::memory::vector::read_floats;
 
-/// A table whose rows hang on another's.
+/// A table whose rows depend on another's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hanging {
-    /// Table whose rows hang on another's.
+    /// Table whose rows depend on another's.
     pub table: TableName,
     /// Column of the table that names the other row.
     pub column: String,
@@ -34,12 +34,12 @@ pub struct Hanging {
 }
 
 impl ShapeReader<'_> {
-    /// The tables whose rows hang on a source's rows, whose id is in that column: by a foreign key, or because the
+    /// The tables whose rows depend on a source's rows, whose id is in that column: by a foreign key, or because the
     /// layout keeps their vectors there.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn hanging_on(self, source: &BoundSource, id: &str) -> Result<Vec<Hanging>, StoreError> {
+    pub async fn dependents_of(self, source: &BoundSource, id: &str) -> Result<Vec<Hanging>, StoreError> {
         let of = table_of(source);
         let mut references = self.column_keys_to(&of).await?;
         if let Ok(VectorShelf { table, key: Some(column), .. }) = VectorShelf::of(source)
@@ -105,7 +105,7 @@ impl ShapeReader<'_> {
         Ok(spelled)
     }
 
-    /// Vectors of some rows, by the id of the row that they hang on. One that cannot be read is left out.
+    /// Vectors of some rows, by the id of the row that they depend on. One that cannot be read is left out.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -1,4 +1,5 @@
-//! Builds a SQLite file in one go: many rows in few statements, written beside the target and moved there when whole.
+//! Builds an SQLite file in one pass: many rows in few statements, written next to the target and moved into place when
+//! complete.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -99,7 +100,7 @@ impl BulkBatch {
 pub enum ExistingTarget {
     /// Refuse, unless it is an empty file.
     Refuse,
-    /// Replace it, and whatever journal lies beside it.
+    /// Replace it, and whatever journal lies next to it.
     Replace,
 }
 
@@ -110,7 +111,7 @@ pub enum BulkError {
     #[error("{0} exists already")]
     Exists(PathBuf),
     /// The path cannot be that of a database file.
-    #[error("{0} is not a path that a file can have")]
+    #[error("{0} is not a valid file path")]
     NotAFile(PathBuf),
     /// The file system would not.
     #[error("cannot write {path}: {source}")]
@@ -125,8 +126,8 @@ pub enum BulkError {
     Database(#[from] sqlx::Error),
 }
 
-/// A SQLite file in the making. Nothing stands at the target before [`Loader::finish`]; dropped earlier, it leaves
-/// nothing behind.
+/// A SQLite file in the making. Nothing is at the target before [`Loader::finish`]; dropped earlier, it leaves nothing
+/// behind.
 #[derive(Debug)]
 pub struct Loader {
     connection: SqliteConnection,
@@ -170,7 +171,7 @@ impl Loader {
     /// Adds rows. Batches of [`BulkTable::rows_per_statement`] rows go fastest; larger ones are cut.
     ///
     /// # Errors
-    /// What SQLite says, for example of a key that is there already.
+    /// What SQLite says, for example of a key that is already there.
     pub async fn insert(&mut self, batch: BulkBatch) -> Result<(), BulkError> {
         let table = batch.table;
         let width = table.columns.len().max(1);
@@ -214,7 +215,8 @@ impl Loader {
     /// `progress` gets how many indexes are done, and of how many. Returns the size in bytes.
     ///
     /// # Errors
-    /// [`BulkError::Exists`] when something came to stand at the target meanwhile; else what the file system or SQLite says.
+    /// [`BulkError::Exists`] when something came to be at the target meanwhile; else what the file system or SQLite
+    /// says.
     pub async fn finish(mut self, mut progress: impl FnMut(usize, usize)) -> Result<u64, BulkError> {
         run(&mut self.connection, "COMMIT".to_owned()).await?;
         let indexes = std::mem::take(&mut self.indexes);
@@ -274,8 +276,8 @@ fn statements(schema: &str) -> Vec<String> {
     statements
 }
 
-/// The file in the making; removed with what SQLite may have put beside it when it goes out of use. It is locked until then,
-/// so that another process sees whether somebody makes it still.
+/// The file in the making; removed with what SQLite may have put next to it when it goes out of use. It is locked until
+/// then, so that another process sees whether someone makes it still.
 #[derive(Debug)]
 struct Partial(UnfinishedPath, #[expect(dead_code, reason = "held for its lock")] fs::File);
 
@@ -307,10 +309,10 @@ impl Drop for Partial {
     }
 }
 
-/// Age from which a file in the making is locked, if somebody makes it.
+/// Age from which a file in the making is locked, if someone makes it.
 const STALE: Duration = Duration::from_mins(1);
 
-/// Removes what killed processes left beside a target of the same name.
+/// Removes what killed processes left next to a target of the same name.
 fn remove_stale(target: &Path) {
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let Some(name) = target.file_name().map(|name| format!(".{}.", name.to_string_lossy())) else { return };
@@ -342,7 +344,7 @@ fn check_target(target: &Path, existing: ExistingTarget) -> Result<(), BulkError
         return Err(BulkError::NotAFile(target.to_owned()));
     }
     let holds_something = |path: &PathBuf| fs::metadata(path).is_ok_and(|m| m.len() > 0);
-    // A link that leads nowhere is somebody's too.
+    // A link that leads nowhere is someone's too.
     let is_link = |path: &PathBuf| path == target && path.is_symlink();
     let stands = |path: &PathBuf| holds_something(path) || is_link(path);
     let found = [target.to_owned()].into_iter().chain(journals(target)).find(stands);
@@ -352,7 +354,7 @@ fn check_target(target: &Path, existing: ExistingTarget) -> Result<(), BulkError
     }
 }
 
-/// The files that SQLite may keep beside a database.
+/// The files that SQLite may keep next to a database.
 fn journals(database: &Path) -> Vec<PathBuf> {
     let beside = |suffix: &str| {
         let mut path = database.as_os_str().to_owned();

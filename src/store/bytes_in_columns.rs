@@ -1,5 +1,5 @@
-//! Finds the indexed columns of SQLite that hold no bytes: what is equal to a text there is one value, so that the index also
-//! gives the order of the rows.
+//! Finds the indexed columns of SQLite that hold no bytes: values equal to a text are one value there, so the index
+//! also yields the order of the rows.
 
 use std::fmt::Write as _;
 

@@ -73,7 +73,8 @@ async fn read_sqlite(sessions: &Sessions, schema: &str, catalog: &mut Catalog) -
         let columns = "SELECT name, lower(type), \"notnull\" FROM pragma_table_xinfo($1, $2) ORDER BY cid";
         match sessions.fetch(columns, &named).await {
             Ok(rows) => table.columns = rows.iter().map(sqlite_column).collect(),
-            // One of a table that is gone, or of a function that is not here, says so by itself and keeps no others back.
+            // One of a table that is gone, or of a function that is not here, says so on its own and keeps no others
+            // back.
             Err(error) if is_wrong_in_itself(&error) => table.unread = Some(explain(&error)),
             Err(error) => return Err(error),
         }
@@ -156,7 +157,7 @@ fn sqlite_column(row: &RawRow) -> CatalogColumn {
 
 /// Query that every server gets: the tables with their numbers, names and estimates.
 const TABLES: &str = "SELECT c.oid::bigint, n.nspname::text, c.relname::text, pg_table_is_visible(c.oid), \
-     c.reltuples::bigint, c.relkind = 'p', c.relrowsecurity, c.relkind IN ('r', 'm') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+     c.reltuples::bigint, c.relkind = 'p', c.relrowsecurity, c.relkind IN ('r', 'm'), c.relpersistence = 'u' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
      ORDER BY 2, 3";
 
@@ -185,8 +186,8 @@ const DISTINCT: &str = "SELECT i.indrelid::bigint, i.indexrelid::text, a.attname
      LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number AND k.number > 0 \
      WHERE i.indisunique AND i.indisvalid AND i.indpred IS NULL AND k.place <= i.indnkeyatts ORDER BY 1, 2, 3";
 
-/// The sizes of tables. A table that somebody holds for himself alone, or is about to, is left out with its indexes: asking
-/// would wait until he lets go.
+/// The sizes of tables. A table that someone holds for himself alone, or is about to, is left out with its indexes:
+/// asking would wait until he lets go.
 const SIZES: &str = "WITH held AS (SELECT l.relation FROM pg_locks l JOIN pg_database d ON d.oid = l.database \
        WHERE d.datname = current_database() AND l.mode = 'AccessExclusiveLock'), \
      kept AS (SELECT relation FROM held \
@@ -205,6 +206,15 @@ const RIGHTS: &str = "SELECT 0::bigint, true, NULL::text, current_user::text \
      WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
      AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))";
 
+/// Unlogged tables, where the server is a standby, with the tables and views that read them.
+const UNLOGGED: &str = "WITH RECURSIVE reads (above, below) AS (SELECT inhparent, inhrelid FROM pg_inherits \
+       UNION ALL SELECT v.oid, d.refobjid FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid \
+       JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v' \
+       WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass), \
+     unlogged (oid) AS (SELECT oid FROM pg_class WHERE relpersistence = 'u' AND relkind = 'r' AND pg_is_in_recovery() \
+       UNION SELECT e.above FROM reads e JOIN unlogged u ON u.oid = e.below) \
+     SELECT oid::bigint FROM unlogged";
+
 /// Schemas of the search path as it is set, whether our role may enter them or not.
 const SEARCH_PATH: &str = "SELECT btrim(replace(btrim(s.name), '$user', current_user), '\"') \
      FROM unnest(string_to_array(current_setting('search_path'), ',')) s (name)";
@@ -219,15 +229,17 @@ async fn read_postgres(
     refusals: &RefusedAbilities,
     catalog: &mut Catalog,
 ) -> Result<(), sqlx::Error> {
-    // By their numbers: where they stand among the tables.
+    // By their numbers: where they are among the tables.
     let mut places: HashMap<i64, usize> = HashMap::new();
     let mut secured: Vec<i64> = Vec::new();
+    let mut has_unlogged = false;
     for row in sessions.fetch(TABLES, &[]).await? {
         let oid = integer(&row, 0).unwrap_or_default();
         places.insert(oid, catalog.tables.len());
         if flag(&row, 6) {
             secured.push(oid);
         }
+        has_unlogged |= flag(&row, 8);
         catalog.tables.push(CatalogTable {
             schema: text(&row, 1),
             name: text(&row, 2),
@@ -261,7 +273,7 @@ async fn read_postgres(
         }
     }
     let sizes = match refusals.ask(sessions, ServerAbility::Sizes, SIZES).await {
-        // Somebody took a table meanwhile.
+        // Someone took a table meanwhile.
         Err(error) if fault(&error) == Some(EngineFault::Locked) => None,
         sizes => sizes?,
     };
@@ -275,6 +287,13 @@ async fn read_postgres(
             None => catalog.role = text(&row, 3),
             Some(at) => deny(&mut catalog.tables[at], &text(&row, 2), flag(&row, 1)),
         }
+    }
+    let unlogged = if has_unlogged { refusals.ask(sessions, ServerAbility::Standby, UNLOGGED).await? } else { None };
+    for row in unlogged.unwrap_or_default() {
+        let Some(at) = place(&row) else { continue };
+        let table = &mut catalog.tables[at];
+        (table.denied, table.unlogged) = (true, true);
+        table.columns.iter_mut().for_each(|column| column.denied = true);
     }
     if catalog.tables.iter().any(|table| table.closed_schema && !table.visible) {
         let path = sessions.fetch(SEARCH_PATH, &[]).await?;
@@ -320,8 +339,8 @@ fn deny(table: &mut CatalogTable, readable: &str, schema_open: bool) {
     }
 }
 
-/// Has the names of the search path lead to tables of schemas that our role may not enter, too, which the server passes over: they
-/// are there, and may not be read.
+/// Has the names of the search path lead to tables of schemas that our role may not enter, too, which the server skips:
+/// they are there, and may not be read.
 fn see_closed(catalog: &mut Catalog, path: &[String]) {
     for schema in path {
         for at in 0..catalog.tables.len() {

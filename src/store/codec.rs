@@ -1,5 +1,5 @@
-//! Turns stored values into canonical ones, by what the column asks for; what cannot be read becomes a problem of the
-//! row and never an error of the page.
+//! Turns stored values into canonical ones, as the column requires; an unreadable value becomes a problem of the row,
+//! never an error of the page.
 
 use std::borrow::Cow;
 
@@ -253,7 +253,7 @@ fn inside(kind: ValueKind, place: &Inside, stored: StoredAs, raw: &FetchedValue)
         (_, Value::Number(n)) => match (n.as_i64(), n.as_f64()) {
             (Some(i), _) => by_kind(kind, stored, &FetchedValue::Integer(i)),
             (None, Some(x)) => by_kind(kind, stored, &FetchedValue::Real(x)),
-            (None, None) => (Value::Null, vec![format!("{n} is no number that can be held")]),
+            (None, None) => (Value::Null, vec![format!("{n} is not a number that can be stored")]),
         },
         (ValueKind::Text, found) => (Value::from(found.to_string()), Vec::new()),
         (_, found) => (Value::Null, vec![format!("{found} is not {}", name(kind))]),
@@ -288,7 +288,7 @@ fn text(raw: &FetchedValue) -> (Value, Vec<String>) {
         }
         FetchedValue::Bytes(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) => (Value::from(text), Vec::new()),
-            Err(_) => (Value::Null, vec![agreeing(bytes.len(), "{#} {byte that is|bytes that are} no text")]),
+            Err(_) => (Value::Null, vec![agreeing(bytes.len(), "{#} {byte that is|bytes that are} not text")]),
         },
         FetchedValue::Integer(i) => (Value::from(i.to_string()), Vec::new()),
         FetchedValue::Real(x) => (Value::from(x.to_string()), Vec::new()),
@@ -366,7 +366,7 @@ fn document(stored: StoredAs, raw: &FetchedValue) -> (Value, Vec<String>) {
         StoredAs::Nested => json::without_pickles(json::nested(reading.value)),
         _ => reading.value,
     };
-    (value, reading.problems)
+    (value, reading.problems.into_iter().chain(reading.repeated).collect())
 }
 
 fn list(stored: StoredAs, raw: &FetchedValue) -> (Value, Vec<String>) {

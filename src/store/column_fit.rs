@@ -74,7 +74,7 @@ fn holds_time(text: &str) -> Option<String> {
     time::canonical(text).filter(|_| digits <= 6)
 }
 
-/// Whether a number is spelled as an engine spells it, so that its text tells no more than the number.
+/// Whether a number is spelled as an engine spells it, so that its text says no more than the number.
 fn is_plain(text: &str) -> bool {
     let Ok(number) = text.parse::<f64>() else { return false };
     let plain = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };

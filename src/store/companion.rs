@@ -1,5 +1,5 @@
-//! The database of ours that goes with a palace: a palace keeps no episodes and no outcomes and is only read, so that
-//! what is recorded about it goes into a file of its own, attached beside it.
+//! Our companion database of a palace: a palace stores no episodes and no outcomes and is only read, so what is
+//! recorded about it goes into a separate file, attached next to it.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,8 @@ use crate::memory::invocation::Invocation;
 pub const SCHEMA: &str = "companion";
 
 /// Reason why a palace itself is not written.
-pub const PALACE: &str = "it is a palace, which only its own tools write; what we add goes into a companion database";
+pub const PALACE: &str = "it is a palace, which only its own tools may write; our additions go into a companion \
+ database";
 
 /// Name of the step that makes it, as migrations are named.
 pub const STEP: &str = "0000_companion";
@@ -63,7 +64,7 @@ pub async fn make(path: &Path) -> Result<(), BulkError> {
 }
 
 impl Store {
-    /// The companion that goes with this palace, there or not; none when the database is no palace.
+    /// The companion that goes with this palace, there or not; none when the database is not a palace.
     #[must_use]
     pub fn companion(&self) -> Option<&Companion> {
         self.companion.as_ref()

@@ -1,4 +1,4 @@
-//! Finds the database that is meant, opens it read-only, and says clearly why when it cannot.
+//! Finds the named database, opens it read-only, and explains clearly when it cannot.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -96,7 +96,7 @@ pub struct OpenOptions {
     pub password_command: Option<String>,
     /// A standby that follows the database, where rows are looked at.
     pub replica: Option<Target>,
-    /// A companion database to attach beside a palace, when it exists.
+    /// A companion database to attach next to a palace, when it exists.
     pub companion: Option<PathBuf>,
     /// Folder in which anchors of the audit trail are kept.
     pub anchors: Option<PathBuf>,
@@ -131,9 +131,9 @@ pub enum OpenError {
     /// There is no such file.
     #[error("{0}: there is no such file; check the path, or try `mnemoscope demo`")]
     NoFile(String),
-    /// A folder that is no palace.
+    /// A folder that is not a palace.
     #[error(
-        "{0} is a folder, and no memory database: a palace folder holds chroma.sqlite3. Name the database file in it"
+        "{0} is a folder, not a memory database: a palace folder contains chroma.sqlite3. Name the database file in it"
     )]
     Folder(String),
     /// A file of another kind.
@@ -156,7 +156,7 @@ pub enum OpenError {
         hint: String,
     },
     /// Nobody listens there.
-    #[error("{location}: no connection ({message}); is the server running, and are host and port right?")]
+    #[error("{location}: no connection ({message}); is the server running, and are the host and the port correct?")]
     Refused {
         /// Location of the server.
         location: String,
@@ -188,10 +188,10 @@ pub enum OpenError {
         message: String,
     },
     /// The words that name a server cannot be followed.
-    #[error("no server can be made out: {0}; a URL looks like postgres://user:password@host:5432/name")]
+    #[error("cannot tell which server is meant: {0}; a URL looks like postgres://user:password@host:5432/name")]
     Url(String),
     /// No layout of that name.
-    #[error("there is no layout `{0}`{1}; `mnemoscope layouts` lists them, and a file's name works too")]
+    #[error("there is no layout `{0}`{1}; `mnemoscope layouts` lists them, and a file name works too")]
     UnknownLayout(String, String),
     /// The layout asked for does not fit.
     #[error("the layout {0} does not fit this database: {1}")]
@@ -203,7 +203,7 @@ pub enum OpenError {
     #[error("{0}: {1}")]
     LayoutFile(String, String),
     /// Another process does not let anybody in.
-    #[error("{location}: another process holds it locked ({message}); try again when that has finished")]
+    #[error("{location}: another process holds it locked ({message}); try again when it has finished")]
     Locked {
         /// Location of the database.
         location: String,
@@ -369,12 +369,12 @@ impl Store {
     pub async fn private_copy(&self) -> Result<(PrivateFolder, PathBuf), String> {
         let Opener::Sqlite(file) = self.sessions.opener() else {
             return Err(
-                "only an SQLite database can be copied: restore a backup of this one and try the layout on that"
+                "only an SQLite database can be copied: restore a backup of this one, and test the layout on the copy"
                     .to_owned(),
             );
         };
         if !file.attached().is_empty() {
-            return Err("a folder of several files is not copied".to_owned());
+            return Err("a folder with several files cannot be copied".to_owned());
         }
         let copied = private_copy(file.path(), Vec::new(), &self.raw_files).await;
         copied.map(|(copy, file, _)| (copy, file)).map_err(|unread| unread.to_string())
@@ -387,7 +387,9 @@ fn own_layouts(options: &OpenOptions) -> (Vec<Layout>, Vec<String>) {
     for (file, text) in &options.own_layouts {
         match parse(file, text) {
             Ok(layout) => layouts.push(layout),
-            Err(errors) => faults.extend(errors.first().map(|error| format!("a layout of yours is left out: {error}"))),
+            Err(errors) => {
+                faults.extend(errors.first().map(|error| format!("one of your layouts is ignored: {error}")));
+            }
         }
     }
     (layouts, faults)
@@ -413,7 +415,7 @@ impl LayoutChoice {
         let mut named: Vec<Layout> = Vec::new();
         for name in &options.layouts {
             let layout = layout_named(name, &known, &own)?;
-            // Two of one name could not be told apart, and one that is named twice is one.
+            // Two of one name could not be distinguished, and one that is named twice is one.
             if named.iter().all(|other| other.name != layout.name) {
                 named.push(layout);
             }
@@ -562,7 +564,7 @@ async fn open_sqlite(
         return Err(classify(&location, &error));
     }
     if lacks_descriptors() {
-        let message = "this process may open too few files: raise the limit (`ulimit -n`)".to_owned();
+        let message = "this process has reached its limit of open files: raise it (`ulimit -n`)".to_owned();
         return Err(OpenError::Other { location, message });
     }
     let files = || std::iter::once(path).chain(attached.iter().map(|(file, _)| file.as_path()));
@@ -570,13 +572,13 @@ async fn open_sqlite(
     // A process that was killed inside a transaction left a journal: no reader may pass it over.
     if is_left("-journal") && recover(files()).await.is_ok() {
         let sessions = try_sqlite(path, &attached, ours, options, false).await.map_err(|e| classify(&location, &e))?;
-        let note = "a transaction that a killed process had left by half was rolled back".to_owned();
+        let note = "a transaction that a killed process left unfinished was rolled back".to_owned();
         return Ok(OpenedConnection { notes: vec![note], ..opened(sessions) });
     }
-    // A database in WAL mode needs files beside it that cannot be made in a folder without write access.
+    // A database in WAL mode needs files next to it that cannot be made in a folder without write access.
     if !is_left("-wal") && !is_left("-journal") {
         let sessions = try_sqlite(path, &attached, ours, options, true).await.map_err(|e| classify(&location, &e))?;
-        let note = "opened as immutable: its folder cannot be written and nothing waits in a -wal file".to_owned();
+        let note = "opened as immutable: its folder is not writable, and no rows wait in a -wal file".to_owned();
         return Ok(OpenedConnection { notes: vec![note.clone()], blocked: Some(note), ..opened(sessions) });
     }
     let copied = private_copy(path, attached, &raw_files).await;
@@ -585,8 +587,8 @@ async fn open_sqlite(
     let copies = std::iter::once(path.as_path()).chain(attached.iter().map(|(file, _)| file.as_path()));
     recover(copies).await.map_err(|e| classify(&location, &e))?;
     let sessions = try_sqlite(&path, &attached, ours, options, false).await.map_err(|e| classify(&location, &e))?;
-    let note = "read from a private copy as of now: its folder cannot be written, and rows wait in its -wal file or a \
-                half transaction in its -journal"
+    let note = "read from a private copy as of now: its folder is not writable, and rows wait in its -wal file or an \
+                unfinished transaction in its -journal"
         .to_owned();
     Ok(OpenedConnection { notes: vec![note.clone()], blocked: Some(note), copy: Some(copy), ..opened(sessions) })
 }
@@ -651,14 +653,14 @@ fn lacks_descriptors() -> bool {
     false
 }
 
-/// The file of that ending beside a database, which SQLite keeps beside the file that a link leads to.
+/// The file of that ending next to a database, which SQLite keeps next to the file that a link leads to.
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut beside = path.canonicalize().unwrap_or_else(|_| path.to_owned()).into_os_string();
     beside.push(ending);
     PathBuf::from(beside)
 }
 
-/// Whether there is a file with something in it beside a database.
+/// Whether there is a file with something in it next to a database.
 fn has(path: &Path, ending: &str) -> bool {
     std::fs::metadata(beside(path, ending)).is_ok_and(|m| m.len() > 0)
 }
@@ -680,7 +682,7 @@ type Attached = Vec<(PathBuf, String)>;
 /// Times that files are copied where others keep writing to them.
 const COPIES: u32 = 3;
 
-/// Copies files to where we may make what SQLite needs beside them. A log and a database that were copied at different
+/// Copies files to where we may make what SQLite needs next to them. A log and a database that were copied at different
 /// states do not fit together: where others wrote meanwhile, all is copied again.
 async fn private_copy(
     path: &Path,
@@ -688,7 +690,7 @@ async fn private_copy(
     raw_files: &RawFiles,
 ) -> Result<(PrivateFolder, PathBuf, Attached), UnreadBytes> {
     for _ in 0..COPIES {
-        let copy = PrivateFolder::temporary().map_err(|e| UnreadBytes::of("no private copy can be made", e))?;
+        let copy = PrivateFolder::temporary().map_err(|e| UnreadBytes::of("a private copy cannot be made", e))?;
         let folder = copy.path();
         let main = folder.join("main.db");
         let copies: Attached =
@@ -707,8 +709,8 @@ async fn private_copy(
         }
     }
     Err(UnreadBytes::of(
-        "no copy could be made",
-        format!("others wrote during each of {COPIES} tries; try again later"),
+        "a copy could not be made",
+        format!("other processes wrote during each of {COPIES} attempts; try again later"),
     ))
 }
 
@@ -723,11 +725,11 @@ fn cannot_open(error: &sqlx::Error) -> bool {
 }
 
 fn looked_at_in(replica: &Target) -> String {
-    format!("rows are looked at in {}, which may be behind", replica.shown())
+    format!("rows are read from {}, which may lag behind", replica.shown())
 }
 
 fn no_standby(replica: &Target, target: &Target) -> OpenError {
-    let message = format!("it does not follow {}, as far as both servers say; check `read`", target.shown());
+    let message = format!("it does not follow {}, according to both servers; check `read`", target.shown());
     OpenError::Other { location: replica.shown(), message }
 }
 
@@ -774,14 +776,14 @@ async fn open_postgres(words: &str, options: &OpenOptions) -> Result<OpenedConne
     location::let_in(words);
     let mut notes = server.notes.clone();
     notes.extend(server.plain.clone());
-    notes.extend(server.choice().map(|host| format!("of the hosts that were named, this is {host}")));
+    notes.extend(server.choice().map(|host| format!("connected to {host}, one of the hosts that you named")));
     Ok(OpenedConnection { sessions, notes, blocked: None, copy: None, companion: None })
 }
 
 /// Time that a database gets to say what it is, while its standby is opened.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-const STANDBY: &str = "this server is a standby: it follows another one and takes no writes";
+const STANDBY: &str = "this server is a standby: it follows another server and accepts no writes";
 
 const READ_ONLY: &str =
     "default_transaction_read_only is on for this server, database, or role, or in the URL: nothing is written";
@@ -805,7 +807,7 @@ fn classify(location: &str, error: &sqlx::Error) -> OpenError {
     classified(location, error, words_of(error))
 }
 
-/// The words of an error that stand beside the location.
+/// The words of an error that are next to the location.
 fn words_of(error: &sqlx::Error) -> String {
     if let sqlx::Error::Io(error) = error { server::cause_of(error) } else { explain(error) }
 }
@@ -818,8 +820,8 @@ fn classified(location: &str, error: &sqlx::Error, message: String) -> OpenError
             Some(code) if code.starts_with("28") => OpenError::Login { location, message, hint: String::new() },
             Some("3D000") => OpenError::NoDatabase { location, message },
             _ if message.contains("startup parameter") => {
-                let hint = "a pooler lies between and does not take it: leave it out of the URL and of PGOPTIONS, or add it \
-                     to the pooler's ignore_startup_parameters";
+                let hint = "a pooler in between does not accept it: remove it from the URL and from PGOPTIONS, or add \
+                     it to the pooler's ignore_startup_parameters";
                 OpenError::Other { location, message: format!("{message}; {hint}") }
             }
             Some("26" | "11") => OpenError::NotSqlite(location, format!(" or is damaged ({message})")),
@@ -836,7 +838,7 @@ fn classified(location: &str, error: &sqlx::Error, message: String) -> OpenError
                  emoji: give the role another password";
             OpenError::Other { location, message: words.to_owned() }
         }
-        sqlx::Error::Configuration(_) => OpenError::Url("a part of it is not as it should be".to_owned()),
+        sqlx::Error::Configuration(_) => OpenError::Url("part of it is not valid".to_owned()),
         _ => OpenError::Other { location, message },
     }
 }

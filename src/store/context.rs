@@ -1,4 +1,4 @@
-//! Everything about one episode in one place, its chain, and what is odd about them.
+//! Everything about one episode in one place, its chain, and their problems.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -30,7 +30,8 @@ const CHAIN_LIMIT: usize = 10_000;
 /// Ids that are looked up together.
 const AT_ONCE: usize = 2_000;
 
-/// Columns that name and date another episode of a chain, and say whose it is; where it is derived, its end needs the status.
+/// Columns that name and date another episode of a chain, and say who owns it; where it is derived, its end needs the
+/// status.
 const NAMING: &[&str] = &[
     "id",
     "agent_id",
@@ -79,7 +80,7 @@ pub struct EpisodeChain {
     pub is_cut: bool,
 }
 
-/// An episode with everything that hangs on it, of which many rows are not read yet.
+/// An episode with everything that depends on it, of which many rows are not read yet.
 #[derive(Debug)]
 pub struct EpisodeOutline {
     /// The episode.
@@ -90,7 +91,7 @@ pub struct EpisodeOutline {
     pub canvas: HangingRows,
     /// Feedback that lists and back-links name, in time order.
     pub feedback: HangingRows,
-    /// The chain it stands in.
+    /// The chain it is in.
     pub chain: EpisodeChain,
     /// Signals in time order.
     pub utility: HangingRows,
@@ -104,7 +105,7 @@ pub struct EpisodeOutline {
     pub findings: Vec<ShownFinding>,
 }
 
-/// Surroundings that every recall shows beside an episode, of which many rows are not read yet.
+/// Surroundings that every recall shows next to an episode, of which many rows are not read yet.
 #[derive(Debug)]
 pub struct RecalledContext {
     /// Canvas events, in time order.
@@ -183,7 +184,7 @@ impl ContextReader<'_> {
         Ok(rows)
     }
 
-    /// An episode with what puts the rows in order that hang on it; none when there is no such episode.
+    /// An episode with what puts the rows in order that depend on it; none when there is no such episode.
     ///
     /// # Errors
     /// The engine's refusal, or a database without episodes.
@@ -224,9 +225,9 @@ impl ContextReader<'_> {
         }))
     }
 
-    /// Reads what every recall shows beside episodes: canvas and feedback context, and why some of it is empty. Of the rest of
-    /// their context nothing is read. Feedback that belongs to one although no stored link says so is there, as in lists; the
-    /// findings are about what is stored.
+    /// Reads what every recall shows next to episodes: canvas and feedback context, and why some of it is empty. Of the
+    /// rest of their context nothing is read. Feedback that belongs to one although no stored link says so is there, as
+    /// in lists; the findings are about what is stored.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -275,7 +276,7 @@ impl ContextReader<'_> {
         Ok(feedback)
     }
 
-    /// The chain an episode stands in; none when there is no such episode.
+    /// The chain an episode is in; none when there is no such episode.
     ///
     /// # Errors
     /// The engine's refusal, or a database without episodes.
@@ -287,7 +288,7 @@ impl ContextReader<'_> {
         Ok(Some(chain))
     }
 
-    /// The chain, with the rows of others in it as far as they are wanted.
+    /// The chain, with the other people's rows in it as far as they are wanted.
     async fn chain_of(self, episode: &Row, relatives: Relatives, room: &PageStore) -> Result<EpisodeChain, StoreError> {
         let mut known: BTreeMap<String, Row> = BTreeMap::new();
         let mut walk = ChainWalk::from(episode.id());
@@ -524,7 +525,7 @@ impl ContextReader<'_> {
         findings.extend(reasons.into_iter().map(|reason| finding("hidden_rows", reason, &[])));
     }
 
-    /// The linked memories that are not there.
+    /// The linked missing memories.
     async fn missing_memories(self, links: &HangingRows) -> Result<Option<ShownFinding>, StoreError> {
         let (mut gone, mut count) = (Vec::new(), 0);
         let mut named = links.ids().map(|(id, _)| id.into_owned()).filter(|id| !id.is_empty());
@@ -549,7 +550,7 @@ impl ContextReader<'_> {
                 gone.extend((gone.len() < IDS).then_some(id));
             }
         }
-        let message = |n| agreeing(n, "{#} linked {memory is|memories are} not there");
+        let message = |n| agreeing(n, "{#} linked {memory is|memories are} missing");
         Ok((count > 0).then(|| some("missing_memory", message, gone.iter().map(String::as_str), count)))
     }
 
@@ -558,7 +559,7 @@ impl ContextReader<'_> {
             return Ok(finding("canvas_absent", format!("no canvas context: {reason}"), &[]));
         }
         let Some(session) = episode.text("session_id") else {
-            return Ok(finding("no_session", "no canvas context: the episode names no session", &[]));
+            return Ok(finding("no_session", "no canvas context: the episode has no session", &[]));
         };
         let sessions = [session.to_owned()];
         let (ids, count) = self.first_related(Entity::CanvasEvent, "session_id", &sessions, |_| ()).await?;
@@ -609,7 +610,7 @@ impl ContextReader<'_> {
         }
         let executions: Vec<String> = episode.list("execution_ids").into_iter().map(str::to_owned).collect();
         if executions.is_empty() {
-            let words = "no feedback context: the episode names no execution, by which feedback is linked";
+            let words = "no feedback context: the episode has no execution, and feedback is linked by execution";
             return Ok(finding("execution_missing", words, &[]));
         }
         let made = episode.text("ended_at").or(episode.text("started_at"));
@@ -671,7 +672,7 @@ impl<'a> LinkedMemories<'a> {
 
 /// Says of feedback, by its ids, that it is shown although no link leads to it.
 fn say_by_execution(findings: &mut Vec<ShownFinding>, mut ids: Vec<&str>) {
-    let alone = |words: &str| format!("shown by its execution alone: {words}");
+    let alone = |words: &str| format!("shown because of its execution only: {words}");
     let mut is_told = false;
     for finding in findings.iter_mut().filter(|f| NOT_LINKED.contains(&f.kind.as_str())) {
         if let Some(words) = finding.message.strip_prefix("no feedback context: ") {
@@ -757,7 +758,7 @@ fn link_findings(
     let dangling = named.iter().map(|id| &**id).filter(|id| !there.contains(id));
     findings.extend(finding_of(
         "dangling_id",
-        |n| agreeing(n, &format!("{{#}} {{id of a {what} row that is|ids of {what} rows that are}} not there")),
+        |n| agreeing(n, &format!("{{#}} {{id of a {what} row that is|ids of {what} rows that are}} missing")),
         dangling,
     ));
     // Only those of rows that are there matter from here on.
@@ -815,7 +816,7 @@ fn stored_numbers(episode: &Row, canvas: &HangingRows, feedback: &HangingRows, f
     let count = episode.get("canvas_action_count").as_i64();
     let listed = canvas.len() as i64;
     if let Some(count) = count.filter(|c| *c != listed) {
-        let words = format!("canvas_action_count says {count}, {{#}} canvas {{event is|events are}} linked");
+        let words = format!("canvas_action_count is {count}, but {{#}} canvas {{event is|events are}} linked");
         let words = agreeing(listed, &words);
         findings.push(finding("count_differs", words, &[]));
     }
@@ -829,25 +830,25 @@ fn stored_numbers(episode: &Row, canvas: &HangingRows, feedback: &HangingRows, f
     let cannot_hold = unmapped && stored.is_none();
     if !same && !cannot_hold {
         let word = |x: Option<f64>| x.map_or("unknown".to_owned(), |x| format!("{x:.3}"));
-        let words = format!("the stored feedback score is {}, its rows give {}", word(stored), word(mean));
+        let words = format!("the stored feedback score is {}, but its rows average {}", word(stored), word(mean));
         findings.push(finding("aggregate_differs", words, &[]));
     }
 }
 
 fn chain_findings(episode: &Row, chain: &Chain, relatives: &BTreeMap<String, Row>, findings: &mut Vec<ShownFinding>) {
     if chain.cycle {
-        findings.push(finding("chain_cycle", "its chain of parents runs in a circle", &chain.ids));
+        findings.push(finding("chain_cycle", "its chain of parents forms a cycle", &chain.ids));
     }
     if let Some(missing) = &chain.missing_parent {
         findings.push(finding(
             "missing_parent",
-            format!("the parent {missing} is not there"),
+            format!("the parent {missing} does not exist"),
             std::slice::from_ref(missing),
         ));
     }
     let Some(parent) = episode.text("parent_id").and_then(|id| relatives.get(id)) else { return };
     if parent.text("agent_id") != episode.text("agent_id") {
-        findings.push(finding("cross_agent_parent", "its parent is of another agent", &[parent.id().to_owned()]));
+        findings.push(finding("cross_agent_parent", "its parent belongs to another agent", &[parent.id().to_owned()]));
     }
     if let (Some(child), Some(mother)) = (episode.text("started_at"), parent.text("started_at"))
         && mother > child

@@ -1,5 +1,5 @@
-//! Numbers of rows that keep nobody waiting: exact where counting is quick, else the engine's own statistics, else none, with
-//! the reason.
+//! Row counts without waiting: exact if counting is quick, else from the engine's statistics, else none, with the
+//! reason.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::memory::query::CountKind;
 const COUNTED: i64 = 100_000;
 
 /// Reason where the number of a large table is not that of the rows which are taken of it.
-const ELSE: &str = "the table is large, and an estimate of it says nothing of the rows that are taken of it";
+const ELSE: &str = "the table is large, and an estimate of it says nothing about the rows that match";
 
 /// Time limits of one count, and of all counts together.
 const EACH: Duration = Duration::from_millis(500);
@@ -61,8 +61,8 @@ impl<'s> Counting<'s> {
         if let (Some(table), BoundFrom::Table(..), None) = (table, &source.from, &source.keep) {
             return self.table(table).await;
         }
-        // An estimate of the base table says nothing of the rows of a query over it, nor of some of its rows, nor of what
-        // stands within them.
+        // An estimate of the base table says nothing of the rows of a query over it, nor of some of its rows, nor of
+        // what is within them.
         let all = matches!(&source.from, BoundFrom::Table(..)) && source.keep.is_none();
         let grouped = matches!(&source.from, BoundFrom::Query(_));
         let alike = all || grouped && matches!(source.entity, Entity::Memory | Entity::Case);
@@ -102,7 +102,7 @@ impl<'s> Counting<'s> {
             Err(_) => match self.statistics(table).await {
                 Some(rows) => Counted { rows: Some(rows), kind: CountKind::About, reason: None },
                 None => Counted::unknown(
-                    "counting takes too long, and the database has no statistics of it: `ANALYZE` makes some",
+                    "counting takes too long, and the database has no statistics for the table: run `ANALYZE`",
                 ),
             },
         }

@@ -1,4 +1,4 @@
-//! Tables of which the engine cannot read every page.
+//! Tables with pages that the engine cannot read.
 
 use super::dialect::quote;
 use super::fetched::FetchedValue;

@@ -1,4 +1,4 @@
-//! Completes rows where the stored columns are not enough: episodes out of the event log of their workflow run.
+//! Completes rows whose stored columns are not enough: episodes from the event log of their workflow run.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -94,8 +94,8 @@ impl<'a> LogReader<'a> {
 }
 
 impl ContextReader<'_> {
-    /// Completes episodes that are workflow runs from their events, until the bytes are reached; gives the bytes of each
-    /// one that is complete. What a layout maps stands where the log says nothing.
+    /// Completes episodes that are workflow runs from their events, until the bytes are reached; gives the bytes of
+    /// each one that is complete. What a layout maps is where the log says nothing.
     pub(super) async fn derive_from_events(
         self,
         mut rows: Vec<&mut Row>,

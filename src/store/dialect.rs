@@ -18,8 +18,8 @@ pub fn table(schema: &str, name: &str) -> String {
 }
 
 /// Builds the SQL that joins the elements of a list within a column to its row, as `item` with `value` and `key`. A
-/// value that is no JSON, or has no list there, has no elements. SQLite also reads numbers that JSON has not, and a text of
-/// JSON whose text is JSON.
+/// value that is not JSON, or has no list there, has no elements. SQLite also reads numbers that JSON has not, and a
+/// text of JSON whose text is JSON.
 #[must_use]
 pub fn each(engine: Engine, column: &str, path: &[String]) -> String {
     let text = |step: &String| format!("'{}'", step.replace('\'', "''"));

@@ -1,5 +1,5 @@
-//! Storage of the vectors of a source's rows for writing: their spelling there, and the sizes of those that are there
-//! already.
+//! Storage of the vectors of a source's rows for writing: their spelling there, and the sizes of those that are already
+//! there.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -17,7 +17,7 @@ const SAMPLE: usize = 5_000;
 /// Place where the vectors of a source's rows are stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VectorShelf {
-    /// The table: the rows' own, or one beside it.
+    /// The table: the rows' own, or one next to it.
     pub table: TableName,
     /// Column of that table that holds the row's id; none when the vector is in the row itself.
     pub key: Option<String>,
@@ -35,7 +35,7 @@ impl VectorShelf {
     pub fn of(source: &BoundSource) -> Result<VectorShelf, String> {
         let Some(place) = &source.vector else { return Err(format!("{} has no place for vectors", source.label)) };
         if place.path.is_some() || place.keep.is_some() {
-            return Err(format!("the vectors of {} are a part of other values", source.label));
+            return Err(format!("the vectors of {} are part of other values", source.label));
         }
         let (column, declared) = (place.column.clone(), place.declared.clone());
         Ok(match &place.beside {
@@ -43,7 +43,7 @@ impl VectorShelf {
                 let key = key.first().map(|(name, _)| name.clone());
                 VectorShelf { table: TableName::new(schema.clone(), name.clone()), key, column, declared }
             }
-            Some(_) => return Err(format!("the vectors of {} are not kept by one column", source.label)),
+            Some(_) => return Err(format!("the vectors of {} are not stored in one column", source.label)),
             None => VectorShelf { table: table_of(source), key: None, column, declared },
         })
     }

@@ -1,4 +1,4 @@
-//! The inverse of the codec: canonical values back into stored ones, by what the layout maps and the column's type.
+//! The inverse of the codec: turns canonical values back into stored ones, by the layout and the column's type.
 
 use std::borrow::{Borrow, Cow};
 use std::collections::{HashMap, HashSet};
@@ -63,7 +63,7 @@ impl GivenValue {
         row.take_text(column).map_or_else(|| GivenValue::Is(row.take(column)), GivenValue::Document)
     }
 
-    /// Puts it into a canonical column of a row; the time of the change is no value.
+    /// Puts it into a canonical column of a row; the time of the change is not a value.
     pub fn put(self, row: &mut Row, column: &str) {
         match self {
             GivenValue::Is(value) | GivenValue::Texts(value) | GivenValue::Members(value) => row.set(column, value),
@@ -172,7 +172,8 @@ impl LocatedRow<'_> {
         };
         if let Some((name, _)) = set.iter().find(moves) {
             return Err(format!(
-                "{}.{name} is a part of the row's id, which others may name: record a new row and remove this one",
+                "{}.{name} is part of the row's id, which other rows may refer to: record a new row and remove this \
+                 one",
                 self.table().title()
             ));
         }
@@ -180,7 +181,8 @@ impl LocatedRow<'_> {
         Ok(Mutation::Update { table: self.table(), key: self.key.clone(), set })
     }
 
-    /// Sets the further places by which the layout reads whose the row is, where they name the same owner as the row did.
+    /// Sets the further places by which the layout reads who owns the row, where they name the same owner as the row
+    /// did.
     fn rename_elsewhere(
         &self,
         shape: &TableShape,
@@ -210,7 +212,7 @@ impl LocatedRow<'_> {
             set.retain(|(known, _)| known != name);
             set.push((name.to_owned(), Cell::Is(cell)));
             if names_old(&*set) {
-                return Err(format!("{} would name the earlier `{column}` still", title()));
+                return Err(format!("{} would still refer to the earlier `{column}`", title()));
             }
         }
         Ok(())
@@ -227,7 +229,7 @@ impl LocatedRow<'_> {
         if shared && is_document(old) && !is_document(&FetchedValue::Text(new.clone())) {
             let table = self.table().title();
             return Err(format!(
-                "{table}.{name} holds a JSON document, of which `{column}` is the whole here: give a JSON document, not words"
+                "{table}.{name} holds a JSON document, and `{column}` is the whole document: give JSON, not words"
             ));
         }
         // In the place of a number, a text or null of JSON words are a text of JSON.
@@ -288,19 +290,23 @@ impl LocatedRow<'_> {
             (told, Some(shown)) => shown.iter().all(|item| told.is_some_and(|told| told.contains(item))),
             _ => told == *shown,
         };
-        if says_all { Ok(()) } else { Err(format!("`{column}` of this row follows from other rows too: change those")) }
+        if says_all {
+            Ok(())
+        } else {
+            Err(format!("`{column}` of this row is derived from other rows too: change those"))
+        }
     }
 
-    /// Whether the stored row goes when this one is taken away; otherwise it stays with other values.
+    /// Whether the stored row goes when this one is removed; otherwise it stays with other values.
     #[must_use]
     pub fn goes(&self) -> bool {
         self.source.write.as_ref().is_none_or(|write| write.remove == Removal::Delete)
     }
 
-    /// Whether it was taken away before, and stayed as its layout says.
+    /// Whether it was removed before, and stayed as its layout says.
     ///
     /// # Errors
-    /// Why it cannot be taken away.
+    /// Why it cannot be removed.
     pub fn is_removed(&self, shape: &TableShape) -> Result<bool, String> {
         let Mutation::Update { set, .. } = self.removal(shape)? else { return Ok(false) };
         let touched = touched(self.source, shape);
@@ -315,7 +321,7 @@ impl LocatedRow<'_> {
     /// Plans the removal of the row: it is deleted, or stays with other values.
     ///
     /// # Errors
-    /// Why it cannot be taken away.
+    /// Why it cannot be removed.
     pub fn removal(&self, shape: &TableShape) -> Result<Mutation, String> {
         let Some(write) = &self.source.write else { return Ok(self.delete()) };
         let mut set: Vec<(String, Cell)> = match &write.remove {
@@ -347,7 +353,7 @@ impl LocatedRow<'_> {
         Ok(Mutation::Update { table: self.table(), key: self.key.clone(), set })
     }
 
-    /// The row taken away.
+    /// The row removed.
     #[must_use]
     pub fn delete(&self) -> Mutation {
         Mutation::Delete(self.rows())
@@ -359,7 +365,7 @@ const OF_THE_WHOLE: [&str; 9] =
     ["id", "episode_id", "execution_id", "user_id", "agent_id", "session_id", "created_at", "updated_at", "profile_id"];
 
 /// Reason why words do not take the place of a document.
-const NO_DOCUMENT: &str = "holds a JSON document here: give a JSON document, not words";
+const NO_DOCUMENT: &str = "holds a JSON document here: give JSON, not words";
 
 /// The place of the first way of a column that asks other rows, where one does.
 fn asks_others(source: &BoundSource, column: &str) -> Option<usize> {
@@ -368,7 +374,7 @@ fn asks_others(source: &BoundSource, column: &str) -> Option<usize> {
     source.column(column).iter().position(asks)
 }
 
-/// Canonical columns of whose a row is: no place of a row that names the earlier owner is left by an edit.
+/// Canonical columns of who owns a row: no place of a row that names the earlier owner is left by an edit.
 const OWNERS: [&str; 2] = ["user_id", "agent_id"];
 
 /// Whether something is read out of the document that a stored column holds.
@@ -409,7 +415,7 @@ fn list_of_ids(items: &[Value]) -> String {
     id_list::of(&items.iter().filter_map(Value::as_str).collect::<Vec<_>>(), IdSpelling::Numbers)
 }
 
-/// Has a list of texts that takes the place of a stored one keep what that holds beside texts, and how it is spelled.
+/// Has a list of texts that takes the place of a stored one keep what that holds next to texts, and how it is spelled.
 pub fn keep_others(image: &Image, texts: &Value, cells: &mut [(String, Cell)], spelling: IdSpelling) {
     let wanted: Vec<&str> = texts.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for (name, cell) in cells {
@@ -426,8 +432,8 @@ pub fn keep_others(image: &Image, texts: &Value, cells: &mut [(String, Cell)], s
     }
 }
 
-/// Reason why a document is not written anew.
-const TOO_MANY_DIGITS: &str = "holds numbers of more digits than are kept when it is written anew";
+/// Reason why a document is not written again.
+const TOO_MANY_DIGITS: &str = "holds numbers with more digits than we keep when we write it again";
 
 /// A stored object that became another one, given both as they are read: members that are the same stay as they are written.
 /// None where no object is stored.
@@ -439,7 +445,7 @@ pub fn with_members(old: &FetchedValue, was: &Value, becomes: &Value) -> Result<
     match (json::remade(text, was, becomes), old) {
         (Some(new), FetchedValue::Bytes(_)) => Ok(Some(FetchedValue::Bytes(new.into_bytes()))),
         (Some(new), _) => Ok(Some(FetchedValue::Text(new))),
-        (None, _) => Err(format!("holds JSON that is not sound: {}", json::read(text).problems.join("; "))),
+        (None, _) => Err(format!("holds invalid JSON: {}", json::read(text).problems.join("; "))),
     }
 }
 
@@ -529,7 +535,7 @@ pub fn told_by(source: &BoundSource, columns: &[&str], image: &Image) -> Row {
     row
 }
 
-/// A time in another spelling; `None` for what is no time.
+/// A time in another spelling; `None` for what is not a time.
 fn time_cell(spelling: TimeSpelling, time: &GivenValue) -> Option<Cell> {
     match time {
         GivenValue::Now => Some(Cell::Now(spelling)),
@@ -669,7 +675,7 @@ pub fn own_column(way: &BoundColumn) -> Option<&str> {
     stored_in_table(way).or_else(|| within_table(way))
 }
 
-/// Whether a change can set a canonical column: a stored one that is no part of the id holds it, whole or within it.
+/// Whether a change can set a canonical column: a stored one that is not part of the id holds it, whole or within it.
 #[must_use]
 pub fn can_set(source: &BoundSource, column: &str) -> bool {
     let key = plain_column(source, "id").map(|(name, _)| vec![name]).or_else(|| key_columns(source, "id"));
@@ -741,7 +747,8 @@ pub(super) fn encode_value(
     let mut cells = Vec::new();
     if let ("id", Some(names), Some(JsonPart::Value(Value::String(id)))) = (column, key_columns(source, "id"), value) {
         let parts = key_parts(id, names.len());
-        let parts = parts.ok_or_else(|| format!("{title}: the id `{id}` is no JSON list of {}", names.join(", ")))?;
+        let parts =
+            parts.ok_or_else(|| format!("{title}: the id `{id}` is not a JSON list of {}", names.join(", ")))?;
         return Ok(names.into_iter().map(str::to_owned).zip(parts.into_iter().map(Cell::Is)).collect());
     }
     for (position, way) in source.column(column).iter().enumerate() {
@@ -765,7 +772,7 @@ pub(super) fn encode_value(
         cells.push((stored.name.clone(), cell));
     }
     if cells.is_empty() && !value.is_some_and(|value| value.is_null()) {
-        return Err(format!("{title} has no column of its own for the {} `{column}`", source.entity.title()));
+        return Err(format!("{title} has no separate column for the {} `{column}`", source.entity.title()));
     }
     Ok(cells)
 }
@@ -919,7 +926,7 @@ pub fn check_seconds(source: &BoundSource, shape: &TableShape, column: &str, val
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let title = || format!("{}.{name}", table_of(source).title());
     if declared == "date" && text.contains('T') && !text.contains("T00:00:00") {
-        return Err(format!("{} keeps days and would cut {text}", title()));
+        return Err(format!("{} keeps days and would truncate {text}", title()));
     }
     let kept =
         declared.split_once('(').filter(|_| declared.starts_with("timestamp") || declared.starts_with("interval"));
@@ -1016,7 +1023,7 @@ const NOTHING: &StoredColumns = &Vec::new();
 /// The refusal to change a row that the layout makes of several stored ones.
 fn made_of_several(source: &BoundSource, id: &str) -> StoreError {
     StoreError::CannotHold(format!(
-        "{} `{id}` can only be looked at: the layout {} makes it of several rows of {}, and does not say how they are written",
+        "{} `{id}` is read-only: the layout {} builds it from several rows of {}, and does not say how to write them",
         source.entity.title(),
         source.layout,
         table_of(source).title()
@@ -1027,7 +1034,7 @@ fn made_of_several(source: &BoundSource, id: &str) -> StoreError {
 const AT_ONCE: usize = 400;
 
 impl<'a> RowEncoder<'a> {
-    /// The row of an id with the table it is in; none when there is none. Where no row has it, what stands in front of a
+    /// The row of an id with the table it is in; none when there is none. Where no row has it, what is in front of a
     /// colon may be the table's name.
     ///
     /// # Errors
@@ -1164,7 +1171,7 @@ impl<'a> RowEncoder<'a> {
         }
     }
 
-    /// A new row of a source. `owner` is the stored row that it hangs on, from which the layout may take columns.
+    /// A new row of a source. `owner` is the stored row that it depends on, from which the layout may take columns.
     ///
     /// # Errors
     /// [`StoreError::CannotHold`] with the reason.
@@ -1193,7 +1200,8 @@ impl<'a> RowEncoder<'a> {
         self.insertions_as_stored(source, columns, &rows, owner).await
     }
 
-    /// As [`RowEncoder::insertions`], with values for stored columns beside the canonical ones, the same columns for each row.
+    /// As [`RowEncoder::insertions`], with values for stored columns next to the canonical ones, the same columns for
+    /// each row.
     ///
     /// # Errors
     /// As [`RowEncoder::insertion`].
@@ -1260,11 +1268,12 @@ impl<'a> RowEncoder<'a> {
                 *column == "id" && write.numbered || by_word(column) && plain_column(source, column).is_none();
             if !elsewhere && !within(column) {
                 for cell in encode(source, shape, column, value)?.into_iter().filter(|(name, _)| !is_kept(name)) {
-                    add_cell(&mut cells, cell).map_err(|name| format!("{name} and `{column}` do not say the same"))?;
+                    add_cell(&mut cells, cell)
+                        .map_err(|name| format!("{name} and `{column}` contradict each other"))?;
                 }
             }
         }
-        // What stands within a stored value is put into it once that is there.
+        // What is within a stored value is put into it once that is there.
         let inside = values.iter().filter(|(column, _)| within(column));
         for (column, value) in inside {
             if let Some(value) = value.part() {
@@ -1300,7 +1309,7 @@ impl<'a> RowEncoder<'a> {
         let says = |place: &&(&str, &BoundColumn)| {
             within::found(current(cells, &none, place.0), &place.1.inside).0.is_some_and(|found| !found.is_null())
         };
-        // Of a value that is not there yet the whole is the best place, else the one least deep.
+        // Of a value that does not exist yet the whole is the best place, else the one least deep.
         let depth = |place: &&(&str, &BoundColumn)| (!can_be_made(place.1), place.1.inside.path.is_some());
         let said = places.iter().find(says);
         let Some((name, way)) = said.or(places.iter().min_by_key(depth)).copied() else { return Ok(()) };
@@ -1317,7 +1326,7 @@ impl<'a> RowEncoder<'a> {
         let adds = lists.is_some_and(|(told, all)| told.iter().all(|one| all.contains(one)));
         if said.is_some() && (is_key || !SAID.contains(&column) && !adds) {
             let title = table_of(source).title();
-            return Err(format!("{title}.{name}: what is given for it says another `{column}`"));
+            return Err(format!("{title}.{name}: the value given for it contradicts `{column}`"));
         }
         let new = put_within(self.store.engine(), source, column, way, value, &old)?;
         cells.retain(|(known, _)| known != name);
@@ -1366,8 +1375,9 @@ fn lacking(source: &BoundSource, write: &Write, name: &str) -> String {
     match (canonical, write.insert.iter().find(|(n, _)| n == name)) {
         (Some(column), _) => format!("{title}.{name} must have a value: give `{}`", column.name),
         (None, Some((_, Fill::Owner(_)))) => format!(
-            "{title}.{name} must have a value, which would come from another row of the same owner, and there is none"
+            "{title}.{name} must have a value, which would come from another row of the same owner, but there is no \
+             such row"
         ),
-        (None, _) => format!("{title}.{name} must have a value, and nothing that is given says which"),
+        (None, _) => format!("{title}.{name} must have a value, and nothing that you gave determines it"),
     }
 }

@@ -1,9 +1,16 @@
 //! Meaning of an engine's error: in words for users, and for the connection it came over.
 
+use super::server::raised::{is_raised, place_of};
+
 /// An engine's error for people, with its code where there is one.
 #[must_use]
 pub fn explain(error: &sqlx::Error) -> String {
     match error {
+        sqlx::Error::Database(e) if is_raised(error) => {
+            let place = place_of(error).map_or_else(String::new, |place| format!(", said in {place}"));
+            let hint = super::server::hint_of(error).map_or_else(String::new, |hint| format!("; {hint}"));
+            format!("{} [{}]{place}{hint}", e.message(), e.code().unwrap_or_default())
+        }
         sqlx::Error::Database(e) => match e.code() {
             Some(code) if is_crowded(error) => format!("{} [{code}]; {ROOM}", e.message()),
             Some(code) if code == "55000" => {
@@ -18,8 +25,8 @@ pub fn explain(error: &sqlx::Error) -> String {
     }
 }
 
-const ROOM: &str = "this program needs two connections at a time: raise the limit of the role, the database or the server \
-     (CONNECTION LIMIT, max_connections), or end others";
+const ROOM: &str = "this program needs two connections at a time: raise the limit of the role, the database or the \
+     server (CONNECTION LIMIT, max_connections), or close other connections";
 
 /// Whether the server takes no further connection now.
 pub(super) fn is_crowded(error: &sqlx::Error) -> bool {
@@ -30,10 +37,16 @@ pub(super) fn is_crowded(error: &sqlx::Error) -> bool {
 pub(super) fn lost(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => true,
+        _ if is_raised(error) => false,
         // Class 08 is said by poolers of a server that they lost or have none left of.
         sqlx::Error::Database(e) => e.code().is_some_and(|c| c.starts_with("57P") || c.starts_with("08")),
         _ => false,
     }
+}
+
+/// Whether the encoding of the database has no letter for one of a text.
+pub(super) fn is_untranslatable(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(sqlx::error::DatabaseError::code).is_some_and(|code| code == "22P05")
 }
 
 /// SQLite's number for an error, without what it adds to that; none of PostgreSQL's, whose codes have five letters.
@@ -53,7 +66,7 @@ pub(super) fn is_disk(error: &sqlx::Error) -> bool {
 pub enum EngineFault {
     /// Another process holds a lock.
     Locked,
-    /// A table or a column is not there: somebody changed them.
+    /// A table or a column is not there: someone changed them.
     Changed,
     /// The statement was broken off, mostly because it took too long.
     Stopped,
@@ -61,10 +74,30 @@ pub enum EngineFault {
     Full,
     /// A page of the database is not what the engine wrote.
     Damaged,
+    /// A function, trigger or policy of the database raised it, or a server that the database asks.
+    Raised,
+}
+
+impl EngineFault {
+    /// Advice for a fault of the database that waiting and trying again do not end.
+    #[must_use]
+    pub fn lasting_remedy(self) -> Option<&'static str> {
+        match self {
+            EngineFault::Damaged => Some(super::DAMAGED),
+            EngineFault::Raised => Some(
+                "a function, trigger or policy of the database raised this, or a server that it asks: correct it there, or ask \
+                 who keeps it",
+            ),
+            EngineFault::Locked | EngineFault::Changed | EngineFault::Stopped | EngineFault::Full => None,
+        }
+    }
 }
 
 /// Reason for an error; none where its words say all there is.
 pub(super) fn fault(error: &sqlx::Error) -> Option<EngineFault> {
+    if is_raised(error) {
+        return Some(EngineFault::Raised);
+    }
     let sqlx::Error::Database(error) = error else { return is_late(error).then_some(EngineFault::Stopped) };
     let code = error.code()?;
     match code.as_ref() {

@@ -1,5 +1,6 @@
-//! The episode that a feedback row belongs to where no column of its own says so: the only episode of its execution,
-//! else the one that lists it. Only what is shown, listed and exported is completed so; changes follow stored links.
+//! The episode that a feedback row belongs to if none of its columns says so: the only episode of its execution, else
+//! the one that lists it. Only rows that are shown, listed or exported are completed this way; changes follow stored
+//! links.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -90,8 +91,8 @@ impl<'a> ContextReader<'a> {
         Ok(Some(belonging))
     }
 
-    /// Gives rows of a source that name no episode the one that they belong to. With `index`, the second of several calls
-    /// reads the links of all episodes, and those after it none.
+    /// Returns rows of a source that name no episode the one that they belong to. With `index`, the second of several
+    /// calls reads the links of all episodes, and those after it none.
     ///
     /// # Errors
     /// The engine's refusal.

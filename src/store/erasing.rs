@@ -37,7 +37,7 @@ pub struct PurgeSession {
 }
 
 impl PurgeSession {
-    /// Whether rows of a table, by its title, were taken away.
+    /// Whether rows of a table, by its title, were removed.
     #[must_use]
     pub fn took_from(&self, table: &str) -> bool {
         let counts: serde_json::Value = serde_json::from_str(&self.counts).unwrap_or_default();
@@ -64,7 +64,7 @@ impl<'a> RecordReader<'a> {
         self.table("memory_purges").is_some()
     }
 
-    /// Handles by which somebody's return is noticed; none before the tables are there.
+    /// Handles by which someone's return is noticed; none before the tables are there.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -125,28 +125,12 @@ impl<'a> RecordReader<'a> {
         if store.engine() == Engine::Sqlite {
             return Ok(());
         }
-        let Some(rights) = store.refusals.ask(&store.sessions, ServerAbility::Rights, RIGHTS).await? else {
-            return Ok(());
-        };
+        let own: Vec<_> = WRITTEN.iter().filter_map(|(name, verb)| Some((self.table(name)?, *verb))).collect();
+        if let Some(denied) = self.denied(&own, counts).await? {
+            return Err(denied);
+        }
         // A server that does not tell has no publications.
         let unidentified = store.sessions.fetch(UNIDENTIFIED, &[]).await.unwrap_or_default();
-        let is_denied = |table: &CatalogTable, verb: &str| {
-            let at = match verb {
-                "delete" => 2,
-                "insert" => 3,
-                _ => 4,
-            };
-            let is_it = |row: &&RawRow| text(row, 0) == table.schema && text(row, 1) == table.name;
-            rights.iter().find(is_it).is_some_and(|row| row.get(at) == Some(&FetchedValue::Integer(0)))
-        };
-        let title = |table: &CatalogTable| TableName::new(&*table.schema, &*table.name).title();
-        let tables = store.catalog.tables.iter();
-        let of_theirs = tables.filter_map(|table| Some((table, counts.get(&title(table))?)));
-        let mut theirs = of_theirs.flat_map(|(table, verbs)| verbs.keys().map(move |verb| (table, verb.as_str())));
-        let own = WRITTEN.iter().filter_map(|(name, verb)| Some((self.table(name)?, *verb)));
-        if let Some((table, _)) = own.chain(&mut theirs).find(|(table, verb)| is_denied(table, verb)) {
-            return Err(withhold::unwritable(table, &store.catalog.role));
-        }
         for row in unidentified {
             let table = TableName::new(text(&row, 0), text(&row, 1));
             let title = table.title();
@@ -158,13 +142,51 @@ impl<'a> RecordReader<'a> {
             };
             if verbs.any(is_published) {
                 let reason = format!(
-                    "{title} is in a publication and has no replica identity, so that the server changes none of its rows"
+                    "{title} is in a publication and has no replica identity, so the server refuses to change its rows"
                 );
                 let remedy = format!("ALTER TABLE {} REPLICA IDENTITY FULL", qualified(&table));
                 return Err(StoreError::Denied { reason, remedy });
             }
         }
         Ok(())
+    }
+
+    /// The refusal that so many rows by table and verb would meet, before they are written: of the first table that our role may
+    /// not write. None where it may write all of them, or the server does not tell.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn refused(
+        self,
+        counts: &BTreeMap<String, BTreeMap<String, usize>>,
+    ) -> Result<Option<StoreError>, StoreError> {
+        let asks = self.store.engine() == Engine::Postgres && !counts.is_empty();
+        if asks { self.denied(&[], counts).await } else { Ok(None) }
+    }
+
+    async fn denied(
+        self,
+        own: &[(&CatalogTable, &str)],
+        counts: &BTreeMap<String, BTreeMap<String, usize>>,
+    ) -> Result<Option<StoreError>, StoreError> {
+        let store = self.store;
+        let Some(rights) = store.refusals.ask(&store.sessions, ServerAbility::Rights, RIGHTS).await? else {
+            return Ok(None);
+        };
+        let is_denied = |table: &CatalogTable, verb: &str| {
+            let at = match verb {
+                "delete" => 2,
+                "insert" => 3,
+                _ => 4,
+            };
+            let is_it = |row: &&RawRow| text(row, 0) == table.schema && text(row, 1) == table.name;
+            rights.iter().find(is_it).is_some_and(|row| row.get(at) == Some(&FetchedValue::Integer(0)))
+        };
+        let title = |table: &CatalogTable| TableName::new(&*table.schema, &*table.name).title();
+        let of_theirs = store.catalog.tables.iter().filter_map(|table| Some((table, counts.get(&title(table))?)));
+        let theirs = of_theirs.flat_map(|(table, verbs)| verbs.keys().map(move |verb| (table, verb.as_str())));
+        let denied = own.iter().copied().chain(theirs).find(|(table, verb)| is_denied(table, verb));
+        Ok(denied.map(|(table, _)| withhold::unwritable(table, &store.catalog.role)))
     }
 
     /// People under a legal hold: id and reason.
@@ -218,8 +240,8 @@ const RIGHTS: &str = "SELECT n.nspname::text, c.relname::text, has_table_privile
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.relkind IN ('r', 'p', 'v', 'f') AND n.nspname !~ '^pg_'";
 
-/// Query for the tables of publications whose rows the server does not tell apart for those that follow: whether deletions and
-/// changes of them are published, which it refuses then.
+/// Query for the tables of publications whose rows the server does not distinguish for those that follow: whether
+/// deletions and changes of them are published, which it refuses then.
 const UNIDENTIFIED: &str = "SELECT n.nspname::text, w.relname::text, max(b.pubdelete::int)::bigint, max(b.pubupdate::int)::bigint \
      FROM pg_publication_tables p JOIN pg_publication b ON b.pubname = p.pubname \
      JOIN pg_namespace s ON s.nspname = p.schemaname JOIN pg_class c ON c.relnamespace = s.oid AND c.relname = p.tablename \

@@ -1,5 +1,5 @@
-//! Failures on purpose: a transaction that fails at its n-th statement, a process that stops there to be killed, plans that
-//! hold little. For tests of what is left behind.
+//! Deliberate failures: a transaction that fails at its n-th statement, a process that stops there to be killed, plans
+//! with small limits. For tests of the state left behind.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -31,7 +31,7 @@ impl FaultCounter {
             return Ok(());
         }
         if left == 0 {
-            let words = "this statement was to fail: a test asked for it".to_owned();
+            let words = "this statement fails because a test asked for it".to_owned();
             return Err(sqlx::Error::InvalidArgument(words).into());
         }
         self.0.store(left - 1, Ordering::Relaxed);

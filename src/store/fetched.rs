@@ -1,4 +1,4 @@
-//! Values as an engine gave them, before a layout says what they mean.
+//! Values as an engine returned them, before a layout says what they mean.
 
 use std::borrow::Cow;
 
@@ -197,9 +197,9 @@ pub(super) fn json_text(raw: &FetchedValue) -> Result<Cow<'_, str>, String> {
         FetchedValue::BadText(_) => Err("is not valid UTF-8".to_owned()),
         FetchedValue::Bytes(bytes) => match container::unpacked(bytes) {
             Some(Err(why)) => Err(why.to_owned()),
-            Some(Ok((_, text))) => {
-                String::from_utf8(text).map(Cow::Owned).map_err(|_| "unpacks to bytes that are no text".to_owned())
-            }
+            Some(Ok((_, text))) => String::from_utf8(text)
+                .map(Cow::Owned)
+                .map_err(|_| "decompresses to bytes that are not text".to_owned()),
             None => std::str::from_utf8(bytes)
                 .map(Cow::Borrowed)
                 .map_err(|_| "bytes that are neither zlib nor JSON".to_owned()),

@@ -67,7 +67,7 @@ pub fn file_id(path: &Path) -> Option<FileId> {
 #[derive(Debug)]
 pub struct OpenedFile {
     path: PathBuf,
-    /// The path without links: by it SQLite names what it keeps beside the file.
+    /// The path without links: by it SQLite names what it keeps next to the file.
     real: PathBuf,
     file: Option<FileId>,
     /// Time at which its log was last seen.
@@ -75,7 +75,7 @@ pub struct OpenedFile {
 }
 
 impl OpenedFile {
-    /// The file that stands at a path now. To be asked before it is opened: one that takes its place meanwhile then shows.
+    /// The file that is at a path now. To be asked before it is opened: one that takes its place meanwhile then shows.
     #[must_use]
     pub fn at(path: PathBuf) -> Self {
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -92,28 +92,29 @@ impl OpenedFile {
         self.displaced()
     }
 
-    /// Explains why the file at the path is no longer the opened one, or what SQLite keeps beside it no longer is;
+    /// Explains why the file at the path is no longer the opened one, or what SQLite keeps next to it no longer is;
     /// `None` while both are. Only Linux shows that a log was deleted under open connections.
     #[must_use]
     pub fn displaced(&self) -> Option<String> {
         let path = self.path.display();
         match file_id(&self.path) {
             now if now == self.file => self.log_deleted(),
-            Some(_) => Some(format!("another file stands at {path} since it was opened; open it again")),
+            Some(_) => Some(format!("another file has replaced {path} since it was opened; open it again")),
             None => Some(format!(
-                "{path} is not there any more: deleted, moved or unmounted; put it back, or open it where it is now"
+                "{path} no longer exists: it was deleted, moved, or unmounted; put it back, or open it at its new \
+                 location"
             )),
         }
     }
 
-    /// Whether another file stands at the path now: the opened one may be closed, and this one opened instead.
+    /// Whether another file has replaced the path now: the opened one may be closed, and this one opened instead.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         file_id(&self.path).is_some_and(|now| Some(now) != self.file)
     }
 
     /// Connections of this process write to a `-wal` file that was deleted: nobody else would ever see what they write.
-    /// The last connection to close deletes it too and holds it for a moment longer, so one look is no proof.
+    /// The last connection to close deletes it too and holds it for a moment longer, so one look is not proof.
     fn log_deleted(&self) -> Option<String> {
         for _ in 0..LOOKS {
             if !self.holds_deleted_log() {
@@ -123,8 +124,8 @@ impl OpenedFile {
             std::thread::sleep(BETWEEN_LOOKS);
         }
         Some(format!(
-            "the -wal or -shm file of {} was deleted while it is open here: what is written now would be lost; close \
-             every program that has it open, and open it again",
+            "the -wal or -shm file of {} was deleted while the database is open here: anything written now would be \
+             lost; close every program that has it open, then open it again",
             self.path.display()
         ))
     }
@@ -164,6 +165,6 @@ mod tests {
         closes.join().expect("closed");
         let _held = std::fs::File::create(&log).expect("a log");
         std::fs::remove_file(&log).expect("it was there");
-        assert!(opened.displaced().is_some_and(|words| words.contains("was deleted while it is open")));
+        assert!(opened.displaced().is_some_and(|words| words.contains("was deleted while the database is open")));
     }
 }

@@ -1,4 +1,4 @@
-//! Words looked for in all texts of a database, a page at a time: entity after entity, each newest first.
+//! Searches all texts of a database for words, a page at a time: entity after entity, each newest first.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -10,8 +10,8 @@ use crate::layout::Engine;
 pub enum OnDelete {
     /// The row goes too.
     Cascade,
-    /// The column is emptied.
-    SetNull,
+    /// These of its columns are emptied.
+    SetNull(Vec<String>),
     /// Nothing: the deletion is refused while the row refers, as where the key says nothing.
     Refuse,
     /// The same, and the key says so.
@@ -60,13 +60,14 @@ impl ColumnKey {
 const SQLITE: &str = "SELECT l.schema, l.name, f.\"from\", l.schema, \
      coalesce((SELECT o.name FROM pragma_table_list o WHERE lower(o.name) = lower(f.\"table\") AND o.schema = l.schema), f.\"table\"), \
      coalesce(f.\"to\", (SELECT p.name FROM pragma_table_info(f.\"table\", l.schema) p WHERE p.pk = f.seq + 1)), lower(f.on_delete), f.seq, \
-     (SELECT d.dflt_value FROM pragma_table_info(l.name, l.schema) d WHERE d.name = f.\"from\") \
+     (SELECT d.dflt_value FROM pragma_table_info(l.name, l.schema) d WHERE d.name = f.\"from\"), 1 \
      FROM pragma_table_list l JOIN pragma_foreign_key_list(l.name, l.schema) f WHERE l.type = 'table'";
 
-/// Those of a partition are those of the whole.
+/// Those of a partition are those of the whole. Since PostgreSQL 15, SET NULL may be of some columns alone.
 const POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attname::text, s.nspname::text, t.relname::text, \
      b.attname::text, CASE k.confdeltype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' WHEN 'r' THEN 'restrict' \
-       WHEN 'd' THEN 'set default' ELSE 'no action' END, u.at - 1, pg_get_expr(d.adbin, d.adrelid) \
+       WHEN 'd' THEN 'set default' ELSE 'no action' END, u.at - 1, pg_get_expr(d.adbin, d.adrelid), \
+       coalesce(nullif(to_jsonb(k) -> 'confdelsetcols', 'null') @> to_jsonb(u.own), true)::int \
      FROM pg_constraint k CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS u (own, other, at) \
      JOIN pg_class p ON p.oid = k.conrelid \
      JOIN pg_class c ON c.oid = CASE WHEN p.relispartition THEN pg_partition_root(p.oid) ELSE p.oid END \
@@ -92,8 +93,12 @@ pub(super) fn keys(rows: &[RawRow]) -> Vec<ForeignKey> {
     let mut keys: Vec<ForeignKey> = Vec::new();
     for row in rows {
         let first = number(row, 7) == 0;
+        let emptied = (number(row, 9) == 1).then(|| text(row, 2));
         match keys.last_mut().filter(|_| !first) {
             Some(key) => {
+                if let OnDelete::SetNull(columns) = &mut key.on_delete {
+                    columns.extend(emptied);
+                }
                 key.columns.push(text(row, 2));
                 key.to_columns.push(text(row, 5));
             }
@@ -104,10 +109,12 @@ pub(super) fn keys(rows: &[RawRow]) -> Vec<ForeignKey> {
                 to_columns: vec![text(row, 5)],
                 on_delete: match text(row, 6).as_str() {
                     "cascade" => OnDelete::Cascade,
-                    "set null" => OnDelete::SetNull,
+                    "set null" => OnDelete::SetNull(emptied.into_iter().collect()),
                     "restrict" => OnDelete::Restrict,
                     // Without a default it is emptied.
-                    "set default" if row.get(8) == Some(&FetchedValue::Null) => OnDelete::SetNull,
+                    "set default" if row.get(8) == Some(&FetchedValue::Null) => {
+                        OnDelete::SetNull(emptied.into_iter().collect())
+                    }
                     "set default" => literal(&text(row, 8)).map_or(OnDelete::Refuse, OnDelete::SetDefault),
                     _ => OnDelete::Refuse,
                 },

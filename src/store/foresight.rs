@@ -1,5 +1,5 @@
 //! The database as a plan would leave it, or as it was before changes: reads see the changed tables with those rows in
-//! them, and nothing is written. Each statement that names a changed table gets that table as a common table expression of the same name.
+//! them, and nothing is written. Each statement that names a changed table gets a common table expression in its place.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -13,14 +13,14 @@ use super::shape::qualified;
 use super::stored::{Mutation, StoredRows, TableName};
 use super::{ForesightReader, Store, StoreError};
 use crate::layout::write::Removal;
-use crate::layout::{BoundColumn, BoundSource, Engine, StoredAs};
+use crate::layout::{BoundColumn, BoundSource, CatalogTable, Engine, StoredAs};
 use crate::memory::{Entity, Row};
 
-/// Values that one statement may carry beside its own; SQLite takes 32,766 in all.
+/// Values that one statement may carry next to its own; SQLite takes 32,766 in all.
 const VALUES: usize = 20_000;
 
 /// Reason why nothing can be written through a look ahead.
-const LOOKING: &str = "this is a look at what a plan would do: nothing is written through it";
+const LOOKING: &str = "this is a preview of a plan: nothing can be written through it";
 
 /// Tables as a plan would leave them.
 #[derive(Debug, Default)]
@@ -34,6 +34,8 @@ pub struct Foresight {
 #[derive(Debug)]
 struct Foreseen {
     table: TableName,
+    /// Name, quoted, of the expression that stands for the table.
+    stands_as: String,
     columns: Vec<ForeseenColumn>,
     /// Rows that go.
     gone: Vec<StoredRows>,
@@ -75,7 +77,7 @@ impl ForesightReader<'_> {
     /// seen.
     ///
     /// # Errors
-    /// The engine's refusal, or a table that is not there.
+    /// The engine's refusal, or a missing table.
     pub async fn foreseeing(self, mutations: &[Mutation], now: &str) -> Result<(Store, usize), StoreError> {
         let mut foresight = Foresight::default();
         let (mut room, mut unseen) = (VALUES, 0);
@@ -178,8 +180,15 @@ impl ForesightReader<'_> {
             };
             columns.extend(known.iter().flat_map(|known| known.places.iter().map(place)));
         }
+        let same_name = |other: &&CatalogTable| other.name.eq_ignore_ascii_case(&table.name);
+        let mut others = self.store.catalog.tables.iter().filter(same_name).filter(|t| t.schema != table.schema);
+        // A bare name leads to the visible one of several.
+        let is_bare = others.next().is_none()
+            || self.store.catalog.exactly(&table.schema, &table.name).is_some_and(|known| known.visible);
+        let stands_as = if is_bare { quote(&table.name) } else { quote(&format!("{}.{}", table.schema, table.name)) };
         Ok(Foreseen {
             table: table.clone(),
+            stands_as,
             columns,
             gone: Vec::new(),
             altered: BTreeMap::new(),
@@ -214,8 +223,8 @@ impl ForesightReader<'_> {
     }
 }
 
-/// The stored column of a source that says when its rows came. Agents and people are not asked: theirs says when they were
-/// last seen. Nor are those whose rows stand in rows of something else: these may have been there before.
+/// The stored column of a source that says when its rows came. Agents and people are not asked: theirs says when they
+/// were last seen. Nor are those whose rows are in rows of something else: these may have been there before.
 fn came(source: &BoundSource) -> Option<(&str, &BoundColumn)> {
     let moves = matches!(source.entity, Entity::Agent | Entity::Subject | Entity::MemoryLink);
     let within = source.write.as_ref().is_some_and(|write| matches!(write.remove, Removal::Empty(_)));
@@ -226,9 +235,9 @@ fn came(source: &BoundSource) -> Option<(&str, &BoundColumn)> {
 /// Counts the values that a change binds in a statement.
 fn values_of(mutation: &Mutation) -> usize {
     match mutation {
-        // The key stands twice more: where a stored row is left out, and where altered rows come back.
+        // The key is twice more: where a stored row is left out, and where altered rows come back.
         Mutation::Insert { key, columns, rows, .. } => (columns.len() + 2 * key.len()) * rows.len(),
-        // The key stands twice: where the row is left out, and where it comes back.
+        // The key is twice: where the row is left out, and where it comes back.
         Mutation::Update { key, set, .. } => 2 * key.len() + set.len(),
         Mutation::Delete(rows) => 2 * rows.by.len() * rows.keys.len(),
         Mutation::Revise(revise) => (2 * revise.key.len() + revise.columns.len()) * revise.rows.len(),
@@ -276,10 +285,10 @@ impl Foresight {
         let mut sql = format!("WITH {recursive}");
         for (i, table) in named.iter().enumerate() {
             let body = table.rows(engine, &mut params);
-            let _ = write!(sql, "{}{} AS ({body})", if i == 0 { "" } else { ", " }, quote(&table.table.name));
+            let _ = write!(sql, "{}{} AS ({body})", if i == 0 { "" } else { ", " }, table.stands_as);
         }
         let body = rest.unwrap_or(&statement.sql);
-        let body = named.iter().fold(body.to_owned(), |body, table| unqualified(&body, &table.table));
+        let body = named.iter().fold(body.to_owned(), |body, table| unqualified(&body, &table.table, &table.stands_as));
         sql.push_str(if rest.is_some() { ", " } else { " " });
         sql.push_str(&body);
         Some(SelectStatement { engine, sql, params })
@@ -291,7 +300,7 @@ impl Foreseen {
     fn take(&mut self, mutation: &Mutation, now: &str) {
         match mutation {
             Mutation::Insert { table, key, columns, rows } => {
-                // One that somebody put back since is the same row.
+                // One that someone put back since is the same row.
                 let places: Vec<usize> =
                     key.iter().filter_map(|name| columns.iter().position(|column| column == name)).collect();
                 if !key.is_empty() && places.len() == key.len() {
@@ -419,7 +428,7 @@ impl Foreseen {
                 let at = until.at.trim_end_matches('Z').to_owned();
                 format!("{plain} COLLATE \"C\" <= {}", bound(FetchedValue::Text(at), "::text"))
             }
-            // A number is no text, and a text that is no time tells nothing.
+            // A number is not text, and a text that is not a time says nothing.
             Engine::Sqlite => {
                 let mark = bound(FetchedValue::Text(until.at.clone()), "");
                 let spelled = format!("upper(trim(replace({column}, ',', '.')))");
@@ -506,7 +515,7 @@ impl Foreseen {
         sql
     }
 
-    /// A row that is not there yet; what it does not say, the table says.
+    /// A row that does not exist yet; what it does not say, the table says.
     fn new_row(&self, engine: Engine, place: usize, row: &Values, params: &mut Vec<Param>) -> String {
         let value = |c: &ForeseenColumn, params: &mut Vec<Param>| {
             let bare = match (said(row, &c.name), &c.default) {
@@ -528,8 +537,8 @@ fn said<'r>(row: &'r Values, name: &str) -> Option<&'r FetchedValue> {
     row.iter().find(|(column, _)| column.eq_ignore_ascii_case(name)).map(|(_, value)| value)
 }
 
-/// A column of rows that are not stored so, with the affinity of the table's where that leaves all values as they are: only
-/// then SQLite goes through an index of the table beside these rows. Otherwise it sorts all rows for each page.
+/// A column of rows that are not stored so, with the affinity of the table's where that leaves all values as they are:
+/// only then SQLite goes through an index of the table next to these rows. Otherwise it sorts all rows for each page.
 fn with_affinity<'v>(
     engine: Engine,
     column: &ForeseenColumn,
@@ -544,10 +553,9 @@ fn with_affinity<'v>(
     }
 }
 
-/// A statement in which a table is named without its schema: as the expression that stands for it.
-fn unqualified(sql: &str, table: &TableName) -> String {
-    let own = quote(&table.name);
-    let sql = sql.replace(&qualified(table), &own);
+/// A statement in which the expression that stands for a table has taken the place of the table's name with its schema.
+fn unqualified(sql: &str, table: &TableName, stands_as: &str) -> String {
+    let sql = sql.replace(&qualified(table), stands_as);
     let plain = format!("{}.{}", table.schema, table.name).to_ascii_lowercase();
     let lower = sql.to_ascii_lowercase();
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '"' | '.'));
@@ -560,7 +568,7 @@ fn unqualified(sql: &str, table: &TableName) -> String {
             continue;
         }
         out.push_str(&sql[from..at]);
-        out.push_str(&own);
+        out.push_str(stands_as);
         from = end;
     }
     out.push_str(&sql[from..]);
@@ -600,7 +608,7 @@ mod tests {
         let sql =
             r#"SELECT * FROM "heart"."episodes" AS t JOIN heart.episodes e ON heart.episodes_old.id = sheart.episodes"#;
         assert_eq!(
-            unqualified(sql, &table),
+            unqualified(sql, &table, "\"episodes\""),
             r#"SELECT * FROM "episodes" AS t JOIN "episodes" e ON heart.episodes_old.id = sheart.episodes"#
         );
     }

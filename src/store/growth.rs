@@ -27,7 +27,7 @@ impl RawTables<'_> {
         let Some((source, column, day)) = timed else {
             let named = of_table.iter().find_map(|source| Some((source.entity, source.entity.creation_column()?)));
             return Ok(Err(match (of_table.first(), named) {
-                (None, _) => "no layout says which column is the time of creation".to_owned(),
+                (None, _) => "no layout says which column holds the time of creation".to_owned(),
                 (Some(source), None) => format!("{} has no time of creation", source.entity.title()),
                 (_, Some((entity, column))) => {
                     format!("no single column of this table holds `{column}` of {}", entity.title())
@@ -50,8 +50,8 @@ impl RawTables<'_> {
     }
 }
 
-/// The expression for the day of a time, `YYYY-MM-DD` in UTC; anything else, or NULL, where it is no time. Of several
-/// columns the first that has a value counts. None where one of them is not of this table.
+/// The expression for the day of a time, `YYYY-MM-DD` in UTC; anything else, or NULL, where it is not a time. Of
+/// several columns the first that has a value counts. None where one of them is not of this table.
 fn day(engine: Engine, source: &BoundSource, column: &str) -> Option<String> {
     let days: Option<Vec<String>> = source.column(column).iter().map(|way| day_of(engine, way)).collect();
     match &days?[..] {

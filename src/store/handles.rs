@@ -1,4 +1,4 @@
-//! The store's rooms by their doors: each handle borrows the store and has the methods of one room.
+//! The handles of the store: each borrows the store and has the methods of one area.
 
 use super::Store;
 
@@ -32,7 +32,7 @@ doors! {
     embeddings: VectorReader;
     /// Walks over all rows of a table or a source, in bounded memory.
     walks: RowWalks;
-    /// A row with what hangs on it: chains, canvas events, feedback, memories, accesses.
+    /// A row with what depends on it: chains, canvas events, feedback, memories, accesses.
     contexts: ContextReader;
     /// Our own tables: the trail, holds, erasures, and jobs.
     records: RecordReader;
@@ -42,7 +42,8 @@ doors! {
     schema: SchemaDoor;
     /// Tables as they stand, with or without a layout.
     raw: RawTables;
-    /// Reader for the shape of tables: their columns, keys, references, and what a row holds beside its canonical values.
+    /// Reader for the shape of tables: their columns, keys, references, and what a row holds next to its canonical
+    /// values.
     shapes: ShapeReader;
     /// The database as a plan would leave it.
     ahead: ForesightReader;

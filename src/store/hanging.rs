@@ -1,5 +1,5 @@
-//! Rows that hang on another one, however many: a few are held whole. Of more is held what puts them in order and finds them
-//! again, and whole rows are read part by part.
+//! Rows that depend on another one, however many: a few are held in full. For more, only their order and keys are held,
+//! and full rows are read part by part.
 
 mod keys;
 
@@ -37,7 +37,7 @@ const IN_LIST: usize = 400;
 /// come after the others of their group.
 pub(super) type RowRank = (usize, Option<i64>);
 
-/// Rows of one entity that hang on another row, in the order in which they are shown.
+/// Rows of one entity that depend on another row, in the order in which they are shown.
 #[derive(Debug)]
 pub struct HangingRows {
     found: FoundRows,
@@ -58,7 +58,7 @@ enum Kept {
     Keys(Box<SortedKeys>),
 }
 
-/// Facts about a row that hangs on an episode, for findings.
+/// Facts about a row that depends on an episode, for findings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LinkFacts {
     /// Whether the row names the episode on which it hangs; none where it names no episode.
@@ -80,7 +80,8 @@ impl LinkFacts {
 }
 
 impl FoundRows {
-    /// The column that finds one of these rows again: the rows of a link are told apart by what is at their other end.
+    /// The column that finds one of these rows again: the rows of a link are distinguished by what is at their other
+    /// end.
     fn identity(&self) -> &'static str {
         match (self.entity, &self.by) {
             (Entity::MemoryLink, Some(("memory_id", _))) => "episode_id",
@@ -167,7 +168,7 @@ impl HangingRows {
 /// Rank of a row.
 type RankOf<'r> = &'r (dyn Fn(&Row) -> RowRank + Send + Sync);
 
-/// Collects rows that hang on another one, in any order.
+/// Collects rows that depend on another one, in any order.
 pub(super) struct RowCollector<'r> {
     found: FoundRows,
     /// The row on which they hang.

@@ -94,12 +94,13 @@ impl Store {
     pub async fn identity(&self) -> Result<(Identity, Option<String>), StoreError> {
         if self.engine() == Engine::Sqlite {
             let identity = Identity::of_file(Path::new(self.place()));
-            let note = "the system does not say when the file was made: it is known by its path and its trail only";
+            let note = "the system does not record when the file was created: only its path and its trail identify it";
             let unknown = identity.file.is_none() || identity.made.is_none();
             return Ok((identity, unknown.then(|| note.to_owned())));
         }
         let identity = of_server(&self.sessions).await?;
-        let note = "the server does not tell its identifier (pg_control_system): it is known by its address and its trail only";
+        let note = "the server does not reveal its identifier (pg_control_system): only its address and its trail \
+         identify it";
         let unknown = identity.server.is_none();
         Ok((identity, unknown.then(|| note.to_owned())))
     }
@@ -121,9 +122,9 @@ mod tests {
     fn a_file_is_known_by_its_inode_and_when_that_was_made() {
         let file = |inode, made| Identity { file: Some((1, inode)), made, ..Identity::default() };
         assert!(file(7, Some(3)).is(&file(7, Some(3))));
-        assert!(!file(7, Some(3)).is(&file(7, Some(4))), "another file got the number");
+        assert!(!file(7, Some(3)).is(&file(7, Some(4))), "another file was given the number");
         assert!(!file(7, Some(3)).is(&file(8, Some(3))));
-        assert!(!file(7, None).is(&file(7, None)), "nothing tells them apart");
+        assert!(!file(7, None).is(&file(7, None)), "nothing distinguishes them");
         assert!(!Identity::default().is(&Identity::default()));
         assert!(file(7, Some(3)).differs(&file(8, Some(3))) && file(7, Some(3)).differs(&server("s", "5", "app")));
         assert!(!file(7, Some(3)).differs(&file(7, Some(3))) && !file(7, None).differs(&file(8, Some(3))));
@@ -132,7 +133,7 @@ mod tests {
     #[test]
     fn a_servers_database_is_known_by_its_number_or_its_name_there() {
         assert!(server("s", "5", "app").is(&server("s", "5", "renamed")));
-        assert!(server("s", "5", "app").is(&server("s", "9", "app")), "dropped and made again");
+        assert!(server("s", "5", "app").is(&server("s", "9", "app")), "dropped and created again");
         assert!(!server("s", "5", "app").is(&server("t", "5", "app")));
         assert!(!server("s", "5", "app").is(&server("s", "6", "other")));
     }

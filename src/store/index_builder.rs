@@ -1,5 +1,5 @@
-//! Builds an index while others write. The index of a partitioned table cannot be built so: it is made empty, one is built
-//! on each partition that holds rows, at any depth, and attached.
+//! Builds an index while others write. The index of a partitioned table cannot be built this way: it is created empty,
+//! one is built on each partition that holds rows, at any depth, and attached.
 
 use sha2::{Digest as _, Sha256};
 
@@ -58,8 +58,8 @@ impl<'a> Recipe<'a> {
 }
 
 impl IndexBuilder<'_> {
-    /// Builds the index of a step. Whether it is there: others may hold a lock for too long, and then another try goes on
-    /// where this one stopped.
+    /// Builds the index of a step. Whether it is there: others may hold a lock for too long, and then another try
+    /// continues where this one stopped.
     ///
     /// # Errors
     /// The engine's refusal. What was built before it stays, and is not built again.
@@ -102,7 +102,7 @@ impl IndexBuilder<'_> {
         Ok(true)
     }
 
-    /// Builds the index of a partition that holds rows; one that was broken off is taken away first.
+    /// Builds the index of a partition that holds rows; one that was broken off is removed first.
     async fn build_part(
         &mut self,
         recipe: &Recipe<'_>,

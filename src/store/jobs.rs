@@ -40,7 +40,7 @@ pub struct JobRow {
     pub relies_on: String,
     /// JSON: where the next batch begins.
     pub place: String,
-    /// Rows to be looked at.
+    /// Rows to process.
     pub total: Option<i64>,
     /// Rows that were looked at.
     pub seen: i64,

@@ -1,5 +1,5 @@
-//! All rows that a recall may choose from: those that the filters let through, and, where words are asked for and the
-//! layout names a full-text index, those that hold one of them.
+//! All rows that a recall may choose from: those that the filters let through, and, for a query by words on a layout
+//! with a full-text index, those that contain one of the words.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;

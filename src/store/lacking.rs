@@ -1,5 +1,6 @@
-//! Leaves out of the recognised sources what reads columns that this database lacks, as a store of another version may: an
-//! absent column is an absent value, and a source whose rows cannot be found without it is not there. Each with the reason.
+//! Leaves out of the recognised sources what reads columns that this database lacks, as a store of another version may:
+//! an absent column is an absent value, and a source whose rows cannot be found without it is left out. Each with the
+//! reason.
 
 use super::sql_names::{self, ReadTable};
 use super::withhold::reads_what_is_there;
@@ -19,7 +20,7 @@ const REMEDY: &str =
 /// A table under the name that columns are written with; none where it is not known what columns it has.
 type Aliased<'c> = (String, Option<&'c CatalogTable>);
 
-/// Leaves out what reads columns that are not there.
+/// Leaves out what reads missing columns.
 pub fn leave_out(known: &[Layout], catalog: &Catalog, found: &mut RecognisedLayouts) {
     let RecognisedLayouts { layouts, sources, withheld, .. } = found;
     sources.retain_mut(|source| {
@@ -49,7 +50,7 @@ struct VersionReader<'c> {
 }
 
 impl<'c> VersionReader<'c> {
-    /// Takes out of a source what reads columns that are not there; the reason where nothing is left.
+    /// Removes of a source what reads missing columns; the reason where nothing is left.
     fn keeps(&self, source: &mut BoundSource, layout: &mut Attachment) -> Option<String> {
         let (schema, name) = &source.table;
         let main = self.catalog.exactly(schema, name);
@@ -151,6 +152,6 @@ fn lack_of_id(source: &BoundSource, layout: &Attachment) -> Option<String> {
     Some(format!(
         "the rows of {} have no id: {}",
         source.label,
-        words.unwrap_or_else(|| "the layout gives none".to_owned())
+        words.unwrap_or_else(|| "the layout defines none".to_owned())
     ))
 }

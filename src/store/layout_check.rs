@@ -1,4 +1,4 @@
-//! A layout held against a database: names that are not there, SQL that fails, ids that repeat, paths that lead nowhere.
+//! Checks a layout against a database: missing names, SQL that fails, ids that repeat, paths that lead nowhere.
 
 use std::fmt::Write as _;
 use std::iter;
@@ -45,7 +45,8 @@ impl<'a> SchemaDoor<'a> {
             let entity = source.entity.name();
             if let (Some(spec), None) = (written.and_then(|s| s.vector.as_ref()), &source.vector) {
                 let place = spec.table.as_deref().unwrap_or(&source.table.1);
-                let words = format!("column `{}` or its table {place} is not there: no row has a vector", spec.column);
+                let words =
+                    format!("column `{}` or its table {place} does not exist, so no row has a vector", spec.column);
                 errors.push(error(source.line, format!("{entity}.vector"), words));
             }
             let faults = self.statement_faults(source, written).await?;
@@ -60,7 +61,7 @@ impl<'a> SchemaDoor<'a> {
         Ok(errors)
     }
 
-    /// Returns why a rule of the file itself never applies: a table that is not there, though the rule does not say that it may
+    /// Returns why a rule of the file itself never applies: a missing table, though the rule does not say that it may
     /// be missing, or a condition that the engine refuses.
     async fn rule_fault(self, rule: &EraseRule) -> Result<Option<String>, StoreError> {
         let catalog = self.store.catalog();
@@ -73,8 +74,10 @@ impl<'a> SchemaDoor<'a> {
                 // A pattern stands for tables of any name, and for none.
                 .find(|name| !name.starts_with('{') && catalog.table(name).is_none())
         {
-            let words =
-                format!("table `{name}` is not there, so the rule erases nothing; `requires` says what may be missing");
+            let words = format!(
+                "table `{name}` does not exist, so the rule erases nothing; `requires` says what may be \
+                 missing"
+            );
             return Ok(Some(with_nearest(words, name, catalog.tables.iter().map(|table| table.name.as_str()))));
         }
         // What a condition names and is not there is told already.
@@ -151,8 +154,8 @@ impl<'a> SchemaDoor<'a> {
             if number(0) > 0 {
                 let words = agreeing(
                     number(0),
-                    "{#} {id occurs|ids occur} in several rows, none of which can be named: make the id of all the columns that \
-                     identify a row",
+                    "{#} {id occurs|ids occur} in several rows, so none of them can be addressed: build the id from \
+                     all columns that identify a row",
                 );
                 faults.push((line("id"), format!("{}.columns.id", source.entity), words));
             }
@@ -189,8 +192,7 @@ impl<'a> SchemaDoor<'a> {
                 if stored < FEW && first != path && rows.iter().any(begins) {
                     continue;
                 }
-                let words =
-                    format!("nothing stands at `{path}` in any of {stored} rows: look at what the column holds");
+                let words = format!("none of {stored} rows has a value at `{path}`: check what the column holds");
                 faults.push((line(column.name), format!("{}.columns.{}", source.entity, column.name), words));
             }
         }

@@ -124,7 +124,7 @@ impl SchemaDoor<'_> {
         writer.commit().await
     }
 
-    /// Builds an index while others write. What an attempt left behind that was broken off is taken away first.
+    /// Builds an index while others write. What an attempt left behind that was broken off is removed first.
     async fn run_outside(self, step: &MigrationStep) -> Result<(), WriteError> {
         if let Some(reason) = self.store.why_not_writable() {
             return Err(WriteError::ReadOnly(reason.to_owned()));
@@ -254,7 +254,7 @@ fn locked_or_done(outcome: Result<bool, sqlx::Error>) -> Result<(), WriteError> 
     match outcome {
         Ok(true) => Ok(()),
         Ok(false) => {
-            let words = "transactions of other sessions that were open before did not end in time";
+            let words = "transactions that other sessions had open before did not end in time";
             Err(WriteError::Busy(sqlx::Error::InvalidArgument(words.to_owned())))
         }
         Err(error) => Err(error.into()),

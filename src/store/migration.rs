@@ -1,4 +1,4 @@
-//! Migrations as they ship: read from their files, taken apart into steps, and held against what a database has.
+//! Migrations as they ship: read from their files, split into steps, and compared with a database.
 //!
 //! A file of `assets/migrations/SERIES/ENGINE/` opens with comment lines `-- key: words` (`effect`, `lock risk`,
 //! `requires`, `optional`, `blank`, `was`) and consists of steps, each begun by `-- step: NAME`. What a step makes is read from
@@ -17,7 +17,7 @@ use crate::layout::{Catalog, Engine};
 const SERIES: &[(&str, i64)] =
     &[(OWN, 0), (NATIVE, 1_000), ("atom-2026-02", 2_000), ("atom", 3_000), ("nous", 4_000), ("ennube", 5_000)];
 
-/// The series of our own tables, which go beside any layout.
+/// The series of our own tables, which go next to any layout.
 pub const OWN: &str = "own";
 
 /// The series of the native layout, which an empty database can be made into.
@@ -159,7 +159,7 @@ impl Migration {
         steps
     }
 
-    /// The steps of a file without marks: all of it where a table is missing, and each missing index by itself.
+    /// The steps of a file without marks: all of it where a table is missing, and each missing index on its own.
     fn steps_of_script(&self, structure: &Structure) -> Vec<MigrationStep> {
         let whole = MigrationStep::read("tables and indexes", self.sql);
         let lacks_table = |part: &StructurePart| matches!(part, StructurePart::Table(_)) && !structure.has(part);
@@ -219,7 +219,7 @@ fn made_by(sql: &str) -> Vec<StructurePart> {
         let rest: Vec<&str> = words[at..].iter().copied().filter(|w| !FILLERS.contains(w)).take(7).collect();
         let owned = |text: &str| text.trim_matches('"').to_owned();
         match rest[..] {
-            // The fillers stand between the keyword and the name, never before it.
+            // The fillers are between the keyword and the name, never before it.
             _ if FILLERS.contains(&words[at]) => {}
             ["CREATE", "TABLE", table, ..] => parts.push(StructurePart::Table(owned(table))),
             ["CREATE", "INDEX", index, "ON", table, ..] => parts.push(StructurePart::Index(owned(index), owned(table))),
@@ -248,7 +248,7 @@ pub fn own_columns(engine: Engine, table: &str) -> &'static [&'static str] {
     COLUMNS[usize::from(engine == Engine::Postgres)].get(table).map_or(&[], Vec::as_slice)
 }
 
-/// The columns of our own tables by the tables' names. Each stands at the beginning of its line.
+/// The columns of our own tables by the tables' names. Each is at the beginning of its line.
 fn created(engine: Engine) -> HashMap<&'static str, Vec<&'static str>> {
     let mut tables: HashMap<&str, Vec<&str>> = HashMap::new();
     let mut open = None;
@@ -298,7 +298,7 @@ impl Standing {
         self.is_pending() && self.migration.optional.is_none()
     }
 
-    /// The step at which it goes on, where it was begun.
+    /// The step at which it continues, where it was begun.
     #[must_use]
     pub fn goes_on_at(&self) -> Option<&str> {
         let next = self.steps.iter().find(|(_, done)| !done);
@@ -318,7 +318,12 @@ mod tests {
                 assert!(numbers.insert(migration.version), "{}", migration.name);
                 assert!(!migration.effect.is_empty() && !migration.lock_risk.is_empty(), "{}", migration.name);
                 for step in migration.written_steps() {
-                    assert!(!step.makes.is_empty(), "{}: {} makes nothing that can be seen", migration.name, step.name);
+                    assert!(
+                        !step.makes.is_empty(),
+                        "{}: {} creates nothing that can be seen",
+                        migration.name,
+                        step.name
+                    );
                 }
             }
         }

@@ -123,10 +123,10 @@ pub enum StoreError {
         remedy: Option<String>,
     },
     /// A cursor that was not made by this list.
-    #[error("the cursor is not one of this list; take `next` of a page with the same entity and order")]
+    #[error("the cursor belongs to another list; use `next` from a page with the same entity and order")]
     Cursor,
     /// A source whose rows cannot be walked.
-    #[error("the rows of {0} cannot be put in order: its id is not one plain column")]
+    #[error("the rows of {0} cannot be ordered: its id is not one plain column")]
     Unordered(String),
     /// Several rows under one id: none of them can be named by it alone. In the end it says what names them.
     #[error("several rows of {0} have the id `{1}`: {2}")]
@@ -142,11 +142,11 @@ pub enum StoreError {
         /// Remedy that is open to the table's owner.
         remedy: String,
     },
-    /// A table that is not there (any more).
+    /// A missing table (any more).
     #[error("there is no table {0}")]
     NoTable(String),
     /// A scratch file could not be written or read.
-    #[error("what does not fit in memory could not be kept in a file: {0}")]
+    #[error("what does not fit in memory could not be spilled to a file: {0}")]
     Scratch(#[from] std::io::Error),
     /// The engine refused.
     #[error("{}", engine_error::explain(.0))]
@@ -300,9 +300,8 @@ impl Store {
                 return hidden.clone();
             }
             if self.schema().is_blank() {
-                let reason = "it has no tables of a memory yet, and no known layout fits it";
-                let remedy =
-                    format!("`{}` creates the tables of a memory", self.invocation.line(["migrate", "--apply"]));
+                let reason = "it has no memory tables yet, and no known layout fits it";
+                let remedy = format!("`{}` creates the memory tables", self.invocation.line(["migrate", "--apply"]));
                 return (reason.to_owned(), Some(remedy));
             }
             let remedy = "describe it in a layout file and open it with --layout FILE (`layouts check FILE` helps)";
@@ -315,7 +314,7 @@ impl Store {
         let said = self.recognised.layouts.iter().flat_map(|l| &l.absent).find(|(e, _)| *e == entity);
         if let Some(remedy) = self.companion.as_ref().and_then(|companion| companion.remedy(&self.invocation)) {
             let reason =
-                "a palace does not keep it: it is kept in a companion database beside it, which is not there yet";
+                "a palace does not store it: it is stored in a companion database next to it, which does not exist yet";
             return (said.map_or_else(|| reason.to_owned(), |(_, reason)| reason.clone()), Some(remedy));
         }
         let prefix = format!("{entity}.");
@@ -337,7 +336,7 @@ impl Store {
         let named = || self.recognised.sources.iter().any(|source| !source.column("user_id").is_empty());
         let show = self.invocation.line(["show", "subject", "ID"]);
         (entity == Entity::Subject && named())
-            .then(|| format!("rows name people in `user_id`: `{show}` tells what there is of one"))
+            .then(|| format!("rows name people in `user_id`: `{show}` lists what is stored about one of them"))
     }
 
     /// Reason and advice where no layout fits because the search path of PostgreSQL leaves its tables out.
@@ -463,9 +462,12 @@ fn told_apart(tables: &[&str], id: &str) -> String {
     }
     match different.split_last() {
         Some((last, before)) if !before.is_empty() => {
-            format!("none of them can be changed by it alone; {} or {last} names that of one table", before.join(", "))
+            format!(
+                "it alone cannot select one of them for a change; {} or {last} selects the row of one table",
+                before.join(", ")
+            )
         }
-        _ => "they are in one table, and none of them can be changed by it".to_owned(),
+        _ => "they are in one table, so the id cannot select one of them for a change".to_owned(),
     }
 }
 

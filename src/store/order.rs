@@ -1,4 +1,5 @@
-//! The order of a source's rows as the database can walk it, and cursors: the stored keys at a page's edge.
+//! The order of a source's rows in which the database can walk them, and cursors: the stored keys at the edge of a
+//! page.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -36,7 +37,7 @@ pub struct SourceOrder {
     hope: Option<SortHope>,
 }
 
-/// A part of what tells rows apart.
+/// A part of what distinguishes rows.
 #[derive(Debug, Clone)]
 struct IdPart {
     /// As it is compared.
@@ -217,8 +218,8 @@ pub struct ListCursor {
     pub list: String,
     /// One edge for each source; empty in a scanned order.
     pub edges: Vec<Edge>,
-    /// Reliability of the stored order of each source when the list began, with which it goes on; empty in a scanned order, and
-    /// in cursors of earlier builds.
+    /// Reliability of the stored order of each source when the list began, with which it continues; empty in a scanned
+    /// order, and in cursors of earlier builds.
     #[serde(default)]
     pub sorted: Vec<Sortable>,
     /// The row at the edge of a scanned order.
@@ -507,7 +508,7 @@ impl SourceOrder {
 fn odd_keys(engine: Engine, key: &str, declared: &str, (kind, ways): (ValueKind, &[BoundColumn])) -> Option<String> {
     /// Seconds of the first and behind the last moment of the years 1 to 9999.
     const YEARS: (i64, i64) = (-62_135_596_800, 253_402_300_800);
-    /// Floating-point numbers below it are told from their neighbours.
+    /// Floating-point numbers below it are distinguished from their neighbours.
     const WHOLE: &str = "9e15";
     let stored = |wanted: StoredAs| ways.iter().all(|way| way.stored == wanted);
     match (engine, kind, PgType::of(declared)) {
@@ -579,8 +580,8 @@ fn key_expression(engine: Engine, way: &BoundColumn, kind: ValueKind) -> Option<
     })
 }
 
-/// The expressions that tell rows apart: the parts of the id, and where that may repeat, the place of the row. None of them is
-/// NULL, which would be neither before nor after another.
+/// The expressions that distinguish rows: the parts of the id, and where that may repeat, the place of the row. None of
+/// them is NULL, which would be neither before nor after another.
 fn id_expressions(engine: Engine, source: &BoundSource) -> Option<Vec<IdPart>> {
     let [way] = source.column(super::page::id_column(source.entity)) else { return None };
     let parts = match &way.origin {
@@ -632,15 +633,15 @@ fn one_spelling(time: &str) -> String {
 pub enum Sortable {
     /// The stored values order as the canonical ones do.
     AsStored,
-    /// All but texts in some spans, which are no times.
+    /// All but texts in some spans, which are not times.
     AllBut(Vec<(String, String)>),
     /// Times in several spellings of UTC: brought to one, their text orders them.
     OneSpelling,
-    /// The same but for texts in some spans, which are no times.
+    /// The same but for texts in some spans, which are not times.
     OneSpellingBut(Vec<(String, String)>),
     /// Numbers, and texts and bytes that are none.
     Numbers,
-    /// Some values are no times or no numbers, which only reading them tells.
+    /// Some values are not times or no numbers, which only reading them tells.
     No,
 }
 
@@ -731,15 +732,16 @@ impl Sortable {
     }
 }
 
-/// Spans of texts that are no times that an order passes over: with more, only reading all tells.
+/// Spans of texts that are not times that an order skips: with more, only reading all tells.
 const ODD: usize = 16;
 
 /// Letters of a text at the end of such a span.
 const LONG: usize = 64;
 
-/// SQLite: the statement that finds out what the stored order of a column is worth: 0 for as it is, 1 for several spellings,
-/// 2 for nothing, and as JSON the spans of texts that are no times; of numbers, the values that are none. None when nothing has
-/// to be found out. With an index on the column it reads a few rows only, of times two of each day.
+/// SQLite: the statement that finds out what the stored order of a column is worth: 0 for as it is, 1 for several
+/// spellings, 2 for nothing, and as JSON the spans of texts that are not times; of numbers, the values that are none.
+/// None when nothing has to be found out. With an index on the column it reads a few rows only, of times two of each
+/// day.
 #[must_use]
 pub fn sortable_probe(source: &BoundSource, column: &str) -> Option<String> {
     let kind = source.entity.column(column)?.kind;
@@ -803,7 +805,7 @@ pub fn sortable_probe(source: &BoundSource, column: &str) -> Option<String> {
     ))
 }
 
-/// SQLite: what tells one spelling of a time from another: its length and what stands between date and time.
+/// SQLite: what tells one spelling of a time from another: its length and what is between date and time.
 fn spelling(time: &str) -> String {
     format!("length({time}) || substr({time}, 11, 1)")
 }

@@ -1,4 +1,4 @@
-//! Our own tables beside any layout: the migrations that make them, and what is read of the audit trail.
+//! Our own tables next to any layout: the migrations that make them, and what is read of the audit trail.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -187,7 +187,7 @@ fn there(engine: Engine, names: &[&str]) -> String {
     format!("{head} AND ({})", names.iter().map(shape).collect::<Vec<_>>().join(" OR "))
 }
 
-/// Finds what is called like tables or indexes that are to be made.
+/// Finds what has the same name as tables or indexes that are to be made.
 fn taken(engine: Engine, names: &[String]) -> String {
     let names = listed(names);
     match engine {
@@ -201,9 +201,9 @@ fn taken(engine: Engine, names: &[String]) -> String {
     }
 }
 
-/// Finds other schemas of PostgreSQL in which tables of ours are kept for the memory that we see. Whose they are can be told
-/// only where no other schema holds anything beside tables of ours: another application's memory, or a tenant's, would have
-/// some. The schemas that we see are given as JSON, a list.
+/// Finds other schemas of PostgreSQL in which tables of ours are kept for the memory that we see. Whose they are can be
+/// told only where no other schema holds anything next to tables of ours: another application's memory, or a tenant's,
+/// would have some. The schemas that we see are given as JSON, a list.
 fn kept_elsewhere() -> String {
     let own = migration::own_columns(Engine::Postgres, LIST);
     format!(
@@ -227,8 +227,8 @@ fn listed(names: &[impl std::fmt::Display]) -> String {
     names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether a table is one of ours: it has the name, and the columns that our migrations make. Whatever else has the name is
-/// somebody else's.
+/// Whether a table is one of ours: it has the name, and the columns that our migrations make. Whatever else has the
+/// name is someone else's.
 #[must_use]
 pub fn is_ours(table: &CatalogTable, engine: Engine) -> bool {
     TABLES.iter().any(|name| name.eq_ignore_ascii_case(&table.name))
@@ -251,8 +251,8 @@ impl TakenNames {
         let reason = agreeing(
             names.len(),
             &format!(
-                "{} {{is|are}} there already, and no migration that is recorded here made {{it|them}}: the tables for changes \
-                 cannot be added",
+                "{} already {{exists|exist}}, and no migration recorded here created {{it|them}}: the tables for \
+                 changes cannot be added",
                 names.join(", ")
             ),
         );
@@ -277,12 +277,12 @@ impl TakenNames {
             .collect();
         TakenNames {
             reason: format!(
-                "tables for changes of this memory, with its holds and its audit trail, are in the schema {}, which your search \
-                 path leaves out or names too late",
+                "tables for changes of this memory, with its holds and its audit trail, are in the schema {}, which \
+                 your search path omits or lists too late",
                 dialect::quote(schema)
             ),
             remedy: format!(
-                "put it first: {}; tables for changes in two schemas know nothing of each other's holds: keep one of them",
+                "put it first: {}; change tables in two schemas do not see each other's holds: keep only one of them",
                 with_search_path(&path)
             ),
         }
@@ -321,7 +321,7 @@ impl<'a> RecordReader<'a> {
     pub async fn own(self) -> Result<Option<OwnTables>, StoreError> {
         let there = self.store.fetch_text(&there(self.store.engine(), &[LIST])).await?;
         let Some(schema) = there.first().map(|row| text(row, 0)) else {
-            // The server passes over a schema that may not be entered.
+            // The server skips a schema that may not be entered.
             let is_ours = |table: &&CatalogTable| table.closed_schema && is_ours(table, self.store.engine());
             let closed = self.store.catalog.table(LIST).filter(is_ours);
             return Ok(closed.map(|table| {
@@ -355,7 +355,7 @@ impl<'a> RecordReader<'a> {
         }
         let hides = |name: &&&str| !GUARDS.contains(name) && known(name).is_some_and(|table| table.hides_rows);
         if let Some(table) = names.iter().find(hides) {
-            return Err(self.hidden(table, "what is hidden would be taken for missing"));
+            return Err(self.hidden(table, "hidden rows would be treated as missing"));
         }
         let guards: Vec<&str> = GUARDS.into_iter().filter(|guard| names.contains(guard)).collect();
         self.check_guards(&guards).await?;
@@ -415,7 +415,7 @@ impl<'a> RecordReader<'a> {
             Some(rows) => !rows.is_empty(),
             None => self.store.catalog.table(table).is_some_and(|table| table.hides_rows),
         };
-        if is_hidden { Err(self.hidden(table, "what they forbid would be done")) } else { Ok(()) }
+        if is_hidden { Err(self.hidden(table, "what the hidden rows forbid would be done")) } else { Ok(()) }
     }
 
     /// The refusal to conclude from a table of ours of which policies may hide rows.
@@ -442,7 +442,7 @@ impl<'a> RecordReader<'a> {
     pub async fn taken(self, own: Option<&OwnTables>) -> Result<Option<TakenNames>, StoreError> {
         let engine = self.store.engine();
         let names = made(&OwnTables::pending(own, engine));
-        // Beside a palace they go into a database of their own.
+        // Next to a palace they go into a database of their own.
         if names.is_empty() || self.store.companion().is_some() {
             return Ok(None);
         }
@@ -611,8 +611,8 @@ impl<'a> RecordReader<'a> {
         Ok(rows.iter().map(|row| (number(row, 0), number(row, 1))).collect())
     }
 
-    /// Hands on the private values of entries after one number up to another, one at a time; without a number there is no
-    /// bound, whatever stands in its place.
+    /// Hands on the private values of entries after one number up to another, one at a time; without a number there is
+    /// no bound, whatever is in its place.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -126,7 +126,7 @@ impl Store {
         let query = &Query { limit: query.limit.clamp(1, LIMIT), ..query.clone() };
         let order = query.order.clone().unwrap_or(Order { column: query.entity.time_column(), descending: true });
         let list = format!("{} {} {}", query.entity, order.column, order.descending);
-        // Of a list from its top, greatest first, the first row tells what the order is worth.
+        // Of a list from its top, greatest first, the first row says what the order is worth.
         let tells = query.start == PageStart::First
             && order.descending
             && query.filters.is_empty()
@@ -206,7 +206,7 @@ impl Store {
         asked.reading.keep(ahead.unwrap_or_else(|| sources.iter().map(|_| KeysAhead::default()).collect()));
         let cut: Vec<usize> = (0..chunks.len()).filter(|source| chunks[*source].is_cut).collect();
         let mut found = merged(chunks, order, forward);
-        // What follows the last row of a cut source is not known: rows of others may lie behind it.
+        // What follows the last row of a cut source is not known: other people's rows may lie behind it.
         let end = |source: &usize| Some(found.iter().rposition(|p| p.source == *source)? + 1);
         let known = cut.iter().filter_map(end).min();
         let more = known.is_some() || found.len() > query.limit;
@@ -236,7 +236,7 @@ impl Store {
     }
 
     /// Up to one row more than the limit of one source, from an edge on; fewer where they reach the query's bytes.
-    #[allow(clippy::too_many_arguments, reason = "a source, and the edge that it goes on from")]
+    #[allow(clippy::too_many_arguments, reason = "a source, and the edge that it continues from")]
     async fn chunk(
         &self,
         asked: PreparedQuery<'_>,
@@ -375,11 +375,11 @@ impl Store {
         edge: &Edge,
         most: usize,
     ) -> Result<(Vec<Edge>, bool), StoreError> {
-        let goes_on = ahead.goes_on(part, edge);
-        if !goes_on && ahead.is_given() {
+        let continues = ahead.continues(part, edge);
+        if !continues && ahead.is_given() {
             return Ok((Vec::new(), true));
         }
-        if !goes_on {
+        if !continues {
             let engine = self.engine();
             let projection = Projection::new(engine, narrowed.source, Some(&[]), None);
             let mut statement = narrowed.statement(&projection);
@@ -541,7 +541,7 @@ impl Store {
             let wanted = &places[read..(read + run).min(places.len())];
             let (mut found, is_cut) = self.placed(asked, sources, wanted).await?;
             if is_cut && run > 1 {
-                // Which of them have room is told by their order, in which they are not read.
+                // Which of them have room is identified by their order, in which they are not read.
                 run = 1;
                 continue;
             }
@@ -618,8 +618,8 @@ impl Store {
         self.related_among(entity, column, values, &[], wanted).await
     }
 
-    /// As [`Store::related_columns`], where the filters let all of these rows through: a server whose tables are distributed
-    /// by owner is told whose they are.
+    /// As [`Store::related_columns`], where the filters let all of these rows through: a server whose tables are
+    /// distributed by owner is told who owns them.
     ///
     /// # Errors
     /// As [`Store::related`].
@@ -730,8 +730,8 @@ impl Store {
         Ok(())
     }
 
-    /// One row by its id. Where several have it, it is the first of them and says so: of a table that programs find without
-    /// naming its schema, the earliest. Where none has it, what stands in front of a colon may be the table's name.
+    /// One row by its id. Where several have it, it is the first of them and says so: of a table that programs find
+    /// without naming its schema, the earliest. Where none has it, what is in front of a colon may be the table's name.
     ///
     /// # Errors
     /// An entity that the database does not hold, or the engine's refusal.
@@ -762,6 +762,13 @@ impl Store {
         Ok(rows.pop())
     }
 
+    /// Says that there is no row of an id.
+    #[must_use]
+    pub fn none_found(&self, entity: Entity, id: &str) -> String {
+        let bytes = if id.contains('\u{fffd}') { " (an id with bytes that are no text cannot be named)" } else { "" };
+        format!("there is no {} `{id}` in {}{bytes}", entity.title(), self.location())
+    }
+
     /// Whether programs have to name the schema of a source's table to find it.
     fn is_hidden(&self, source: &BoundSource) -> bool {
         self.catalog.tables.iter().any(|t| !t.visible && (&t.schema, &t.name) == (&source.table.0, &source.table.1))
@@ -782,7 +789,8 @@ impl Store {
         Ok(Some(Box::pin(self.contexts().derive_from_events(rows.collect(), part)).await?))
     }
 
-    /// The rows of `to` that hang on each episode: by list, by back-link, by a path in JSON; once each, in time order.
+    /// The rows of `to` that depend on each episode: by list, by back-link, by a path in JSON; once each, in time
+    /// order.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -929,7 +937,7 @@ fn truth(condition: &str) -> String {
     format!("CASE WHEN {condition} THEN 1 ELSE 0 END")
 }
 
-/// Merges the rows of several sources. Within a source the database's order stands: its edges are what paging goes on
+/// Merges the rows of several sources. Within a source the database's order stands: its edges are what paging continues
 /// from, and it may know better than the canonical text, as of ids that are numbers.
 fn merged(chunks: Vec<Chunk>, order: &Order, forward: bool) -> Vec<Placed> {
     let mut merged = Vec::with_capacity(chunks.iter().map(|chunk| chunk.placed.len()).sum());
@@ -983,7 +991,7 @@ pub(super) fn id_column(entity: Entity) -> &'static str {
     if entity == Entity::MemoryLink { "memory_id" } else { "id" }
 }
 
-/// Order of a source's rows by what tells them apart.
+/// Order of a source's rows by what distinguishes them.
 fn id_walk(engine: Engine, source: &BoundSource) -> Result<SourceOrder, StoreError> {
     let walk = SourceOrder::new(engine, source, id_column(source.entity), false, &Sortable::AsStored);
     walk.ok_or_else(|| StoreError::Unordered(source.label.clone()))

@@ -1,5 +1,5 @@
-//! Whether anybody wrote to the database since it was asked last, at next to no cost: SQLite counts commits of others,
-//! PostgreSQL the transactions that write.
+//! Whether someone wrote to the database since the last check, at almost no cost: SQLite counts other connections'
+//! commits, PostgreSQL counts writing transactions.
 
 use super::fetched::text;
 use super::session::Opener;
@@ -20,7 +20,7 @@ pub struct PulseBeat {
     /// Another one once something was written, perhaps in another database of the server.
     pub mark: String,
     /// Another one once something was written in this database, on PostgreSQL some seconds later; none when the engine
-    /// tells no such thing.
+    /// says no such thing.
     pub own: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub struct DatabasePulse<'s> {
 }
 
 impl DatabasePulse<'_> {
-    /// Asks the engine for its marks now; none when it tells no such thing.
+    /// Asks the engine for its marks now; none when it says no such thing.
     ///
     /// # Errors
     /// The engine's, while the database cannot be read.

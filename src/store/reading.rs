@@ -1,4 +1,4 @@
-//! Findings that the pages of one list share while they are read one after the other.
+//! Findings that the pages of one list share while they are read in turn.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -61,7 +61,7 @@ impl KeysAhead {
     }
 
     /// Leaves out what lies before an edge; whether it is known what follows it.
-    pub fn goes_on(&mut self, part: OrderedPart, edge: &Edge) -> bool {
+    pub fn continues(&mut self, part: OrderedPart, edge: &Edge) -> bool {
         if self.part != Some(part) {
             return false;
         }

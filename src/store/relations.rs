@@ -39,12 +39,12 @@ pub struct Relations {
     compared: HashMap<(TableName, String), Comparison>,
     /// Tables whose rows we have no right to see, or of which policies may hide some.
     pub unread: Vec<(TableName, &'static str)>,
-    /// Tables whose rows are elsewhere: in another database, or in a session of somebody else.
+    /// Tables whose rows are elsewhere: in another database, or in a session of someone else.
     pub elsewhere: Vec<(TableName, &'static str)>,
 }
 
 impl Relations {
-    /// The foreign keys by which the engine takes rows along that nothing tells apart.
+    /// The foreign keys by which the engine takes rows along that nothing distinguishes.
     pub fn carrying(&self) -> impl Iterator<Item = &ForeignKey> {
         let is_keyless = move |key: &&ForeignKey| self.keys.get(&key.from).is_none_or(Vec::is_empty);
         self.foreign.iter().filter(|key| key.on_delete == OnDelete::Cascade).filter(is_keyless)
@@ -123,7 +123,7 @@ impl Relations {
     }
 }
 
-/// Collations of the columns by which SQLite tells rows apart; of several, the last is the primary key's.
+/// Collations of the columns by which SQLite distinguishes rows; of several, the last is the primary key's.
 const COMPARED_SQLITE: &str = "SELECT l.schema, l.name, k.name, '\"' || replace(k.coll, '\"', '\"\"') || '\"', NULL \
      FROM pragma_table_list l JOIN pragma_index_list(l.name, l.schema) i JOIN pragma_index_xinfo(i.name, l.schema) k \
      WHERE l.type = 'table' AND i.\"unique\" = 1 AND i.partial = 0 AND k.key = 1 AND k.name IS NOT NULL \
@@ -217,8 +217,8 @@ const SUBSCRIPTIONS_IN_FULL: &str = "SELECT 'subscription', subname, concat_ws('
 
 const READS_CONNECTIONS: &str = "SELECT has_column_privilege('pg_subscription', 'subconninfo', 'SELECT')::int";
 
-/// Triggers, and rules that are no views: table, name, whether they run when rows are deleted, and when they change, and what
-/// they do.
+/// Triggers, and rules that are not views: table, name, whether they run when rows are deleted, and when they change,
+/// and what they do.
 const TRIGGERS_POSTGRES: &str = "SELECT n.nspname, c.relname, 'trigger ' || t.tgname, ((t.tgtype & 8) <> 0)::int, ((t.tgtype & 16) <> 0)::int, p.prosrc \
      FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
      JOIN pg_proc p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgparentid = 0 \
@@ -349,7 +349,7 @@ impl Snapshot<'_> {
             let objects = self.large_objects().await?;
             if objects.is_none() {
                 let table = TableName::new("pg_catalog", "pg_largeobject");
-                relations.unread.push((table, "the server does not tell which objects there are"));
+                relations.unread.push((table, "the server does not say which objects exist"));
             }
             let denied = objects.iter().flatten().filter(|(_, readable)| !readable).count();
             if denied > 0 {
@@ -378,9 +378,9 @@ impl Relations {
         match table.kind {
             SearchedKind::Stored | SearchedKind::Index | SearchedKind::Parent => {}
             SearchedKind::Copies => drop(self.copies.insert(name.clone())),
-            SearchedKind::Unread(UnsearchedReason::Denied) => {
+            SearchedKind::Unread(why @ (UnsearchedReason::Denied | UnsearchedReason::Unlogged)) => {
                 self.keys.insert(name.clone(), table.key);
-                return self.unread.push((name, UnsearchedReason::Denied.words()));
+                return self.unread.push((name, why.words()));
             }
             SearchedKind::Unread(UnsearchedReason::Foreign) => {
                 return self.elsewhere.push((name, UnsearchedReason::Foreign.words()));
@@ -388,7 +388,7 @@ impl Relations {
             SearchedKind::Unread(UnsearchedReason::Virtual | UnsearchedReason::Empty) => return,
         }
         if table.hidden {
-            self.unread.push((name.clone(), "row-level security may hide rows of it from us"));
+            self.unread.push((name.clone(), "row-level security may hide rows of it from your role"));
         }
         for column in table.columns {
             let place = (name.clone(), column.name);

@@ -1,4 +1,4 @@
-//! Many rows changed by few statements, each row only where it still holds what it held.
+//! Changes many rows with few statements, each row only if it still holds the expected values.
 
 use super::dialect::quote;
 use super::fetched::{FetchedValue, Param, RawRow};
@@ -112,7 +112,7 @@ fn condition(shape: &TableShape, revise: &RowRevisions) -> String {
     keys.chain(same).collect::<Vec<_>>().join(" AND ")
 }
 
-/// An array of PostgreSQL as text. A text that is no UTF-8 stays what it is.
+/// An array of PostgreSQL as text. A text that is not UTF-8 stays what it is.
 fn array(values: impl Iterator<Item = FetchedValue>) -> FetchedValue {
     let mut text = b"{".to_vec();
     for (i, value) in values.enumerate() {

@@ -1,4 +1,4 @@
-//! Rows as they were fetched, in the order in which they came and in few bytes; what does not fit in memory is in a scratch
+//! Rows as they were fetched, in their original order and in few bytes; what does not fit in memory goes to scratch
 //! space.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher};

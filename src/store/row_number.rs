@@ -1,4 +1,4 @@
-//! SQLite's hidden numbers of rows: the names by which a statement reads them, and what stands for them among columns.
+//! SQLite's hidden row numbers: the names that statements read them by, and how they appear among columns.
 
 /// Beginning of what stands for a hidden number among the names of columns: no column's name can hold it, and it is left
 /// out where names are quoted. So a column of its own that is called `rowid` is not taken for the number.
@@ -13,7 +13,7 @@ pub fn is_row_number(name: &str) -> bool {
     name.starts_with(HIDDEN)
 }
 
-/// Whether rows are told apart by their hidden numbers, at least those that hold NULL in the other columns.
+/// Whether rows are distinguished by their hidden numbers, at least those that hold NULL in the other columns.
 #[must_use]
 pub fn is_numbered(by: &[String]) -> bool {
     by.last().is_some_and(|column| is_row_number(column))

@@ -122,7 +122,7 @@ impl RowWalks<'_> {
         let mut end = Box::pin(self.first_end(source)).await?;
         let Scan { mut all, conditions, .. } = scan;
         if end.is_some() && Box::pin(self.has_index(&all)).await? {
-            // Each part would go through the whole of what the index leads to.
+            // Each part would go through all of what the index leads to.
             if let Some(alone) = Box::pin(self.short_condition(conditions)).await? {
                 (all, end) = (alone, None);
             } else {
@@ -223,7 +223,7 @@ impl RowWalks<'_> {
         Ok(!matches!(mode.first().and_then(|row| row.first()), Some(FetchedValue::Text(mode)) if mode == "wal"))
     }
 
-    /// A number that is another one when somebody else has written; none when the engine does not say.
+    /// A number that is another one when someone else has written; none when the engine does not say.
     ///
     /// # Errors
     /// The engine's refusal.

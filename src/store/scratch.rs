@@ -26,7 +26,7 @@ pub fn scratch() -> io::Result<Box<dyn ScratchSpace>> {
     Ok(Box::new(scratch_file()?))
 }
 
-/// A sorter of records that goes on in such a file.
+/// A sorter of records that continues in such a file.
 pub(crate) fn sorter<const N: usize>() -> RecordSorter<N> {
     RecordSorter::new(scratch)
 }

@@ -1,5 +1,5 @@
-//! Full-text indexes of SQLite that read their words from another table. Where no trigger takes a change over into such an
-//! index, it is made again with the change.
+//! Full-text indexes of SQLite that read their words from another table. If no trigger carries a change over into such
+//! an index, it is rebuilt with the change.
 
 use super::dialect::quote;
 use super::engine_error::primary_code;
@@ -100,7 +100,7 @@ impl WriteTransaction<'_> {
         false
     }
 
-    /// Makes an index again from the rows as they are now. False where it has to be left as it is.
+    /// Makes an index again from the rows as they are now. False where it has to be left unchanged.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -539,8 +539,9 @@ fn json_contains(
     })
 }
 
-/// Builds a further condition that a JSON text holds what the canonical one writes in other letters, which may be those of
-/// a word: numbers with an exponent, more digits than a double keeps or many zeros, and what is no number, as null.
+/// Builds a further condition that a JSON text holds what the canonical one writes in other letters, which may be those
+/// of a word: numbers with an exponent, more digits than a double keeps or many zeros, and what is not a number, as
+/// null.
 fn rewritten(engine: Engine, bare: &str, word: &str) -> String {
     let is_of_number = word.bytes().all(|b| b.is_ascii_digit() || b.eq_ignore_ascii_case(&b'e'));
     let is_of_null = "null".contains(&word.to_ascii_lowercase());

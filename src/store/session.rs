@@ -1,4 +1,4 @@
-//! Connections to a database and the one way to run a read on them: text in, raw values out.
+//! Connections to a database, and the only way to run a read on them: text in, raw values out.
 //!
 //! A read that nobody waits for any more is stopped on the server too: dropping a future alone would leave SQLite's
 //! thread busy and PostgreSQL's backend running.
@@ -29,7 +29,7 @@ pub enum Opener {
 }
 
 impl Opener {
-    /// The database files, without what SQLite keeps beside them; none for a server.
+    /// The database files, without what SQLite keeps next to them; none for a server.
     pub(super) fn databases(&self) -> Vec<PathBuf> {
         match self {
             Opener::Sqlite(file) => file.databases(),
@@ -86,7 +86,7 @@ impl Sessions {
         self.files.iter().find_map(OpenedFile::displaced)
     }
 
-    /// Whether another file stands where one of the open ones did.
+    /// Whether another file is where one of the open ones did.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         self.files.iter().any(OpenedFile::is_replaced)
@@ -223,7 +223,7 @@ impl Sessions {
     async fn try_batches(&self, sql: &str, params: &[Param], taker: &mut BatchTaker<'_>) -> Result<(), sqlx::Error> {
         self.check_place()?;
         let _permit = self.permits.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?;
-        // Dropped while it reads, it is not used again: a server stops by itself when it finds the connection gone.
+        // Dropped while it reads, it is not used again: a server stops on its own when it finds the connection gone.
         let mut connection = match self.idle_here() {
             Some(connection) => connection,
             None => Connection::open(&self.opener).await?,
@@ -271,7 +271,7 @@ impl Store {
         }
     }
 
-    /// Ends the connection for writing, unless somebody writes.
+    /// Ends the connection for writing, unless someone writes.
     pub(super) fn end_writer(&self) {
         if let Ok(mut home) = self.writer.try_lock() {
             *home = None;
@@ -308,5 +308,5 @@ impl<R> RowsAhead<R> {
     }
 }
 
-/// Batches of rows that are read before somebody looks at them.
+/// Batches of rows that are read before someone looks at them.
 const BATCHES_AHEAD: usize = 4;

@@ -56,6 +56,15 @@ impl ShapeColumn {
     }
 }
 
+/// Numbers that PostgreSQL gives to the rows of a table; 0 where there are none, or none that we may see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowNumbering {
+    /// The greatest one that it has given.
+    pub last: i64,
+    /// The greatest one that a new row may bring along: the sequence is moved there.
+    pub most: i64,
+}
+
 /// The columns of a table, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableShape {
@@ -155,7 +164,7 @@ impl TableShapes {
 pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
     let has_index = has_key_index("$1", "$2");
     let sql = match engine {
-        // A key that is the row number itself stands among the columns.
+        // A key that is the row number itself is among the columns.
         Engine::Sqlite => format!(
             "SELECT c.name, c.type, c.\"notnull\" AND c.dflt_value IS NULL AND (c.pk = 0 OR {has_index}), \
              CASE WHEN NOT l.wr AND l.type = 'table' AND ({has_index} OR NOT EXISTS \
@@ -196,7 +205,7 @@ pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
 #[must_use]
 pub fn cast(declared: &str) -> String {
     let lower = declared.to_ascii_lowercase();
-    // A list of texts is no text, and a bare `character` is one letter.
+    // A list of texts is not text, and a bare `character` is one letter.
     match (lower.starts_with("character"), lower.ends_with("[]")) {
         (true, true) if lower.starts_with("character varying") => return "character varying[]".to_owned(),
         (true, true) => return "bpchar[]".to_owned(),
@@ -244,10 +253,11 @@ pub(super) fn table_number(table: &TableName) -> String {
     format!("'{}'::regclass", qualified(table).replace('\'', "''"))
 }
 
-/// The greatest number that a sequence has given to a column of a table.
-const LAST_NUMBER: &str = "SELECT CASE WHEN has_sequence_privilege(s.id, 'USAGE, SELECT') \
-     THEN pg_sequence_last_value(s.id::regclass) END \
-     FROM (SELECT pg_get_serial_sequence($1, $2)::regclass::oid AS id) s";
+/// The greatest number that the sequence of a column has given, and the one up to which we may move it.
+const NUMBERING: &str = "SELECT CASE WHEN has_sequence_privilege(s.id, 'USAGE, SELECT') THEN pg_sequence_last_value(s.id::regclass) END, \
+     CASE WHEN has_sequence_privilege(s.id, 'UPDATE') AND has_sequence_privilege(s.id, 'USAGE, SELECT') THEN q.seqmax END \
+     FROM (SELECT pg_get_serial_sequence($1, $2)::regclass::oid AS id) s \
+     LEFT JOIN pg_sequence q ON q.seqrelid = s.id AND q.seqincrement > 0";
 
 /// `schema.table`, quoted.
 #[must_use]
@@ -481,15 +491,15 @@ impl ShapeReader<'_> {
         Ok(unseen.map(|(table, _)| table))
     }
 
-    /// The greatest number that PostgreSQL has given to rows of a table in a column; none where it gave none so far, or does
-    /// not let us see.
+    /// Reads how PostgreSQL numbers the rows of a table in a column.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn last_number(self, table: &TableName, column: &str) -> Result<Option<i64>, StoreError> {
+    pub async fn numbering(self, table: &TableName, column: &str) -> Result<RowNumbering, StoreError> {
         let params = [FetchedValue::Text(qualified(table)), FetchedValue::Text(column.to_owned())];
-        let rows = self.store.sessions.fetch(LAST_NUMBER, &params).await?;
-        Ok(rows.first().and_then(|row| fetched::integer(row, 0)))
+        let rows = self.store.sessions.fetch(NUMBERING, &params).await?;
+        let number = |at| rows.first().and_then(|row| fetched::integer(row, at)).unwrap_or_default();
+        Ok(RowNumbering { last: number(0), most: number(1).max(number(0)) })
     }
 
     /// Whether others inherit from a table that is not partitioned; none in SQLite.
@@ -502,7 +512,7 @@ impl ShapeReader<'_> {
         Ok(is_server && !self.store.sessions.fetch(HEIRS, &params).await?.is_empty())
     }
 
-    /// Number of stored rows of PostgreSQL that stand in a table which inherits from theirs.
+    /// Number of stored rows of PostgreSQL that are in a table which inherits from theirs.
     ///
     /// # Errors
     /// As [`ShapeReader::shape`].

@@ -1,4 +1,4 @@
-//! Rows looked at side by side, on all cores, and handed on in the order in which they came.
+//! Processes rows in parallel, on all cores, and passes them on in their original order.
 
 use std::num::NonZero;
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ const FEW: usize = 16 << 10;
 /// Cores that are used, at most.
 const CORES: usize = 8;
 
-/// Rows that wait to be looked at. What a look gives must not depend on other rows.
+/// Rows that wait to process. What a look gives must not depend on other rows.
 pub struct RowBatch<L> {
     look: L,
     rows: Vec<RawRow>,

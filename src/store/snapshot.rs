@@ -89,7 +89,10 @@ impl Store {
         let mut snapshot = Snapshot { store: self, link, denied: HashSet::new(), left_out: Vec::new() };
         if self.engine() == Engine::Postgres {
             let rows = snapshot.fetch(DENIED, &[]).await?;
-            snapshot.denied = rows.iter().map(|row| TableName::new(text(row, 0), text(row, 1))).collect();
+            let unlogged = self.catalog.tables.iter().filter(|table| table.unlogged);
+            let unlogged = unlogged.map(|table| TableName::new(&table.schema, &table.name));
+            let denied = rows.iter().map(|row| TableName::new(text(row, 0), text(row, 1)));
+            snapshot.denied = denied.chain(unlogged).collect();
         }
         Ok(snapshot)
     }
@@ -150,7 +153,7 @@ impl Snapshot<'_> {
         Ok(now > before)
     }
 
-    /// A condition in which a query of the rows that are not left out stands in the place of each table of which some are.
+    /// A condition in which a query of the rows that are not left out is in the place of each table of which some are.
     fn seeing(&self, when: &str, params: &mut Vec<Param>) -> String {
         let (mut seeing, names) = (when.to_owned(), sql_names::names(when));
         let reads = if self.left_out.is_empty() { Vec::new() } else { self.reads(when) };
@@ -313,7 +316,7 @@ impl Snapshot<'_> {
         let declared = |name: &String| shape.shown(name).map_or("", |column| column.compared.as_str());
         let (keys, compared) = match self.engine() {
             Engine::Sqlite => (fitting(&shape, by, &[key]), Vec::new()),
-            // What is no value of a column is asked for as a text.
+            // What is not a value of a column is asked for as a text.
             Engine::Postgres => {
                 let way = |(name, value)| (!fits(declared(name), value)).then(Comparison::of_texts);
                 let compared = by.iter().zip(&key).map(way).collect();

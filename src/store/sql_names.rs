@@ -1,6 +1,6 @@
-//! Tables and columns that a piece of SQL names: enough of it to tell whether our role may read them.
+//! Tables and columns that a piece of SQL names: enough to know whether our role may read them.
 
-/// A word of SQL that is no number and no string.
+/// A word of SQL that is not a number and no string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlName {
     /// Place in the text: its first byte, and the one after its last.
@@ -20,7 +20,7 @@ pub struct ReadTable {
     pub table: String,
     /// Prefix that its columns are written with before the dot.
     pub alias: String,
-    /// Whether the alias stands after its name.
+    /// Whether the alias is after its name.
     pub renamed: bool,
     /// True when other rows come even without a row of this table: an outer join.
     pub outer: bool,
@@ -135,7 +135,7 @@ fn after_quote(bytes: &[u8], begins: usize, quote: u8) -> usize {
     at
 }
 
-/// The tables that a piece of SQL reads: what stands after `FROM` or `JOIN`, and first of all where it is the rest of a
+/// The tables that a piece of SQL reads: what is after `FROM` or `JOIN`, and first of all where it is the rest of a
 /// `FROM` itself.
 #[must_use]
 pub fn reads(sql: &str, after_from: bool) -> Vec<ReadTable> {
@@ -165,7 +165,7 @@ pub fn reads(sql: &str, after_from: bool) -> Vec<ReadTable> {
     reads
 }
 
-/// The names that stand after a bracket: those of queries within a piece of SQL, and of values.
+/// The names that are after a bracket: those of queries within a piece of SQL, and of values.
 #[must_use]
 pub fn derived(sql: &str) -> Vec<String> {
     let after = |name: &&SqlName| name.before[0] == ")" || name.before[0] == "as" && name.before[1] == ")";

@@ -1,4 +1,4 @@
-//! Reads of an SQLite file: a thread steps through a statement and hands its rows on in batches of bounded bytes.
+//! Reads of an SQLite file: a thread steps through a statement and passes its rows on in batches of bounded size.
 //!
 //! Every read goes through here; what writes has a connection of sqlx's. Both are of the one SQLite that is linked, so
 //! neither drops the other's locks.
@@ -62,7 +62,7 @@ impl SqliteFile {
         &self.path
     }
 
-    /// All files, the main one first, without what SQLite keeps beside them.
+    /// All files, the main one first, without what SQLite keeps next to them.
     #[must_use]
     pub fn databases(&self) -> Vec<PathBuf> {
         std::iter::once(self.path.clone()).chain(self.attached.iter().map(|(uri, _)| path_of(uri))).collect()
@@ -194,7 +194,7 @@ impl SqliteReader {
         Ok(all)
     }
 
-    /// A number that is another one once somebody else has written to the main file.
+    /// A number that is another one once someone else has written to the main file.
     ///
     /// # Errors
     /// SQLite's refusal.

@@ -1,4 +1,4 @@
-//! A standby that follows a database: rows are looked at there, planned and changed in the database itself.
+//! A standby that follows a database: rows are read there, but planned and changed in the database itself.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

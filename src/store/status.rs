@@ -92,12 +92,14 @@ impl DatabaseReport<'_> {
         match self.store.engine() {
             Engine::Sqlite => {
                 let sizes = self.store.invocation().line(["status", "--sizes"]);
-                format!("SQLite reads every page to tell it: `{sizes}` does")
+                format!("SQLite must read every page to compute it: run `{sizes}`")
             }
             Engine::Postgres if !table.partitioned && !table.places.is_empty() => {
-                "the server did not tell it, or another session keeps the table locked".to_owned()
+                "the server did not report it, or another session holds the table locked".to_owned()
             }
-            Engine::Postgres => "it has no pages of its own: a view, a partitioned or a foreign table".to_owned(),
+            Engine::Postgres => {
+                "it has no pages of its own: it is a view, a partitioned table, or a foreign table".to_owned()
+            }
         }
     }
 
@@ -127,7 +129,7 @@ impl DatabaseReport<'_> {
         }
         for table in &mut status.tables {
             table.bytes = sizes.get(&table.name).copied();
-            table.bytes_reason = table.bytes.is_none().then(|| "it has no pages of its own, as a view".to_owned());
+            table.bytes_reason = table.bytes.is_none().then(|| "it has no pages of its own, like a view".to_owned());
         }
         Ok(status)
     }
@@ -143,14 +145,14 @@ impl DatabaseReport<'_> {
                 (Some(reason.to_owned()), Some(remedy.to_owned()))
             }
             (None, _) if self.store.recognised().layouts.is_empty() && !self.store.catalog().tables.is_empty() => (
-                Some("no known layout fits this database, so nothing says what a change would mean".to_owned()),
+                Some("no known layout fits this database, so the meaning of a change is unknown".to_owned()),
                 Some("open it with --layout FILE; `layouts check FILE` helps to write one".to_owned()),
             ),
             (None, None) if let Some(taken) = self.store.records().taken(own).await? => {
                 (Some(taken.reason), Some(taken.remedy))
             }
             (None, None) => (
-                Some("there is no audit trail yet, without which nothing is changed".to_owned()),
+                Some("there is no audit trail yet, and changes require one".to_owned()),
                 Some(self.store.invocation().line(["migrate", "--apply"])),
             ),
             (None, Some(OwnTables { unread: Some((reason, remedy)), .. })) => {
@@ -159,13 +161,21 @@ impl DatabaseReport<'_> {
             (None, Some(_)) if let Some(elsewhere) = self.store.records().kept_elsewhere().await? => {
                 (Some(elsewhere.reason), Some(elsewhere.remedy))
             }
-            (None, Some(_)) if !self.store.records().may_append().await? => (
-                Some("your role may not write the audit trail, without which nothing is changed".to_owned()),
-                Some(super::withhold::to_append(&self.store.catalog().role)),
-            ),
-            (None, Some(_)) => (None, None),
+            (None, Some(_)) => self.trail_refused().await?.unzip(),
         };
         Ok(Capability { name: "write".to_owned(), available: reason.is_none(), reason, remedy })
+    }
+
+    /// Returns why our role may not append to the audit trail, which is there, and what would help; none where it may.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn trail_refused(self) -> Result<Option<(String, String)>, StoreError> {
+        if self.store.records().may_append().await? {
+            return Ok(None);
+        }
+        let reason = "your role may not write the audit trail, and changes require it".to_owned();
+        Ok(Some((reason, super::withhold::to_append(&self.store.catalog().role))))
     }
 
     /// The tables of entities that a layout shows and that have no source here, each with its key: they may have another name
@@ -185,7 +195,7 @@ impl DatabaseReport<'_> {
         for source in sources.filter(is_lost) {
             let lacks = |table: &&str| !table.contains('{') && catalog.table(table).is_none();
             let table = source.from.aliases().map(|(_, table)| table).find(lacks);
-            let words = table.map(|table| format!("{}.table: table `{table}` is not there", source.entity));
+            let words = table.map(|table| format!("{}.table: table `{table}` does not exist", source.entity));
             if let Some(words) = words.filter(|words| !told.contains(words)) {
                 told.push(words);
             }
@@ -217,7 +227,7 @@ impl DatabaseReport<'_> {
             available: false,
             reason: Some(reason),
             remedy: Some(
-                "open the database as a role to which the policies show all rows, or one with BYPASSRLS".to_owned(),
+                "open the database with a role that the policies show all rows to, or one with BYPASSRLS".to_owned(),
             ),
         }));
         capabilities.extend(self.store.refusals.capabilities());
@@ -253,7 +263,7 @@ impl DatabaseReport<'_> {
         };
         let mut withheld = self.store.recognised().withheld.iter().filter(|part| part.entity == entity);
         if let Some(part) = withheld.find(|part| !part.column.as_deref().is_some_and(is_text)) {
-            return Some(format!("not all of {} is seen: {}", entity.title(), part.reason));
+            return Some(format!("not all of {} is visible: {}", entity.title(), part.reason));
         }
         let mut sources = self.store.recognised().sources.iter().filter(|source| source.entity == entity);
         let hides = |source: &BoundSource| {
@@ -263,7 +273,7 @@ impl DatabaseReport<'_> {
         sources.find(|source| hides(source)).and_then(|_| self.store.catalog().hidden_rows())
     }
 
-    /// Lists what keeps answers from being complete, in words to be given beside them: rows that may be hidden, and
+    /// Lists what keeps answers from being complete, in words to be given next to them: rows that may be hidden, and
     /// what our role may not read.
     #[must_use]
     pub fn gaps(self) -> Vec<String> {
@@ -275,7 +285,7 @@ impl DatabaseReport<'_> {
         }
         let left_out = (!tables.is_empty()).then(|| {
             format!(
-                "what cannot be read is left out: {}; `status` says why, what is null for that, and what would help",
+                "unreadable data is left out: {}; `status` says why, what is null because of it, and what would help",
                 tables.join(", ")
             )
         });

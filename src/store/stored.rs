@@ -13,7 +13,7 @@ use super::row_number::{is_numbered, is_row_number};
 use crate::layout::TimeSpelling;
 use crate::layout::erase::TableKey;
 
-/// Bytes that are counted for a row beside its values.
+/// Bytes that are counted for a row next to its values.
 pub const ROW: usize = 100;
 
 /// Rows that are read at a time where they may be large.
@@ -129,7 +129,7 @@ impl Image {
     }
 }
 
-/// Begins the hash of rows of which each was hashed by itself. Trails hold hashes of before, made of whole rows.
+/// Begins the hash of rows of which each was hashed on its own. Trails hold hashes of before, made of whole rows.
 const BY_ROW: &str = "rows:";
 
 /// The state of rows that are read one after the other.
@@ -311,8 +311,8 @@ pub enum Mutation {
     Revise(RowRevisions),
 }
 
-/// Many rows whose columns change together. Every row must still hold what it held: one that does not is left as it
-/// is, and the change as a whole then counts as missed.
+/// Many rows whose columns change together. Every row must still hold what it held: one that does not is left
+/// unchanged, and the change as a whole then counts as missed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RowRevisions {
     /// Table of the rows.
@@ -426,7 +426,7 @@ impl Mutation {
         }
     }
 
-    /// Checks whether the change compares every row with its earlier state by itself, so that nothing else has to
+    /// Checks whether the change compares every row with its earlier state on its own, so that nothing else has to
     /// watch the rows.
     #[must_use]
     pub fn watches_itself(&self) -> bool {

@@ -1,5 +1,5 @@
-//! The rows of an SQLite table, read in stripes of row numbers by several connections at once. Each looks at the rows
-//! that it reads, and only those that hold something are handed on, in the order of their numbers.
+//! The rows of an SQLite table, read in stripes of row numbers by several connections at once. Each checks the rows
+//! that it reads, and passes on only those with a hit, in the order of their numbers.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -20,7 +20,7 @@ const NARROWEST: u64 = 1_024;
 const MOST: u64 = 4_096;
 /// Stripes that wait for an earlier one, at most.
 const WAITING: usize = 256;
-/// Time that connections read before somebody else has a turn.
+/// Time that connections read before someone else has a turn.
 const TURN: Duration = Duration::from_millis(20);
 /// Rows, and bytes of them, between two looks at the clock.
 const ROWS: usize = 64;
@@ -203,7 +203,7 @@ struct Stripe<T> {
     /// First row number that is to be read; none when all were.
     next: Option<i64>,
     last: i64,
-    /// True while somebody reads it.
+    /// True while someone reads it.
     is_taken: bool,
     found: Found<T>,
 }
@@ -268,7 +268,7 @@ impl<T> StripeQueue<T> {
         Some((at, stripe.next?, stripe.last))
     }
 
-    /// Gives a stripe back with what was found in it.
+    /// Returns a stripe with what was found in it.
     fn put(&mut self, at: usize, next: Option<i64>, mut found: Found<T>) {
         if let Some(stripe) = self.waiting.get_mut(at) {
             (stripe.next, stripe.is_taken) = (next, false);

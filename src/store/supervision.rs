@@ -1,4 +1,4 @@
-//! Decisions of supervisors on an agent's episodes, where a system keeps them beside what every memory has.
+//! Decisions of supervisors on an agent's episodes, where a system keeps them next to what every memory has.
 
 use super::fetched::FetchedValue;
 use super::select::SelectStatement;

@@ -1,4 +1,4 @@
-//! Surplus of stored rows beside their canonical values, so that an export can be put back as it was: vectors, stored
+//! Surplus of stored rows next to their canonical values, so that an export can be put back as it was: vectors, stored
 //! columns that no canonical one shows, and values stored differently from what their canonical form would give.
 
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use crate::memory::{Entity, Row, time};
 /// Stored values of a table by column.
 pub type StoredColumns = Vec<(String, FetchedValue)>;
 
-/// Contents of a row beside its canonical values.
+/// Contents of a row next to its canonical values.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Surplus {
     /// Vector of the row.
@@ -29,13 +29,13 @@ pub struct Surplus {
     pub engine: Option<String>,
     /// The layout that it was read by; none in exports of old.
     pub layout: Option<String>,
-    /// The table that it stands in; none when it is not a row of one table.
+    /// The table that it is in; none when it is not a row of one table.
     pub table: Option<String>,
     /// Stored columns that no canonical one shows.
     pub hidden: StoredColumns,
     /// Columns whose stored form is not the one that the canonical value would get.
     pub spelled: StoredColumns,
-    /// The row with its vector in a table beside it, where that is more than the key and the vector's usual form.
+    /// The row with its vector in a table next to it, where that is more than the key and the vector's usual form.
     pub beside: Option<(String, StoredColumns)>,
 }
 
@@ -89,14 +89,14 @@ fn by_name<S: Serializer>(columns: &StoredColumns, serializer: S) -> Result<S::O
 /// A place in which rows of an entity stand.
 struct EntityPlace {
     table: TableName,
-    /// Canonical columns that tell rows apart.
+    /// Canonical columns that distinguish rows.
     columns: &'static [&'static str],
     /// The stored columns behind them: as many, or several that make one id.
     by: Vec<String>,
 }
 
 impl ShapeReader<'_> {
-    /// Reads what each of some rows of one entity holds beside its canonical values, in their order.
+    /// Reads what each of some rows of one entity holds next to its canonical values, in their order.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -186,7 +186,7 @@ impl ShapeReader<'_> {
         }
     }
 
-    /// The rows of the table beside that hold the vectors of some ids.
+    /// The rows of the separate table that hold the vectors of some ids.
     async fn beside(self, shelf: Option<&VectorShelf>, ids: &[String]) -> Result<HashMap<String, Image>, StoreError> {
         let Some((shelf, key)) = shelf.and_then(|s| Some((s, s.key.clone()?))).filter(|_| !ids.is_empty()) else {
             return Ok(HashMap::new());

@@ -1,20 +1,20 @@
-//! Numbers of rows that this process has read, and that it expects to read, for whoever tells how far it is.
+//! Numbers of rows that this process has read, and that it expects to read, for progress reports.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 static READ: AtomicU64 = AtomicU64::new(0);
 static EXPECTED: AtomicU64 = AtomicU64::new(0);
-/// True when somebody tells how far it is: only then are rows counted before they are read.
+/// True when someone says how far it is: only then are rows counted before they are read.
 static IS_TOLD: AtomicBool = AtomicBool::new(false);
 /// All that is to be read is in [`EXPECTED`].
 static IS_WHOLE: AtomicBool = AtomicBool::new(false);
 
-/// Notes that somebody tells how far it is from now on.
+/// Notes that someone says how far it is from now on.
 pub fn begin() {
     IS_TOLD.store(true, Ordering::Relaxed);
 }
 
-/// Whether somebody tells how far it is.
+/// Whether someone says how far it is.
 pub(super) fn is_told() -> bool {
     IS_TOLD.load(Ordering::Relaxed)
 }

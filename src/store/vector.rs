@@ -1,5 +1,5 @@
-//! The nearest stored vectors to a query, among one owner's rows: by pgvector where the column is its own, else read
-//! and compared here. Never through an approximate index under a filter, which loses rows.
+//! The nearest stored vectors to a query, among one owner's rows: by pgvector if the column has its type, else read and
+//! compared here. Never through an approximate index under a filter, which loses rows.
 
 use std::cmp::Ordering;
 use std::collections::hash_map::Entry;
@@ -275,8 +275,8 @@ impl<'a> VectorReader<'a> {
         self.vectors_among(entity, ids, &[]).await
     }
 
-    /// As [`VectorReader::vectors`], where the filters let all of these rows through: a server whose tables are distributed
-    /// by owner is told whose they are.
+    /// As [`VectorReader::vectors`], where the filters let all of these rows through: a server whose tables are
+    /// distributed by owner is told who owns them.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -371,7 +371,7 @@ impl<'a> VectorReader<'a> {
             return self.nearest_there(place, filters, query, most).await;
         }
         let mut nearest = Nearest::new(most);
-        // Where the database compares by itself, no more need be read than may be kept.
+        // Where the database compares on its own, no more need be read than may be kept.
         let offer = |id: &str, cosine| nearest.offer(cosine, || id.to_owned());
         match (self.compare(&asked, own.is_some(), offer).await?, own) {
             (Some(EachCosine { tally, by, .. }), _) => Ok(ComparedVectors { near: nearest.into_sorted(), tally, by }),

@@ -1,5 +1,4 @@
-//! Vectors kept in memory between recalls, with the rows that they rank, for whoever recalls again and again: bounded, and
-//! soon forgotten.
+//! Vectors kept in memory between repeated recalls, with the rows that they rank: bounded, and soon dropped.
 
 use std::collections::HashSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -15,7 +14,7 @@ use crate::memory::vector::VectorTally;
 /// After this time vectors are read again: others may have written.
 const FRESH: Duration = Duration::from_secs(30);
 
-/// Estimated bytes of a kept row beside its vector.
+/// Estimated bytes of a kept row next to its vector.
 const ROW: usize = 32;
 
 /// One owner's vectors.
@@ -199,7 +198,7 @@ impl<'a> VectorReader<'a> {
         Some((Arc::clone(&bank.vectors), Arc::clone(bank.rows.as_ref()?)))
     }
 
-    /// Bytes that rows may take beside their vectors; none where they are not to be kept.
+    /// Bytes that rows may take next to their vectors; none where they are not to be kept.
     pub(crate) fn room_for_rows(self, entity: Entity, filters: &[Filter], vectors: &Arc<KeptVectors>) -> Option<usize> {
         let (key, mut cache) = (key(entity, filters), self.cache());
         let limit = cache.limit;

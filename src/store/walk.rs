@@ -1,5 +1,5 @@
-//! Walks over the rows of a source for jobs: by key from where the last batch ended, or by values of a column; canonical
-//! values together with what is stored, which a change is compared with.
+//! Walks over the rows of a source for jobs: by key from where the last batch ended, or by values of a column;
+//! canonical values together with the stored ones, which a change is compared with.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -295,7 +295,8 @@ fn text_of(row: Vec<FetchedValue>) -> Option<String> {
     }
 }
 
-/// Whether a stored list holds one of some texts; what is no list of JSON is let through where the engine would fail.
+/// Whether a stored list holds one of some texts; what is not a list of JSON is let through where the engine would
+/// fail.
 fn holds_one(declared: &str, bare: &str, values: &[String], statement: &mut SelectStatement) -> Option<String> {
     let text = json_text(values);
     let mark = format!("${}", statement.params.len() + 1);

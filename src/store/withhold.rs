@@ -7,8 +7,8 @@ use super::lacking;
 use super::sql_names::{self, ReadTable};
 use crate::layout::vector::VectorsBeside;
 use crate::layout::{
-    BoundColumn, BoundFrom, BoundOrigin, BoundSource, Catalog, CatalogTable, Engine, Layout, Need, RecognisedLayouts,
-    WithheldPart, recognise,
+    BoundColumn, BoundFrom, BoundOrigin, BoundSource, Catalog, CatalogColumn, CatalogTable, Engine, Layout, Need,
+    RecognisedLayouts, WithheldPart, recognise,
 };
 use crate::memory::query::Capability;
 
@@ -54,6 +54,10 @@ impl<'c> DeniedTable<'c> {
     /// Returns the reason for the denial, in words.
     #[must_use]
     pub fn reason(&self, role: &str) -> String {
+        if self.table.unlogged {
+            let title = self.table.title();
+            return format!("a standby cannot read {title}, which is unlogged or reads a table that is");
+        }
         let who = who(role);
         match self.columns[..] {
             [] => format!("{who} may not read the table {}", self.table.title()),
@@ -73,9 +77,12 @@ impl<'c> DeniedTable<'c> {
         }
     }
 
-    /// Returns the SQL with which the owner of the table can grant access.
+    /// Returns the SQL with which the owner of the table can grant access, or what else gives it.
     #[must_use]
     pub fn remedy(&self, role: &str) -> String {
+        if self.table.unlogged {
+            return "open the primary, or have the table logged there (ALTER TABLE ... SET LOGGED)".to_owned();
+        }
         self.grant("SELECT", role)
     }
 
@@ -130,7 +137,7 @@ pub fn closed_to_new(schema: &str, role: &str) -> StoreError {
     let grantee = if role.is_empty() { "your role".to_owned() } else { plain_or_quoted(role) };
     let grant = format!("GRANT USAGE, CREATE ON SCHEMA {} TO {grantee}", plain_or_quoted(schema));
     StoreError::Denied {
-        reason: format!("{} may not make tables in the schema {schema}", who(role)),
+        reason: format!("{} may not create tables in the schema {schema}", who(role)),
         remedy: format!("run it as the owner of the tables, or: {grant}"),
     }
 }
@@ -168,7 +175,7 @@ struct RightsReader<'c, 'w> {
 }
 
 impl<'c> RightsReader<'c, '_> {
-    /// Takes out of a source what may not be read; false where nothing of use is left.
+    /// Removes of a source what may not be read; false where nothing of use is left.
     fn keeps(&mut self, source: &mut BoundSource) -> bool {
         let (schema, name) = &source.table;
         let Some(main) = self.catalog.exactly(schema, name) else {
@@ -315,23 +322,38 @@ impl<'c> RightsReader<'c, '_> {
             }
         }
         let mut open = self.aliases(&reads);
-        open.retain(|(_, table)| !table.denied);
+        let is_union = is_union(sql);
+        open.retain(|(_, table)| !table.denied && (!is_union || !table.columns.iter().any(|c| c.denied)));
         Self::lack_of_columns(sql, &open, &[])
     }
 
-    /// Puts an empty table in the place of each that a query reads and we may not.
+    /// Puts an empty table in the place of each that a query reads and we may not; among rows that are listed one after the
+    /// other also a table without the values of columns that we may not read.
     fn veil(&mut self, source: &mut BoundSource) {
         let BoundFrom::Query(sql) = &source.from else { return };
         let mut veiled = sql.clone();
         let mut lacks = Vec::new();
         for read in sql_names::reads(sql, true).iter().rev() {
-            let Some(table) = self.catalog.table(&read.table).filter(|t| t.denied) else { continue };
-            let columns: Vec<String> =
-                table.columns.iter().map(|c| format!("NULL::{} AS {}", c.declared, quote(&c.name))).collect();
+            let Some(table) = self.catalog.table(&read.table) else { continue };
+            let named = sql_names::names(sql);
+            let is_named = |c: &&CatalogColumn| named.iter().any(|name| name.parts.last() == Some(&c.name));
+            let closed: Vec<&str> =
+                table.columns.iter().filter(|c| c.denied).filter(is_named).map(|c| c.name.as_str()).collect();
+            let (lack, rows) = if table.denied {
+                (DeniedTable::whole(table), "WHERE false".to_owned())
+            } else if is_union(sql) && !closed.is_empty() {
+                (DeniedTable { table, columns: closed }, format!("FROM {}", &sql[read.place.0..read.place.1]))
+            } else {
+                continue;
+            };
+            let column = |c: &CatalogColumn| match quote(&c.name) {
+                name if c.denied => format!("NULL::{} AS {name}", c.declared),
+                name => name,
+            };
+            let columns: Vec<String> = table.columns.iter().map(column).collect();
             let alias = if read.renamed { String::new() } else { format!(" AS {}", quote(&read.alias)) };
-            let empty = format!("(SELECT {} WHERE false){alias}", columns.join(", "));
-            veiled.replace_range(read.place.0..read.place.1, &empty);
-            lacks.push((DeniedTable::whole(table), read.outer));
+            veiled.replace_range(read.place.0..read.place.1, &format!("(SELECT {} {rows}){alias}", columns.join(", ")));
+            lacks.push((lack, read.outer));
         }
         source.from = BoundFrom::Query(veiled);
         for (lack, outer) in lacks {
@@ -369,11 +391,14 @@ fn lack_of_column<'c>(table: &'c CatalogTable, name: &str) -> Option<DeniedTable
     Some(if table.denied { DeniedTable::whole(table) } else { DeniedTable { table, columns: vec![&column.name] } })
 }
 
+/// Whether a query lists rows of several tables one after the other.
+fn is_union(sql: &str) -> bool {
+    sql_names::names(sql).iter().any(|name| name.parts == ["union"])
+}
+
 /// Whether the rows of a query are right without a table: it is joined from outside, it is one of several whose rows are
 /// listed one after the other, or the layout says which columns come from it.
 fn can_be_without(source: &BoundSource, sql: &str, read: &ReadTable) -> bool {
     let of_it = |need: &Need| need.table.eq_ignore_ascii_case(&read.table);
-    read.outer
-        || sql_names::names(sql).iter().any(|name| name.parts == ["union"])
-        || source.columns.iter().flatten().any(|way| way.needs.iter().any(of_it))
+    read.outer || is_union(sql) || source.columns.iter().flatten().any(|way| way.needs.iter().any(of_it))
 }

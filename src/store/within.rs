@@ -1,4 +1,4 @@
-//! Values within stored values: what stands at a layout's `decode`, `path`, `by` and `part`, and a new value put there in
+//! Values within stored values: what is at a layout's `decode`, `path`, `by` and `part`, and a new value put there in
 //! the encodings that are around it.
 
 use std::borrow::Cow;
@@ -31,7 +31,7 @@ pub(super) fn found(raw: &FetchedValue, inside: &Inside) -> (Option<Value>, Vec<
     (found, Vec::new())
 }
 
-/// The value at the path within what the encodings give, or the whole of it; what is wrong where that is nothing.
+/// The value at the path within what the encodings give, or all of it; what is wrong where that is nothing.
 fn at_path(raw: &FetchedValue, inside: &Inside) -> Result<(Option<Value>, Vec<String>), String> {
     if *raw == FetchedValue::Null {
         return Ok((None, Vec::new()));
@@ -145,18 +145,18 @@ pub fn replaced(raw: &FetchedValue, inside: &Inside, value: &Value) -> Result<Fe
         return Ok(new);
     }
     if let Some(codec) = inside.decode.iter().find(|codec| **codec != Codec::Json) {
-        return Err(format!("is stored as {}, in which only texts that are there can be changed", codec.name()));
+        return Err(format!("is stored as {}, where only existing texts can be changed", codec.name()));
     }
     let text = json_text(raw)?;
     let problems = json::read(&text).problems;
     if !problems.is_empty() {
-        return Err(format!("holds JSON that is not sound: {}", problems.join("; ")));
+        return Err(format!("holds invalid JSON: {}", problems.join("; ")));
     }
     let new = json::put(&text, inside.path.as_deref().unwrap_or_default(), &value)?;
     Ok(match raw {
         FetchedValue::Bytes(bytes) if std::str::from_utf8(bytes).is_ok() => FetchedValue::Bytes(new.into_bytes()),
         FetchedValue::Bytes(_) => {
-            return Err("is compressed, and only texts that are there can be changed in it".to_owned());
+            return Err("is compressed, and only existing texts in it can be changed".to_owned());
         }
         _ => FetchedValue::Text(new),
     })
@@ -188,7 +188,7 @@ fn texts_replaced(raw: &FetchedValue, path: &str, text: &str) -> Result<Option<F
     match container::rewrite(raw, Limits::default(), &mut change).0 {
         Rewritten::New(new) => Ok(Some(new)),
         Rewritten::Unchanged => Ok(Some(raw.clone())),
-        Rewritten::Cannot(layer) => Err(format!("is stored as {}, which is only read", layer.name())),
+        Rewritten::Cannot(layer) => Err(format!("is stored as {}, which is read-only", layer.name())),
     }
 }
 
@@ -242,7 +242,7 @@ fn rejoined(raw: &FetchedValue, inside: &Inside, by: &str, value: &Value) -> Res
         other => return Err(format!("takes texts, not {other}")),
     };
     if let Some(item) = items.iter().find(|item| item.contains(by)) {
-        return Err(format!("cannot hold `{item}`: `{by}` stands between its parts"));
+        return Err(format!("cannot hold `{item}`, because `{by}` separates its parts"));
     }
     if items.contains(&"") {
         return Err("cannot hold an empty part".to_owned());
@@ -258,7 +258,7 @@ fn rejoined(raw: &FetchedValue, inside: &Inside, by: &str, value: &Value) -> Res
     let (before, behind) = (&old[..start], &old[start + part.len()..]);
     match (&inside.part, &items[..]) {
         (_, [new]) => Ok(Value::from(format!("{before}{new}{behind}"))),
-        // A part that is told by how it begins leaves no other part in another place.
+        // A part that is identified by how it begins leaves no other part in another place.
         (TextPart::After(_), []) => {
             let others = [before.rsplit_once(by).map(|(others, _)| others), behind.strip_prefix(by)];
             Ok(Value::from(others.into_iter().flatten().collect::<Vec<_>>().join(by)))
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn a_new_text_leaves_every_other_byte() {
         let raw = FetchedValue::Text(r#"{"a": 1.50,  "text": "Gr\u00f6\u00dfe", "b": [ ]}"#.into());
-        let new = replaced(&raw, &Inside::at("text"), &json!("é\"")).expect("it can be put there");
+        let new = replaced(&raw, &Inside::at("text"), &json!("é\"")).expect("it can be inserted there");
         assert_eq!(new, FetchedValue::Text(r#"{"a": 1.50,  "text": "é\"", "b": [ ]}"#.into()));
         let bytes = FetchedValue::Bytes(br#"{"text":"old"}"#.to_vec());
         assert_eq!(

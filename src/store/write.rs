@@ -11,16 +11,18 @@ use tokio::sync::MutexGuard;
 
 use super::batch::BatchTaker;
 use super::dialect::quote;
-use super::engine_error::{explain, is_disk, is_late, lost, primary_code};
+use super::encode::{plain_column, table_of};
+use super::engine_error::{EngineFault, explain, is_disk, is_late, lost, primary_code};
 use super::fetched::{FetchedValue, Param, RawRow, integer, text};
 use super::revise;
 use super::server::ServerLink;
+use super::server::raised::is_told_off;
 use super::session::Opener;
 use super::shape::{self, TableShape};
 use super::stored::{Cell, Image, Mutation, ReadState, StateReading, StoredRows, TableName};
 use super::{Store, StoreError, companion, withhold};
 use super::{sqlite_reader, sqlite_writer};
-use crate::layout::Engine;
+use crate::layout::{BoundSource, Engine};
 use crate::memory::agreeing;
 
 /// One row and what it gets.
@@ -101,6 +103,11 @@ impl From<sqlx::Error> for WriteError {
         let sqlx::Error::Database(about) = &error else { return WriteError::Store(error.into()) };
         let code = about.code().unwrap_or_default();
         match (primary_code(&error), code.as_ref()) {
+            // Class 42 is of what the server lacks, whoever says so.
+            (_, code) if is_told_off(&error) && !code.starts_with("42") => {
+                let remedy = EngineFault::Raised.lasting_remedy().unwrap_or_default();
+                WriteError::Rejected(format!("{}; {remedy}", explain(&error)))
+            }
             (Some(5 | 6), _) | (_, "40001" | "40P01" | "55P03") => WriteError::Busy(error),
             (Some(8), _) | (_, "25006" | "42501") => WriteError::ReadOnly(explain(&error)),
             (sqlite, code) if is_refusal(sqlite, code, about.message()) => WriteError::Rejected(explain(&error)),
@@ -144,10 +151,16 @@ fn is_refusal(sqlite: Option<i32>, code: &str, message: &str) -> bool {
         // A view: SQLite knows no number of its own for that.
         Some(1) => message.starts_with("cannot modify"),
         Some(_) => false,
-        // Data, constraints, rules raised by triggers, and what a view does not take.
-        None => matches!(code, "0A000" | "55000" | "P0001") || code.starts_with("23") || code.starts_with("22"),
+        // Data, constraints, and what a view does not take.
+        None => matches!(code, "0A000" | "55000") || code.starts_with("23") || code.starts_with("22"),
     }
 }
+
+/// Moves a sequence on to a number, where we may and it has not come there yet. A rollback leaves it there.
+const NUMBER_PAST: &str = "SELECT setval(s.id, $3::bigint) FROM (SELECT pg_get_serial_sequence($1, $2)::regclass AS id) s \
+     JOIN pg_sequence q ON q.seqrelid = s.id WHERE q.seqincrement > 0 AND q.seqmax >= $3::bigint \
+     AND has_sequence_privilege(s.id, 'UPDATE') AND has_sequence_privilege(s.id, 'USAGE, SELECT') \
+     AND coalesce(pg_sequence_last_value(s.id), 0) < $3::bigint";
 
 /// A connection that may write.
 #[derive(Debug)]
@@ -251,7 +264,7 @@ impl Drop for Store {
             if let Err(error) = closed
                 && primary_code(&error) != Some(8)
             {
-                tracing::warn!(%error, "the log stays beside the database");
+                tracing::warn!(%error, "the log stays next to the database");
             }
         }
     }
@@ -332,7 +345,7 @@ impl Store {
         self.sessions.close_idle();
     }
 
-    /// Whether another file stands at the path of the database since it was opened.
+    /// Whether another file has replaced the path of the database since it was opened.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         self.sessions.is_replaced()
@@ -346,7 +359,7 @@ impl Store {
     }
 }
 
-/// A connection's settings for what hangs on a row are not kept in the file: they are made before each transaction.
+/// A connection's settings for what depends on a row are not kept in the file: they are made before each transaction.
 const MANNERS: &str = "PRAGMA foreign_keys = OFF; PRAGMA recursive_triggers = OFF; ";
 
 /// Builds the settings by which a change reported as done is on disk, even after a power cut: EXTRA is FULL in WAL
@@ -503,6 +516,7 @@ impl WriteTransaction<'_> {
         let mut hit = 0;
         match mutation {
             Mutation::Insert { columns, rows, .. } => {
+                self.number_past(&table, columns, rows).await?;
                 for rows in parts(rows) {
                     let (sql, params) = self.insert(&shape, &table, columns, rows);
                     hit += self.execute(&[&table], &sql, params).await?;
@@ -525,6 +539,28 @@ impl WriteTransaction<'_> {
             }
         }
         all_hit(&table, mutation.count().1, hit)
+    }
+
+    /// Has PostgreSQL number further rows after the numbers that new rows bring along: nobody else gets these then.
+    async fn number_past(
+        &mut self,
+        table: &TableName,
+        columns: &[String],
+        rows: &[Vec<Cell>],
+    ) -> Result<(), WriteError> {
+        let is_numbered = |source: &&BoundSource| source.write.as_ref().is_some_and(|write| write.numbered);
+        let mut sources = self.store.recognised().sources.iter().filter(is_numbered);
+        let source = sources.find(|source| table_of(source) == *table).filter(|_| self.engine() == Engine::Postgres);
+        let Some((column, _)) = source.and_then(|source| plain_column(source, "id")) else { return Ok(()) };
+        let Some(at) = columns.iter().position(|name| name == column) else { return Ok(()) };
+        let number = |row: &Vec<Cell>| match row.get(at)?.at(&self.now) {
+            FetchedValue::Text(text) => text.parse::<i64>().ok(),
+            FetchedValue::Integer(number) => Some(number),
+            _ => None,
+        };
+        let Some(most) = rows.iter().filter_map(number).max() else { return Ok(()) };
+        let params = [shape::qualified(table), column.to_owned(), most.to_string()].map(FetchedValue::Text);
+        self.fetch_of(&[table], NUMBER_PAST, &params).await.map(drop)
     }
 
     /// Runs a statement that changes rows of some tables; how many it hit.

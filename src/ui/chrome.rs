@@ -397,7 +397,7 @@ impl ToastLine {
         self.render_whole(right_of(below(area, area.height - height), area.width - width), buf, look);
     }
 
-    /// Draws the toast over the whole of `place`.
+    /// Draws the toast over all of `place`.
     pub fn render_whole(&self, place: Rect, buf: &mut Buffer, look: &Look) {
         let lines = self.lines(place.width, look);
         Look::clear(place, buf);

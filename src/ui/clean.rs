@@ -1,4 +1,4 @@
-//! Raw text into harmless pieces, lazily: what a terminal would obey, hide or pile up becomes a visible mark.
+//! Splits raw text into harmless pieces, lazily: what a terminal would obey, hide or pile up becomes a visible mark.
 
 use std::borrow::Cow;
 
@@ -58,7 +58,7 @@ enum Class {
     Flag,
     /// Zero width joiner.
     Joiner,
-    /// Skin tones: drawn into the pictograph before them by some terminals, beside it by others.
+    /// Skin tones: drawn into the pictograph before them by some terminals, next to it by others.
     Modifier,
     /// Bidi controls, zero-width and other invisible characters, private use, noncharacters.
     Hidden,

@@ -44,7 +44,7 @@ pub(super) struct Tint {
 }
 
 impl Tint {
-    /// From `#rrggbb`; the nearest of the sixteen stands in.
+    /// From `#rrggbb`; the nearest of the sixteen is in.
     pub fn from_hex(text: &str) -> Option<Self> {
         let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6 && digits.is_ascii())?;
         let channel = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).ok();

@@ -27,7 +27,7 @@ pub fn escaped(json: &str) -> String {
     out
 }
 
-/// Whether it may stand after a letter as it is.
+/// Whether it may be after a letter as it is.
 fn is_harmless(c: char) -> bool {
     !SafeText::new(&format!("a{c}")).has_marks()
 }

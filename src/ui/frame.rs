@@ -1,4 +1,4 @@
-//! Frames around things: panes, and the modal that stands over them.
+//! Frames: panes, and the modal above them.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -127,7 +127,7 @@ impl Modal {
     /// Returns the area of the modal on this screen, frame included.
     #[must_use]
     pub fn area(&self, screen: Rect) -> Rect {
-        // Single letters beside it would say nothing.
+        // Single letters next to it would say nothing.
         let width = if self.width + 8 > screen.width { screen.width } else { self.width };
         let height = if self.height + 2 > screen.height { screen.height } else { self.height };
         if screen.width < 60 || screen.height < 14 {

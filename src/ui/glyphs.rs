@@ -1,4 +1,4 @@
-//! Every glyph the program draws by itself, in one table, each with an ASCII twin. All are one column wide.
+//! Every glyph the program draws on its own, in one table, each with an ASCII twin. All are one column wide.
 
 /// A glyph of the program's own: only this file makes them, so none can come out of stored text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

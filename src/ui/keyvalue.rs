@@ -33,7 +33,7 @@ impl NamedValue {
     }
 }
 
-/// The pairs as lines of `width` columns. On narrow places the value stands below its name.
+/// The pairs as lines of `width` columns. On narrow places the value is below its name.
 #[must_use]
 pub fn key_values(pairs: &[NamedValue], width: usize, look: &Look) -> Vec<TextLine> {
     let widest = pairs.iter().map(|pair| pair.label.width()).max().unwrap_or(0).min(WIDEST);

@@ -1,4 +1,4 @@
-//! A screen told in lines: what is new since the last one, without frames and pictures, for screen readers.
+//! A screen as lines of text: what is new since the last one, without frames and pictures, for screen readers.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,12 @@ const SELECTED: usize = 24;
 /// Circumstances of a drawing that decide what is said of the screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinearMoment {
-    /// True when a key was pressed since the last screen; without that, numbers that change by themselves, such as ages, are no news.
+    /// True when a key was pressed since the last screen; without that, numbers that change by themselves, such as
+    /// ages, are not news.
     pub pressed: bool,
     /// Number of what lies over the screen; it is drawn alone.
     pub layer: Option<u64>,
-    /// True while what the screen shows is still being read: rows of the screen before may stand there.
+    /// True while what the screen shows is still being read: rows of the screen before may be there.
     pub reading: bool,
     /// True while something is looked through, and its progress shown.
     pub busy: bool,
@@ -269,7 +270,7 @@ mod tests {
         later[2] = "│ late loads  failure ▆▆▁ 9m│";
         later[1] = "╭─ episodes ─ 3 new ╮";
         let busy = LinearMoment { busy: true, ..idle() };
-        assert!(teller.tell(&screen(&later, Some(2)), &busy).is_empty(), "progress is no news");
+        assert!(teller.tell(&screen(&later, Some(2)), &busy).is_empty(), "progress is not news");
         assert_eq!(teller.tell(&screen(&later, Some(2)), &idle()), ["episodes, 3 new"]);
     }
 
@@ -280,7 +281,7 @@ mod tests {
         let mut other = LIST;
         other[0] = "demo › cases";
         let reading = LinearMoment { reading: true, ..pressed() };
-        assert_eq!(teller.tell(&screen(&other, Some(2)), &reading), ["demo › cases"], "old rows stand there");
+        assert_eq!(teller.tell(&screen(&other, Some(2)), &reading), ["demo › cases"], "old rows are there");
         other[3] = "│ a case│";
         let told = teller.tell(&screen(&other, Some(2)), &idle());
         assert_eq!(told, ["episodes", "selected: late loads, failure, 2m", "a case"]);

@@ -1,4 +1,4 @@
-//! Common means of drawing: a theme and a set of glyphs, and the few strokes that all pictures are made of.
+//! Shared drawing tools: a theme, a set of glyphs, and the few strokes that make up all pictures.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub struct Look {
     pub theme: Theme,
     /// Unicode or ASCII.
     pub glyphs: &'static Glyphs,
-    /// Drawn to be told in lines, where an empty cell has to say that it is one.
+    /// Drawn to be told in lines: an empty cell has to say that it is one, and a line holds one thing.
     pub spoken: bool,
 }
 
@@ -28,6 +28,12 @@ impl Look {
     #[must_use]
     pub fn new(theme: Theme, glyphs: &'static Glyphs) -> Self {
         Self { theme, glyphs, spoken: false }
+    }
+
+    /// Whether parts stand beside each other: where there are `least` columns, and never where lines are told.
+    #[must_use]
+    pub fn is_beside(&self, width: u16, least: u16) -> bool {
+        !self.spoken && width >= least
     }
 
     /// The style of a role.

@@ -18,7 +18,7 @@ pub struct LineWindow<'a> {
     pub first: usize,
     /// Number of all lines.
     pub total: usize,
-    /// The line the cursor is on, counted in the lines given; its sign stands in the column before the area.
+    /// The line the cursor is on, counted in the lines given; its sign is in the column before the area.
     pub selected: Option<usize>,
 }
 

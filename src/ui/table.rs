@@ -1,4 +1,4 @@
-//! A table that draws exactly the rows it is given: paging, sorting and the cursor's meaning are somebody else's.
+//! A table that draws exactly the rows it is given: paging, sorting and the meaning of the cursor are up to the caller.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -343,7 +343,7 @@ impl TableView<'_> {
         places
     }
 
-    /// The least width of a column: numbers, which stand at the right, are never cut.
+    /// The least width of a column: numbers, which are at the right, are never cut.
     fn least(&self, column: usize) -> u16 {
         let of = &self.columns[column];
         let widest = match self.body {

@@ -1,4 +1,4 @@
-//! The one type for text that may be drawn or printed: whatever was stored, what comes out is visible and harmless.
+//! The only type for text that may be drawn or printed: whatever was stored, the result is visible and harmless.
 //!
 //! Control characters, bidirectional controls, zero-width and tag characters, private use and the like become visible
 //! *marks* (`␛`, `⟨202E⟩`); floods of combining marks are cut short; tabs become spaces. Text is measured, cut and
@@ -42,7 +42,7 @@ pub struct SafeText {
     marks: Vec<Range<usize>>,
 }
 
-/// Gives what is shown in the place of a raw text; none when it may be seen as it is.
+/// Returns what is shown in the place of a raw text; none when it may be seen as it is.
 pub type Hiding = Rc<dyn Fn(&str) -> Option<String>>;
 
 thread_local! {
@@ -103,7 +103,7 @@ impl Paint {
 }
 
 impl SafeText {
-    /// Cleans the whole of `raw` into one line; line breaks are shown as `↵`. Cost: linear in `raw`.
+    /// Cleans all of `raw` into one line; line breaks are shown as `↵`. Cost: linear in `raw`.
     #[must_use]
     pub fn new(raw: &str) -> Self {
         let raw = shown(raw);
@@ -469,7 +469,7 @@ impl SafeText {
         }
     }
 
-    /// Takes away blanks at the end.
+    /// Removes blanks at the end.
     fn trim_end(&mut self) {
         let kept = self.text.trim_end_matches(' ').len();
         self.width -= self.text.len() - kept;

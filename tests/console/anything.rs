@@ -1,4 +1,4 @@
-//! Whatever is pressed on whatever screen: it goes on, shows nothing dangerous, and holds little.
+//! Whatever is pressed on whatever screen: it continues, shows nothing dangerous, and holds little.
 
 use mnemoscope::change::plan::ChangeDanger;
 use mnemoscope::console::core::change::{AppliedPlan, Refusal};
@@ -168,7 +168,7 @@ fn answer_changes(console: &mut Console, turn: usize) {
     }
 }
 
-fn goes_on(database: Database, acts: &[Act], look: &Look) {
+fn continues(database: Database, acts: &[Act], look: &Look) {
     let mut console = Console::new(database, 160, 50);
     console.model.context.changing.unlocked = true;
     for (turn, act) in acts.iter().enumerate() {
@@ -188,16 +188,16 @@ proptest! {
 
     #[test]
     fn a_small_world_survives_anything(acts in acts()) {
-        goes_on(world(), &acts, &Look::new(Theme::dark(), Glyphs::unicode()));
+        continues(world(), &acts, &Look::new(Theme::dark(), Glyphs::unicode()));
     }
 
     #[test]
     fn a_long_list_survives_anything(acts in acts()) {
-        goes_on(many(700), &acts, &Look::new(Theme::mono(), Glyphs::ascii()));
+        continues(many(700), &acts, &Look::new(Theme::mono(), Glyphs::ascii()));
     }
 
     #[test]
     fn an_empty_database_survives_anything(acts in acts()) {
-        goes_on(Database::default(), &acts, &Look::new(Theme::light(), Glyphs::unicode()));
+        continues(Database::default(), &acts, &Look::new(Theme::light(), Glyphs::unicode()));
     }
 }

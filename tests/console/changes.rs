@@ -106,6 +106,7 @@ fn asked_to_remove(mut console: Console) -> (Console, Ticket) {
         ticket,
         Reply::Planned(Ok(Box::new(plan("feedback.remove", ChangeDanger::Guarded, &removal())))),
     ));
+    console.draw();
     (console, ticket)
 }
 
@@ -152,7 +153,7 @@ fn a_database_without_a_trail_is_offered_one() {
         effect: "changes can be made".to_owned(),
         ..PendingMigration::default()
     };
-    let writable = WriteState { blocked: None, audited: false, pending: vec![pending] };
+    let writable = WriteState { pending: vec![pending], ..WriteState::default() };
     console.tell(Message::Reply(ticket, Reply::Writable(Ok(writable))));
     console.shows("CREATE TABLE memory_audit");
     console.press("y c");
@@ -353,7 +354,7 @@ fn what_to_do_after_a_failure_is_said_once() {
     console.wait();
     console.press("A");
     let (request, ..) = applied(&mut console);
-    let message = "another process is writing; gave up after 12 s. Try again when that has finished".to_owned();
+    let message = "another process is writing; gave up after 12 s. Try again when it has finished".to_owned();
     let failure = RequestFailure { remedy: None, ..RequestFailure::new("Remove feedback fb-1: not done", message, "") };
     let refused = AppliedPlan { receipts: Vec::new(), refusal: Some(Refusal::Failed(failure)) };
     console.tell(Message::Reply(request, Reply::Applied(None, refused)));
@@ -439,7 +440,7 @@ pub fn entry(seq: i64, action: &str, undo_of: Option<i64>) -> ListedEntry {
         changes: serde_json::from_value(removal()).expect("changes"),
         facts: EntryFacts {
             counts: serde_json::from_value(json!({"agent_feedback": {"update": 1}})).expect("counts"),
-            undo_reason: migrates.then(|| "a migration is not undone".to_owned()),
+            undo_reason: migrates.then(|| "a migration cannot be undone".to_owned()),
             undo_of,
             migrations: migrates.then(|| "0001_audit".to_owned()).into_iter().collect(),
             ..EntryFacts::default()
@@ -495,17 +496,17 @@ fn a_form_says_that_it_takes_nothing_while_it_is_applied() {
     console.shows("being planned");
     let (ticket, _) = planned(&mut console);
     console.press("x");
-    console.shows("not taken");
+    console.shows("ignored");
     let safe = plan("feedback.add", ChangeDanger::Safe, &removal());
     console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(safe)))));
     console.wait();
-    console.shows("being applied: no key is taken");
+    console.shows("being applied: keys are ignored");
     console.shows("applying: Add feedback to episode");
     console.press("x");
-    console.shows("not taken: what was asked for is still under way");
+    console.shows("ignored: the previous request is still running");
     console.press("esc");
     let (ticket, ..) = applied(&mut console);
-    let refusal = Refusal::Failed(RequestFailure::new("Add feedback", "the disk is full", "make room"));
+    let refusal = Refusal::Failed(RequestFailure::new("Add feedback", "the disk is full", "free space"));
     let failed = AppliedPlan { receipts: Vec::new(), refusal: Some(refusal) };
     console.tell(Message::Reply(ticket, Reply::Applied(None, failed)));
     console.press("esc");
@@ -537,9 +538,9 @@ fn a_row_in_the_editor_is_a_copy() {
     console.press("2 o");
     assert!(console.asked.iter().any(|effect| matches!(effect, Effect::View("json", _))), "{:?}", console.asked);
     console.tell(Message::Viewed(Ok(EditorEnd::Read)));
-    console.hides("what you saved");
+    console.hides("you saved a copy");
     console.tell(Message::Viewed(Ok(EditorEnd::Changed)));
-    console.shows("what you saved was a copy, and is gone: the row is as it was");
+    console.shows("you saved a copy, which is discarded: the row is unchanged");
 }
 
 /// Marks rows of a list, gives a command, has that applied, and says how many are marked then.

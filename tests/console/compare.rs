@@ -55,13 +55,13 @@ fn two_marked_rows_are_compared_word_by_word() {
 fn an_episode_is_compared_with_the_one_that_it_follows_and_chains_are_shown() {
     let mut console = Console::new(world(), 160, 50);
     console.press("2 =");
-    console.shows("what hangs on them");
+    console.shows("what depends on them");
     console.shows("segments");
     console.shows("chains");
     console.press("esc j =");
     console.shows("mark two rows with v");
     console.press("v k =");
-    console.shows("what hangs on them");
+    console.shows("what depends on them");
     console.press("enter enter");
     assert_eq!(console.selected(), Some((Entity::Episode, "ep-1".to_owned())));
 }
@@ -92,7 +92,7 @@ fn the_past_is_looked_at_and_cannot_be_changed() {
     console.shows("as of 2026-01-28");
     console.press("enter");
     past(&mut console);
-    console.shows("2 changes that were made here are taken back");
+    console.shows("2 changes that were made here are reverted");
     console.shows("what agents changed leaves no trace");
     console.press("enter");
     console.shows("as of 2026-01-28 11:00");
@@ -113,9 +113,9 @@ fn a_key_that_closes_a_note_does_what_it_does_without_it() {
     let mut console = Console::new(world(), 100, 30);
     console.press("2 @ '7d' enter");
     past(&mut console);
-    console.shows("taken back");
+    console.shows("reverted");
     console.press("@");
-    console.hides("taken back");
+    console.hides("reverted");
     console.shows("empty is now");
 }
 
@@ -127,7 +127,7 @@ fn a_moment_that_is_none_stays_in_the_line_and_a_refusal_is_told() {
     console.press("ctrl-u '4' enter");
     let (ticket, request) = asked(&mut console, |request| matches!(request, Request::LookBack(_)));
     assert_eq!(request, Request::LookBack(Some(Moment::Entry(4))));
-    let failure = RequestFailure::new("The past could not be looked at", "the trail has no entry 4", "look at R");
+    let failure = RequestFailure::new("The past could not be read", "the trail has no entry 4", "look at R");
     console.tell(Message::Reply(ticket, Reply::LookedBack(Err(failure))));
     console.shows("the trail has no entry 4");
     console.press("enter");

@@ -60,7 +60,7 @@ fn another_database_is_tried_before_it_is_shown() {
     console.press("enter");
     let (ticket, request) = asked(&mut console, |request| matches!(request, Request::TryDatabase(_)));
     assert_eq!(request, Request::TryDatabase("/srv/agents/memory.db".to_owned()));
-    let failure = RequestFailure::new("it was not opened", "no such file", "look at the path");
+    let failure = RequestFailure::new("it was not opened", "no such file", "check the path");
     console.tell(Message::Reply(ticket, Reply::Tried(Err(failure))));
     console.shows("no such file");
     assert_eq!(steps(&console), []);
@@ -127,7 +127,7 @@ fn of_six_the_one_shown_longest_ago_without_work_under_way_is_closed_for_a_seven
     five.iter_mut().for_each(|open| open.under_way.clone_from(&busy.under_way));
     told(&mut console, five);
     opens(&mut console, "/srv/x.db");
-    console.shows("something is under way in each of the");
+    console.shows("something is running in each of the");
     assert_eq!(steps(&console).len(), 3);
 }
 
@@ -199,7 +199,7 @@ fn a_path_that_is_typed_among_the_databases_is_opened() {
     let (ticket, _) = asked(&mut console, |request| *request == Request::LoadDatabases);
     console.tell(Message::Reply(ticket, Reply::Databases(known())));
     console.press("'/zz/qq.db'");
-    console.shows("enter opens what is written");
+    console.shows("enter opens what you typed");
     console.press("enter");
     asked(&mut console, |request| *request == Request::TryDatabase("/zz/qq.db".to_owned()));
 }
@@ -240,7 +240,7 @@ fn what_is_typed_among_the_databases_and_is_a_file_goes_before_what_its_letters_
     let mut console = choosing(&["/srv/prod-staging.db"]);
     console.press("'/srv/prod.db'");
     console.shows("/srv/prod-staging.db");
-    console.shows("opens what is written");
+    console.shows("opens what you typed");
     console.press("down enter");
     asked(&mut console, |request| *request == Request::TryDatabase("/srv/prod-staging.db".to_owned()));
 }

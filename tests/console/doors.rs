@@ -52,9 +52,10 @@ fn an_error_about_a_person_names_nobody_while_values_are_masked() {
     let mut console = Console::masked(world(), 160, 50);
     let people = ["ada@example.org", "Ada Lovelace", "u-4711", "Grace Hopper"];
     console.tell(Message::People(people.map(str::to_owned).to_vec()));
-    console.press("c p 'somebody' enter");
+    console.press("c p 'someone' enter");
     let ticket = asked(&mut console, |request| matches!(request, Request::PlanErasure(..)));
-    let words = "nobody in memory is known as `somebody`; near are ada@example.org, Ada Lovelace, u-4711, Grace Hopper";
+    let words = "no person in memory is known as `someone`; near are ada@example.org, Ada Lovelace, u-4711, Grace \
+     Hopper";
     let failure = RequestFailure::new("Nobody is known so", words, "name Grace Hopper in another way");
     console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Err(failure))));
     let kept = format!("{:?}", console.model.at::<EraseScreen>().and_then(|erasure| erasure.failure.clone()));

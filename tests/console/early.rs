@@ -117,7 +117,7 @@ fn a_database_that_cannot_be_read_is_not_called_live() {
         console.press(keys);
         console.shows("● live");
         let watched = console.watched.last().expect("the list is watched").0;
-        console.tell(Message::Reply(watched, Reply::Unread("made-up.db is not there any more".to_owned())));
+        console.tell(Message::Reply(watched, Reply::Unread("made-up.db no longer exists".to_owned())));
         console.hides("● live");
         console.shows("cannot be read: r");
         console.beat();

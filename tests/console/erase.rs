@@ -105,9 +105,9 @@ fn each_step_is_shown_and_nothing_goes_before_the_id_is_typed() {
     console.shows("backups keep the data");
     console.press("l l enter");
     console.wait();
-    console.press("enter 'somebody' enter");
+    console.press("enter 'someone' enter");
     assert!(runs(&mut console).is_none());
-    console.shows("nothing is done: type");
+    console.shows("nothing was done: type exactly");
     console.press("esc enter");
     console.wait();
     console.press(&format!("'{id}' enter"));
@@ -260,7 +260,7 @@ fn a_choice_is_seen_at_every_step_and_told_when_it_changes() {
         let (mut console, _) = opened(unlocked(width, height));
         console.shows("mentions leave · account keep · export no");
         console.press("c m");
-        console.shows("mentions redact: the words are taken out");
+        console.shows("mentions redact: the words are removed");
         let (ticket, given, _) = asked(&mut console);
         console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(preview(&given))))));
         console.wait();
@@ -304,11 +304,11 @@ fn a_remedy_is_told_by_its_key() {
     let mut console = unlocked(140, 45);
     console.press("8 c p");
     let (ticket, ..) = asked(&mut console);
-    let failure = RequestFailure::new("The person was not erased", "paused, --resume plans the rest again", "wait");
+    let failure = RequestFailure::new("The person was not erased", "paused; --resume plans the rest again", "wait");
     console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Err(failure))));
-    console.shows("paused, c p on the person plans the rest again");
+    console.shows("paused; c p on the person plans the rest again");
     console.hides("--resume");
-    // Somebody else can be named, and there is nothing to scroll.
+    // Someone else can be named, and there is nothing to scroll.
     console.shows("/ somebody else");
     console.hides("page down");
 }

@@ -21,11 +21,11 @@ fn mentioned(id: &str) -> Preview {
         named: vec![
             mention("m_0000000001", "ask […] again"),
             mention("m_0000000002", "met […] in Lyon"),
-            ShownMention { doubt: Some("beside `_`".into()), ..mention("m_0000000003", "the file user_[…].json") },
+            ShownMention { doubt: Some("next to `_`".into()), ..mention("m_0000000003", "the file user_[…].json") },
             in_notes(mention("m_0000000004", "call […] on Monday")),
             in_notes(ShownMention {
                 options: vec![Mentions::Leave],
-                refused: Some("the table is outside the layout: nothing is written there".into()),
+                refused: Some("the table is outside the layout and is never written".into()),
                 ..mention("m_0000000005", "[…] was here")
             }),
         ],
@@ -50,7 +50,7 @@ fn each_mention_is_decided_by_a_key_and_nothing_is_searched_before_the_step_is_l
     let (mut console, id) = at_mentions(unlocked(100, 30));
     console.shows("ask Ann Lee again");
     console.shows("Late parcel to Lyon");
-    // The cursor goes on to the next one by itself.
+    // The cursor continues to the next one on its own.
     console.press("x d");
     console.press("j i");
     console.shows("outside the layout");
@@ -84,7 +84,7 @@ fn a_column_is_decided_at_once_and_what_cannot_be_done_is_refused() {
     let (ticket, _, choice) = asked(&mut console);
     let decided: Vec<(&str, Mentions)> = choice.each.iter().map(|(id, what)| (id.as_str(), *what)).collect();
     assert_eq!(decided, [("episodes.summary", Mentions::Redact)]);
-    // What is not there any more is not asked for any more.
+    // What no longer exists is no longer queried.
     let fewer = Preview { mentions: Vec::new(), named: Vec::new(), ..preview(&id) };
     console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(fewer)))));
     assert!(console.model.at::<EraseScreen>().expect("we are there").choice.each.is_empty());
@@ -115,7 +115,7 @@ fn an_earlier_run_keeps_its_decisions() {
         Reply::ErasurePlanned(Ok(Box::new(Preview { unfinished: true, ..mentioned(&id) }))),
     ));
     console.press("l l x");
-    console.shows("as it was chosen then");
+    console.shows("with its original choices");
     assert!(console.model.at::<EraseScreen>().expect("we are there").choice.each.is_empty());
 }
 

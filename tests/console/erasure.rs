@@ -259,7 +259,7 @@ fn all_steps(width: u16, height: u16, look: &Look) -> String {
     told(&mut console, &mut pages, "under way", look);
     let check = |name: &str, found: &str, good| ErasureCheck { name: name.into(), found: found.into(), good };
     let verification = vec![
-        check("found before", "11 of 11 handles: what is looked for can be found", Some(true)),
+        check("found before", "11 of 11 handles: the search finds what it looks for", Some(true)),
         check("values", "3 hits, 3 of them left on purpose", Some(false)),
         check("bytes", "not checked: a server's files cannot be read from here", None),
     ];

@@ -495,7 +495,7 @@ impl Console {
         self.asked.iter().filter_map(timer).collect()
     }
 
-    /// All the time passes that somebody waits for.
+    /// All the time passes that someone waits for.
     pub fn wait(&mut self) {
         for timer in self.timers() {
             self.tell(Message::Elapsed(timer));
@@ -705,7 +705,7 @@ pub fn learned() -> Database {
     database
 }
 
-/// Takes the newest request of a kind that the console made and that nobody answers by itself.
+/// Takes the newest request of a kind that the console made and that nobody answers on its own.
 pub fn asked(console: &mut Console, wanted: impl Fn(&Request) -> bool) -> (Ticket, Request) {
     let found = |effect: &Effect| matches!(effect, Effect::Ask(_, request) if wanted(request));
     let at = console.asked.iter().rposition(found).unwrap_or_else(|| panic!("{:?}", console.asked));

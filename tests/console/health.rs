@@ -31,7 +31,7 @@ fn finding(
 }
 
 fn looking(width: u16, height: u16) -> (Console, Ticket) {
-    // What the first screen began goes on.
+    // What the first screen began continues.
     let (mut console, ticket) = home(width, height);
     console.press("F");
     (console, ticket)
@@ -99,8 +99,10 @@ fn what_the_console_cannot_mend_says_which_command_does() {
         panic!("{:?}", console.asked)
     };
     tell(&mut console, ticket, LookNews::Found(Box::new(unread)));
-    console.press("j x");
-    console.shows("status: y c copies the command");
+    console.press("j");
+    console.shows("x looks into it: status");
+    console.press("x");
+    console.shows("what it holds");
 }
 
 #[test]
@@ -153,7 +155,7 @@ fn a_kind_or_a_row_is_muted_for_a_reason_and_heard_of_again() {
     console.tell(Message::Reply(mutes, Reply::Mutes(Ok(Vec::new()))));
     found(&mut console, ticket);
     console.press("k m enter");
-    console.shows("say why nobody needs to hear of it");
+    console.shows("say why nobody needs to see it");
     console.press("'load test' enter");
     let (muting, request) = asked(&mut console, |request| matches!(request, Request::Mute(..)));
     assert_eq!(request, Request::Mute("chain_cycle".to_owned(), "load test".to_owned()));
@@ -254,7 +256,7 @@ fn nothing_is_applied_on_top_of_drift() {
     console.tell(Message::Reply(ticket, Reply::Migrations(Ok(Box::new(listed)))));
     console.shows("+new line");
     console.press("a");
-    console.shows("not what it was");
+    console.shows("has changed");
     assert!(!console.asked.iter().any(|effect| matches!(effect, Effect::Ask(_, Request::Migrate(..)))));
 }
 
@@ -275,11 +277,11 @@ fn findings_that_may_be_old_are_told_as_such() {
     found(&mut console, ticket);
     tell(&mut console, ticket, LookNews::Done);
     console.beat();
-    console.hides("others may have written");
+    console.hides("other processes may have written");
     console.beat();
-    console.shows("others may have written since: r looks again");
+    console.shows("other processes may have written since: r checks again");
     console.press("r");
-    console.hides("others may have written");
+    console.hides("other processes may have written");
 }
 
 #[test]
@@ -287,7 +289,7 @@ fn the_first_screen_lists_the_worst_findings_and_leads_to_them() {
     for (width, height) in [(180, 48), (100, 40)] {
         let (mut console, ticket) = home(width, height);
         found(&mut console, ticket);
-        console.shows("chains of parents run in a circle");
+        console.shows("chains of parents form a cycle");
         tell(&mut console, ticket, LookNews::Done);
         // The first line is the worst, the second one the episode's.
         console.press("j enter");
@@ -329,10 +331,10 @@ fn a_brief_look_says_what_it_left_and_the_screen_of_findings_looks_at_the_rest()
     tell(&mut console, ticket, LookNews::Found(Box::new(secret)));
     tell(&mut console, ticket, LookNews::Left(vec!["secret", "count_differs"]));
     tell(&mut console, ticket, LookNews::Done);
-    console.shows("the first 5,000 rows were looked at; F looks at all");
+    console.shows("the first 5,000 rows were checked; F checks all");
     let line = |console: &mut Console, word: &str| console.lines().into_iter().find(|line| line.contains(word));
     assert!(line(&mut console, "secrets").is_some_and(|line| line.contains(" 1+ ")), "{}", console.text());
-    assert!(line(&mut console, "circle").is_some_and(|line| line.contains(" 2  ")), "{}", console.text());
+    assert!(line(&mut console, "cycle").is_some_and(|line| line.contains(" 2  ")), "{}", console.text());
     console.press("F");
     let Some(Effect::Ask(ticket, Request::Look { brief: false })) = console.asked.pop() else {
         panic!("{:?}", console.asked)
@@ -398,11 +400,11 @@ fn a_look_that_a_lock_ended_begins_again_by_itself() {
         let (mut console, ticket) = home(180, 48);
         console.press(keys);
         ends_early(&mut console, ticket, true);
-        console.shows("looking ended early; it begins again by itself");
+        console.shows("the check ended early; it restarts automatically");
         assert_eq!(looks(&console), 0, "not at once");
         console.wait();
         assert_eq!(looks(&console), 1, "{:?}", console.asked);
-        console.hides("looking ended early");
+        console.hides("the check ended early");
     }
 }
 
@@ -410,10 +412,10 @@ fn a_look_that_a_lock_ended_begins_again_by_itself() {
 fn a_look_that_failed_names_its_key_and_begins_again_when_somebody_comes_back() {
     let (mut console, ticket) = home(180, 48);
     ends_early(&mut console, ticket, false);
-    console.shows("looking ended early: r looks again");
+    console.shows("the check ended early: r checks again");
     console.wait();
     assert_eq!(looks(&console), 0, "what failed would fail again");
     console.press("2 1");
     assert_eq!(looks(&console), 1, "{:?}", console.asked);
-    console.hides("looking ended early");
+    console.hides("the check ended early");
 }

@@ -1,4 +1,5 @@
-//! The first screen: what happened since somebody looked last, what waits, the newest by name, and every line leads somewhere.
+//! The first screen: what happened since someone looked last, what waits, the newest by name, and every line leads
+//! somewhere.
 
 use mnemoscope::change::plan::past::AsOf;
 use mnemoscope::console::core::screen::ScreenKind;
@@ -62,7 +63,7 @@ fn every_line_is_a_target_and_tab_reaches_every_part() {
 #[test]
 fn the_first_lines_fit_a_small_terminal() {
     let mut console = waiting(80, 24);
-    for text in ["your first look", "needs you", "feedback to judge", "holds", "newest episodes"] {
+    for text in ["your first visit", "needs you", "feedback to judge", "holds", "newest episodes"] {
         console.shows(text);
     }
 }
@@ -275,7 +276,7 @@ fn pending_migrations_say_which_of_them_touch_the_memory() {
         status.migrations.pending = pending.iter().map(|name| (*name).to_owned()).collect();
         console.shows(text);
     };
-    shows(&["0001_audit", "0002_jobs"], "2  migrations pending  adds tables beside the memory");
+    shows(&["0001_audit", "0002_jobs"], "2  migrations pending  adds tables next to the memory");
     shows(&["atom/0001_index"], "1  migration pending  atom/0001_index touches the memory's tables");
     shows(
         &["0001_audit", "atom/0001_index"],

@@ -188,13 +188,13 @@ fn a_run_with_nothing_left_to_write_is_resumed_to_its_end() {
 fn a_job_of_another_process_is_asked_through_the_database() {
     let mut console = at_jobs(Some(progress(JobState::Running, 400)));
     console.press("a");
-    console.shows("already being run, by process 7 on desk");
+    console.shows("already running, started by process 7 on desk");
     console.press("p");
     let Some(Effect::Ask(ticket, Request::AskJob(name, _))) = console.asked.last().cloned() else { panic!() };
     assert_eq!(name, "canvas-links");
-    let failure = RequestFailure::new("canvas-links: not done", "somebody else is writing", "try again");
+    let failure = RequestFailure::new("canvas-links: not done", "someone else is writing", "try again");
     console.tell(Message::Reply(ticket, Reply::JobAsked(Err(failure))));
-    console.shows("somebody else is writing");
+    console.shows("someone else is writing");
 }
 
 #[test]

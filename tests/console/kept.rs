@@ -35,7 +35,7 @@ fn a_list_is_kept_with_its_filter_and_order_and_gone_to_again() {
     };
     assert_eq!(*place, expected);
     console.tell(Message::Reply(ticket, Reply::Places(Ok(vec![expected.clone()]))));
-    console.shows("kept as bad ones");
+    console.shows("saved as bad ones");
     console.press("1 b b");
     let (ticket, _) = asked(&mut console, |request| *request == Request::LoadPlaces);
     console.tell(Message::Reply(ticket, Reply::Places(Ok(vec![expected.clone()]))));
@@ -63,7 +63,7 @@ fn rows_and_screens_are_kept_too_but_nothing_that_is_masked() {
     let (_, request) = asked(&mut console, |request| matches!(request, Request::KeepPlace(_)));
     assert!(matches!(request, Request::KeepPlace(place) if place.screen.as_deref() == Some("Findings")));
     console.press("M b k");
-    console.shows("M shows personal values first");
+    console.shows("first show personal values with M");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn without_kept_places_the_key_that_keeps_one_is_named() {
     console.press("2 b b");
     let (ticket, _) = asked(&mut console, |request| *request == Request::LoadPlaces);
     console.tell(Message::Reply(ticket, Reply::Places(Ok(Vec::new()))));
-    console.shows("b k keeps this one");
+    console.shows("b k saves this one");
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn a_row_that_vanished_is_told() {
     let id = console.id();
     console.database.rows.get_mut(&Entity::Episode).expect("episodes").retain(|row| row.id() != id);
     console.press("r");
-    console.shows("not in the list any more");
+    console.shows("no longer in the list");
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn references_of_a_case_are_shown_both_ways_and_dangling_ones_told() {
     assert_eq!(console.id(), "ca-0");
     console.shows("refers to");
     console.shows("ca-gone");
-    console.shows("which is not there");
+    console.shows("which is missing");
     console.press("k");
     console.shows("referred to by");
     console.shows("Find invoice 0");
@@ -579,12 +579,14 @@ fn narrow_screens_show_one_pane_at_a_time() {
 }
 
 #[test]
-fn a_tiny_screen_says_what_it_needs_and_keys_still_work() {
+fn a_tiny_screen_says_what_it_needs_and_takes_no_keys() {
     let mut console = Console::new(world(), 30, 8);
     console.shows("Too small");
+    console.shows("needs 40 columns");
     console.press("2");
     console.tell(Message::Resize(160, 50));
-    console.shows("Reconcile the October invoices");
+    console.shows("newest episodes");
+    console.press("2");
     assert_eq!(console.selected(), Some((Entity::Episode, "ep-2".to_owned())));
 }
 
@@ -649,7 +651,7 @@ fn help_begins_with_the_keys_of_the_screen_and_explains_its_words() {
         assert!(own <= words, "{}", lines.join("\n"));
         assert!(lines[words + 1..words + 10].iter().any(|line| line.contains(word)), "{}", lines.join("\n"));
         let first = lines.iter().position(|line| line.contains("Everywhere")).unwrap_or(usize::MAX);
-        assert!(words < first, "what is explained here stands before what is the same everywhere");
+        assert!(words < first, "what is explained here is before what is the same everywhere");
     }
 }
 
@@ -657,7 +659,7 @@ fn help_begins_with_the_keys_of_the_screen_and_explains_its_words() {
 fn help_is_searched() {
     let mut console = Console::new(world(), 100, 30);
     console.press("2 ? / 'quarantine'");
-    console.shows("Holds the case, or the marked ones, back from recall.");
+    console.shows("Excludes the case, or the marked ones, from recall.");
     console.hides("Goes one up");
     console.press("enter esc");
     console.shows("Keys here: episodes");
@@ -684,7 +686,7 @@ fn help_works_out_the_numbers_of_the_selected_row() {
     let mut console = Console::new(world(), 120, 40);
     console.press("2 enter ?");
     console.shows("Numbers here");
-    console.shows("0.90 is stored; no signal is here");
+    console.shows("0.90 is stored; there is no signal");
 }
 
 #[test]
@@ -720,7 +722,7 @@ fn an_error_stands_in_no_key_s_way() {
     let mut console = Console::new(world(), 100, 30);
     console.press("2 @ '7d' enter");
     let (ticket, _) = super::fake::asked(&mut console, |request| matches!(request, Request::LookBack(_)));
-    let failure = RequestFailure::new("The past could not be looked at", "the trail is broken", "look at R");
+    let failure = RequestFailure::new("The past could not be read", "the trail is broken", "look at R");
     console.tell(Message::Reply(ticket, Reply::LookedBack(Err(failure))));
     console.shows("the trail is broken");
     console.press("5");
@@ -798,7 +800,7 @@ fn marked_rows_that_a_filter_hides_are_told() {
     console.shows("3 marked, 2 not in this list");
     // What is not in sight is not changed.
     console.press("c d");
-    console.shows("2 marked rows are not in sight under this filter");
+    console.shows("2 marked rows are not visible with this filter");
 }
 
 #[test]
@@ -806,7 +808,7 @@ fn a_command_that_writes_at_once_is_not_the_first_that_a_beginning_finds() {
     let mut console = super::changes::unlocked(100, 30);
     console.press("2 : 'undo' enter");
     assert!(console.asked.iter().all(|effect| !matches!(effect, Effect::Ask(_, Request::Plan(_)))));
-    console.shows("nothing was done in this session that can be undone");
+    console.shows("nothing that was done in this session can be undone");
     console.press(": 'con' enter");
     assert!(console.asked.iter().all(|effect| !matches!(effect, Effect::Ask(_, Request::Plan(_)))));
     let mut console = super::changes::unlocked(100, 30);

@@ -186,7 +186,7 @@ fn more_than_are_counted_is_said() {
     console.shows("over 100 new");
 }
 
-/// Deletes an episode, as somebody else would.
+/// Deletes an episode, as someone else would.
 fn deleted(console: &mut Console, id: &str) {
     console.database.rows.get_mut(&Entity::Episode).expect("episodes").retain(|row| row.id() != id);
 }
@@ -233,8 +233,8 @@ fn a_row_that_is_gone_leaves_the_list_and_its_details_say_so() {
     deleted(&mut console, "ep-000296");
     console.beat();
     assert_eq!(console.id(), "ep-000295");
-    console.shows("episode ep-000296 is not in the list any more");
-    // Whoever reads the details goes on with them.
+    console.shows("episode ep-000296 is no longer in the list");
+    // Whoever reads the details continues with them.
     console.press("enter");
     deleted(&mut console, "ep-000295");
     console.beat();
@@ -282,7 +282,7 @@ fn a_list_that_could_not_be_read_is_read_again_by_itself() {
     first.failure = None;
     first.beat();
     first.shows("Task number 299");
-    // What somebody stopped stays so.
+    // What someone stopped stays so.
     first.holding = true;
     first.press("G esc");
     (first.holding, first.held) = (false, VecDeque::new());

@@ -5,6 +5,7 @@ mod changes;
 mod compare;
 mod databases;
 mod doors;
+mod drawn;
 mod early;
 mod erase;
 mod erase_mentions;

@@ -73,7 +73,7 @@ fn each_step_of_a_rule_is_counted_anew_and_only_the_last_counts() {
     console.tell(Message::Reply(first, Reply::Previewed(Ok(Box::new(empty.clone())))));
     console.shows("counting");
     console.tell(Message::Reply(second, Reply::Previewed(Ok(Box::new(empty)))));
-    console.shows("No case goes by these rules");
+    console.shows("These rules remove no case");
     console.press("h");
     let (_, rules) = asked(&mut console);
     assert!(!rules.keep_diverse);

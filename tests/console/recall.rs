@@ -1,5 +1,5 @@
-//! Recall: what is asked when, what is shown, two rankings beside each other, kept questions, and what a change of mind
-//! stops.
+//! Recall: what is asked when, what is shown, two rankings next to each other, saved questions, and what a change of
+//! mind stops.
 
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
 use mnemoscope::console::screens::recall::RecallScreen;
@@ -128,7 +128,7 @@ fn what_was_recalled_when_it_was_recorded_is_marked_and_counted() {
     database.rows.entry(Entity::Access).or_default().push(row(Entity::Access, &access));
     let mut console = Console::new(database, 140, 40);
     console.press(": 'accesses' enter W");
-    console.shows("recorded 2026-02-03 12:00: 2 recalled, of them 1 here (marked)");
+    console.shows("recorded 2026-02-03 12:00: 2 recalled, 1 of them here (marked)");
     console.press("/ ctrl-u 'another' enter");
     console.hides("recorded 2026");
 }
@@ -161,7 +161,7 @@ fn the_reason_of_a_lead_speaks_for_it() {
     let mut console = Console::new(database, 140, 50);
     console.press("W n 2 / 'anything' enter");
     console.shows("utility      +0.0100 - +0.1900 = -0.1800");
-    console.shows("ahead, most of it by week (+0.1000)");
+    console.shows("ahead, mostly by week (+0.1000)");
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn every_term_is_shown_with_its_reason_and_they_sum() {
         "2 canvas interactions are stored: + 0.1",
         "the stored aggregate +0.25 is above 0: + 0.2",
         "sum",
-        "what an agent gets of it",
+        "what an agent gets from it",
         "Context: Reconcile the October invoices",
         "tokens (rough: 4 characters each)",
         "by words, compared here in every text",
@@ -194,10 +194,10 @@ fn a_row_is_held_against_the_first_term_by_term() {
     let rows = console.model.at::<RecallScreen>().unwrap().left.rows().to_vec();
     let apart = rows[0].ranked.score.total - rows[1].ranked.score.total;
     console.shows("against 2");
-    console.shows(&format!("{apart:.4} ahead, most of it by"));
+    console.shows(&format!("{apart:.4} ahead, mostly by"));
     console.press("j");
     console.shows("against 1");
-    console.shows(&format!("{apart:.4} behind, most of it by"));
+    console.shows(&format!("{apart:.4} behind, mostly by"));
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn a_written_situation_is_ranked_and_the_fallback_is_said() {
     let mut console = Console::new(world(), 140, 50);
     console.press("W");
     console.shows("writes a situation");
-    console.shows("by time alone: nothing is asked");
+    console.shows("by time alone: there is no question");
     console.press("/ 'missing invoices' enter");
     console.shows("missing invoices");
     console.shows("! no embedding endpoint is named: compared by keywords");
@@ -254,8 +254,8 @@ fn the_latest_question_wins_and_esc_stops_it() {
     console.holding = true;
     console.press("/ 'first' enter");
     let (first, _) = asked(&console).unwrap();
-    console.tell(Message::Reply(first, Reply::Recalling("asking for the vector of the text")));
-    console.shows("asking for the vector of the text");
+    console.tell(Message::Reply(first, Reply::Recalling("requesting the vector of the text")));
+    console.shows("requesting the vector of the text");
     console.press("+");
     let (second, inquiry) = asked(&console).unwrap();
     assert_eq!(inquiry.k, Some(5));
@@ -276,7 +276,7 @@ fn the_latest_question_wins_and_esc_stops_it() {
 fn two_rankings_stand_beside_each_other_with_the_moves_between_them() {
     let mut console = Console::new(world(), 160, 40);
     console.press("W = 'proven' enter");
-    console.shows("beside proven");
+    console.shows("next to proven");
     console.shows("goes");
     console.shows("was");
     let recall = console.model.at::<RecallScreen>().unwrap().clone();
@@ -319,18 +319,18 @@ fn the_number_of_rows_the_owners_and_what_narrows_are_set_by_keys() {
     console.press("n n");
     console.shows("domain finance, topic invoices");
     console.press("esc n 1 n n");
-    console.shows("only proven relevance and similar episodes are narrowed");
+    console.shows("only proven relevance and similar episodes can be narrowed");
 }
 
 #[test]
 fn a_question_is_kept_asked_again_and_forgotten() {
     let mut console = Console::new(world(), 140, 40);
     console.press("W b b");
-    console.shows("nothing is kept yet");
+    console.shows("nothing is saved yet");
     console.press("/ 'missing invoices' enter + b k enter");
     console.shows("name it");
     console.press("'lost ones' enter");
-    console.shows("kept as lost ones");
+    console.shows("saved as lost ones");
     let expected = Inquiry { text: Some("missing invoices".into()), k: Some(5), ..Inquiry::new(Ranking::Boosted) };
     assert_eq!(console.saved, [SavedQuestion { name: "lost ones".into(), inquiry: expected.clone() }]);
     console.press("1 [ W b b enter");

@@ -139,7 +139,7 @@ fn more_and_fewer_and_another_topic_ask_anew() {
     assert_eq!(limit, 10);
     console.tell(Message::Reply(
         first,
-        Reply::Replayed(Err(RequestFailure::new("It was not replayed", "too late", "never mind"))),
+        Reply::Replayed(Err(RequestFailure::new("The topic was not replayed", "too late", "never mind"))),
     ));
     console.hides("too late");
     console.press("/ ctrl-u 'stock' enter");
@@ -149,7 +149,7 @@ fn more_and_fewer_and_another_topic_ask_anew() {
         ticket,
         Reply::Replayed(Ok(Box::new(ReplayedTopic { topic: "stock".into(), ..ReplayedTopic::default() }))),
     ));
-    console.shows("No episode is about that");
+    console.shows("No episode matches");
     console.press("enter");
     console.shows("Topic to replay");
 }

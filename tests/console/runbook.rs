@@ -35,11 +35,11 @@ fn a_change_that_was_undone_is_in_no_script_and_neither_is_its_undo() {
     console.press("Z");
     assert_eq!(carried_out(&mut console, ChangeDanger::Guarded, 5), Operation::Undo { seq: 4 });
     console.press("y r");
-    console.shows("nothing of what was changed in this session is left");
+    console.shows("no change of this session is left");
     console.press("5 j c d");
     carried_out(&mut console, ChangeDanger::Guarded, 6);
     assert_eq!(script(&mut console), ["feedback remove fb-1 --apply"]);
-    // The undo is undone: the signal stands again.
+    // The undo is undone: the signal is current again.
     console.press("R");
     let (ticket, _) = asked(&mut console, |request| matches!(request, Request::LoadTrail(None)));
     let entries = vec![
@@ -104,9 +104,9 @@ fn a_job_is_undone_as_the_last_change_and_is_a_line_of_the_script() {
     console.tell(Message::Reply(request, Reply::Applied(reason, AppliedPlan { receipts, refusal: None })));
     console.hides("Z undo");
     console.press("y r");
-    console.shows("nothing of what was changed in this session is left");
+    console.shows("no change of this session is left");
     console.press("Z");
-    console.shows("nothing was done in this session that can be undone");
+    console.shows("nothing that was done in this session can be undone");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_job_that_is_not_finished_is_only_told_of_in_a_script() {
     let (mut console, ticket) = started();
     job_ends(&mut console, ticket, JobState::Paused, vec![7]);
     console.press("y r");
-    console.shows("nothing of what was changed in this session is left");
+    console.shows("no change of this session is left");
     console.press("2 t c");
     carried_out(&mut console, ChangeDanger::Safe, 8);
     let lines = script(&mut console);
@@ -137,7 +137,7 @@ fn migrations_are_in_the_script() {
         effect: "changes can be made".to_owned(),
         ..PendingMigration::default()
     };
-    let writable = WriteState { blocked: None, audited: false, pending: vec![pending] };
+    let writable = WriteState { pending: vec![pending], ..WriteState::default() };
     console.tell(Message::Reply(ticket, Reply::Writable(Ok(writable))));
     console.wait();
     console.press("A");
@@ -146,7 +146,7 @@ fn migrations_are_in_the_script() {
     console.tell(Message::Reply(ticket, Reply::Migrated(Ok((vec!["0001_audit".to_owned()], opened)))));
     assert_eq!(script(&mut console), ["migrate --apply"]);
     console.press("Z");
-    console.shows("nothing was done in this session that can be undone");
+    console.shows("nothing that was done in this session can be undone");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn an_erasure_is_told_to_be_left_out_of_the_script_and_is_not_undone() {
     console.tell(Message::Reply(ticket, Reply::Erased(Ok(Box::new(erase::outcome("verified"))))));
     console.wait();
     console.press("y r");
-    console.shows("only a person was erased in this session");
+    console.shows("this session only erased a person");
     console.press("Z");
     console.shows("Erase a person, the last change, cannot be undone");
     console.press("2 t c");

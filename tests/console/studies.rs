@@ -56,7 +56,7 @@ pub fn answer(question: &StudyQuestion) -> StudyAnswer {
             vec![
                 version("po-2", 2, "training", Ok(false)),
                 version("po-1", 1, "active", Ok(true)),
-                version("po-0", 0, "failed", Err("no weights are stored that can be read")),
+                version("po-0", 0, "failed", Err("no readable weights are stored")),
             ],
             7,
         ),
@@ -347,7 +347,7 @@ fn policies_show_weights_metrics_and_the_reliability_plot() {
     console.press("enter pgdn*9");
     console.shows("versions of its bank");
     console.press("esc j");
-    console.shows("no weights are stored");
+    console.shows("no readable weights are stored");
     console.press("y c");
     assert!(console.asked.iter().any(|e| matches!(e, Effect::Copy(_, line) if line.contains("policy list"))));
 }

@@ -62,7 +62,7 @@ fn where_there_are_no_tables_no_rows_are_awaited() {
     let (ticket, _) = asked(&mut console, |request| *request == Request::LoadTables);
     console.tell(Message::Reply(ticket, Reply::Tables(Ok(Vec::new()))));
     console.shows("There are no tables here");
-    console.shows("create the tables of a memory");
+    console.shows("create the memory tables");
     console.hides("draft a layout");
     console.hides("Reading");
     assert_eq!(console.text().matches('○').count(), 1, "one card");
@@ -149,8 +149,8 @@ fn words_are_sought_within_details_and_gone_to() {
     console.press("esc");
     console.hides("for \"FEEDBACK\"");
     console.press("; 'nowhere' enter");
-    console.shows("nothing here says nowhere");
-    // What is typed next is sought, and is no command.
+    console.shows("nowhere was not found here");
+    // What is typed next is sought, and is not a command.
     console.press("; 'feedback' enter");
     console.shows("1 of ");
     console.press("; 'tuesday' enter");

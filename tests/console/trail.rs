@@ -14,7 +14,7 @@ fn asked(console: &mut Console) -> Ticket {
 }
 
 fn verdict(faults: Vec<AuditFault>) -> AuditVerdict {
-    let notes = vec!["entries after 17, the last anchor, could be cut without being missed".to_owned()];
+    let notes = vec!["entries after 17, the last anchor, could be removed unnoticed".to_owned()];
     AuditVerdict {
         ok: faults.is_empty(),
         entries: 21,
@@ -41,7 +41,7 @@ fn a_whole_trail_is_green_after_it_was_walked() {
     console.tell(Message::Reply(ticket, Reply::TrailVerified(Ok(Box::new(verdict(Vec::new()))))));
     console.shows("the chain is whole");
     console.shows("entry 17");
-    console.shows("could be cut without being missed");
+    console.shows("could be removed unnoticed");
     console.hides("what is wrong");
     console.press("y c");
     let line = "mnemoscope -d memory/made-up.db audit verify";

@@ -143,7 +143,7 @@ fn the_inbox_shows_the_conversation_and_what_each_verdict_would_do() {
     console.shows("Nothing in 8 sampled situations changes");
     // Another verdict is another plan, and nobody waits for the one before.
     console.press("l l");
-    console.shows("Takes the feedback away.");
+    console.shows("Removes the feedback.");
     console.hides("0.55");
     console.wait();
     assert_eq!(looked_ahead(&mut console).1, remove_feedback("fb-2"));
@@ -225,7 +225,7 @@ fn feedback_is_edited_in_a_form_that_stays_until_it_is_done() {
     console.shows("a rating needs a number from 1 to 5");
     console.press("4 tab");
     console.tell(Message::Paste(" key AKIAIOSFODNN7EXAMPLE".to_owned()));
-    console.shows("AWS access key taken out");
+    console.shows("AWS access key removed");
     console.press("ctrl-s");
     let (ticket, operation) = planned(&mut console);
     let correction = "Please sort them by date key AKIAIOSFODNN7EXAMPLE";
@@ -282,10 +282,10 @@ fn any_row_is_edited_in_a_form_and_only_what_differs_is_set() {
         ));
         console.press("esc");
         console.shows("Edit episode Reconcile");
-        // What was written is not thrown away unasked, and any other key goes on with it.
+        // What was written is not thrown away unasked, and any other key continues with it.
         for keys in ["esc", "x esc", "backspace ctrl-c"] {
             console.press(keys);
-            console.shows("esc again throws away");
+            console.shows("esc again discards");
             console.shows("Edit episode Reconcile");
         }
         console.press("esc");
@@ -362,7 +362,7 @@ fn what_is_masked_is_not_written_back() {
     console.shows("Edit episode");
     console.hides("▌title");
     console.hides(" summary ");
-    console.shows("what names people is masked and left out");
+    console.shows("values that name people are masked and left out");
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn a_parent_is_searched_for_and_chosen() {
     console.shows("Parent of Book the missing invoices");
     console.press("'ep-9'");
     console.wait();
-    console.shows("no other episode is like that");
+    console.shows("no other episode matches");
     console.press("ctrl-u 'recon'");
     assert!(!console.asked.iter().any(|effect| matches!(effect, Effect::Ask(_, Request::Plan(..)))));
     console.wait();
@@ -387,7 +387,7 @@ fn a_parent_is_searched_for_and_chosen() {
     let (ticket, operation) = planned(&mut console);
     assert_eq!(operation, Operation::Link { child: "ep-2".to_owned(), parent: "ep-1".to_owned() });
     let failure =
-        mnemoscope::console::core::RequestFailure::new("Link", "this would close a circle: ep-2 -> ep-1 -> ep-2", "");
+        mnemoscope::console::core::RequestFailure::new("Link", "this would create a cycle: ep-2 -> ep-1 -> ep-2", "");
     console.tell(Message::Reply(ticket, Reply::Planned(Err(Refusal::Failed(failure)))));
     console.shows("ep-2 -> ep-1 -> ep-2");
     console.press("enter");
@@ -537,11 +537,11 @@ fn the_inbox_and_the_changes_follow_what_others_write_and_other_screens_say_that
 fn a_form_says_whether_it_writes_at_once() {
     let mut console = unlocked(100, 30);
     console.press("2 j c a right");
-    console.shows("ctrl-s adds it at once; Z takes it back");
+    console.shows("ctrl-s adds it at once; Z undoes it");
     console.shows("Add feedback to Reconcile the October invoices");
     console.model.context.opened.production = true;
     console.press("left");
-    console.shows("ctrl-s shows what would change, before anything does");
+    console.shows("ctrl-s shows what would change before anything does");
 }
 
 #[test]

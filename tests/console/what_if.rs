@@ -1,4 +1,4 @@
-//! Preview of recall in proposals that wait for a yes: it comes by itself, says nothing when nothing changes, and is
+//! Preview of recall in proposals that wait for a yes: it comes on its own, says nothing when nothing changes, and is
 //! never waited for.
 
 use mnemoscope::change::operation::Operation;
@@ -73,11 +73,11 @@ pub fn asked_to_remove(mut console: Console) -> (Console, Ticket) {
 fn it_is_looked_at_with_the_plan_and_shown_in_it() {
     let (mut console, plan) = asked_to_remove(unlocked(120, 45));
     console.shows("Recall would change");
-    console.shows("looking at recent situations");
+    console.shows("checking recent situations");
     let (ticket, of, patient) = looked(&mut console);
     assert_eq!((of, patient), (plan, false));
     console.tell(Message::Reply(ticket, Reply::LookingAhead(3)));
-    console.shows("3 situations looked at so far");
+    console.shows("3 situations checked so far");
     console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(found())))));
     for shown in [
         "1 of 8 sampled situations is answered differently (41 ms)",
@@ -114,7 +114,7 @@ fn a_look_that_could_tell_nothing_takes_its_time_by_itself() {
     let (ticket, of, patient) = looked(&mut console);
     assert_eq!((of, patient), (plan, true));
     console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(cut)))));
-    console.shows("No situation could be looked at in the time");
+    console.shows("No situation could be checked in the time");
     console.hides("looks longer");
 }
 
@@ -154,8 +154,8 @@ fn what_was_cut_short_is_looked_at_longer_on_request() {
     assert_eq!((of, patient), (plan, true));
     // An answer to the first question changes nothing any more.
     console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(found())))));
-    console.shows("looking at recent situations");
-    let failure = RequestFailure::new("Recall was not looked at", "the server is gone", "try again");
+    console.shows("checking recent situations");
+    let failure = RequestFailure::new("Recall was not checked", "the server is gone", "try again");
     console.tell(Message::Reply(again, Reply::LookedAhead(Err(failure))));
     console.shows("not known: the server is gone");
     assert!(matches!(console.model.overlays.last(), Some(Overlay::Confirm(_))), "the plan still waits");
@@ -219,10 +219,10 @@ fn what_is_the_same_in_two_situations_is_said_once() {
     let (mut console, _) = asked_to_remove(unlocked(120, 45));
     let (ticket, ..) = looked(&mut console);
     console.tell(Message::Reply(ticket, Reply::LookingAhead(1)));
-    console.shows("1 situation looked at so far");
+    console.shows("1 situation checked so far");
     let once = found().rescored.remove(0);
     let again = PlaceMove { situation: "ep-8".to_owned(), ..once.clone() };
-    let stopped = "stopped after 15 situations: 300 ms were over".to_owned();
+    let stopped = "stopped after 15 situations: 300 ms were used up".to_owned();
     let all = WhatIf {
         stopped: true,
         rescored: vec![once, again],

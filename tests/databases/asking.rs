@@ -132,7 +132,10 @@ fn words_are_found_wherever_sql_finds_them_and_each_row_once() {
             assert_eq!(ids(&["find", "zürixberg quagga"]), ["find-2"]);
             assert_eq!(ids(&["find", "\"at noon\"", "--entity", "episode"]), ["find-1", "find-3"]);
             assert_eq!(ids(&["find", "ZÜRIXBERG"]), ["find-2", "find-3"]);
-            assert!(ids(&["find", "message", "--entity", "case"]).iter().all(|id| id != "find-c"), "a name is no text");
+            assert!(
+                ids(&["find", "message", "--entity", "case"]).iter().all(|id| id != "find-c"),
+                "a name is not text"
+            );
             let masked = desk.run(&["find", "quagga", "--mask"]);
             let shown = String::from_utf8(masked.stdout).expect("text").to_lowercase();
             assert!(shown.contains("find-2") && !shown.contains("quagga") && !shown.contains("noon"), "{shown}");
@@ -208,7 +211,7 @@ fn lines_of(child: &mut Child) -> Receiver<String> {
     lines
 }
 
-/// Returns once somebody waits for a lock in this database, or nobody does.
+/// Returns once someone waits for a lock in this database, or nobody does.
 async fn until_lock_is_awaited(link: &mut PgConnection, waits: bool) {
     let sql = "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted \
                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
@@ -252,7 +255,7 @@ fn a_followed_list_prints_each_new_row_once() {
             meddle(&world, &row("last", "2030-03-01T10:00:00.000000Z")).await;
             assert_eq!(next(), "last", "none is printed again");
             if let Target::Postgres(url) = &world.target {
-                // Looks that end at somebody's lock are made again.
+                // Looks that end at someone's lock are made again.
                 let mut other = PgConnection::connect(url).await.expect("the server");
                 let lock = "BEGIN; LOCK TABLE memories IN ACCESS EXCLUSIVE MODE";
                 sqlx::raw_sql(lock).execute(&mut other).await.expect("a lock");
@@ -429,7 +432,7 @@ fn links_that_are_gone_are_in_the_past() {
     block_on(async {
         for world in worlds().await {
             let desk = Desk::at(&world.target);
-            // Two that only their place tells apart.
+            // Two that only their place distinguishes.
             let twice = "INSERT INTO episode_memories (episode_id, memory_id) SELECT episode_id, 'gone' FROM episode_memories \
                 WHERE rank IS NULL OR rank = 1";
             meddle(&world, twice).await;
@@ -523,7 +526,7 @@ fn a_value_that_follows_from_other_rows_is_not_edited() {
             .await;
             let moment = "last_seen=2026-03-04T05:06:07Z";
             let words = desk.refused(&["edit", "agent", &busy, moment, "--apply", "--actor", "x"], 5);
-            assert!(words.contains("`last_seen` of this row follows from other rows too"), "{words}");
+            assert!(words.contains("`last_seen` of this row is derived from other rows too"), "{words}");
             desk.json(&["edit", "agent", "idle", moment, "--apply", "--actor", "x", "--format", "json"]);
             let shown = desk.json(&["show", "agent", "idle", "--format", "json"]);
             assert!(shown.to_string().contains("2026-03-04T05:06:07"), "{shown:#}");
@@ -641,7 +644,7 @@ fn the_past_is_what_it_was() {
                 });
                 was.push((last.expect("a number"), seen.collect()));
             }
-            // An agent goes on: a signal, feedback, an episode.
+            // An agent continues: a signal, feedback, an episode.
             meddle(
                 &world,
                 &format!(

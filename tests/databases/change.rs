@@ -263,7 +263,7 @@ fn nothing_goes_along_that_no_undo_could_bring_back() {
             let (folder, place) = (tempfile::tempdir().expect("a folder"), address(&world));
             let (code, receipt, words) = run(folder.path(), &["-d", &place, "remove", "episode", &episode, "--apply"]);
             if matches!(world.target, Target::Postgres(_)) {
-                assert!(code == Some(5) && words.contains("asides hang on what goes"), "{code:?} {words}");
+                assert!(code == Some(5) && words.contains("asides depend on rows to be deleted"), "{code:?} {words}");
             } else {
                 assert_eq!(receipt["counts"]["asides"]["delete"], 1, "{receipt:#} {words}");
                 run(folder.path(), &["-d", &place, "undo", &receipt["audit_seq"].to_string(), "--apply"]);
@@ -386,7 +386,7 @@ fn what_makes_no_sense_is_refused_by_kind() {
             undo::undo(store, 99).await,
         ];
         assert!(missing.iter().all(|plan| matches!(plan, Err(ChangeError::NotFound(_)))), "{missing:?}");
-        assert!(matches!(undo::undo(store, 1).await, Err(ChangeError::Refused(_))), "a migration is not undone");
+        assert!(matches!(undo::undo(store, 1).await, Err(ChangeError::Refused(_))), "a migration cannot be undone");
         assert_eq!(dump(&world).await, before);
     });
 }
@@ -611,7 +611,7 @@ fn lists_that_are_json_as_written_are_found_by_what_they_hold() {
             }
             let receipt = done(&world, feedback::add(&world.store, "ep-3", &said("thumbs_up", None, None)).await).await;
             let id = receipt.changes[0].id.clone();
-            // Only the list says whose it is.
+            // Only the list says who owns it.
             meddle(&world, "UPDATE agent_feedback SET episode_id = NULL").await;
             done(&world, feedback::edit(&world.store, &id, &said("rating", Some(2), None), None).await).await;
             let row = world.store.row(Entity::Episode, "ep-3").await.unwrap().unwrap();
@@ -698,7 +698,7 @@ fn circles_that_stood_before_a_change_come_back_with_its_undo() {
             }
             let closed = undo::undo(store, unlinked.audit_seq.unwrap()).await;
             let is_told = |message: &str, rows: &[String]| {
-                message.contains("later changes stand on it") && rows.iter().any(|row| row.contains("in a circle"))
+                message.contains("later changes depend on it") && rows.iter().any(|row| row.contains("run in a circle"))
             };
             assert!(
                 matches!(&closed, Err(ChangeError::Conflict { message, rows, .. }) if is_told(message, rows)),
@@ -768,7 +768,7 @@ fn a_receipt_says_that_a_value_which_the_engine_would_refuse_cannot_come_back() 
         let receipt = done(&world, chain::unlink(store, "ep-3").await).await;
         assert_eq!(receipt.undo, None);
         let reason = receipt.undo_reason.unwrap();
-        assert!(reason.contains("parent_id would refer to rows of episodes that are not there"), "{reason}");
+        assert!(reason.contains("parent_id would refer to rows of episodes that do not exist"), "{reason}");
         let refused = undo::undo(store, receipt.audit_seq.unwrap()).await;
         assert!(
             matches!(&refused, Err(ChangeError::Conflict { rows, .. }) if rows.iter().any(|row| reason.contains(row))),
@@ -851,7 +851,7 @@ fn a_layout_that_has_no_place_for_something_says_so() {
     });
 }
 
-/// A layout of somebody's own, whose feedback is numbered by the engine.
+/// A layout of someone's own, whose feedback is numbered by the engine.
 const NUMBERED: &str = r#"
 name = "tickets"
 title = "Tickets"
@@ -1108,9 +1108,9 @@ fn a_change_whose_rows_the_trail_no_longer_tells_is_not_laid_to_an_agent() {
         assert_eq!(undone.status.code(), Some(4), "{undone:?}");
         String::from_utf8_lossy(&undone.stderr).into_owned()
     };
-    // Entry 2 changed the row out of which the erasure took the name.
+    // Entry 2 changed the row from which the erasure took the name.
     let told = words("2");
-    assert!(told.contains("the trail does not tell") && !told.contains("no change of ours"), "{told}");
+    assert!(told.contains("the trail does not say") && !told.contains("change of this program"), "{told}");
     let agent = format!("UPDATE memories SET title = 'theirs' WHERE id = '{named}'");
     crate::support::block_on(async {
         let mut link = crate::support::world::sqlite(std::path::Path::new(&path)).await;

@@ -1,5 +1,5 @@
-//! Secrets and hidden characters wherever they may stand: in free text, in keys of JSON, in names and lists, in event logs;
-//! taken out where that may be, said by number where not, and never printed. Through the program, on both engines.
+//! Secrets and hidden characters wherever they may stand: in free text, in keys of JSON, in names and lists, in event
+//! logs; removed where that may be, said by number where not, and never printed. Through the program, on both engines.
 
 use std::process::{Command, Output, Stdio};
 
@@ -60,6 +60,10 @@ fn secrets_are_taken_out_of_keys_names_and_lists_and_counted_where_they_stay() {
         block_on(meddle(&world, member));
         let planned = run(&world, &["backfill", "secrets"]);
         assert!(planned.status.success() && !said(&planned).contains(SECRET), "{}", said(&planned));
+        let columns = withheld(&planned);
+        for column in ["metadata", "tags", "context", "component_name"] {
+            assert!(columns.iter().any(|told| told == column), "{column}: {}", said(&planned));
+        }
         let done = run(&world, &["backfill", "secrets", "--apply"]);
         assert!(!said(&done).contains(SECRET) && !said(&done).contains("Hunter22"), "{}", said(&done));
         assert_eq!(done.status.code(), Some(0), "{}", said(&done));
@@ -84,6 +88,23 @@ fn secrets_are_taken_out_of_keys_names_and_lists_and_counted_where_they_stay() {
             assert_eq!(holds(&world, column, table, SECRET), 0, "{table}.{column}");
         }
     }
+}
+
+/// The columns of which a plan shows what was there before, but for a secret. Each column that changes is one of them.
+fn withheld(planned: &Output) -> Vec<String> {
+    let plan: Value = serde_json::from_slice(&planned.stdout).expect("a plan");
+    let mut columns = Vec::new();
+    for change in plan["changes"].as_array().expect("changes") {
+        for (column, after) in change["after"].as_object().expect("columns") {
+            let before = change["before"][column].to_string();
+            assert!(before.contains("[secret not shown]") && !before.contains("[secret removed]"), "{change}");
+            assert!(after.to_string().contains("[secret removed]"), "{change}");
+            if !columns.contains(column) {
+                columns.push(column.clone());
+            }
+        }
+    }
+    columns
 }
 
 #[test]
@@ -121,7 +142,7 @@ fn a_secret_in_an_id_is_left_named_by_number_and_not_printed() {
         assert!(!said(&done).contains(SECRET), "{}", said(&done));
         assert_eq!(done.status.code(), Some(6), "{}", said(&done));
         let receipt: Value = serde_json::from_slice(&done.stdout).expect("a receipt");
-        let left = check(&receipt, "rows that are left as they are")["found"].as_str().expect("words");
+        let left = check(&receipt, "rows that are left unchanged")["found"].as_str().expect("words");
         assert!(left.contains("1 of memory"), "{left}");
         assert_eq!(holds(&world, "text", "memories", SECRET), 0);
     }

@@ -151,7 +151,7 @@ fn columns_without_room_are_named_and_a_pipe_gets_everything() {
         let line = format!("{}  ", row["id"].as_str().unwrap());
         assert!(text(&piped).contains(&line), "{line}");
     }
-    // A table that is read by a program goes on by its cursor.
+    // A table that is read by a program continues by its cursor.
     let cursor = words(&desk.run(&["list", "episode", "--format", "table", "--limit", "5"]));
     let cursor = cursor.split("--after ").nth(1).unwrap().split_whitespace().next().unwrap();
     let next = desk.json(&["list", "episode", "--limit", "5", "--after", cursor]);
@@ -261,7 +261,11 @@ fn a_warning_reaches_the_operator_and_a_long_trail_is_listed_whole() {
     let done = desk.run(&["backfill", "aggregates", "--apply", "--batch", "1"]);
     let last = desk.json(&["audit", "list", "--limit", "1"])["rows"][0]["seq"].as_i64().unwrap();
     assert!(last > 102, "an anchor was due: {last}: {}", words(&done));
-    assert!(words(&done).contains("WARN") && words(&done).contains("no anchor"), "{}", words(&done));
+    assert!(
+        words(&done).contains("WARN") && words(&done).contains("its anchor could not be stored"),
+        "{}",
+        words(&done)
+    );
     // More entries than are read at once are listed without a gap.
     let seqs = |rows: &[Value]| rows.iter().map(|row| row["seq"].as_i64().unwrap()).collect::<Vec<_>>();
     let all: Vec<i64> = (1..=last).rev().collect();
@@ -347,7 +351,7 @@ fn findings_fail_a_run_where_that_is_asked_for() {
         assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), found, "{limit}");
     }
     assert_eq!(desk.run(&["findings", "--fail-on", "hihg"]).status.code(), Some(2));
-    // What was found is told by the code, too, where there is no room for the answer.
+    // What was found is identified by the code, too, where there is no room for the answer.
     let line = format!("mnemoscope -d {} findings --fail-on low > /dev/full", desk.path());
     assert_eq!(desk.pasted(&line).status.code(), Some(6));
     // Of a kind that could not be looked for nobody knows.
@@ -448,7 +452,7 @@ fn advised_commands_can_be_pasted() {
         assert!(!matches!(output.status.code(), Some(2 | 127) | None), "{line}: {}", words(&output));
     }
     let episode = desk.first("episode");
-    let done = desk.json(&["feedback", "add", &episode, "--kind", "thumbs_up", "--user", "somebody else", "--apply"]);
+    let done = desk.json(&["feedback", "add", &episode, "--kind", "thumbs_up", "--user", "someone else", "--apply"]);
     let output = desk.pasted(done["undo"].as_str().unwrap());
     assert_eq!(output.status.code(), Some(0), "{}", words(&output));
 }
@@ -559,12 +563,12 @@ fn verify_and_retract_are_commands_and_after_two_dashes_names() {
         (&["purge", "verify", "--help"][..], 0, "<RECEIPT>"),
         (&["signal", "retract", "--help"], 0, "Retract a signal"),
         (&["purge", "verify", "nobody"], 3, "there is no receipt `nobody`"),
-        (&["purge", "--", "verify"], 3, "nobody in"),
+        (&["purge", "--", "verify"], 3, "no person in"),
         (&["signal", "--", "retract", "confirmed"], 3, "`retract`"),
         (&["signal", "retract", "sig_none"], 3, "`sig_none`"),
         (&["purge", "verify"], 2, "<RECEIPT>"),
         (&["purge", "--apply", "verify", "x"], 2, "go after it"),
-        (&["purge", "somebody", "verify", "x"], 2, "go after it"),
+        (&["purge", "someone", "verify", "x"], 2, "go after it"),
         (&["signal", "--apply", "retract", "x"], 2, "go after it"),
         (&["purge"], 2, "<SUBJECT>"),
         (&["signal", "ep"], 2, "<SIGNAL>"),
@@ -646,4 +650,34 @@ fn unknown_words_are_answered_with_the_nearest_known_one() {
     }
     let known = desk.run(&["list", "episode", "--where", "outcome = success", "--where", "title = nothing"]);
     assert!(!words(&known).contains("outcome"), "a value that is there is not questioned: {}", words(&known));
+}
+
+#[test]
+fn too_few_files_are_told_with_what_helps() {
+    let desk = Desk::new();
+    for files in [5, 6, 7, 12] {
+        let output =
+            desk.pasted(&format!("ulimit -n {files}; exec mnemoscope -d {} status --format json", desk.path()));
+        assert_eq!(output.status.code(), Some(1), "{files}: {}", words(&output));
+        assert!(
+            words(&output).contains("Too many open files") && words(&output).contains("ulimit -n 1024"),
+            "{}",
+            words(&output)
+        );
+    }
+}
+
+#[test]
+fn a_receipt_without_room_for_it_is_told_where_its_entry_is() {
+    let desk = Desk::changeable("memory.db");
+    let episode = desk.json(&["list", "episode", "--limit", "1"])["rows"][0]["id"].as_str().expect("an id").to_owned();
+    let change =
+        format!("mnemoscope -d {} edit episode {episode} title=New --apply --format json > /dev/full", desk.path());
+    let output = desk.pasted(&change);
+    assert_eq!(output.status.code(), Some(1), "{}", words(&output));
+    let error = error(&output);
+    assert!(error["message"].as_str().is_some_and(|words| words.contains("is kept")), "{error}");
+    let shown = error["remedy"].as_str().and_then(|words| words.split('`').nth(1)).expect("a command").to_owned();
+    let entry = desk.pasted(&shown);
+    assert!(entry.status.success() && text(&entry).contains("receipt_id"), "{shown}: {}", words(&entry));
 }

@@ -166,10 +166,10 @@ fn a_copy_of_one_person_takes_nothing_of_others() {
         let folder = tempfile::tempdir().expect("a folder");
         assert_eq!(run(folder.path(), &["demo", "demo.db", "--no-console", "--episodes", "400"]).0, Some(0));
         let demo = folder.path().join("demo.db");
-        // Weights that somebody's choices taught, beside those of others.
+        // Weights that someone's choices taught, next to those of others.
         let busiest = "SELECT e.user_id FROM episodes e JOIN agent_memory_profiles p ON p.user_id = e.user_id JOIN memories m \
             ON m.user_id = e.user_id WHERE e.user_id <> ?1 GROUP BY 1 ORDER BY count(DISTINCT e.id) DESC LIMIT 1";
-        let person = selected(&demo, busiest, "").await.pop_first().expect("somebody");
+        let person = selected(&demo, busiest, "").await.pop_first().expect("someone");
         let taught = "INSERT INTO agent_memory_policies (id, profile_id, version, weights, status, trained_at) \
             SELECT 'taught-' || id, id, 1, '{}', 'active', '2026-06-01T00:00:00.000000Z' FROM agent_memory_profiles";
         Agent::of(&Target::File(demo.clone())).await.run(taught).await;
@@ -382,7 +382,7 @@ fn values_that_cannot_be_read_and_secrets_are_told_by_their_columns() {
             assert_eq!(code, Some(0), "{told_of} {shown:#}");
             let compared = &shown["compared"]["episode"];
             assert_eq!((&compared["equal"], &compared["cleaned"]["title"]), (&json!(1), &json!(1)), "{compared:#}");
-            // SQLite keeps what stands there, whatever the type of its column.
+            // SQLite keeps what is there, whatever the type of its column.
             let left_out = matches!(target, Target::Postgres(_)).then_some(1);
             assert_eq!(compared["left_out"]["importance"], json!(left_out), "{compared:#}");
             let lost = shown["disclosures"].to_string().contains("1 episode `importance` value cannot be read");

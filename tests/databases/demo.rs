@@ -179,7 +179,7 @@ async fn ordinary_episodes_are_coherent() {
         let replayed = replay(START, words.iter().map(String::as_str)).utility();
         assert!((row.get::<f64, _>(5) - replayed).abs() < 1e-12, "{id}");
     }
-    // The awkward rows do the same to somebody: the shared canvas is another episode's.
+    // The awkward rows do the same to someone: the shared canvas is another episode's.
     let feedback_span = "SELECT count(*) FROM agent_feedback f JOIN episodes e ON e.id = f.episode_id
         WHERE f.created_at < e.started_at AND e.tags NOT LIKE '%awkward%'";
     assert_eq!(number(&mut database, feedback_span).await, 0);

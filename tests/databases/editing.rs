@@ -1,7 +1,7 @@
 //! Any row edited, removed, recorded, superseded: what follows from it is right, and an undo brings every byte back. On both
 //! engines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt as _;
 
 use mnemoscope::change::operation::Pruning;
@@ -131,7 +131,7 @@ fn values_that_name_nobody_are_told_by_the_plan_and_words_that_are_none_are_refu
             let told = |set: Value| edit(Entity::Episode, &id, set);
             let plan = planned(&world, &told(json!({"agent_id": "agent-nobody"}))).await;
             let disclosures = plan.expect("a plan").disclosures.join("; ");
-            assert!(disclosures.contains("`agent_id` names no agent that is here: agent-nobody"), "{disclosures}");
+            assert!(disclosures.contains("`agent_id` refers to a missing agent: agent-nobody"), "{disclosures}");
             for (column, known) in
                 [("outcome", "known are success, failure"), ("status", "known are active, summarized")]
             {
@@ -441,6 +441,27 @@ fn a_plan_is_refused_where_a_row_that_goes_was_named_since() {
             done(&world, again).await;
             let named = texts(&world, "SELECT CAST(ids AS TEXT) FROM memory_access WHERE id LIKE 'a-%'").await;
             assert_eq!(named, ["[]", "[]"]);
+            let memories = "INSERT INTO memories (id, kind, text, created_at) VALUES \
+                 ('m-stays', 'fact', 'a', '2025-01-01T00:00:00.000000Z'), ('m-goes', 'fact', 'a', '2001-01-01T00:00:00.000000Z')";
+            meddle(&world, memories).await;
+            let merge = Operation::Merge { memory: "m-stays".to_owned(), copies: vec!["m-goes".to_owned()] };
+            let retain = rules("share = 1.0\n[[rule]]\nentity = \"memory\"\nolder_than = \"9000d\"");
+            for operation in [merge, retain] {
+                let plan = planned(&world, &operation).await.expect("a plan");
+                for late in [
+                    "memory_access (id, ids) VALUES ('z', '[\"m-goes\"]')",
+                    "episode_memories (episode_id, memory_id) VALUES ('z', 'm-goes')",
+                ] {
+                    meddle(&world, &format!("INSERT INTO {late}")).await;
+                    let refused = change::apply(&world.store, &plan, &author()).await;
+                    assert!(matches!(refused, Err(ChangeError::Conflict { .. })), "{operation:?} {late}: {refused:?}");
+                    meddle(
+                        &world,
+                        "DELETE FROM memory_access WHERE id = 'z'; DELETE FROM episode_memories WHERE episode_id = 'z'",
+                    )
+                    .await;
+                }
+            }
         }
     });
 }
@@ -512,7 +533,7 @@ fn what_no_other_command_takes_is_not_recorded() {
             let at = "2026-05-01T00:00:00Z";
             let bank = json!({"user_id": "u-one", "agent_id": "a-one"});
             for (entity, given, by_hand, words) in [
-                (Entity::Episode, json!({"title": "t", "started_at": at, "utility": 3}), false, "is from 0 to 1"),
+                (Entity::Episode, json!({"title": "t", "started_at": at, "utility": 3}), false, "must be from 0 to 1"),
                 (
                     Entity::Episode,
                     json!({"title": "t", "started_at": at, "outcome": "weird"}),
@@ -526,7 +547,7 @@ fn what_no_other_command_takes_is_not_recorded() {
                     "known are active",
                 ),
                 (Entity::Case, json!({"prompt": "hi", "profile_id": "p-one", "outcome": "weird"}), false, "known are"),
-                (Entity::Memory, json!({"text": "t", "utility": -0.9}), false, "is from 0 to 1"),
+                (Entity::Memory, json!({"text": "t", "utility": -0.9}), false, "must be from 0 to 1"),
                 (Entity::Memory, json!({}), false, "needs one of `text`, `title`, `metadata`"),
                 (Entity::Segment, json!({}), false, "needs `episode_id`"),
                 (Entity::CanvasEvent, json!({}), false, "a canvas event needs one of `canvas_id`"),
@@ -535,7 +556,7 @@ fn what_no_other_command_takes_is_not_recorded() {
                 (Entity::MemoryLink, json!({"memory_id": "m"}), false, "needs `episode_id`"),
                 (Entity::Agent, json!({}), false, "an agent needs one of `id`, `name`"),
                 (Entity::Profile, json!({"user_id": "u-one"}), false, "a profile needs `agent_id`"),
-                (Entity::Profile, bank, true, "is there already: `p-one`"),
+                (Entity::Profile, bank, true, "already exists: `p-one`"),
             ] {
                 let refused = planned(&world, &Operation::Record { entity, text: given.to_string() }).await;
                 let told = match &refused {
@@ -711,7 +732,7 @@ fn a_hold_stops_what_was_planned_before_it() {
                 Pruning { window: PruneWindow::Newest(1), user: Some("held".to_owned()), ..Pruning::default() };
             let operations = [
                 one(Entity::Episode, "h-ep"),
-                // What hangs on it is the held person's.
+                // What depends on it is the held person's.
                 one(Entity::Profile, "f-b"),
                 one(Entity::Segment, "h-seg"),
                 one(Entity::Memory, "h-m"),
@@ -838,9 +859,9 @@ fn a_receipt_says_what_a_trigger_made_of_what_was_written() {
             told(&receipt, "1 value of memories.metadata is not what was written");
             let episode = some_episode(&world).await;
             let gone = feedback::add(&world.store, &episode, &said("thumbs_up", None, Some("gone"))).await;
-            told(&applied(gone).await, "1 row of agent_feedback was written and taken away again");
+            told(&applied(gone).await, "1 row of agent_feedback was written and deleted again");
             let back = planned(&world, &remove(Entity::Memory, &["m-2".to_owned()])).await;
-            told(&applied(back).await, "1 row of memories was taken away and put back");
+            told(&applied(back).await, "1 row of memories was deleted and restored");
             if matches!(world.target, Target::Postgres(_)) {
                 let deferred = "INSERT INTO memories (id, kind, text) VALUES ('m-3', 'fact', 'c'); \
                      CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
@@ -849,7 +870,7 @@ fn a_receipt_says_what_a_trigger_made_of_what_was_written() {
                        FOR EACH ROW EXECUTE FUNCTION again()";
                 meddle(&world, deferred).await;
                 let back = planned(&world, &remove(Entity::Memory, &["m-3".to_owned()])).await;
-                told(&applied(back).await, "1 row of memories was taken away and put back");
+                told(&applied(back).await, "1 row of memories was deleted and restored");
             }
         }
     });
@@ -922,7 +943,7 @@ fn a_search_index_over_another_table_stays_true_whatever_its_triggers_do() {
             assert!(another.disclosures.is_empty(), "{:?}", another.disclosures);
             // An index that leaves rows out is not filled with them.
             if triggers.is_empty() {
-                // As many are in it as the table has: one of them is gone. Another index reads a column that is not there.
+                // As many are in it as the table has: one of them is gone. Another index reads a missing column.
                 let kept_out = "INSERT INTO memories (id, kind, text) VALUES ('m-8', 'fact', 'gone'), ('m-9', 'fact', 'kept out'); \
                      INSERT INTO words (rowid, text) SELECT rowid, text FROM memories WHERE id = 'm-8'; \
                      DELETE FROM memories WHERE id = 'm-8'; \
@@ -989,9 +1010,150 @@ fn what_an_episode_or_a_case_used_is_not_unused_and_what_nobody_can_know_is_refu
                 ),
             )
             .await;
-            refused("case", "not which rows they gave").await;
+            refused("case", "not which rows they returned").await;
             meddle(&world, "DELETE FROM memory_access; DELETE FROM episode_memories").await;
             refused("memory", "nothing here records").await;
+        }
+    });
+}
+
+#[test]
+fn a_row_whose_time_or_use_is_unknown_is_kept_and_told() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let unread = if matches!(world.target, Target::File(_)) { "'1770800000'" } else { "NULL" };
+            let old = "2001-01-01T00:00:00.000000Z";
+            meddle(
+                &world,
+                &format!(
+                    "DELETE FROM memory_access; DELETE FROM memories; \
+                     INSERT INTO memories (id, kind, text, agent_id, created_at) VALUES ('m-0', 'fact', 'a', 'bot', {unread}), \
+                     ('m-1', 'fact', 'b', 'bot', '{old}'), ('m-2', 'fact', 'c', 'bot', '2002-01-01T00:00:00.000000Z'); \
+                     INSERT INTO memory_access (id, kind, ids, created_at) VALUES ('ac-1', 'memories', '[\"m-1\"]', {unread}), \
+                     ('ac-2', 'memories', '[\"m-9\"]', '{old}')"
+                ),
+            )
+            .await;
+            for (rule, expected, undated) in [
+                ("keep = 1", vec!["m-1"], "1 row of memories stays"),
+                ("keep = 2", vec![], "1 row of memories stays"),
+                ("older_than = \"3000d\"", vec!["m-1", "m-2"], "1 row of memories stays"),
+                // It may have been used yesterday.
+                ("unused_for = \"3000d\"", vec!["m-2"], "2 rows of memories stay"),
+            ] {
+                let rule = format!("share = 1.0\n[[rule]]\nentity = \"memory\"\n{rule}");
+                let plan = planned(&world, &rules(&rule)).await.expect("a plan");
+                let memories = plan.changes.iter().filter(|change| change.entity == "memory");
+                let gone: Vec<&str> = memories.map(|change| change.id.as_str()).collect();
+                assert_eq!(gone, expected, "{rule}");
+                let undated = undated.replace("memories", &Entity::Memory.title());
+                assert!(
+                    plan.disclosures.iter().any(|told| told.starts_with(&undated)),
+                    "{rule}: {:?}",
+                    plan.disclosures
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn a_new_row_is_not_unused_and_neither_a_placeholder_an_age_nor_nobody_an_owner() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let (old, new) = ("2001-01-01T00:00:00.000000Z", change::now());
+            let row = |id: &str, owner: &str, at: &str, expires: &str| {
+                format!("('{id}', 'fact', 'x', {owner}, '{at}', {expires})")
+            };
+            let rows = [
+                // Learned today from an old episode.
+                row("m-new", "'bot'", &new, "'0001-01-01T00:00:00Z'"),
+                row("m-old", "'bot'", old, "'2002-01-01T00:00:00Z'"),
+                row("m-zero", "NULL", "1970-01-01T00:00:00Z", "'1970-01-01T00:00:00Z'"),
+                row("m-mine", "NULL", old, "NULL"),
+                row("m-yours", "NULL", "2002-01-01T00:00:00Z", "NULL"),
+            ];
+            meddle(
+                &world,
+                &format!(
+                    "DELETE FROM memory_access; DELETE FROM memories; DELETE FROM episode_memories; \
+                     INSERT INTO episodes (id, agent_id, user_id, title, started_at) VALUES ('e-old', 'a', 'u', 'x', '{old}'); \
+                     INSERT INTO memories (id, kind, text, agent_id, created_at, expires_at) VALUES {}; \
+                     INSERT INTO episode_memories (episode_id, memory_id) VALUES ('e-old', 'm-new'), ('e-old', 'm-old')",
+                    rows.join(", ")
+                ),
+            )
+            .await;
+            for (rule, expected) in [
+                ("unused_for = \"3000d\"", vec!["m-mine", "m-old", "m-yours"]),
+                ("older_than = \"3000d\"", vec!["m-mine", "m-old", "m-yours"]),
+                ("expired = true", vec!["m-old"]),
+                ("keep = 1", vec!["m-old"]),
+            ] {
+                let rule = format!("share = 1.0\n[[rule]]\nentity = \"memory\"\n{rule}");
+                let plan = planned(&world, &rules(&rule)).await.expect("a plan");
+                let gone: BTreeSet<&str> = plan.changes.iter().map(|change| change.id.as_str()).collect();
+                assert_eq!(gone, BTreeSet::from_iter(expected), "{rule}");
+                let is_told = |words: &str| plan.disclosures.iter().any(|told| told.contains(words));
+                assert_eq!(is_told("neither user nor agent"), rule.contains("keep"), "{:?}", plan.disclosures);
+            }
+            for age in ["older_than = \"0d\"", "unused_for = \"0s\""] {
+                let refused = planned(&world, &rules(&format!("[[rule]]\nentity = \"memory\"\n{age}"))).await;
+                assert!(matches!(&refused, Err(ChangeError::Usage(why)) if why.contains("mistake")), "{refused:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_bank_without_a_row_does_not_keep_the_others_from_being_pruned() {
+    block_on(async {
+        let Some(world) = on_postgres(Layout::EnnubeJson).await else { return };
+        meddle(
+            &world,
+            "ALTER TABLE agent_memory_cases DROP CONSTRAINT agent_memory_cases_profile_id_fkey; \
+             DELETE FROM agent_memory_profiles WHERE id = 'aaaaaaaa-0000-4000-8000-000000000002'",
+        )
+        .await;
+        let store = open(&world.target).await;
+        let rules = Pruning { window: PruneWindow::Newest(1), ..Pruning::default() };
+        let plan = change::plan(&store, &Operation::Prune(rules), &author()).await.expect("a plan");
+        let stays = "bank aaaaaaaa-0000-4000-8000-000000000002, which has no row of its own: 1 case stays";
+        assert!(plan.disclosures.iter().any(|told| told.starts_with(stays)), "{:?}", plan.disclosures);
+        let receipt = change::apply(&store, &plan, &author()).await.expect("applied");
+        assert_eq!(receipt.counts["agent_memory_cases"]["delete"], 3);
+    });
+}
+
+#[test]
+fn the_log_of_a_run_that_has_not_ended_stays() {
+    block_on(async {
+        for world in
+            [Some(on_sqlite(Layout::Pyworkflow).await), on_postgres(Layout::Pyworkflow).await].into_iter().flatten()
+        {
+            let events = async |id: &str| {
+                let sql = format!("SELECT CAST(count(*) AS text) FROM events WHERE run_id = '{id}'");
+                texts(&world, &sql).await.remove(0)
+            };
+            let event = |run: &str, n: u8| {
+                format!("('{run}-{n}', '{run}', {}, 'step.completed', '2001-01-01T00:00:00+00:00', '{{}}')", 100 + n)
+            };
+            meddle(
+                &world,
+                &format!(
+                    "INSERT INTO events (event_id, run_id, sequence, type, timestamp, data) VALUES {}, {}",
+                    event("run_waiting", 1),
+                    event("run_failed", 1)
+                ),
+            )
+            .await;
+            let (waiting, failed) = (events("run_waiting").await, events("run_failed").await);
+            let rule = "share = 1.0\n[[rule]]\nentity = \"workflow_event\"\nolder_than = \"7000d\"";
+            let plan = planned(&world, &rules(rule)).await.expect("a plan");
+            assert!(plan.disclosures.iter().any(|told| told.contains("not ended")), "{:?}", plan.disclosures);
+            done(&world, Ok(plan)).await;
+            assert_eq!(events("run_waiting").await, waiting);
+            assert_ne!(events("run_failed").await, failed);
         }
     });
 }
@@ -1060,7 +1222,7 @@ fn a_write_that_a_trigger_ignores_is_told_with_its_cause() {
             let plan = planned(&world, &edit(Entity::Memory, "m-1", json!({"text": "b"}))).await.expect("a plan");
             let refused = change::apply(&world.store, &plan, &author()).await;
             assert!(
-                matches!(&refused, Err(ChangeError::Conflict { message, .. }) if message.contains("a trigger, a rule or a policy")),
+                matches!(&refused, Err(ChangeError::Conflict { message, .. }) if message.contains("a trigger, a rule")),
                 "{refused:?}"
             );
         }
@@ -1316,7 +1478,10 @@ fn an_undo_tells_which_rows_came_to_name_what_it_takes_away() {
                 ))
                 .await;
             let disclosures = told(undo::undo(&world.store, seq).await);
-            assert!(disclosures.contains("1 row of episode_memories refers to rows that would go"), "{disclosures}");
+            assert!(
+                disclosures.contains("1 row of episode_memories refers to rows that would be removed"),
+                "{disclosures}"
+            );
         }
     });
 }
@@ -1342,10 +1507,10 @@ fn an_undo_brings_back_no_reference_to_a_row_that_was_removed_since() {
             let told = |plan: Result<Plan, ChangeError>| plan.expect("a plan").disclosures.join("; ");
             assert_eq!(told(undo::undo(store, seqs[0]).await), "");
             let removed = done(&world, planned(&world, &remove(Entity::Episode, &["above".to_owned()])).await).await;
-            let words = "1 value of episodes.parent_id would name a row of episodes that is not there";
+            let words = "1 value of episodes.parent_id would name a row of episodes that is missing";
             let refused = undo::undo(store, seqs[0]).await;
             let is_told = |message: &str, rows: &[String]| {
-                message.contains("later changes stand on it") && rows.iter().any(|row| row.starts_with(words))
+                message.contains("later changes depend on it") && rows.iter().any(|row| row.starts_with(words))
             };
             assert!(
                 matches!(&refused, Err(ChangeError::Conflict { message, rows, .. }) if is_told(message, rows)),
@@ -1370,17 +1535,18 @@ fn a_part_is_only_moved_to_a_whole_that_is_there_and_of_the_same_owner() {
                 assert!(matches!(&plan, Err(ChangeError::Refused(why)) if why.contains(words)), "{words}: {plan:?}");
             };
             let case = ids(&world, Entity::Case).await.remove(0);
-            refused(Entity::Case, &case, json!({"profile_id": "p-nowhere"}), "names no profile").await;
+            refused(Entity::Case, &case, json!({"profile_id": "p-nowhere"}), "refers to a missing profile").await;
             let mut other = Agent::of(&world.target).await;
             other
                 .run(
-                    "INSERT INTO agent_memory_profiles (id, user_id) VALUES ('p-other', 'somebody else'); \
-                     INSERT INTO episode_segments (id, content) VALUES ('s-loose', 'x'); \
-                     INSERT INTO canvas_audit (id) VALUES ('cv-loose')",
+                    "INSERT INTO agent_memory_profiles (id, user_id) VALUES ('p-other', 'someone else'); INSERT INTO \
+                     episode_segments (id, content) VALUES ('s-loose', 'x'); INSERT INTO canvas_audit (id) VALUES \
+                     ('cv-loose')",
                 )
                 .await;
             refused(Entity::Case, &case, json!({"profile_id": "p-other"}), "has another `user_id`").await;
-            refused(Entity::Segment, "s-loose", json!({"episode_id": "e-nowhere"}), "names no episode").await;
+            refused(Entity::Segment, "s-loose", json!({"episode_id": "e-nowhere"}), "refers to a missing episode")
+                .await;
             refused(Entity::CanvasEvent, "cv-loose", json!({"episode_id": "e-nowhere"}), "not set by hand").await;
         }
     });

@@ -180,7 +180,8 @@ fn cases_that_say_the_same_in_other_words_are_near_copies() {
         run(&target, copy).await;
         let after = found(&target, kind).await;
         assert_eq!(after.iter().map(|f| f.count).sum::<u64>(), before + 1, "{after:?}");
-        run(&target, "UPDATE agent_memory_cases SET message_hash = 'the same' WHERE message_hash IS NOT NULL").await;
+        run(&target, "UPDATE agent_memory_cases SET message_hash = '9f86d081884c7d65' WHERE message_hash IS NOT NULL")
+            .await;
         assert!(found(&target, kind).await.is_empty(), "copies by message are told as such");
     });
 }

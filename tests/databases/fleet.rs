@@ -159,7 +159,7 @@ fn a_person_is_erased_from_every_database_by_one_command() {
 fn a_file_that_names_no_fleet_is_refused_with_its_line() {
     let fleet = Fleet { folder: tempfile::tempdir().expect("a folder") };
     let file = fleet.path("fleet.toml");
-    let purge = || fleet.run(&["purge", "somebody", "--fleet", &file]);
+    let purge = || fleet.run(&["purge", "someone", "--fleet", &file]);
     assert_eq!(purge().0, Some(3), "there is no such file");
     std::fs::write(&file, "[[database]]\nlabel = \"x\"\n").expect("the file");
     let (code, _, words) = purge();
@@ -236,7 +236,7 @@ fn resuming_finishes_where_nothing_was_begun_by_the_choices_of_the_first_run() {
     // What ended incomplete stays so, whatever was done since.
     assert_eq!(verify(&first, &file).0, Some(6));
     let (code, _, words) = fleet.run(&["purge", "user-ana", "--fleet", &file, "--resume"]);
-    assert!(code == Some(3) && words.contains("nobody in any of"), "{code:?} {words}");
+    assert!(code == Some(3) && words.contains("no person in any of"), "{code:?} {words}");
 }
 
 /// Keys that a schema asks for.
@@ -264,7 +264,7 @@ fn choices_that_nobody_kept_are_asked_for() {
     let other = fleet.file("other.toml", &[("a", "a.db"), ("c", "c.db")]);
     let whole = fleet.number("c.db", WHOLE);
     let (code, _, words) = fleet.run(&["purge", "user-ana", "--fleet", &other, "--resume"]);
-    assert!(code == Some(2) && words.contains("--apply, with your choices"), "{code:?} {words}");
+    assert!(code == Some(2) && words.contains("--apply and your choices"), "{code:?} {words}");
     assert!(whole > 0 && fleet.number("c.db", WHOLE) == whole);
     let repeated = ["--account", "erase", "--mentions", "redact", "--resume"];
     let (code, receipt, words) = fleet.run(&[&["purge", "user-ana", "--fleet", &other][..], &repeated].concat());
@@ -332,7 +332,7 @@ fn a_fleet_file_that_changes_between_runs_hides_no_database() {
     assert_eq!(fleet.run(&[&["purge", "user-ana", "--fleet", &file][..], &choices].concat()).0, Some(6));
     let resume = || fleet.run(&["purge", "user-ana", "--fleet", &file, "--resume"]);
 
-    // One is taken out before it was reached, and another is new.
+    // One is removed before it was reached, and another is new.
     block_on(fleet.add("d.db", Layout::Atom2026, "person-77"));
     fleet.file("fleet.toml", &[("a", "a.db"), ("d", "d.db")]);
     let (code, receipt, words) = resume();
@@ -347,7 +347,7 @@ fn a_fleet_file_that_changes_between_runs_hides_no_database() {
     assert_eq!((code, statuses(&receipt)), (Some(0), all.to_vec()), "{words}");
     assert_eq!(fleet.number("c.db", WHOLE), 0);
 
-    // A later look names what is not there any more, and what the receipt has nothing of.
+    // A later look names what no longer exists, and what the receipt has nothing of.
     let id = receipt["receipt_id"].as_str().expect("an id").to_owned();
     let verify = || fleet.run(&["purge", "verify", &id, "--fleet", &file]);
     assert_eq!(verify().0, Some(0));
@@ -401,7 +401,10 @@ fn nothing_is_erased_while_one_database_takes_no_changes_and_what_texts_hold_is_
     let (code, receipt, words) = fleet.run(&["purge", "user-ana", "--fleet", &file, "--mentions", "leave", "--resume"]);
     assert_eq!(receipt["status"], "verified with disclosures", "{words}");
     assert_eq!((code, statuses(&receipt)[2]), (Some(0), ("d", "not found")), "{words}");
-    assert!(receipt["disclosures"].to_string().contains("d: nobody is known so, but texts hold it"), "{receipt}");
+    assert!(
+        receipt["disclosures"].to_string().contains("d: no person is known by that name, but texts contain it"),
+        "{receipt}"
+    );
     assert_eq!(fleet.number("b.db", WHOLE), 0);
     let (code, answer, words) = verify(&receipt);
     assert_eq!((code, answer["status"].as_str()), (Some(0), Some("verified with disclosures")), "{words}");
@@ -506,7 +509,7 @@ fn an_erasure_that_waits_in_one_database_keeps_the_whole_from_being_verified() {
     assert_eq!(fleet.number("b.db", "UPDATE memory_purges SET status = 'running' RETURNING 1"), 1);
     let (code, answer, words) = fleet.run(&verify);
     assert_eq!((code, statuses(&answer)), (Some(6), vec![("a", "verified"), ("b", "incomplete")]), "{words}");
-    assert!(words.contains("has not ended verified"), "{words}");
+    assert!(words.contains("did not end as verified"), "{words}");
     std::fs::copy(fleet.path("before.db"), fleet.path("a.db")).expect("a restored backup");
     let (code, _, words) = fleet.run(&in_all);
     assert!(code == Some(5) && words.contains("b: ") && words.contains("--resume"), "{code:?} {words}");

@@ -106,6 +106,38 @@ fn a_database_is_read_only_until_changes_can_be_made() {
 }
 
 #[test]
+fn a_masked_cursor_names_nobody_and_continues_masked_or_not() {
+    let desk = Desk::new();
+    let lists: [&[&str]; 4] = [
+        &["list", "subject"],
+        &["list", "feedback", "--order", "user_id"],
+        &["find", "invoice"],
+        &["table", "episodes", "--order", "user_id"],
+    ];
+    for words in lists {
+        let page = |more: &[&str]| desk.json(&[words, &["--format", "json"], more].concat());
+        let cursor = page(&["--mask", "--limit", "2"])["next"].as_str().unwrap().to_owned();
+        assert!(cursor.starts_with("sealed") && cursor.chars().all(char::is_alphanumeric), "{words:?}: {cursor}");
+        let (four, after) = (page(&["--limit", "4"]), ["--limit", "2", "--after", &cursor]);
+        let next = page(&after);
+        assert_eq!(next["rows"].as_array().unwrap()[..], four["rows"].as_array().unwrap()[2..], "{words:?}");
+        assert!(next["next"].as_str().unwrap().starts_with("ey"), "{next}");
+        assert_eq!(page(&[&["--mask"], &after[..]].concat())["rows"].as_array().unwrap().len(), 2);
+        let told = desk.on(&[&["--mask", "--format", "table"], words, &["--limit", "2"]].concat()).stderr;
+        let told = String::from_utf8(told).unwrap();
+        assert!(told.contains(&format!("--after {cursor}")) && !told.contains("eyJ"), "{told}");
+        let path = desk.database.display().to_string();
+        let other = alone_in(desk.folder.path())
+            .env("MNEMOSCOPE_STATE", desk.folder.path().join("other"))
+            .args([&["-d", path.as_str()], words, &after[..]].concat())
+            .output()
+            .unwrap();
+        assert_eq!(other.status.code(), Some(2), "{words:?}");
+        assert!(String::from_utf8_lossy(&other.stderr).contains("cursor"));
+    }
+}
+
+#[test]
 fn a_persons_bundle_is_not_made_with_a_mask_that_it_would_not_wear() {
     let desk = Desk::new();
     let subject = desk.json(&["list", "subject", "--limit", "1"])["rows"][0]["id"].as_str().unwrap().to_owned();

@@ -202,11 +202,11 @@ fn importing_twice_changes_nothing_and_bad_lines_are_named() {
                 format!("{{\"entity\": \"episode\", \"id\": \"twice-{n}\", \"title\": \"{title}\"}}\n")
             });
             let plan = import::plan(store, ImportFormat::Jsonl, "x", &twice.concat(), false).await.expect("a plan");
-            let told = "1 episode row has the id of an earlier one and says something else: the first one is taken";
+            let told = "1 episode row has the id of an earlier one and says something else: the first one is used";
             assert!(plan.disclosures.iter().any(|d| d == told), "{:?}", plan.disclosures);
             assert_eq!(plan.counts.values().next().map(|c| c["insert"]), Some(2), "{:?}", plan.counts);
             for text in ["", "{}", "[1", "[1] 2", "[1,]"] {
-                assert!(lines_of(text).unwrap_err().contains("no JSON list of trajectories"), "{text}");
+                assert!(lines_of(text).unwrap_err().contains("not a JSON list of trajectories"), "{text}");
             }
             for text in ["[1]", "[{\"traj\": []}]", "[{\"traj\": [{\"role\": \"user\"}], \"reward\": 7}]"] {
                 let lines = lines_of(text).expect("lines");
@@ -252,7 +252,7 @@ fn an_export_comes_back_row_for_row_on_the_other_engine() {
             let mut found = all(&world.store, entity).await;
             let mut wanted = rows.clone();
             for row in found.iter_mut().chain(&mut wanted) {
-                // A vector is no part of a row, and secrets stay out.
+                // A vector is not part of a row, and secrets stay out.
                 row.set("has_vector", Value::Null);
             }
             let key = |row: &Row| (row.id().to_owned(), row.text("memory_id").map(str::to_owned));
@@ -540,7 +540,7 @@ fn vectors_of_rows_that_are_read_from_several_tables_come_back_too() {
             .collect();
         let plan = import::plan(&open(&target).await, ImportFormat::Jsonl, "bare.jsonl", &bare, false).await;
         let said = plan.expect("a plan").disclosures.join("; ");
-        assert!(said.contains("had a vector that the file does not hold"), "{said}");
+        assert!(said.contains("had a vector that the file does not contain"), "{said}");
         link.close().await.expect("closed");
         first.close().await.expect("closed");
     });
@@ -631,7 +631,7 @@ fn a_recorded_case_follows_the_rules_of_its_bank() {
             assert_eq!(row.text("message_hash"), Some(import::message_hash("How?").as_str()));
             let twice = record::case(store, &case.to_string()).await;
             assert!(matches!(&twice, Err(ChangeError::Refused(words)) if words.contains(row.id())), "{twice:?}");
-            // Another case in the bank that the first one made: it cannot be taken away under it.
+            // Another case in the bank that the first one made: it cannot be removed under it.
             let second = json!({"user_id": "u-new", "agent_id": "a-new", "prompt": "Why?", "reward": 0.25});
             done(&world, record::case(store, &second.to_string()).await).await;
             let undone = undo::undo(store, receipt.audit_seq.unwrap()).await;
@@ -714,7 +714,7 @@ fn a_large_file_goes_in_in_parts_and_once_only() {
         let printed: Value = serde_json::from_str(&printed).unwrap_or_else(|e| panic!("{e}: {said}"));
         assert_eq!((half.status.code(), &printed["status"]), (Some(6), &json!("incomplete")), "{said}");
         assert_eq!(printed["receipts"].as_array().map(Vec::len), Some(2), "{printed}");
-        assert!(said.contains("2 earlier parts are in and stay") && said.contains("line 601"), "{said}");
+        assert!(said.contains("2 earlier parts are imported and stay") && said.contains("line 601"), "{said}");
         let answer = |arguments: &[&str]| -> Value {
             let output = run(&[&["-d", "whole.db", "import", "jsonl", "large.jsonl"], arguments].concat());
             let words = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -1,4 +1,4 @@
-//! Data kept beside the memory itself: anchors of the trail outside the database, and the companion database of a
+//! Data kept next to the memory itself: anchors of the trail outside the database, and the companion database of a
 //! palace, which alone is written.
 
 use crate::support::block_on;
@@ -139,7 +139,7 @@ async fn palace(folder: &Path, companion: &Path) -> Store {
     Store::open(&Target::File(folder.to_owned()), &options).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Every file of a folder with its bytes; what SQLite keeps there while somebody reads does not count.
+/// Every file of a folder with its bytes; what SQLite keeps there while someone reads does not count.
 fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("a file").path()).collect();
@@ -193,7 +193,7 @@ fn a_palace_gets_a_companion_that_takes_what_is_recorded_and_stays_as_it_is() {
         assert_eq!(flags, (&json!(true), &json!(false)), "{drawer:?}");
         let own = json!({"entity": "memory", "id": drawer.id(), "text": drawer.get("text")}).to_string();
         let known = import::plan(&store, ImportFormat::Jsonl, "x", &own, false).await.expect("a plan");
-        assert!(known.is_empty() && known.effects[0].ends_with("1 there already"), "{known:?}");
+        assert!(known.is_empty() && known.effects[0].ends_with("1 already exist"), "{known:?}");
         apply(undo::undo(&store, added.audit_seq.expect("an entry")).await).await;
         assert!(store.contexts().episode("ep-1").await.unwrap().expect("the episode").feedback.is_empty());
         // Nobody has an id in a palace: it is searched as without a companion.

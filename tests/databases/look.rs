@@ -179,7 +179,7 @@ async fn an_episode_is_shown_though_the_tables_around_it_are_absent() {
     assert_eq!(context.episode.text("user_id"), None);
     assert_eq!(ids(&paged(&store, Entity::Subject, "").await), ["u"]);
     let error = store.page(&Query::new(Entity::Feedback)).await.unwrap_err().to_string();
-    assert!(error.contains("table `agent_feedback` is not there"), "{error}");
+    assert!(error.contains("table `agent_feedback` does not exist"), "{error}");
 }
 
 #[tokio::test]
@@ -315,7 +315,7 @@ async fn stored_words_of_any_spelling_are_canonical_ones_and_found_as_such() {
     }
 }
 
-/// Many rows of each kind that hang on one episode, the segments in reverse.
+/// Many rows of each kind that depend on one episode, the segments in reverse.
 const MANY: [&str; 6] = [
     "INSERT INTO episodes (id, agent_id, started_at) VALUES ('hub', 'a', '2026-02-04 10:00:00')",
     "INSERT INTO canvas_audit (id, episode_id, action, created_at) SELECT 'canvas-' || n, 'hub', 'present', \
@@ -390,7 +390,7 @@ async fn feedback_that_its_execution_alone_links_is_told_beside_other_feedback()
         let ids = ids(&context.feedback);
         assert!(ids.contains(&"fb-up") && ids.contains(&"fb-run"), "{ids:?}");
         let told = context.findings.iter().find(|finding| finding.kind == "not_linked").expect("a finding");
-        assert!(told.message.starts_with("shown by its execution alone: 1 feedback row"), "{}", told.message);
+        assert!(told.message.starts_with("shown because of its execution only: 1 feedback row"), "{}", told.message);
         assert_eq!(told.ids, ["fb-run"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Migrations: what a layout lacks comes, once, step by step, and is verified; a stopped one goes on; what differs is
+//! Migrations: what a layout lacks comes, once, step by step, and is verified; a stopped one continues; what differs is
 //! shown and never stamped over; agents write meanwhile. On both engines.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -246,7 +246,7 @@ fn a_case_bank_can_be_made_and_optional_ones_come_by_name_only() {
         let outcome = migrate::apply_chosen(&store, &author(), &choice("row-level-security")).await.expect("applied");
         assert_eq!(outcome.applied, ["ennube/0004_row_level_security"]);
         assert!(migrate::state(&open(&target).await).await.expect("a state").optional[0].applied);
-        // The name under which it is listed is as good; it is there already.
+        // The name under which it is listed is as good; it is already there.
         let again =
             migrate::apply_chosen(&open(&target).await, &author(), &choice("ennube/0004_row_level_security")).await;
         assert_eq!(again.expect("nothing to do").applied, [""; 0]);
@@ -381,7 +381,7 @@ fn a_table_of_somebody_else_that_bears_one_of_our_names_is_not_taken_for_ours() 
         for world in worlds(Layout::Atom).await {
             let database = place(&world.target);
             let subjects = told(folder.path(), &database, &["list", "subject", "--limit", "1"]).1;
-            let person = subjects["rows"][0]["id"].as_str().expect("somebody").to_owned();
+            let person = subjects["rows"][0]["id"].as_str().expect("someone").to_owned();
             let looks = ["status", "findings", "list episode", "audit list", "audit verify", "backfill", "tables"];
             let looks =
                 || looks.iter().map(|words| words.split(' ').collect::<Vec<_>>()).chain([vec!["purge", &person]]);
@@ -416,7 +416,7 @@ fn a_table_of_somebody_else_that_bears_one_of_our_names_is_not_taken_for_ours() 
                     ours.iter().copied().filter(|own| store.catalog().table(own).is_some()).collect();
                 assert_eq!(there, [*name], "nothing of ours was added");
                 let write = told(folder.path(), &database, &["status"]).1["capabilities"].to_string();
-                assert!(write.contains(&format!("{name} is there already")), "{write}");
+                assert!(write.contains(&format!("{name} already exists")), "{write}");
                 run(&world.target, &format!("DROP TABLE {name}")).await;
             }
             run(&world.target, "CREATE TABLE memory_audit (id integer PRIMARY KEY)").await;
@@ -463,8 +463,8 @@ fn tables_for_changes_in_a_schema_that_the_search_path_leaves_out_are_not_made_a
     let through = |path: &str| format!("{url}{}options[search_path]={path}", if url.contains('?') { '&' } else { '?' });
     let asked = |database: &str, words: &[&str]| told(home.path(), database, words);
     let person =
-        asked(url, &["list", "subject", "--limit", "1"]).1["rows"][0]["id"].as_str().expect("somebody").to_owned();
-    // Tables for changes of the memory in `public`, by somebody who keeps them apart, and a hold.
+        asked(url, &["list", "subject", "--limit", "1"]).1["rows"][0]["id"].as_str().expect("someone").to_owned();
+    // Tables for changes of the memory in `public`, by someone who keeps them apart, and a hold.
     sql("CREATE SCHEMA ours");
     let ours = through("ours,public");
     assert_eq!(asked(&ours, &["migrate", "--apply"]).0, Some(0));
@@ -491,7 +491,7 @@ fn tables_for_changes_in_a_schema_that_the_search_path_leaves_out_are_not_made_a
     let told_in_plan =
         || asked(url, &["purge", &person]).1["disclosures"].to_string().contains("search_path]=ours,public");
     assert!(told_in_plan());
-    // Where others have memories in this database, nobody can tell whose they are.
+    // Where others have memories in this database, nobody can tell who owns them.
     sql("CREATE SCHEMA tenant; DO $$ DECLARE name text; BEGIN \
          FOR name IN SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname NOT LIKE 'memory%' LOOP \
          EXECUTE format('CREATE TABLE tenant.%I (LIKE public.%I INCLUDING ALL)', name, name); END LOOP; END $$");
@@ -537,7 +537,7 @@ fn parents_that_edges_of_a_graph_tell_outlive_the_columns_that_a_migration_adds(
     let (_, plan, _) = told(folder, url, &["backfill", "parents"]);
     let changes = plan["changes"].as_array().cloned().unwrap_or_default();
     assert!(changes.iter().all(|change| change["before"]["parent_id"].is_null()), "{changes:?}");
-    // One whose parent only its own row tells has none when that is taken away.
+    // One whose parent only its own row tells has none when that is removed.
     let text = format!("UPDATE heart.episodes SET parent_episode_id = '{parent}' WHERE id = '{other}'");
     block_on(run(&world.target, &text));
     asked(&["unlink", other, "--apply"]);

@@ -162,7 +162,7 @@ fn rows_with_null_in_their_key_are_told_apart() {
 fn a_column_with_a_name_of_the_row_number_is_no_row_number() {
     block_on(async {
         let of = "episode TEXT REFERENCES episodes (id) ON DELETE";
-        // Tables of one row of zoe and one of yan, which only their hidden numbers tell apart.
+        // Tables of one row of zoe and one of yan, which only their hidden numbers distinguish.
         let script = format!(
             "CREATE TABLE falling (id INTEGER PRIMARY KEY DESC, {of} SET NULL); \
              CREATE TABLE named (name TEXT PRIMARY KEY, _rowid_ TEXT, {of} CASCADE); \
@@ -254,6 +254,59 @@ fn texts_of_a_server_that_are_no_utf_8_are_shown_with_their_problem_and_come_bac
 }
 
 #[test]
+fn an_odd_id_is_refused_for_what_is_odd_about_it() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            meddle(
+                &world,
+                "INSERT INTO episodes (id, agent_id, user_id, title, started_at) VALUES (' ', 'a', 'u', 'blank', '2024-01-01T00:00:00Z')",
+            )
+            .await;
+            let add = |id: &str| ended(&world, &["feedback", "add", id, "--kind", "thumbs_up", "--apply"]);
+            let added = add(" ");
+            assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+            let refused = |id: &str, code: i32, words: &str| {
+                let output = add(id);
+                let told = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.code() == Some(code) && told.contains(words), "{id:?}: {told}");
+            };
+            refused("  ", 2, "the id of the episode is blank");
+            refused("", 2, "the id of the episode is empty");
+            refused("\u{fffd}A", 3, "bytes that are no text");
+            if matches!(world.target, Target::File(_)) {
+                meddle(
+                    &world,
+                    "INSERT INTO episodes (id, title, started_at) VALUES (x'626c6f62', 'b', '2024-01-01T00:00:00Z')",
+                )
+                .await;
+                refused("blob", 5, "its stored id is not a text");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_key_that_a_document_has_twice_is_told_with_the_raw_text() {
+    block_on(async {
+        let stored = r#"{"a":1,"b":{"a":2},"a":3}"#;
+        let plain =
+            "INSERT INTO memories (id, text, metadata) VALUES ('twice', 'm', '$stored')".replace("$stored", stored);
+        // jsonb keeps one of the values.
+        let on_postgres = format!("ALTER TABLE memories ALTER metadata TYPE json USING metadata::json; {plain}");
+        for (world, script) in [(Some(small().await), &plain), (native_on_postgres().await, &on_postgres)] {
+            let Some(world) = with(world, "", script).await else { continue };
+            let shown = told(&world, &["list", "memory", "--where", "id = twice"])["rows"][0].clone();
+            assert_eq!(shown["metadata"], json!({"a": 3, "b": {"a": 2}}), "{shown:#}");
+            let problem = &shown["problems"][0];
+            assert_eq!((&problem["column"], &problem["raw"]), (&json!("metadata"), &json!(stored)), "{shown:#}");
+            assert!(problem["problem"].as_str().is_some_and(|words| words.ends_with("at byte 19")), "{shown:#}");
+            // It is strict JSON all the same: it is written as ever.
+            told(&world, &["edit", "memory", "twice", "text=n", "--apply"]);
+        }
+    });
+}
+
+#[test]
 fn columns_of_a_domain_are_read_by_what_it_is_made_of() {
     block_on(async {
         let script = "CREATE DOMAIN amount AS INTEGER CHECK (value >= 0); CREATE DOMAIN words AS TEXT[]; CREATE DOMAIN labels AS words; \
@@ -334,7 +387,7 @@ fn rows_whose_key_refuses_are_not_removed_along() {
             let Some(world) = with(world, "", script).await else { continue };
             let refused = ended(&world, &["remove", "episode", "zo-1", "--apply"]);
             let words = String::from_utf8_lossy(&refused.stderr);
-            assert!(words.contains("rows of invoices refer to what goes"), "{words}");
+            assert!(words.contains("rows of invoices refer to rows to be deleted"), "{words}");
             assert_eq!(refused.status.code(), Some(5));
             assert_eq!(texts(&world, "SELECT CAST(count(*) AS TEXT) FROM invoices").await, ["1"]);
             assert_erased(&told(&world, &["purge", "zoe-1234", "--apply"]));
@@ -414,5 +467,30 @@ fn a_retention_passes_over_rows_that_no_id_leads_to() {
         assert_eq!(receipt["counts"], json!({"slips": {"delete": 1}}), "{receipt:#}");
         assert!(receipt["disclosures"].to_string().contains("2,601 overdue rows"), "{receipt:#}");
         assert_eq!(texts(&world, "SELECT coalesce(id, '-') FROM slips ORDER BY id").await, ["-", "b-2"]);
+    });
+}
+
+#[test]
+fn a_text_that_the_encoding_of_a_database_cannot_hold_is_found_nowhere() {
+    let Some(database) = Database::encoded("ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'") else { return };
+    let (home, url) = (tempfile::tempdir().expect("a folder"), database.url().to_owned());
+    let made = alone_in(home.path()).args(["-d", &url, "--layout", "mnemoscope", "migrate", "--apply"]).output();
+    assert!(made.expect("the program").status.success());
+    block_on(async {
+        let world = world(Target::Postgres(url), home, Some(database)).await;
+        meddle(&world, "INSERT INTO episodes (id, agent_id, user_id, title) VALUES ('e-1', 'a', 'ann', 'José')").await;
+        let rows = |words: &[&str]| told(&world, words)["rows"].as_array().expect("rows").len();
+        for (filter, found) in [("title=日本", 0), ("title=José", 1), ("title=caf€", 0), ("title!=日本", 1)] {
+            assert_eq!(rows(&["list", "episode", "--where", filter]), found, "{filter}");
+            assert_eq!(rows(&["table", "episodes", "--where", filter]), found, "{filter}");
+        }
+        assert_eq!(rows(&["list", "episode", "--where", "title~日"]), 0);
+        assert_eq!(rows(&["find", "日本"]), 0);
+        for (words, code) in
+            [(&["show", "episode", "日本"][..], 3), (&["remove", "episode", "日本"], 3), (&["chain", "日本"], 3)]
+        {
+            let output = ended(&world, words);
+            assert_eq!(output.status.code(), Some(code), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        }
     });
 }

@@ -1,4 +1,4 @@
-//! Options that mean nothing beside others are refused, or said to play no part: none is passed over without a word.
+//! Options that mean nothing next to others are refused, or said to play no part: none is skipped without a word.
 
 use std::path::Path;
 use std::process::Output;
@@ -41,9 +41,9 @@ fn options_that_mean_nothing_beside_others_are_refused() {
     let refused = [
         ("purge felix.abbott --fleet fleet.toml --plan-out p.json", "--plan-out"),
         ("purge felix.abbott --fleet fleet.toml --what-if", "--what-if"),
-        ("purge felix.abbott --fleet fleet.toml -d demo.db", "leave -d"),
+        ("purge felix.abbott --fleet fleet.toml -d demo.db", "leave out -d"),
         ("purge felix.abbott --fleet fleet.toml --layout mnemoscope", "--layout"),
-        ("purge verify some-receipt --fleet fleet.toml -d demo.db", "leave -d"),
+        ("purge verify some-receipt --fleet fleet.toml -d demo.db", "leave out -d"),
         ("-d demo.db purge felix.abbott --resume --plan-out p.json", "--plan-out"),
         ("-d demo.db purge felix.abbott --apply --plan-out p.json", "--plan-out"),
         ("-d demo.db purge felix.abbott --apply --what-if", "--what-if"),
@@ -55,7 +55,7 @@ fn options_that_mean_nothing_beside_others_are_refused() {
         ("-d demo.db backfill --apply", "backfill NAME --apply"),
         ("-d demo.db backfill pause links --rate 5", "--rate"),
         ("-d demo.db backfill links --from-feedback", "backfill utility"),
-        ("-d demo.db backfill resume utility --from-feedback", "as it was begun"),
+        ("-d demo.db backfill resume utility --from-feedback", "as it was started"),
         ("-d demo.db migrate --optional nothing-like-it", "nothing-like-it"),
         ("-d demo.db findings --kind write_burst muted", "--kind"),
         ("-d demo.db console demo.db", "name it once"),
@@ -81,7 +81,7 @@ fn nothing_is_changed_where_the_receipt_could_not_be_printed() {
     for line in ["purge felix.abbott --apply", "prune --window 1 --apply", "migrate --apply", "jobs run"] {
         let done = desk.run(&format!("-d demo.db {line} --format csv"));
         assert_eq!(done.status.code(), Some(2), "{line}: {done:?}");
-        assert!(String::from_utf8_lossy(&done.stderr).contains("no table of rows"), "{line}: {done:?}");
+        assert!(String::from_utf8_lossy(&done.stderr).contains("not a table of rows"), "{line}: {done:?}");
         assert!(stored() == before, "{line}");
     }
 }
@@ -100,7 +100,7 @@ fn a_plan_of_migrations_holds_those_that_are_asked_for() {
 fn parts_of_a_question_that_its_ranking_does_not_look_at_are_told() {
     let desk = Desk::new();
     let notes = |line: &str| desk.json(line)["query"]["notes"].to_string();
-    let idle = |words: &str, option: &str| words.contains(&format!("{option} plays no part in the ranking"));
+    let idle = |words: &str, option: &str| words.contains(&format!("{option} is not used by the ranking"));
     let asked = "-d demo.db recall invoice --ranking";
     for (ranking, own) in [("boosted", ""), ("proven", "--domain --topic"), ("similar", "--workflow --all-outcomes")] {
         let told = notes(&format!("{asked} {ranking} --domain a --topic b --workflow c --all-outcomes --downweight"));

@@ -42,7 +42,7 @@ fn wanted(full: bool, touched: &[&str]) -> PassRequest {
     }
 }
 
-/// A pass that somebody hinders until it has ended.
+/// A pass that someone hinders until it has ended.
 fn hindered(full: bool, touched: &[&str]) -> PassRequest {
     PassRequest { patience: Duration::from_millis(300), ..wanted(full, touched) }
 }
@@ -81,7 +81,7 @@ async fn haunted(folder: &Path, mode: &str) -> PathBuf {
         insert.execute(&mut link).await.expect("a row");
     }
     run(&mut link, "ANALYZE").await;
-    // Traces from before: deleted without care by somebody else.
+    // Traces from before: deleted without care by someone else.
     run(&mut link, &format!("DELETE FROM notes WHERE owner = '{ID}' AND rowid % 2 = 0")).await;
     link.close().await.expect("closed");
     path
@@ -106,7 +106,7 @@ fn no_byte_is_left_after_the_pass_whatever_the_journal() {
         block_on(async {
             let folder = tempfile::tempdir().expect("a folder");
             let path = haunted(folder.path(), mode).await;
-            // A live database: somebody has it open, and reads nothing.
+            // A live database: someone has it open, and reads nothing.
             let mut other = connect(&path).await;
             run(&mut other, &format!("PRAGMA journal_mode = {mode}; SELECT count(*) FROM notes")).await;
             let store = open(&Target::File(path.clone())).await;

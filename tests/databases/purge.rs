@@ -314,7 +314,7 @@ fn a_person_is_erased_from_workflow_runs_and_their_children() {
     block_on(async {
         let worlds = [Some(on_sqlite(Layout::Pyworkflow).await), on_postgres(Layout::Pyworkflow).await];
         for world in worlds.into_iter().flatten() {
-            // Runs of somebody else that hers began, whose arguments are not strict JSON, or JSON within JSON.
+            // Runs of someone else that hers began, whose arguments are not strict JSON, or JSON within JSON.
             world
                 .run(
                     "INSERT INTO workflow_runs (run_id, workflow_name, status, created_at, updated_at, input_kwargs, parent_run_id) \
@@ -503,7 +503,7 @@ fn a_handle_that_only_texts_hold_is_said_to_be_there() {
             world.run("UPDATE chat_sessions SET title = 'ask zoe@elsewhere.example' WHERE user_id = 'user-ben'").await;
             let refused = world.purge("zoe@elsewhere.example", &everything()).await;
             let Err(ChangeError::NotFound(words)) = refused else { panic!("{refused:?}") };
-            assert!(words.contains("texts hold it: chat_sessions.title (") && words.contains("--alias"), "{words}");
+            assert!(words.contains("texts contain it: chat_sessions.title (") && words.contains("--alias"), "{words}");
         }
     });
 }
@@ -539,7 +539,8 @@ fn chains_of_computed_links_go_on_by_the_links_that_are_left() {
         );
         let before = world.texts(&kept).await;
         let (plan, _) = world.purge("user-ana", &everything()).await.expect("a receipt");
-        let said = "heart.episodes: 2 rows follow a row that goes; they follow the strongest of their other links then";
+        let said = "heart.episodes: 2 rows follow a row to be deleted; they follow the strongest of their other links \
+         then";
         assert!(plan["effects"].to_string().contains(said), "{:#}", plan["effects"]);
         assert_eq!(world.texts("SELECT g::text FROM brain.graph_edges g ORDER BY g.id").await, before);
     });
@@ -807,7 +808,7 @@ fn a_hold_or_a_list_that_is_taken_away_by_sql_is_noticed() {
             world.run("DELETE FROM memory_suppressions").await;
             assert_eq!(faults().await, ["lost_list"]);
             let found = finished(&world, &["findings", "--kind", "resurrected", "--format", "json"]);
-            assert!(String::from_utf8_lossy(&found.stdout).contains("gone from memory_suppressions"));
+            assert!(String::from_utf8_lossy(&found.stdout).contains("missing from memory_suppressions"));
         }
     });
 }
@@ -835,7 +836,7 @@ fn an_erased_person_is_noticed_when_brought_back() {
             .expect("a plan");
         let refused = mnemoscope::change::apply(&store, &plan, &author()).await;
         assert!(matches!(refused, Err(ChangeError::Refused(words)) if words.contains("erased")));
-        let plan = record::episode(&store, &episode("somebody-else")).await.expect("a plan");
+        let plan = record::episode(&store, &episode("someone-else")).await.expect("a plan");
         mnemoscope::change::apply(&store, &plan, &author()).await.expect("others may come");
         // Whoever has another key cannot tell, and is told so.
         let options = OpenOptions { secret: Some([9; 32]), ..crate::support::options() };
@@ -1079,7 +1080,8 @@ fn a_row_that_was_changed_meanwhile_pauses_the_run() {
     });
 }
 
-/// A row that an agent gives to somebody else while the erasure waits for it, and one that is given away before its batch.
+/// A row that an agent gives to someone else while the erasure waits for it, and one that is given away before its
+/// batch.
 #[test]
 fn a_row_that_was_given_to_somebody_else_meanwhile_stays() {
     block_on(async {
@@ -1107,7 +1109,7 @@ fn a_row_that_was_given_to_somebody_else_meanwhile_stays() {
                 told
             };
             let words = told.expect_err("it is paused").to_string();
-            assert!(words.contains("canvases") && words.contains("given to somebody else"), "{words}");
+            assert!(words.contains("canvases") && words.contains("given to someone else"), "{words}");
             let receipt = world.carry_out("user-ana", &everything(), true).await.expect("a receipt");
             assert_eq!(receipt["status"], world.best(), "{receipt:#}");
             assert_eq!(world.count("canvases").await, 1, "{receipt:#}");
@@ -1184,7 +1186,7 @@ fn finding_out_waits_for_nobody() {
     });
 }
 
-/// Every place of a file, and of what lies beside it, where a text is in one of the spellings of bytes.
+/// Every place of a file, and of what lies next to it, where a text is in one of the spellings of bytes.
 fn bytes_of(path: &Path, word: &str) -> usize {
     let utf16 = |order: fn(u16) -> [u8; 2]| word.encode_utf16().flat_map(order).collect::<Vec<u8>>();
     let needles = [
@@ -1276,7 +1278,7 @@ fn a_file_that_only_its_application_can_write_again_ends_in_a_word_too() {
         assert_eq!((code, &receipt["status"]), (Some(6), &json!("incomplete")), "{receipt:#}");
         let said = receipt.to_string();
         assert!(
-            said.contains("no such collation sequence: LOCALIZED") && said.contains("run VACUUM with that"),
+            said.contains("no such collation sequence: LOCALIZED") && said.contains("run VACUUM with it"),
             "{said}"
         );
         let mut link = application().await;
@@ -1424,7 +1426,7 @@ fn a_person_is_taken_out_of_others_texts_in_whatever_spelling() {
         let bytes = "CAST(x'ff20616e612e7275697a40696e69746563682e6578616d706c65' AS TEXT)";
         world.run(&format!("INSERT INTO episodes (id, user_id, title) VALUES ('bytes', 'keeper-a', {bytes})")).await;
         let (_, receipt) = world.purge("user-ana", &everything()).await.expect("a receipt");
-        // Letters beside an id may make another one: it is left, and named.
+        // Letters next to an id may make another one: it is left, and named.
         assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
         for (i, (_, expected)) in texts.iter().enumerate() {
             let now = world.texts(&format!("SELECT title FROM episodes WHERE id = 'spelled-{i}'")).await;

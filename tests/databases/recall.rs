@@ -845,8 +845,8 @@ fn what_an_erasure_would_change_is_told_and_so_is_that_nothing_is_left() {
         // Every episode and the whole first bank are that person's: what is left are the rooms, where drawers move up.
         assert!(found.moves.iter().all(|m| m.ranking == Ranking::Proven), "{found:?}");
         assert!(found.moves.iter().any(|m| m.id == "m0" && m.after == Some(1)), "{found:?}");
-        assert!(found.notes.iter().any(|note| note.contains("every row of an agent goes")), "{found:?}");
-        assert!(found.notes.iter().any(|note| note.contains("every row of a bank goes")), "{found:?}");
+        assert!(found.notes.iter().any(|note| note.contains("every row of an agent is removed")), "{found:?}");
+        assert!(found.notes.iter().any(|note| note.contains("every row of a bank is removed")), "{found:?}");
     }
 }
 
@@ -957,7 +957,7 @@ fn a_vector_that_fits_no_stored_one_is_told_and_words_are_compared() {
     heard.join().unwrap();
     assert_eq!((code, shown["query"]["used"].as_str()), (0, Some("keyword")), "{words}");
     let notes = shown["query"]["notes"].to_string();
-    assert!(notes.contains("3 dimensions fits no stored one"), "{notes}");
+    assert!(notes.contains("3 dimensions matches no stored one"), "{notes}");
 }
 
 #[test]

@@ -249,7 +249,7 @@ fn a_database_without_vectors_says_that_no_parent_can_be_found() {
         let agent = an_agent(&world).await;
         let given = json!({"agent_id": agent, "title": "T", "started_at": "2026-03-01T10:00:00Z", "embedding": [1, 0]});
         let plan = recorded(&world, Entity::Episode, &given).await.expect("a plan");
-        assert!(plan.disclosures.iter().any(|d| d.contains("no parent is looked for")), "{:?}", plan.disclosures);
+        assert!(plan.disclosures.iter().any(|d| d.contains("no parent is searched for")), "{:?}", plan.disclosures);
         assert!(plan.disclosures.iter().any(|d| d.contains("the vector is not stored")), "{:?}", plan.disclosures);
         let receipt = change::apply(&world.store, &plan, &author()).await.expect("applied");
         done(&world, undo::undo(&world.store, receipt.audit_seq.unwrap()).await).await;

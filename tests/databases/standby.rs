@@ -132,7 +132,7 @@ fn rows_are_looked_at_on_the_standby_and_changed_on_the_primary() {
     let table = |database: &str| done(&pair.run(&["-d", database, "table", "memory_audit"]))["rows"].clone();
     assert_eq!(table("memory"), table(&pair.primary.url));
     let status = done(&pair.run(&["-d", "memory", "status"]));
-    assert!(status["database"]["notes"].to_string().contains("rows are looked at in postgres://"), "{status:#}");
+    assert!(status["database"]["notes"].to_string().contains("rows are read from postgres://"), "{status:#}");
     // What is planned next sees the change, and the trail is whole: both are read from the primary.
     let plan = done(&pair.run(&["-d", "memory", "edit", "episode", "e-1", "title=fourth"]));
     assert_eq!(plan["changes"][0]["before"]["title"], "third");
@@ -143,7 +143,7 @@ fn rows_are_looked_at_on_the_standby_and_changed_on_the_primary() {
     let stopped = Command::new(SCRIPT).arg("stop").arg(&pair.standby.folder).output().expect("the script runs");
     assert!(stopped.status.success());
     let notes = done(&pair.run(&["-d", "memory", "status"]))["database"]["notes"].to_string();
-    assert!(notes.contains("rows cannot be looked at") && !notes.contains("may be behind"), "{notes}");
+    assert!(notes.contains("rows cannot be looked at") && !notes.contains("may lag behind"), "{notes}");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_standby_of_another_database_is_refused() {
         assert_eq!((told.status.code(), words.contains("check `read`")), (Some(1), true), "{words}");
         let notes = done(&run(folder.path(), &["-d", "memory", "status"]))["database"]["notes"].to_string();
         assert!(notes.contains("rows cannot be looked at") && notes.contains("check `read`"), "{notes}");
-        assert!(!notes.contains("may be behind"), "{notes}");
+        assert!(!notes.contains("may lag behind"), "{notes}");
     };
     let demos = ["a.db", "b.db"].map(|name| folder.path().join(name).display().to_string());
     for demo in &demos {
@@ -206,4 +206,32 @@ fn a_console_waits_for_what_it_changed_and_without_the_primary_nothing_is_change
     assert_eq!(pair.titles("memory"), ["fourth", "second"]);
     let refused = pair.run(&["-d", "memory", "edit", "episode", "e-1", "title=fifth", "--apply"]);
     assert_eq!(refused.status.code(), Some(1), "{}", String::from_utf8_lossy(&refused.stderr));
+}
+
+#[test]
+fn tables_that_a_standby_cannot_read_are_left_out_and_named() {
+    let Some(pair) = Pair::new() else { return };
+    pair.primary.run(
+        "INSERT INTO agent_feedback (id, episode_id, user_id, kind) VALUES ('f-1', 'e-1', 'cat', 'thumbs_up'); \
+         ALTER TABLE agent_feedback SET UNLOGGED; CREATE VIEW said AS SELECT * FROM agent_feedback",
+    );
+    pair.standby.follow(&pair.primary);
+    let ask = |words: &[&str]| pair.run(&[&["-d", &pair.standby.url, "--format", "json"], words].concat());
+    let listed = ask(&["list", "subject", "--order", "id"]);
+    let ids: Vec<Value> = done(&listed)["rows"].as_array().expect("rows").iter().map(|row| row["id"].clone()).collect();
+    assert_eq!(ids, ["ann", "bob"]);
+    assert!(String::from_utf8_lossy(&listed.stderr).contains("left out: agent_feedback"), "{listed:?}");
+    let status = done(&ask(&["status"])).to_string();
+    assert!(status.contains("a standby cannot read agent_feedback") && status.contains("open the primary"), "{status}");
+    for words in
+        [&["show", "episode", "e-1"][..], &["find", "first"], &["findings"], &["tables"], &["export", "episode"]]
+    {
+        let answer = ask(words);
+        assert!(answer.status.success(), "{words:?}: {}", String::from_utf8_lossy(&answer.stderr));
+    }
+    for words in [&["list", "feedback"][..], &["table", "agent_feedback"], &["table", "said"]] {
+        let refused = ask(words);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(5) && said.contains("unlogged"), "{words:?}: {said}");
+    }
 }

@@ -49,7 +49,7 @@ struct World {
 }
 
 impl World {
-    /// Runs statements as somebody else.
+    /// Runs statements as someone else.
     fn write(&self, script: &str) {
         block_on(async {
             let script = sqlx::raw_sql(sqlx::AssertSqlSafe(script.to_owned()));

@@ -76,7 +76,7 @@ fn feedback_is_listed_with_the_episode_that_it_belongs_to() {
             for (id, episode) in BELONGS {
                 assert_eq!(of[id], episode, "{id}");
                 let row = world.store.row(Entity::Feedback, id).await.expect("a row").expect("it is there");
-                assert_eq!(row.text("episode_id"), episode, "{id} by itself");
+                assert_eq!(row.text("episode_id"), episode, "{id} on its own");
             }
             let index = ListReading::default();
             let mut query = Query { limit: 2, ..Query::new(Entity::Feedback) };
@@ -194,7 +194,7 @@ async fn empty(postgres: bool) -> Option<World> {
     Some(world(target, folder, None).await)
 }
 
-/// Takes out what is in one dump and not in the other, but for secrets, which an import leaves out.
+/// Removes what is in one dump and not in the other, but for secrets, which an import leaves out.
 fn differing(a: &BTreeMap<String, Vec<String>>, b: &BTreeMap<String, Vec<String>>) -> Vec<String> {
     let secret = |row: &&String| row.contains(&hex::encode_upper("AKIA")) || row.contains("AKIA");
     let mut found = Vec::new();
@@ -371,7 +371,7 @@ fn an_undo_that_was_done_says_so() {
         let undone = done(&world, undo::undo(&world.store, seq).await).await;
         let words = undo::undo(&world.store, seq).await.expect_err("it is done").to_string();
         assert!(words.contains("already undone"), "{words}");
-        // Taken back, it stands again.
+        // Taken back, it is current again.
         done(&world, undo::undo(&world.store, undone.audit_seq.expect("an entry")).await).await;
         done(&world, undo::undo(&world.store, seq).await).await;
     });
@@ -502,7 +502,7 @@ fn the_demo_tells_the_same_story_up_to_any_moment() {
         run(&["demo", &path, "--episodes", "40", "--no-console", "--at", at]);
         let end = chrono::DateTime::parse_from_rfc3339(at).expect("a time");
         let lines = run(&["-d", &path, "list", "episode", "--format", "jsonl"]);
-        // Awkward rows nest deeper than a strict reader goes: the two values are taken out of the text.
+        // Awkward rows nest deeper than a strict reader goes: the two values are removed from the text.
         let value = |line: &str, name: &str| {
             let rest = line.split_once(&format!("\"{name}\":\"")).map(|(_, rest)| rest.to_owned());
             rest.and_then(|rest| rest.split_once('"').map(|(value, _)| value.to_owned())).unwrap_or_default()

@@ -184,7 +184,7 @@ fn request(words: &[String], kept: &[KeptQuestion]) -> RecallRequest {
             }
             "--saved" => {
                 let name = value();
-                let kept = kept.iter().find(|kept| kept.name == name).expect("a kept question");
+                let kept = kept.iter().find(|kept| kept.name == name).expect("a saved question");
                 inquiry = kept.request.inquiry.clone();
             }
             "--like" => inquiry.like = Some(value()),
@@ -380,7 +380,7 @@ fn what_is_foretold_of_random_changes_comes_true_on_postgres() {
     block_on(async { random_changes_in(worlds_on_postgres().await, 4).await });
 }
 
-/// A palace is only read; what we add is in a database beside it, attached under another name.
+/// A palace is only read; what we add is in a database next to it, attached under another name.
 #[test]
 fn what_is_foretold_of_a_palace_comes_true() {
     block_on(async {
@@ -485,7 +485,10 @@ fn the_effect_of_a_purge_on_very_many_rows_is_refused() {
             };
             let (code, refused) = told(&["--what-if"]);
             assert_eq!(code, Some(5), "{refused}");
-            assert!(refused.contains("50,001 rows go or change") && refused.contains("50,000 at most"), "{refused}");
+            assert!(
+                refused.contains("50,001 rows are deleted or changed") && refused.contains("at most 50,000"),
+                "{refused}"
+            );
             // The bound is counted from the plan, before an engine is asked.
             if let Target::File(_) = world.target {
                 meddle(&world, "DELETE FROM canvas_audit WHERE id = 'many-1'").await;

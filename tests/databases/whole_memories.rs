@@ -227,7 +227,7 @@ fn facts_that_contradict_and_near_copies_are_found_and_superseded() {
                 assert_eq!(on(&["findings", "--kind", kind]).1["findings"][0]["count"], json!(1), "{kind} is back");
             }
             let (code, _, words) = on(&["merge", "m-tea", "m-tea-desk"]);
-            assert!(code == Some(5) && words.contains("another agent's"), "{words}");
+            assert!(code == Some(5) && words.contains("different agents"), "{words}");
             let (code, _, words) = on(&["supersede", "m-tea", "--by", "m-tea-bo", "--apply"]);
             assert_eq!(code, Some(5), "another person's: {words}");
         }

@@ -119,7 +119,7 @@ const MAY_OPEN: &[(&str, &str)] = &[
     ("src/ground/unfinished.rs", "the kernel's words below /proc"),
     ("src/ground/input_file.rs", "files that people name; those that this process has open are refused"),
     ("src/ground/private_file.rs", "files of ours, and those that people name for us; open ones are refused"),
-    ("src/ground/scratch_file.rs", "files of ours without a name, made anew"),
+    ("src/ground/scratch_file.rs", "files of ours without a name, made again"),
 ];
 
 /// The one door to PostgreSQL.
@@ -138,8 +138,8 @@ const PAST_THE_DOOR: &[&[&str]] = &[
 /// Ways to run a statement that keep it prepared on the server under a name; `query` too, unless told otherwise.
 const KEEPS_A_NAME: &[&str] = &["query_as", "query_scalar", "query_with", "QueryBuilder", "prepare", "Executor"];
 
-/// Beginnings of statements whose effect outlasts a transaction. On a server that a pooler gives to somebody else
-/// next, they would apply to that client.
+/// Beginnings of statements whose effect outlasts a transaction. On a server that a pooler gives to someone else next,
+/// they would apply to that client.
 const LASTS: &[&str] =
     &["SET SESSION ", "LISTEN ", "CREATE TEMP", "DECLARE ", "SELECT pg_advisory_lock", "DISCARD ", "PREPARE "];
 
@@ -281,7 +281,7 @@ fn sql_in_its_place(source: &Source) -> Vec<String> {
     let texts = tokens(&source.text).into_iter().filter(|token| !token.in_tests());
     texts
         .filter(|token| matches!(&token.kind, Kind::Text(text) if is_sql(text) || is_piece_of_sql(text)))
-        .map(|token| source.at(token.line, "SQL stands in src/store/ and assets/ only"))
+        .map(|token| source.at(token.line, "SQL is in src/store/ and assets/ only"))
         .collect()
 }
 
@@ -331,7 +331,7 @@ const FRAGMENTS: [&str; 14] = [
     "That",
     "Whom",
     "Something",
-    "Somebody",
+    "Someone",
     "Its",
 ];
 
@@ -361,7 +361,7 @@ fn no_machine_paths(source: &Source) -> Vec<String> {
         })
     };
     let lines = source.text.lines().enumerate().filter(|(_, line)| names_machine(line));
-    lines.map(|(number, _)| source.at(number + 1, "a path of somebody's own machine")).collect()
+    lines.map(|(number, _)| source.at(number + 1, "a path of someone's own machine")).collect()
 }
 
 fn single_versions(lock: &str) -> Vec<String> {

@@ -37,7 +37,7 @@ fn locked(path: &Path) -> Option<Vec<u64>> {
 
 /// First byte of the range that every connection of a WAL database keeps locked as long as it is open.
 const SHARED: u64 = 0x4000_0002;
-/// The byte of `-shm` that says that somebody is there.
+/// The byte of `-shm` that says that someone is there.
 const SOMEBODY: u64 = 128;
 
 struct Shop {
@@ -97,7 +97,7 @@ fn sqlite_keeps_its_locks_whatever_is_done() {
         shop.stays_locked("opening again");
 
         let id = ids_in(&store, Entity::Feedback).await.remove(0);
-        let edited = said("rating", Some(2), Some("edited beside others"));
+        let edited = said("rating", Some(2), Some("edited next to others"));
         let edit = change::plan_and_apply(&store, &author(), || feedback::edit(&store, &id, &edited, None)).await;
         let (_, receipt) = edit.expect("the edit");
         shop.stays_locked("an edit");
@@ -225,7 +225,7 @@ fn a_file_that_was_replaced_moved_or_deleted_is_not_written() {
         files().into_iter().for_each(|(at, aside)| std::fs::rename(at, aside).expect("moved"));
         let refused =
             edit_of(&world.store, &id, "into a file without a name").await.expect_err("its path is empty").to_string();
-        assert!(refused.contains("not there any more"), "{refused}");
+        assert!(refused.contains("no longer exists"), "{refused}");
 
         demo::build(path, &demo::DemoOptions { episodes: 24, ..demo::DemoOptions::default() }, |_| {})
             .await
@@ -233,7 +233,7 @@ fn a_file_that_was_replaced_moved_or_deleted_is_not_written() {
         let other = std::fs::read(path).expect("the other file");
         let refused =
             edit_of(&world.store, &id, "into the wrong file").await.expect_err("its path is taken").to_string();
-        assert!(refused.contains("another file stands"), "{refused}");
+        assert!(refused.contains("another file has replaced"), "{refused}");
         assert_eq!(std::fs::read(path).expect("the other file"), other, "the other file is as it was");
 
         std::fs::remove_file(path).expect("removed");
@@ -361,7 +361,7 @@ fn a_log_that_was_deleted_under_the_open_database_is_not_written_to() {
             let id = ids_in(&world.store, Entity::Feedback).await.remove(0);
             std::fs::remove_file(format!("{}{ending}", path.display())).expect("it was there");
             let refused = edit_of(&world.store, &id, "into nowhere").await.expect_err("a deleted log").to_string();
-            assert!(refused.contains("was deleted while it is open"), "{refused}");
+            assert!(refused.contains("was deleted while the database is open"), "{refused}");
         }
     });
 }

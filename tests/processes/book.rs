@@ -127,7 +127,7 @@ fn every_command_of_the_book_works() {
     let failed = std::thread::scope(|scope| {
         let follow = |page: &Path| follow(&fs::read_to_string(page).expect("a page"), &demo);
         let run = |page: PathBuf| {
-            // What is skipped is told by the name of its thread.
+            // What is skipped is identified by the name of its thread.
             let named = std::thread::Builder::new().name(page.display().to_string());
             named.spawn_scoped(scope, move || (follow(&page), page)).expect("a thread")
         };

@@ -1,4 +1,4 @@
-//! A campaign of random histories beside other processes: agents that write, checkpoint, vacuum and switch the journal
+//! A campaign of random histories next to other processes: agents that write, checkpoint, vacuum and switch the journal
 //! mode, our commands, our console in a terminal, and kills at any point of any of them, on both engines. After each
 //! history nothing that was acknowledged may be lost and nothing else be there.
 //!

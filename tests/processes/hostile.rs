@@ -89,7 +89,7 @@ fn no_spelling_of_a_database_makes_a_command_repeat_its_password() {
         let output = desk.command(&["status"]).env("MNEMOSCOPE_CONFIG", settings).output().unwrap();
         assert!(!told(&output).contains("S3"), "{text}: {}", told(&output));
         let fleet = desk.file("fleet.toml", &format!("[[database]]\nurl = '{text}'\n"));
-        let output = desk.command(&["purge", "somebody", "--fleet", fleet.to_str().unwrap()]).output().unwrap();
+        let output = desk.command(&["purge", "someone", "--fleet", fleet.to_str().unwrap()]).output().unwrap();
         assert!(!told(&output).contains("S3"), "{text}: {}", told(&output));
     }
 }
@@ -226,7 +226,7 @@ fn places(file: &str) -> Vec<Vec<&str>> {
         vec!["import", "tau-bench", file],
         vec!["policy", "evaluate", "--pairs", file],
         vec!["evaluate", "--judged", file],
-        vec!["purge", "somebody", "--fleet", file],
+        vec!["purge", "someone", "--fleet", file],
         vec!["audit", "verify", "--anchor", file],
         vec!["record", "case", file],
     ]
@@ -261,7 +261,7 @@ fn a_device_a_folder_and_a_pipe_that_nobody_writes_are_refused_in_words() {
     for (file, words) in [
         ("/dev/zero", "a device"),
         (desk.folder.path().to_str().unwrap(), "a folder"),
-        (pipe.to_str().unwrap(), "nothing came for"),
+        (pipe.to_str().unwrap(), "no data arrived for"),
     ] {
         for (name, run) in desk.everywhere(file) {
             let said = told(&run.output);

@@ -1,4 +1,4 @@
-//! The program itself, beside other processes: in a terminal, killed, attacked, and with agents that write meanwhile.
+//! The program itself, next to other processes: in a terminal, killed, attacked, and with agents that write meanwhile.
 #![allow(clippy::large_futures, reason = "a test holds few of them")]
 
 mod beside;

@@ -33,7 +33,7 @@ fn peak_with(state: &Path, words: &[&str], code: i32) -> Option<(u64, String)> {
         .unwrap();
     let mut most = 0;
     let status = loop {
-        // The system keeps the highest mark by itself; it is gone with the process.
+        // The system keeps the highest mark on its own; it is gone with the process.
         if let Ok(status) = fs::read_to_string(format!("/proc/{}/status", child.id())) {
             let mark =
                 status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
@@ -482,9 +482,9 @@ async fn add_bank(path: &str, count: i64) {
     let mut link = SqliteConnection::connect(path).await.expect("the file");
     let bank = "INSERT INTO agent_memory_profiles (id, user_id, agent_id) VALUES ('peak', 'peak-user', 'peak-agent')";
     sqlx::query(bank).execute(&mut link).await.expect("a bank");
-    let cases = "INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, outcome) \
+    let cases = "INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, outcome, created_at) \
          WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $1) \
-         SELECT printf('case-%06d', n), 'peak', 'peak-user', 'peak-agent', $2 FROM n";
+         SELECT printf('case-%06d', n), 'peak', 'peak-user', 'peak-agent', $2, '2026-02-04T10:00:00.000000Z' FROM n";
     sqlx::query(cases).bind(count).bind("success ".repeat(1_000)).execute(&mut link).await.expect("cases");
     let versions = "INSERT INTO agent_memory_policies (id, profile_id, version, weights, metrics, status) \
          WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < $1) \
@@ -991,6 +991,6 @@ fn long_lists_of_episodes_beside_those_of_a_batch_are_not_held() {
     };
     let (Some(few), Some(many)) = (of(20), of(60)) else { return };
     for ((job, few), many) in jobs.iter().zip(few).zip(many) {
-        assert!(many < few + 40_000, "{job}: {few} kB beside 20 long lists, {many} kB beside 60");
+        assert!(many < few + 40_000, "{job}: {few} kB next to 20 long lists, {many} kB next to 60");
     }
 }

@@ -20,8 +20,8 @@ const BED: u64 = 25;
 /// Plants of a test run, on each engine.
 const PLANTS: u64 = 100;
 
-/// Seeds that found a fault once: 10, the id of the person's own row was taken out of mentions that were to stay; 27, a name in
-/// full-width letters in UTF-16 was not.
+/// Seeds that found a fault once: 10, the id of the person's own row was removed from mentions that were to stay; 27, a
+/// name in full-width letters in UTF-16 was not.
 const FOUND: [u64; 2] = [10, 27];
 
 /// A column in other people's rows: its table, its key, the column, what else the row needs.
@@ -299,7 +299,7 @@ fn grow(bed: &Bed, codec: &mut Codec, seed: u64) {
         }
         if touched && plant.place.known && plant.rewritable && mode == "redact" {
             if holds && !either {
-                fault("not taken out");
+                fault("not removed");
             }
             if !cell.is_empty() && (look["decodes"] != true || look["rest"] != true) {
                 fault("no longer reads as it did");
@@ -311,7 +311,7 @@ fn grow(bed: &Bed, codec: &mut Codec, seed: u64) {
             faults.push(format!("row gone: {} {} {:?}", plant.class, plant.layer, plant.text));
         }
     }
-    // A common word is in other people's rows too: bytes cannot tell whose it is.
+    // A common word is in other people's rows too: bytes cannot tell who owns it.
     let rare = person["rare_id"] == true;
     if certain_only && rare && bed.is_sqlite() && status != "verified" {
         faults.push(format!("nothing is left, and yet {status}: {words}"));

@@ -78,14 +78,18 @@ fn plain_changes_are_told_in_lines_without_sequences() {
     terminal.press("2");
     terminal.shows("selected: ");
     terminal.press("j");
-    terminal.press("?");
+    terminal.press("c");
+    terminal.shows("d, Remove");
+    terminal.press("\x1b?");
     terminal.shows("/ search, esc close");
     terminal.press("\x1bq");
     terminal.press("q");
     assert_eq!(terminal.ended_and_read(), 0);
     let raw = terminal.raw();
     assert!(!raw.contains(&0x1b), "{}", String::from_utf8_lossy(&raw));
-    assert!(!String::from_utf8_lossy(&raw).contains('│'));
+    let told = String::from_utf8_lossy(&raw);
+    assert!(!told.contains('│'));
+    assert!(told.lines().all(|line| !line.contains(", d, Remove")), "{told}");
 }
 
 #[test]
@@ -106,7 +110,7 @@ fn the_theme_fits_the_terminals_background() {
     };
     let (light, dark) = (of_theme("light"), of_theme("dark"));
     assert_ne!(light, dark);
-    // The terminal may answer when a screen is there already.
+    // The terminal may answer when a screen is already there.
     let asking = Start::new(&home, &["demo.db"]).on(WHITE).run();
     asking.screen_is("the light theme", |screen| colours(screen) == light);
     Start::new(&home, &["demo.db"]).run().screen_is("the dark theme", |screen| colours(screen) == dark);
@@ -121,7 +125,7 @@ fn every_size_is_drawn_right() {
     let home = Home::new();
     let terminal = console(&home);
     terminal.press("2");
-    // Each of these is read by itself and comes when it is there: only with all of them the screen stays as it is.
+    // Each of these is read on its own and comes when it is there: only with all of them the screen stays as it is.
     let parts = [
         "row 1 of 250",
         "outcomes of the newest 100",
@@ -275,7 +279,7 @@ fn a_row_in_the_editor_is_a_copy_and_a_draft_is_kept() {
     terminal.shows("of 250");
     terminal.settle();
     terminal.press("o");
-    terminal.shows("what you saved was a copy");
+    terminal.shows("you saved a copy");
     let left = || {
         let names = std::fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().path());
         names.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("mnemoscope-")).collect::<Vec<_>>()
@@ -450,7 +454,7 @@ fn nothing_stored_reaches_the_terminal_with_power_from_any_command() {
             // Of the next entity the id in this place is shown in the other format.
             let format = if (place + number).is_multiple_of(2) { "json" } else { "table" };
             let (code, text) = on_terminal(&["show", entity.name(), id, "--format", format]);
-            // An id that is no UTF-8 cannot be named; saying so must not obey it either.
+            // An id that is not UTF-8 cannot be named; saying so must not obey it either.
             assert!(matches!(code, 0 | 3), "{entity} {id:?}: {code}: {text}");
             if *entity == Entity::Episode {
                 assert!(matches!(on_terminal(&["chain", id]).0, 0 | 3));

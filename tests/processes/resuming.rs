@@ -96,7 +96,7 @@ async fn rows(world: &World) -> BTreeMap<String, Vec<String>> {
     let sql = tables.map(of_table).collect::<Vec<_>>().join(" UNION ALL ");
     let mut rows: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for row in texts(world, &sql).await {
-        let row = if pseudonym.is_empty() { row } else { row.replace(&pseudonym, "somebody") };
+        let row = if pseudonym.is_empty() { row } else { row.replace(&pseudonym, "someone") };
         let (table, row) = row.split_once(' ').expect("a table and its row");
         rows.entry(table.to_owned()).or_default().push(row.to_owned());
     }
@@ -128,7 +128,7 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
-/// Words about the person in what is kept beside the database.
+/// Words about the person in what is kept next to the database.
 fn named(state: &Path) -> Vec<String> {
     let about = ["user-ana", "ana.ruiz", "Ana Ruiz", "ep-both", "ses-1"];
     let holds = |path: &std::path::PathBuf| {
@@ -207,7 +207,7 @@ fn a_run_on_postgres_killed_at_any_statement_is_resumed_to_the_same_end_with_the
 fn whoever_comes_while_a_run_is_alive_is_refused_and_may_resume_it_when_it_is_gone() {
     for world in worlds() {
         let (Some(world), state) = (world(), tempfile::tempdir().expect("a folder")) else { continue };
-        // It has begun, and stands within a batch. A lock of its transaction would only be met by a writer.
+        // It has begun, and is within a batch. A lock of its transaction would only be met by a writer.
         let Some(first) = standing_at(&world, state.path(), 40) else { panic!("it came so far") };
         for second in [purge(&["--resume"]), purge(&["--apply"]), vec!["purge", "ana.ruiz@initech.example", "--apply"]]
         {

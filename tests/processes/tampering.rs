@@ -180,7 +180,7 @@ fn copied(from: &str, to: &Path) {
         .expect("a copy");
 }
 
-/// Removes what SQLite keeps beside a file.
+/// Removes what SQLite keeps next to a file.
 fn without_journals(path: &str) {
     for end in ["-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{path}{end}"));
@@ -281,7 +281,7 @@ fn an_anchor_that_cannot_be_kept_is_said_in_the_receipt() {
         std::fs::write(scene.state.path().join("anchors"), "in the way").expect("a file");
         let receipt = scene.signal(&scene.name());
         let said = receipt["disclosures"].to_string();
-        assert!(said.contains("no anchor of it could be kept"), "{receipt:#}");
+        assert!(said.contains("its anchor could not be stored"), "{receipt:#}");
     }
     let world = block_on(on_sqlite(Layout::Atom));
     let state = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! An agent beside our program: this test program, started again, which works on the same database as a process of its
+//! An agent next to our program: this test program, started again, which works on the same database as a process of its
 //! own.
 
 use std::io::{BufRead as _, BufReader, Read as _};

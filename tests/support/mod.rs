@@ -28,7 +28,7 @@ pub fn signal(process: u32, name: &str) -> bool {
     told.expect("a shell").success()
 }
 
-/// The program with nothing in its surroundings but a folder, which it keeps all in, and somebody who works there.
+/// The program with nothing in its surroundings but a folder, which it keeps all in, and someone who works there.
 pub fn alone_in(folder: &Path) -> Command {
     let mut command = Command::new(program());
     command
@@ -94,7 +94,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
 }
 
-/// The words of a command beside what it printed.
+/// The words of a command next to what it printed.
 pub fn words(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

@@ -1,7 +1,7 @@
 //! A PostgreSQL database for each test that asks for one.
 //!
 //! The server is the one that `TEST_DATABASE_URL` names, else a private one that `scripts/postgres` starts and that all
-//! tests of one run share. It stops by itself when the last test process and the `cargo test` that began it are gone.
+//! tests of one run share. It stops on its own when the last test process and the `cargo test` that began it are gone.
 
 use super::block_on_aside;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -182,9 +182,9 @@ fn share_private_server() -> Result<Server, String> {
     Ok(Server { url, _user: Some(user) })
 }
 
-/// One directory for each user and checkout; in memory where that has room, which makes and deletes databases faster. Not
-/// under `target`: a socket's path must be short, and when root runs the tests the server runs as somebody else, who may
-/// not enter every checkout.
+/// One directory for each user and checkout; in memory where that has room, which makes and deletes databases faster.
+/// Not under `target`: a socket's path must be short, and when root runs the tests the server runs as someone else, who
+/// may not enter every checkout.
 fn server_directory() -> std::io::Result<PathBuf> {
     let uid = tempfile::tempfile()?.metadata()?.uid();
     let checkout = std::fs::metadata(env!("CARGO_MANIFEST_DIR"))?.ino();

@@ -69,7 +69,7 @@ pub async fn layout_in(layout: Layout, path: &Path) {
     made_in_file(&format!("{layout:?}"), path, async |path| drop(build_sqlite(layout, path).await)).await;
 }
 
-/// Writes a database with our tables, made the first time that somebody asks for what it holds, and copied after that.
+/// Writes a database with our tables, made the first time that someone asks for what it holds, and copied after that.
 pub async fn made_in_file(what: &str, path: &Path, build: impl AsyncFnOnce(&Path)) {
     if made_before(what, path) {
         return;
@@ -122,7 +122,8 @@ pub async fn bare_on_postgres(layout: Layout) -> Option<Database> {
     Some(database.keep_as(&what))
 }
 
-/// A database with our tables on PostgreSQL, made the first time that somebody asks for what it holds, and copied after that.
+/// A database with our tables on PostgreSQL, made the first time that someone asks for what it holds, and copied after
+/// that.
 pub async fn made_on_postgres(what: &str, build: impl AsyncFnOnce() -> Option<Database>) -> Option<Database> {
     if let Some(database) = Database::copy_of(what) {
         return Some(database);
@@ -274,7 +275,7 @@ pub fn address_of(target: &Target) -> String {
     }
 }
 
-/// Runs SQL as somebody else would.
+/// Runs SQL as someone else would.
 pub async fn meddle(world: &World, sql: &str) {
     meddle_with(&world.target, sql).await;
 }

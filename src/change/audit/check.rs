@@ -85,12 +85,12 @@ impl<'a> TrailCheck<'a> {
             let words = match entry.seq.saturating_sub(expected) {
                 1 => format!("entry {expected} is missing"),
                 2.. => format!("entries {expected} to {} are missing", entry.seq - 1),
-                _ => format!("entry {} stands where entry {expected} should", entry.seq),
+                _ => format!("entry {} is where entry {expected} should be", entry.seq),
             };
             faults.push(fault("gap", expected.min(entry.seq), words));
         }
         if entry.database_id != self.database_id {
-            faults.push(fault("foreign_chain", entry.seq, format!("entry {} is of another database", entry.seq)));
+            faults.push(fault("foreign_chain", entry.seq, format!("entry {} belongs to another database", entry.seq)));
         }
         if entry.prev_hash != self.prev {
             let words = format!("entry {} does not follow the one before it", entry.seq);
@@ -117,13 +117,13 @@ impl<'a> TrailCheck<'a> {
     pub fn value(&mut self, value: &PrivateValue) {
         let (seq, field) = (value.seq, &value.field);
         let Some(committed) = self.open.get_mut(&seq).and_then(|own| own.remove(field)) else {
-            let words = format!("a value `{field}` stands under entry {seq}, which does not know of it");
+            let words = format!("entry {seq} has a value `{field}` that it does not commit to");
             self.value_faults.push(fault("unknown_value", seq, words));
             return;
         };
         let salt = hex::decode(&value.salt).unwrap_or_default();
         if self.is_claimed(seq, field) {
-            let words = format!("the redacted value `{field}` of entry {seq} is there again: a backup was restored");
+            let words = format!("the redacted value `{field}` of entry {seq} is back: a backup was restored");
             self.value_faults.push(fault("resurrected_value", seq, words));
         } else if commitment(&salt, field, &value.value) != committed {
             let words = format!("the value `{field}` of entry {seq} was changed after it was written");
@@ -138,7 +138,7 @@ impl<'a> TrailCheck<'a> {
                 if self.is_claimed(seq, &field) {
                     self.redacted += 1;
                 } else {
-                    let words = format!("the value `{field}` of entry {seq} is gone, and no entry says so");
+                    let words = format!("the value `{field}` of entry {seq} is missing, and no entry records why");
                     self.value_faults.push(fault("silent_redaction", seq, words));
                 }
             }
@@ -165,12 +165,12 @@ impl<'a> TrailCheck<'a> {
         let anchored = of_this.map(|a| a.seq).max();
         let notes = match anchored {
             None => vec![
-                "without an anchor, a rewrite of the whole chain by whoever owns the database, or a cut at its end, cannot \
-                 be seen: keep one with `audit anchor FILE` outside the database"
+                "without an anchor, a rewrite of the whole chain by whoever owns the database, or a truncation at its \
+                 end, cannot be detected: keep one with `audit anchor FILE` outside the database"
                     .to_owned(),
             ],
             Some(seq) if seq < self.last => {
-                vec![format!("entries after {seq}, the last anchor, could be cut without being missed")]
+                vec![format!("entries after {seq}, the last anchor, could be removed unnoticed")]
             }
             Some(_) => Vec::new(),
         };
@@ -189,12 +189,12 @@ impl<'a> TrailCheck<'a> {
     fn head_fault(&self, head: Option<&(i64, String)>) -> Option<AuditFault> {
         let last = self.last;
         match head {
-            None => Some(fault("moved_head", last, "the head of the chain is gone")),
+            None => Some(fault("moved_head", last, "the head of the chain is missing")),
             Some((seq, hash)) if *seq != last || *hash != self.prev => {
                 let words = if *seq == last {
                     format!("the head has another hash than entry {seq}, which is the last one")
                 } else {
-                    format!("the head says entry {seq}, the last one is {last}")
+                    format!("the head names entry {seq}, but the last one is {last}")
                 };
                 Some(fault("moved_head", last.min(*seq), words))
             }

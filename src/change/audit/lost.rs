@@ -11,8 +11,8 @@ use crate::store::{Store, StoreError};
 /// Action of the entry that begins an erasure.
 const BEGIN: &str = "purge.begin";
 
-/// People whose hold was placed and not taken away, as entries say, and who have none: each with the number of the entry. An
-/// entry that was redacted tells of nobody.
+/// People whose hold was placed and not removed, as entries say, and who have none: each with the number of the entry.
+/// An entry that was redacted tells of nobody.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -71,13 +71,16 @@ fn next(entries: &[TrailEntry]) -> Option<i64> {
 pub(super) async fn faults(store: &Store) -> Result<Vec<AuditFault>, ChangeError> {
     let may = |error: StoreError| if error.is_denied() { Ok(Vec::new()) } else { Err(error) };
     let hold = |seq: i64| {
-        let words =
-            format!("the hold that entry {seq} placed is gone, and no entry says so: place it again with `hold`");
+        let words = format!(
+            "the hold that entry {seq} placed is missing, and no entry records why: place it again with `hold`"
+        );
         fault("lost_hold", seq, words)
     };
     let list = |seq: i64| {
-        let words =
-            format!("the list of handles that entry {seq} wrote is gone: that its person is back shows no more");
+        let words = format!(
+            "the list of handles that entry {seq} wrote is missing: the return of its person can no longer be \
+             detected"
+        );
         fault("lost_list", seq, words)
     };
     let holds = holds(store).await.map(|lost| lost.into_values().collect()).or_else(may)?;

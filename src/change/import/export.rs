@@ -27,7 +27,7 @@ use crate::store::surplus::Surplus;
 #[must_use]
 pub fn read(store: &Store, text: &str, first_line: usize) -> ImportContents {
     let mut contents = ImportContents::default();
-    let mut elsewhere: BTreeMap<(&'static str, &str), usize> = BTreeMap::new();
+    let mut elsewhere: BTreeMap<(&'static str, String), usize> = BTreeMap::new();
     let (mut without_vector, mut cleaned_vectors) = (0, 0);
     let mut unread: BTreeMap<(String, String), usize> = BTreeMap::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -56,26 +56,27 @@ pub fn read(store: &Store, text: &str, first_line: usize) -> ImportContents {
     );
     contents.notes.extend(unread.into_iter().map(|((entity, column), n)| {
         let cannot =
-            "{value|values} cannot be read: {it is|they are} left out, or {comes|come} as far as {it|they} can";
+            "{value|values} cannot be read: {it is|they are} left out, or {is|are} exported as far as possible";
         agreeing(n, &format!("{{#}} {entity} `{column}` {cannot}"))
     }));
     if without_vector > 0 {
         contents.notes.push(agreeing(
             without_vector,
-            "{#} {row had|rows had} a vector that the file does not hold: {it comes|they come} without",
+            "{#} {row had|rows had} a vector that the file does not contain: {it is|they are} imported without it",
         ));
     }
     if cleaned_vectors > 0 {
         contents.notes.push(agreeing(
             cleaned_vectors,
-            "{#} {vector is|vectors are} of {a text|texts} out of which a secret was taken: the {row comes|rows come} without",
+            "{#} {vector is|vectors are} of {a text|texts} that a secret was removed from: the {row is|rows are} \
+             imported without it",
         ));
     }
     contents
 }
 
-/// Takes along nothing that was computed of texts out of which a secret was taken: the hash is made again, and a vector or
-/// copies are not brought. Whether there was a vector.
+/// Takes along nothing that was computed of texts from which a secret was taken: the hash is made again, and a vector
+/// or copies are not brought. Whether there was a vector.
 fn follow_texts(store: &Store, new: &mut NewRow, cleaned: &[&'static str]) -> bool {
     let (entity, source) = (new.row.entity, batch::place(store, new).ok());
     if cleaned.contains(&"prompt") && new.row.text("message_hash").is_some() {
@@ -124,8 +125,8 @@ fn comes_as_stored(store: &Store, new: &NewRow, column: &str) -> bool {
     new.surplus.as_ref().is_some_and(|surplus| surplus.spelled.iter().any(|(stored, _)| stored == name))
 }
 
-/// Whether a stored value reads as the canonical values of its row, as far as it alone tells them. The words of status and
-/// outcome that metadata shows beside its own are none of it.
+/// Whether a stored value reads as the canonical values of its row, as far as it alone tells them. The words of status
+/// and outcome that metadata shows next to its own are none of it.
 fn reads_as(source: &BoundSource, row: &Row, name: &str, raw: &FetchedValue) -> bool {
     let stored = Image(vec![(name.into(), raw.clone())]);
     let first = |column: &str| source.column(column).first().and_then(own_column) == Some(name);
@@ -193,22 +194,25 @@ fn fitting(store: &Store, mut new: NewRow) -> NewRow {
 
 /// Returns the reason why a row cannot be imported by its id. A person who is only named by other rows has no row of
 /// their own, unless these tell a name or handles.
-fn left_out<'s>(store: &'s Store, new: &NewRow) -> Option<&'s str> {
+fn left_out(store: &Store, new: &NewRow) -> Option<String> {
     let entity = new.row.entity;
-    let follows = "{it follows|they follow} from other rows or {is|are} written by agents alone";
+    let follows = "{it is|they are} derived from other rows, or written by agents only";
     if entity == Entity::AuditEntry
         || entity == Entity::Subject
             && new.surplus.as_ref().is_none_or(|s| s.table.is_none())
             && !new.row.is_known_person()
     {
-        return Some(follows);
+        return Some(follows.to_owned());
     }
     let key = if entity.column("id").is_some() { "id" } else { "episode_id" };
-    let Ok(place) = batch::place(store, new) else { return Some(follows) };
+    let Ok(place) = batch::place(store, new) else {
+        let withheld = store.recognised().withheld.iter().find(|part| part.entity == entity && part.column.is_none());
+        return Some(withheld.map_or(follows.to_owned(), |part| format!("{}; {}", part.reason, part.remedy)));
+    };
     if place.is_writable() && (plain_column(place, key).is_some() || key_columns(place, key).is_some()) {
         return None;
     }
-    Some(place.write.as_ref().and_then(|write| write.refuse.as_deref()).unwrap_or(follows))
+    Some(place.write.as_ref().and_then(|write| write.refuse.as_deref()).unwrap_or(follows).to_owned())
 }
 
 /// Stored texts pass the check for secrets like all others: one that holds a secret is left to the canonical value.
@@ -224,7 +228,7 @@ fn without_secrets(mut surplus: Surplus, found: &mut TextOddities) -> Surplus {
     surplus
 }
 
-/// Parses the data that an exported line holds beside the canonical values of its row.
+/// Parses the data that an exported line holds next to the canonical values of its row.
 fn surplus(stored: &str, vector: Option<Vec<f32>>) -> Result<Surplus, String> {
     #[derive(Deserialize)]
     struct BesideValues {
@@ -282,8 +286,8 @@ struct LineContents<'l> {
     odd: BTreeSet<String>,
 }
 
-/// The contents of a line, each value read by itself: one may nest as deep as a stored value can, and the line is a level
-/// more.
+/// The contents of a line, each value read on its own: one may nest as deep as a stored value can, and the line is a
+/// level more.
 fn contents_of(line: &str) -> Result<LineContents<'_>, String> {
     let mut parts: BTreeMap<String, &RawValue> =
         serde_json::from_str(line).map_err(|e| format!("not a JSON object: {e}"))?;
@@ -328,7 +332,7 @@ struct LineRow {
     new: NewRow,
     /// Columns whose stored values could not be read.
     odd: BTreeSet<String>,
-    /// Columns out of which a secret was taken.
+    /// Columns from which a secret was taken.
     cleaned: Vec<&'static str>,
 }
 
@@ -336,7 +340,7 @@ struct LineRow {
 fn row(contents: &mut ImportContents, line: &str) -> Result<LineRow, String> {
     check_text(line)?;
     let LineContents { mut object, documents, surplus, odd } = contents_of(line)?;
-    let name = object.get("entity").and_then(Value::as_str).ok_or("it does not say its `entity`")?;
+    let name = object.get("entity").and_then(Value::as_str).ok_or("it has no `entity`")?;
     let entity = Entity::parse(name).ok_or_else(|| format!("unknown entity `{name}`"))?;
     object.remove("entity");
     let mut found = TextOddities::default();

@@ -29,16 +29,16 @@ pub fn read(name: &str, text: &str, first_line: usize) -> ImportContents {
 
 fn case(contents: &mut ImportContents, agent: &str, bank: &str, line: &str) -> Result<(), String> {
     check_text(line)?;
-    let value = json::exactly(line).map_err(|problem| format!("not JSON that can be kept: {problem}"))?;
+    let value = json::exactly(line).map_err(|problem| format!("not JSON that can be stored: {problem}"))?;
     if value.get("truth_label").is_some() {
         return Err("this is a judged pair, not a case: `policy train --pairs FILE` takes those".to_owned());
     }
-    let question = value["case"].as_str().filter(|q| !q.trim().is_empty()).ok_or("it has no text `case`")?;
+    let question = value["case"].as_str().filter(|q| !q.trim().is_empty()).ok_or("it has no text in `case`")?;
     let (outcome, reward) = match value["case_label"].as_str() {
         Some("positive") => ("success", 1.0),
         Some("negative") => ("failure", 0.0),
         Some(other) => return Err(format!("unknown label `{other}`: positive or negative")),
-        None => return Err("it has no text `case_label`".to_owned()),
+        None => return Err("it has no text in `case_label`".to_owned()),
     };
     let key = digest(&["memento", question, &value["plan"].to_string(), outcome]);
     let message = contents.text(question);

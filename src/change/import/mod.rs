@@ -21,13 +21,14 @@ use super::feedback::addable;
 use super::operation::ImportFormat;
 use super::plan::{ChangeDanger, Plan, json_length};
 use crate::layout::BoundSource;
+use crate::memory::prune::copies::message_of;
 use crate::memory::text_check::{self, TextOddities};
 use crate::memory::{Entity, Row};
 use crate::memory::{agreeing, thousands};
 use crate::store::Store;
 use crate::store::encode::plain_column;
 
-/// Order in which rows go in: what others hang on first.
+/// Order in which rows go in: what others depend on first.
 pub const ORDER: [Entity; 14] = [
     Entity::Agent,
     Entity::Subject,
@@ -51,7 +52,7 @@ const HELD: usize = 84 << 20;
 /// Copies of a row, in its several forms, while it is planned and written.
 const COPIES: usize = 2;
 
-/// Bytes for each row beside its values: its key in several lists, and what is known of its table.
+/// Bytes for each row next to its values: its key in several lists, and what is known of its table.
 const ROW: usize = 600;
 
 /// Further copies of one that the plan and the trail show.
@@ -131,7 +132,7 @@ pub async fn plan(
     plan_part(store, format, name, part, skip_bad).await
 }
 
-/// A part of a file that is put in by itself.
+/// A part of a file that is put in on its own.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportPart<'a> {
     /// Text of the part: whole lines.
@@ -144,8 +145,8 @@ pub struct ImportPart<'a> {
     pub is_last: bool,
 }
 
-/// Lines of a file that one plan takes. A row takes its columns beside what its line says of them, however little that is,
-/// and a line of another program may be many rows.
+/// Lines of a file that one plan takes. A row takes its columns next to what its line says of them, however little that
+/// is, and a line of another program may be many rows.
 #[derive(Debug)]
 pub struct PartSize {
     format: ImportFormat,
@@ -161,7 +162,7 @@ impl PartSize {
         PartSize { format, lines: 0, rows: 0, held: 0 }
     }
 
-    /// Adds a line, unless it does not fit beside others.
+    /// Adds a line, unless it does not fit next to others.
     pub fn takes(&mut self, line: &str) -> bool {
         let rows: Vec<(usize, usize)> = match self.format {
             ImportFormat::Jsonl => {
@@ -211,7 +212,7 @@ pub async fn plan_part(
     if format != ImportFormat::Jsonl {
         holds_all(store, &contents.rows)?;
     }
-    // What is there already stays as it is, whether or not a new row could be like it.
+    // What is already there stays as it is, whether or not a new row could be like it.
     let mut known = batch::take_known(store, &mut contents.rows).await?;
     unfit(store, &mut contents).await?;
     references::settle(store, &mut contents, part.progress, part.is_last).await?;
@@ -254,7 +255,7 @@ pub async fn plan_part(
         draft.effects.push(agreeing(
             tally.added,
             &format!(
-                "{{#}} {} {{row is new|rows are new}}, {} there already",
+                "{{#}} {} {{row is new|rows are new}}, {} already exist",
                 entity.title(),
                 thousands(tally.present)
             ),
@@ -298,8 +299,8 @@ fn holds_all(store: &Store, rows: &[NewRow]) -> Result<(), ChangeError> {
     match entities.iter().find(|e| !placed(e)) {
         None => Ok(()),
         Some(entity) => Err(ChangeError::Refused(format!(
-            "{} has no place for a new {}: such files are imported into a database of the native layout (`mnemoscope demo \
-             PATH --episodes 1 --no-console` makes one), or beside a palace",
+            "{} has no place for a new {}: import such files into a database of the native layout (`mnemoscope demo \
+             PATH --episodes 1 --no-console` makes one), or next to a palace",
             store.location(),
             entity.title()
         ))),
@@ -349,14 +350,6 @@ fn digest(parts: &[&str]) -> String {
 #[must_use]
 pub fn message_hash(message: &str) -> String {
     hex::encode(Sha256::digest(message.as_bytes()))
-}
-
-/// The message of a prompt: the prompt itself, or its message, query or text. None where it holds none.
-#[must_use]
-pub fn message_of(prompt: &Value) -> Option<&str> {
-    let is_said = |message: &&str| !message.is_empty();
-    let named = || ["message", "query", "text"].iter().filter_map(|key| prompt.get(key)?.as_str()).find(is_said);
-    prompt.as_str().filter(is_said).or_else(named)
 }
 
 /// The hash of a prompt's message; of a prompt that holds none, that of its JSON, whatever the order of the keys.

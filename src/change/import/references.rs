@@ -33,7 +33,7 @@ struct KnownSoFar {
     banks: BTreeMap<String, String>,
     /// Keys that earlier parts put in, or would, as hashes.
     keys: HashSet<u64>,
-    /// Rows that refer to what was not there yet.
+    /// Rows that refer to what did not exist yet.
     waiting: Vec<NewRow>,
     /// Those that wait once the part at hand is in.
     waiting_next: Vec<NewRow>,
@@ -123,8 +123,8 @@ impl RowReference {
     }
 }
 
-/// Looks at what the rows refer to. Until the last part, rows whose reference is not there yet wait for later parts; then
-/// they come without it, or are bad where the column may not be empty.
+/// Looks at what the rows refer to. Until the last part, rows whose reference does not exist yet wait for later parts;
+/// then they come without it, or are bad where the column may not be empty.
 ///
 /// # Errors
 /// [`ChangeError::Refused`] where too many rows wait; the engine's refusal.
@@ -144,13 +144,18 @@ pub(super) async fn settle(
     let mut waiting = lookup.take_lacking(&mut contents.rows, is_last);
     if is_last {
         contents.bad.extend(waiting.drain(..).map(|new| {
-            (new.place, "it refers to a row that is neither there nor in the file, and may not do without".to_owned())
+            (
+                new.place,
+                "it refers to a row that is neither in the database nor in the file, and the reference is \
+             required"
+                    .to_owned(),
+            )
         }));
         contents.notes.extend(lookup.clear_lacking(&mut contents.rows));
     }
     if waiting.len() > WAITING {
         return Err(ChangeError::Refused(format!(
-            "more than {WAITING} rows refer to rows that come later in the file: put those before them"
+            "more than {WAITING} rows refer to rows later in the file: move those rows up"
         )));
     }
     let offered: Vec<u64> = contents.rows.iter().flat_map(|new| lookup.offered(new)).collect();
@@ -185,7 +190,7 @@ impl ReferenceLookup<'_> {
         self.references.iter().filter_map(|reference| reference.offered(source, new)).collect()
     }
 
-    /// Takes out the rows that cannot be written yet; in the last part, those that never can. Other rows cannot refer to
+    /// Removes the rows that cannot be written yet; in the last part, those that never can. Other rows cannot refer to
     /// them then either.
     fn take_lacking(&mut self, rows: &mut Vec<NewRow>, is_last: bool) -> Vec<NewRow> {
         let mut taken = Vec::new();
@@ -222,8 +227,9 @@ impl ReferenceLookup<'_> {
             agreeing(
                 count,
                 &format!(
-                    "{{#}} {{value of|values of}} {from}.{column} {{is left out: it refers to a row of {to} that is|are left out: they refer to rows of {to} that are}} neither there nor in \
-                 the file, which its foreign key forbids"
+                    "{{#}} {{value of|values of}} {from}.{column} {{is left out: it refers to a row of {to} that \
+                 is|are left out: they refer to rows of {to} that are}} neither in the database nor in the file, which \
+                 its foreign key forbids"
                 ),
             )
         };

@@ -21,7 +21,7 @@ const TITLE: usize = 120;
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
     /// It is something else.
-    #[error("this is no JSON list of trajectories: {0}")]
+    #[error("this is not a JSON list of trajectories: {0}")]
     NoList(serde_json::Error),
     /// It cannot be read, or its trajectories cannot be written.
     #[error(transparent)]
@@ -153,7 +153,7 @@ pub fn read(name: &str, lines: &str, first: usize) -> ImportContents {
 }
 
 fn check(trajectory: &Value) -> Result<(), String> {
-    let Some(messages) = trajectory["traj"].as_array() else { return Err("it has no list `traj`".to_owned()) };
+    let Some(messages) = trajectory["traj"].as_array() else { return Err("it has no list in `traj`".to_owned()) };
     if messages.is_empty() {
         return Err("its list `traj` is empty".to_owned());
     }
@@ -161,7 +161,7 @@ fn check(trajectory: &Value) -> Result<(), String> {
         return Err(format!("message {} has no role", position + 1));
     }
     match trajectory["reward"].as_f64() {
-        None => Err("it has no number `reward`".to_owned()),
+        None => Err("it has no number in `reward`".to_owned()),
         Some(reward) if !(0.0..=1.0).contains(&reward) => Err(format!("its reward {reward} is not within 0 and 1")),
         Some(_) => Ok(()),
     }

@@ -14,7 +14,7 @@ pub enum Mentions {
     /// They stay and are disclosed.
     #[default]
     Leave,
-    /// The words are taken out, the rows stay.
+    /// The words are removed, the rows stay.
     Redact,
     /// The rows go.
     Delete,
@@ -103,7 +103,7 @@ pub struct ErasureHandle {
 pub struct MentionWords {
     /// Words before the name.
     pub before: String,
-    /// The name as it stands there; empty when only the text with the name masked is known.
+    /// The name as it is there; empty when only the text with the name masked is known.
     pub name: String,
     /// Words after the name.
     pub after: String,
@@ -156,7 +156,7 @@ pub struct Preview {
     pub tree: Vec<Branch>,
     /// Rows by table.
     pub counts: Counts,
-    /// Number of rows, of those that go, that mention the person or hang on such a row: they are other people's.
+    /// Number of rows, of those that go, that mention the person or depend on such a row: they are other people's.
     pub gone_for_mentions: usize,
     /// Other people's values that mention the person, by table and column.
     pub mentions: Vec<(String, usize)>,
@@ -185,7 +185,7 @@ pub struct ErasureCheck {
     pub name: String,
     /// Finding of the check, in words.
     pub found: String,
-    /// True when the finding is as it should be; `None` when it could not be checked.
+    /// True when the finding is properly; `None` when it could not be checked.
     pub good: Option<bool>,
 }
 

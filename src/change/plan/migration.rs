@@ -28,6 +28,6 @@ pub struct PendingMigration {
     pub effect: String,
     /// Steps of the migration, when it has several.
     pub steps: Vec<StepState>,
-    /// The step at which it goes on, where it was begun and stopped.
+    /// The step at which it continues, where it was begun and stopped.
     pub goes_on_at: Option<String>,
 }

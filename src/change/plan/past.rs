@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::memory::time;
 
-/// A moment of the past, as somebody names it.
+/// A moment of the past, as someone names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Moment {
     /// A time, canonical.

@@ -1,12 +1,16 @@
-//! Choice of the cases that a prune takes away: banks are read in order, and the rules judge one after the other.
+//! Choice of the cases that a prune removes: banks are read in order, and the rules judge one after the other.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use serde_json::{Value, json};
 
 use super::{ASKED, MOST, TOLD, each};
 use crate::change::ChangeError;
 use crate::change::held::HeldRows;
 use crate::change::operation::Pruning;
+use crate::change::reward::trail;
 use crate::memory::agreeing;
+use crate::memory::digest::digest;
 use crate::memory::prune::banks::{BankStream, JudgedCase, PruneBanks, SortedBank, SortedBanks};
 use crate::memory::prune::verdicts::BankVerdicts;
 use crate::memory::prune::{PruneReason, Rules, SUGGESTED_WINDOW};
@@ -36,6 +40,8 @@ pub struct PrunedBank {
     pub bank: SortedBank,
     /// Id of the profile, where there is one.
     pub profile: Option<String>,
+    /// Id of the profile that its cases name, once owners were read, where that has no row.
+    pub missing: Option<String>,
     /// User of the bank, once owners were read.
     pub user: Option<String>,
     /// Agent of the bank, once owners were read.
@@ -51,9 +57,22 @@ pub struct PrunedBank {
 }
 
 impl PrunedBank {
-    /// The bank for people, without saying whose it is.
+    /// The bank for people, without saying who owns it.
     pub fn title(&self) -> String {
-        title(self.profile.as_deref(), self.agent.as_deref())
+        match &self.missing {
+            Some(missing) => format!("bank {missing}, which has no row of its own"),
+            None => title(self.profile.as_deref(), self.agent.as_deref()),
+        }
+    }
+
+    /// A row that says whose the bank is.
+    pub fn owner(&self) -> Row {
+        Row::with(Entity::Case, [("user_id", json!(self.user)), ("agent_id", json!(self.agent))])
+    }
+
+    /// Id of the profile that its cases name.
+    pub fn named(&self) -> Option<&str> {
+        self.profile.as_deref().or(self.missing.as_deref())
     }
 }
 
@@ -84,6 +103,18 @@ pub struct PruneChoice {
     pub without_vector: usize,
     /// Cases that stay and that others were not compared with.
     pub uncompared: usize,
+    /// Cases that stay because nothing tells how old they are.
+    pub undated: usize,
+    /// Cases that stay because others of their message hash have another prompt.
+    pub unclear: usize,
+    /// Cases that stay because they are hidden from recall.
+    pub quarantined: usize,
+    /// Ids of cases that stay because several rows have them.
+    pub repeated: BTreeSet<String>,
+    /// Banks that stay because nothing says whose they are, which the application's own trail asks for.
+    pub untold: Vec<PrunedBank>,
+    /// Columns of a case that the rules looked at.
+    pub columns: Vec<&'static str>,
     /// Profiles whose window is a mistake: the first, and their number.
     nought: Vec<Row>,
     noughts: usize,
@@ -115,17 +146,52 @@ impl PruneChoice {
         self.rest += all - self.count();
     }
 
-    /// Lets a case stay.
-    pub fn set_aside(&mut self, case: &str) {
+    /// Lets some cases stay.
+    pub fn set_aside(&mut self, cases: &BTreeSet<String>) {
         for bank in &mut self.banks {
             let all = bank.goes.len();
-            bank.goes.retain(|goes| goes.id != case);
+            bank.goes.retain(|goes| !cases.contains(&goes.id));
             bank.left += all - bank.goes.len();
         }
         self.banks.retain(|bank| !bank.goes.is_empty());
     }
 
-    /// Tells of windows that are a mistake.
+    /// Lets the cases stay whose id several rows have: nothing says which of these the rules mean.
+    pub async fn leave_repeated(&mut self, store: &Store) -> Result<(), ChangeError> {
+        let ids: Vec<&str> = self.doomed().collect();
+        let (mut once, mut repeated) = (HashSet::new(), BTreeSet::new());
+        for ids in ids.chunks(ASKED) {
+            for row in store.related_columns(Entity::Case, "id", ids, Some(&["id", "created_at"])).await? {
+                if !once.insert(digest(row.id())) {
+                    repeated.insert(row.id().to_owned());
+                }
+            }
+        }
+        self.set_aside(&repeated);
+        self.repeated = repeated;
+        Ok(())
+    }
+
+    /// Lets the banks stay whose prune the application's own trail cannot take: it asks for a user or agent, and nothing
+    /// says whose the bank is.
+    pub async fn leave_untold(&mut self, store: &Store) -> Result<(), ChangeError> {
+        self.read_owners(store).await?;
+        for bank in std::mem::take(&mut self.banks) {
+            match trail(store, "prune", &bank.owner(), &Value::Null).await {
+                Err(StoreError::CannotHold(_)) => {
+                    self.rest -= bank.left;
+                    self.untold.push(bank);
+                }
+                taken => {
+                    taken?;
+                    self.banks.push(bank);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reports windows that are a mistake.
     pub fn mistaken(&self, store: &Store) -> Vec<String> {
         let set = |profile: &str| {
             let window = SUGGESTED_WINDOW.to_string();
@@ -133,7 +199,7 @@ impl PruneChoice {
         };
         let told = |row: &Row| {
             format!(
-                "{}: its window of {} is a mistake and was passed over; `{}` fixes it",
+                "{}: its window of {} is a mistake and was skipped; `{}` fixes it",
                 title(Some(row.id()), row.text("agent_id")),
                 row.get("window_size"),
                 set(row.id())
@@ -143,7 +209,7 @@ impl PruneChoice {
         if self.noughts > told.len() {
             told.push(agreeing(
                 self.noughts - told.len(),
-                "{#} more {bank has a window|banks have windows} of 0 or less: passed over",
+                "{#} more {bank has a window|banks have windows} of 0 or less: skipped",
             ));
         }
         told
@@ -161,7 +227,8 @@ impl PruneChoice {
 /// Reads owners from the banks' profiles, which must have the windows that the rules saw, or else from a case of each.
 async fn read_owners_from(store: &Store, entity: Entity, mut banks: Vec<&mut PrunedBank>) -> Result<(), ChangeError> {
     let mut columns = vec!["id", "user_id", "agent_id", entity.time_column()];
-    columns.extend(entity.column("window_size").map(|column| column.name));
+    let further = ["window_size", "profile_id"].into_iter().filter_map(|name| entity.column(name));
+    columns.extend(further.map(|column| column.name));
     let of = |bank: &PrunedBank| match &bank.profile {
         Some(profile) => profile.clone(),
         None => bank.goes.first().map(|case| case.id.clone()).unwrap_or_default(),
@@ -175,15 +242,24 @@ async fn read_owners_from(store: &Store, entity: Entity, mut banks: Vec<&mut Pru
                 |row: &&&Row| entity == Entity::Case || row.get("window_size").as_i64() == bank.bank.window;
             let Some(row) = rows.get(id.as_str()).filter(is_as_seen) else {
                 return Err(ChangeError::Conflict {
-                    message: "somebody else changed a bank while the rules were applied".to_owned(),
+                    message: "someone else changed a bank while the rules were applied".to_owned(),
                     rows: vec![format!("{} {id}", entity.title())],
                 });
             };
             let owned = |column: &str| row.text(column).map(str::to_owned);
             (bank.user, bank.agent) = (owned("user_id"), owned("agent_id"));
+            bank.missing = owned("profile_id").filter(|id| !id.is_empty());
         }
     }
     Ok(())
+}
+
+/// Columns of a case that the rules look at.
+fn columns(rules: &Rules) -> Vec<&'static str> {
+    let mut columns =
+        vec!["id", "profile_id", "user_id", "agent_id", "created_at", "reward", "message_hash", "quarantined"];
+    columns.extend(rules.duplicates.then_some("prompt"));
+    columns
 }
 
 /// Chooses the cases that go.
@@ -197,7 +273,7 @@ pub async fn choose(
     rules: &Rules,
     hanging: &[Hanging],
 ) -> Result<PruneChoice, ChangeError> {
-    let mut choice = PruneChoice::default();
+    let mut choice = PruneChoice { columns: columns(rules), ..PruneChoice::default() };
     let banks = banks(store, ask, rules, &mut choice).await?;
     let (mut counted, mut judged, mut picked) = (banks.stream()?, banks.stream()?, banks.stream()?);
     let mut room = MOST;
@@ -212,7 +288,11 @@ pub async fn choose(
         judge(store, &banks, (&mut judged, &bank), &mut verdicts, hanging).await?;
         choice.without_vector += verdicts.without_vector;
         choice.uncompared += verdicts.uncompared;
-        let picked = pick(&banks, (&mut picked, &bank), verdicts, room)?;
+        let verdicts = verdicts.end()?;
+        choice.undated += verdicts.undated;
+        choice.unclear += verdicts.unclear;
+        choice.quarantined += verdicts.quarantined;
+        let picked = pick(&banks, (&mut picked, &bank), verdicts.verdicts, room)?;
         let picked = PrunedBank { window, ..picked };
         room -= picked.goes.len();
         choice.rest += picked.left;
@@ -264,15 +344,17 @@ async fn banks(
         .await?;
     }
     banks.profiles_end()?;
-    let columns = vec!["id", "profile_id", "user_id", "agent_id", "created_at", "reward", "message_hash"];
-    each(store, Entity::Case, columns, |row| {
-        let wanted = wanted(&row);
-        if wanted && held.keeps(&row) {
+    each(store, Entity::Case, choice.columns.clone(), |row| {
+        // A case of a bank that is asked for may name another person, or none.
+        if !wanted(&row) && !banks.knows(&row) {
+            return;
+        }
+        if held.keeps(&row) {
             choice.held += 1;
         } else if row.id().is_empty() {
-            choice.unnamed += usize::from(wanted);
+            choice.unnamed += 1;
         } else {
-            banks.case(&row, wanted);
+            banks.case(&row);
         }
     })
     .await?;
@@ -323,10 +405,9 @@ async fn judge(
 fn pick(
     banks: &SortedBanks,
     (stream, bank): (&mut BankStream<'_>, &SortedBank),
-    verdicts: BankVerdicts<'_>,
+    verdicts: Vec<Option<PruneReason>>,
     room: usize,
 ) -> std::io::Result<PrunedBank> {
-    let verdicts = verdicts.end()?;
     let doomed = verdicts.iter().flatten().count();
     let left = doomed.saturating_sub(room);
     let (mut passed, cases) = (0, verdicts.len());
@@ -340,5 +421,6 @@ fn pick(
         }
     }
     let profile = banks.profile(bank)?;
-    Ok(PrunedBank { bank: *bank, profile, user: None, agent: None, window: None, cases, left, goes })
+    let bank = *bank;
+    Ok(PrunedBank { bank, profile, missing: None, user: None, agent: None, window: None, cases, left, goes })
 }

@@ -5,18 +5,19 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::{ASKED, each};
+use super::{ASKED, each, rely_on_number};
 use crate::change::ChangeError;
 use crate::change::draft::Draft;
 use crate::change::purge::scrub::lists_without;
 use crate::layout::BoundSource;
 use crate::memory::agreeing;
 use crate::memory::{Entity, Row};
+use crate::store::Store;
 use crate::store::container::{self, Change, Leaf, Limits, Rewritten, Visitor};
 use crate::store::encode::{GivenValue, encode, keep_others, plain_column, spelling_of_ids, table_of, touch};
 use crate::store::fetched::FetchedValue;
 use crate::store::shape::TableShape;
-use crate::store::stored::{Cell, Image, Mutation, StoredRows};
+use crate::store::stored::{Cell, Image, Mutation, StoredRows, TableName};
 
 /// Cases whose stored rows are read at a time.
 const CHUNK: usize = 100;
@@ -24,6 +25,22 @@ const CHUNK: usize = 100;
 const NAMED: usize = 5;
 /// Cases that are noted before their rows are read, where not all have to be.
 const NOTED: usize = 200_000;
+
+/// The lists of cases that name others, with the ids of those among some rows that go.
+pub fn lists(store: &Store, going: &[StoredRows]) -> Vec<(TableName, String, Vec<String>)> {
+    let sources = store.sources_of(Entity::Case).unwrap_or_default().into_iter();
+    let list = |source: &BoundSource| {
+        let (id, list) = (plain_column(source, "id")?.0, plain_column(source, "reference_case_ids")?.0);
+        let rows = going.iter().filter(|rows| rows.table == table_of(source) && rows.by == [id]);
+        let text = |value: &FetchedValue| match value {
+            FetchedValue::Text(id) => Some(id.clone()),
+            _ => None,
+        };
+        let ids = rows.flat_map(|rows| rows.keys.iter().flatten()).filter_map(text).collect();
+        Some((table_of(source), list.to_owned(), ids))
+    };
+    sources.filter_map(list).collect()
+}
 
 /// Takes the ids of cases that go out of the reference lists and plan steps of those that stay, until the plan is full.
 pub async fn references(
@@ -62,7 +79,7 @@ pub async fn references(
             _ => None,
         };
         let images: HashMap<&str, &Image> = images.iter().filter_map(named).collect();
-        // Read after what is watched: a list that somebody changes now is seen when the plan is applied.
+        // Read after what is watched: a list that someone changes now is seen when the plan is applied.
         let columns = ["id", "created_at", "reference_case_ids", "plan"];
         let rows = store.related_columns(Entity::Case, "id", chunk, Some(&columns)).await?;
         let rows: HashMap<&str, &Row> = rows.iter().map(|row| (row.id(), row)).collect();
@@ -71,7 +88,7 @@ pub async fn references(
                 (Some(image), Some(row)) => loosen(draft, source, &shape, (id, image), row, doomed)?,
                 _ => {
                     return Err(ChangeError::Conflict {
-                        message: format!("the case {case} is not what it was"),
+                        message: format!("the case {case} has changed"),
                         rows: Vec::new(),
                     });
                 }
@@ -81,7 +98,14 @@ pub async fn references(
     if !naming.is_empty() {
         let ids: Vec<&str> = naming.iter().take(NAMED).map(String::as_str).collect();
         let more = if naming.len() > NAMED { ", …" } else { "" };
-        draft.effects.push(agreeing(naming.len(), &format!("{{#}} {{case that stays names|cases that stay name}} some that go; these references are taken out: {}{more}", ids.join(", "))));
+        draft.effects.push(agreeing(
+            naming.len(),
+            &format!(
+                "{{#}} {{case that stays refers|cases that stay refer}} to \
+         cases that are removed; these references are removed: {}{more}",
+                ids.join(", ")
+            ),
+        ));
     }
     Ok(())
 }
@@ -110,7 +134,7 @@ fn loosen(
         match stored.and_then(|(name, raw)| Some((name, without(raw, doomed)?))) {
             Some((name, raw)) => set.push((name.to_owned(), Cell::Is(raw))),
             None => draft.disclosures.push(format!(
-                "the plan of case {} names a case that goes and cannot be rewritten as it is stored",
+                "the plan of case {} names a case to be removed, and cannot be rewritten in its stored form",
                 row.id()
             )),
         }
@@ -158,7 +182,7 @@ fn without(raw: &FetchedValue, doomed: &HashSet<&str>) -> Option<FetchedValue> {
     }
 }
 
-/// Takes away the links of episodes to cases that go.
+/// Removes the links of episodes to cases that go.
 pub async fn links(draft: &mut Draft<'_>, doomed: &HashSet<&str>) -> Result<(), ChangeError> {
     let store = draft.store;
     let Ok(sources) = store.sources_of(Entity::MemoryLink) else { return Ok(()) };
@@ -167,6 +191,8 @@ pub async fn links(draft: &mut Draft<'_>, doomed: &HashSet<&str>) -> Result<(), 
         let columns = ["episode_id", "memory_id"].map(|column| plain_column(source, column).map(|(name, _)| name));
         let [Some(episode), Some(memory)] = columns else { continue };
         let ids: Vec<&str> = doomed.iter().copied().collect();
+        let keys = ids.iter().map(|id| vec![FetchedValue::Text((*id).to_owned())]).collect();
+        rely_on_number(draft, &StoredRows { table: table_of(source), by: vec![memory.to_owned()], keys }).await?;
         let mut rows =
             StoredRows { table: table_of(source), by: vec![episode.to_owned(), memory.to_owned()], keys: Vec::new() };
         for ids in ids.chunks(ASKED) {
@@ -188,7 +214,7 @@ pub async fn links(draft: &mut Draft<'_>, doomed: &HashSet<&str>) -> Result<(), 
     if gone > 0 {
         draft.effects.push(agreeing(
             gone,
-            "{#} {link of an episode to a case that goes is|links of episodes to cases that go are} taken away",
+            "{#} {link of an episode to a removed case is|links of episodes to removed cases are} removed",
         ));
     }
     Ok(())

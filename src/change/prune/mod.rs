@@ -1,9 +1,9 @@
-//! Pruning banks: which cases go by the rules, what hangs on them and what names them, in one plan.
+//! Pruning banks: which cases go by the rules, what depends on them and what names them, in one plan.
 
 mod choose;
 pub(super) mod loosen;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
@@ -32,6 +32,8 @@ use crate::store::stored::{Cell, Image, Mutation, StoredRows};
 const PAGE: usize = 5_000;
 /// Rows that are asked for by their ids at a time.
 const ASKED: usize = 500;
+/// The same where their prompts are read too.
+const PROMPTS: usize = 50;
 /// Cases that one plan takes at most; the next one takes more.
 const MOST: usize = 20_000;
 /// Cases up to which a prune keeps what an undo needs.
@@ -45,20 +47,23 @@ const TOLD: usize = 20;
 /// very many rows name, one plan takes the first.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for a window that keeps nothing, [`ChangeError::NotFound`] for a user or agent without a bank,
-/// [`ChangeError::Refused`] where cases cannot be written, [`ChangeError::Conflict`] where somebody changed them meanwhile.
+/// [`ChangeError::Usage`] for a window that keeps nothing, [`ChangeError::NotFound`] for a user or agent without a
+/// bank, [`ChangeError::Refused`] where cases cannot be written, [`ChangeError::Conflict`] where someone changed them
+/// meanwhile.
 pub async fn plan(store: &Store, ask: &Pruning) -> Result<Plan, ChangeError> {
     let rules = rules(ask)?;
     let source = case_source(store)?;
     let hanging = match plain_column(source, "id") {
-        Some((id, _)) => store.shapes().hanging_on(source, id).await?,
-        None => return Err(ChangeError::Refused("the layout does not say which column is a case's id".to_owned())),
+        Some((id, _)) => store.shapes().dependents_of(source, id).await?,
+        None => return Err(ChangeError::Refused("the layout does not say which column holds a case's id".to_owned())),
     };
     let mut choice = choose::choose(store, ask, &rules, &hanging).await?;
+    choice.leave_repeated(store).await?;
+    choice.leave_untold(store).await?;
     let mut aside = Vec::new();
     let mut some = choice.clone();
     loop {
-        let draft = Draft::look(store, "prune", ChangeDanger::Guarded).await?;
+        let draft = Draft::look(store, remove::PRUNE, ChangeDanger::Guarded).await?;
         let mut draft = if some.count() > 1 { draft.limited() } else { draft.limited_for_one() };
         if !some.banks.is_empty() {
             take(&mut draft, source, &hanging, &mut some).await?;
@@ -75,7 +80,7 @@ pub async fn plan(store: &Store, ask: &Pruning) -> Result<Plan, ChangeError> {
         // One case alone: the others need not wait for it.
         if let Some(case) = some.doomed().next() {
             remove::set_aside(&mut aside, Entity::Case, case)?;
-            choice.set_aside(case);
+            choice.set_aside(&BTreeSet::from([case.to_owned()]));
         }
         some.clone_from(&choice);
     }
@@ -113,12 +118,16 @@ fn rules(ask: &Pruning) -> Result<Rules, ChangeError> {
     if let Some(reward) = ask.below_reward.filter(|reward| !(0.0..=1.0).contains(reward)) {
         return Err(ChangeError::Usage(format!("a reward is a number from 0 to 1, not {reward}")));
     }
+    let now = chrono::Utc::now();
     let moment = |text: &String| {
-        let moment = time::parse_moment(text, chrono::Utc::now());
-        moment.ok_or_else(|| {
-            let words = "give an age such as 90d or 12h, or a time such as 2026-02-04";
-            ChangeError::Usage(format!("--older-than {text}: {words}"))
-        })
+        let words = "give an age such as 90d or 12h, or a time such as 2026-02-04";
+        let moment =
+            time::parse_moment(text, now).ok_or_else(|| ChangeError::Usage(format!("--older-than {text}: {words}")))?;
+        if Some(&moment) >= time::spell_utc(now).as_ref() {
+            let mistake = "is a mistake: every case is older than that";
+            return Err(ChangeError::Usage(format!("--older-than {text} {mistake}; {words}")));
+        }
+        Ok(moment)
     };
     let rules = Rules {
         older_than: ask.older_than.as_ref().map(moment).transpose()?,
@@ -128,7 +137,7 @@ fn rules(ask: &Pruning) -> Result<Rules, ChangeError> {
     };
     if rules.keep_diverse && ask.window == PruneWindow::Unsaid && rules.names_one() {
         return Err(ChangeError::Usage(
-            "--keep-diverse fills a window, and none is asked for beside the other rules: name it by --window N or --window own"
+            "--keep-diverse fills a window, and the other rules have no window: name one by --window N or --window own"
                 .to_owned(),
         ));
     }
@@ -199,7 +208,7 @@ fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), choice: &
     if choice.rest > 0 {
         draft.disclosures.push(agreeing(
             choice.rest,
-            "{#} more {case goes|cases go} by these rules: one plan takes as many as fit, run it again",
+            "{#} more {case goes|cases go} by these rules: one plan takes as many as fit; run it again",
         ));
     }
     draft.disclosures.extend(choice.mistaken(draft.store));
@@ -212,8 +221,8 @@ fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), choice: &
         draft.disclosures.push(agreeing(
             choice.open,
             &format!(
-                "{{#}} {{bank has|banks have}} no window of {{its|their}} own: every case is kept there unless a window is \
-                 given; {SUGGESTED_WINDOW} is suggested"
+                "{{#}} {{bank has|banks have}} no window: every case is kept there unless you give a window; \
+                 {SUGGESTED_WINDOW} is suggested"
             ),
         ));
     }
@@ -228,6 +237,46 @@ fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), choice: &
         draft.disclosures.push(agreeing(
             choice.unnamed,
             "{#} {case has|cases have} no id: {it stays as it is|they stay as they are}",
+        ));
+    }
+    if choice.quarantined > 0 {
+        draft.disclosures.push(agreeing(
+            choice.quarantined,
+            "{#} quarantined {case stays: it takes|cases stay: they take} no place in a window, and no other case is a \
+             duplicate of {it|them}; `--older-than` and `--below-reward` remove {it|them}",
+        ));
+    }
+    if let Some(first) = choice.repeated.first() {
+        draft.disclosures.push(agreeing(
+            choice.repeated.len(),
+            &format!("{{#}} {{case id is|case ids are}} on several rows, such as {first}: these rows stay"),
+        ));
+    }
+    for bank in choice.untold.iter().take(TOLD) {
+        draft.disclosures.push(agreeing(
+            bank.goes.len() + bank.left,
+            &format!(
+                "{}: {{#}} {{case stays|cases stay}}, because the memory's own trail records whose bank is pruned, and nothing \
+                 says that",
+                bank.title()
+            ),
+        ));
+    }
+    if choice.untold.len() > TOLD {
+        draft.disclosures.push(agreeing(choice.untold.len() - TOLD, "{#} more such {bank stays|banks stay}"));
+    }
+    if choice.undated > 0 {
+        draft.disclosures.push(agreeing(
+            choice.undated,
+            "{#} {case has|cases have} no time that can be read: {its age is|their ages are} unknown, so {it stays and takes|they \
+             stay and take} no place in a window",
+        ));
+    }
+    if choice.unclear > 0 {
+        draft.disclosures.push(agreeing(
+            choice.unclear,
+            "{#} {case stays: its message hash is|cases stay: their message hashes are} of no digest and {stands|stand} for \
+             different prompts, so {it does|they do} not say what is a duplicate",
         ));
     }
     if choice.without_vector > 0 {
@@ -262,7 +311,7 @@ async fn watch_windows(draft: &mut Draft<'_>, banks: &[PrunedBank]) -> Result<()
     Ok(())
 }
 
-/// The cases and what hangs on them, the latter first.
+/// The cases and what depends on them, the latter first.
 async fn remove_cases(
     draft: &mut Draft<'_>,
     source: &BoundSource,
@@ -273,14 +322,14 @@ async fn remove_cases(
     let keys: Vec<Vec<FetchedValue>> = choice.doomed().map(|case| vec![FetchedValue::Text(case.to_owned())]).collect();
     let follows = hanging.iter().any(|table| table.bound && table.referred);
     if keys.len() > UNDO_CASES {
-        draft.undo_reason = Some(format!("it takes more than {UNDO_CASES} cases away: too much to keep for an undo"));
+        draft.undo_reason = Some(format!("it removes more than {UNDO_CASES} cases: too many to keep for an undo"));
     }
     let mut going = Vec::new();
     for table in hanging {
-        let rows = drop_hanging(draft, table, &keys).await?.filter(|rows| !rows.keys.is_empty());
+        let rows = drop_dependents(draft, table, &keys).await?.filter(|rows| !rows.keys.is_empty());
         // That a vector goes with its case goes without saying.
         if let Some(rows) = rows.as_ref().filter(|_| table.vector.is_none()) {
-            draft.effects.push(remove::told_along(rows));
+            draft.effects.push(remove::removed_along(rows));
         }
         going.extend(rows.map(|rows| (rows, table)));
         if draft.is_full() {
@@ -294,31 +343,38 @@ async fn remove_cases(
     }
     if !going.is_empty() {
         let going: Vec<StoredRows> = going.into_iter().map(|(rows, _)| rows).collect();
-        remove::take_hanging(draft, &going).await?;
+        remove::take_dependents(draft, &going).await?;
     }
     let rows = StoredRows { table: table_of(source), by: vec![id.to_owned()], keys };
-    // What the rules went by.
-    let columns = ["profile_id", "user_id", "agent_id", "created_at", "reward", "message_hash"];
-    let columns: Vec<String> =
-        columns.iter().filter_map(|column| Some(plain_column(source, column)?.0.to_owned())).collect();
+    let looked_at = choice.columns.iter().filter(|column| **column != "id");
+    let columns = looked_at.filter_map(|column| Some(plain_column(source, column)?.0.to_owned())).collect::<Vec<_>>();
     Ok(draft.take_away(&rows, &columns).await?)
 }
 
-/// The columns of a row that hangs on a case by which it is known whether it still does.
+/// Relies on there being no more rows that name what goes than there are now: one that comes later would be left behind.
+async fn rely_on_number(draft: &mut Draft<'_>, naming: &StoredRows) -> Result<(), ChangeError> {
+    if !draft.only_looks() {
+        let watch = draft.store.snapshot().await?.number(naming.clone()).await?;
+        watch.into_iter().for_each(|watch| draft.rely(watch));
+    }
+    Ok(())
+}
+
+/// The columns of a row that depends on a case by which it is known whether it still does.
 fn watched_columns(table: &Hanging) -> Vec<String> {
     table.key.iter().chain([&table.column]).cloned().collect()
 }
 
-/// Rows that hang on the cases: they go where they make no sense alone or their foreign key says so, else they lose their
-/// pointer. Gives those that go.
-async fn drop_hanging(
+/// Rows that depend on the cases: they go where they make no sense alone or their foreign key says so, else they lose
+/// their pointer. Gives those that go.
+async fn drop_dependents(
     draft: &mut Draft<'_>,
     table: &Hanging,
     cases: &[Vec<FetchedValue>],
 ) -> Result<Option<StoredRows>, ChangeError> {
     if table.key.is_empty() {
         return Err(ChangeError::Refused(format!(
-            "rows of {} hang on cases and have no key by which they could be changed",
+            "rows of {} depend on cases and have no key to change them by",
             table.table.title()
         )));
     }
@@ -326,17 +382,22 @@ async fn drop_hanging(
     let key =
         |image: &Image| table.key.iter().filter_map(|column| image.get(column).cloned()).collect::<Vec<FetchedValue>>();
     let mut exact = StoredRows { table: table.table.clone(), by: table.key.clone(), keys: Vec::new() };
+    let mut naming = StoredRows { table: table.table.clone(), by: vec![table.column.clone()], keys: Vec::new() };
     for cases in cases.chunks(ASKED) {
         let place = (&table.table, table.column.as_str());
-        let keys = draft.store.shapes().spelled(place, table.compared.clone(), cases).await?;
-        let rows = StoredRows { table: table.table.clone(), by: vec![table.column.clone()], keys };
+        naming.keys.extend(draft.store.shapes().spelled(place, table.compared.clone(), cases).await?);
+    }
+    rely_on_number(draft, &naming).await?;
+    for keys in naming.keys.chunks(ASKED) {
+        let rows = StoredRows { keys: keys.to_vec(), ..naming.without_keys() };
         let room = draft.store.plan_room(FULL);
         let (mut found, is_broken_off) = match draft.store.shapes().images_within(&rows, &columns, room).await {
             Err(error) if error.is_denied() && draft.only_looks() => {
                 let table = table.table.title();
-                draft
-                    .disclosures
-                    .push(format!("rows of {table} that go with the cases are not counted: you may not read it"));
+                draft.disclosures.push(format!(
+                    "rows of {table} that are deleted with the cases are not counted: you may not read \
+                     it"
+                ));
                 return Ok(None);
             }
             found => found?,
@@ -388,8 +449,8 @@ async fn note(draft: &mut Draft<'_>, choice: &mut PruneChoice) -> Result<(), Cha
     let mut prompts = prompts(draft.store, choice).await?;
     choice.read_owners(draft.store).await?;
     for bank in &choice.banks {
-        note_cases(draft, bank, &mut prompts).await?;
-        let of_bank = Row::with(Entity::Case, [("user_id", json!(bank.user)), ("agent_id", json!(bank.agent))]);
+        note_cases(draft, bank, &choice.columns, &mut prompts).await?;
+        let of_bank = bank.owner();
         let goes = bank.goes.len();
         let kept = bank.cases - goes;
         let window = bank.window.or(bank.bank.window);
@@ -399,25 +460,26 @@ async fn note(draft: &mut Draft<'_>, choice: &mut PruneChoice) -> Result<(), Cha
         draft.undo_trail.extend(trail(draft.store, "record.case", &of_bank, &undone).await?);
     }
     let profiles: Vec<&str> = choice.banks.iter().filter_map(|bank| bank.profile.as_deref()).collect();
-    policy::tell_trained(draft, &profiles, "these banks").await?;
+    policy::report_trained(draft, &profiles, "these banks").await?;
     Ok(())
 }
 
 async fn note_cases(
     draft: &mut Draft<'_>,
     bank: &PrunedBank,
+    columns: &[&'static str],
     prompts: &mut HashMap<String, String>,
 ) -> Result<(), ChangeError> {
-    let columns = ["id", "profile_id", "user_id", "agent_id", "created_at", "reward", "message_hash"];
-    for going in bank.goes.chunks(ASKED) {
+    let at_once = if columns.contains(&"prompt") { PROMPTS } else { ASKED };
+    for going in bank.goes.chunks(at_once) {
         let ids: Vec<&str> = going.iter().map(|case| case.id.as_str()).collect();
-        let rows = draft.store.related_columns(Entity::Case, "id", &ids, Some(&columns)).await?;
+        let rows = draft.store.related_columns(Entity::Case, "id", &ids, Some(columns)).await?;
         let rows: HashMap<&str, &Row> = rows.iter().map(|row| (row.id(), row)).collect();
         for case in going {
             let now = rows.get(case.id.as_str());
             let Some(row) = now.filter(|row| bank.bank.holds(row) && case.case.is_as(&JudgedCase::of(row))) else {
                 return Err(ChangeError::Conflict {
-                    message: "somebody else changed cases while the rules were applied".to_owned(),
+                    message: "someone else changed cases while the rules were applied".to_owned(),
                     rows: vec![format!("case {}", case.id)],
                 });
             };
@@ -426,7 +488,7 @@ async fn note_cases(
                 continue;
             }
             let mut before = Map::new();
-            before.insert("profile_id".to_owned(), json!(bank.profile));
+            before.insert("profile_id".to_owned(), json!(bank.named()));
             before.insert("user_id".to_owned(), json!(bank.user));
             before.insert("agent_id".to_owned(), json!(bank.agent));
             for column in ["created_at", "reward", "message_hash"] {

@@ -1,4 +1,4 @@
-//! Deletes in batches: one transaction each for rows, what changes in others, how far it is, and the audit entry.
+//! Deletes in batches: one transaction each for rows, changes in other rows, the progress, and the audit entry.
 
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ use crate::store::{Store, StoreError};
 enum BatchStep<'p> {
     Nameless,
     Update(&'p AlteredRow),
-    /// All rows of a table that nothing tells apart and that are the person's.
+    /// All rows of a table that nothing distinguishes and that are the person's.
     Owned(&'p OwnedRows),
     /// Keys that get another name, with all that refers to them.
     Rename(Vec<&'p AlteredRow>),
@@ -87,7 +87,7 @@ macro_rules! attempt {
 }
 
 fn paused(why: &str) -> ChangeError {
-    ChangeError::Paused(format!("{why}: the purge is paused, --resume plans the rest again"))
+    ChangeError::Paused(format!("{why}: the purge is paused; --resume plans the rest again"))
 }
 
 /// Error of a transaction that was not made: the work of others before it is not said here.
@@ -126,8 +126,8 @@ fn retold(error: &ChangeError, words: String) -> ChangeError {
 /// Rows are there as they were read, and the database did not let them go or change.
 fn held_back(what: &str) -> ChangeError {
     let message = format!(
-        "{what}: a trigger, a rule or a policy (row-level security) of the database keeps them so. The purge is paused; drop \
-         or disable that for this erasure, or run as a role that it lets through, then --resume"
+        "{what}: a trigger, a rule or a policy (row-level security) of the database prevents the change. The purge is \
+         paused; drop or disable it for this erasure, or use a role that it lets through, then --resume"
     );
     ChangeError::Paused(message)
 }
@@ -135,10 +135,10 @@ fn held_back(what: &str) -> ChangeError {
 /// Explains why rows failed to change although they were just seen as the plan read them.
 fn unchanged(error: WriteError) -> FailedTransaction {
     match error {
-        WriteError::Missed { table, expected, hit } => {
-            held_back(&format!("{table}: {hit} of {expected} rows changed, though they are there as they were read"))
-                .into()
-        }
+        WriteError::Missed { table, expected, hit } => held_back(&format!(
+            "{table}: {hit} of {expected} rows changed, although they still exist as they were read"
+        ))
+        .into(),
         error => error.into(),
     }
 }
@@ -165,7 +165,7 @@ pub async fn begin(
         for handle in alone.chain(&kept.subject.ids) {
             if writer.open_purge_of(&hmac(&desk.key, handle)).await?.is_some() {
                 return Err(ChangeError::Refused(
-                    "another purge of this person was begun meanwhile; when it has stopped, --resume continues it"
+                    "another purge of this person has started since; when it has stopped, --resume continues it"
                         .to_owned(),
                 )
                 .into());
@@ -272,7 +272,7 @@ async fn move_on(
     let text = |t: &str| FetchedValue::Text(t.to_owned());
     let key = vec![("id".to_owned(), text(session)), ("updated_at".to_owned(), text(&turn.0))];
     match writer.run(&Mutation::Update { table: own.table("memory_purges"), key, set }).await {
-        Err(WriteError::Missed { .. }) => Err(paused("another run has taken this session over").into()),
+        Err(WriteError::Missed { .. }) => Err(paused("another run has taken over this session").into()),
         done => Ok(done?),
     }
 }
@@ -282,7 +282,7 @@ fn facts(desk: &Desk<'_>, kept: &KeptSession) -> Map<String, Value> {
     public.insert("session".to_owned(), Value::from(kept.session.clone()));
     public.insert("plan_id".to_owned(), Value::from(kept.plan_id.clone()));
     public.insert("schema".to_owned(), Value::from(audit::SCHEMA));
-    public.insert("undo_reason".to_owned(), Value::from("an erasure is not undone"));
+    public.insert("undo_reason".to_owned(), Value::from("an erasure cannot be undone"));
     if let Some(ticket) = &desk.author.ticket {
         public.extend([audit::told_ticket(ticket)]);
     }
@@ -414,8 +414,8 @@ fn progress(
     ]
 }
 
-/// Number of rows that go for what they say, with what hangs on them, up to which they go in one batch, whatever size is asked
-/// for: should one of them stay, all do.
+/// Number of rows that go for what they say, with what depends on them, up to which they go in one batch, whatever size
+/// is asked for: should one of them stay, all do.
 const WHOLE: usize = 4 * BATCH;
 
 /// First what stays and changes, so that nothing refers to a row that goes; then what goes, whoever refers first, and last what
@@ -598,7 +598,7 @@ impl<'p> Leaving<'p> {
 /// Rows of a table that would go, and are not what the plan read.
 #[derive(Debug, Clone, Copy, Default)]
 struct StayingRows {
-    /// They have become somebody else's.
+    /// They have become someone else's.
     handed_on: usize,
     /// They were to go for what they say, and name the person no more.
     taken_back: usize,
@@ -621,10 +621,10 @@ impl StayingRows {
     fn refuse(self, table: &TableName) -> Result<(), ChangeError> {
         let (rows, why) = match self {
             StayingRows { handed_on: 0, taken_back: 0 } => return Ok(()),
-            StayingRows { handed_on: 0, taken_back } => (taken_back, "{names|name} the person no more"),
-            StayingRows { handed_on, .. } => (handed_on, "{was|were} given to somebody else meanwhile"),
+            StayingRows { handed_on: 0, taken_back } => (taken_back, "no longer {names|name} the person"),
+            StayingRows { handed_on, .. } => (handed_on, "{was|were} given to someone else meanwhile"),
         };
-        Err(paused(&agreeing(rows, &format!("{}: {{#}} {{row|rows}} that would go {why}", table.title()))))
+        Err(paused(&agreeing(rows, &format!("{}: {{#}} {{row|rows}} to be deleted {why}", table.title()))))
     }
 }
 
@@ -632,14 +632,14 @@ impl StayingRows {
 fn stored(rows: &GoingRows, part: Range<usize>) -> Result<StoredRows, ChangeError> {
     let some = rows.stored(part.clone());
     if some.keys.len() < part.len() {
-        let words = "the keys of rows that go cannot be read from the scratch file: the purge is paused, --resume plans the \
-                     rest again";
+        let words = "the keys of rows to be deleted cannot be read from the scratch file: the purge is paused; \
+                     --resume plans the rest again";
         return Err(ChangeError::Failed(words.to_owned()));
     }
     Ok(some)
 }
 
-/// Tells of rows that were deleted and are there: they were not taken by somebody else.
+/// Reports rows that were deleted and are there: they were not taken by someone else.
 async fn seen_gone(
     writer: &mut WriteTransaction<'_>,
     rows: &[StoredRows],
@@ -651,7 +651,7 @@ async fn seen_gone(
             there += writer.remaining(rows).await?;
         }
         if there > 0 {
-            let words = format!("{table}: {{#}} of {expected} rows {{is|are}} there after deleting them");
+            let words = format!("{table}: {{#}} of {expected} rows still {{exists|exist}} after they were deleted");
             return Err(held_back(&agreeing(there, &words)).into());
         }
     }
@@ -725,10 +725,10 @@ async fn checked(
     });
     // Who may not change a row cannot lock it either.
     if images.is_empty() && writer.remaining(&rows).await? > 0 {
-        return Err(held_back(&format!("{}: a row that is there cannot be changed", row.table.title())).into());
+        return Err(held_back(&format!("{}: an existing row cannot be changed", row.table.title())).into());
     }
     if !same || images.len() != 1 {
-        return Err(paused(&format!("a row of {} was changed meanwhile", row.table.title())).into());
+        return Err(paused(&format!("a row of {} was changed in the meantime", row.table.title())).into());
     }
     let cell = |update: &ColumnUpdate| {
         let value = update.new.value(&kept.pseudonym)?;

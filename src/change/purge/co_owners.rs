@@ -1,4 +1,4 @@
-//! Owners of the rows that go: whose they are beside the person, and whether somebody among them is under a legal hold.
+//! Owners of the deleted rows: who owns them besides the person, and whether one of them is under a legal hold.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -47,7 +47,7 @@ pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: 
             of_others(snapshot, (table, taken), (&owners, &called), subject, &mut there).await?
         };
         if !names_one || !others.is_empty() || chosen {
-            plan.notes.extend(told_of_others(table, rows));
+            plan.notes.extend(report_other_owners(table, rows));
         }
         if !owners.is_empty() {
             plan.owners.insert(table.clone(), PlannedOwners::new(&owners, there));
@@ -56,7 +56,7 @@ pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: 
     carried(snapshot, plan, graph, &held).await
 }
 
-/// Says how many rows of a table go although they hang on rows that stay, of a table whose rows name people.
+/// Says how many rows of a table go although they depend on rows that stay, of a table whose rows name people.
 async fn also_of_others(
     snapshot: &mut Snapshot<'_>,
     plan: &mut PurgePlan,
@@ -81,7 +81,7 @@ async fn also_of_others(
         }
         if rows > 0 {
             let what = format!(
-                "{}: {{#}} {{row that goes also belongs|rows that go also belong}} to rows of {} that stay",
+                "{}: {{#}} {{row to be deleted also belongs|rows to be deleted also belong}} to rows of {} that stay",
                 table.title(),
                 TableName::of(of).title()
             );
@@ -125,14 +125,15 @@ async fn also_listed(
         snapshot.stream_looked(wanted, names, each).await?;
         if let Some(person) = kept {
             return Err(ChangeError::Refused(format!(
-                "a row of {} would go that a row of {} names, too, and its owner {person} is under a legal hold: `unhold` them",
+                "a row of {} would be deleted that a row of {} also refers to, and the owner of that row, {person}, is \
+                 under a legal hold: `unhold` them",
                 table.title(),
                 of.title()
             )));
         }
         if rows > 0 {
             let what = format!(
-                "{}: {{#}} {{row|rows}} of {} that {{stays names|stay name}} rows that go, too",
+                "{}: {{#}} {{row|rows}} of {} that {{stays also refers|stay also refer}} to rows to be deleted",
                 table.title(),
                 of.title()
             );
@@ -142,7 +143,8 @@ async fn also_listed(
     Ok(())
 }
 
-/// Says how many rows go that nothing tells apart and the engine takes along, and how many of them name another owner.
+/// Says how many rows go that nothing distinguishes and the engine takes along, and how many of them name another
+/// owner.
 async fn carried(
     snapshot: &mut Snapshot<'_>,
     plan: &mut PurgePlan,
@@ -164,18 +166,21 @@ async fn carried(
         graph.each_carried(snapshot, table, &columns, look).await?;
         let of_others = others.count(table)?;
         if rows > 0 {
-            let what = "{#} {row that nothing tells apart goes with what it refers|rows that nothing tells apart go with what they refer} to";
-            let words =
-                format!("{}: {what}: the database takes {{it|them}}, and no count has {{it|them}}", table.title());
+            let what = "{#} {row that nothing distinguishes is deleted with what it refers|rows that nothing \
+             distinguishes are deleted with what they refer} to";
+            let words = format!(
+                "{}: {what}: the database deletes {{it|them}}, and no count includes {{it|them}}",
+                table.title()
+            );
             plan.effects.push(agreeing(rows, &words));
         }
-        plan.notes.extend(told_of_others(table, of_others));
+        plan.notes.extend(report_other_owners(table, of_others));
     }
     Ok(())
 }
 
-/// Refuses an erasure where rows refer to some that nothing tells apart and that the engine takes along: it would take or
-/// change them too, and nobody could count them.
+/// Refuses an erasure where rows refer to some that nothing distinguishes and that the engine takes along: it would
+/// take or change them too, and nobody could count them.
 async fn refuse_referred(snapshot: &mut Snapshot<'_>, graph: &Graph, table: &TableName) -> Result<(), ChangeError> {
     for key in graph.relations.foreign.iter().filter(|key| key.to == *table && key.from != *table) {
         let mut named = RowList::new(graph.pages());
@@ -185,8 +190,8 @@ async fn refuse_referred(snapshot: &mut Snapshot<'_>, graph: &Graph, table: &Tab
             let rows = StoredRows { table: key.from.clone(), by: key.columns.clone(), keys };
             if snapshot.number(rows).await?.is_some_and(|watch| watch.state.count > 0) {
                 return Err(ChangeError::Refused(format!(
-                    "rows of {} refer to rows of {} that would go with what they refer to, and nothing tells these apart: \
-                     give {} a primary key, or delete those rows first",
+                    "rows of {} refer to rows of {} that would be deleted with what they refer to, and nothing \
+                     distinguishes these: give {} a primary key, or delete those rows first",
                     key.from.title(),
                     table.title(),
                     table.title()
@@ -198,9 +203,9 @@ async fn refuse_referred(snapshot: &mut Snapshot<'_>, graph: &Graph, table: &Tab
 }
 
 /// Words for rows of a table that go and name an owner who is not the person.
-fn told_of_others(table: &TableName, rows: usize) -> Option<String> {
-    let what = "{#} {row that goes names|rows that go name} another owner: {it names|they name} the person too, what {it \
-                belongs|they belong} to goes, or {it was|they were} chosen";
+fn report_other_owners(table: &TableName, rows: usize) -> Option<String> {
+    let what = "{#} {row to be deleted names|rows to be deleted name} another owner: {it names|they name} the person \
+                too, what {it belongs|they belong} to is deleted, or {it was|they were} chosen";
     (rows > 0).then(|| agreeing(rows, &format!("{}: {what}", table.title())))
 }
 
@@ -229,7 +234,7 @@ async fn of_others(
     others.count(table)
 }
 
-/// Owners whom rows that go name beside the person.
+/// Owners whom rows that go name next to the person.
 struct OtherOwners<'a> {
     owners: &'a [&'a BoundRule],
     subject: &'a [String],
@@ -243,8 +248,8 @@ impl<'a> OtherOwners<'a> {
         OtherOwners { owners, subject, held, rows: 0, kept: None }
     }
 
-    /// Looks at the owner columns of a row, and at those after them that are called after people. Whether it names somebody
-    /// else.
+    /// Looks at the owner columns of a row, and at those after them that are called after people. Whether it names
+    /// someone else.
     fn look(&mut self, row: &[FetchedValue]) -> bool {
         let (owners, called) = row.split_at(self.owners.len().min(row.len()));
         let named = self.owners.iter().zip(owners).flat_map(|(rule, raw)| others_within(raw, rule, self.subject));
@@ -255,7 +260,7 @@ impl<'a> OtherOwners<'a> {
         is_others
     }
 
-    /// Returns the number of rows that name somebody else.
+    /// Returns the number of rows that name someone else.
     ///
     /// # Errors
     /// [`ChangeError::Refused`] where one of these people is under a legal hold.
@@ -263,8 +268,8 @@ impl<'a> OtherOwners<'a> {
         match self.kept {
             None => Ok(self.rows),
             Some(person) => Err(ChangeError::Refused(format!(
-                "a row of {} would go with what it belongs to, or for what it says, and its owner {person} is under a \
-                 legal hold: `unhold` them, or choose to leave what takes it along",
+                "a row of {} would be deleted with what it belongs to, or because of what it says, and its owner \
+                 {person} is under a legal hold: `unhold` them, or choose to leave what takes it along",
                 table.title()
             ))),
         }

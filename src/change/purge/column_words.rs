@@ -28,7 +28,7 @@ pub fn about(name: &str) -> MentionText {
 /// Columns of which the layout or a foreign key says what they name.
 #[derive(Debug, Default)]
 pub struct NamingColumns {
-    /// Those that hold the id of a person and nothing else: what is only part of such a value names somebody else.
+    /// Those that hold the id of a person and nothing else: what is only part of such a value names someone else.
     pub people: HashSet<(TableName, String)>,
     /// Those that hold the id of something else.
     pub others: HashSet<(TableName, String)>,
@@ -86,7 +86,7 @@ fn keys_are_people(words: &[String]) -> bool {
     ids || words.iter().any(is_several) || words.windows(2).any(by)
 }
 
-/// Whether a name says that ids of one kind stand there, and nothing else: `userId` does, and `user_turn` does not.
+/// Whether a name says that ids of one kind are there, and nothing else: `userId` does, and `user_turn` does not.
 fn is_exact(words: &[String]) -> bool {
     const IDS: &[&str] = &["id", "uid", "uuid", "guid", "key", "ref"];
     let is_id = |word: &str| IDS.contains(&word.strip_suffix('s').unwrap_or(word));
@@ -136,7 +136,7 @@ fn nearest_key(leaf: &Leaf<'_>) -> Option<String> {
     path.rsplit('.').find(|part| !part.is_empty() && part.parse::<usize>().is_err()).map(str::to_owned)
 }
 
-/// Whether a place of that name holds ids of rows; `whole` says whether an id is all that stands there.
+/// Whether a place of that name holds ids of rows; `whole` says whether an id is all that is there.
 #[must_use]
 pub fn names_rows(name: &str, whole: bool) -> bool {
     const IDS: &[&str] = &["id", "ids", "uid", "uids", "uuid", "uuids", "guid", "guids", "ref", "refs", "key", "keys"];
@@ -258,7 +258,7 @@ pub fn looks_personal(column: &str) -> bool {
             || lower.contains("last_name"))
 }
 
-/// Whether a word is of somebody, or of how to reach somebody.
+/// Whether a word is of someone, or of how to reach someone.
 fn is_personal(word: &str) -> bool {
     const MORE: &[&str] = &[
         "subject",

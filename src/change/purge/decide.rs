@@ -1,5 +1,5 @@
-//! Decisions about mentions against a plan: those about mentions that are not there, those that cannot be done, and those
-//! about rows that get another key.
+//! Checks decisions about mentions against a plan: mentions that do not exist, treatments that are not possible, and
+//! rows that get another key.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -85,7 +85,7 @@ fn missing(plan: &PurgePlan, name: &str) -> ChangeError {
     let near = nearest(name, ids.chain(plan.mentioned.keys().map(String::as_str)));
     let near = near.map_or(String::new(), |near| format!("; near is {near}"));
     ChangeError::Usage(format!(
-        "no mention has the id `{name}`{near}: the plan shows them, and a TABLE.COLUMN decides for all in it"
+        "no mention has the id `{name}`{near}: the plan shows them, and TABLE.COLUMN decides for all mentions in it"
     ))
 }
 
@@ -101,7 +101,7 @@ pub fn check_possible(met: &Met) -> Result<(), ChangeError> {
 fn refused((name, (decision, reason, options)): (&String, &RefusedDecision)) -> Result<(), ChangeError> {
     let words: Vec<&str> = options.iter().map(|option| option.word()).collect();
     Err(ChangeError::Refused(format!(
-        "--mention {name}={}: {reason}; what can be done there: {}",
+        "--mention {name}={}: {reason}; possible there: {}",
         decision.word(),
         words.join(", ")
     )))

@@ -1,5 +1,5 @@
-//! Values computed from texts of rows that stay: where such a text changes, hashes are made again and vectors go, as an edit
-//! does; where that cannot be done, it is told.
+//! Values computed from texts of rows that stay: if such a text changes, hashes are recomputed and vectors removed, as
+//! in an edit; if that is impossible, it is reported.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
@@ -58,7 +58,8 @@ impl Counts {
     }
 
     fn words(self) -> OldDerived {
-        let hash = "{#} {hash|hashes} of {a text that is|texts that are} redacted {stays: it tells|stay: they tell} the old text to whoever guesses it";
+        let hash = "{#} {hash|hashes} of {a text that is|texts that are} redacted {stays: it confirms|stay: they \
+         confirm} the old text to anyone who guesses it";
         let vector = "{#} {vector|vectors} of {a text that is|texts that are} redacted {stays|stay}";
         OldDerived {
             hashes: self.hashes.iter().map(|(place, rows)| agreeing(*rows, &format!("{place}: {hash}"))).collect(),
@@ -95,7 +96,7 @@ pub async fn follow(
         let Some(keyed) = &keyed else { continue };
         match derived.follow(snapshot, graph, updates, keyed, &mut left).await {
             Err(ChangeError::Store(error)) if error.is_denied() => {
-                left.vector(derived.table.title(), "what is computed from its texts may not be read");
+                left.vector(derived.table.title(), "your role may not read what is computed from its texts");
             }
             done => done?,
         }
@@ -127,7 +128,7 @@ struct DerivedColumns<'s> {
 }
 
 impl<'s> DerivedColumns<'s> {
-    /// None where nothing is computed, or no row can be told apart.
+    /// None where nothing is computed, or no row can be distinguished.
     fn of(source: &'s BoundSource, graph: &Graph) -> Option<Self> {
         let stored = |column: &str| plain_column(source, column).map(|(name, _)| name);
         let hash = if source.entity == Entity::Case { stored("message_hash") } else { None };
@@ -238,7 +239,7 @@ impl<'s> DerivedColumns<'s> {
         let cells = row.again(shape, keyed, left);
         let is_stale = row.has_other_text();
         for (name, new) in cells {
-            self.set(updates, (key, image), &name, new, "is made again from the text that is left");
+            self.set(updates, (key, image), &name, new, "is computed again from the remaining text");
         }
         Ok(is_stale && self.is_beside(updates, (key, image), shape, left))
     }
@@ -290,13 +291,13 @@ impl<'s> DerivedColumns<'s> {
             let place = format!("{}.{}", self.table.title(), shelf.column);
             left.vector(place, "it cannot be empty; `backfill embeddings` makes a new one");
         } else {
-            let what = "is of a text that changes and is emptied; `backfill embeddings` makes a new one";
+            let what = "belongs to a text that changes and is emptied; `backfill embeddings` makes a new one";
             self.set(updates, row, &shelf.column, FetchedValue::Null, what);
         }
         false
     }
 
-    /// Counts the rows among some that have a vector which cannot be taken away.
+    /// Counts the rows among some that have a vector which cannot be removed.
     async fn tell(
         &self,
         store: &Store,
@@ -328,7 +329,7 @@ impl<'s> DerivedColumns<'s> {
         Some(Value::from(parts?).to_string())
     }
 
-    /// Takes away the vectors of texts that change from the table beside that holds them.
+    /// Removes the vectors of texts that change from the separate table that holds them.
     async fn beside(
         &self,
         snapshot: &mut Snapshot<'_>,
@@ -342,7 +343,7 @@ impl<'s> DerivedColumns<'s> {
         let title = shelf.table.title();
         let own = graph.relations.keys.get(&shelf.table).filter(|own| !own.is_empty());
         let (Some(own), Some(id)) = (own, self.id) else {
-            stale.iter().for_each(|_| left.vector(title.clone(), "which row it is of cannot be told"));
+            stale.iter().for_each(|_| left.vector(title.clone(), "it is unknown which row it belongs to"));
             return Ok(());
         };
         let named_by = |(key, image): &(Vec<FetchedValue>, Image)| Some((image.get(id)?.clone(), key.clone()));
@@ -353,7 +354,10 @@ impl<'s> DerivedColumns<'s> {
         let mut read = own.clone();
         read.push(named.clone());
         let wanted = WantedRows { table: &shelf.table, columns: &read, when: None, subject: &[] };
-        let why = format!("{title}: the vector of a text that changes goes; `backfill embeddings` makes a new one");
+        let why = format!(
+            "{title}: the vector of a text that changes is removed; `backfill embeddings` makes a new \
+         one"
+        );
         let mut rows = snapshot.select_keys(wanted, std::slice::from_ref(named), &wanted_ids).await?;
         rows.retain(|row| !graph.has(&shelf.table, &row[..own.len().min(row.len())]));
         let vectors: Vec<Vec<FetchedValue>> = rows.iter().map(|row| row[..own.len().min(row.len())].to_vec()).collect();

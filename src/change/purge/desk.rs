@@ -1,4 +1,4 @@
-//! Needs of an erasure beside the database: the key of the suppression list, and a folder for sessions and receipts.
+//! Needs of an erasure next to the database: the key of the suppression list, and a folder for sessions and receipts.
 //! Sessions name the person: they are encrypted on the disk, locked while someone works on them, and removed at the
 //! end.
 
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::copied::CopiedTexts;
 use super::fleet::FleetSession;
 use super::id_set::IdSet;
 use super::plan::PurgeOptions;
@@ -135,7 +136,7 @@ impl SessionStage {
         }
     }
 
-    /// Whether somebody is meant by a handle, in whatever case.
+    /// Whether someone is meant by a handle, in whatever case.
     #[must_use]
     pub fn is_about(&self, key: &Key, given: &str) -> bool {
         let wanted = hmac(key, given);
@@ -170,8 +171,8 @@ impl SessionStage {
 #[derive(Debug)]
 pub struct Hold(#[allow(dead_code, reason = "the lock is let go when the file is closed")] File);
 
-/// A session as it is kept outside the database until it is verified: what is needed to go on, and to look for what must
-/// be gone. It is the only place that still says who it is about.
+/// A session as it is kept outside the database until it is verified: what is needed to continue, and to look for what
+/// must be gone. It is the only place that still says who it is about.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct KeptSession {
     /// Id of the session.
@@ -193,7 +194,7 @@ pub struct KeptSession {
     /// Ids of rows that go.
     #[serde(skip, default = "no_ids")]
     pub ids: Arc<IdSet>,
-    /// Stands for the person where a column must name somebody.
+    /// Stands for the person where a column must name someone.
     pub pseudonym: String,
     /// Effects on rows that stay.
     pub effects: Vec<String>,
@@ -225,6 +226,9 @@ pub struct KeptSession {
     pub bytes_before: Option<Vec<u64>>,
     /// Vectors of rows that go, a sample.
     pub vectors: Vec<OldVector>,
+    /// Texts of rows that go which the database itself may copy.
+    #[serde(default)]
+    pub copied: CopiedTexts,
     /// Seconds that each phase took.
     pub phases: BTreeMap<String, f64>,
     /// SHA-256 of the bundle that was exported before.
@@ -236,7 +240,7 @@ pub struct KeptSession {
     /// Decisions that were made when it was resumed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redecided: Vec<Redecision>,
-    /// Whether the file of the first run was lost, so that the rest was planned anew.
+    /// Whether the file of the first run was lost, so that the rest was planned again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_anew: bool,
     /// The receipt, once it is made and until it is delivered.
@@ -354,7 +358,7 @@ impl Desk<'_> {
         stages(&self.folder, &self.key).into_iter().filter(is_ours).collect()
     }
 
-    /// Every session that is kept in a folder and is not over, the oldest first; files that are none are passed over.
+    /// Every session that is kept in a folder and is not over, the oldest first; files that are none are skipped.
     #[must_use]
     pub fn all_kept(folder: &Path, key: &Key) -> Vec<KeptSession> {
         let planned = |stage| match stage {
@@ -461,7 +465,7 @@ impl Desk<'_> {
     /// Reads a receipt by its file or its id; with the hash of what it says.
     ///
     /// # Errors
-    /// [`ChangeError::NotFound`], or [`ChangeError::Usage`] for what is no receipt.
+    /// [`ChangeError::NotFound`], or [`ChangeError::Usage`] for what is not a receipt.
     pub fn receipt(&self, named: &str) -> Result<(PurgeReceipt, String), ChangeError> {
         let file = Path::new(named);
         let kept = self.receipts().join(format!("{named}.json"));
@@ -473,10 +477,10 @@ impl Desk<'_> {
             )),
             other => ChangeError::Usage(format!("{named}: {other}")),
         })?;
-        let bad = |e| ChangeError::Usage(format!("{named} is no receipt: {e}"));
+        let bad = |e| ChangeError::Usage(format!("{named} is not a receipt: {e}"));
         let mut value: Value = serde_json::from_str(&text).map_err(bad)?;
         if value["operation"] != "purge" || !value["verification"].is_object() {
-            return Err(ChangeError::Usage(format!("{named} is no receipt of a purge")));
+            return Err(ChangeError::Usage(format!("{named} is not a receipt of a purge")));
         }
         let receipt = PurgeReceipt::deserialize(&value).map_err(bad)?;
         if let Some(object) = value.as_object_mut() {

@@ -25,12 +25,12 @@ use crate::store::stored::TableName;
 /// Disclosures that are on every receipt.
 pub const STANDING: &[&str] = &[
     "backups, point-in-time recovery and archived WAL keep the data until they expire",
-    "replicas that were not reached, and server and agent logs, may hold copies",
+    "replicas that were not reached, and logs of servers and agents, may hold copies",
     "exports, and prompts already sent to model providers, are not reached",
-    "storage cells of an SSD may keep old blocks",
-    "models trained before keep what they learned",
-    "a first name alone, and a handle too short or too common to tell, are not looked for in texts",
-    "values in an encoding that docs/reliability.md does not list are not looked into",
+    "the storage cells of an SSD may keep old blocks",
+    "models trained earlier keep what they learned",
+    "a first name alone, and a handle that is too short or too common, are not searched for in texts",
+    "values in an encoding that docs/reliability.md does not list are not searched",
 ];
 
 /// Words for what happens to rows that stay.
@@ -41,14 +41,17 @@ pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey],
     }
     let spellings = plan.subject.spellings.unwrap_or_default();
     let people = plan.subject.ids.len().saturating_sub(spellings);
-    let together = format!("{people} people of this database are erased as one: an alias is another one's id or name");
+    let together = format!(
+        "{people} people of this database are erased together: an alias is the id or name of \
+     another one"
+    );
     let mut effects: Vec<String> =
         counted.into_iter().map(|(why, rows)| agreeing(rows, &format!("{why}: {{#}} {{row|rows}}"))).collect();
     effects.extend(found.loosened.iter().map(|(place, values)| {
         agreeing(*values, &format!("{place}: {{#}} {{value names a row that is|values name rows that are}} erased"))
     }));
     if let Some(account) = &plan.nameless {
-        effects.push(format!("{} gets one nameless account, for pseudonyms to refer to", account.table.title()));
+        effects.push(format!("{} gets one nameless account that pseudonyms refer to", account.table.title()));
     }
     for table in follows.iter().filter(|_| !plan.is_empty()) {
         effects.push(format!("{} is kept in step by triggers: its rows are not counted", TableName::of(table).title()));
@@ -64,23 +67,16 @@ pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey],
     plan.effects = effects;
 }
 
-/// Words for what the database does by itself when the rows go or change, unless it keeps a table that the layout knows of in
-/// step.
+/// Words for what the database does on its own when the rows go or change, unless it keeps a table that the layout
+/// knows of in step.
 fn triggered(plan: &PurgePlan, follows: &[TableKey], triggers: &[TableTrigger]) -> Vec<String> {
-    let owned = plan.owned.iter().map(|owned| &owned.rows.table);
-    let goes: BTreeSet<&TableName> = plan.deletes.iter().map(|rows| &rows.table).chain(owned).collect();
-    let changes: BTreeSet<&TableName> = plan.updates.iter().map(|row| &row.table).collect();
     let is_known =
-        |trigger: &TableTrigger| follows.iter().any(|table| trigger.text.contains(&*TableName::of(table).name));
-    let runs = |trigger: &&TableTrigger| {
-        (trigger.on_delete && goes.contains(&trigger.table) || trigger.on_update && changes.contains(&trigger.table))
-            && !is_known(trigger)
-    };
+        |trigger: &&TableTrigger| follows.iter().any(|table| trigger.text.contains(&*TableName::of(table).name));
     let words = |trigger: &TableTrigger| {
         let TableTrigger { name, table, .. } = trigger;
-        format!("the {name} of {} runs: what it does to other rows is in no count", table.title())
+        format!("the {name} of {} runs: no count includes what it does to other rows", table.title())
     };
-    triggers.iter().filter(runs).map(words).collect()
+    plan.running(triggers).filter(|trigger| !is_known(trigger)).map(words).collect()
 }
 
 /// Words for chains that nothing stored says alone: with the row that goes its links go, and the child follows the
@@ -108,8 +104,15 @@ pub async fn chains(store: &Store, plan: &mut PurgePlan, graph: &Graph) -> Resul
             }
         }
         if stay > 0 {
-            plan.effects.push(agreeing(stay, &format!("{}: {{#}} {{row follows|rows follow}} a row that goes; {{it follows|they follow}} the strongest of {{its other|their other}} links then, {{or begins|or begin}} a \
-                 chain", table_of(source).title())));
+            plan.effects.push(agreeing(
+                stay,
+                &format!(
+                    "{}: {{#}} {{row follows|rows follow}} a row to be deleted; {{it \
+                 follows|they follow}} the strongest of {{its other|their other}} links then, {{or begins|or begin}} a \
+                 chain",
+                    table_of(source).title()
+                ),
+            ));
         }
     }
     Ok(())
@@ -132,7 +135,7 @@ pub async fn namesakes(store: &Store, plan: &mut PurgePlan) -> Result<(), Change
         let several = people.iter().filter(|person| person.id() == id).count();
         if several > 1 {
             plan.particular
-                .push(format!("{several} people of this database have the id `{id}`: they are erased as one"));
+                .push(format!("{several} people of this database have the id `{id}`: they are erased together"));
         }
     }
     Ok(())
@@ -149,23 +152,35 @@ pub async fn disclosures(
     found: &ScanFindings,
 ) -> Result<(), ChangeError> {
     if found.account > 0 {
-        plan.particular.push(agreeing(found.account, "the person's account with the application is kept ({#} {value of it names|values of it name} the person): --account erase takes it"));
+        plan.particular.push(agreeing(
+            found.account,
+            "the person's account with the application is kept ({#} {value of \
+         it names|values of it name} the person): --account erase deletes it",
+        ));
     }
     plan.particular.extend(plan.old.hashes.iter().chain(&plan.old.vectors).cloned());
     let unknown = left(plan, found);
     for (place, rows) in &found.stuck {
         plan.particular.push(agreeing(
             *rows,
-            &format!("{place}: {{#}} {{reference to a row that goes|references to rows that go}} cannot be taken out"),
+            &format!(
+                "{place}: {{#}} {{reference to a row to be deleted|references to rows to be deleted}} cannot be \
+             removed"
+            ),
         ));
     }
     for (place, hits) in &found.ours {
-        plan.particular.push(agreeing(*hits, &format!("{place} of our own tables names the person {{#}} {{time|times}} and is not changed: the audit trail would break")));
+        plan.particular.push(agreeing(
+            *hits,
+            &format!(
+                "{place} of our own tables names the person {{#}} {{time|times}} \
+         and is not changed, because the audit trail would break"
+            ),
+        ));
     }
     for (kind, _) in plan.control.iter().filter(|(_, hits)| *hits == 0) {
-        plan.notes.push(format!(
-            "a handle of the kind {kind} was found nowhere: that it is not there afterwards proves nothing"
-        ));
+        plan.notes
+            .push(format!("a handle of the kind {kind} was not found anywhere: its absence afterwards proves nothing"));
     }
     plan.notes.extend(snapshot.store.recognised().erasure.elsewhere.iter().cloned());
     plan.particular.extend(plan.subject.not_looked_for());
@@ -173,7 +188,7 @@ pub async fn disclosures(
     for handle in plan.subject.searched() {
         if let Some(why) = &handle.common {
             let place = if why == OTHERS_TOO {
-                "is a possible mention wherever it stands"
+                "is a possible mention wherever it occurs"
             } else {
                 "is certain only in columns that name people; in a text it is a possible mention"
             };
@@ -189,8 +204,8 @@ pub async fn disclosures(
         plan.notes.push(agreeing(
             taken.len(),
             &format!(
-                "the table {} is outside the layout: {{#}} {{row goes|rows go}} with what {{it refers|they refer}} to, \
-                 whoever wrote {{it|them}}",
+                "the table {} is outside the layout: {{#}} {{row is|rows are}} deleted with what {{it refers|they \
+                 refer}} to, whoever wrote {{it|them}}",
                 table.title()
             ),
         ));
@@ -199,7 +214,7 @@ pub async fn disclosures(
     plan.silent.extend(silent);
     for (table, reason) in &graph.relations.unread {
         let title = table.title();
-        plan.particular.push(format!("{title}: {reason}; the erasure cannot end verified from here"));
+        plan.particular.push(format!("{title}: {reason}; the erasure cannot end as verified from here"));
     }
     for (table, reason) in &graph.relations.elsewhere {
         plan.particular.push(format!("{} is not searched: {reason}", table.title()));
@@ -221,14 +236,19 @@ fn left(plan: &mut PurgePlan, found: &ScanFindings) -> BTreeSet<String> {
         plan.particular.push(agreeing(
             *rows,
             &format!(
-                "the table {table} is outside the layout and names the person in {{#}} {{value|values}}: left as it is"
+                "the table {table} is outside the layout and names the person in {{#}} {{value|values}}: left \
+                 unchanged"
             ),
         ));
     }
     let PlaceTally { left, .. } = PlaceTally::all(found.tally.values());
     if left > 0 {
-        plan.particular.push(agreeing(left, "{#} {value in|values in} other people's {rows names|rows name} the person, or may, {and is left|and are left}: --mentions redact takes the words \
-             out, --mention ID=redact those of one"));
+        plan.particular.push(agreeing(
+            left,
+            "{#} {value in|values in} other people's {rows names|rows name} the \
+             person, or may, {and is left|and are left}: --mentions redact removes the words, --mention ID=redact \
+             those of one mention",
+        ));
     }
     for (place, tally) in found.tally.iter().filter(|(_, tally)| tally.undone > 0) {
         let reason = plan
@@ -236,8 +256,18 @@ fn left(plan: &mut PurgePlan, found: &ScanFindings) -> BTreeSet<String> {
             .iter()
             .find(|m| !m.chosen && m.place() == *place)
             .and_then(|m| m.refusals.of(plan.options.mentions));
-        plan.particular.push(agreeing(tally.undone, &format!("{place}: {{#}} {{value names|values name}} the person and {{stays,|stay,}} although something else is asked for: {}; the erasure ends \
-             incomplete unless {{it is decided|they are decided}} by --mention", reason.unwrap_or("it cannot be done there"))));
+        plan.particular.push(agreeing(
+            tally.undone,
+            &format!(
+                "{place}: {{#}} {{value names|values name}} the person \
+             and {{stays,|stay,}} although another treatment was requested: {}; the erasure ends incomplete unless you \
+             decide about {{it|them}} with --mention",
+                reason.unwrap_or(
+                    "it is not possible \
+                 there"
+                )
+            ),
+        ));
     }
     outside.into_keys().collect()
 }

@@ -64,7 +64,7 @@ impl NewValue {
         }
     }
 
-    /// Whether the pseudonym stands within it.
+    /// Whether the pseudonym is within it.
     #[must_use]
     pub fn is_around(&self) -> bool {
         matches!(self, NewValue::Around(_))
@@ -122,7 +122,7 @@ pub struct KeptRow {
     pub why: Vec<Arc<str>>,
     /// The row loses words of its own, not only the names of rows that go.
     pub loses: bool,
-    /// Rows beside it that go as it changes: vectors of its earlier text.
+    /// Rows next to it that go as it changes: vectors of its earlier text.
     pub along: Vec<StoredRows>,
 }
 
@@ -249,7 +249,7 @@ impl KeptRows {
         }
     }
 
-    /// Notes rows beside a row that go as it changes.
+    /// Notes rows next to a row that go as it changes.
     pub fn go_along(&mut self, table: &TableName, key: &[FetchedValue], rows: StoredRows, why: &str) {
         let why = self.word(why);
         let Some((_, row)) = self.rows.get_mut(&(table.clone(), spelled(key))) else { return };
@@ -339,7 +339,7 @@ pub async fn find(
     graph.check()
 }
 
-/// Takes the name out of JSON that holds it at a path: the row is somebody else's.
+/// Takes the name out of JSON that holds it at a path: the row is someone else's.
 async fn by_path(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
@@ -349,7 +349,7 @@ async fn by_path(
 ) -> Result<(), ChangeError> {
     let table = TableName::of(&rule.table);
     let texts = graph.texts_by(rule, subject, 0);
-    // A usual word in somebody else's text is no sign of the person.
+    // A usual word in someone else's text is not a sign of the person.
     let is_word = |id: &String| rarity::by_looks("id", id).is_some();
     if texts.is_empty() || rule.of.is_none() && rule.inside.is_any_part() && subject.iter().all(is_word) {
         return Ok(());
@@ -448,10 +448,11 @@ async fn one<'g>(
     Ok(())
 }
 
-/// Whether a rule empties more than the column that names what goes.
+/// Whether a rule empties more than the columns that name what goes.
 #[must_use]
 pub fn empties_content(rule: &BoundRule) -> bool {
-    rule.action == EraseAction::Empty && rule.columns.iter().any(|column| *column != rule.column)
+    let naming = rule.naming_columns();
+    rule.action == EraseAction::Empty && rule.columns.iter().any(|column| !naming.contains(column))
 }
 
 /// Whether a column cannot be emptied: the database forbids it, or the layout.
@@ -470,9 +471,9 @@ fn words(rule: &BoundRule, table: &TableName) -> String {
     let title = table.title();
     match rule.action {
         EraseAction::Pseudonym => format!("{title}.{columns} gets a pseudonym"),
-        EraseAction::Reparent => format!("{title}.{columns} follows the parent of the row that goes"),
+        EraseAction::Reparent => format!("{title}.{columns} moves to the parent of the deleted row"),
         EraseAction::Stale => {
-            format!("{title}: learned from rows that go, marked as out of date; `policy train` trains it again")
+            format!("{title}: learned from deleted rows, marked as out of date; `policy train` trains it again")
         }
         _ => match rule.value.as_ref().and_then(Value::as_str).filter(|value| !value.is_empty()) {
             Some(value) => format!("{title}.{columns} becomes `{value}`"),

@@ -135,7 +135,7 @@ fn left_out(snapshot: &Snapshot<'_>, graph: &Graph) -> Vec<Value> {
         graph.tables.iter().filter(|(_, taken)| !taken.is_empty()).map(|(t, _)| t.title()).collect();
     let strange = disclose::strangers(snapshot, graph).into_iter().filter(|(table, _)| !goes.contains(table));
     let strange = strange.map(|(table, columns)| {
-        let reason = format!("it is outside the layout and looks personal ({columns}): look there yourself");
+        let reason = format!("it is outside the layout and looks personal ({columns}): check it yourself");
         json!({ "table": table, "unread": false, "reason": reason })
     });
     unread.chain(strange).collect()
@@ -159,7 +159,7 @@ impl BundleFolder {
         let holds = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
         if holds {
             return Err(ChangeError::Usage(format!(
-                "{} holds something: name a new folder for the bundle",
+                "{} is not empty: name a new folder for the bundle",
                 folder.display()
             )));
         }

@@ -1,4 +1,4 @@
-//! One person erased from several databases: each by itself, with its own status, and one receipt over all.
+//! One person erased from several databases: each on its own, with its own status, and one receipt over all.
 
 mod receipt;
 mod recheck;
@@ -47,7 +47,7 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Opens a database, or tells why it cannot be opened.
+    /// Opens a database, or says why it cannot be opened.
     async fn open(&self, member: &FleetMember) -> Result<Store, String> {
         let (layouts, companion) = (member.layout.iter().cloned().collect(), member.companion.clone());
         let options = OpenOptions { layouts, companion, ..self.options.clone() };
@@ -69,7 +69,7 @@ pub struct FleetMember {
     pub target: Target,
     /// Layout name or file, instead of recognition.
     pub layout: Option<String>,
-    /// A companion database to attach beside a palace.
+    /// A companion database to attach next to a palace.
     pub companion: Option<PathBuf>,
 }
 
@@ -167,8 +167,8 @@ const UNREACHABLE: &str = "unreachable";
 /// The status of a database in which nothing can be erased as it is.
 const REFUSED: &str = "refused";
 /// Says why nothing begins in a database when a purge is resumed.
-const UNDECIDED: &str = "the person is there, nothing was begun there, and the choices of the purge are not kept here: \
-                         repeat them with --resume";
+const UNDECIDED: &str = "the person is there, no purge was started there, and the choices of the purge are not stored \
+                         here: repeat them with --resume";
 
 fn status_of(error: &ChangeError) -> &'static str {
     match error {
@@ -313,7 +313,7 @@ pub async fn plan_fleet(
 }
 
 fn nobody(databases: usize, given: &str) -> String {
-    format!("nobody in any of {databases} databases is known as `{given}`")
+    format!("no person in any of {databases} databases is known as `{given}`")
 }
 
 /// Refuses a person who is nobody in each of the databases.
@@ -376,7 +376,7 @@ impl FleetPlanner<'_> {
             let options = with_aliases(self.options, &also);
             let again = FleetPlanner { options: &options, ..*self };
             let Ok(store) = fleet.open(member).await else { continue };
-            // What leads to somebody else there is no handle of the person there.
+            // What leads to someone else there is no handle of the person there.
             if let FleetPlan::Found { plan: mut further, by } = again.plan(member, &store, by).await
                 && further.ids == plan.ids
             {
@@ -443,7 +443,7 @@ fn check_decisions(each: &BTreeMap<String, Mentions>, plans: &[FleetPlan]) -> Re
     };
     if let Some(name) = each.keys().find(|name| !is_known(name)) {
         return Err(ChangeError::Usage(format!(
-            "no mention in any of the databases has the id `{name}`: the plan of each shows them"
+            "no mention in any of the databases has the id `{name}`: each plan lists its mentions"
         )));
     }
     found().try_for_each(|plan| decide::check_possible(&plan.met))
@@ -483,7 +483,7 @@ async fn check_all(
         // One that cannot be opened any more is not erased from either.
         let Ok(store) = fleet.open(member).await else { continue };
         let own = planned.plan().into_iter().flat_map(|plan| &plan.handles).map(|handle| handle.value.as_str());
-        // Where nobody is known, an id of another database may be somebody else's.
+        // Where nobody is known, an id of another database may be someone else's.
         let is_absent = matches!(planned, FleetPlan::Absent(_));
         let known = known.iter().map(String::as_str).filter(|handle| !is_absent || reaches(handle));
         check_held(&store, own.chain(known))
@@ -554,7 +554,7 @@ pub async fn erase_fleet(
         resume.is_none_or(|decisions| earlier.is_some() || !decisions.is_empty() || erasure.options.are_chosen());
     if !has_choices && !plans.iter().any(|plan| matches!(plan, FleetPlan::Begun(_))) {
         return Err(ChangeError::Usage(format!(
-            "no purge of `{}` from this fleet waits to be resumed: begin one by --apply, with your choices",
+            "there is no purge of `{}` from this fleet to resume: start one with --apply and your choices",
             erasure.given
         )));
     }
@@ -593,7 +593,12 @@ fn finish(
         return Err(ChangeError::NotFound(nobody(databases.len(), erasure.given)));
     }
     let mut receipt = FleetReceipt::new(erasure, databases, desk.author);
-    let kept = desk.keep_receipt(&receipt.receipt_id, &receipt)?;
+    let kept = desk.keep_receipt(&receipt.receipt_id, &receipt).map_err(|error| {
+        let ended = receipt.status.word();
+        ChangeError::Failed(format!(
+            "{error}: the purge ended {ended}, and its receipt could not be kept; --resume keeps it"
+        ))
+    })?;
     if receipt.status != PurgeStatus::Incomplete {
         desk.forget_fleet(&erasure.name);
     }
@@ -652,7 +657,8 @@ impl FleetRun<'_> {
             Ok(Ok(0)) => {}
             Ok(Ok(hits)) => left.push(agreeing(
                 hits,
-                "{#} {place|places} among the bytes of its files {is|are} of rows that were deleted before: VACUUM it, and resume",
+                "{#} {place|places} among the bytes of its files {belongs|belong} to rows that were deleted earlier: \
+                 VACUUM it, and resume",
             )),
             Ok(Err(reason @ UncheckedBytes::Server)) => entry.unchecked = Some(reason.to_string()),
             Ok(Err(reason)) => left.push(format!("the bytes of its files were not checked: {reason}")),
@@ -662,7 +668,7 @@ impl FleetRun<'_> {
             PurgeStatus::Incomplete.word().clone_into(&mut entry.status);
         }
         left.extend(named.map(|named| named.words.clone()));
-        let error = format!("nobody is known so, but {}", left.join("; "));
+        let error = format!("no person is known by that name, but {}", left.join("; "));
         entry.error = (!left.is_empty()).then(|| self.nameless(&error));
         entry
     }

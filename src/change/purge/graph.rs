@@ -41,9 +41,9 @@ pub struct Graph {
     pub rules: Vec<BoundRule>,
     /// Relations between the tables.
     pub relations: Relations,
-    /// The columns that the ids of a table's rows stand in, as the layout says: the keys may be others.
+    /// The columns that the ids of a table's rows are in, as the layout says: the keys may be others.
     ids: BTreeMap<TableName, BTreeSet<String>>,
-    /// Rows that nothing tells apart and whose column names the person.
+    /// Rows that nothing distinguishes and whose column names the person.
     pub(super) owned: BTreeMap<TableName, OwnedRows>,
     /// Places at which the person owns rows, and other people's ids may be too: separators of parts, and tables.
     pub owning: BTreeSet<String>,
@@ -57,7 +57,7 @@ pub struct Graph {
     pub(super) sparing: Option<Vec<String>>,
 }
 
-/// Rows that nothing tells apart and that go together, by a column that names the person.
+/// Rows that nothing distinguishes and that go together, by a column that names the person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnedRows {
     /// The rows, by that column.
@@ -114,7 +114,8 @@ impl Graph {
         Graph { most, ..self }
     }
 
-    /// Ends the rows that belong to the person: those that are taken from here on go for what they say, or hang on such.
+    /// Ends the rows that belong to the person: those that are taken from here on go for what they say, or depend on
+    /// such.
     pub(super) fn end_own(&mut self) {
         let counts = || self.tables.iter().map(|(table, taken)| (table.clone(), taken.len())).collect();
         self.own = Some(self.own.take().unwrap_or_else(counts));
@@ -320,8 +321,8 @@ impl Graph {
         }
     }
 
-    /// Has conditions asked as if the rows were not there that go for what they say, or hang on such. Whether these are more than
-    /// before.
+    /// Has conditions asked as if the rows were not there that go for what they say, or depend on such. Whether these
+    /// are more than before.
     async fn leave_out(&self, snapshot: &mut Snapshot<'_>) -> Result<bool, ChangeError> {
         if self.own.is_none() {
             return Ok(false);
@@ -335,8 +336,8 @@ impl Graph {
         Ok(snapshot.leave_out(read.into_iter().filter_map(gone).collect()).await?)
     }
 
-    /// Takes the rows that hang on some which are gone: they were written since. Gives the graph of both; of what is gone it
-    /// knows the keys alone. Numbers of rows are passed over, since the engine may have given them to others.
+    /// Takes the rows that depend on some which are gone: they were written since. Gives the graph of both; of what is
+    /// gone it knows the keys alone. Numbers of rows are skipped, since the engine may have given them to others.
     ///
     /// # Errors
     /// As [`Graph::close`].
@@ -365,8 +366,8 @@ impl Graph {
         Ok(led)
     }
 
-    /// Takes the rows that hold the person at some part of a value: those whose owner is the person, and the others unless
-    /// they name somebody else at a place at which the person owns rows, or the part is a short number or word.
+    /// Takes the rows that hold the person at some part of a value: those whose owner is the person, and the others
+    /// unless they name someone else at a place at which the person owns rows, or the part is a short number or word.
     async fn take_parts(&mut self, snapshot: &mut Snapshot<'_>, subject: &[String]) -> Result<(), ChangeError> {
         let (parts, whole): (Vec<BoundRule>, Vec<BoundRule>) =
             self.rules.iter().filter(|r| names_owner(r)).cloned().partition(|rule| rule.owner.is_some());
@@ -393,7 +394,7 @@ impl Graph {
                     owning.extend(rule.inside.by.clone());
                     taken.add(row);
                 } else if !parts.iter().any(tells) {
-                    // A short number or word is somebody else's, too.
+                    // A short number or word is someone else's, too.
                 } else if whole.iter().zip(&named[1..]).any(|(rule, raw)| within(raw, rule).iter().any(is_other)) {
                     elsewhere.push(row);
                 } else {
@@ -429,7 +430,7 @@ impl Graph {
         Ok(self.pages.check()?)
     }
 
-    /// Number of rows that go, but for those that nothing tells apart.
+    /// Number of rows that go, but for those that nothing distinguishes.
     pub(super) fn going(&self) -> usize {
         self.tables.values().map(TakenRows::len).sum()
     }
@@ -490,7 +491,7 @@ impl Graph {
         Ok(self.table(&table).len() > before)
     }
 
-    /// Takes the rows that nothing tells apart and whose column names the person, by that column.
+    /// Takes the rows that nothing distinguishes and whose column names the person, by that column.
     async fn take_owned(
         &mut self,
         snapshot: &mut Snapshot<'_>,
@@ -511,8 +512,8 @@ impl Graph {
         Ok(())
     }
 
-    /// The rule by which a column of a table alone says that its rows are the person's. Where several columns do, a row may be
-    /// somebody else's too, and none is; nor where rows refer to these, which nothing leads to.
+    /// The rule by which a column of a table alone says that its rows are the person's. Where several columns do, a row
+    /// may be someone else's too, and none is; nor where rows refer to these, which nothing leads to.
     fn owner_of(&self, table: &TableName) -> Option<&BoundRule> {
         if self.relations.foreign.iter().any(|reference| reference.to == *table) {
             return None;
@@ -528,8 +529,8 @@ impl Graph {
         self.rules.iter().filter(move |rule| names_owner(rule) && TableName::of(&rule.table) == *table)
     }
 
-    /// Hands on some columns of the rows of a table that nothing tells apart and that the engine takes along, each row once;
-    /// those that go for their owner come first, and are none of them.
+    /// Hands on some columns of the rows of a table that nothing distinguishes and that the engine takes along, each
+    /// row once; those that go for their owner come first, and are none of them.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -592,7 +593,8 @@ impl Graph {
     }
 
     /// Whether the engine itself takes the rows of a rule's table along with those that they refer to: nothing has to
-    /// tell them apart then. Of a rule that names the person these are rows that go too; what it leaves is found afterwards.
+    /// distinguish them then. Of a rule that names the person these are rows that go too; what it leaves is found
+    /// afterwards.
     fn cascades(&self, rule: &BoundRule) -> bool {
         let of = rule.of.as_ref().map(TableName::of);
         let goes = |table: &TableName| {
@@ -698,7 +700,7 @@ fn id_of_several(store: &Store, relations: &Relations, of: &TableKey) -> Option<
     key.contains(&id).then_some(id)
 }
 
-/// Columns that hold ids and nothing else: what is only part of such a value names somebody else.
+/// Columns that hold ids and nothing else: what is only part of such a value names someone else.
 #[must_use]
 pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, String)> {
     let erasure = &store.recognised().erasure;
@@ -773,7 +775,7 @@ fn mapped_links(store: &Store, relations: &Relations, rules: &[BoundRule]) -> Ve
                 let Some(to_columns) = stored(target, "id").filter(|ids| ids.len() == columns.len()) else { continue };
                 let on_delete = match source.entity {
                     Entity::Segment | Entity::MemoryLink => OnDelete::Cascade,
-                    _ => OnDelete::SetNull,
+                    _ => OnDelete::Refuse,
                 };
                 let (from, columns, to) = (from.clone(), columns.clone(), table_of(target));
                 let key = ForeignKey { from, columns, to, to_columns, on_delete };
@@ -814,29 +816,38 @@ fn mapped_lists(store: &Store, rules: &[BoundRule]) -> Vec<BoundRule> {
 }
 
 /// Returns the rule that a foreign key to rows that go implies where the layout says nothing: the row goes too, or
-/// lets go of them. A key of several columns lets go by emptying the last one that may be empty; a row without such a
-/// column cannot exist without the other.
+/// lets go of them. It lets go by emptying the columns that the key says, else the last one that may be empty; a row without
+/// such a column cannot exist without the other.
 fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: TableKey) -> Option<BoundRule> {
     let (column, to) = (foreign.columns.first()?.clone(), foreign.to_columns.first()?.clone());
     let mut pairs = foreign.columns.iter().cloned().zip(foreign.to_columns.iter().cloned());
     pairs.next();
     let loose = |column: &&String| !relations.required.contains(&(foreign.from.clone(), (*column).clone()));
-    let emptied = foreign.columns.iter().rev().find(loose);
+    let mut emptied: Vec<String> = match &foreign.on_delete {
+        OnDelete::SetNull(columns) => columns.iter().filter(loose).cloned().collect(),
+        _ => Vec::new(),
+    };
+    if emptied.is_empty() {
+        emptied.extend(foreign.columns.iter().rev().find(loose).cloned());
+    }
     let default = match &foreign.on_delete {
         OnDelete::SetDefault(value) if foreign.columns.len() == 1 => Some(Value::from(value.as_str())),
         _ => None,
     };
-    let (action, columns) = match emptied.filter(|_| foreign.on_delete != OnDelete::Cascade) {
-        _ if default.is_some() => (EraseAction::Empty, vec![column.clone()]),
-        Some(column) => (EraseAction::Empty, vec![column.clone()]),
-        None => (EraseAction::Delete, vec![column.clone()]),
+    let (action, columns) = if default.is_some() {
+        (EraseAction::Empty, vec![column.clone()])
+    } else if emptied.is_empty() || foreign.on_delete == OnDelete::Cascade {
+        (EraseAction::Delete, vec![column.clone()])
+    } else {
+        (EraseAction::Empty, emptied)
     };
     let rule = BoundRule::hanging(table, column, of);
     let when = relations.applies(foreign);
     Some(BoundRule { to: Some(to), also: pairs.collect(), when, action, columns, value: default, ..rule })
 }
 
-/// Refuses to go on where a row of a table that inherits has the key of one that goes or changes: a statement would hit both.
+/// Refuses to continue where a row of a table that inherits has the key of one that goes or changes: a statement would
+/// hit both.
 ///
 /// # Errors
 /// [`ChangeError::Refused`]; else the engine's refusal.
@@ -853,8 +864,9 @@ pub(super) async fn refuse_same_keys(
         if snapshot.number(rows).await?.is_some_and(|found| found.state.count > keys) {
             let title = table.title();
             return Err(ChangeError::Refused(format!(
-                "a row of a table that inherits from {title} has the same key as one of {title} that would go or change, or as one \
-                 of another such table: nothing tells them apart. Give one of them another key, or take it away in its own table"
+                "a row of a table that inherits from {title} has the same key as one of {title} that would go or \
+                 change, or as one of another such table: nothing distinguishes them. Give one of them another key, or \
+                 take it away in its own table"
             )));
         }
     }
@@ -910,7 +922,7 @@ async fn owns_by(snapshot: &mut Snapshot<'_>, rules: &[&BoundRule], subject: &[S
     Ok(false)
 }
 
-/// Whether some row's column of a rule names somebody.
+/// Whether some row's column of a rule names someone.
 async fn is_named(snapshot: &mut Snapshot<'_>, rule: &BoundRule, id: &str) -> Result<bool, ChangeError> {
     if !rule.inside.is_whole() {
         return is_at_path(snapshot, rule, id).await;
@@ -956,7 +968,7 @@ pub async fn by_path_rows(
     let each = |each: &mut dyn FnMut(&[u8])| texts.iter().for_each(|text| each(text.as_bytes()));
     let sieve = WordSieve::new(each).filter(|_| is_path_alone(&rule.inside));
     let may_hold = |raw: &FetchedValue| match (raw, &sieve) {
-        // Without encodings each text stands there as it is.
+        // Without encodings each text is there as it is.
         (FetchedValue::Text(text), Some(sieve)) => sieve.may_be_in(text) || !container::is_bare(text),
         _ => true,
     };

@@ -1,5 +1,5 @@
-//! Dependents of rows that go, whoever these belong to: the rows that go with them, and the changes in rows that
-//! stay, by the same rules by which a person is erased.
+//! Dependents of deleted rows, whoever owns them: the rows deleted with them, and the changes in rows that stay, by the
+//! rules of an erasure without those that hold for a person only.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,6 +15,7 @@ use crate::store::Store;
 use crate::store::encode::table_of;
 use crate::store::fetched::FetchedValue;
 use crate::store::foreign_keys::{ForeignKey, OnDelete};
+use crate::store::relations::Relations;
 use crate::store::row_list::row_digest;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{Cell, Mutation, RowWatch, StoredRows, TableName};
@@ -26,7 +27,7 @@ pub struct RowsGoing {
     pub deletes: Vec<StoredRows>,
     /// Rows that stay and change: children get the next parent, references are emptied, aggregates are made again.
     pub updates: Vec<Mutation>,
-    /// Lists that name rows which go, by table and column: their ids are to be taken out.
+    /// Lists that name rows which go, by table and column: their ids are to be removed.
     pub lists: Vec<(TableName, String, Vec<String>)>,
     /// Rows that refer to those that go, as many as there are: one that comes later would be left behind.
     pub referring: Vec<RowWatch>,
@@ -34,12 +35,12 @@ pub struct RowsGoing {
     pub over: Option<TableName>,
 }
 
-/// Follows the layout's rules and the foreign keys from some rows to everything that hangs on them, but no further where
-/// more rows than `most` go, or more than `changing` stay and change.
+/// Follows the layout's rules and the foreign keys from some rows to everything that depends on them, but no further
+/// where more rows than `most` go, or more than `changing` stay and change.
 ///
 /// # Errors
 /// [`ChangeError::Refused`] for rows that cannot be distinguished; else the engine's refusal.
-pub async fn hanging_on(
+pub async fn dependents_of(
     store: &Store,
     going: &[StoredRows],
     most: usize,
@@ -55,7 +56,8 @@ pub async fn hanging_on(
         .map(|source| key_of(&table_of(source)))
         .collect();
     let rules = &store.recognised().erasure.rules;
-    let rules: Vec<BoundRule> = rules.iter().filter(|rule| !trails.contains(&rule.table)).cloned().collect();
+    let rules = rules.iter().filter(|rule| !trails.contains(&rule.table));
+    let rules: Vec<BoundRule> = rules.filter_map(|rule| without_person(store, &relations, rule)).collect();
     let mut graph = Graph::new(store, &rules, relations, true).within(most);
     graph.reach(going.iter().map(|rows| key_of(&rows.table)).collect());
     for rows in going {
@@ -91,15 +93,15 @@ pub async fn hanging_on(
     let is_keyless = |watch: &&RowWatch| graph.relations.keys.get(&watch.rows.table).is_none_or(Vec::is_empty);
     if let Some(lost) = referring.iter().filter(is_keyless).find(|watch| watch.state.count > 0) {
         return Err(ChangeError::Refused(format!(
-            "rows of {} hang on what goes and have no primary key by which they could be changed and brought back: give the \
-             table one, or delete these rows first",
+            "rows of {} depend on rows to be deleted and have no primary key, which is needed to change and restore \
+             them: add one to the table, or delete these rows first",
             lost.rows.table.title()
         )));
     }
     if let Some(table) = refused(store, &graph, &referring) {
         return Err(ChangeError::Refused(format!(
-            "rows of {} refer to what goes, and their foreign key refuses that it goes: delete these rows first, or change \
-             its ON DELETE RESTRICT",
+            "rows of {} refer to rows to be deleted, and their foreign key forbids that: delete these rows first, or \
+             change its ON DELETE RESTRICT",
             table.title()
         )));
     }
@@ -139,6 +141,27 @@ pub async fn hanging_on(
     graph::refuse_same_keys(&mut snapshot, &graph.relations, hit).await?;
     graph.check()?;
     Ok(out)
+}
+
+/// Returns what a rule says where nobody is erased. A rule that asks who the person is, or that holds for an erasure only,
+/// takes no rows. Nor does one by which memories go with the episode that they were learned from. Such rows lose the name
+/// where its column may be empty, and go where it must not: they cannot be stored without it.
+fn without_person(store: &Store, relations: &Relations, rule: &BoundRule) -> Option<BoundRule> {
+    let sources = &store.recognised().sources;
+    let is_of = |entity: Entity, table: &TableKey| {
+        sources.iter().any(|source| source.entity == entity && key_of(&table_of(source)) == *table)
+    };
+    let is_learned = is_of(Entity::Memory, &rule.table)
+        && rule.of.as_ref().is_some_and(|of| *of != rule.table && is_of(Entity::Episode, of));
+    let asks_person = rule.when.as_ref().is_some_and(|when| when.contains("$subject"));
+    if rule.action != EraseAction::Delete || !(rule.erasure_only || asks_person || is_learned) {
+        return Some(rule.clone());
+    }
+    let names_alone = rule.inside.is_whole() && rule.also.is_empty() && (rule.to.is_none() || is_learned);
+    if relations.required.contains(&(TableName::of(&rule.table), rule.column.clone())) {
+        return Some(rule.clone()).filter(|_| names_alone);
+    }
+    names_alone.then(|| BoundRule { action: EraseAction::Empty, recompute: None, ..rule.clone() })
 }
 
 /// A table whose rows go with those of another, as a rule says, although we may not see all of them.

@@ -1,4 +1,4 @@
-//! A place in bytes where a handle stands, or the id of a row that goes.
+//! A place in bytes with a handle, or with the id of a deleted row.
 
 use crate::memory::mention::{self, Certainty};
 

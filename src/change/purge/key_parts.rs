@@ -1,5 +1,5 @@
-//! Parts of a key, such as `prefs:ann` or `memories.ann.s1`, that mean the person, and the key with another name in
-//! their place.
+//! Parts of a key, such as `prefs:ann` or `memories.ann.s1`, that mean the person, and the key with those parts
+//! renamed.
 
 use super::hit::{ByteFind, Hit};
 use super::subject::PersonHandle;
@@ -58,7 +58,7 @@ pub fn certainty(column: &str, value: &[u8], hits: &[Hit]) -> Certainty {
     if hits.iter().any(sure) { Certainty::Certain } else { Certainty::Possible("it may be part of another id") }
 }
 
-/// The key with another name for the person in it: what stands before, between and after the names.
+/// The key with another name for the person in it: what is before, between and after the names.
 ///
 /// # Errors
 /// Why it cannot have another name.
@@ -69,7 +69,7 @@ pub fn renamed(
     hits: &[Hit],
     handles: &[&PersonHandle],
 ) -> Result<Vec<String>, &'static str> {
-    let FetchedValue::Text(text) = raw else { return Err("a key that is no text gets no other name") };
+    let FetchedValue::Text(text) = raw else { return Err("a key that is not text cannot be renamed") };
     let lower = declared.to_ascii_lowercase();
     if hits.is_empty() {
         return Err("its value is encoded, and other rows may refer to it");
@@ -77,12 +77,12 @@ pub fn renamed(
     if lower.contains('[')
         || !lower.is_empty() && !["char", "text", "clob", "string", "json"].iter().any(|t| lower.contains(t))
     {
-        return Err("the type of the key takes no pseudonym");
+        return Err("the type of the key does not accept a pseudonym");
     }
     let left = value.len() - hits.iter().map(|hit| hit.end - hit.start).sum::<usize>();
     let room = lower.split_once('(').and_then(|(_, rest)| rest.trim_end_matches(')').parse::<usize>().ok());
     if room.is_some_and(|room| left + hits.len() * PSEUDONYM > room) {
-        return Err("the key has no room for a pseudonym");
+        return Err("the key is too short for a pseudonym");
     }
     let mut pieces = Vec::new();
     let (mut at, mut number) = (0, String::new());
@@ -110,7 +110,7 @@ pub fn blanked(text: &str, hits: &[Hit]) -> String {
     new + text.get(at..).unwrap_or_default()
 }
 
-/// The parts of a text around the placeholders that are left in it, which stand where some of these hits were in the old
+/// The parts of a text around the placeholders that are left in it, which are where some of these hits were in the old
 /// one.
 #[must_use]
 pub fn pieces(text: &str, hits: &[Hit], old: &str, handles: &[&PersonHandle]) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Keys that hold the person's id, and what refers to a key that gets another name.
+//! Keys that contain the person's id, and references to a key that is renamed.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -49,11 +49,14 @@ pub fn references(graph: &Graph) -> Vec<KeyReference> {
             columns: rule.naming_columns(),
             to: of,
             to_columns: std::iter::once(to).chain(rule.also.iter().map(|(_, to)| to.clone())).collect(),
-            when: rule.when.clone(),
+            // One about the person says whose rows go, not what they refer to.
+            when: rule.when.clone().filter(|when| !when.contains("$subject")),
             is_enforced: false,
         };
+        // One that holds for some rows says nothing of the others.
         let same = |other: &KeyReference| {
             (&other.from, &other.columns, &other.to) == (&reference.from, &reference.columns, &reference.to)
+                && (other.when.is_none() || other.when == reference.when)
         };
         // Of two that name each other, the layout says first which is the key.
         let turned = |other: &KeyReference| {

@@ -49,7 +49,7 @@ fn is_stem(lexeme: &str, word: &str) -> bool {
     lexeme.chars().count() >= LEAST && (begins(lexeme) || of_y)
 }
 
-/// The lexemes of a vector: each with its places, and as it stands there.
+/// The lexemes of a vector: each with its places, and as it is there.
 fn lexemes(vector: &str) -> impl Iterator<Item = (String, &str, &str)> {
     let mut rest = vector.trim_start();
     std::iter::from_fn(move || {

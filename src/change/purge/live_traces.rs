@@ -1,4 +1,4 @@
-//! Traces in values that stay, by which places among the bytes of the files are accounted for.
+//! Traces in values that stay, which account for places in the bytes of the files.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -9,13 +9,13 @@ use crate::store::stored::TableName;
 /// Traces in values that stay of what is searched for among bytes.
 #[derive(Debug, Default)]
 pub struct LiveTraces {
-    /// Each place of a needle in them, with what stands around it there.
+    /// Each place of a needle in them, with what is around it there.
     pub contexts: NeedleContexts,
     /// Numbers of the needles that are in vectors.
     pub vectors: HashSet<usize>,
     /// Places of each handle, by its number.
     pub hits: BTreeMap<usize, u64>,
-    /// Places of each handle that are no part of an id and told nowhere else, by its number, with table and column.
+    /// Places of each handle that are not part of an id and told nowhere else, by its number, with table and column.
     pub named: BTreeMap<(usize, String), u64>,
     /// Places of each handle in values that only an index over an expression holds, by its number, with the table.
     pub made: BTreeMap<(usize, String), u64>,

@@ -1,4 +1,4 @@
-//! Losses of people under a legal hold by the erasure of somebody else.
+//! Losses of people under a legal hold caused by another person's erasure.
 
 use std::collections::HashSet;
 
@@ -47,8 +47,8 @@ pub async fn refuse(
             || graph.has(table, key) && !is_anothers(snapshot, &graph, &people, (table, key)).await?
         {
             return Err(ChangeError::Refused(format!(
-                "a row of {} would go or lose words, and belongs to somebody under a legal hold ({}): `unhold` them, or leave \
-                 what names the person there (--mention ID=leave)",
+                "a row of {} would be deleted or lose words, and belongs to someone under a legal hold ({}): `unhold` \
+                 them, or leave what names the person there (--mention ID=leave)",
                 table.title(),
                 ids.join(", ")
             )));

@@ -1,5 +1,5 @@
-//! Ids that a program makes at random, told from words by the other ids of their table: one such as `ep_hpgxkvwq` has no
-//! digit by chance.
+//! Ids that a program generates at random, distinguished from words by the other ids of their table: one such as
+//! `ep_hpgxkvwq` may have no digit by chance.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -22,7 +22,7 @@ const MIXED: usize = 2;
 /// Ids of one form that are such words, before all of that form are made: at least that many, and one in that many.
 const ENOUGH: (usize, usize) = (3, 4);
 
-/// Form of an id: what stands before the part that is made, and the length of that part.
+/// Form of an id: what is before the part that is made, and the length of that part.
 type IdForm = (String, usize);
 
 /// The form of an id, and the part of it that may be made; none of one that has no such part, or nothing before it, since each
@@ -82,7 +82,7 @@ impl MadeIds {
         Ok(())
     }
 
-    /// Whether an id of a table can be told in any text: by itself, or as one of those that are made there.
+    /// Whether an id of a table can be told in any text: on its own, or as one of those that are made there.
     pub fn tell(&self, table: &TableName, id: &str) -> bool {
         tells(id) || self.0.get(table).is_some_and(|forms| is_of(forms, id))
     }

@@ -20,15 +20,15 @@ use crate::store::container::{self, Change, Contents, Layer, Leaf, LeafKind, Lim
 use crate::store::fetched::FetchedValue;
 use crate::store::proof::needles::base64;
 
-/// Digits from which a number can be told from those that mean something else.
+/// Digits from which a number can be distinguished from those that mean something else.
 const LONG_NUMBER: usize = 12;
-/// Characters from which an id is no word.
+/// Characters from which an id is not a word.
 const LONG: usize = 16;
 /// Changes between letters and digits in a word that nobody made up.
 const TURNS: usize = 3;
 /// Text that replaces a handle.
 const MARK: &str = "[erased]";
-/// Digits from which a word is no name of a field.
+/// Digits from which a word is not a name of a field.
 const FIELD_DIGITS: usize = 4;
 /// Certainty of a handle in a key where nothing says that keys are people.
 const A_FIELD: Certainty = Certainty::Possible("may be the name of a field");
@@ -44,7 +44,7 @@ pub struct ValueSighting {
     pub handle: usize,
     /// Certainty that the handle means the person.
     pub certainty: Certainty,
-    /// It stands in a key of a document.
+    /// It is in a key of a document.
     pub in_key: bool,
 }
 
@@ -103,13 +103,13 @@ pub struct Matcher {
 
 /// Bytes of a handle whose encoded form is too short a word to be decoded: in base64, and in hexadecimal digits.
 const SHORT: (RangeInclusive<usize>, RangeInclusive<usize>) = (5..=11, 5..=7);
-/// Letters from which such a form is no word by chance.
+/// Letters from which such a form is not a word by chance.
 const FORM: usize = 6;
 
 /// Handles of which such forms are looked for, at most.
 const SHORT_HANDLES: usize = 1_000;
 
-/// Short handles as they stand in base64 and in hexadecimal digits.
+/// Short handles as they are in base64 and in hexadecimal digits.
 #[derive(Debug)]
 struct ShortForms {
     words: AhoCorasick,
@@ -280,7 +280,7 @@ impl Matcher {
         spans
     }
 
-    /// Finds handles in a text that is no document and in no encoding, such as a key; and ids of rows that go.
+    /// Finds handles in a text that is not a document and in no encoding, such as a key; and ids of rows that go.
     #[must_use]
     pub fn find(&self, text: &str) -> Vec<Hit> {
         let spans = self.finder.find(text, MentionText::default());
@@ -382,7 +382,7 @@ fn sought(handle: &PersonHandle) -> SoughtHandle {
     }
 }
 
-/// Whether a text is a key of a document, or a name in it that is as little a text of somebody.
+/// Whether a text is a key of a document, or a name in it that is as little a text of someone.
 fn is_key(leaf: &Leaf<'_>) -> bool {
     matches!(leaf.kind, LeafKind::Key | LeafKind::Class)
 }

@@ -1,4 +1,4 @@
-//! A place outside a person's own rows that names the person: its id, what can be done about it, and what is decided.
+//! A place outside a person's own rows that names the person: its id, the possible treatments, and the decision.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,12 +17,12 @@ use crate::store::stored::TableName;
 const DIGITS: usize = 10;
 
 /// Reason why nothing is done about a mention in a table that belongs to someone else.
-pub(super) const OUTSIDE: &str = "the table is outside the layout: nothing is written there";
+pub(super) const OUTSIDE: &str = "the table is outside the layout and is never written";
 
 /// Reasons why decisions about a mention cannot be carried out; leaving it is always possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MentionRefusals {
-    /// Reason why the words cannot be taken out.
+    /// Reason why the words cannot be removed.
     pub redact: Option<&'static str>,
     /// Reason why the row cannot be deleted.
     pub delete: Option<&'static str>,
@@ -200,7 +200,7 @@ pub struct Decisions<'a> {
 }
 
 impl Decisions<'_> {
-    /// Returns the requested decision. A possible mention is left unless it, or its place, was decided by itself.
+    /// Returns the requested decision. A possible mention is left unless it, or its place, was decided on its own.
     #[must_use]
     pub fn of(&self, id: &str, place: &str, certainty: Certainty) -> Mentions {
         let own = self.each.get(id).or_else(|| self.each.get(place)).copied();
@@ -241,7 +241,7 @@ mod tests {
     fn one_mention_is_decided_before_its_place_and_that_before_all() {
         let each = BTreeMap::from([("m_1".to_owned(), Mentions::Leave), ("t.c".to_owned(), Mentions::Delete)]);
         let decisions = Decisions { all: Mentions::Redact, each: &each };
-        let possible = Certainty::Possible("beside `_`");
+        let possible = Certainty::Possible("next to `_`");
         assert_eq!(decisions.of("m_1", "t.c", Certainty::Certain), Mentions::Leave);
         assert_eq!(decisions.of("m_2", "t.c", possible), Mentions::Delete);
         assert_eq!(decisions.of("m_2", "t.d", Certainty::Certain), Mentions::Redact);

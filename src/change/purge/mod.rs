@@ -4,6 +4,7 @@
 mod batches;
 mod co_owners;
 mod column_words;
+mod copied;
 mod decide;
 mod derived;
 mod desk;

@@ -1,4 +1,4 @@
-//! Hashes of texts that lose words, in columns of which no layout says that they hold any.
+//! Hashes of texts that lose words, in columns that no layout declares as hashes.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
@@ -19,8 +19,8 @@ const DIGITS: RangeInclusive<usize> = 16..=64;
 /// Bytes of a text that may be hashed together with another one.
 const SHORT: usize = 200;
 
-/// Hands on the place of each hash of a text that loses words, alone or beside another text of its row, but for those in
-/// columns that are `known`.
+/// Hands on the place of each hash of a text that loses words, alone or next to another text of its row, but for those
+/// in columns that are `known`.
 ///
 /// # Errors
 /// The engine's refusal.

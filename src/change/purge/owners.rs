@@ -1,4 +1,4 @@
-//! Owners of rows, as the layout says: the value of a column, what stands at a path in it, or a part of it.
+//! Owners of rows, as the layout says: the value of a column, what is at a path in it, or a part of it.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -17,8 +17,8 @@ use crate::store::stored::TableName;
 /// Owners that are known to have been handed on.
 const REMEMBERED: usize = 100_000;
 
-/// Rules of columns in which no erasure leaves the person, but for a kept account. A part of a value that is only taken out,
-/// such as a word of a search column, owns no row.
+/// Rules of columns in which no erasure leaves the person, but for a kept account. A part of a value that is only
+/// removed, such as a word of a search column, owns no row.
 pub fn rules(store: &Store) -> impl Iterator<Item = &BoundRule> {
     let rules = store.recognised().erasure.rules.iter().filter(|rule| rule.of.is_none() && !rule.account);
     rules.filter(|rule| rule.inside.is_whole() || rule.action == EraseAction::Delete)

@@ -1,4 +1,4 @@
-//! One table's rows as the search reads them: what a row that stays loses, and what is noted of it.
+//! One table's rows as the search reads them: what a row that stays loses, and what is recorded about it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,12 +29,12 @@ use crate::store::fetched::{FetchedValue, as_text};
 use crate::store::proof::values::WatchedValue;
 use crate::store::stored::TableName;
 
-/// Reason why nothing is taken out of a key.
+/// Reason why nothing is removed from a key.
 const IN_KEY: &str = "a key: other rows may refer to it";
 /// Reason why a row is not deleted.
-const IN_FIELD: &str = "only a key of a document names the person: no row goes for that";
-/// Reason why nothing is taken out of a generated column.
-const GENERATED: &str = "a generated column: it follows the columns that it is made of";
+const IN_FIELD: &str = "only a key of a document names the person: no row is deleted for that";
+/// Reason why nothing is removed from a generated column.
+const GENERATED: &str = "a generated column: it follows the columns that it is computed from";
 const LIKE_A_KEY: Certainty = Certainty::Possible("the same as a key that stays");
 const WORDS_ALONE: Certainty = Certainty::Possible("search words of a text that does not name the person");
 
@@ -125,7 +125,7 @@ pub(super) struct TablePlace<'a> {
     pub ours: bool,
     /// Rows that go, among which its own are.
     pub going: Vec<&'a TakenRows>,
-    /// Rows that nothing tells apart and that go, with the place of the column that names the person.
+    /// Rows that nothing distinguishes and that go, with the place of the column that names the person.
     pub owned: Option<(usize, &'a OwnedRows)>,
     /// Rows of the person's account, which is kept, among which its own are.
     pub account: Vec<&'a TakenRows>,
@@ -137,7 +137,7 @@ pub(super) struct TablePlace<'a> {
     pub keys: &'a Keys,
 }
 
-/// Reason why a value is left as it is that holds the encoded form of a short handle.
+/// Reason why a value is left unchanged that holds the encoded form of a short handle.
 const SHORT_FORM: &str = "a short word is a handle of the person in base64 or hexadecimal digits";
 
 impl TablePlace<'_> {
@@ -319,7 +319,7 @@ impl TablePlace<'_> {
     }
 
     /// Our own records name nobody for long: private values of the audit trail are redacted, what jobs noted of a row
-    /// goes with it, words that they kept are taken out.
+    /// goes with it, words that they kept are removed.
     fn our_own(&self, at: &ValueSpot<'_>, found: &mut ScanFindings, updates: &mut KeptRows) {
         let ValueSpot { key, column, raw, look, .. } = *at;
         let named = look.sightings.len();
@@ -348,7 +348,7 @@ impl TablePlace<'_> {
                 if let Rewritten::New(new) =
                     self.search.matcher.redacted(raw, self.columns.about[column], |_| false, |_| true)
                 {
-                    let why = format!("{} named the person; the name is taken out", place());
+                    let why = format!("{} named the person; the name is removed", place());
                     updates.set(self.table, key, &self.columns.texts[column].0, raw, NewValue::Is(new), &why);
                 }
             }
@@ -435,8 +435,8 @@ impl TablePlace<'_> {
         self.search.graph.rules.iter().any(is_within)
     }
 
-    /// Returns what becomes of a value, or of what a rule leaves of it: a key in it that gets another name has that one, the
-    /// person is taken out as was decided, and references to rows that go are. None when it stays.
+    /// Returns what becomes of a value, or of what a rule leaves of it: a key in it that gets another name has that
+    /// one, the person is removed as was decided, and references to rows that go are. None when it stays.
     fn left(
         &self,
         at: &ValueSpot<'_>,
@@ -469,17 +469,16 @@ impl TablePlace<'_> {
                 // What held the key may have gone with a row that goes.
                 let value =
                     if pieces.len() > 1 { NewValue::Around(pieces) } else { NewValue::Is(FetchedValue::Text(left)) };
-                (value, format!("{place} follows a key that gets another name"))
+                (value, format!("{place} follows a key that is renamed"))
             }
             (None, left, from) if left == *from => return None,
-            (_, FetchedValue::Null, _) => (
-                NewValue::Is(FetchedValue::Null),
-                format!("{place} named the person or a row that goes and is emptied"),
-            ),
+            (_, FetchedValue::Null, _) => {
+                (NewValue::Is(FetchedValue::Null), format!("{place} named the person or a deleted row and is emptied"))
+            }
             // No placeholder comes into the database.
             (Some(_), ..) => return None,
             (None, left, _) => {
-                (NewValue::Is(left), format!("{place} named the person or rows that go; these names are taken out"))
+                (NewValue::Is(left), format!("{place} named the person or deleted rows; these names are removed"))
             }
         };
         Some(LeftValue { value, why, loses })
@@ -506,7 +505,7 @@ impl TablePlace<'_> {
         if let Ok(pieces) = pieces
             && decided == Mentions::Redact
         {
-            let why = format!("{place} holds the person's id, which gets another name");
+            let why = format!("{place} holds the person's id, which is renamed");
             updates.set(self.table, at.key, &self.columns.texts[i].0, at.raw, NewValue::Around(pieces), &why);
             updates.lose(self.table, at.key);
         }
@@ -539,7 +538,7 @@ impl TablePlace<'_> {
         let fixed = if at.column < self.columns.stored { IN_KEY } else { GENERATED };
         let told = |certain: Option<bool>| if changeable { self.taken_out(at, certain) } else { Err(fixed) };
         let certain = at.look.count(true) > 0;
-        // What is only possible stays unless it is decided by itself.
+        // What is only possible stays unless it is decided on its own.
         let all = told(None);
         let sure = if certain { told(Some(true)) } else { all.clone() };
         let (decision, possible) = self.mention(at, self.refusals(sure.as_ref().err().copied()), found);
@@ -612,12 +611,12 @@ impl TablePlace<'_> {
         }
         let packed = scrub::stored_as(new, opened.wrapping, left);
         if packed.is_err() {
-            found.not_looked_into(place.to_owned(), "they cannot be packed again");
+            found.not_looked_into(place.to_owned(), "they cannot be compressed again");
         }
         packed.ok()
     }
 
-    /// Notes ids of rows that go where nothing says that ids stand there: they may be words of others.
+    /// Notes ids of rows that go where nothing says that ids are there: they may be words of others.
     fn note_ids(&self, at: &ValueSpot<'_>, found: &mut ScanFindings) {
         let column = &self.columns.texts[at.column].0;
         if self.columns.ids_only[at.column] || self.columns.listed[at.column].is_some() {
@@ -662,7 +661,7 @@ impl TablePlace<'_> {
     }
 
     /// Returns the reasons why decisions about a mention here cannot be carried out. `redact` is the reason why its
-    /// words cannot be taken out.
+    /// words cannot be removed.
     fn refusals(&self, redact: Option<&'static str>) -> MentionRefusals {
         if !self.search.about.tables.contains(self.table) {
             return MentionRefusals::both(OUTSIDE);
@@ -679,7 +678,7 @@ impl TablePlace<'_> {
         let declared = self.columns.texts[column].1.to_ascii_lowercase();
         let postgres = self.search.about.postgres;
         if let FetchedValue::Integer(_) | FetchedValue::Real(_) = at.raw {
-            return Err("a number stands there alone: the row may go, or stay");
+            return Err("the value is a number alone: the row can be deleted or left");
         }
         if postgres && declared.ends_with("[]") && !declared.starts_with("text") && !declared.contains("char") {
             let names = |item: &str| self.search.handles.iter().any(|handle| handle.value == item);
@@ -687,7 +686,7 @@ impl TablePlace<'_> {
                 FetchedValue::Text(text) => scrub::array_without(text, names),
                 _ => None,
             };
-            return left.map(FetchedValue::Text).ok_or("the column's type takes no other words");
+            return left.map(FetchedValue::Text).ok_or("the column's type accepts no other words");
         }
         if let FetchedValue::Text(vector) = at.raw
             && declared == "tsvector"
@@ -702,18 +701,18 @@ impl TablePlace<'_> {
             refers.filter(|f| f.from == *self.table).any(|f| f.columns.contains(&self.columns.texts[column].0));
         if at.look.whole && (refers || !takes_words || declared.starts_with("json")) {
             return if self.columns.required[column] {
-                Err("the column takes no other words and must not be empty")
+                Err("the column accepts no other words and must not be empty")
             } else {
                 Ok(FetchedValue::Null)
             };
         }
         if !takes_words {
-            return Err("the column's type takes no other words");
+            return Err("the column's type accepts no other words");
         }
         let wanted = |c: Certainty| certain.is_none_or(|certain| c.is_certain() == certain);
         match self.search.matcher.redacted(at.raw, self.columns.about[column], |_| false, wanted) {
             Rewritten::New(new) => Ok(new),
-            Rewritten::Unchanged => Err("nothing can be taken out of it"),
+            Rewritten::Unchanged => Err("nothing can be removed from it"),
             Rewritten::Cannot(_) => Err("its encoding can be read but not written"),
         }
     }
@@ -730,7 +729,7 @@ impl TablePlace<'_> {
         let in_key = !in_text(Certainty::Certain) && !in_text(Certainty::Possible(""));
         let refusals =
             if in_key { MentionRefusals { delete: refusals.delete.or(Some(IN_FIELD)), ..refusals } } else { refusals };
-        // No row goes for a key of a document: that is taken out of it.
+        // No row goes for a key of a document: that is removed from it.
         let asked_of = |certainty: Certainty| match decisions.of(&id, &place, certainty) {
             Mentions::Delete if !in_text(certainty) && !decisions.each.contains_key(&id) => Mentions::Redact,
             asked => asked,
@@ -785,7 +784,7 @@ impl TablePlace<'_> {
         (decision, also)
     }
 
-    /// Kinds of the handles that stand somewhere.
+    /// Kinds of the handles that are somewhere.
     fn kinds(&self, sightings: &[ValueSighting]) -> Vec<String> {
         let mut kinds = Vec::new();
         for sighting in sightings {

@@ -19,6 +19,7 @@ use super::subject::{PurgeSubject, SharedWord};
 use super::taken::GoingRows;
 use crate::change::plan::Counts;
 use crate::store::fetched::FetchedValue;
+use crate::store::relations::TableTrigger;
 use crate::store::stored::{StoredRows, TableName};
 
 /// Rows in one transaction when nothing is said.
@@ -56,7 +57,7 @@ impl Default for PurgeOptions {
 }
 
 impl PurgeOptions {
-    /// The options of an erasure that is resumed, with what is said anew.
+    /// The options of an erasure that is resumed, with what is said again.
     #[must_use]
     pub fn resumed(&self, new: &PurgeOptions, decisions: &NewDecisions) -> PurgeOptions {
         let mut options = self.clone();
@@ -70,7 +71,7 @@ impl PurgeOptions {
         options
     }
 
-    /// Whether anything was chosen about what goes: how it is done is no choice.
+    /// Whether anything was chosen about what goes: how it is done is not a choice.
     #[must_use]
     pub fn are_chosen(&self) -> bool {
         *self != PurgeOptions { batch: self.batch, full: self.full, ..PurgeOptions::default() }
@@ -125,7 +126,7 @@ pub struct PurgePlan {
     pub options: PurgeOptions,
     /// Nobody owns rows here: it can be looked at, and not be applied.
     pub is_unowned: bool,
-    /// Rows that nothing tells apart and that go first, by a column that names the person.
+    /// Rows that nothing distinguishes and that go first, by a column that names the person.
     pub owned: Vec<OwnedRows>,
     /// Other rows that go, in the order in which they do.
     pub deletes: Vec<GoingRows>,
@@ -153,7 +154,7 @@ pub struct PurgePlan {
     pub tally: BTreeMap<String, PlaceTally>,
     /// Decisions that were about existing mentions.
     pub met: Met,
-    /// Number of rows that go because they mention the person, or hang on such a row.
+    /// Number of rows that go because they mention the person, or depend on such a row.
     pub gone_for_mentions: usize,
     /// For each searched handle its kind and how often it was found.
     pub control: Vec<(SharedWord, usize)>,
@@ -195,7 +196,7 @@ impl PurgePlan {
     }
 
     /// Facts to know that do not lower the resulting status, in words.
-    pub fn told_notes(&self) -> impl Iterator<Item = String> {
+    pub fn shown_notes(&self) -> impl Iterator<Item = String> {
         self.notes.iter().cloned().chain(self.silent.iter().map(told_silent))
     }
 
@@ -210,6 +211,15 @@ impl PurgePlan {
         let owned = self.owned.iter().map(|owned| &owned.rows.table);
         let along = self.along_rows().map(|rows| &rows.table);
         self.deletes.iter().filter(|rows| !rows.is_empty()).map(|rows| &rows.table).chain(owned).chain(along).collect()
+    }
+
+    /// Those of some triggers that run as its rows go or change.
+    pub fn running<'t>(&self, triggers: &'t [TableTrigger]) -> impl Iterator<Item = &'t TableTrigger> {
+        let goes = self.losing();
+        let changes: HashSet<&TableName> = self.updates.iter().map(|row| &row.table).collect();
+        triggers.iter().filter(move |trigger| {
+            trigger.on_delete && goes.contains(&trigger.table) || trigger.on_update && changes.contains(&trigger.table)
+        })
     }
 
     /// Whether there is nothing to do.

@@ -1,4 +1,5 @@
-//! Mentions for which rows of others go as a plan knows them: a row that names the person no more by then stays.
+//! Mentions for which other people's rows are deleted, as a plan knows them: a row that no longer names the person by
+//! then stays.
 
 use super::effects::{ValueDigest, digest};
 use crate::memory::mention::MentionText;

@@ -1,4 +1,4 @@
-//! Owners of the rows that go as a plan knows them: a row that is given to somebody else since stays.
+//! Owners of the rows that go as a plan knows them: a row that is given to someone else since stays.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use crate::store::stored::TableName;
 pub struct PlannedOwners {
     /// The rules by which rows name their owners.
     rules: Vec<BoundRule>,
-    /// Hashes of the keys of the rows that named somebody else.
+    /// Hashes of the keys of the rows that named someone else.
     of_others: DigestSet,
 }
 
 impl PlannedOwners {
-    /// Those that some rules name, with the rows of others.
+    /// Those that some rules name, with the other people's rows.
     pub(super) fn new(rules: &[&BoundRule], of_others: DigestSet) -> Self {
         PlannedOwners { rules: rules.iter().map(|rule| (*rule).clone()).collect(), of_others }
     }
@@ -35,15 +35,16 @@ impl PlannedOwners {
         self.rules.iter().map(|rule| &rule.column)
     }
 
-    /// Whether a row names somebody else than a person's ids, and did not when the plan was made.
+    /// Whether a row names someone else than a person's ids, and did not when the plan was made.
     #[must_use]
     pub fn is_handed_on(&self, key: &[FetchedValue], owners: &[FetchedValue], subject: &[String]) -> bool {
         names_another(self.rules.iter(), owners, subject) && !self.of_others.contains(row_digest(key))
     }
 }
 
-/// Takes out of the rows that were to go, and out of their ids, those that name somebody else by now, with what hangs on them,
-/// and those that were to go for what they say and are still there: what goes of these is found again. Gives the latter.
+/// Removes from the rows that were to go, and out of their ids, those that name someone else by now, with what depends
+/// on them, and those that were to go for what they say and are still there: what goes of these is found again. Gives
+/// the latter.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -92,7 +93,8 @@ pub async fn drop_moved(
     }
     for (rows, mut keys) in deletes.iter_mut().zip(dropped) {
         if !gone.is_empty() {
-            // A row that hung on one of them may be gone already: the id that it shared is not that of an erased row.
+            // A row that depended on one of them may be gone already: the id that it shared is not that of an erased
+            // row.
             let shares =
                 |key: &Vec<FetchedValue>| matches!(&key[..], [id] if as_text(id).is_some_and(|id| gone.contains(&id)));
             keys.extend(rows.all_keys().filter(shares).map(|key| row_digest(&key)));
@@ -109,7 +111,7 @@ pub async fn drop_moved(
     Ok(chosen)
 }
 
-/// Whether one of the owner columns of a row names somebody else than a person's ids.
+/// Whether one of the owner columns of a row names someone else than a person's ids.
 pub fn names_another<'r>(
     rules: impl Iterator<Item = &'r BoundRule>,
     owners: &[FetchedValue],

@@ -1,4 +1,5 @@
-//! Plans an erasure in one read-only transaction: whose rows go, what names the person elsewhere, what comes of it.
+//! Plans an erasure in one read-only transaction: which rows are deleted, what names the person elsewhere, and the
+//! effects.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -43,9 +44,9 @@ use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
 use crate::store::{Store, StoreError};
 
-/// Reason why what names somebody in a palace stays, and no erasure begins there.
-pub(super) const UNOWNED: &str = "a palace does not say whom its drawers are about, so nothing can be erased there, only searched: what is \
-     found has to be erased with the tool that wrote it";
+/// Reason why what names someone in a palace stays, and no erasure begins there.
+pub(super) const UNOWNED: &str = "a palace does not say whom its drawers are about, so nothing can be erased there, \
+     only searched: erase what is found with the tool that wrote it";
 
 /// Plans, with every decision about a mention as it was asked for.
 ///
@@ -97,7 +98,7 @@ pub enum LookedFor {
     },
 }
 
-/// Texts that hold a handle which leads to nobody's id, such as an e-mail when no table says whose it is.
+/// Texts that hold a handle which leads to nobody's id, such as an e-mail when no table says who owns it.
 pub struct NamedInTexts {
     /// The places, with advice.
     pub words: String,
@@ -113,7 +114,7 @@ impl NamedInTexts {
         let places: Vec<String> = plan.mentioned.iter().map(|(place, values)| format!("{place} ({values})")).collect();
         let places = places.join(", ");
         let words =
-            format!("texts hold it: {places}. Give the person's id, and this as an --alias, to take it out of them");
+            format!("texts contain it: {places}. Give the person's id, and this as an --alias, to remove it from them");
         let tally = PlaceTally::all(plan.tally.values());
         Some(NamedInTexts { words, asked: tally.done + tally.undone > 0 })
     }
@@ -175,15 +176,15 @@ fn refuse_unread(store: &Store) -> Result<(), ChangeError> {
     }
 }
 
-/// Words for somebody who is not there because they were erased.
+/// Words for someone who is not there because they were erased.
 async fn erased_before(store: &Store, given: &str) -> Result<String, ChangeError> {
     Ok(match erased_as(store, given).await? {
-        Some(session) => format!("; somebody known so was erased here, and that ended {}", session.status),
+        Some(session) => format!("; a person known by it was erased here, and that ended {}", session.status),
         None => String::new(),
     })
 }
 
-/// The latest erasure of somebody who was known so; none where it cannot be told.
+/// The latest erasure of someone who was known so; none where it cannot be told.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -204,8 +205,8 @@ pub fn owners(store: &Store) -> Result<(), ChangeError> {
     }
     shown(store)?;
     Err(ChangeError::Refused(format!(
-        "{}: no layout says whose its rows are, so nothing can be erased here, only searched: what is found has to be erased \
-         with the tool that wrote it (or add [[erase]] rules to a layout file)",
+        "{}: no layout says who owns its rows, so nothing can be erased here, only searched: erase what is found with \
+         the tool that wrote it (or add [[erase]] rules to a layout file)",
         store.location()
     )))
 }
@@ -228,7 +229,7 @@ pub async fn rest(
     let mut graph = Graph::new(store, &erasure.rules, relations.clone(), options.account);
     let about = KnownTables::of(store, &relations).await?;
     if options.decisions().delete_any() {
-        // A row that goes for what it says takes along what hangs on it, wherever it is.
+        // A row that goes for what it says takes along what depends on it, wherever it is.
         graph.reach(about.tables.iter().map(key_of).collect());
     }
     for part in also.iter().flat_map(GoingRows::parts) {
@@ -262,7 +263,8 @@ pub async fn rest(
     plan.along = altered(&graph, going.rows);
     plan.first = going.first;
     if !recomputed {
-        let words = "aggregates of rows that stay are not recomputed: tables that they are made of may not be read";
+        let words = "aggregates of rows that stay are not recomputed, because your role may not read the tables they \
+         are computed from";
         plan.notes.push(words.to_owned());
     }
     Ok(plan)
@@ -274,7 +276,7 @@ struct RoundSearch<'a> {
     subject: &'a PurgeSubject,
     options: &'a PurgeOptions,
     about: &'a KnownTables,
-    /// Rows of which it is known already that they go, and what hangs on them.
+    /// Rows of which it is known already that they go, and what depends on them.
     late: &'a Graph,
     progress: &'a (dyn Fn(&str, u64) + Sync),
 }
@@ -401,9 +403,9 @@ async fn take(
     Ok(())
 }
 
-/// Ids of the rows that go, as far as they can be told in texts: keys of one column, and ids of several columns as they are
-/// shown; beside them those that a handle is too. The person's own row is called as the person is: elsewhere that is a
-/// mention, and what is decided of it counts. `usual` are words of others.
+/// Ids of the rows that go, as far as they can be told in texts: keys of one column, and ids of several columns as they
+/// are shown; next to them those that a handle is too. The person's own row is named like the person is: elsewhere that
+/// is a mention, and what is decided of it counts. `usual` are words of others.
 fn ids_of(
     store: &Store,
     (graph, made): (&Graph, &MadeIds),

@@ -20,7 +20,7 @@ use crate::memory::{agreeing, thousands};
 use crate::store::stored::TableName;
 use crate::store::{Store, StoreError};
 
-/// A plan to be looked at, with what keeps it from being done.
+/// A plan to look at, with the reason why it cannot be applied.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -45,7 +45,7 @@ pub async fn preview(store: &Store, plan: &PurgePlan) -> Result<Preview, ChangeE
         mentions: plan.mentioned.iter().map(|(place, count)| (place.clone(), *count)).collect(),
         named: named(store, plan).await?,
         effects: plan.effects.clone(),
-        disclosures: plan.particular.iter().cloned().chain(plan.told_notes()).chain(standing).collect(),
+        disclosures: plan.particular.iter().cloned().chain(plan.shown_notes()).chain(standing).collect(),
         refused,
         held,
         locks: store.engine() == Engine::Postgres,
@@ -54,7 +54,7 @@ pub async fn preview(store: &Store, plan: &PurgePlan) -> Result<Preview, ChangeE
     })
 }
 
-/// Mentions by the column that they stand in.
+/// Mentions by the column that they are in.
 async fn named(store: &Store, plan: &PurgePlan) -> Result<Vec<ShownMention>, ChangeError> {
     let mut mentions: Vec<&Mention> = plan.mentions.iter().collect();
     mentions.sort_by_cached_key(|mention| mention.place());
@@ -129,7 +129,7 @@ fn tree(plan: &PurgePlan) -> Vec<Branch> {
     let mut left: Vec<&TableName> = plan.deletes.iter().map(|rows| &rows.table).collect();
     let above = |table: &TableName| {
         let mut hops = plan.hops.iter().filter(|(from, _)| from == table);
-        // A table that names the person itself stands at the root.
+        // A table that names the person itself is at the root.
         let named = plan.hops.iter().any(|(from, of)| from == table && of.is_none());
         if named { None } else { hops.find_map(|(_, of)| of.clone().filter(|of| of != table)) }
     };
@@ -155,7 +155,7 @@ fn tree(plan: &PurgePlan) -> Vec<Branch> {
     branches
 }
 
-/// A receipt to be looked at.
+/// A receipt to look at.
 #[must_use]
 pub fn outcome(receipt: PurgeReceipt) -> ErasureOutcome {
     let found = &receipt.verification;
@@ -173,7 +173,11 @@ pub fn outcome(receipt: PurgeReceipt) -> ErasureOutcome {
     let ControlFound { found: there, of } = found.control;
     let index = found.index.hits;
     let verification = vec![
-        check("found before", format!("{there} of {of} handles: what is looked for can be found"), Some(there == of)),
+        check(
+            "found before",
+            format!("{there} of {of} handles: the search finds what it looks for"),
+            Some(there == of),
+        ),
         check("values", values, Some(found.logical.hits == 0 && account == 0)),
         check("search indexes", agreeing(index, "{#} {hit|hits}"), Some(index == 0)),
         bytes(&found.bytes),
@@ -194,13 +198,13 @@ fn bytes(found: &ByteHits) -> ErasureCheck {
     let (words, good) = if found.checked {
         let stays = match found.left {
             0 => String::new(),
-            left => agreeing(left, "; {#} {is|are} of rows that stay"),
+            left => agreeing(left, "; {#} {belongs|belong} to rows that stay"),
         };
         let (hits, files) =
             (agreeing(found.hits, "{#} {hit|hits}"), agreeing(found.files.len() as u64, "{#} {file|files}"));
         (format!("{hits}, in {files}{stays}"), Some(found.hits == 0 && found.left == 0))
     } else {
-        let reason = found.reason.as_deref().unwrap_or("the files of a server cannot be read from here");
+        let reason = found.reason.as_deref().unwrap_or("a server's files cannot be read from here");
         (format!("not checked: {reason}"), None)
     };
     ErasureCheck { name: "bytes".to_owned(), found: words, good }

@@ -1,4 +1,4 @@
-//! Looks for what must be gone: in every value, in references, in search indexes, among the bytes of the files.
+//! Searches for what must be gone: in every value, in references, in search indexes, and in the bytes of the files.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{Duration, Instant};
@@ -72,7 +72,7 @@ impl Proof {
         }
     }
 
-    /// Whether something is left that another plan may take away.
+    /// Whether something is left that another plan may remove.
     #[must_use]
     pub fn is_late(&self) -> bool {
         let may_go =
@@ -157,8 +157,11 @@ pub async fn before(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> R
     kept.bytes_before = scan.map(|scan| by_handle(&scan.by_needle(), handles));
     let unseen = kept.bytes_before.iter().flatten().filter(|hits| **hits == 0).count();
     if unseen > 0 {
-        kept.notes.push(agreeing(unseen, "{#} {handle was|handles were} not found among the bytes of the files before: packed, or not to be told there; that they \
-             are not there afterwards proves nothing"));
+        kept.notes.push(agreeing(
+            unseen,
+            "{#} {handle was|handles were} not found in the bytes of the files before: \
+             compressed, or not recognisable there; their absence afterwards proves nothing",
+        ));
     }
     Ok(())
 }
@@ -170,7 +173,8 @@ pub async fn before(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> R
 pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> Result<Proof, ChangeError> {
     let mut proof = Proof::default();
     if kept.is_anew {
-        let what = "the file of the first run was lost: handles and ids that only rows which are gone told were not searched for";
+        let what = "the file of the first run was lost: handles and ids that only deleted rows contained were not \
+         searched for";
         proof.find(RemainKind::Forgotten, what);
     }
     let timed = |kept: &mut KeptSession, phase: &str, began: Instant| {
@@ -186,16 +190,18 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> Re
     let watch = TraceWatch::begin(store, kept, &handles).await?;
     let values = watch.as_ref().map(|watch| &watch.values);
     let (named, live) = remains::logical(store, desk, kept, values, &mut proof).await?;
+    let copied = kept.copied.after(&mut store.snapshot().await?, &mut proof).await;
+    proof.done(copied, RemainKind::Unread, "looking for copies that triggers made")?;
     let indexes = asked(store, kept, &mut proof).await;
     let indexes = proof.done(indexes, RemainKind::IndexUnread, "asking search indexes")?;
     let hanging = broken(store).await;
-    for (key, rows) in proof.done(hanging, RemainKind::Unread, "looking for references to rows that are gone")? {
+    for (key, rows) in proof.done(hanging, RemainKind::Unread, "searching for references to deleted rows")? {
         if rows > kept.broken_before.get(&key).copied().unwrap_or_default() {
             proof.find(
                 RemainKind::Dangling,
                 agreeing(
                     rows,
-                    &format!("{{#}} {{row refers to a row that is|rows refer to rows that are}} not there: {key}"),
+                    &format!("{{#}} {{row refers to a row that is|rows refer to rows that are}} missing: {key}"),
                 ),
             );
         }
@@ -224,17 +230,20 @@ async fn asked(store: &Store, kept: &KeptSession, proof: &mut Proof) -> Result<b
             |side: &SideIndex| kept.planned.get(&side.table.title()).is_some_and(|n| n.contains_key("update"));
         let told = !sides.is_empty() && !sides.iter().any(|side| changed(side));
         if let Some(reason) = index.unread.as_ref().filter(|_| sides.is_empty()) {
-            proof.find(RemainKind::IndexUnread, format!("the search index {name} could not be asked: {reason}"));
+            proof.find(RemainKind::IndexUnread, format!("the search index {name} could not be queried: {reason}"));
         } else if hits > 0 && !told && index.contentless {
             proof.find(
                 RemainKind::Index,
-                agreeing(hits, &format!("the search index {name} still gives {{#}} {{entry|entries}} for the person")),
+                agreeing(
+                    hits,
+                    &format!("the search index {name} still returns {{#}} {{entry|entries}} for the person"),
+                ),
             );
         } else if hits > 0 && !told && proof.logical + proof.account == 0 {
             // It was made again from rows that stay, and none of them names the person.
             let what = format!(
-                "the search index {name} gives {hits} {{entry|entries}} for the person's words: rows that stay hold them in \
-                 other spellings or with marks between"
+                "the search index {name} returns {hits} {{entry|entries}} for the person's words: rows that stay \
+                 contain them in other spellings or with characters in between"
             );
             proof.find(RemainKind::Untold, agreeing(hits, &what));
         }
@@ -247,8 +256,8 @@ async fn asked(store: &Store, kept: &KeptSession, proof: &mut Proof) -> Result<b
             let what = agreeing(
                 orphans,
                 &format!(
-                    "the search index {index} keeps {{#}} {{entry about a row|entries about rows}} of {table} {{that is gone: take it|that are gone: take them}} out with \
-                 the program that keeps it, and resume"
+                    "the search index {index} keeps {{#}} {{entry about a row|entries about rows}} of {table} {{that \
+                 is gone: remove it|that are gone: remove them}} with the program that maintains it, and resume"
                 ),
             );
             proof.find(RemainKind::Index, what);
@@ -258,7 +267,7 @@ async fn asked(store: &Store, kept: &KeptSession, proof: &mut Proof) -> Result<b
     proof.neighbours = asked;
     proof.index += near;
     if near > 0 {
-        let what = format!("{near} of the nearest neighbours of old vectors are rows that are gone");
+        let what = format!("{near} of the nearest neighbours of old vectors are deleted rows");
         proof.find(RemainKind::Index, what);
     }
     Ok(!indexes.is_empty())

@@ -239,7 +239,7 @@ async fn counted(
     Ok((counts, texts.into_inner()))
 }
 
-/// Way in which a handle stands in a text outside the person's rows.
+/// Way in which a handle is in a text outside the person's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum SeenAs {
     /// All there is, where nobody is named, in the column of this number; `within` a document.
@@ -255,7 +255,7 @@ enum SeenAs {
 struct SeenTexts {
     /// Texts of more than one word.
     texts: u64,
-    /// Handles, by their numbers, and how often they stand there so.
+    /// Handles, by their numbers, and how often they are there so.
     handles: HashMap<(usize, SeenAs), u64>,
 }
 

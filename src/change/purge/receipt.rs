@@ -1,4 +1,4 @@
-//! The receipt of an erasure: what was done and found, without contents; and the answer of a later look.
+//! The receipt of an erasure: what was done and found, without contents; and the result of a later check.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub enum AccountFate {
 }
 
 impl AccountFate {
-    /// The account of somebody whose account is erased, or is not.
+    /// The account of someone whose account is erased, or is not.
     #[must_use]
     pub fn of(erase: bool) -> Self {
         if erase { AccountFate::Erase } else { AccountFate::Keep }

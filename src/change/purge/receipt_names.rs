@@ -1,4 +1,4 @@
-//! Names of tables, columns and files that name the person: a receipt tells them by their position.
+//! Names of tables, columns and files that name the person: a receipt shows them by position.
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -19,8 +19,8 @@ pub(super) struct TellingNames {
 }
 
 impl TellingNames {
-    /// Those of a database, but for tables of the layout and our own, which are called so for everybody. A handle that is a
-    /// usual word is no name of a person.
+    /// Those of a database, but for tables of the layout and our own, which are called so for everybody. A handle that
+    /// is a usual word is not a name of a person.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -54,7 +54,7 @@ impl TellingNames {
         }
     }
 
-    /// A database's file is told by its name, as its hits are: folders may name anybody.
+    /// A database's file is identified by its name, as its hits are: folders may name anybody.
     fn add_path(&mut self, path: &Path) {
         let name = file_name(path);
         let shown = if self.hold(&name) { "[file 1]".to_owned() } else { name.clone() };
@@ -93,7 +93,7 @@ impl TellingNames {
     }
 }
 
-/// Puts something in the place of a name, where that is no part of a word.
+/// Puts something in the place of a name, where that is not part of a word.
 fn put(words: &mut String, name: &str, instead: &str) {
     let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
     let mut from = 0;

@@ -1,5 +1,5 @@
-//! A later look at what a receipt says. The receipt names nobody: every word of the database is compared with the HMACs
-//! of the handles.
+//! A later check of a receipt. The receipt names nobody, so every word of the database is compared with the HMACs of
+//! the handles.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -28,7 +28,7 @@ const REMEMBERED: usize = 500_000;
 
 /// Reason why a later look at a purge that ended incomplete is incomplete, whatever it finds.
 pub const ENDED_INCOMPLETE: &str =
-    "the receipt itself is of a purge that ended incomplete: resume it, and verify its next receipt";
+    "the receipt is of a purge that ended incomplete: resume it, and verify its next receipt";
 
 /// Looks again. The status is `verified`, `verified with disclosures` or `incomplete`.
 ///
@@ -39,7 +39,7 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Purg
     let (receipt, hash) = desk.receipt(named)?;
     let own = crate::change::draft::trail(store).await?;
     if receipt.database_id != own.database_id {
-        return Err(ChangeError::Refused(format!("the receipt is of another database than {}", store.location())));
+        return Err(ChangeError::Refused(format!("the receipt belongs to another database than {}", store.location())));
     }
     check_receipt(store, &receipt, &hash).await?;
     let verdict = audit::verify(store, &[]).await?;
@@ -51,7 +51,7 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Purg
     let ValuesFound { hits, owned: back, .. } = found;
     let left = receipt.mentions == Mentions::Leave
         || receipt.account == AccountFate::Keep
-        || receipt.status == PurgeStatus::Disclosed;
+        || receipt.findings.iter().any(|found| found.kind.leaves_words());
     // What an erasure that ended incomplete left is not told apart from what came later.
     let since = if receipt.status == PurgeStatus::Incomplete {
         "left by the erasure, which ended incomplete, or written since"
@@ -74,8 +74,8 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Purg
         ));
     }
     let status = verdict::status(&findings).max(receipt.status);
-    let standing = "found by the receipt's HMACs, in words, in owners of rows, and in texts and names of the structure, \
-         but for names that are plain words: bytes that the engine has let go of are not looked at again";
+    let standing = "found by the receipt's HMACs, in words, in owners of rows, and in texts and names of the \
+         structure, except names that are plain words: freed bytes are not searched again";
     let worst = |finding: &&Remain| finding.kind.allows() == PurgeStatus::Incomplete;
     let mut incomplete: Vec<String> = findings.iter().filter(worst).map(|finding| finding.what.clone()).collect();
     if receipt.status == PurgeStatus::Incomplete && incomplete.is_empty() {
@@ -144,7 +144,7 @@ async fn check_receipt(store: &Store, receipt: &PurgeReceipt, hash: &str) -> Res
     if receipt.receipt_sha256.as_deref() == Some(hash) && entered {
         return Ok(());
     }
-    Err(ChangeError::Broken(format!("the receipt is not what entry {seq} of the audit trail says: it was changed")))
+    Err(ChangeError::Broken(format!("the receipt does not match entry {seq} of the audit trail: it was changed")))
 }
 
 /// Counts the values of each column that hold a handle, and the rows that belong to the person as the layout says.

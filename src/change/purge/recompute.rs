@@ -1,4 +1,4 @@
-//! Aggregates of rows that stay, made again from the rows that are left.
+//! Aggregates of rows that stay, recomputed from the remaining rows.
 
 use std::collections::{HashMap, HashSet};
 
@@ -147,8 +147,7 @@ async fn set(
     let shape = store.shapes().shape(&row.table()).await?;
     let cells = encode(row.source, &shape, column, &GivenValue::Is(value)).map_err(ChangeError::Refused)?;
     let key = graph.key_of(row);
-    let why =
-        format!("{}: {} is calculated again from the rows that stay", row.table().title(), column.replace('_', " "));
+    let why = format!("{}: {} is recalculated from the rows that stay", row.table().title(), column.replace('_', " "));
     for (name, cell) in cells {
         if let Cell::Is(new) = cell {
             let old = row.image.get(&name).cloned().unwrap_or(FetchedValue::Null);

@@ -1,5 +1,5 @@
-//! Looks through every value after deleting: what still names the person, or refers to rows that are gone, and whether
-//! somebody chose that.
+//! Searches every value after deleting for what still names the person or refers to deleted rows, and whether that was
+//! chosen.
 
 use std::collections::{HashMap, HashSet};
 
@@ -55,7 +55,7 @@ pub async fn logical(
             RemainKind::Rows,
             agreeing(
                 rows,
-                &format!("{{#}} {{row of|rows of}} {title}{{ is | are }}the person's: written while it was erased"),
+                &format!("{{#}} {{row of|rows of}} {title}{{ is | are }}the person's: written during the erasure"),
             ),
         );
     }
@@ -112,16 +112,17 @@ pub async fn logical(
         .sum();
     proof.findings.extend(findings.into_iter().map(|(finding, _)| finding));
     for statistics in learned(store, kept).await? {
-        let (table, column) = (statistics.table.title(), statistics.column);
-        // They show what rows that stay hold.
-        let leads = erasure.rules.iter().filter(|rule| TableName::of(&rule.table) == statistics.table);
-        let mut tables: Vec<String> =
-            leads.filter_map(|rule| rule.of.as_ref()).map(|of| TableName::of(of).title()).collect();
-        tables.push(table.clone());
+        let ColumnStatistics { table, within, column, .. } = statistics;
+        // They show what rows that stay hold, which are looked at through the whole.
+        let own: Vec<&TableName> = within.iter().chain([&table]).collect();
+        let leads = erasure.rules.iter().filter(|rule| own.contains(&&TableName::of(&rule.table)));
+        let leads = leads.filter_map(|rule| rule.of.as_ref()).map(|of| TableName::of(of).title());
+        let tables: Vec<String> = leads.chain(own.iter().map(|table| table.title())).collect();
         let held = found.counted.keys().any(|place| is_of(place, &tables));
-        if held || account.taken(&statistics.table).is_some_and(|taken| !taken.is_empty()) {
+        if held || own.iter().any(|table| account.taken(table).is_some_and(|taken| !taken.is_empty())) {
             continue;
         }
+        let table = table.title();
         let what = format!("the statistics of {table} ({column}) still name the person: ANALYZE it, and resume");
         proof.find(RemainKind::Mention, what);
     }
@@ -149,7 +150,7 @@ fn judged(found: &ScanFindings, kept: &KeptSession, known: &[String], copies: &[
     all.extend(references_left(found, kept));
     for (place, count) in &found.ours {
         let what = "of our own tables names the person";
-        let what = format!("{place} {what} {count} {{time|times}}: without it the audit trail breaks");
+        let what = format!("{place} {what} {count} {{time|times}}: the audit trail would break without it");
         all.extend(counted(RemainKind::Trail, *count, &what));
     }
     let none = |kind, what: String| (Remain::new(kind, what), 0);
@@ -199,12 +200,12 @@ fn mentions_left(
             let what = format!("{place}: {chosen} {NAME} and {{is left|are left}}");
             all.extend(counted(RemainKind::Left, chosen, &what));
         } else {
-            let left = "{is left as it is|are left as they are}";
+            let left = "{is left unchanged|are left unchanged}";
             let what = format!("{place} is outside the layout: {chosen} {NAME} and {left}");
             all.extend(counted(RemainKind::Outside, chosen, &what));
         }
         all.extend(counted(RemainKind::Mention, undone, &impossible(found, place, undone)));
-        let why = "no choice was made to {leave it|leave them}: written meanwhile, or copied by a trigger";
+        let why = "no choice was made to {leave it|leave them}: written in the meantime, or copied by a trigger";
         all.extend(counted(RemainKind::Mention, rest, &format!("{place}: {rest} {NAME}, and {why}")));
     }
     all
@@ -214,7 +215,7 @@ fn references_left(found: &ScanFindings, kept: &KeptSession) -> Vec<(Remain, usi
     let mut all = Vec::new();
     for (place, count) in &found.stuck {
         let said = *count.min(kept.left_references.get(place).unwrap_or(&0));
-        let what = "{reference to a row that is gone|references to rows that are gone} cannot be taken out";
+        let what = "{reference to a deleted row|references to deleted rows} cannot be removed";
         all.extend(counted(RemainKind::LeftReference, said, &format!("{place}: {said} {what}")));
         let rest = count - said;
         let what = "{value refers to a row that is|values refer to rows that are} gone";
@@ -234,14 +235,14 @@ const SHOWN: usize = 10;
 fn impossible(found: &ScanFindings, place: &str, count: usize) -> String {
     let undone: Vec<&Mention> = found.mentions.iter().filter(|m| !m.chosen && m.place() == place).collect();
     let reason =
-        undone.iter().find_map(|mention| mention.refusal()).unwrap_or("what was asked for cannot be done there");
+        undone.iter().find_map(|mention| mention.refusal()).unwrap_or("the requested treatment is not possible there");
     let can_go = undone.iter().all(|mention| mention.refusals.delete.is_none());
     let shown: Vec<&str> = undone.iter().take(SHOWN).map(|mention| mention.id.as_str()).collect();
     agreeing(
         count,
         &format!(
-            "{place}: {{#}} {{value names|values name}} the person and {{stays,|stay,}} although something else was asked for ({reason}); resume with \
-         --mention {place}=leave{}, or decide one by one: {}{}",
+            "{place}: {{#}} {{value names|values name}} the person and {{stays,|stay,}} although another treatment was \
+         requested ({reason}); resume with --mention {place}=leave{}, or decide one by one: {}{}",
             if can_go { " or =delete" } else { "" },
             shown.join(", "),
             if count > shown.len() { " and more" } else { "" }

@@ -36,7 +36,7 @@ impl RowIds {
         RowIds(sieve.map(|sieve| SoughtIds { ids: ids.clone(), lengths, sieve }))
     }
 
-    /// Finds the ids that stand in a text as words of their own, in order; of several that overlap the first, of those
+    /// Finds the ids that are in a text as words of their own, in order; of several that overlap the first, of those
     /// that begin at one place the longest. Each is its first byte and the byte after its last.
     pub fn find(&self, text: &[u8]) -> Vec<(usize, usize)> {
         let mut found: Vec<(usize, usize)> = Vec::new();

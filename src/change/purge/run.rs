@@ -8,6 +8,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::batches::{self, RunTurn};
+use super::copied::CopiedTexts;
 use super::decide::{self, NewDecisions};
 use super::desk::{Desk, Hold, KeptSession, PurgeRequest, SessionStage};
 use super::disclose::STANDING;
@@ -163,11 +164,11 @@ async fn again(
     }
     match planning::plan(store, given, &new.options, desk.progress).await {
         Err(ChangeError::NotFound(words)) => {
-            Err(ChangeError::NotFound(format!("no unfinished purge is about `{given}`; {words}")))
+            Err(ChangeError::NotFound(format!("there is no unfinished purge of `{given}`; {words}")))
         }
         Err(error) => Err(error),
         Ok(_) => Err(ChangeError::NotFound(format!(
-            "no unfinished purge is about `{given}`: nothing was written. Begin one by --apply, with your choices"
+            "there is no unfinished purge of `{given}`: nothing was written. Start one with --apply and your choices"
         ))),
     }
 }
@@ -213,8 +214,8 @@ async fn deliver(
     handed_over(desk, &AnchorSpot::of(store).await?.0, kept, receipt)
 }
 
-/// Forgets what was asked for earlier about a person whose erasure has begun now, and wrote nothing, unless somebody works on
-/// it. A commit that was under way when its connection was lost has been waited for by then.
+/// Forgets what was asked for earlier about a person whose erasure has begun now, and wrote nothing, unless someone
+/// works on it. A commit that was under way when its connection was lost has been waited for by then.
 async fn forget_asked(store: &Store, kept: &KeptSession, desk: &Desk<'_>) -> Result<(), ChangeError> {
     let others = desk.stages(&kept.database_id, &kept.spot).into_iter();
     let others = others.filter(|stage| stage.session() != kept.session);
@@ -232,7 +233,7 @@ async fn forget_asked(store: &Store, kept: &KeptSession, desk: &Desk<'_>) -> Res
 fn held(desk: &Desk<'_>, session: &str) -> Result<Hold, ChangeError> {
     desk.hold(session)?.ok_or_else(|| {
         ChangeError::Refused(
-            "another process is erasing this person now: let it end; if it stops, --resume continues it".to_owned(),
+            "another process is erasing this person now: let it finish; if it stops, --resume continues it".to_owned(),
         )
     })
 }
@@ -253,9 +254,9 @@ async fn begin(
             forget_asked(store, &kept, desk).await?;
             delete(store, own, desk, kept, plan, Counts::new(), turn).await
         }
-        // What is needed to go on is kept, should the beginning turn up after all.
+        // What is needed to continue is kept, should the beginning turn up after all.
         Err(ChangeError::Uncertain(words)) => {
-            Err(ChangeError::Uncertain(format!("{words}. The purge may have begun: --resume goes on, or begins it")))
+            Err(ChangeError::Uncertain(format!("{words}. The purge may have started: --resume continues or starts it")))
         }
         Err(error) => {
             if store.records().purge_session(&session).await.is_ok_and(|begun| begun.is_none()) {
@@ -318,7 +319,7 @@ impl KeptPlan {
     #[must_use]
     pub fn from_file(text: &str) -> Option<Result<KeptPlan, ChangeError>> {
         json::members(text)?.iter().find(|(name, _)| name == "given")?;
-        let bad = |e| ChangeError::Usage(format!("this is no plan to erase a person kept with --plan-out: {e}"));
+        let bad = |e| ChangeError::Usage(format!("this is not a plan to erase a person written by --plan-out: {e}"));
         Some(serde_json::from_str(text).map_err(bad))
     }
 
@@ -331,7 +332,7 @@ impl KeptPlan {
     fn check(&self, own: &OwnTables, location: &str) -> Result<f64, ChangeError> {
         let refused = |words: String| Err(ChangeError::Refused(format!("{words}; make a new one")));
         if self.operation != OPERATION {
-            return refused(format!("the plan calls itself `{}` and is one to erase a person", self.operation));
+            return refused(format!("the plan calls itself `{}` but is a plan to erase a person", self.operation));
         }
         match &self.database_id {
             Some(id) if *id == own.database_id => {}
@@ -339,7 +340,7 @@ impl KeptPlan {
             None => return refused("the plan does not say which database it is for".to_owned()),
         }
         let Some(age) = crate::memory::time::seconds_between(&self.created_at, &now()) else {
-            return refused(format!("the plan was made at no time that can be read: `{}`", self.created_at));
+            return refused(format!("the plan has an unreadable time: `{}`", self.created_at));
         };
         if age < -CLOCKS_DIFFER {
             return refused(format!("the plan was made in the future, at {}", self.created_at));
@@ -395,9 +396,9 @@ pub async fn unfinished(store: &Store, given: &str, desk: &Desk<'_>) -> Result<O
     Ok(store.records().purge_of(&hmac(&desk.key, given)).await?.filter(PurgeSession::is_open))
 }
 
-/// Says why an erasure does not begin beside an earlier one.
+/// Says why an erasure does not begin next to an earlier one.
 pub fn resume_first(given: &str) -> String {
-    format!("an earlier purge of `{given}` has not ended verified: resume it by --resume")
+    format!("an earlier purge of `{given}` did not end as verified: resume it with --resume")
 }
 
 /// Refuses a reason or a ticket that names the person: they are kept, and nothing that names the person may be.
@@ -406,7 +407,7 @@ fn check_author(subject: &subject::PurgeSubject, author: &Author) -> Result<(), 
     let names = |handle: &subject::PersonHandle| said.iter().any(|said| said.contains(&handle.value.to_lowercase()));
     if subject.searched().filter(|handle| handle.common.is_none()).any(names) {
         return Err(ChangeError::Usage(
-            "--reason or --ticket names the person, and both are kept: say it in other words".to_owned(),
+            "--reason or --ticket names the person, and both are stored: use other words".to_owned(),
         ));
     }
     Ok(())
@@ -434,8 +435,8 @@ pub async fn check_held<'h>(store: &Store, handles: impl Iterator<Item = &'h str
     match lost.iter().find(|(id, _)| handles.iter().any(|handle| handle.eq_ignore_ascii_case(id))) {
         None => Ok(()),
         Some((id, seq)) => Err(ChangeError::Refused(format!(
-            "`{id}` is under a legal hold: entry {seq} of the audit trail placed it, and no entry took it away, though its row is \
-             gone. `{}` places it again; then `unhold` can take it away",
+            "`{id}` is under a legal hold: entry {seq} of the audit trail placed it, and no entry removed it, but its \
+             row is missing. `{}` places it again; then `unhold` can remove it",
             store.invocation().about(&["hold"], &[id], &["--apply"])
         ))),
     }
@@ -452,7 +453,7 @@ pub fn refuse_held(store: &Store, holds: &[(String, String)], handles: &[&str]) 
         Some((id, reason)) => {
             let why = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
             Err(ChangeError::Refused(format!(
-                "`{id}` is under a legal hold{why}: nothing is erased while it stands; `{}` takes it away",
+                "`{id}` is under a legal hold{why}: nothing is erased while the hold exists; `{}` removes it",
                 store.invocation().about(&["unhold"], &[id], &["--apply"])
             )))
         }
@@ -483,10 +484,10 @@ async fn prepare(
     if plan.is_unowned {
         return Err(ChangeError::Refused(planning::UNOWNED.to_owned()));
     }
-    // Before the decisions: a mention that is not there any more is a world that moved.
+    // Before the decisions: a mention that no longer exists is a world that moved.
     if plan_id.is_some_and(|id| id != plan.plan_id) {
         return Err(ChangeError::Conflict {
-            message: "what belongs to the person, or names the person, is not what the plan read".to_owned(),
+            message: "the rows that belong to or name the person differ from those that the plan read".to_owned(),
             rows: Vec::new(),
         });
     }
@@ -523,6 +524,7 @@ async fn prepare(
         side_indexes: Vec::new(),
         bytes_before: None,
         vectors: Vec::new(),
+        copied: CopiedTexts::default(),
         phases: BTreeMap::from([("plan".to_owned(), planning)]),
         export_sha256: asked.export_sha256,
         started_at: asked.started_at,
@@ -533,6 +535,7 @@ async fn prepare(
     };
     kept.options.each.extend(decide::moved(&plan, &kept.pseudonym));
     let began = Instant::now();
+    kept.copied = CopiedTexts::before(&mut store.snapshot().await?, &plan).await?;
     prove::before(store, desk, &mut kept).await?;
     kept.phases.insert("control".to_owned(), began.elapsed().as_secs_f64());
     desk.keep(&kept)?;
@@ -587,9 +590,9 @@ fn take_in(kept: &mut KeptSession, plan: &PurgePlan, own: &OwnTables, chosen: &[
         let going = plan.deletes.iter().filter(|rows| rows.table == there.table).flat_map(GoingRows::all_keys);
         let going: HashSet<[u64; 2]> = going.map(|key| row_digest(&key)).collect();
         let stay = there.without(&going).len();
-        let what = "{#} {row|rows} that {was|were} to go for what others wrote {stays|stay}: {it names|they name} the person no \
-                    more, or {it was|they were} decided otherwise";
-        let hung = if some_went { "; what hung on {it|them} may have gone before" } else { "" };
+        let what = "{#} {row|rows} that {was|were} to be deleted because of what others wrote {stays|stay}: {it no \
+                    longer names|they no longer name} the person, or {it was|they were} decided otherwise";
+        let hung = if some_went { "; rows that depended on {it|them} may have been deleted before" } else { "" };
         kept.notes.extend((stay > 0).then(|| agreeing(stay, &format!("{}: {what}{hung}", there.table.title()))));
     }
 }
@@ -604,7 +607,7 @@ fn check_reach(kept: &KeptSession, options: &PurgeOptions) -> Result<(), ChangeE
     let account = (options.account && !kept.options.account).then(|| "--account erase".to_owned());
     further.or(account).map_or(Ok(()), |option| {
         Err(ChangeError::Usage(format!(
-            "the purge that waits was begun without {option}: resume it without that, and purge again with it when it has ended"
+            "the unfinished purge was started without {option}: resume it without it, then purge again with it"
         )))
     })
 }
@@ -612,14 +615,15 @@ fn check_reach(kept: &KeptSession, options: &PurgeOptions) -> Result<(), ChangeE
 /// The error of a session whose file is not here, and whose choices were not repeated.
 fn begun_elsewhere(given: &str, desk: &Desk<'_>) -> ChangeError {
     ChangeError::Refused(format!(
-        "the purge of `{given}` was begun elsewhere, and what is needed to go on is not in {}: resume it there. If that is lost, \
-         repeat its choices with --resume, and name each handle of the person by --alias: rows that are gone told some of them",
+        "the purge of `{given}` was started elsewhere, and what is needed to continue is not in {}: resume it there. \
+         If that is lost, repeat its choices with --resume, and name each handle of the person with --alias: some of \
+         them were in rows that are gone",
         desk.folder.display()
     ))
 }
 
-/// Resumes a session: what is left is found again, so that it does not matter where it stopped. One whose file is lost is
-/// planned anew by choices that are repeated.
+/// Resumes a session: what is left is found again, so that it does not matter where it stopped. One whose file is lost
+/// is planned again by choices that are repeated.
 async fn go_on(
     store: &Store,
     own: &OwnTables,
@@ -709,8 +713,10 @@ async fn delete(
     so_far: Counts,
     mut turn: RunTurn,
 ) -> Result<PurgeReceipt, ChangeError> {
-    let _unfinished =
-        UnfinishedChange::new("the purge is paused, and what it did stays; the same with --resume goes on");
+    let _unfinished = UnfinishedChange::new(
+        "the purge is paused, and what it did stays; repeat the command with --resume to \
+         continue",
+    );
     let here = AnchorSpot::of(store).await?.0;
     let mut counts = so_far;
     let mut proof = erase(store, own, desk, &mut kept, (plan, &mut counts), &mut turn).await?;
@@ -762,7 +768,7 @@ async fn erase(
 /// Adds to an error that the rows are gone and that this is not proved.
 fn unproved(error: &ChangeError) -> ChangeError {
     ChangeError::Failed(format!(
-        "{error}: the rows are gone, and the purge is paused before it is proved; --resume goes on"
+        "{error}: the rows are deleted, and the purge is paused before the verification; --resume continues"
     ))
 }
 
@@ -774,7 +780,12 @@ fn handed_over(
     kept: &KeptSession,
     mut receipt: PurgeReceipt,
 ) -> Result<PurgeReceipt, ChangeError> {
-    let file = desk.keep_receipt(&receipt.receipt_id, &receipt)?;
+    let file = desk.keep_receipt(&receipt.receipt_id, &receipt).map_err(|error| {
+        let ended = receipt.status.word();
+        ChangeError::Failed(format!(
+            "{error}: the purge ended {ended}, and its receipt could not be kept; --resume keeps it"
+        ))
+    })?;
     receipt.kept_in = Some(file.display().to_string());
     let is_needed = !kept.spot.is(here) && kept.spot.stands();
     if receipt.status != PurgeStatus::Incomplete && !is_needed {
@@ -796,7 +807,7 @@ fn receipt(desk: &Desk<'_>, kept: &KeptSession, counts: &Counts, proof: &Proof, 
     let mut handles_hmac: Vec<String> =
         kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).map(|h| hmac(&desk.key, &h.value)).collect();
     handles_hmac.sort_unstable();
-    let moved = "rows were written or changed by others meanwhile: what was done is more or less than the plan";
+    let moved = "other processes wrote or changed rows in the meantime: the result differs from the plan";
     let has_moved = *counts != kept.planned && status != PurgeStatus::Incomplete;
     let mut receipt = PurgeReceipt {
         receipt_id: new_id(),
@@ -821,7 +832,7 @@ fn receipt(desk: &Desk<'_>, kept: &KeptSession, counts: &Counts, proof: &Proof, 
         ticket: desk.author.ticket.clone(),
         handles_hmac,
         rows_erased: counts.values().filter_map(|verbs| verbs.get("delete")).sum(),
-        undo_reason: "an erasure is not undone".to_owned(),
+        undo_reason: "an erasure cannot be undone".to_owned(),
         decisions_on_resume: kept.redecided.clone(),
         export_sha256: kept.export_sha256.clone(),
         notes: if has_moved { vec![moved.to_owned()] } else { Vec::new() },

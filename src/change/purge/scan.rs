@@ -34,8 +34,8 @@ const AT_ONCE: usize = 200;
 /// Values between two reports.
 const REPORT: u64 = 8_192;
 
-/// Reads everything, or of tables whose rows can be told apart only those in which an equal search `before` found something;
-/// gives the places too.
+/// Reads everything, or of tables whose rows can be distinguished only those in which an equal search `before` found
+/// something; gives the places too.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -219,7 +219,7 @@ async fn look_at_generated(
     });
     match walked.await {
         Err(error) if snapshot.store.engine() == Engine::Sqlite && error.refusal().is_some() => {
-            found.not_looked_into(place.table.title(), "a generated column cannot be made here");
+            found.not_looked_into(place.table.title(), "a generated column cannot be computed here");
             Ok(())
         }
         walked => Ok(walked?),
@@ -284,22 +284,22 @@ async fn large_objects(
                     place.take(&row, looked, found, updates);
                 }
             }
-            None => found.not_looked_into(format!("{}.data", table.title()), "too long to be looked into"),
+            None => found.not_looked_into(format!("{}.data", table.title()), "too long to be searched"),
         }
     }
     Ok(())
 }
 
-/// Whether a word stands between characters that are neither letters nor digits: names are joined by `_`.
-fn is_part_of_name(text: &str, word: &str) -> bool {
-    let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+/// Whether a text contains a word between characters that are not part of words.
+pub(super) fn is_word_in(text: &str, word: &str, is_of_words: impl Fn(char) -> bool) -> bool {
+    let is_edge = |c: Option<char>| c.is_none_or(|c| !is_of_words(c));
     text.match_indices(word)
         .any(|(at, _)| is_edge(text[..at].chars().next_back()) && is_edge(text[at + word.len()..].chars().next()))
 }
 
-/// Whether a name of the structure, or another text of it, holds a handle, both in small letters.
+/// Whether a name of the structure, or another text of it, holds a handle, both in small letters. Names are joined by `_`.
 pub(super) fn is_named_in(text: &str, handle: &str) -> bool {
-    if handle.len() >= ID_LENGTH { text.contains(handle) } else { is_part_of_name(text, handle) }
+    if handle.len() >= ID_LENGTH { text.contains(handle) } else { is_word_in(text, handle, char::is_alphanumeric) }
 }
 
 /// Parts of the structure that name the person, in words that do not: a name is part of a longer word there, so that a handle
@@ -322,7 +322,7 @@ async fn structure(snapshot: &mut Snapshot<'_>, search: &PersonSearch<'_>) -> Re
     for (object, names) in definitions.iter().zip(names) {
         if names[0] {
             let article = if object.kind.starts_with(['a', 'e', 'i']) { "an" } else { "a" };
-            named.push(format!("{article} {} is called by a handle", object.kind));
+            named.push(format!("{article} {} is named after a handle", object.kind));
         } else if names[1] || names[2] {
             named.push(format!("the definition of the {} {} names the person", object.kind, object.name));
         }

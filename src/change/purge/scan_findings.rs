@@ -1,4 +1,4 @@
-//! Findings about a person of the pass over every text.
+//! Findings about a person from the scan of every text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,7 +67,7 @@ pub struct UnreadColumn {
     pub count: usize,
 }
 
-/// Rows that stay and hold an id of a row that goes where nothing says that ids stand there.
+/// Rows that stay and hold an id of a row that goes where nothing says that ids are there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IdWord {
     /// Rows in which it is all of a text.
@@ -95,17 +95,17 @@ pub struct ScanFindings {
     pub doomed: Vec<((TableName, Vec<FetchedValue>), TellingValue)>,
     /// The same of all rounds, by table.
     pub planned: BTreeMap<TableName, PlannedMentions>,
-    /// Number of rows that go in the end because they mention the person, or hang on such a row.
+    /// Number of rows that go in the end because they mention the person, or depend on such a row.
     pub gone_for_mentions: usize,
     /// Hits of each handle anywhere, also in the person's own rows: the positive control.
     pub control: Vec<usize>,
-    /// References to rows that go which cannot be taken out, by table and column.
+    /// References to rows that go which cannot be removed, by table and column.
     pub stuck: BTreeMap<String, usize>,
     /// References that go, by table and column.
     pub loosened: BTreeMap<String, usize>,
     /// Rows whose aggregate is to be made again.
     pub recompute: Vec<(Recompute, TableName, Vec<FetchedValue>)>,
-    /// Elements taken out of a canvas list, by row.
+    /// Elements removed from a canvas list, by row.
     pub removed: BTreeMap<String, usize>,
     /// Tables, views and the like whose definition names the person.
     pub structure: Vec<String>,
@@ -141,7 +141,7 @@ impl ScanFindings {
         let words = |(place, unread): (&String, &UnreadColumn)| {
             agreeing(
                 unread.count,
-                &format!("{place}: {{#}} {{value was left as it is|values were left as they are}}: {}", unread.why),
+                &format!("{place}: {{#}} {{value was left unchanged|values were left unchanged}}: {}", unread.why),
             )
         };
         self.unread.iter().map(words)

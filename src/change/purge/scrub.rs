@@ -89,7 +89,7 @@ pub fn without(bytes: &[u8], ids: &LostIds, hits: &[Hit]) -> Option<Vec<u8>> {
             continue;
         }
         if text.is_err() {
-            // In a binary document lengths stand before the texts.
+            // In a binary document lengths are before the texts.
             edits.push((hit.start, hit.end, vec![b'*'; hit.end - hit.start]));
             continue;
         }
@@ -104,7 +104,7 @@ pub fn without(bytes: &[u8], ids: &LostIds, hits: &[Hit]) -> Option<Vec<u8>> {
     (!edits.is_empty()).then(|| edited(bytes, edits))
 }
 
-/// Whether what stands before these bytes is the key of an object, which `null` cannot be.
+/// Whether what is before these bytes is the key of an object, which `null` cannot be.
 fn is_key(after: &[u8]) -> bool {
     after.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b':')
 }
@@ -322,7 +322,7 @@ mod tests {
         let (shallow, deep) = (nested(MAX_DEPTH), nested(100_000));
         assert_eq!(gone(&shallow), Some(shallow.replace("\"gone-0001\"", "")));
         assert_eq!(lists_without(&shallow, &is_gone), gone(&shallow));
-        // Deeper down only what was found by its letters is taken out, and a plan says that it cannot rewrite.
+        // Deeper down only what was found by its letters is removed, and a plan says that it cannot rewrite.
         assert_eq!(gone(&deep), None);
         let start = deep.find("gone").unwrap();
         let hit = Hit { what: ByteFind::Row, start, end: start + 9, certainty: Certainty::Certain };

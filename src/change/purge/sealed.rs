@@ -1,5 +1,5 @@
-//! Encrypted files of any length, written and read a chunk at a time: a chunk that is changed, moved or missing is an error.
-//! Scratch files whose key is gone with the process.
+//! Encrypted files of any length, written and read in chunks: a changed, moved or missing chunk is an error. Also
+//! scratch files whose key dies with the process.
 
 use std::io::{self, Read, Write};
 
@@ -62,7 +62,7 @@ impl<W: Write> SealedWriter<W> {
         Ok(())
     }
 
-    /// Writes the last chunk, and gives back what was written to.
+    /// Writes the last chunk, and returns what was written to.
     ///
     /// # Errors
     /// It cannot be written.
@@ -88,7 +88,7 @@ impl<W: Write> Write for SealedWriter<W> {
 }
 
 fn not_ours() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "it was changed, or is not ours")
+    io::Error::new(io::ErrorKind::InvalidData, "it was changed, or was not written by this program")
 }
 
 /// Reads what a [`SealedWriter`] wrote.
@@ -136,7 +136,7 @@ impl<R: Read> SealedReader<R> {
         self.at = 0;
         self.number += 1;
         if self.is_over && self.file.read(&mut [0])? > 0 {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "something follows its end"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "there is data after its end"));
         }
         Ok(())
     }

@@ -74,7 +74,7 @@ pub struct KeptSearch {
 /// Places in which a search found something.
 #[derive(Debug, Default)]
 pub(super) struct FoundPlaces {
-    /// Keys of the rows, by table; a table whose rows cannot be told apart is not among them.
+    /// Keys of the rows, by table; a table whose rows cannot be distinguished is not among them.
     pub rows: HashMap<TableName, RowList>,
     /// Keys that hold the person's id.
     pub keys: Vec<PersonKeyPart>,
@@ -94,7 +94,7 @@ pub struct PersonSearch<'a> {
     pub matcher: &'a Matcher,
     /// Ids of rows that go, as far as they can be told in texts.
     pub ids: &'a LostIds,
-    /// Forms of ids that are no words of others, wherever they stand.
+    /// Forms of ids that are not words of others, wherever they stand.
     pub made: &'a MadeIds,
     /// The ids that lists of the layout may lose, by table and column: short ones too.
     pub listed: &'a HashMap<(TableName, String), LostIds>,

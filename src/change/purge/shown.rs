@@ -125,7 +125,7 @@ impl PurgePlan {
     #[must_use]
     pub fn printed(self) -> PrintedPurgePlan {
         let (changes, control) = (self.changes(), self.control());
-        let notes: Vec<String> = self.told_notes().collect();
+        let notes: Vec<String> = self.shown_notes().collect();
         let changes_total = self.updates.len() + self.going();
         let near = self.subject.near.into_iter().map(|(id, value)| NearHandle { id, value });
         let standing = disclose::STANDING.iter().map(|words| (*words).to_owned());

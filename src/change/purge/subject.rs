@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::owners;
+use super::scan::is_word_in;
 use crate::change::ChangeError;
 use crate::layout::erase::{BoundRule, BoundValue, EraseAction};
 use crate::memory::digest::wide_digest;
@@ -25,7 +26,7 @@ use crate::store::stored::TableName;
 const LEAST: usize = 3;
 /// Letters that a name must have at least to be looked for.
 const LEAST_OF_NAME: usize = 2;
-/// Bytes of a handle at most: what is longer is no handle, and takes too long to look for.
+/// Bytes of a handle at most: what is longer is not a handle, and takes too long to look for.
 const LONGEST: usize = 1_000;
 /// Handles that are looked through for near matches.
 const NEAR: usize = 5_000;
@@ -122,6 +123,9 @@ pub struct PurgeSubject {
     /// Number of ids of the person's rows that are words of others too, and are not looked for in texts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usual_ids: Option<usize>,
+    /// Number of [`Self::others`] that contain a handle of the person as words of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub containing: Option<usize>,
     /// Number of other owners of rows whose ids are the person's in another spelling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub respelled: Option<usize>,
@@ -141,21 +145,38 @@ fn handles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PersonHandl
 }
 
 impl PurgeSubject {
-    /// Sentences about values by which the person is known and that are not looked for. Conversations and banks that are
-    /// known by too little are told by [`Self::untold`].
+    /// Sentences about values by which the person is known and that are not looked for. Conversations and banks that
+    /// are known by too little are identified by [`Self::untold`].
     pub fn not_looked_for(&self) -> impl Iterator<Item = String> {
         let most = thousands(HANDLES);
         let too_many = self.too_many.iter().map(move |place| {
             format!(
-                "{place} knows the person by more than {most} values: beyond these, texts that hold one are not found"
+                "{place} knows the person by more than {most} values: beyond these, texts that contain one are not \
+                 found"
             )
         });
-        let words = "{#} {id of a row that goes is a word|ids of rows that go are words} of others too, and {is|are} left in texts";
+        let words = "{#} {id of a deleted row is|ids of deleted rows are} also {a word|words} in other texts, and \
+         {is|are} left in texts";
         let usual = self.usual_ids.map(|ids| agreeing(ids, words));
         let words = "{#} {id|ids} of other people {is|are} the person's but for case, composition, width, blanks at the ends or \
              characters that nobody sees: their rows are left; if it is the same person, erase {that id|those ids} too";
         let respelled = self.respelled.map(|ids| agreeing(ids, words));
-        too_many.chain(usual).chain(respelled).chain(self.unsearched(|kind| !is_many(kind)))
+        let words = "{#} {id, name or address by which other people are known contains|ids, names or addresses by which other people \
+             are known contain} one of the person: {it is|they are} left wherever {it occurs|they occur}; if one is the \
+             person's, erase that too";
+        let containing = self.containing.map(|others| agreeing(others, words));
+        too_many.chain(usual).chain(respelled).chain(containing).chain(self.unsearched(|kind| !is_many(kind)))
+    }
+
+    fn containing(&self) -> usize {
+        let own: HashSet<String> = self.handles.iter().map(|handle| folded(&handle.value)).collect();
+        let names = |handle: &&PersonHandle| handle.common.is_none() && !is_many(&handle.kind);
+        let words: Vec<String> = self.searched().filter(names).map(|handle| folded(&handle.value)).collect();
+        let others: HashSet<String> = self.others.iter().map(|other| folded(other)).collect();
+        let contains = |other: &&String| {
+            !own.contains(*other) && words.iter().any(|word| is_word_in(other, word, char::is_alphanumeric))
+        };
+        others.iter().filter(contains).count()
     }
 
     /// Sentences about ids of conversations and banks that are not looked for.
@@ -171,7 +192,10 @@ impl PurgeSubject {
             }
         }
         let words = |((kind, why), count): ((&str, &str), u64)| {
-            let what = format!("{{#}} {{handle|handles}} of the kind {kind} {{is|are}} not looked for in texts: {why}");
+            let what = format!(
+                "{{#}} {{handle|handles}} of the kind {kind} {{is|are}} not searched for in texts: \
+             {why}"
+            );
             agreeing(count, &what)
         };
         counts.into_iter().map(words).collect::<Vec<_>>().into_iter()
@@ -212,12 +236,13 @@ pub fn check(text: &str) -> Result<&str, ChangeError> {
         return refuse("the subject is too short to mean one person");
     }
     if trimmed.len() > LONGEST || trimmed.contains('\0') {
-        return refuse(&format!("this cannot be a person's handle: it is longer than {LONGEST} bytes or holds NUL"));
+        return refuse(&format!("this cannot be a person's handle: it is longer than {LONGEST} bytes or contains NUL"));
     }
     Ok(trimmed)
 }
 
-/// Whether a text means a person only where it is somebody's whole id. A number is matched as such alone, whatever its length.
+/// Whether a text means a person only where it is someone's whole id. A number is matched as such alone, whatever its
+/// length.
 fn is_short(text: &str) -> bool {
     letters(text) < LEAST && !text.bytes().all(|b| b.is_ascii_digit())
 }
@@ -251,8 +276,8 @@ fn no_pattern(given: &str) -> Result<(), ChangeError> {
         return Ok(());
     }
     Err(ChangeError::Usage(format!(
-        "nobody is known as `{given}`, and a subject has no wildcards: one person is erased at a time; give a person's id, \
-         e-mail, name or session"
+        "no person is known as `{given}`, and a subject has no wildcards: one person is erased at a time; give a \
+         person's id, e-mail, name or session"
     )))
 }
 
@@ -291,7 +316,7 @@ pub async fn resolve(
     let KnownHandles { mut handles, too_many, .. } = known;
     handles.shrink_to_fit();
     for long in handles.iter_mut().filter(|h| h.value.len() > LONGEST) {
-        long.unsearched = Some(format!("it has {} bytes, and at most {LONGEST} can be looked for", long.value.len()));
+        long.unsearched = Some(format!("it has {} bytes, and at most {LONGEST} can be searched for", long.value.len()));
     }
     let mut subject = PurgeSubject { given: given.to_owned(), ids, handles, too_many, ..PurgeSubject::default() };
     subject.spellings = Some(spellings).filter(|spellings| *spellings > 0);
@@ -316,11 +341,12 @@ pub async fn resolve(
     subject.respelled = Some(near.respelled.len()).filter(|count| *count > 0);
     owners.extend(near.respelled);
     subject.others = others(snapshot, &subject, alike, owners).await?;
+    subject.containing = Some(subject.containing()).filter(|count| *count > 0);
     subject.near = near_of(snapshot, &subject, near.ids).await?;
     Ok(subject)
 }
 
-/// Reads what a text means: as it stands where that is somebody's id, else without the blanks around it.
+/// Reads what a text means: as it is where that is someone's id, else without the blanks around it.
 async fn meant<'t>(snapshot: &mut Snapshot<'_>, text: &'t str) -> Result<&'t str, ChangeError> {
     let trimmed = check(text)?;
     let is_id = trimmed.len() < text.len() && ids_of(snapshot, text).await?.iter().any(|id| id == text);
@@ -330,7 +356,7 @@ async fn meant<'t>(snapshot: &mut Snapshot<'_>, text: &'t str) -> Result<&'t str
 /// The one id that a handle, or else an alias, leads to.
 async fn ids_behind(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String]) -> Result<Vec<String>, ChangeError> {
     let mut ids = ids_of(snapshot, given).await?;
-    // What rows do not name the person by, beside an alias by which they do.
+    // What rows do not name the person by, next to an alias by which they do.
     for alias in aliases {
         if ids.is_empty() {
             let alias = meant(snapshot, alias).await?;
@@ -348,7 +374,7 @@ async fn ids_behind(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String]
             near => format!("; near are {}", near.iter().map(|(_, v)| v.as_str()).collect::<Vec<_>>().join(", ")),
         };
         let place = snapshot.store.location();
-        return Err(ChangeError::NotFound(format!("nobody in {place} is known as `{given}`{hint}")));
+        return Err(ChangeError::NotFound(format!("no person in {place} is known as `{given}`{hint}")));
     }
     Ok(ids)
 }
@@ -406,7 +432,7 @@ async fn add_known(
     Ok(shared)
 }
 
-/// Refuses to erase somebody by a handle that is too long to be looked for: what is left of it could not be told.
+/// Refuses to erase someone by a handle that is too long to be looked for: what is left of it could not be told.
 ///
 /// # Errors
 /// [`ChangeError::Refused`].
@@ -414,7 +440,8 @@ pub fn refuse_long(subject: &PurgeSubject) -> Result<(), ChangeError> {
     match subject.handles.iter().find(|h| h.value.len() > LONGEST) {
         None => Ok(()),
         Some(long) => Err(ChangeError::Refused(format!(
-            "a handle of the kind {} in {} has {} bytes, and at most {LONGEST} can be looked for: shorten it there first",
+            "a handle of the kind {} in {} has {} bytes, and at most {LONGEST} can be searched for: shorten it there \
+             first",
             long.kind,
             long.source,
             long.value.len()
@@ -496,7 +523,7 @@ fn is_many(kind: &str) -> bool {
     matches!(kind, "session" | "profile")
 }
 
-/// Handles that one person has: rows may name their owner by them, beside others that do by an id.
+/// Handles that one person has: rows may name their owner by them, next to others that do by an id.
 fn is_address(kind: &str) -> bool {
     matches!(kind, "e-mail" | "phone")
 }
@@ -595,7 +622,7 @@ async fn known_as(snapshot: &mut Snapshot<'_>, text: &str) -> Result<BTreeSet<St
 fn words(subject: &PurgeSubject) -> Vec<String> {
     let told = subject.searched().filter(|h| !is_many(&h.kind));
     let forms = |word: &str| if word.is_ascii() { vec![word.to_lowercase()] } else { forms(word) };
-    // A text that holds one without the blanks around it may be the id of somebody else.
+    // A text that holds one without the blanks around it may be the id of someone else.
     told.flat_map(|handle| forms(handle.value.trim())).collect()
 }
 
@@ -613,7 +640,7 @@ async fn alike(
     let erasure = snapshot.store.recognised().erasure.clone();
     for handle in erasure.handles {
         let table = TableName::of(&handle.table);
-        // Of conversations and banks only whose they are.
+        // Of conversations and banks only who owns them.
         let known = if is_many(&handle.kind) { BoundValue::Column(handle.id.clone()) } else { handle.value };
         for (id, value) in snapshot.handles(&table, &handle.id, &known, &holding).await? {
             found.extend(values(value).into_iter().map(|value| (id.clone(), value)));
@@ -723,7 +750,7 @@ async fn near_owners(snapshot: &mut Snapshot<'_>, texts: &[String], ids: &[Strin
     Ok(NearOwners { ids: near.into_iter().map(|(_, owner)| (owner.clone(), owner)).collect(), respelled })
 }
 
-/// Whether an id is one of some texts but for what tells no two words apart.
+/// Whether an id is one of some texts but for what says no two words apart.
 fn is_respelled(id: &str, texts: &[String]) -> bool {
     let spelled = |text: &str| folded(text).trim_matches(|c: char| c.is_whitespace() || c.is_control()).to_owned();
     texts.iter().any(|text| spelled(text) == spelled(id))

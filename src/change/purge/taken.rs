@@ -1,5 +1,5 @@
-//! The rows of a table that go, in few bytes: their keys as hashes, and what is read of them outside of memory where it does
-//! not fit.
+//! The rows of a table that go, in few bytes: their keys as hashes, and what was read of them outside of memory if it
+//! does not fit.
 
 use std::collections::HashSet;
 use std::io;
@@ -96,7 +96,7 @@ impl TakenRows {
         self.known.sums()
     }
 
-    /// Adds a row that is not there yet.
+    /// Adds a row that does not exist yet.
     pub fn add(&mut self, row: &[FetchedValue]) {
         if self.known.insert(row_digest(&row[..self.key.len().min(row.len())])) {
             self.rows.push(row);
@@ -138,8 +138,8 @@ pub struct GoingRows {
     pub table: TableName,
     /// Columns of the key.
     pub by: Vec<String>,
-    /// Number of the first rows that belong to the person: those after them are looked for again when it is resumed, as they
-    /// go for what they say, or hang on such.
+    /// Number of the first rows that belong to the person: those after them are looked for again when it is resumed, as
+    /// they go for what they say, or depend on such.
     #[serde(default = "all")]
     own: usize,
     #[serde(skip, default = "no_rows")]
@@ -180,7 +180,7 @@ impl GoingRows {
         left.with_own(own)
     }
 
-    /// Adds those of others that are not there yet. They are looked for again when it is resumed.
+    /// Adds those of others that do not exist yet. They are looked for again when it is resumed.
     pub(super) fn extend(&mut self, others: &GoingRows) {
         let mut there = DigestSet::new(&room());
         for key in self.all_keys() {

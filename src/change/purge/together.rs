@@ -21,13 +21,14 @@ use crate::store::stored::TableName;
 use crate::store::within::texts_of;
 
 impl Graph {
-    /// Says that from here on rows go for what they say, or may do so: rows of others that are kept together with them stay.
+    /// Says that from here on rows go for what they say, or may do so: other people's rows that are kept together with
+    /// them stay.
     pub fn spare(&mut self, person: &[String]) {
         self.sparing = Some(person.to_vec());
     }
 
-    /// Those of the keys by which a rule finds rows that are not what keeps rows of others together: of a thread none of whose
-    /// rows is the person's, the states of somebody else stay, and so does what hangs on the thread.
+    /// Those of the keys by which a rule finds rows that are not what keeps other people's rows together: of a thread
+    /// none of whose rows is the person's, the states of someone else stay, and so does what depends on the thread.
     pub(super) async fn unshared(
         &self,
         snapshot: &mut Snapshot<'_>,
@@ -115,7 +116,7 @@ impl Graph {
     }
 }
 
-/// Whether the column of a rule names somebody else and not the person. A text that has no parts is an id of its own.
+/// Whether the column of a rule names someone else and not the person. A text that has no parts is an id of its own.
 fn is_of_another(raw: &FetchedValue, rule: &BoundRule, person: &[String]) -> bool {
     if let Some(by) = &rule.inside.by {
         let tells = |part: &String| person.contains(part) && subject::tells_anywhere(part);

@@ -1,4 +1,4 @@
-//! Looks through the bytes of the files after deleting, and tells what rows that stay account for.
+//! Searches the bytes of the files after deleting, and reports which places rows that stay account for.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -32,15 +32,16 @@ pub struct TraceSearch<'a> {
 /// Words for what a server does not show.
 pub fn unchecked(full: bool) -> &'static str {
     if full {
-        "the bytes of the server's files were not checked: the tables were written again, their old files are the server's"
+        "the bytes of the server's files were not checked: the tables were rewritten, and only the server has access \
+         to their old files"
     } else {
-        "the bytes of the server's files were not checked: old versions of rows may stay in them until their place is used \
-         again; --full writes the tables again, which locks them meanwhile"
+        "the bytes of the server's files were not checked: old versions of rows may stay in them until their space is \
+         reused; --full rewrites the tables, which locks them in the meantime"
     }
 }
 
-/// Looks for what is searched for among bytes in values that are read for another reason, and tells whether the files are
-/// still those of these values.
+/// Looks for what is searched for among bytes in values that are read for another reason, and says whether the files
+/// are still those of these values.
 pub struct TraceWatch {
     /// Looks into values.
     pub values: ValueWatch,
@@ -205,7 +206,8 @@ fn tell(kept: &KeptSession, looked: &TraceSearch<'_>, live: &LiveTraces, proof: 
     }
     for (kind, places) in untold {
         let what = format!(
-            "bytes cannot tell whether copies of a handle of the kind {kind} are left: rows that stay hold it in {places} {}",
+            "bytes cannot tell whether copies of a handle of the kind {kind} are left: rows that stay contain it in \
+             {places} {}",
             if places == 1 { "place" } else { "places" }
         );
         proof.find(RemainKind::Untold, what);
@@ -215,8 +217,8 @@ fn tell(kept: &KeptSession, looked: &TraceSearch<'_>, live: &LiveTraces, proof: 
             continue;
         };
         let what = format!(
-            "an index of {table} over an expression holds a handle of the kind {} in {{#}} {{place|places}}: it follows the columns \
-             that it is made of",
+            "an expression index of {table} contains a handle of the kind {} in {{#}} {{place|places}}: it follows the \
+             columns that it is computed from",
             handle.kind
         );
         proof.find(RemainKind::Untold, agreeing(*places, &what));
@@ -232,7 +234,8 @@ fn tell(kept: &KeptSession, looked: &TraceSearch<'_>, live: &LiveTraces, proof: 
         let what = agreeing(
             count,
             &format!(
-                "{place} names the person {{#}} {{time|times}} in a spelling that no decision takes out: change that value, and resume"
+                "{place} names the person {{#}} {{time|times}} in a spelling that no decision removes: change that \
+                 value, and resume"
             ),
         );
         proof.find(RemainKind::Mention, what);

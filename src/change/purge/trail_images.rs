@@ -1,5 +1,5 @@
-//! Images of rows that the audit trail keeps: whether one of them is of the person, whose id may be too short to be found in
-//! a text.
+//! Row images that the audit trail keeps: whether one belongs to the person, whose id may be too short to find in a
+//! text.
 
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ fn names_owner(search: &PersonSearch<'_>, mutation: &Mutation) -> bool {
     by_rule || is_hold && values_of(mutation, "subject").iter().filter_map(as_text).any(|id| is_person(&id))
 }
 
-/// The rules by which columns of a table name the person; a word that is only taken out of a value owns nothing.
+/// The rules by which columns of a table name the person; a word that is only removed from a value owns nothing.
 fn owner_rules<'s>(search: &'s PersonSearch<'_>, table: &'s TableName) -> impl Iterator<Item = &'s BoundRule> {
     let of_person =
         |rule: &&BoundRule| rule.of.is_none() && (rule.inside.is_whole() || rule.action == EraseAction::Delete);

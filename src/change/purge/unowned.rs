@@ -1,4 +1,4 @@
-//! Rows of which nobody can tell whose they are: they name no owner, and no row whose owner is known.
+//! Rows with unknown owners: they name no owner, and no row whose owner is known.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ use crate::store::row_list::{RowList, row_digest};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
-/// Notes rows of which nobody can tell whose they are. They lower the word only where the layout says that they may be
+/// Notes rows of which nobody can tell who owns them. They lower the word only where the layout says that they may be
 /// anybody's.
 ///
 /// # Errors

@@ -1,5 +1,5 @@
 //! Vectors of sqlite-vec whose rows go: its own `_rowids` table says where in the chunks of a vec0 table they are, and
-//! there they are cleared, as the extension does when it deletes. It need not be here for that.
+//! there they are cleared, as the extension does when it deletes. The extension is not needed for that.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Vectors of rows that go: what is looked for among bytes afterwards, and what the nearest neighbours are asked about.
+//! Vectors of deleted rows: they are searched for in the bytes afterwards, and their nearest neighbours are queried.
 
 use std::collections::HashSet;
 

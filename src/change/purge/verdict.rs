@@ -1,5 +1,5 @@
-//! The word that an erasure ends on: decided by what was found left, or could not be looked at, after deleting. What a
-//! plan expected before plays no part in it.
+//! The word that an erasure ends on: decided by what was left, or could not be checked, after deleting. What a plan
+//! expected before does not matter.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,8 @@ pub enum RemainKind {
     Rows,
     /// Values that name the person and that nobody chose to leave.
     Mention,
+    /// Values with texts of rows that are gone, which a trigger or a rule of the database copied.
+    Copied,
     /// Values that refer to rows that are gone.
     Reference,
     /// Foreign keys that lead nowhere and did not before.
@@ -53,7 +55,7 @@ pub enum RemainKind {
     Untold,
     /// Cleaning that is not ours to do here.
     NotAllowed,
-    /// Rows in another database, or in a session of somebody else, or of which only another database says whose they are.
+    /// Rows in another database, or in a session of someone else, or of which only another database says who owns them.
     Elsewhere,
     /// Handles and ids that only rows which are gone told.
     Forgotten,
@@ -66,6 +68,7 @@ impl RemainKind {
         match self {
             RemainKind::Rows
             | RemainKind::Mention
+            | RemainKind::Copied
             | RemainKind::Reference
             | RemainKind::Dangling
             | RemainKind::Private
@@ -90,6 +93,22 @@ impl RemainKind {
             | RemainKind::Elsewhere
             | RemainKind::Forgotten => PurgeStatus::Disclosed,
         }
+    }
+
+    /// Whether values that name the person may be left with this, as far as the erasure was complete.
+    #[must_use]
+    pub fn leaves_words(self) -> bool {
+        matches!(
+            self,
+            RemainKind::Left
+                | RemainKind::Outside
+                | RemainKind::LeftReference
+                | RemainKind::Account
+                | RemainKind::Trail
+                | RemainKind::Structure
+                | RemainKind::Opaque
+                | RemainKind::Forgotten
+        )
     }
 }
 
@@ -184,6 +203,7 @@ mod tests {
             (&[RemainKind::Forgotten], "verified with disclosures"),
             (&[RemainKind::Rows], "incomplete"),
             (&[RemainKind::Mention], "incomplete"),
+            (&[RemainKind::Copied], "incomplete"),
             (&[RemainKind::Reference], "incomplete"),
             (&[RemainKind::Dangling], "incomplete"),
             (&[RemainKind::Private], "incomplete"),

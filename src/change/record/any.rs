@@ -21,15 +21,15 @@ use crate::store::encode::{GivenValue, goes_within, plain_column};
 /// Plans one new row.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for what is none, [`ChangeError::NotFound`] for an episode that is not there,
-/// [`ChangeError::Refused`] for a duplicate, for what is not recorded row by row, or where it cannot be stored.
+/// [`ChangeError::Usage`] for what is none, [`ChangeError::NotFound`] for an missing episode, [`ChangeError::Refused`]
+/// for a duplicate, for what is not recorded row by row, or where it cannot be stored.
 pub async fn any(store: &Store, entity: Entity, text: &str) -> Result<Plan, ChangeError> {
     let refused = |words: &str| Err(ChangeError::Refused(words.to_owned()));
     match entity {
         Entity::Feedback => return of_feedback(store, text).await,
-        Entity::UtilityEvent => return refused("a signal moves a utility: `signal EPISODE …` gives one"),
-        Entity::Policy => return refused("a policy is learned: `policy train BANK` makes a version"),
-        Entity::AuditEntry => return refused("an audit trail is written by what it tells of"),
+        Entity::UtilityEvent => return refused("a signal moves a utility: `signal EPISODE …` adds one"),
+        Entity::Policy => return refused("a policy is learned: `policy train BANK` trains a version"),
+        Entity::AuditEntry => return refused("an audit trail is written by the changes that it records"),
         _ => {}
     }
     let mut draft = Draft::new(store, "record", ChangeDanger::Safe).await?;
@@ -77,7 +77,7 @@ pub async fn any(store: &Store, entity: Entity, text: &str) -> Result<Plan, Chan
     }
     let tally = batch::add(&mut draft, entity, vec![new]).await?;
     if tally.present > 0 {
-        return Err(ChangeError::Refused(format!("this {} is there already", entity.title())));
+        return Err(ChangeError::Refused(format!("this {} already exists", entity.title())));
     }
     match (entity, row.text("episode_id")) {
         (Entity::MemoryLink, Some(episode)) => {
@@ -112,7 +112,8 @@ async fn of_feedback(store: &Store, text: &str) -> Result<Plan, ChangeError> {
             "user_id" => fields.user = text,
             other => {
                 return Err(ChangeError::Usage(format!(
-                    "feedback is recorded by `episode_id`, `kind`, `rating`, `correction` and `user_id`; `{other}` follows from them"
+                    "feedback is recorded with `episode_id`, `kind`, `rating`, `correction` and `user_id`; `{other}` \
+                     is derived from them"
                 )));
             }
         }
@@ -122,10 +123,11 @@ async fn of_feedback(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     feedback::add(store, &episode, &fields).await
 }
 
-/// The same text in the same collection by the same person is the same memory.
+/// The same text in the same collection by the same person is the same memory; no text is none.
 async fn refuse_same_text(draft: &mut Draft<'_>, source: &BoundSource, row: &Row) -> Result<(), ChangeError> {
     const OWNERS: [&str; 3] = ["collection", "user_id", "agent_id"];
-    let (Some(text), Some(column)) = (row.text("text"), Entity::Memory.column("text")) else { return Ok(()) };
+    let said = row.text("text").filter(|text| !text.trim().is_empty());
+    let (Some(text), Some(column)) = (said, Entity::Memory.column("text")) else { return Ok(()) };
     draft.relies_on_no_more(source, row, &[&OWNERS[..], &["text"]].concat()).await?;
     let same = Filter::new(column.name, Operator::Equal, Operand::Text(text.to_owned()));
     let owned = OWNERS.iter().filter_map(|name| {
@@ -136,7 +138,7 @@ async fn refuse_same_text(draft: &mut Draft<'_>, source: &BoundSource, row: &Row
     let found = draft.store.page(&Query { filters, ..Query::new(Entity::Memory) }).await?.rows;
     let alike = |other: &&Row| OWNERS.iter().all(|c| other.get(c) == row.get(c));
     match found.iter().find(alike) {
-        Some(known) => Err(ChangeError::Refused(format!("the same memory is there already: `{}`", known.id()))),
+        Some(known) => Err(ChangeError::Refused(format!("the same memory already exists: `{}`", known.id()))),
         None => Ok(()),
     }
 }

@@ -9,18 +9,20 @@ use crate::change::import::{bank, prompt_hash};
 use crate::change::plan::{ChangeDanger, Plan};
 use crate::change::reward::trail;
 use crate::change::{ChangeError, new_id};
+use crate::memory::prune::copies::{CaseMessage, message_hash_of};
 use crate::memory::{Entity, Row, reward};
 use crate::store::Store;
 
 /// Plans one new case.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for what is no case, [`ChangeError::Refused`] for a duplicate or where it cannot be stored.
+/// [`ChangeError::Usage`] for what is not a case, [`ChangeError::Refused`] for a duplicate or where it cannot be
+/// stored.
 pub async fn case(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     let mut draft = Draft::new(store, "record.case", ChangeDanger::Safe).await?;
     let mut row = read(Entity::Case, &object(text)?, &mut draft)?;
     refuse_known_id(&mut draft, &row).await?;
-    if row.text("message_hash").is_none() {
+    if message_hash_of(&row).is_none() {
         row.set("message_hash", Value::from(prompt_hash(row.get("prompt"))));
     }
     let profile = place_in_bank(&mut draft, &mut row).await?;
@@ -49,7 +51,10 @@ async fn place_in_bank(draft: &mut Draft<'_>, row: &mut Row) -> Result<Option<Ne
         let profile = draft.locate(Entity::Profile, &id).await?.row;
         for column in ["user_id", "agent_id"] {
             if !row.get(column).is_null() && row.get(column) != profile.get(column) {
-                return Err(ChangeError::Usage(format!("the bank {id} is of another {}", column.replace("_id", ""))));
+                return Err(ChangeError::Usage(format!(
+                    "the bank {id} belongs to another {}",
+                    column.replace("_id", "")
+                )));
             }
             row.set(column, profile.get(column).clone());
         }
@@ -67,19 +72,22 @@ async fn place_in_bank(draft: &mut Draft<'_>, row: &mut Row) -> Result<Option<Ne
     draft.relies_on_none(batch::target(draft.store, Entity::Profile)?, row, &["user_id", "agent_id"]);
     let id = new_id();
     row.set("profile_id", Value::from(id.clone()));
-    draft.effects.push(format!("a bank for {user} and {agent} is made: there was none"));
+    draft.effects.push(format!("a bank for {user} and {agent} is created: there was none"));
     let values = [("id", Value::from(id)), ("user_id", Value::from(user)), ("agent_id", Value::from(agent))];
     Ok(Some(NewRow::new(Entity::Profile, values).at_once("created_at").at_once("updated_at")))
 }
 
 async fn refuse_duplicate_case(draft: &mut Draft<'_>, row: &Row) -> Result<(), ChangeError> {
-    let Some(hash) = row.text("message_hash") else { return Ok(()) };
-    draft.relies_on_none(batch::target(draft.store, Entity::Case)?, row, &["profile_id", "message_hash"]);
-    let alike = draft.store.related(Entity::Case, "message_hash", &[hash.to_owned()]).await?;
-    match alike.iter().find(|c| c.get("profile_id") == row.get("profile_id")) {
+    let Some((hash, message)) = message_hash_of(row).zip(CaseMessage::of(row)) else { return Ok(()) };
+    let mut alike = draft.store.related(Entity::Case, "message_hash", &[hash.to_owned()]).await?;
+    alike.retain(|case| case.get("profile_id") == row.get("profile_id"));
+    if alike.is_empty() {
+        draft.relies_on_none(batch::target(draft.store, Entity::Case)?, row, &["profile_id", "message_hash"]);
+    }
+    match alike.iter().find(|case| CaseMessage::of(case).is_some_and(|other| message.repeats(&other))) {
         None => Ok(()),
         Some(known) => Err(ChangeError::Refused(format!(
-            "the bank holds a case with the same message already: `{}` (hash {hash})",
+            "the bank already holds a case with the same message: `{}` (hash {hash})",
             known.id()
         ))),
     }
@@ -95,7 +103,7 @@ fn settle_reward(draft: &mut Draft<'_>, row: &mut Row) -> Result<(), ChangeError
                     row.set("reward", Value::from(value));
                     draft.effects.push(format!("the reward is {value} by the rule for its outcome"));
                 }
-                None => draft.disclosures.push("no reward is given, and none follows from the outcome".to_owned()),
+                None => draft.disclosures.push("no reward is given, and the outcome implies none".to_owned()),
             }
             Ok(())
         }

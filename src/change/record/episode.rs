@@ -19,7 +19,7 @@ use crate::store::stored::Image;
 /// Plans one new episode.
 ///
 /// # Errors
-/// As [`super::case`]; [`ChangeError::NotFound`] for a parent that is not there.
+/// As [`super::case`]; [`ChangeError::NotFound`] for a missing parent.
 pub async fn episode(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     let mut draft = Draft::new(store, "record.episode", ChangeDanger::Safe).await?;
     let mut object = object(text)?;
@@ -68,7 +68,7 @@ pub async fn episode(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     Ok(draft.seal())
 }
 
-/// Checks that nothing is given that follows from rows which are not there yet, or that contradicts the times.
+/// Checks that nothing is given that follows from rows which do not exist yet, or that contradicts the times.
 fn check_following(row: &Row) -> Result<(), ChangeError> {
     let is_given = |value: &Value| !value.is_null() && value.as_array().is_none_or(|items| !items.is_empty());
     for column in ["feedback_score", "feedback_ids", "canvas_ids", "canvas_action_count"] {
@@ -107,20 +107,21 @@ async fn settle_user(store: &Store, source: &BoundSource, row: &Row) -> Result<&
     let table = table_of(source).title();
     let Some(session) = row.text("session_id").filter(|_| plain_column(source, "session_id").is_some()) else {
         return Err(ChangeError::Refused(format!(
-            "{table} does not store the user: it follows from the session. Give a `session_id` of {user}"
+            "{table} does not store the user, who is derived from the session. Give a `session_id` of {user}"
         )));
     };
     let known = store.related(Entity::Episode, "session_id", &[session.to_owned()]).await?;
     match known.iter().find_map(|episode| episode.text("user_id")) {
         Some(theirs) if theirs == user => Ok(&["user_id"]),
-        Some(_) => Err(ChangeError::Usage(format!("the session {session} is of another user than {user}"))),
+        Some(_) => Err(ChangeError::Usage(format!("the session {session} belongs to another user than {user}"))),
         None => Err(ChangeError::Refused(format!(
-            "{table} does not store the user, and no episode of session {session} tells whose it is: leave `user_id` out"
+            "{table} does not store the user, and no episode of session {session} shows who owns it: leave out \
+             `user_id`"
         ))),
     }
 }
 
-/// The stored row that a new episode hangs on: its parent, else the agent's latest one.
+/// The stored row that a new episode depends on: its parent, else the agent's latest one.
 async fn kin(store: &Store, source: &BoundSource, row: &Row) -> Result<Option<Image>, ChangeError> {
     let id = match (row.text("parent_id"), row.text("agent_id")) {
         (Some(parent), _) => Some(parent.to_owned()),
@@ -159,6 +160,6 @@ async fn refuse_duplicate(
     let alike = draft.store.page(&query).await?.rows;
     match alike.iter().find(|other| said(other) == said(row)) {
         None => Ok(()),
-        Some(known) => Err(ChangeError::Refused(format!("the same episode is there already: `{}`", known.id()))),
+        Some(known) => Err(ChangeError::Refused(format!("the same episode already exists: `{}`", known.id()))),
     }
 }

@@ -52,7 +52,7 @@ pub(super) async fn append(
     let events = store.related(Entity::WorkflowEvent, "run_id", std::slice::from_ref(&run)).await?;
     if let Some(known) = events.iter().find(|e| e.text("kind") == Some(kind)) {
         return Err(ChangeError::Refused(format!(
-            "the log of run `{run}` holds a stored episode already, the event `{}`: there is one a run at most",
+            "the log of run `{run}` already holds a stored episode, the event `{}`: a run has at most one",
             known.id()
         )));
     }

@@ -31,7 +31,7 @@ pub(super) fn take(object: &mut Map<String, Value>) -> Result<Vec<GivenLink>, Ch
         Some(_) => return Err(wrong()),
     };
     if given.len() > MOST {
-        return Err(ChangeError::Usage(format!("`memories` names {} memories, {MOST} are the most", given.len())));
+        return Err(ChangeError::Usage(format!("`memories` names {} memories; the maximum is {MOST}", given.len())));
     }
     let mut links: Vec<GivenLink> = Vec::new();
     for (i, value) in given.into_iter().enumerate() {
@@ -71,7 +71,7 @@ pub(super) fn refuse(links: &[GivenLink]) -> Result<(), ChangeError> {
 /// Adds the links to a plan. Gives the memories that they lead to.
 ///
 /// # Errors
-/// [`ChangeError::NotFound`] for a memory that is not there, [`ChangeError::Refused`] where links are not kept.
+/// [`ChangeError::NotFound`] for a missing memory, [`ChangeError::Refused`] where links are not kept.
 pub(super) async fn link(
     draft: &mut Draft<'_>,
     episode: &str,

@@ -75,9 +75,9 @@ pub fn canonical_row(entity: Entity, object: &Map<String, Value>, found: &mut Te
 /// The object that a text holds.
 fn object(text: &str) -> Result<Map<String, Value>, ChangeError> {
     let value: &RawValue =
-        serde_json::from_str(text).map_err(|e| ChangeError::Usage(format!("this is no JSON: {e}")))?;
+        serde_json::from_str(text).map_err(|e| ChangeError::Usage(format!("this is not JSON: {e}")))?;
     match json::exactly(value.get())
-        .map_err(|problem| ChangeError::Usage(format!("this JSON cannot be kept as it is: {problem}")))?
+        .map_err(|problem| ChangeError::Usage(format!("this JSON cannot be stored as it is: {problem}")))?
     {
         Value::Object(object) => Ok(object),
         _ => Err(ChangeError::Usage("one JSON object is expected".to_owned())),
@@ -117,7 +117,7 @@ fn refuse_what_has_no_place(source: &BoundSource, row: &Row, settled: &[&str]) -
         return Ok(());
     }
     Err(ChangeError::Refused(format!(
-        "{} has no place for `{}`: leave that out, nothing is dropped silently",
+        "{} has no place for `{}`: leave it out, because nothing is dropped silently",
         table_of(source).title(),
         lost.join("`, `")
     )))

@@ -20,12 +20,12 @@ pub(super) async fn detect(
 ) -> Result<Option<String>, ChangeError> {
     if plain_column(source, "parent_id").is_none() {
         let table = table_of(source).title();
-        draft.disclosures.push(format!("no parent is looked for: {table} stores none"));
+        draft.disclosures.push(format!("no parent is searched for: {table} stores none"));
         return Ok(None);
     }
     let impossible = |why: &str| format!("no parent is given, and detecting one was not possible: {why}");
     let why = match (vector, episode.text("agent_id")) {
-        (None, _) => Some("the episode comes without a vector (`embedding`)"),
+        (None, _) => Some("the episode has no vector (`embedding`)"),
         _ if !draft.store.embeddings().has_vectors(Entity::Episode) => {
             Some("this database holds no vectors of episodes")
         }
@@ -38,8 +38,8 @@ pub(super) async fn detect(
     };
     let Some(found) = suggest(draft.store, episode, Some(vector), None).await?.into_iter().next() else {
         draft.effects.push(format!(
-            "no parent is found: of the episodes of {agent} that ended in the {WITHIN_HOURS} hours before it, none is above \
-             {ALIKE}"
+            "no parent was found: of the episodes of {agent} that ended within {WITHIN_HOURS} hours before it, none is \
+             above {ALIKE}"
         ));
         return Ok(None);
     };

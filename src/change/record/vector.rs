@@ -20,7 +20,7 @@ const DIMENSIONS: usize = 65_536;
 /// Takes the vector out of the JSON of an episode; none when there is none.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] when it is no list of numbers.
+/// [`ChangeError::Usage`] when it is not a list of numbers.
 pub(super) fn take(object: &mut Map<String, Value>) -> Result<Option<Vec<f32>>, ChangeError> {
     let wrong = || ChangeError::Usage(format!("`{KEY}` must be a list of 1 to {DIMENSIONS} numbers"));
     let numbers = match object.remove(KEY) {
@@ -32,7 +32,7 @@ pub(super) fn take(object: &mut Map<String, Value>) -> Result<Option<Vec<f32>>, 
     numbers.iter().map(number).collect::<Option<Vec<f32>>>().map(Some).ok_or_else(wrong)
 }
 
-/// Adds the vector to the plan that holds the new row: in its own column or in the table beside it.
+/// Adds the vector to the plan that holds the new row: in its own column or in the table next to it.
 ///
 /// # Errors
 /// The engine's refusal.

@@ -1,4 +1,4 @@
-//! The vectors of many new rows, into their own column or the table beside it, each as it was exported.
+//! The vectors of many new rows, into their own column or the table next to it, each as it was exported.
 
 use crate::change::ChangeError;
 use crate::change::draft::Draft;
@@ -51,7 +51,10 @@ pub async fn add(draft: &mut Draft<'_>, source: &BoundSource, with: Vec<(String,
     if odd > 0 {
         let words = agreeing(
             odd,
-            &format!("{{#}} {{vector is|vectors are}} left out: {} takes those of another size", shelf.table.title()),
+            &format!(
+                "{{#}} {{vector is|vectors are}} left out: {} stores vectors of another size",
+                shelf.table.title()
+            ),
         );
         draft.disclosures.push(words);
     }
@@ -66,7 +69,7 @@ pub async fn add(draft: &mut Draft<'_>, source: &BoundSource, with: Vec<(String,
         let (table, gone) = (shelf.table.title(), before - beside.len());
         draft.disclosures.push(agreeing(
             gone,
-            &format!("{{#}} {{vector is|vectors are}} left out: nothing says what {table}.{column} would hold"),
+            &format!("{{#}} {{vector is|vectors are}} left out: nothing says what {table}.{column} should hold"),
         ));
     }
     beside.sort_by_key(|columns| columns.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>());
@@ -78,7 +81,7 @@ pub async fn add(draft: &mut Draft<'_>, source: &BoundSource, with: Vec<(String,
     Ok(())
 }
 
-/// Puts a vector into the new row itself, unless its stored form is there already.
+/// Puts a vector into the new row itself, unless its stored form is already there.
 fn into_row(draft: &mut Draft<'_>, source: &BoundSource, of: String, shelf: &VectorShelf, vector: FetchedValue) {
     let Some((id, _)) = plain_column(source, "id") else { return };
     let own = table_of(source);

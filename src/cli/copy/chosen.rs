@@ -57,7 +57,7 @@ impl<'a> Chosen<'a> {
             if Entity::ALL.iter().any(|entity| alternatives(*entity, text).len() > 1) {
                 // Kinds of rows lack columns: of an `or` between two, one would be left out without a word.
                 return Err(CommandFailure::usage(format!(
-                    "--where: `{text}`: copy knows no `or`; copy once for each"
+                    "--where: `{text}`: copy does not support `or`; copy once for each"
                 )));
             }
             if !Entity::ALL.iter().any(|entity| condition(*entity, text).is_some()) {
@@ -155,8 +155,8 @@ impl<'a> Chosen<'a> {
         named.is_some_and(|(column, of)| self.names(row, column, *of)) || self.has(entity, row.id())
     }
 
-    /// Whether a row that meets the conditions is taken by itself: it belongs to none, or to one of a kind of which the
-    /// conditions can choose none.
+    /// Whether a row that meets the conditions is taken on its own: it belongs to none, or to one of a kind of which
+    /// the conditions can choose none.
     fn is_free(&self, entity: Entity, row: &Row) -> bool {
         let of = if entity == Entity::Policy { Entity::Profile } else { Entity::Episode };
         !self.meets(of) || parents(entity).first().is_none_or(|(column, _)| row.text(column).is_none())

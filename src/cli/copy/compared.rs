@@ -1,4 +1,4 @@
-//! The rows of the source of a copy beside those of the target.
+//! The rows of the source of a copy next to those of the target.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -54,7 +54,7 @@ struct Seen {
     /// Columns that the target has no place for, or whose value could not be read, and how many rows of the source have a
     /// value there.
     left_out: BTreeMap<&'static str, usize>,
-    /// Columns of which secrets and hidden characters were taken out, and in how many rows.
+    /// Columns of which secrets and hidden characters were removed, and in how many rows.
     cleaned: BTreeMap<&'static str, usize>,
     /// Columns that the target does not leave empty, and how many rows of the source have no value there.
     filled: BTreeMap<&'static str, usize>,
@@ -195,7 +195,7 @@ fn is_same(original: &Value, copy: &Value) -> bool {
     original == copy || nothing(original) && nothing(copy)
 }
 
-/// Whether a column of a copied case is the hash of its prompt, out of which secrets were taken.
+/// Whether a column of a copied case is the hash of its prompt, from which secrets were taken.
 fn is_hash_again(original: &Row, copy: &Row, name: &str) -> bool {
     name == "message_hash"
         && holds_secret(original.get("prompt"))

@@ -17,7 +17,7 @@ pub struct Changing {
     /// Changes may be made. Not so at the beginning.
     pub unlocked: bool,
     /// The command that could not be given because nothing may be changed, and the row that was selected: as long as it
-    /// is, unlocking goes on with the command.
+    /// is, unlocking continues with the command.
     pub then: Option<(CommandId, Option<(Entity, String)>)>,
     /// Whether the database can be written is being asked.
     pub asking: Option<Ticket>,
@@ -33,7 +33,7 @@ pub struct Changing {
     pub unfinished: Option<Vec<UnfinishedErasure>>,
     /// Pending request for unfinished erasures.
     pub unfinished_asked: Option<Ticket>,
-    /// The terminal tells when a key is released: a held key is known as such.
+    /// The terminal says when a key is released: a held key is known as such.
     pub releases: bool,
     /// The command that was given last, while its key may still be repeating.
     pub recent: Option<(CommandId, Ticket)>,
@@ -46,7 +46,7 @@ impl Changing {
         self.unfinished.as_deref().unwrap_or_default()
     }
 
-    /// Takes in what was done. A job that went on is one change, and an undo takes back the change that it is of.
+    /// Takes in what was done. A job that continued is one change, and an undo takes back the change that it is of.
     pub fn note(&mut self, mut done: DoneChange) {
         let run = done.work.run();
         let before = self.done.iter().position(|before| run.is_some() && before.work.run() == run);
@@ -60,7 +60,8 @@ impl Changing {
         self.done.push(done);
     }
 
-    /// Notes that an entry was taken back, or stands again: what an undo took back stands again with the undo's own undo.
+    /// Notes that an entry was taken back, or is current again: what an undo took back is current again with the undo's
+    /// own undo.
     fn take_back(&mut self, seq: i64, back: bool) {
         let Some(done) = self.done.iter_mut().find(|done| done.entries.contains(&seq)) else { return };
         done.undone.retain(|undone| *undone != seq);
@@ -98,7 +99,7 @@ impl Changing {
     }
 }
 
-/// An operation that somebody outside is busy with.
+/// An operation that someone outside is busy with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingOperation {
     /// Number of the request.

@@ -199,14 +199,14 @@ pub fn list_columns(entity: Entity) -> &'static [ListColumn] {
     }
 }
 
-/// A column of an entity as a list can show it, whether it does so by itself or not.
+/// A column of an entity as a list can show it, whether it does so on its own or not.
 #[must_use]
 pub fn any_column(entity: Entity, name: &str) -> Option<&'static ListColumn> {
     let more = || MORE.iter().find(|(of, spec)| *of == entity && spec.column == name).map(|(_, spec)| spec);
     list_columns(entity).iter().find(|spec| spec.column == name).or_else(more)
 }
 
-/// The columns that no list shows by itself.
+/// The columns that no list shows on its own.
 static MORE: LazyLock<Vec<(Entity, ListColumn)>> = LazyLock::new(|| {
     let all = Entity::ALL.iter().flat_map(|entity| entity.columns().iter().map(move |column| (*entity, column)));
     let more = all.filter(|(entity, column)| !list_columns(*entity).iter().any(|spec| spec.column == column.name));

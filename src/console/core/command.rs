@@ -153,7 +153,7 @@ pub enum CommandId {
     PreviousExample,
     /// Fix the finding.
     Fix,
-    /// Hear no more of the finding, or hear of it again.
+    /// Hear no more of the finding, or show it again.
     Mute,
     /// Apply the pending migrations.
     ApplyMigrations,
@@ -374,7 +374,7 @@ macro_rules! commands {
 }
 
 commands! {
-    CommandId::Home, Everywhere, ["1"], "Home", "", "Shows what this database is and what stands out.";
+    CommandId::Home, Everywhere, ["1"], "Home", "", "Shows what this database is and what needs attention.";
     CommandId::List(Entity::Episode), Everywhere, ["2"], "Episodes", "", "Lists the episodes.";
     CommandId::List(Entity::Memory), Everywhere, ["3"], "Memories", "", "Lists the memories: drawers, closets and the like.";
     CommandId::List(Entity::Case), Everywhere, ["4"], "Cases", "", "Lists the cases.";
@@ -398,141 +398,195 @@ commands! {
     CommandId::Last, Everywhere, ["G", "end"], "Last", "", "Goes to the last row.";
     CommandId::ScrollDetail(true), Everywhere, ["ctrl-e"], "Scroll details down", "scroll", "Scrolls the details down, while the list keeps the keys.";
     CommandId::ScrollDetail(false), Everywhere, ["ctrl-y"], "Scroll details up", "", "Scrolls the details up.";
-    CommandId::Open, Everywhere, ["enter"], "Open", "open", "Opens the selected row; in its details, what they lead to.";
+    CommandId::Open, Everywhere, ["enter"], "Open", "open", "Opens the selected row; in the details, opens what they \
+        lead to.";
     CommandId::Palette, Everywhere, [":", "ctrl-p"], "Palette", "jump", "Finds a screen or a command by a few letters; an entity and an id open that row.";
-    CommandId::Close, Everywhere, ["esc"], "Step out", "", "Stops what is loading, else goes one step out: from the details to the list, then back.";
+    CommandId::Close, Everywhere, ["esc"], "Step out", "", "Stops what is loading; otherwise goes one step back: from \
+     the details to the list, then to the screen before.";
     CommandId::Back, Everywhere, ["[", "backspace", "alt-left"], "Back", "", "Goes back to where you came from.";
     CommandId::Forward, Everywhere, ["]", "alt-right"], "Forward", "", "Goes forward again.";
-    CommandId::Filter, List, ["/"], "Filter", "filter", "Narrows the list: conditions as on the command line, or words of the title. Times without a zone are meant as lists show them.";
+    CommandId::Filter, List, ["/"], "Filter", "filter", "Narrows the list: conditions as on the command line, or words \
+     of the title. Times without a zone use the zone that lists show.";
     CommandId::ClearFilter, List, ["\\"], "Clear filter", "", "Lists every row again.";
-    CommandId::Columns, List, ["n c"], "Columns", "", "Chooses the columns of the list and their order, by their names; it stays so. An empty line shows the usual ones.";
-    CommandId::Sort, List, ["s"], "Sort", "sort", "Chooses the column that orders the list; choosing it again turns it round.";
+    CommandId::Columns, List, ["n c"], "Columns", "", "Chooses the columns of the list and their order, by name; the \
+     choice is kept. An empty line restores the defaults.";
+    CommandId::Sort, List, ["s"], "Sort", "sort", "Chooses the column that orders the list; choosing it again reverses \
+     the order.";
     CommandId::SortLeft, List, ["<"], "Sort by the column to the left", "", "Orders the list by the column to the left.";
     CommandId::SortRight, List, [">"], "Sort by the column to the right", "", "Orders the list by the column to the right.";
-    CommandId::Reverse, List, ["S"], "Reverse", "", "Turns the order of the list round.";
-    CommandId::Tail, Everywhere, ["space"], "Follow the newest", "live", "Goes to the newest row and follows what others write, or pauses that.";
-    CommandId::Mark, List, ["v"], "Mark", "mark", "Marks the row, or takes its mark away, and moves down.";
-    CommandId::Unmark, List, ["|"], "Unmark all", "", "Takes all marks away.";
+    CommandId::Reverse, List, ["S"], "Reverse", "", "Reverses the order of the list.";
+    CommandId::Tail, Everywhere, ["space"], "Follow the newest", "live", "Goes to the newest row and follows new rows, \
+        or pauses that.";
+    CommandId::Mark, List, ["v"], "Mark", "mark", "Marks or unmarks the row, and moves down.";
+    CommandId::Unmark, List, ["|"], "Unmark all", "", "Removes all marks.";
     CommandId::Compare, Rows, ["="], "Compare", "", "Compares the marked rows, or an episode with the one it follows.";
-    CommandId::Panel(ScreenKind::Tables), Everywhere, ["B"], "Tables", "", "Shows the tables of the database as they stand, with or without a layout, and their rows.";
+    CommandId::Panel(ScreenKind::Tables), Everywhere, ["B"], "Tables", "", "Shows the raw tables of the database and \
+        their rows, with or without a layout.";
     CommandId::ShiftColumns(true), Tables, ["l", "right"], "Columns further right", "columns", "Shows the columns further right.";
     CommandId::ShiftColumns(false), Tables, ["h", "left"], "Columns further left", "", "Shows the columns further left.";
     CommandId::DraftLayout, Tables, ["o"], "Draft a layout", "draft a layout", "Drafts a layout from names, types, keys and sampled rows, opens it in $VISUAL or $EDITOR, and keeps the file.";
-    CommandId::Exchange, Compare, ["~"], "Exchange", "exchange", "Exchanges the two rows.";
+    CommandId::Exchange, Compare, ["~"], "Exchange", "exchange", "Swaps the two rows.";
     CommandId::Find, Everywhere, [], "Find", "", "Looks for words in the texts of every kind of row.";
     CommandId::FindHere, Find, ["/"], "Find words", "find", "Looks for words in the texts of every kind of row.";
-    CommandId::LookBack, Everywhere, ["@"], "As of", "", "Shows rows and recall as they were at a time, an age such as 7d, or a change by its number; an empty line comes back to now.";
-    CommandId::Export, List, ["e"], "Export", "export", "Writes the marked rows, else all that the filter leaves, to a file as JSON lines.";
+    CommandId::LookBack, Everywhere, ["@"], "As of", "", "Shows rows and recall as they were at a time, at an age such \
+     as 7d, or after a change, by its number; an empty line returns to now.";
+    CommandId::Export, List, ["e"], "Export", "export", "Writes the marked rows, or all rows that match the filter, to \
+     a file as JSON lines.";
     CommandId::Change(CommandAsk::AddFeedback), Rows, ["c a"], "Add feedback", "", "Adds feedback to the episode.";
-    CommandId::Change(CommandAsk::Edit), Rows, ["c e"], "Edit", "", "Changes the row, or the marked ones alike, in a form.";
+    CommandId::Change(CommandAsk::Edit), Rows, ["c e"], "Edit", "", "Changes the row, or all marked ones, in a form.";
     CommandId::Change(CommandAsk::EditFeedback), Rows, ["c f"], "Edit feedback", "", "Changes what feedback on the episode says.";
     CommandId::Change(CommandAsk::Link), Rows, ["c l"], "Link", "", "Chooses the episode that this one follows.";
     CommandId::Change(CommandAsk::Reward), Rows, ["c r"], "Reward", "", "Sets the reward of the case, and its outcome.";
     CommandId::Change(CommandAsk::Window), Rows, ["c w"], "Window", "", "Sets how many of its newest cases the profile keeps.";
-    CommandId::Change(CommandAsk::Hold(true)), Rows, ["c q"], "Quarantine", "", "Holds the case, or the marked ones, back from recall.";
-    CommandId::Change(CommandAsk::Hold(false)), Rows, ["c Q"], "Release", "", "Lets the case, or the marked ones, be recalled again.";
-    CommandId::Change(CommandAsk::LegalHold(true)), Everywhere, ["c h"], "Legal hold", "", "Holds the person: nobody can erase them while it stands.";
-    CommandId::Change(CommandAsk::LegalHold(false)), Everywhere, ["c H"], "End the legal hold", "", "Takes the hold on the person away.";
-    CommandId::Change(CommandAsk::Remove), Rows, ["c d"], "Remove", "", "Removes the row, or the marked ones, and what hangs on them.";
+    CommandId::Change(CommandAsk::Hold(true)), Rows, ["c q"], "Quarantine", "", "Excludes the case, or the marked \
+        ones, from recall.";
+    CommandId::Change(CommandAsk::Hold(false)), Rows, ["c Q"], "Release", "", "Includes the case, or the marked ones, \
+        in recall again.";
+    CommandId::Change(CommandAsk::LegalHold(true)), Everywhere, ["c h"], "Legal hold", "", "Places a legal hold on the \
+        person: nobody can erase them until it ends.";
+    CommandId::Change(CommandAsk::LegalHold(false)), Everywhere, ["c H"], "End the legal hold", "", "Ends the hold on \
+        the person.";
+    CommandId::Change(CommandAsk::Remove), Rows, ["c d"], "Remove", "", "Removes the row, or the marked ones, and what \
+        depends on them.";
     CommandId::Change(CommandAsk::Signal(Signal::Confirmed)), Rows, ["t c"], "Confirmed", "", "Records that the episode was confirmed: its utility rises.";
     CommandId::Change(CommandAsk::Signal(Signal::Corrected)), Rows, ["t o"], "Corrected", "", "Records that the episode was corrected.";
     CommandId::Change(CommandAsk::Signal(Signal::Rejected)), Rows, ["t r"], "Rejected", "", "Records that the episode was rejected.";
     CommandId::Change(CommandAsk::Signal(Signal::Undone)), Rows, ["t u"], "Undone", "", "Records that what the episode did was undone.";
     CommandId::Change(CommandAsk::Signal(Signal::Ignored)), Rows, ["t i"], "Ignored", "", "Records that the episode was ignored.";
-    CommandId::Change(CommandAsk::Retract), Rows, ["t x"], "Retract signal", "", "Takes a signal back; the utility is replayed without it.";
-    CommandId::Change(CommandAsk::Unlink), Rows, ["c u"], "Unlink", "", "Takes the episode's parent away.";
-    CommandId::Change(CommandAsk::ActivatePolicy), Study, ["c a"], "Activate policy", "activate", "Puts the selected version to use; the others stay.";
+    CommandId::Change(CommandAsk::Retract), Rows, ["t x"], "Retract signal", "", "Retracts a signal; the utility is \
+        replayed without it.";
+    CommandId::Change(CommandAsk::Unlink), Rows, ["c u"], "Unlink", "", "Removes the episode's parent.";
+    CommandId::Change(CommandAsk::ActivatePolicy), Study, ["c a"], "Activate policy", "activate", "Activates the \
+        selected version; the others stay.";
     CommandId::Change(CommandAsk::TrainPolicy), Rows, ["c t"], "Train policy", "train", "Trains a new version of the bank's policy, or its first one, from what its cases recalled; it is stored for review.";
-    CommandId::Panel(ScreenKind::Recall), Everywhere, ["W"], "Recall: why is this remembered", "", "Ranks a situation, that of the selected row or one in words, and takes every score apart.";
-    CommandId::Recall(recall::RecallCommand::Write), Recall, ["/"], "Write a situation", "situation", "Writes the situation in words.";
-    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Boosted)), Recall, ["n 1"], "Boosted", "", "Ranks episodes by time and likeness, boosted by canvas and feedback.";
+    CommandId::Panel(ScreenKind::Recall), Everywhere, ["W"], "Recall: why is this remembered", "", "Ranks memories for \
+        a situation, that of the selected row or one in words, and breaks down every score.";
+    CommandId::Recall(recall::RecallCommand::Write), Recall, ["/"], "Write a situation", "situation", "Describes the \
+        situation in words.";
+    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Boosted)), Recall, ["n 1"], "Boosted", "", "Ranks episodes \
+        by time and likeness, boosted by canvas and feedback.";
     CommandId::Recall(recall::RecallCommand::Rank(Ranking::Proven)), Recall, ["n 2"], "Proven", "", "Ranks memories and episodes by domain, topic, utility and age.";
-    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Cases)), Recall, ["n 3"], "Cases", "", "Ranks cases by likeness.";
-    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Similar)), Recall, ["n 4"], "Similar", "", "Ranks successful episodes of like situation and outcome.";
-    CommandId::Recall(recall::RecallCommand::Compare), Recall, ["="], "Compare", "compare", "Ranks the same situation in another way beside this one.";
+    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Cases)), Recall, ["n 3"], "Cases", "", "Ranks cases by \
+        likeness.";
+    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Similar)), Recall, ["n 4"], "Similar", "", "Ranks \
+        successful episodes with a similar situation and outcome.";
+    CommandId::Recall(recall::RecallCommand::Compare), Recall, ["="], "Compare", "compare", "Ranks the same situation \
+        in another way, next to this one.";
     CommandId::Recall(recall::RecallCommand::Ways), Recall, ["s"], "All rankings", "ranking", "Chooses among all rankings and the learned policies.";
-    CommandId::Recall(recall::RecallCommand::Side(false)), Recall, ["h", "left"], "Left ranking", "", "Goes to the ranking at the left.";
-    CommandId::Recall(recall::RecallCommand::Side(true)), Recall, ["l", "right"], "Right ranking", "", "Goes to the ranking at the right.";
-    CommandId::Recall(recall::RecallCommand::Swap), Recall, ["~"], "Exchange", "", "Exchanges the two rankings.";
-    CommandId::Recall(recall::RecallCommand::More(true)), Recall, ["+"], "One row more", "- rows", "Recalls one row more.";
+    CommandId::Recall(recall::RecallCommand::Side(false)), Recall, ["h", "left"], "Left ranking", "", "Goes to the \
+        ranking on the left.";
+    CommandId::Recall(recall::RecallCommand::Side(true)), Recall, ["l", "right"], "Right ranking", "", "Goes to the \
+        ranking on the right.";
+    CommandId::Recall(recall::RecallCommand::Swap), Recall, ["~"], "Exchange", "", "Swaps the two rankings.";
+    CommandId::Recall(recall::RecallCommand::More(true)), Recall, ["+"], "One row more", "- rows", "Recalls one more \
+        row.";
     CommandId::Recall(recall::RecallCommand::More(false)), Recall, ["-"], "One row fewer", "", "Recalls one row fewer.";
-    CommandId::Recall(recall::RecallCommand::Levers), Recall, ["x"], "Move the row", "move it", "Shows what would move the selected row, with the place that it would then have, and plans what you choose.";
-    CommandId::Recall(recall::RecallCommand::Agent), Recall, ["n a"], "Agent", "agent", "Takes the memories of one agent, or of all.";
-    CommandId::Recall(recall::RecallCommand::User), Recall, ["n u"], "User", "user", "Takes the memories of one user, or of all.";
-    CommandId::Recall(recall::RecallCommand::Narrow), Recall, ["n n"], "Narrow", "", "Names the domain and the topic that are sought, or the workflow of similar episodes.";
-    CommandId::Recall(recall::RecallCommand::Outcomes), Recall, ["n o"], "Outcomes", "", "Takes failures among the similar episodes too, or successes only.";
-    CommandId::Recall(recall::RecallCommand::Save), Recall, ["b k"], "Keep the question", "keep", "Keeps what is asked under a name, in your own files.";
-    CommandId::Recall(recall::RecallCommand::Saved), Recall, ["b b"], "Kept questions", "kept", "Asks a kept question again.";
-    CommandId::Recall(recall::RecallCommand::Forget), Recall, ["b d"], "Forget a question", "", "Forgets a kept question.";
+    CommandId::Recall(recall::RecallCommand::Levers), Recall, ["x"], "Move the row", "move it", "Shows what would move \
+        the selected row, with its resulting place, and plans what you choose.";
+    CommandId::Recall(recall::RecallCommand::Agent), Recall, ["n a"], "Agent", "agent", "Uses the memories of one \
+        agent, or of all.";
+    CommandId::Recall(recall::RecallCommand::User), Recall, ["n u"], "User", "user", "Uses the memories of one user, \
+        or of all.";
+    CommandId::Recall(recall::RecallCommand::Narrow), Recall, ["n n"], "Narrow", "", "Sets the domain and topic to \
+        look for, or the workflow of similar episodes.";
+    CommandId::Recall(recall::RecallCommand::Outcomes), Recall, ["n o"], "Outcomes", "", "Includes failures among the \
+        similar episodes, or only successes.";
+    CommandId::Recall(recall::RecallCommand::Save), Recall, ["b k"], "Keep the question", "keep", "Saves the question \
+        under a name, in your own files.";
+    CommandId::Recall(recall::RecallCommand::Saved), Recall, ["b b"], "Kept questions", "kept", "Asks a saved question \
+        again.";
+    CommandId::Recall(recall::RecallCommand::Forget), Recall, ["b d"], "Forget a question", "", "Forgets a saved \
+        question.";
     CommandId::Panel(ScreenKind::Agents), Everywhere, ["O"], "Agents at work", "", "Shows what people do with canvases, how ready each agent is, what fades and which memories mislead.";
     CommandId::Panel(ScreenKind::Policies), Everywhere, ["L"], "Learned policies", "", "Shows the versions of retrieval policies, how good each is and which is in use.";
     CommandId::Panel(ScreenKind::Evaluation), Everywhere, ["E"], "Evaluation", "", "Judges recall: hit rate, precision, nonsense, coverage, swamping, latency.";
     CommandId::Judge(InboxVerdict::Right), Inbox, ["a"], "It is right", "right", "Signals to the episode what the feedback says about it: confirmed, corrected or rejected.";
-    CommandId::Judge(InboxVerdict::Flipped), Inbox, ["x"], "Flip", "flip", "Turns thumbs up into thumbs down, or the other way round.";
+    CommandId::Judge(InboxVerdict::Flipped), Inbox, ["x"], "Flip", "flip", "Turns thumbs up into thumbs down, or vice \
+        versa.";
     CommandId::Judge(InboxVerdict::Rated(1)), Inbox, ["c 1"], "Rate 1", "to 5 rate", "Makes it a rating of 1.";
     CommandId::Judge(InboxVerdict::Rated(2)), Inbox, ["c 2"], "Rate 2", "", "Makes it a rating of 2.";
     CommandId::Judge(InboxVerdict::Rated(3)), Inbox, ["c 3"], "Rate 3", "", "Makes it a rating of 3.";
     CommandId::Judge(InboxVerdict::Rated(4)), Inbox, ["c 4"], "Rate 4", "", "Makes it a rating of 4.";
     CommandId::Judge(InboxVerdict::Rated(5)), Inbox, ["c 5"], "Rate 5", "", "Makes it a rating of 5.";
     CommandId::Judge(InboxVerdict::Edited), Inbox, ["c e"], "Edit", "edit", "Opens the form: kind, rating, correction.";
-    CommandId::Judge(InboxVerdict::Removed), Inbox, ["d"], "Remove", "remove", "Takes the feedback away.";
-    CommandId::Note, Inbox, ["c n"], "Note", "note", "Writes down why, for the next verdict.";
+    CommandId::Judge(InboxVerdict::Removed), Inbox, ["d"], "Remove", "remove", "Removes the feedback.";
+    CommandId::Note, Inbox, ["c n"], "Note", "note", "Records a reason for the next verdict.";
     CommandId::Judge(InboxVerdict::Later), Inbox, ["i"], "Later", "later", "Leaves it for another session.";
-    CommandId::LookLonger, Inbox, ["+"], "Look longer", "", "Takes more time to find out how recall would change.";
+    CommandId::LookLonger, Inbox, ["+"], "Look longer", "", "Spends more time on how recall would change.";
     CommandId::Job(JobAsk::Start), Jobs, ["a"], "Start or resume", "start", "Plans the job, and starts it or resumes it after a yes.";
     CommandId::Job(JobAsk::Pause), Jobs, ["p"], "Pause", "pause", "Stops the job at its next checkpoint.";
     CommandId::Job(JobAsk::Cancel), Jobs, ["d"], "End the job", "end", "Ends the job at its next checkpoint; what it did stays.";
     CommandId::ScrollJob(true), Jobs, ["pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls the job's details.";
     CommandId::ScrollJob(false), Jobs, ["pgup", "ctrl-b"], "Scroll up", "", "Scrolls the job's details back.";
     CommandId::UndoEntry, Receipts, ["u"], "Undo", "undo", "Plans the inverse of the selected change.";
-    CommandId::Panel(ScreenKind::Receipts), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, newest first, and takes them back.";
-    CommandId::Fix, Findings, ["x"], "Fix", "fix", "Fixes the finding where the console can, else names the command that does.";
-    CommandId::Mute, Findings, ["m"], "Mute", "mute", "Hides the kind, or the example when the examples have the keys, for a reason that you write; shows it again where it is muted.";
+    CommandId::Panel(ScreenKind::Receipts), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, \
+        newest first, and undoes them.";
+    CommandId::Fix, Findings, ["x"], "Fix", "fix", "Fixes the finding if the console can; otherwise shows the command \
+     that does.";
+    CommandId::Mute, Findings, ["m"], "Mute", "mute", "Hides the kind, or the example when the examples have the \
+     focus, for a reason that you give; shows it again if it is muted.";
     CommandId::NextExample, Findings, ["l", "right"], "Next example", "example", "Selects the next example; enter goes there.";
-    CommandId::PreviousExample, Findings, ["h", "left"], "Previous example", "", "Selects the example before.";
+    CommandId::PreviousExample, Findings, ["h", "left"], "Previous example", "", "Selects the previous example.";
     CommandId::ApplyMigrations, Migrations, ["a"], "Apply", "apply", "Applies all that are pending, and the selected one if it is optional, after a confirmation that shows their statements.";
-    CommandId::Panel(ScreenKind::Trail), Everywhere, ["C"], "Check the audit trail", "", "Walks the chain of the audit trail and compares it with its anchors: whole, or where it is broken.";
-    CommandId::Panel(ScreenKind::Findings), Everywhere, ["F"], "Findings", "", "Looks for what is wrong or suspicious, with the command that fixes it.";
+    CommandId::Panel(ScreenKind::Trail), Everywhere, ["C"], "Check the audit trail", "", "Checks the chain of the \
+        audit trail against its anchors, and shows where it is broken.";
+    CommandId::Panel(ScreenKind::Findings), Everywhere, ["F"], "Findings", "", "Finds what is wrong or suspicious, \
+        with the command that fixes it.";
     CommandId::Panel(ScreenKind::Migrations), Everywhere, ["D"], "Migrations", "", "Shows what the database lacks, with statements, locks and drift, and applies it.";
     CommandId::Panel(ScreenKind::Inbox), Everywhere, ["I"], "Inbox", "", "Goes through the feedback that needs a look, until none is left.";
     CommandId::Panel(ScreenKind::Jobs), Everywhere, ["J"], "Jobs", "", "Lists what can be filled in or fixed in batches, and runs it.";
-    CommandId::StepRule(true), Prune, ["l", "right", "+"], "Stricter", "stricter", "Sets the rule so that more cases go.";
-    CommandId::StepRule(false), Prune, ["h", "left", "-"], "Looser", "looser", "Sets the rule so that fewer cases go.";
-    CommandId::ToggleRule, Prune, ["space"], "On or off", "", "Puts the rule on or off, or steps it.";
-    CommandId::ScrollPreview(true), Prune, ["pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls what would go.";
-    CommandId::ScrollPreview(false), Prune, ["pgup", "ctrl-b"], "Scroll up", "", "Scrolls what would go back.";
-    CommandId::Prune, Prune, ["a"], "Prune", "prune", "Plans what is shown, to be confirmed; enter does the same.";
-    CommandId::Panel(ScreenKind::Prune), Everywhere, ["P"], "Prune", "", "Sets rules by which cases go out of banks, and shows what they come to.";
-    CommandId::Erase, Everywhere, ["c p"], "Erase a person", "", "Shows where a person is, the selected one or one that is named, and what erasing would do, step by step; nothing goes before the id is typed.";
+    CommandId::StepRule(true), Prune, ["l", "right", "+"], "Stricter", "stricter", "Changes the rule so that more \
+        cases are removed.";
+    CommandId::StepRule(false), Prune, ["h", "left", "-"], "Looser", "looser", "Changes the rule so that fewer cases \
+        are removed.";
+    CommandId::ToggleRule, Prune, ["space"], "On or off", "", "Turns the rule on or off, or steps it.";
+    CommandId::ScrollPreview(true), Prune, ["pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls what would be \
+        removed.";
+    CommandId::ScrollPreview(false), Prune, ["pgup", "ctrl-b"], "Scroll up", "", "Scrolls back what would be removed.";
+    CommandId::Prune, Prune, ["a"], "Prune", "prune", "Plans what is shown, for you to confirm; enter does the same.";
+    CommandId::Panel(ScreenKind::Prune), Everywhere, ["P"], "Prune", "", "Sets rules for removing cases from banks, \
+        and shows their effect.";
+    CommandId::Erase, Everywhere, ["c p"], "Erase a person", "", "Shows where the selected or a named person is, and \
+        what erasing would do, step by step; nothing is deleted before you type the id.";
     CommandId::Turn(EraseChoice::Next), Erase, ["l", "right"], "Next step", "next", "Goes to the next step; from the last one to the question.";
-    CommandId::Turn(EraseChoice::Before), Erase, ["h", "left"], "Step before", "back", "Goes to the step before.";
-    CommandId::Turn(EraseChoice::Other), Erase, ["/"], "Somebody else", "", "Names the person: an id, e-mail, name, session or whatever they are known by.";
+    CommandId::Turn(EraseChoice::Before), Erase, ["h", "left"], "Step before", "back", "Goes to the previous step.";
+    CommandId::Turn(EraseChoice::Other), Erase, ["/"], "Somebody else", "", "Names the person: an id, e-mail, name, \
+        session, or any other handle.";
     CommandId::Turn(EraseChoice::Mentions), Erase, ["c m"], "Mentions", "mentions", "Leaves, redacts or deletes mentions in other people's rows.";
     CommandId::Turn(EraseChoice::Decide(Mentions::Leave, false)), Erase, ["i"], "Leave the mention", "leave", "Leaves the selected mention as it is; the receipt says so.";
-    CommandId::Turn(EraseChoice::Decide(Mentions::Redact, false)), Erase, ["x"], "Redact the mention", "redact", "Takes the words out of the selected mention; a key gets another name.";
-    CommandId::Turn(EraseChoice::Decide(Mentions::Delete, false)), Erase, ["d"], "Delete the mention", "delete", "Lets the row of the selected mention go.";
+    CommandId::Turn(EraseChoice::Decide(Mentions::Redact, false)), Erase, ["x"], "Redact the mention", "redact", "Removes \
+        the words of the selected mention; a key is renamed.";
+    CommandId::Turn(EraseChoice::Decide(Mentions::Delete, false)), Erase, ["d"], "Delete the mention", "delete", "Deletes \
+        the row of the selected mention.";
     CommandId::Turn(EraseChoice::Decide(Mentions::Leave, true)), Erase, ["* i"], "Leave its column", "its column", "Leaves all mentions in the column of the selected one.";
     CommandId::Turn(EraseChoice::Decide(Mentions::Redact, true)), Erase, ["* x"], "Redact its column", "", "Redacts all mentions in the column of the selected one.";
-    CommandId::Turn(EraseChoice::Decide(Mentions::Delete, true)), Erase, ["* d"], "Delete its column", "", "Lets the rows of all mentions in the column of the selected one go.";
+    CommandId::Turn(EraseChoice::Decide(Mentions::Delete, true)), Erase, ["* d"], "Delete its column", "", "Deletes \
+        the rows of all mentions in the column of the selected one.";
     CommandId::Turn(EraseChoice::Account), Erase, ["c a"], "Account", "account", "Keeps or erases the person's account with the application.";
-    CommandId::Turn(EraseChoice::Export), Erase, ["c x"], "Export first", "export", "Writes all that is kept about the person to a folder first.";
-    CommandId::Turn(EraseChoice::Full), Erase, ["c f"], "Rewrite tables", "", "PostgreSQL: rewrites the tables, which locks them meanwhile.";
-    CommandId::Turn(EraseChoice::Longer), Erase, ["+"], "Look longer", "", "Takes more time to find out how recall would change.";
-    CommandId::Topic, Replay, ["/"], "Topic", "topic", "Names the topic whose episodes are shown in order of time.";
+    CommandId::Turn(EraseChoice::Export), Erase, ["c x"], "Export first", "export", "Writes everything stored about \
+        the person to a folder first.";
+    CommandId::Turn(EraseChoice::Full), Erase, ["c f"], "Rewrite tables", "", "PostgreSQL: rewrites the tables, which \
+        locks them in the meantime.";
+    CommandId::Turn(EraseChoice::Longer), Erase, ["+"], "Look longer", "", "Spends more time on how recall would \
+        change.";
+    CommandId::Topic, Replay, ["/"], "Topic", "topic", "Sets the topic whose episodes are shown in order of time.";
     CommandId::ReplayMore(true), Replay, ["+"], "More episodes", "more", "Shows more episodes of the topic.";
-    CommandId::ReplayMore(false), Replay, ["-"], "Fewer episodes", "fewer", "Shows only those that belong to it most.";
+    CommandId::ReplayMore(false), Replay, ["-"], "Fewer episodes", "fewer", "Shows only those that match it best.";
     CommandId::Panel(ScreenKind::Replay), Everywhere, ["V"], "Replay", "", "Shows a topic, or what is around the selected episode, as a time line with suggested parents.";
     CommandId::UndoLast, Everywhere, ["Z"], "Undo the last change", "", "Plans the inverse of the last change of this session.";
     CommandId::Lock, Everywhere, ["U"], "Unlock or lock", "", "Makes changes possible after a confirmation, or impossible again.";
     CommandId::Focus, Everywhere, ["tab", "backtab"], "Other pane", "other pane", "Goes from the list to the details and back; on the first screen to its next part.";
     CommandId::TabRight, Rows, ["l", "right"], "Next tab", "tabs", "Shows the next tab of the details.";
     CommandId::TabLeft, Rows, ["h", "left"], "Previous tab", "", "Shows the previous tab of the details.";
-    CommandId::Resize(true), Rows, ["+"], "Larger list", "", "Makes the list larger and the details smaller; it stays so.";
-    CommandId::Resize(false), Rows, ["-"], "Smaller list", "", "Makes the list smaller and the details larger; it stays so.";
-    CommandId::Zoom, Rows, ["z"], "Zoom", "zoom", "Gives the pane the whole screen, or takes it back.";
+    CommandId::Resize(true), Rows, ["+"], "Larger list", "", "Makes the list larger and the details smaller; the size \
+        is kept.";
+    CommandId::Resize(false), Rows, ["-"], "Smaller list", "", "Makes the list smaller and the details larger; the \
+        size is kept.";
+    CommandId::Zoom, Rows, ["z"], "Zoom", "zoom", "Zooms the pane to the whole screen, or back.";
     CommandId::Follow, Rows, ["f"], "Follow", "follow", "Goes to something that the row is related to.";
-    CommandId::Seek(true), Rows, [";"], "Find in the details", "", "Finds words in the details. An empty line goes to the next place, and , to the one before.";
-    CommandId::Seek(false), Rows, [","], "Find the one before", "", "Goes to the line before that holds what was sought.";
+    CommandId::Seek(true), Rows, [";"], "Find in the details", "", "Finds words in the details. An empty line goes to \
+        the next match, and , to the previous one.";
+    CommandId::Seek(false), Rows, [","], "Find the one before", "", "Goes to the previous line that contains the text.";
     CommandId::CopyId, Rows, ["y y"], "Copy id", "", "Copies the id.";
     CommandId::CopyJson, Rows, ["Y", "y j"], "Copy JSON", "", "Copies the row as JSON.";
     CommandId::CopyText, Rows, ["y t"], "Copy text", "", "Copies the text that names the row.";
@@ -540,10 +594,11 @@ commands! {
     CommandId::CopyRows(CopyForm::Csv), Rows, ["y v"], "Copy as CSV", "", "Copies the row, or the marked ones, as CSV.";
     CommandId::CopyRows(CopyForm::Markdown), Rows, ["y m"], "Copy as Markdown", "", "Copies the row, or the marked ones, as a table of Markdown.";
     CommandId::CopyRunbook, Everywhere, ["y r"], "Copy the runbook", "", "Copies what was changed in this session as a shell script.";
-    CommandId::Relative(ChainStep::Root), Rows, ["^"], "Root", "root", "Goes to the episode that the chain begins with, in the same tab.";
+    CommandId::Relative(ChainStep::Root), Rows, ["^"], "Root", "root", "Goes to the first episode of the chain, in the \
+        same tab.";
     CommandId::Relative(ChainStep::Parent), Rows, ["{"], "Parent", "parent", "Goes to the episode that this one follows, in the same tab.";
     CommandId::Relative(ChainStep::Children), Rows, ["}"], "Children", "children", "Goes to the episode that follows this one, in the same tab.";
-    CommandId::ShowTab("overview"), Rows, [". o"], "Overview", "", "Shows what matters most of the row.";
+    CommandId::ShowTab("overview"), Rows, [". o"], "Overview", "", "Shows what matters most about the row.";
     CommandId::ShowTab("story"), Rows, [". t"], "Story", "", "Shows all that happened in the episode in lanes on one time line; enter on a moment shows its lane alone.";
     CommandId::ShowTab("chain"), Rows, [". c"], "Chain", "", "Shows the chain of the episode from its root.";
     CommandId::ShowTab("segments"), Rows, [". s"], "Segments", "", "Shows what was said and done in the episode.";
@@ -556,23 +611,30 @@ commands! {
     CommandId::ShowTab("where"), Rows, [". w"], "Where", "", "Shows where the person is in the database.";
     CommandId::ShowTab("related"), Rows, [". r"], "Related", "", "Shows the rows that are related to it.";
     CommandId::ShowTab("JSON"), Rows, [". j"], "JSON", "", "Shows the row as JSON.";
-    CommandId::View, Rows, ["o"], "Open in the editor", "", "Opens a copy of the row as JSON in $VISUAL or $EDITOR. What is saved there changes nothing.";
+    CommandId::View, Rows, ["o"], "Open in the editor", "", "Opens a copy of the row as JSON in $VISUAL or $EDITOR. \
+        Saving there changes nothing.";
     CommandId::Wrap, Rows, ["w"], "Wrap", "", "Wraps long texts in details, or cuts them.";
     CommandId::Refresh, Everywhere, ["r", "f5"], "Refresh", "", "Reads again what is shown; the same row stays selected.";
-    CommandId::KeepPlace, Everywhere, ["b k"], "Keep this place", "", "Keeps the list with its filter and order, the row or the screen under a name, in your own files.";
-    CommandId::GoToKept, Everywhere, ["b b"], "Go to a kept place", "", "Goes to a place that was kept; the one that was left last is among them.";
-    CommandId::ForgetPlace, Everywhere, ["b d"], "Forget a kept place", "", "Forgets a place that was kept.";
-    CommandId::Switch, Everywhere, ["ctrl-o"], "Open another database", "", "Opens another database beside this one, or shows one that is open: one of the last, a profile, a file or the demo.";
-    CommandId::NextDatabase, Everywhere, ["ctrl-n"], "Next database", "", "Shows the next of the databases that are open, as it was left.";
-    CommandId::CloseDatabase, Everywhere, ["ctrl-w"], "Close this database", "", "Closes the database that is shown; the others stay open.";
+    CommandId::KeepPlace, Everywhere, ["b k"], "Keep this place", "", "Saves the list with its filter and order, the \
+        row, or the screen under a name, in your own files.";
+    CommandId::GoToKept, Everywhere, ["b b"], "Go to a kept place", "", "Goes to a saved place, or to the one that you \
+        left last.";
+    CommandId::ForgetPlace, Everywhere, ["b d"], "Forget a kept place", "", "Forgets a saved place.";
+    CommandId::Switch, Everywhere, ["ctrl-o"], "Open another database", "", "Opens another database in addition to \
+        this one, or switches to an open one: a recent one, a profile, a file or the demo.";
+    CommandId::NextDatabase, Everywhere, ["ctrl-n"], "Next database", "", "Switches to the next open database, as you \
+        left it.";
+    CommandId::CloseDatabase, Everywhere, ["ctrl-w"], "Close this database", "", "Closes this database; the others \
+        stay open.";
     CommandId::Mask, Everywhere, ["M"], "Mask", "", "Replaces personal values by stable pseudonyms, or shows them again.";
     CommandId::Theme, Everywhere, ["T"], "Theme", "", "Chooses the theme.";
     CommandId::Mouse, Everywhere, ["alt-m"], "Mouse", "", "Uses the mouse, or leaves it to the terminal for selecting text.";
-    CommandId::Redraw, Everywhere, ["ctrl-l"], "Redraw", "", "Draws the screen afresh.";
+    CommandId::Redraw, Everywhere, ["ctrl-l"], "Redraw", "", "Redraws the screen.";
     CommandId::Suspend, Everywhere, ["ctrl-z"], "Suspend", "", "Stops the console; the shell's fg continues it.";
     CommandId::Help, Everywhere, ["?", "f1"], "Help", "help", "Shows these keys.";
-    CommandId::Tour, Everywhere, [], "Tour", "", "Shows the screens one after the other, in ten steps.";
-    CommandId::Quit, Everywhere, ["q", "ctrl-c"], "Quit", "quit", "Ends the console, or closes what is open over the screen.";
+    CommandId::Tour, Everywhere, [], "Tour", "", "Shows the screens one after another, in ten steps.";
+    CommandId::Quit, Everywhere, ["q", "ctrl-c"], "Quit", "quit", "Ends the console, or closes what is open above the \
+        screen.";
 }
 
 /// The command of that name.

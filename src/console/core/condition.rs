@@ -89,21 +89,21 @@ impl Conditions {
     }
 }
 
-/// Refuses `and` within brackets, which hold alternatives, and alternatives of several columns beside other conditions without
-/// brackets: people read these in two ways.
+/// Refuses `and` within brackets, which hold alternatives, and alternatives of several columns next to other conditions
+/// without brackets: people read these in two ways.
 fn check_brackets(entity: Entity, parts: &[&str]) -> Result<(), String> {
     let opens = |part: &str| part.trim_start().starts_with('(');
     let closes = |part: &str| part.trim_end().ends_with(')');
     let open = parts.iter().position(|part| opens(part) && !closes(part));
     if open.is_some_and(|open| parts[open + 1..].iter().any(|part| part.contains(')'))) {
-        return Err("brackets hold conditions that `or` joins; `and` joins others outside of them only".to_owned());
+        return Err("brackets can only hold conditions joined by `or`; join others with `and` outside them".to_owned());
     }
     let is_mixed = |part: &&str| {
         let columns = filter::alternatives(entity, part).into_iter().filter_map(|part| Expression::parse(part).ok());
         !opens(part) && columns.map(|said| said.name).collect::<BTreeSet<_>>().len() > 1
     };
     if parts.len() > 1 && parts.iter().any(is_mixed) {
-        return Err("write brackets around what `or` joins, as in `A and (B or C)`".to_owned());
+        return Err("put conditions joined by `or` in brackets, as in `A and (B or C)`".to_owned());
     }
     Ok(())
 }
@@ -163,7 +163,7 @@ fn spelled_as_sql(entity: Entity, line: &str) -> Option<String> {
     let (first, second) = (words.next()?, words.next()?);
     let third = words.next().unwrap_or_default();
     if first == "not" && entity.column(&second).is_some() && third.starts_with(['=', '!', '<', '>', '~']) {
-        return Some(format!("`not` is no word of filters: write `{second} != VALUE`"));
+        return Some(format!("filters have no `not`: write `{second} != VALUE`"));
     }
     let column = entity.column(&first)?.name;
     let negated = second == "not" && ["in", "like", "ilike", "between", "null"].contains(&third.as_str());
@@ -180,7 +180,7 @@ fn spelled_as_sql(entity: Entity, line: &str) -> Option<String> {
         }
         _ => return None,
     };
-    Some(format!("`{}` is no operator of filters: write {instead}", operator.split('(').next().unwrap_or_default()))
+    Some(format!("filters have no operator `{}`: write {instead}", operator.split('(').next().unwrap_or_default()))
 }
 
 fn canvas_part(entity: Entity, part: &str) -> Option<&str> {
@@ -413,7 +413,7 @@ mod tests {
             assert!(parse(line).unwrap_err().contains("A and (B or C)"), "{line}");
         }
         assert!(
-            parse("(outcome = failure and utility < 0.3) or tags has billing").unwrap_err().contains("outside of them")
+            parse("(outcome = failure and utility < 0.3) or tags has billing").unwrap_err().contains("outside them")
         );
         assert!(parse("title ~ salt and (outcome = failure").unwrap_err().contains("closing bracket"));
         assert!(parse("outcome = failure or utility < 0.3").is_ok());

@@ -42,7 +42,7 @@ pub enum ToastTone {
     Warn,
 }
 
-/// A message in the footer that goes by itself.
+/// A message in the footer that goes on its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToastMessage {
     /// Text that says what happened.
@@ -53,6 +53,15 @@ pub struct ToastMessage {
     pub hint: Option<(CommandId, &'static str)>,
     /// The time after which it goes.
     pub ticket: Ticket,
+}
+
+/// Columns and rows below which nothing useful fits.
+pub const LEAST: (u16, u16) = (40, 10);
+
+/// Whether a terminal of so many columns and rows is too small: nothing is drawn in it but a card that says so.
+#[must_use]
+pub fn is_too_small((width, height): (u16, u16)) -> bool {
+    width < LEAST.0 || height < LEAST.1
 }
 
 /// Reason why something cannot be done, and what would help.
@@ -146,7 +155,7 @@ pub struct UnlockStep {
     pub migrations: Vec<PendingMigration>,
     /// Words for `--optional`: those of them that are applied only by name.
     pub optional: Vec<String>,
-    /// They stand in the way of unlocking, which follows.
+    /// They are in the way of unlocking, which follows.
     pub unlocks: bool,
 }
 
@@ -169,6 +178,8 @@ pub struct Context {
     pub now: DateTime<Utc>,
     /// The state of the database, once it was read.
     pub status: Option<Box<StoreStatus>>,
+    /// The status is to be read again; what is known of it stays until then.
+    pub status_aged: bool,
     /// Pending request for the status.
     pub status_pending: Option<Ticket>,
     /// Reason why the status could not be read.
@@ -193,9 +204,9 @@ pub struct Context {
     pub names: NameBook,
     /// The moment of the past that rows are shown of; none is now.
     pub past: Option<Box<AsOf>>,
-    /// By how many steps the list was made larger than it is by itself, or smaller.
+    /// By how many steps the list was made larger than it is on its own, or smaller.
     pub pane_steps: i16,
-    /// The columns that somebody chose for a list, in their order; a list that is not among them shows its own.
+    /// The columns that someone chose for a list, in their order; a list that is not among them shows its own.
     pub columns: BTreeMap<Entity, Vec<&'static str>>,
     /// The export under way and how many rows it wrote.
     pub exporting: Option<(Ticket, usize)>,
@@ -220,6 +231,7 @@ impl Context {
             started: false,
             now: DateTime::default(),
             status: None,
+            status_aged: false,
             status_pending: None,
             status_failure: None,
             status_renewal: Renewal::default(),
@@ -275,7 +287,8 @@ impl Context {
 
     /// Reads the state of the database, unless that was done.
     pub fn read_status(&mut self) {
-        if self.status.is_none() && self.status_pending.is_none() && self.status_failure.is_none() {
+        let is_known = self.status.is_some() && !self.status_aged;
+        if !is_known && self.status_pending.is_none() && self.status_failure.is_none() {
             self.status_pending = Some(self.ask_for_all(Request::LoadStatus));
         }
     }
@@ -293,7 +306,7 @@ impl Context {
     /// Watches what others write as long as a place is shown that what they write makes old; else watches nothing.
     pub fn watch_place(&mut self, place: u64, may_age: bool) {
         if self.watch.place != place {
-            // The new place finds out by itself.
+            // The new place finds out on its own.
             self.unread = None;
         }
         if self.watch.place != place || !may_age {
@@ -432,7 +445,7 @@ impl Context {
         self.actions.push(action);
     }
 
-    /// Gives a command, as its key would.
+    /// Issues a command, as its key would.
     pub fn command(&mut self, id: CommandId) {
         self.actions.push(ScreenAction::Command(id));
     }
@@ -462,7 +475,7 @@ impl Context {
         self.actions.push(ScreenAction::Go(to, false));
     }
 
-    /// Makes lists larger beside their details, or smaller.
+    /// Makes lists larger next to their details, or smaller.
     pub fn resize_panes(&mut self, larger: bool) {
         const MOST: i16 = 30;
         let by = if larger { 1 } else { -1 };
@@ -501,7 +514,7 @@ impl Context {
         let tables = self.key_for(CommandId::Panel(ScreenKind::Tables));
         if self.is_blank() {
             let migrations = self.key_for(CommandId::Panel(ScreenKind::Migrations));
-            Some(format!("{migrations} creates the tables of a memory"))
+            Some(format!("{migrations} creates the memory tables"))
         } else if self.opened.layouts.is_empty() && self.held().next().is_none() {
             let draft = self.key_for(CommandId::DraftLayout);
             Some(format!("{tables} shows its tables, and {draft} there drafts a layout for them"))
@@ -524,7 +537,7 @@ impl Context {
     /// The columns of an entity's list, those that were chosen or its own, as far as this database fills them.
     #[must_use]
     pub fn list_columns(&self, entity: Entity) -> Vec<&'static ListColumn> {
-        // What replaces a title stands in its column.
+        // What replaces a title is in its column.
         let named = |name| name == title_column(entity) && stands_in(entity);
         let filled =
             |column: &&ListColumn| named(column.column) || !self.opened.unfilled.contains(&(entity, column.column));
@@ -559,12 +572,35 @@ impl Context {
         if let Some(past) = &self.past {
             let at = self.with_moments(&past.at);
             let words = format!("rows are shown as of {at}, and the past cannot be changed");
-            return Err((words, Some(format!("{} with an empty line comes back", self.key_for(CommandId::LookBack)))));
+            return Err((words, Some(format!("{} with an empty line returns", self.key_for(CommandId::LookBack)))));
         }
         if self.changing.unlocked {
             return Ok(());
         }
-        Err(("the console is read-only".to_owned(), Some(format!("{} unlocks", self.key_for(CommandId::Lock)))))
+        let locked =
+            || ("the console is read-only".to_owned(), Some(format!("{} unlocks", self.key_for(CommandId::Lock))));
+        Err(self.never_changes().unwrap_or_else(locked))
+    }
+
+    /// Returns why nothing can be changed here, whatever is confirmed, and what would help; `None` where unlocking helps, as
+    /// far as that is known.
+    #[must_use]
+    pub fn never_changes(&self) -> Option<Lack> {
+        if let Some(reason) = &self.opened.blocked {
+            return Some((reason.clone(), None));
+        }
+        let is_missing = |capability: &&Capability| capability.name == "write" && !capability.available;
+        let missing = self.status.as_ref()?.capabilities.iter().find(is_missing)?;
+        // Unlocking offers the migrations itself; without a layout there is nothing to change.
+        let migrates = missing.remedy.as_ref() == Some(&self.opened.invocation.line(["migrate", "--apply"]));
+        let reason = missing.reason.clone().filter(|_| !migrates && !self.opened.layouts.is_empty())?;
+        Some((reason, missing.remedy.clone()))
+    }
+
+    /// Whether unlocking is all that a change lacks.
+    #[must_use]
+    pub fn waits_for_unlocking(&self) -> bool {
+        !self.changing.unlocked && self.past.is_none() && self.never_changes().is_none()
     }
 
     /// The first key that gives a command, if it has one.

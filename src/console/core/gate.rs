@@ -33,6 +33,8 @@ pub struct ConfirmGate {
     pub word: String,
     /// Text typed so far.
     pub input: Input,
+    /// Number of the gate, by which a drawing says that it shows its dialog.
+    pub id: Ticket,
     /// Keys of the time when it was opened are past: it can be confirmed.
     pub armed: bool,
     /// A key was refused because it came before that time.
@@ -47,7 +49,8 @@ impl ConfirmGate {
     /// A gate of that danger; `timer` arms it when it elapses, at once when `armed`.
     #[must_use]
     pub fn new(step: ChangeDanger, word: impl Into<String>, timer: Ticket, armed: bool) -> Self {
-        ConfirmGate { step, word: word.into(), input: Input::default(), armed, early: false, timer, shut: None }
+        let (input, id) = (Input::default(), timer);
+        ConfirmGate { step, word: word.into(), input, id, armed, early: false, timer, shut: None }
     }
 
     /// Handles a key at the gate and returns its effect.
@@ -80,13 +83,17 @@ impl ConfirmGate {
         }
     }
 
-    /// Handles a key at the gate; one that comes too early restarts the waiting time.
+    /// Handles a key at the gate; one that comes too early restarts the waiting time. As long as the dialog is not drawn, no
+    /// key confirms.
     pub fn press_in_time(&mut self, key: Key, cx: &mut Context) -> GatePassage {
-        let was_early = !self.armed;
-        let passage = self.press(key);
+        let (was_early, is_drawn) = (!self.armed, cx.measures.gate == Some(self.id));
+        let passage = match self.press(key) {
+            GatePassage::Open if !is_drawn => GatePassage::Taken,
+            passage => passage,
+        };
         let enters = passage == GatePassage::Taken && key.code == Code::Enter && self.can_open();
         if enters && !self.input.text().is_empty() {
-            cx.say(ToastTone::Warn, format!("nothing is done: type {} as it stands", as_typed(&self.word)));
+            cx.say(ToastTone::Warn, format!("nothing was done: type exactly {}", as_typed(&self.word)));
         }
         if was_early && passage != GatePassage::Closed {
             self.early |= passage == GatePassage::Taken;

@@ -26,7 +26,7 @@ pub struct Health {
     pub pending: Option<Ticket>,
     /// Reason why the look ended early.
     pub failure: Option<RequestFailure>,
-    /// Timer after which it is looked again: what ended the look passes by itself.
+    /// Timer after which it is looked again: what ended the look passes on its own.
     retry: Option<Ticket>,
     /// Others wrote since the look began: what was found may be out of date.
     pub aged: bool,
@@ -70,6 +70,14 @@ impl FindingGroup<'_> {
     #[must_use]
     pub fn remedy(&self) -> &str {
         self.findings.first().map_or("", |finding| finding.remedy.as_str())
+    }
+
+    /// Whether the command only tells more, and leads to no row.
+    #[must_use]
+    pub fn looks(&self) -> bool {
+        let remedy = self.remedy();
+        remedy == "migrate"
+            || ["audit verify", "policy list", "status", "findings"].iter().any(|word| remedy.starts_with(word))
     }
 
     /// Whether the command fixes something: others only show the rows.
@@ -182,7 +190,7 @@ impl Health {
         }
     }
 
-    /// Whether the look ended by what passes by itself, and no timer for the next one runs.
+    /// Whether the look ended by what passes on its own, and no timer for the next one runs.
     #[must_use]
     pub fn needs_retry(&self) -> bool {
         self.retry.is_none() && self.failure.as_ref().is_some_and(|failure| failure.passes)
@@ -200,7 +208,7 @@ impl Health {
         }
     }
 
-    /// Nobody sees what is looked for: it is needed again when somebody comes back. The look that is given up by that.
+    /// Nobody sees what is looked for: it is needed again when someone comes back. The look that is given up by that.
     pub fn left(&mut self) -> Option<Ticket> {
         (self.failure, self.retry) = (None, None);
         self.pending.take()

@@ -42,7 +42,7 @@ pub enum Code {
     F(u8),
 }
 
-/// A key with what was held down beside it.
+/// A key with what was held down next to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     /// Code of the key.
@@ -53,7 +53,7 @@ pub struct Key {
     pub alt: bool,
 }
 
-/// Names of the keys that are no characters.
+/// Names of the keys that are not characters.
 const NAMES: &[(&str, Code)] = &[
     ("enter", Code::Enter),
     ("esc", Code::Esc),

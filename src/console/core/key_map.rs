@@ -11,7 +11,7 @@ use crate::memory::nearest::unknown;
 pub struct KeyBinding {
     /// Line of the settings file, from 1.
     pub line: usize,
-    /// Name of the part of docs/keys.md that the command stands in, such as `lists`.
+    /// Name of the part of docs/keys.md that the command is in, such as `lists`.
     pub part: String,
     /// Name of the command there, such as `clear-filter`.
     pub command: String,
@@ -64,7 +64,7 @@ impl KeyMap {
                 let keys = pressed(written).map_err(wrong)?;
                 let twin = own.iter().find(|(other, known)| meet(command, other) && overlap(known, &keys));
                 if let Some((other, _)) = twin {
-                    return Err(wrong(format!("`{written}` is given to `{}` already", slug(other.title))));
+                    return Err(wrong(format!("`{written}` is already assigned to `{}`", slug(other.title))));
                 }
                 own.push((command, keys));
             }
@@ -158,7 +158,7 @@ fn named(part: &str, name: &str) -> Result<&'static ConsoleCommand, String> {
 fn pressed(written: &str) -> Result<Vec<Key>, String> {
     const EXAMPLES: &str = "`j`, `G`, `enter`, `f5`, `ctrl-d`, `alt-left`, or several such as `y c`";
     let keys: Option<Vec<Key>> = sequence(written).collect();
-    let keys = keys.ok_or_else(|| format!("`{written}` is no key: write {EXAMPLES}"))?;
+    let keys = keys.ok_or_else(|| format!("`{written}` is not a key: write {EXAMPLES}"))?;
     if keys.iter().any(|key| key.typed() == Some(CONFIRM)) {
         return Err(format!("`{CONFIRM}` confirms changes and can do nothing else"));
     }
@@ -208,9 +208,12 @@ mod tests {
         let wrong = [
             (vec![binding("list", "filter", &["i"])], "`lists`"),
             (vec![binding("lists", "filtre", &["i"])], "`filter`"),
-            (vec![binding("lists", "filter", &["entre"])], "no key"),
+            (vec![binding("lists", "filter", &["entre"])], "is not a key"),
             (vec![binding("lists", "filter", &[&CONFIRM.to_string()])], "confirms changes"),
-            (vec![binding("lists", "filter", &["i"]), binding("lists", "sort", &["i x"])], "`filter` already"),
+            (
+                vec![binding("lists", "filter", &["i"]), binding("lists", "sort", &["i x"])],
+                "already assigned to `filter`",
+            ),
             (vec![binding("everywhere", "quit", &[])], "needs a key"),
             (vec![binding("lists", "filter", &[":", "ctrl-p"])], "`palette` would have no key left"),
         ];

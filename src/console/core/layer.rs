@@ -29,11 +29,11 @@ pub trait Layer {
     /// Handles a pasted text: ignored outside of a field, and refused at a gate.
     fn paste(&mut self, _text: &str, cx: &mut Context) {
         if self.gate().is_some() {
-            cx.say(ToastTone::Warn, "what confirms is typed, not pasted");
+            cx.say(ToastTone::Warn, "confirmations must be typed, not pasted");
         }
     }
 
-    /// Handles a click; one beside the layer closes it, unless something would be lost.
+    /// Handles a click; one next to the layer closes it, unless something would be lost.
     fn click(&mut self, target: &ClickTarget, _cx: &mut Context) -> LayerStep {
         let inside = matches!(target, ClickTarget::MenuItem(_) | ClickTarget::Overlay);
         if inside || self.gate().is_some() { LayerStep::Stays } else { LayerStep::Closes }

@@ -1,4 +1,4 @@
-//! The place in a list that is held as a whole, with details beside it.
+//! The place in a list that is held as a whole, with details next to it.
 
 /// Selected entry of a list, and how far its details are scrolled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -131,7 +131,7 @@ pub struct PlaceWatch {
     pub place: u64,
     /// It is being watched.
     pub watching: Option<Ticket>,
-    /// The first that is heard is no news.
+    /// The first that is heard is not news.
     heard: bool,
     /// Others wrote since the place was read.
     pub is_aged: bool,
@@ -144,7 +144,7 @@ impl PlaceWatch {
     }
 }
 
-/// Whether a column tells rows apart or orders them.
+/// Whether a column distinguishes rows or orders them.
 fn is_key(entity: Entity, column: &str) -> bool {
     matches!(column, "id" | "source") || column == entity.time_column() || entity == Entity::MemoryLink
 }

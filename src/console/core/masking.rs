@@ -177,7 +177,7 @@ impl Masking {
         if !self.on {
             return;
         }
-        // Whatever one person is known by stands behind one pseudonym.
+        // Whatever one person is known by is behind one pseudonym.
         let person = self.mask.pseudonym("user_id", &preview.id);
         let mut people = vec![preview.id.clone()];
         self.names.insert(person.clone(), std::mem::replace(&mut preview.id, person.clone()));
@@ -207,7 +207,7 @@ impl Masking {
         self.meet(&people);
     }
 
-    /// Pseudonym of something that is no person.
+    /// Pseudonym of something that is not a person.
     fn no_person(&self, kind: &str, text: &str) -> String {
         self.mask.pseudonym("user_id", text).replacen("person", kind, 1)
     }

@@ -15,7 +15,7 @@ use crate::memory::{Entity, Row};
 /// Effect of choosing an entry.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MenuChoice {
-    /// Gives a command.
+    /// Returns a command.
     Command(CommandId),
     /// Goes there.
     Go(Destination),
@@ -27,9 +27,9 @@ pub enum MenuChoice {
     Propose(Box<Operation>),
     /// Takes a theme.
     Theme(String),
-    /// Goes to a kept place.
+    /// Goes to a saved place.
     Place(Box<KeptPlace>),
-    /// Forgets the kept place of that name.
+    /// Forgets the saved place of that name.
     ForgetPlace(String),
     /// Opens a database by its profile, path or address.
     OpenDatabase(String),
@@ -140,7 +140,7 @@ pub struct Menu {
     pub input: Input,
     /// Position of the selected entry among those that match.
     pub selected: usize,
-    /// The typed text as an entry of its own, once it is known to name something by itself.
+    /// The typed text as an entry of its own, once it is known to name something on its own.
     pub named: Option<MenuItem>,
 }
 
@@ -164,10 +164,10 @@ impl Menu {
         Menu { title: title.into(), items, input: Input::default(), selected: 0, named: None }
     }
 
-    /// Takes that the typed text names a database by itself: that goes before what its letters find.
+    /// Takes that the typed text names a database on its own: that goes before what its letters find.
     pub fn name(&mut self) {
         self.named =
-            self.written().map(|choice| MenuItem::new(self.input.text().trim(), "opens what is written", choice));
+            self.written().map(|choice| MenuItem::new(self.input.text().trim(), "opens what you typed", choice));
         // The entry that was selected stays so.
         self.selected += usize::from(self.selected > 0);
     }

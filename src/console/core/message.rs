@@ -95,6 +95,8 @@ pub struct Measures {
     pub overlay_rows: usize,
     /// Lines of the overlay in all.
     pub overlay_lines: usize,
+    /// Gate whose dialog was drawn with its question and its keys, where one was.
+    pub gate: Option<Ticket>,
     /// Entries of the home screen.
     pub home_entries: usize,
     /// Lines of the detail that hold what is sought there.
@@ -129,7 +131,7 @@ pub enum Message {
     Key(Key),
     /// A key is still held down and repeats itself: it moves and types, and never changes anything.
     Held(Key),
-    /// The terminal tells when keys are released: a held key will come as [`Message::Held`].
+    /// The terminal says when keys are released: a held key will come as [`Message::Held`].
     Releases,
     /// A text was pasted.
     Paste(String),

@@ -10,7 +10,7 @@ use crate::ui::SafeText;
 /// Names kept at most; beyond that all are forgotten and read again.
 const KEPT: usize = 20_000;
 
-/// The entity that a column names rows of, by an id or a list of them; none when the column is no foreign key.
+/// The entity that a column names rows of, by an id or a list of them; none when the column is not a foreign key.
 #[must_use]
 pub fn named_entity(column: &str) -> Option<Entity> {
     match column {

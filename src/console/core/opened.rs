@@ -24,11 +24,13 @@ pub struct OpenedDatabase {
     pub layouts: Vec<String>,
     /// Capabilities of the database: what can be shown and done.
     pub capabilities: Vec<Capability>,
+    /// Reason why it cannot be written, whatever is done; `None` when it can be.
+    pub blocked: Option<String>,
     /// Name of the profile that it was opened by.
     pub profile: Option<String>,
     /// Others depend on it: every change asks for one step more care.
     pub production: bool,
-    /// Time when somebody last looked at it here, canonical; `None` the first time.
+    /// Time when someone last looked at it here, canonical; `None` the first time.
     pub looked: Option<String>,
     /// Result of the last full look for findings; `None` when there was none.
     pub found_before: Option<EarlierLook>,
@@ -38,7 +40,7 @@ pub struct OpenedDatabase {
     pub fixed: BTreeSet<(Entity, &'static str)>,
 }
 
-/// A database that is open in this session beside the one that is shown.
+/// A database that is open in this session next to the one that is shown.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OpenBeside {
     /// Changes may be made there.

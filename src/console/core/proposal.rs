@@ -126,7 +126,7 @@ impl Proposal {
         }
     }
 
-    /// Names of persons in it, so that pseudonyms can be put in their place and taken out again.
+    /// Names of persons in it, so that pseudonyms can be put in their place and removed again.
     pub fn persons_mut(&mut self) -> Vec<&mut String> {
         match self {
             Proposal::Backfill { .. } => Vec::new(),

@@ -58,12 +58,12 @@ pub struct KnownDatabase {
     pub open: String,
 }
 
-/// A database that was opened beside the one that is shown.
+/// A database that was opened next to the one that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriedDatabase {
     /// Path or URL, without a password.
     pub location: String,
-    /// It replaces the one that is shown: another file stands at its path.
+    /// It replaces the one that is shown: another file has replaced its path.
     pub replaces: bool,
 }
 
@@ -139,9 +139,9 @@ pub enum Request {
     ForgetPlace(String),
     /// Find out which databases there are to open.
     LoadDatabases,
-    /// Find out whether a text is the path of a file or a folder, or an address, and so names a database by itself.
+    /// Find out whether a text is the path of a file or a folder, or an address, and so names a database on its own.
     NamesDatabase(String),
-    /// Open a database, by its profile, path or address, beside this one.
+    /// Open a database, by its profile, path or address, next to this one.
     TryDatabase(String),
     /// Show rows as they were at a moment from now on; none shows them as they are.
     LookBack(Option<Moment>),
@@ -165,7 +165,7 @@ pub enum Request {
     LoadHolds,
     /// Read something again that nobody asked for: no sooner than that costs little.
     Renew(Box<Request>),
-    /// Find out what waits for somebody.
+    /// Find out what waits for someone.
     LoadWork,
     /// Plan what is proposed, and keep the plan under that number until it is applied or cancelled.
     Plan(Box<Proposal>),
@@ -217,7 +217,7 @@ pub enum Request {
     },
     /// Read entries of our audit trail, newest first, those before a number when one is given.
     LoadTrail(Option<i64>),
-    /// Look through the database for findings; no longer than is fit beside other work when `brief`.
+    /// Look through the database for findings; no longer than is fit next to other work when `brief`.
     Look {
         /// On a huge database some is left for later.
         brief: bool,
@@ -252,7 +252,7 @@ pub enum Request {
     LoadSaved,
     /// Keep a question.
     SaveQuery(Box<SavedQuestion>),
-    /// Forget the kept question of that name.
+    /// Forget the saved question of that name.
     ForgetQuery(String),
     /// Read which jobs there are.
     LoadJobs,
@@ -288,7 +288,7 @@ pub enum Reply {
     Places(Result<Vec<KeptPlace>, RequestFailure>),
     /// Databases that can be opened.
     Databases(Vec<KnownDatabase>),
-    /// Whether a text names a database by itself.
+    /// Whether a text names a database on its own.
     NamesDatabase(bool),
     /// Whether a database was opened.
     Tried(Result<TriedDatabase, RequestFailure>),
@@ -308,7 +308,7 @@ pub enum Reply {
     Detail(Result<Option<Content>, RequestFailure>),
     /// Rows related to the row in the detail.
     Related(Result<Vec<Related>, RequestFailure>),
-    /// Work that waits for somebody.
+    /// Work that waits for someone.
     Work(Result<Box<WaitingWork>, RequestFailure>),
     /// Rows that others refer to, with what names them.
     Named(Result<Vec<Row>, RequestFailure>),

@@ -156,7 +156,7 @@ pub trait Screen: std::any::Any {
         if id == CommandId::Follow { Err(("no row is loaded".to_owned(), None)) } else { Ok(()) }
     }
 
-    /// Gives a command of its own.
+    /// Returns a command of its own.
     fn command(&mut self, _id: CommandId, _cx: &mut Context) {}
 
     /// Opens what is selected.
@@ -281,10 +281,10 @@ pub trait Screen: std::any::Any {
         false
     }
 
-    /// Gives the keys to the details, or to the list.
+    /// Returns the keys to the details, or to the list.
     fn focus(&mut self, _detail: bool) {}
 
-    /// Gives the keys to the other pane.
+    /// Returns the keys to the other pane.
     fn other_pane(&mut self, _cx: &Context) {}
 
     /// Handles having been drawn: how much there is to scroll is known now.
@@ -364,7 +364,7 @@ pub trait Screen: std::any::Any {
         None
     }
 
-    /// Whether it tells what others write meanwhile, and can follow it.
+    /// Whether it says what others write meanwhile, and can follow it.
     fn is_live(&self) -> bool {
         self.lists().is_some()
     }
@@ -394,7 +394,7 @@ pub trait Screen: std::any::Any {
         None
     }
 
-    /// Whether it shows what is wrong or suspicious: that is looked for as long as somebody sees it.
+    /// Whether it shows what is wrong or suspicious: that is looked for as long as someone sees it.
     fn shows_findings(&self) -> bool {
         false
     }

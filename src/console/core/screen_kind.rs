@@ -1,6 +1,6 @@
 //! The list of screens of their own kind.
 
-/// Screens of their own kind, beside home, lists and single rows.
+/// Screens of their own kind, next to home, lists and single rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ScreenKind {
     /// The changes that were made here.

@@ -36,7 +36,7 @@ impl TextField {
         self.0.lines().join("\n")
     }
 
-    /// Line and character that the cursor stands before, from 0.
+    /// Line and character that the cursor is before, from 0.
     #[must_use]
     pub fn cursor(&self) -> (usize, usize) {
         let cursor = self.0.cursor();
@@ -52,7 +52,7 @@ impl TextField {
 
     /// Applies a key to the text.
     pub fn press(&mut self, key: Key) {
-        // As in a line: what stands before the cursor goes.
+        // As in a line: what is before the cursor goes.
         if key.ctrl && key.code == Code::Char('u') {
             self.0.delete_line_by_head();
             return;

@@ -15,17 +15,17 @@ pub struct RequestFailure {
     pub code: Option<String>,
     /// Remedy: what to do about it.
     pub remedy: Option<String>,
-    /// It passes by itself: a lock, a connection that was lost.
+    /// It passes on its own: a lock, a connection that was lost.
     pub passes: bool,
 }
 
-/// Code of what is not there yet.
+/// Code of what does not exist yet.
 const ABSENT: &str = "absent";
 /// Code of what is refused for what was asked: the same would be refused again.
 const REFUSED: &str = "refused";
 
 impl RequestFailure {
-    /// Whether nothing went wrong: what was asked for is not there yet, and the remedy adds it.
+    /// Whether nothing went wrong: what was asked for does not exist yet, and the remedy adds it.
     #[must_use]
     pub fn is_absence(&self) -> bool {
         self.code.as_deref() == Some(ABSENT)
@@ -43,7 +43,7 @@ impl RequestFailure {
         RequestFailure { code: Some(REFUSED.to_owned()), ..self }
     }
 
-    /// Says that what was asked for is not there yet; the remedy adds it.
+    /// Says that what was asked for does not exist yet; the remedy adds it.
     #[must_use]
     pub fn absent(what: impl Into<String>, message: impl Into<String>, remedy: impl Into<String>) -> Self {
         RequestFailure { code: Some(ABSENT.to_owned()), ..Self::new(what, message, remedy) }

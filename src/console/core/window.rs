@@ -85,7 +85,7 @@ pub struct PageWindow {
 pub enum Renewed {
     /// It is still selected.
     Same,
-    /// It is not in the list any more; its neighbour is selected.
+    /// It is no longer in the list; its neighbour is selected.
     Gone,
     /// Too much came before it: nothing was taken.
     Elsewhere,

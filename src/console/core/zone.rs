@@ -30,8 +30,8 @@ impl ShownZone {
         change.and_then(|(_, seconds)| FixedOffset::east_opt(*seconds)).unwrap_or(Utc.fix())
     }
 
-    /// A time as somebody writes it by this zone's clock, in a spelling that says so; what names a zone, an age or no time
-    /// stays as it is. Of an hour that comes twice the first is meant.
+    /// A time as someone writes it by this zone's clock, in a spelling that says so; what names a zone, an age or no
+    /// time stays as it is. Of an hour that comes twice the first is meant.
     #[must_use]
     pub fn spelled(&self, text: &str) -> String {
         let text = text.trim();
@@ -48,8 +48,8 @@ impl ShownZone {
         moment.unwrap_or_else(|| text.to_owned())
     }
 
-    /// A canonical time as somebody writes it by this zone's clock, to the minute or the second, where [`Self::spelled`] reads
-    /// the same from that; else as it is.
+    /// A canonical time as someone writes it by this zone's clock, to the minute or the second, where [`Self::spelled`]
+    /// reads the same from that; else as it is.
     #[must_use]
     pub fn written(&self, canonical: &str) -> String {
         let at = time::epoch_micros(canonical).and_then(DateTime::from_timestamp_micros);

@@ -124,15 +124,13 @@ impl Model {
         match end {
             EditorEnd::Read => {}
             EditorEnd::Changed => {
-                cx.say(ToastTone::Warn, "what you saved was a copy, and is gone: the row is as it was");
+                cx.say(ToastTone::Warn, "you saved a copy, which is discarded: the row is unchanged");
             }
             EditorEnd::Kept(path) => {
                 cx.perform(Effect::Tell(vec![format!("The draft is in {path}")]));
                 let check = cx.opened.invocation.line(["layouts", "check", &path]);
-                let sentences = vec![
-                    format!("It is in {path}. Move it to where you want to have it."),
-                    format!("This checks it: {check}"),
-                ];
+                let sentences =
+                    vec![format!("It is in {path}. Move it to where you want it."), format!("This checks it: {check}")];
                 cx.show(LayerOpening::Note("The draft is kept".to_owned(), sentences));
             }
         }
@@ -145,7 +143,7 @@ impl Model {
             return;
         }
         let cx = &mut self.context;
-        (cx.status, cx.status_failure, cx.changing.unfinished) = (None, None, None);
+        (cx.status_aged, cx.status_failure, cx.changing.unfinished) = (true, None, None);
         cx.names.doubt();
         cx.watch.is_aged = false;
         let waited = cx.status_pending.take().into_iter().chain(cx.status_renewal.release());

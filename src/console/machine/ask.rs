@@ -65,8 +65,7 @@ impl ChangeSubject<'_> {
         let no = |reason: &str| Err(reason.to_owned());
         let unseen = if self.takes_marks(ask) { self.screen().unseen_marks() } else { 0 };
         if unseen > 0 {
-            let words =
-                "{#} marked {row is|rows are} not in sight under this filter: take the marks away, or the filter";
+            let words = "{#} marked {row is|rows are} not visible with this filter: clear the marks or the filter";
             return Err(agreeing(unseen as u64, words));
         }
         match ask {
@@ -74,8 +73,8 @@ impl ChangeSubject<'_> {
             CommandAsk::Edit | CommandAsk::Remove => match self.screen().selected() {
                 None => no("no row is selected"),
                 Some((_, "")) => no("the row has no id"),
-                Some((Entity::UtilityEvent, _)) => no("signals are a history: t x takes one back"),
-                Some((Entity::AuditEntry, _)) => no("an audit trail is only added to"),
+                Some((Entity::UtilityEvent, _)) => no("signals are a history: t x retracts one"),
+                Some((Entity::AuditEntry, _)) => no("an audit trail is append-only"),
                 Some(_) => Ok(()),
             },
             CommandAsk::Signal(_) | CommandAsk::AddFeedback if self.selected_episode().is_none() => {
@@ -198,7 +197,7 @@ impl ChangeSubject<'_> {
             return too_many(ids.len(), cx);
         }
         if !entity.columns().iter().any(|column| is_offered(entity, column, cx)) {
-            let text = format!("{} can only be looked at in this database", plural(entity));
+            let text = format!("{} are read-only in this database", plural(entity));
             return cx.say(ToastTone::Warn, text);
         }
         // What a list holds is cut short: only what was read as a whole may be edited.
@@ -270,8 +269,8 @@ impl ChangeSubject<'_> {
     }
 }
 
-/// A row to choose: its id, what it is called, and what else tells it apart. A signal is told by its time, by how much it
-/// moved the utility, and by whom.
+/// A row to choose: its id, what it is called, and what else distinguishes it. A signal is identified by its time, by
+/// how much it moved the utility, and by whom.
 fn choice(row: &Row) -> (String, String, String) {
     let id = row.id().to_owned();
     if row.entity != Entity::UtilityEvent {
@@ -295,7 +294,7 @@ fn propose_each(ids: Vec<String>, operation: impl Fn(String) -> Operation, cx: &
 }
 
 fn too_many(marked: usize, cx: &mut Context) {
-    cx.say(ToastTone::Warn, format!("{marked} rows are marked; {AT_ONCE} can be changed at once"));
+    cx.say(ToastTone::Warn, format!("{marked} rows are marked; at most {AT_ONCE} can be changed at once"));
 }
 
 fn reward_of(case: &Row) -> String {

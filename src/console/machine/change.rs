@@ -92,7 +92,7 @@ impl Model {
             self.overlays
                 .retain(|overlay| !matches!(overlay, Overlay::Form(_) | Overlay::RowForm(_) | Overlay::Picker(_)));
             self.at_screen(|screen, _| screen.carried_out(&pending.proposal));
-            self.context.tell_of(&pending.proposal, receipt, count);
+            self.context.report_of(&pending.proposal, receipt, count);
         }
         if let Some(refusal) = applied.refusal {
             self.refused(&pending.proposal, &pending.changes, refusal);
@@ -122,7 +122,7 @@ impl Model {
     pub(super) fn form_waits(&mut self) -> bool {
         let waits = self.is_form_busy();
         if waits {
-            self.context.say(ToastTone::Warn, "not taken: what was asked for is still under way");
+            self.context.say(ToastTone::Warn, "ignored: the previous request is still running");
         }
         waits
     }
@@ -159,8 +159,8 @@ impl Context {
         self.changing.pending = Some(PendingOperation { ticket, proposal, applying: true, changes });
     }
 
-    /// Tells of changes by the receipt of the last one.
-    fn tell_of(&mut self, proposal: &Proposal, receipt: &Receipt, count: usize) {
+    /// Reports changes by the receipt of the last one.
+    fn report_of(&mut self, proposal: &Proposal, receipt: &Receipt, count: usize) {
         let text = match proposal.changes() {
             [_, _, ..] => format!("{count} of {} changes made", proposal.changes().len()),
             [single] if receipt.audit_seq.is_some() => self.done_words(single, receipt),
@@ -197,7 +197,7 @@ impl Context {
     pub(super) fn undo_last(&mut self) {
         let receipts = self.key_for(CommandId::Panel(ScreenKind::Receipts)).to_owned();
         let Some(last) = self.changing.last_standing() else {
-            let text = format!("nothing was done in this session that can be undone; {receipts} lists earlier changes");
+            let text = format!("nothing that was done in this session can be undone; {receipts} lists earlier changes");
             return self.say(ToastTone::Info, text);
         };
         let entries = self.changing.standing_with(last);

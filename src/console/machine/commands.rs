@@ -21,7 +21,7 @@ use crate::memory::{Entity, Row};
 pub const THEMES: &[(&str, &str)] = &[
     ("dark", "for dark backgrounds"),
     ("light", "for light backgrounds"),
-    ("contrast", "7:1 and more, on a black page of its own"),
+    ("contrast", "7:1 and more, on a black background"),
     ("mono", "no colours"),
 ];
 
@@ -87,20 +87,20 @@ impl Model {
             CommandId::Compare => self.to_compare().map(|_| ()).map_err(|reason| (reason.to_owned(), None)),
             CommandId::Resize(_) if screen.lists().is_none() => no("the panes here have a fixed size"),
             CommandId::Zoom if !screen.zooms() => no("no pane can be zoomed here"),
-            CommandId::Tail if self.context.past.is_some() => no("nothing new comes in the past"),
+            CommandId::Tail if self.context.past.is_some() => no("the past gets no new rows"),
             CommandId::Lock if self.context.past.is_some() && !self.context.changing.unlocked => {
                 self.context.may_change()
             }
             CommandId::Tail if !screen.is_live() => no("only where the newest rows are shown"),
-            CommandId::Focus if !screen.has_panes() => no("no other pane takes keys here"),
+            CommandId::Focus if !screen.has_panes() => no("no other pane accepts keys here"),
             id => screen.can(id, &self.context),
         }
     }
 
-    /// Gives a command.
+    /// Returns a command.
     pub(super) fn command(&mut self, id: CommandId) {
         let Some(command) = command(id) else { return };
-        let is_locked = command.needs_unlocking() && !self.context.changing.unlocked && self.context.past.is_none();
+        let is_locked = command.needs_unlocking() && self.context.waits_for_unlocking();
         if is_locked {
             let selected = self.screen().selected().map(|(entity, id)| (entity, id.to_owned()));
             self.context.changing.then = Some((id, selected));
@@ -112,8 +112,8 @@ impl Model {
                 let what = format!("{} cannot be shown", command.title);
                 return self.context.fail(RequestFailure::absent(what, reason, remedy.clone()));
             }
-            let goes_on = if is_locked { " and continues with it" } else { "" };
-            let remedy = remedy.map(|remedy| format!("; {remedy}{goes_on}")).unwrap_or_default();
+            let continues = if is_locked { " and continues with it" } else { "" };
+            let remedy = remedy.map(|remedy| format!("; {remedy}{continues}")).unwrap_or_default();
             return self.context.say(ToastTone::Warn, format!("{}: {reason}{remedy}", command.title));
         }
         if !command.changes() {
@@ -244,7 +244,7 @@ impl Model {
 
     fn quit_unless_busy(&mut self) {
         if self.context.changing.pending.as_ref().is_some_and(|pending| pending.applying) {
-            let text = "a change is being made: q when it is done; ctrl-c ends all the same";
+            let text = "a change is being made: q when it is done; ctrl-c ends anyway";
             return self.context.say(ToastTone::Warn, text);
         }
         if self.history.may_leave(&mut self.context) {
@@ -293,7 +293,7 @@ impl Model {
                 unavailable,
             }
         });
-        let menu = Menu::new("Go to a screen or a row, give a command", items.collect());
+        let menu = Menu::new("Go to a screen or a row, or run a command", items.collect());
         self.show(MenuLayer::palette(menu));
     }
 }
@@ -302,7 +302,7 @@ impl Context {
     fn toggle_mouse(&mut self) {
         let ours = !self.settings.mouse;
         self.settings.mouse = ours;
-        let text = if ours { "the mouse is the console's" } else { "the mouse is the terminal's: select text with it" };
+        let text = if ours { "the console uses the mouse" } else { "the terminal has the mouse: select text with it" };
         self.say(ToastTone::Info, text);
         self.perform(Effect::Mouse(ours));
     }

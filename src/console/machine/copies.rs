@@ -28,7 +28,7 @@ pub(super) fn copy_rows(screen: &dyn Screen, form: CopyForm, cx: &mut Context) {
         CopyForm::Markdown => ("Markdown", markdown_of(&rows, &columns)),
     };
     if text.len() > MOST {
-        let words = format!("{} bytes are too much for the clipboard; e writes them to a file", text.len());
+        let words = format!("{} bytes are too many for the clipboard; e writes them to a file", text.len());
         return cx.say(ToastTone::Warn, words);
     }
     cx.perform(Effect::Copy(format!("{} as {what}", counted(rows.len(), "row")), text));
@@ -43,8 +43,8 @@ pub(super) fn copy_runbook(cx: &mut Context) {
     if changes == 0 {
         let words = match (done.is_empty(), erased) {
             (true, _) => "nothing was changed in this session yet",
-            (_, true) => "only a person was erased in this session: a script does not name them, purge does",
-            _ => "nothing of what was changed in this session is left for a script",
+            (_, true) => "this session only erased a person: scripts do not name people, use purge",
+            _ => "no change of this session is left for a script",
         };
         return cx.say(ToastTone::Info, words);
     }
@@ -61,7 +61,10 @@ fn script_line(cx: &Context, done: &DoneChange) -> Option<String> {
         DoneWork::Change(Operation::Undo { seq }) if cx.changing.made(*seq) => None,
         DoneWork::Change(operation @ Operation::Undo { seq }) => {
             let line = change_line(cx, &operation.clone().into(), reason);
-            let why = format!("Entry {seq} of the database that this was done in; in any other, it is another change:");
+            let why = format!(
+                "This is entry {seq} of the database that was changed; in another database it is a \
+             different change:"
+            );
             Some(comment(&[&why, &line]))
         }
         DoneWork::Change(operation) => Some(change_line(cx, &operation.clone().into(), reason)),
@@ -76,11 +79,11 @@ fn script_line(cx: &Context, done: &DoneChange) -> Option<String> {
             })
         }
         DoneWork::Migrations(optional) => Some(migrate_line(cx, optional)),
-        DoneWork::Erasure => Some(comment(&["A person was erased here, who is not named: purge does it."])),
+        DoneWork::Erasure => Some(comment(&["A person was erased here, who is not named: use purge."])),
     }
 }
 
-/// Lines that a shell passes over.
+/// Lines that a shell skips.
 fn comment(lines: &[&str]) -> String {
     lines.iter().flat_map(|line| line.lines()).map(|line| format!("# {line}")).collect::<Vec<_>>().join("\n")
 }

@@ -41,13 +41,16 @@ impl EarlyKeys {
 impl Model {
     /// Takes a key, or has it wait.
     pub(super) fn typed(&mut self, key: Key, held: bool) {
+        if self.is_unseen() && !self.only_leaves(key) {
+            return;
+        }
         if !self.is_early(key) {
             return self.press(key, held);
         }
         if self.early.keys.len() < WAITING {
             self.early.keys.push_back((key, held));
         } else {
-            self.context.say(ToastTone::Warn, "rows are still being read: this key was not taken");
+            self.context.say(ToastTone::Warn, "rows are still being read: the key was ignored");
         }
     }
 
@@ -66,12 +69,20 @@ impl Model {
         if self.early.keys.is_empty() && matches!(meaning, KeyMeaning::Command(id) if needs_no_row(id)) {
             return false;
         }
-        let ends = key.ctrl && matches!(key.code, Code::Char('c' | 'z'));
-        let leaves = ends || matches!(meaning, KeyMeaning::Command(id) if is_exit(id));
+        let leaves = is_end(key) || matches!(meaning, KeyMeaning::Command(id) if is_exit(id));
         if leaves {
             self.early.clear();
         }
         !leaves
+    }
+
+    /// Whether a key closes what lies over the screen, or ends the console.
+    fn only_leaves(&self, key: Key) -> bool {
+        if self.overlays.is_empty() {
+            is_end(key) || self.meaning(&[key]) == KeyMeaning::Command(CommandId::Quit)
+        } else {
+            is_end(key) || key.code == Code::Esc
+        }
     }
 
     /// Takes a reply, or has it wait until no sequence of keys and no menu is open.
@@ -110,6 +121,11 @@ impl Model {
         self.press(key, held);
         true
     }
+}
+
+/// Whether a key ends or stops the console from everywhere.
+fn is_end(key: Key) -> bool {
+    key.ctrl && matches!(key.code, Code::Char('c' | 'z'))
 }
 
 /// Whether a command is about no row, here or where it leads.

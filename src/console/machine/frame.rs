@@ -96,7 +96,7 @@ fn beside(open: &[OpenBeside], room: usize, look: &Look) -> Vec<Badge> {
             Badge::new(SafeText::new(words), StyleRole::Label)
         }
     };
-    // It is no part of the database that is shown, and may be open for changes while this one is not.
+    // It is not part of the database that is shown, and may be open for changes while this one is not.
     let words = |open: &OpenBeside| {
         let unlocked = if open.unlocked { "unlocked" } else { "" };
         let parts = [SafeText::limited(&open.name, 20).to_string(), unlocked.to_owned(), new_rows(open.news)];
@@ -181,13 +181,13 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
     let hints: Vec<KeyHint> = shown.iter().map(|(_, hint)| hint.clone()).collect();
     let wide = |hint: &KeyHint| (hint.key.width() + hint.does.width() + 4) as u16;
     let kept = shown.iter().map(|(_, hint)| hint).chain(&always).map(wide).sum::<u16>() + 1;
-    // What goes on has the room that the keys leave, and at least half of the line. No key is cut in a word.
+    // What continues has the room that the keys leave, and at least half of the line. No key is cut in a word.
     let room = line.width.saturating_sub(kept).max(line.width / 2);
-    let goes_on = goes_on(model).map(|text| {
+    let continues = continues(model).map(|text| {
         let text = SafeText::limited(&text, usize::from(room).saturating_sub(4));
         ToastLine { text, tone: CardTone::Info, hint: None }
     });
-    let taken = goes_on.as_ref().map_or(0, |toast| toast.width(look) as u16).min(line.width);
+    let taken = continues.as_ref().map_or(0, |toast| toast.width(look) as u16).min(line.width);
     let keys = Rect { width: line.width - taken, ..line };
     let mut x = keys.x + 1;
     for (id, hint) in &shown {
@@ -198,13 +198,13 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
         x += width + 3;
     }
     Footer { hints, always }.render(keys, buf, look);
-    if let Some(toast) = goes_on {
+    if let Some(toast) = continues {
         toast.render(line, buf, look);
     }
 }
 
-/// Describes what goes on; of several things the one that somebody waits for.
-fn goes_on(model: &Model) -> Option<String> {
+/// Describes what continues; of several things the one that someone waits for.
+fn continues(model: &Model) -> Option<String> {
     let cx = &model.context;
     let waiting: Vec<String> = model.early.keys().map(|key| key.to_string()).collect();
     if !waiting.is_empty() {
@@ -224,9 +224,9 @@ fn fits_beside(told: u16, line: Rect) -> bool {
     told + KEYS <= line.width
 }
 
-/// Draws what was said last, in the last line: beside the keys of the screen where both fit, alone where something lies over
-/// the screen. What is longer has whole lines within the frame, so that nothing shows half: above the keys, or at the top
-/// where those of what lies over the screen would be hidden.
+/// Draws what was said last, in the last line: next to the keys of the screen where both fit, alone where something
+/// lies over the screen. What is longer has whole lines within the frame, so that nothing shows half: above the keys,
+/// or at the top where those of what lies over the screen would be hidden.
 pub fn said(model: &Model, look: &Look, area: Rect, buf: &mut Buffer) {
     let Some(toast) = told(model) else { return };
     let is_over = !model.overlays.is_empty();

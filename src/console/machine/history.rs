@@ -179,7 +179,7 @@ impl History {
         });
     }
 
-    /// Has every place forget what it read: each reads it again. What must not be broken off goes on.
+    /// Has every place forget what it read: each reads it again. What must not be broken off continues.
     pub(super) fn forget(&mut self, cx: &mut Context) {
         if self.here().screen().busy().is_none() {
             self.leave(cx);
@@ -189,7 +189,7 @@ impl History {
         }
     }
 
-    /// Gives the window the name of what is shown.
+    /// Returns the window the name of what is shown.
     pub(super) fn name_window(&self, cx: &mut Context) {
         let here = self.here().screen().title(cx);
         cx.perform(Effect::SetTitle(format!("{here} - mnemoscope")));

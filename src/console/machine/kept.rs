@@ -14,7 +14,7 @@ use crate::memory::Entity;
 use crate::memory::kept::KeptPlace;
 use crate::memory::query::Order;
 
-/// Next step once the kept places have been read.
+/// Next step once the saved places have been read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum KeptStep {
     /// One is chosen to go to.
@@ -36,7 +36,7 @@ impl KeptPlaces {
     pub(super) fn keep(&mut self, here: &ScreenPlace, name: &str, cx: &mut Context) {
         let Some(place) = here.to_keep() else { return };
         let place = KeptPlace { name: name.to_owned(), ..place };
-        let done = KeptStep::Say(format!("kept as {name}; b b goes there"));
+        let done = KeptStep::Say(format!("saved as {name}; b b goes there"));
         self.ask(Request::KeepPlace(Box::new(place)), done, cx);
     }
 
@@ -64,7 +64,7 @@ impl KeptPlaces {
         };
         let (title, goes) = match step {
             KeptStep::Say(words) => return cx.say(ToastTone::Good, words),
-            _ if places.is_empty() => return cx.say(ToastTone::Info, "no place is kept yet; b k keeps this one"),
+            _ if places.is_empty() => return cx.say(ToastTone::Info, "no place is saved yet; b k saves this one"),
             KeptStep::Go => ("Go to", true),
             KeptStep::Forget => ("Forget", false),
         };
@@ -83,12 +83,12 @@ impl KeptPlaces {
 pub(super) fn ask_name(here: &ScreenPlace, cx: &mut Context) {
     if cx.masking.is_on() {
         let mask = cx.key_for(CommandId::Mask);
-        let words = format!("a place is kept with what it really says: {mask} shows personal values first");
+        let words = format!("a place is saved with its real values: first show personal values with {mask}");
         return cx.say(ToastTone::Warn, words);
     }
     match here.to_keep() {
         None => {
-            cx.say(ToastTone::Warn, "this place cannot be kept: lists, rows, and screens with a key of their own can");
+            cx.say(ToastTone::Warn, "this place cannot be saved: only lists, rows, and screens with their own key can");
         }
         Some(place) => {
             let name = place.filter.or(place.id).or(place.screen).unwrap_or_default();
@@ -97,7 +97,7 @@ pub(super) fn ask_name(here: &ScreenPlace, cx: &mut Context) {
     }
 }
 
-/// Goes to a kept place.
+/// Goes to a saved place.
 pub(super) fn go(place: &KeptPlace, history: &mut History, cx: &mut Context) {
     let title = place.screen.as_deref();
     if let Some(command) = title.and_then(|title| COMMANDS.iter().find(|command| command.title == title)) {

@@ -5,19 +5,19 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::frame;
 use super::model::Model;
+use crate::console::core::context::{LEAST, is_too_small};
+use crate::console::core::message::Measures;
 use crate::console::overlays::Overlay;
 use crate::console::view::keys::in_keys;
 use crate::console::view::{Canvas, Drawn, document, words};
 use crate::ui::linear::LinearMoment;
 use crate::ui::{Card, CardTone, Look, SafeText, StyleRole, text};
 
-/// Below this nothing useful fits.
-const LEAST: (u16, u16) = (40, 10);
-
 /// Draws the console, and keeps what is costly to make from one frame to the next.
 #[derive(Debug, Default)]
 pub struct Painter {
-    /// True when what is drawn is told in lines: what lies over the screen stands alone, and messages are told beside it.
+    /// True when what is drawn is told in lines: what lies over the screen stands alone, and messages are told next to
+    /// it.
     plain: bool,
     documents: document::DocumentCache,
 }
@@ -40,7 +40,8 @@ impl Painter {
         });
         LinearMoment {
             pressed,
-            layer: model.overlays.top(),
+            // Keys that may follow are told alone too; no overlay has this number.
+            layer: model.overlays.top().or((!model.pressed.is_empty()).then_some(0)),
             reading: model.screen().awaits_rows(),
             busy: model.screen().shows_findings() && context.health.pending.is_some(),
             said,
@@ -64,17 +65,18 @@ impl Painter {
 
     fn draw_parts(&mut self, model: &Model, look: &Look, buf: &mut Buffer) -> Drawn {
         let area = buf.area;
-        let mut drawn = Drawn { measures: model.context.measures, ..Drawn::default() };
-        if area.width < LEAST.0 || area.height < LEAST.1 {
+        let measures = Measures { gate: None, ..model.context.measures };
+        let mut drawn = Drawn { measures, ..Drawn::default() };
+        if is_too_small((area.width, area.height)) {
             let card = Card::new(CardTone::Info, "Too small")
-                .line(format!("{} x {} columns and rows are needed;", LEAST.0, LEAST.1))
-                .line(format!("there are {} x {}.", area.width, area.height));
+                .line(format!("needs {} columns and {} rows;", LEAST.0, LEAST.1))
+                .line(format!("has {} and {}", area.width, area.height));
             card.render(area, buf, look);
             return drawn;
         }
         let documents = &mut self.documents;
         let mut canvas = Canvas { look, area, buf, drawn: &mut drawn, documents };
-        if !self.plain || model.overlays.is_empty() {
+        if !self.plain || model.overlays.is_empty() && model.pressed.is_empty() {
             canvas.area = frame::draw(model, look, area, canvas.buf, canvas.drawn);
             model.screen().draw(&model.context, &mut canvas);
             if model.context.unread.is_some() {

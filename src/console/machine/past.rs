@@ -46,12 +46,12 @@ fn tell(cx: &mut Context) {
     };
     let at = cx.with_moments(&past.at);
     let taken_back = match past.taken_back {
-        0 => "No change that was made here is taken back.".to_owned(),
-        1 => "One change that was made here is taken back.".to_owned(),
-        n => format!("{n} changes that were made here are taken back."),
+        0 => "No change that was made here is reverted.".to_owned(),
+        1 => "One change that was made here is reverted.".to_owned(),
+        n => format!("{n} changes that were made here are reverted."),
     };
     let unknown = past.unknown.iter().map(|words| format!("Not known: {words}."));
-    let back = "Nothing can be changed meanwhile; @ with an empty line comes back to now.".to_owned();
+    let back = "Nothing can be changed meanwhile; @ with an empty line returns to now.".to_owned();
     let sentences = [taken_back].into_iter().chain(unknown).chain([back]).collect();
     cx.show(LayerOpening::Note(format!("As of {at}"), sentences));
 }

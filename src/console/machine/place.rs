@@ -78,7 +78,7 @@ impl ScreenPlace {
         })
     }
 
-    /// Returns the place at which the next session resumes: not the first screen, which opens by itself.
+    /// Returns the place at which the next session resumes: not the first screen, which opens on its own.
     #[must_use]
     pub fn to_resume(&self) -> Option<KeptPlace> {
         self.to_keep().filter(|_| self.screen().leads_here() != CommandId::Home)

@@ -36,12 +36,18 @@ impl Model {
             }
             Reply::Status(result) => {
                 self.context.status_pending = None;
+                self.context.status_aged = false;
                 match result {
                     Ok(status) => {
                         self.context.opened.capabilities.clone_from(&status.capabilities);
                         self.context.status = Some(status);
                     }
-                    Err(failure) => self.context.status_failure = Some(failure),
+                    Err(failure) => {
+                        if !failure.passes {
+                            self.context.status = None;
+                        }
+                        self.context.status_failure = Some(failure);
+                    }
                 }
             }
             Reply::News(_) if self.context.watch.hears(ticket) => {
@@ -56,7 +62,7 @@ impl Model {
             Reply::Unfinished(found) => {
                 (self.context.changing.unfinished, self.context.changing.unfinished_asked) = (Some(found), None);
             }
-            // Names that could not be read leave the ids; what was masked meanwhile is no name.
+            // Names that could not be read leave the ids; what was masked meanwhile is not a name.
             Reply::Named(Ok(rows)) if !self.context.masking.is_on() => {
                 self.context.names.take(&rows);
                 // A bank is named by whom and what it names.
@@ -101,7 +107,7 @@ impl Model {
             self.stop_planning();
             match self.still_writes() {
                 Some(what) => {
-                    self.context.say(ToastTone::Warn, format!("read-only for new changes, but not stopped: {what}"));
+                    self.context.say(ToastTone::Warn, format!("read-only for new changes, but still running: {what}"));
                 }
                 None => self.context.say(ToastTone::Info, "read-only again"),
             }
@@ -125,7 +131,7 @@ impl Model {
         self.screen().busy().map(str::to_owned)
     }
 
-    /// A request to somebody else's job was passed on, or not.
+    /// A request to someone else's job was passed on, or not.
     fn job_asked(&mut self, result: Result<JobProgress, RequestFailure>) {
         self.at_screen(|screen, _| screen.job_moved());
         match result {
@@ -182,7 +188,8 @@ impl Context {
         };
         if let Some(reason) = writable.blocked {
             let what = "This database cannot be changed";
-            return self.fail(RequestFailure::new(what, reason, "it can be looked at all the same"));
+            let remedy = writable.remedy.unwrap_or_else(|| "it is still readable".to_owned());
+            return self.fail(RequestFailure::new(what, reason, remedy));
         }
         let migrations = if writable.audited { Vec::new() } else { writable.pending };
         self.show(LayerOpening::Unlock(UnlockStep { migrations, optional: Vec::new(), unlocks: true }));

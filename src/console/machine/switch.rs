@@ -1,5 +1,5 @@
-//! Several databases open at once: showing another one, opening one beside this one, closing this one. Each keeps a model of
-//! its own, which goes on while another one is shown.
+//! Several databases open at once: showing another one, opening one next to this one, closing this one. Each keeps a
+//! model of its own, which continues while another one is shown.
 
 use super::model::Model;
 use crate::console::core::command::CommandId;
@@ -48,9 +48,15 @@ impl DatabaseSwitch {
             let notes = ["open".to_owned(), new_rows(open.news), open.under_way.clone().unwrap_or_default()];
             item(&open.name, &notes, open.production, MenuChoice::ShowDatabase(open.id))
         });
+        // What cannot be read any more may stand there anew.
+        let again = cx.unread.iter().map(|_| {
+            let here = cx.opened.profile.as_ref().unwrap_or(&cx.opened.place);
+            let note = "this one, opened again".to_owned();
+            item(cx.database_name(), &[note], cx.opened.production, MenuChoice::OpenDatabase(here.clone()))
+        });
         let file =
             MenuItem::new("a file or an address…", "a path, a folder, or postgres://…", MenuChoice::NameDatabase);
-        let items = open.chain(closed).chain([file]).collect();
+        let items = again.chain(open).chain(closed).chain([file]).collect();
         cx.show(LayerOpening::Menu(Menu::new("Open another database", items)));
     }
 
@@ -84,8 +90,7 @@ impl DatabaseSwitch {
             let idle = cx.beside.iter().filter(|open| open.under_way.is_none());
             let Some(oldest) = idle.min_by_key(|open| open.shown).cloned() else {
                 let what = format!("{location} was not opened");
-                let why =
-                    format!("{OPEN_AT_MOST} databases are open, and something is under way in each of the others");
+                let why = format!("{OPEN_AT_MOST} databases are open, and something is running in each of the others");
                 let close = format!("close one with {} first", cx.key_for(CommandId::CloseDatabase));
                 return cx.fail(RequestFailure::new(what, why, close));
             };
@@ -96,7 +101,7 @@ impl DatabaseSwitch {
     }
 }
 
-/// An entry for a database; the word for production stands at the right, where keys do.
+/// An entry for a database; the word for production is at the right, where keys do.
 fn item(name: &str, notes: &[String], production: bool, choice: MenuChoice) -> MenuItem {
     let notes: Vec<&str> = notes.iter().map(String::as_str).filter(|note| !note.is_empty()).collect();
     let keys = if production { "PRODUCTION".to_owned() } else { String::new() };
@@ -142,7 +147,7 @@ impl Model {
             Some("an export is being written".to_owned())
         } else {
             let waits = self.overlays.iter().any(|overlay| overlay.get().gate().is_some());
-            waits.then(|| "a plan waits for a yes".to_owned())
+            waits.then(|| "a plan waits for confirmation".to_owned())
         }
     }
 
@@ -152,7 +157,7 @@ impl Model {
             return self.context.perform(Effect::Switch(SwitchStep::Leave));
         };
         if self.context.changing.pending.as_ref().is_some_and(|pending| pending.applying) {
-            return self.context.say(ToastTone::Warn, format!("{under_way}: it ends first"));
+            return self.context.say(ToastTone::Warn, format!("{under_way}: wait until it ends"));
         }
         let next = self.context.key_for(CommandId::NextDatabase);
         let stops =
@@ -160,7 +165,7 @@ impl Model {
         let items = vec![
             MenuItem::new(
                 "Leave it open",
-                format!("{next} shows the next one meanwhile"),
+                format!("{next} shows the next one in the meantime"),
                 MenuChoice::CloseDatabase(false),
             ),
             MenuItem::new("Close it", stops, MenuChoice::CloseDatabase(true)),
@@ -185,12 +190,13 @@ impl Model {
     /// Takes over the choices of the database that was shown before.
     pub(super) fn arrive(&mut self, arrival: Arrival) {
         if arrival.masked && !self.context.masking.is_on() {
-            // What came while another one was shown may name somebody.
+            // What came while another one was shown may name someone.
             self.overlays.retain(|_| false);
             self.toggle_mask();
         }
         let cx = &mut self.context;
         (cx.settings, cx.size, cx.now) = (arrival.settings, arrival.size, arrival.now);
+        cx.measures.gate = None;
         (cx.pane_steps, cx.columns) = (arrival.pane_steps, arrival.columns);
         if let Some(said) = arrival.said {
             cx.say(ToastTone::Info, said);

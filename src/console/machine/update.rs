@@ -2,7 +2,7 @@
 
 use super::model::Model;
 use crate::console::core::command::{CommandId, ConsoleCommand, command};
-use crate::console::core::context::{Context, ScreenAction, ToastTone};
+use crate::console::core::context::{Context, ScreenAction, ToastTone, is_too_small};
 use crate::console::core::gate::ConfirmGate;
 use crate::console::core::key::{Code, Key};
 use crate::console::core::key_map::KeyMeaning;
@@ -51,11 +51,12 @@ impl Model {
             Message::Reply(ticket, reply) => self.replied(ticket, reply),
             Message::People(handles) => self.context.masking.meet_people(handles),
             Message::Elapsed(ticket) => self.elapsed(ticket),
+            Message::Paste(_) | Message::Click(..) | Message::Wheel(..) if self.is_unseen() => {}
             Message::Paste(_) if self.form_waits() => {}
             Message::Paste(text) => self.at_top(|layer, cx| layer.paste(&text, cx)),
             Message::Click(target, twice) => self.click(&target, twice),
             Message::Wheel(target, up) => self.wheel(&target, up),
-            Message::Resize(width, height) => self.context.size = (width, height),
+            Message::Resize(width, height) => self.resized((width, height)),
             Message::Drawn(measures) => {
                 self.context.measures = measures;
                 self.at_screen(|screen, cx| screen.drawn(cx));
@@ -70,6 +71,22 @@ impl Model {
             Message::Beside(open) => self.context.beside = open,
             Message::Arrived(arrival) => self.arrive(*arrival),
         }
+    }
+
+    /// The terminal has another size: what was drawn before does not count. Where nothing can be drawn any more, keys that wait
+    /// are dropped.
+    fn resized(&mut self, size: (u16, u16)) {
+        self.context.size = size;
+        self.context.measures.gate = None;
+        if self.is_unseen() {
+            self.pressed.clear();
+            self.early.clear();
+        }
+    }
+
+    /// Whether the terminal is too small for anything to be drawn: then nothing is done but to leave.
+    pub(super) fn is_unseen(&self) -> bool {
+        is_too_small(self.context.size)
     }
 
     /// Carries out what was asked for, and asks for what is missing then, until nothing is left; what is to be done
@@ -98,7 +115,7 @@ impl Model {
         }
     }
 
-    /// The door out: who waits for a reply is noted, and names stand in the place of pseudonyms.
+    /// The door out: who waits for a reply is noted, and names are in the place of pseudonyms.
     fn send(&mut self, effect: Effect) -> Effect {
         match effect {
             Effect::Ask(ticket, mut request) => {
@@ -183,7 +200,7 @@ impl Model {
         }
         if self.history.here().epoch != self.context.changing.epoch {
             self.history.here_mut().epoch = self.context.changing.epoch;
-            // What was written here is no news.
+            // What was written here is not news.
             self.context.watch_place(self.history.here().id, false);
             self.refresh();
         }
@@ -251,7 +268,7 @@ impl Model {
             }
             KeyMeaning::Nothing => {
                 let keys: Vec<String> = self.pressed.drain(..).map(|key| key.to_string()).collect();
-                // Beside the keys that may follow, a key does not mean what it means alone.
+                // Next to the keys that may follow, a key does not mean what it means alone.
                 if keys.len() > 1 {
                     self.context.say(ToastTone::Info, format!("{} means nothing here", keys.join(" ")));
                 }
@@ -266,7 +283,7 @@ impl Model {
         key.alt && is_letter && !tells && self.overlays.is_empty() && self.meaning(&[key]) == KeyMeaning::Nothing
     }
 
-    /// Closes what is open over the screen, as `esc` does; where nothing is, or somebody insists, ends the console.
+    /// Closes what is open over the screen, as `esc` does; where nothing is, or someone insists, ends the console.
     fn interrupt(&mut self) {
         let applies = self.context.changing.pending.as_ref().is_some_and(|pending| pending.applying);
         if !self.pressed.is_empty() {

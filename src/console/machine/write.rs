@@ -68,7 +68,8 @@ impl Model {
                 };
                 if let Some(reason) = reason {
                     text.clone_into(reason);
-                    let told = if text.is_empty() { "no reason is kept" } else { "the reason is kept with the change" };
+                    let told =
+                        if text.is_empty() { "no reason is stored" } else { "the reason is stored with the change" };
                     self.context.say(ToastTone::Info, told);
                 }
             }
@@ -96,7 +97,7 @@ fn judge_line(prompt: &Prompt, cx: &Context) -> Option<Judged> {
     let text = prompt.input.text().trim();
     let ok = |told: &str| Ok(told.to_owned());
     let verdict = match prompt.purpose {
-        Purpose::Reason => ok("kept among the private values of the audit entry"),
+        Purpose::Reason => ok("stored among the private values of the audit entry"),
         Purpose::Reward => reward(text).map(|(reward, outcome)| match outcome {
             Some(outcome) => format!("reward {reward}, outcome {outcome}"),
             None => format!("reward {reward}; the outcome stays"),
@@ -107,21 +108,21 @@ fn judge_line(prompt: &Prompt, cx: &Context) -> Option<Judged> {
             None => "keeps every case".to_owned(),
         }),
         Purpose::Person if text.is_empty() => Err("an id, an e-mail address, a name, a session".to_owned()),
-        Purpose::Person => ok("it is shown first whom that means and what erasing would do"),
+        Purpose::Person => ok("first shows whom that matches and what erasing would do"),
         Purpose::Moment if text.is_empty() => ok("an age such as 7d, a time, or the number of a change; empty is now"),
         Purpose::Moment => match Moment::parse(&cx.settings.zone.spelled(text), cx.now) {
             Some(Moment::Entry(seq)) => Ok(format!("just after change {seq}")),
             Some(Moment::Time(at)) => Ok(format!("as of {}", cx.with_moments(&at))),
             None => Err("an age such as 7d, a time such as 2026-02-04 10:00, or the number of a change".to_owned()),
         },
-        Purpose::Within => ok("an empty line goes to the next one that was found, the key , to the one before"),
-        Purpose::Place if text.is_empty() => Err("a name, to find it by".to_owned()),
-        Purpose::Place => ok("kept in your own files, for this database"),
+        Purpose::Within => ok("an empty line goes to the next match, the key , to the previous one"),
+        Purpose::Place if text.is_empty() => Err("a name to find it by".to_owned()),
+        Purpose::Place => ok("saved in your own files, for this database"),
         Purpose::Database if text.is_empty() => Err("a path, a folder, an address, or a profile".to_owned()),
-        Purpose::Database => ok("opened beside this one"),
+        Purpose::Database => ok("opened in addition to this one"),
         Purpose::Find => Search::parse(text).map(|_| "in titles, texts, feedback, cases and memories".to_owned()),
         Purpose::Hold if text.is_empty() => Err("say why: a case number, a name, a date".to_owned()),
-        Purpose::Hold => ok("kept with the hold, and shown to whoever wants to erase the person"),
+        Purpose::Hold => ok("stored with the hold, and shown to anyone who tries to erase the person"),
         _ => return None,
     };
     Some((verdict, Vec::new()))
@@ -130,13 +131,13 @@ fn judge_line(prompt: &Prompt, cx: &Context) -> Option<Judged> {
 /// A reward from 0 to 1, and an outcome when one follows it.
 fn reward(text: &str) -> Result<(f64, Option<String>), String> {
     let mut words = text.split_whitespace();
-    let reward = words.next().ok_or("a number from 0 to 1, and an outcome if that changes too")?;
+    let reward = words.next().ok_or("a number from 0 to 1, and an outcome if it changes too")?;
     let reward = reward.parse::<f64>().ok().filter(|reward| (0.0..=1.0).contains(reward));
     let reward = reward.ok_or("a reward is a number from 0 to 1")?;
     let outcome = words.next();
     match (outcome, words.next()) {
         (Some(word), _) if !OUTCOMES.contains(&word) => Err(format!("an outcome is one of {}", OUTCOMES.join(", "))),
-        (_, Some(_)) => Err("a number, and one outcome at most".to_owned()),
+        (_, Some(_)) => Err("a number, and at most one outcome".to_owned()),
         (outcome, None) => Ok((reward, outcome.map(str::to_owned))),
     }
 }

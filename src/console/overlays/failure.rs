@@ -36,7 +36,7 @@ impl Layer for FailureLayer {
 }
 
 fn draw_failure(failure: &RequestFailure, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    // What the database does not hold is no failure, and reading again does not help.
+    // What the database does not hold is not a failure, and reading again does not help.
     let is_absence = failure.is_absence();
     let (tone, frame) = if is_absence { (CardTone::Plain, None) } else { (CardTone::Bad, Some(StyleRole::Bad)) };
     let mut card =

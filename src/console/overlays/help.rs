@@ -123,9 +123,9 @@ impl Layer for HelpLayer {
 
 /// Keys that mean the same wherever something is chosen or written.
 const IN_OVERLAYS: [(&str, &str); 5] = [
-    ("enter", "Chooses, or accepts what is written."),
+    ("enter", "Chooses, or accepts what you typed."),
     ("esc", "Closes without doing anything."),
-    ("up  down", "Go through the entries, or through filters written before."),
+    ("up  down", "Go through the entries, or through earlier filters."),
     ("tab", "Completes the name of a column in a filter."),
     ("letters", "Narrow a menu to what they match."),
 ];

@@ -15,7 +15,7 @@ use crate::ui::chrome::hint_line;
 use crate::ui::table::scrollbar;
 use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
 
-/// Columns of a name beside keys.
+/// Columns of a name next to keys.
 const NAME: usize = 24;
 
 /// A menu over the screen.
@@ -25,7 +25,7 @@ pub struct MenuLayer {
     pub menu: Menu,
     /// True for the palette, where an entity and an id open that row.
     pub is_palette: bool,
-    /// It is being found out whether the typed text names a database by itself.
+    /// It is being found out whether the typed text names a database on its own.
     looking: Option<Ticket>,
     /// The choice was made before that was known, and waits for it.
     entered: bool,
@@ -51,7 +51,8 @@ impl MenuLayer {
         MenuLayer { is_palette: true, ..MenuLayer::new(menu) }
     }
 
-    /// The typed text is another one: the first entry is selected. Where databases are chosen, it may name one by itself.
+    /// The typed text is another one: the first entry is selected. Where databases are chosen, it may name one on its
+    /// own.
     fn typed(&mut self, cx: &mut Context) {
         (self.menu.selected, self.menu.named) = (0, None);
         cx.cancel(self.looking.take());
@@ -215,7 +216,7 @@ fn draw_menu(layer: &MenuLayer, look: &Look, area: Rect, buf: &mut Buffer, drawn
         }
         _ if matching.is_empty() => {
             let words = match layer.written() {
-                Some(MenuChoice::OpenDatabase(_)) => "enter opens what is written",
+                Some(MenuChoice::OpenDatabase(_)) => "enter opens what you typed",
                 Some(_) => "nothing matches; enter looks for these words in all texts",
                 None => "nothing matches",
             };

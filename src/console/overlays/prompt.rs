@@ -86,7 +86,7 @@ impl PromptLayer {
         }
     }
 
-    /// Writes the first of what may stand at the cursor.
+    /// Writes the first of what may be at the cursor.
     fn complete(&mut self) {
         let prompt = &mut self.prompt;
         let Some(first) = prompt.completions.first().cloned() else { return };
@@ -144,7 +144,7 @@ impl Layer for PromptLayer {
 const TOLD: usize = 3;
 
 /// Meaning of a line, in lines of that width; where there are too many, the last one says so.
-fn told_lines(told: &str, room: usize, look: &Look) -> Vec<SafeText> {
+fn shown_lines(told: &str, room: usize, look: &Look) -> Vec<SafeText> {
     let mut lines: Vec<SafeText> = look.spelled(&SafeText::limited(told, (TOLD + 1) * room)).wrap(room).collect();
     if lines.len() > TOLD {
         let rest = SafeText::join(&lines.split_off(TOLD - 1), " ");
@@ -161,7 +161,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
     let (Ok(told) | Err(told)) = &prompt.verdict;
     let role = if is_wrong { StyleRole::Bad } else { StyleRole::Muted };
     let room = usize::from(area.width.saturating_sub(4)).max(1);
-    let told = told_lines(told, room, look);
+    let told = shown_lines(told, room, look);
     let lines = told.len().max(1) as u16;
     let height = 3 + lines + u16::from(has_completions);
     let place = Rect { y: area.bottom().saturating_sub(height), height: height.min(area.height), ..area };
@@ -173,7 +173,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         Purpose::Reason => ("Reason", "keep"),
         Purpose::Note => ("Note", "keep"),
         Purpose::Reward => ("Reward, and outcome", "plan"),
-        Purpose::Window => ("Cases that are kept", "plan"),
+        Purpose::Window => ("Cases to keep", "plan"),
         Purpose::Topic => ("Topic to replay", "replay"),
         Purpose::Person => ("Erase whom", "look"),
         Purpose::Hold => ("Hold, because of", "plan"),
@@ -186,7 +186,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
         Purpose::Moment => ("As of", "look"),
         Purpose::Find => ("Find", "look for it"),
         Purpose::Within => ("Find in the details", "look for it"),
-        Purpose::Place => ("Keep this place as", "keep"),
+        Purpose::Place => ("Save this place as", "keep"),
         Purpose::Database => ("Open", "open"),
     };
     let mut hints = vec![KeyHint::new("enter", enter)];

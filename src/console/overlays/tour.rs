@@ -25,7 +25,7 @@ const STEPS: [TourStep; 10] = [
         "What happened, and what needs you",
         &[
             "The first screen shows what happened since you last looked, what waits for you, and the newest episodes.",
-            "Tab goes from part to part, Enter goes where the line leads. 1 comes back here.",
+            "Tab goes from part to part, Enter goes where the line leads. 1 returns here.",
         ],
     ),
     (
@@ -40,7 +40,8 @@ const STEPS: [TourStep; 10] = [
         CommandId::ShowTab("story"),
         "The story of an episode",
         &[
-            "What was said, done, shown, and answered, on one line of time. Tab goes to the details, h and l to their tabs.",
+            "What was said, done, shown, and answered, on one time line. Tab goes to the details, h and l to their \
+             tabs.",
             "{ and } go to the episode that this one follows, and to those that follow it.",
         ],
     ),
@@ -70,8 +71,9 @@ const STEPS: [TourStep; 10] = [
         CommandId::List(Entity::Feedback),
         "Change something",
         &[
-            "c e edits the row, c d removes it; a session that only reads is unlocked on the way.",
-            "You see the plan first: what is written, row by row, and which recalls would change. Z takes the last change back.",
+            "c e edits the row, c d removes it; a read-only session is unlocked on the way.",
+            "You see the plan first: what is written, row by row, and which recalls would change. Z undoes the last \
+             change.",
         ],
     ),
     (
@@ -85,14 +87,15 @@ const STEPS: [TourStep; 10] = [
     (
         CommandId::Panel(ScreenKind::Jobs),
         "Jobs",
-        &["Long changes run in batches. p pauses one, a resumes it, also after the program ended in the middle."],
+        &["Long changes run in batches. p pauses one, a resumes it, even after the program ended halfway."],
     ),
     (
         CommandId::Panel(ScreenKind::Trail),
         "The trail",
         &[
             "Every change leaves an entry that holds the hash of the one before. This screen walks the chain.",
-            "That was all: ? explains the screen that you are on, : finds everything by a few letters, q ends the console.",
+            "That is all: ? explains the screen that you are on, : finds everything by a few letters, q ends the \
+             console.",
         ],
     ),
 ];

@@ -1,5 +1,5 @@
-//! The screens: a folder for each, with its state, its update, its drawing and its messages. This file is the one list of
-//! them: a screen that is named here is known everywhere.
+//! The screens: a folder for each, with its state, its update, its drawing and its messages. This file is the only list
+//! of them.
 
 pub mod browse;
 pub mod compare;

@@ -105,12 +105,12 @@ fn text(change: &Change, column: &str, value: &Value, names: &NameBook) -> SafeT
     }
 }
 
-/// Whether a text is the digits of a hash: its beginning tells it apart.
+/// Whether a text is the digits of a hash: its beginning distinguishes it.
 fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// One column: beside each other where both sides fit on a line, else below each other.
+/// One column: next to each other where both sides fit on a line, else below each other.
 fn column_lines(
     change: &Change,
     name: &str,

@@ -63,6 +63,9 @@ impl Dialog<'_> {
         drawn.measures.overlay_rows = usize::from(body.height);
         let first = self.scroll.min(lines.len().saturating_sub(usize::from(body.height)));
         LineWindow::scrolled(&lines, first).render(body, buf, look);
+        if body.height > 0 && inside.height > FOOT {
+            drawn.measures.gate = Some(gate.id);
+        }
         self.foot(lay::below(inside, body.height), look, buf, drawn);
     }
 

@@ -231,7 +231,7 @@ impl<'l> DocumentWriter<'l> {
         }
     }
 
-    /// A text after something short; wrapped rows stand under its beginning.
+    /// A text after something short; wrapped rows are under its beginning.
     pub fn hanging(&mut self, mut head: TextLine, text: &SafeText, role: StyleRole) {
         const INDENT: usize = 4;
         let mut indent = head.width();
@@ -293,7 +293,7 @@ impl<'l> DocumentWriter<'l> {
         if row.problems.is_empty() {
             return;
         }
-        self.section("could not be read as it should", Some(row.problems.len()));
+        self.section("could not be read properly", Some(row.problems.len()));
         for problem in &row.problems {
             let mut line = TextLine::default().with_glyph(self.look.glyphs.warning, StyleRole::Warn);
             line.push(" ", StyleRole::Text);
@@ -310,7 +310,7 @@ fn is_state(entity: Entity, column: &str) -> bool {
     list_columns(entity).iter().any(|c| c.column == column && c.show == ValueStyle::State)
 }
 
-/// A value beside its name, as suits its kind.
+/// A value next to its name, as suits its kind.
 pub fn value_line(row: &Row, column: &str, look: &Look) -> TextLine {
     const ROOM: usize = 2_000;
     let value = row.get(column);

@@ -10,16 +10,16 @@ use crate::ui::table::scrollbar;
 use crate::ui::{KeyHint, Look, SafeText, StyleRole, TextLine, look as lay};
 
 /// Asks once before what was written goes.
-pub(in crate::console) const UNSAVED: &str = "esc again throws away what was written";
+pub(in crate::console) const UNSAVED: &str = "esc again discards what you typed";
 /// Says that a plan comes first.
-pub(in crate::console) const PLANS: &str = "ctrl-s shows what would change, before anything does";
+pub(in crate::console) const PLANS: &str = "ctrl-s shows what would change before anything does";
 
 /// The last line of a form: its keys, or that it takes none while what was asked for is under way.
 pub(in crate::console) fn foot(hints: &[KeyHint], width: usize, cx: &Context) -> TextLine {
     match &cx.changing.pending {
         None => hint_line(hints, width),
         Some(pending) if pending.applying => {
-            TextLine::of("being applied: no key is taken until it is done", StyleRole::Warn)
+            TextLine::of("being applied: keys are ignored until it is done", StyleRole::Warn)
         }
         Some(_) => {
             let mut line = TextLine::of("being planned   ", StyleRole::Warn);

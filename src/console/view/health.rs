@@ -24,7 +24,7 @@ pub(in crate::console) fn count(health: &Health, kind: &str, count: u64) -> Safe
 pub(in crate::console) fn progress(health: &Health) -> SafeText {
     match (health.done, health.read) {
         (true, Some((rows, _))) if !health.left.is_empty() => {
-            agreeing(rows, "the first {#} {row was|rows were} looked at; F looks at all").into()
+            agreeing(rows, "the first {#} {row was|rows were} checked; F checks all").into()
         }
         (true, _) => {
             let groups = health.groups();
@@ -33,9 +33,9 @@ pub(in crate::console) fn progress(health: &Health) -> SafeText {
             SafeText::join(&[kinds.into(), ", ".into(), figures::count(rows), " found".into()], "")
         }
         (false, _) if health.failure.as_ref().is_some_and(|failure| failure.passes) => {
-            "looking ended early; it begins again by itself".into()
+            "the check ended early; it restarts automatically".into()
         }
-        (false, _) if health.failure.is_some() => "looking ended early: r looks again".into(),
+        (false, _) if health.failure.is_some() => "the check ended early: r checks again".into(),
         (false, Some((rows, entity))) => {
             let entity = Entity::parse(entity).map_or(entity, plural);
             agreeing(rows, &format!("{{#}} {{row|rows}} read, now {entity}")).into()

@@ -1,4 +1,4 @@
-//! Count of rows that others wrote meanwhile, beside the heading of the list that shows them.
+//! Count of rows that others wrote meanwhile, next to the heading of the list that shows them.
 
 use crate::console::core::context::Context;
 use crate::console::core::live::{COUNTED, LiveTail};

@@ -13,9 +13,9 @@ use crate::ui::scroll::LineWindow;
 use crate::ui::{Card, CardTone, Look, SafeText, TextLine};
 
 /// A list and its detail: side by side where there is room, else one above the other.
-pub(in crate::console) fn halves(body: Rect) -> (Rect, Rect) {
+pub(in crate::console) fn halves(body: Rect, look: &Look) -> (Rect, Rect) {
     const BESIDE: u16 = 120;
-    if body.width >= BESIDE {
+    if look.is_beside(body.width, BESIDE) {
         let width = body.width / 2;
         (Rect { width, ..body }, Rect { x: body.x + width, width: body.width - width, ..body })
     } else {

@@ -45,7 +45,7 @@ pub fn state(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
                 .with(" an earlier run is unfinished", StyleRole::Warn),
         );
         lines.extend(sentences(
-            &["this one resumes it, as it was chosen then".to_owned()],
+            &["this one resumes it with its original choices".to_owned()],
             StyleRole::Text,
             width,
             look,
@@ -54,7 +54,7 @@ pub fn state(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     lines
 }
 
-/// Handles by their kind, with their number; those of a kind flow beside each other.
+/// Handles by their kind, with their number; those of a kind flow next to each other.
 pub fn who(preview: &Preview, most: usize, width: usize, look: &Look) -> Vec<TextLine> {
     const LABEL: usize = 12;
     let mut kinds: Vec<&str> = Vec::new();
@@ -71,7 +71,7 @@ pub fn who(preview: &Preview, most: usize, width: usize, look: &Look) -> Vec<Tex
         for (at, known) in of_kind.iter().take(most).enumerate() {
             let mut value = vec![SafeText::limited(&known.value, 120)];
             if let Some(why) = &known.unsearched {
-                value.push(SafeText::from(" (not looked for in texts: "));
+                value.push(SafeText::from(" (not searched for in texts: "));
                 value.push(SafeText::limited(why, 80));
                 value.push(")".into());
             }
@@ -140,7 +140,7 @@ pub fn mentioned(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> 
     lines
 }
 
-/// Adds to a line the words around a name, the name marked: what stands before it gives way first.
+/// Adds to a line the words around a name, the name marked: what is before it gives way first.
 pub fn around(words: &MentionWords, lead: TextLine, width: usize) -> TextLine {
     const LONGEST: usize = 200;
     let room = width.saturating_sub(lead.width());
@@ -148,7 +148,7 @@ pub fn around(words: &MentionWords, lead: TextLine, width: usize) -> TextLine {
     let name = SafeText::limited(&flat(&words.name), LONGEST);
     let before = SafeText::limited(&flat(&words.before), LONGEST);
     let after = SafeText::limited(&flat(&words.after), LONGEST);
-    // What stands before may have what is left of the line, and a third of it at least.
+    // What is before may have what is left of the line, and a third of it at least.
     let left = room.saturating_sub(name.width() + after.width());
     let before = before.cut_start(left.max(if name.is_empty() { room } else { room / 3 }));
     let mut line = lead.with(before, StyleRole::Muted);

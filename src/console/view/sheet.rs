@@ -99,7 +99,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// A chart is drawn whole beside the screen, and what is in the window is copied.
+    /// A chart is drawn whole next to the screen, and what is in the window is copied.
     fn chart_part(&self, height: u16, draw: &Draw<'_>, top: usize, above: usize, area: Rect, buf: &mut Buffer) {
         let whole = Rect::new(0, 0, area.width, height);
         let mut beside = Buffer::empty(whole);

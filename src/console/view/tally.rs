@@ -57,14 +57,14 @@ fn stem(branches: &[Branch], at: usize, look: &Look) -> SafeText {
     let g = look.glyphs;
     let depth = branches[at].depth;
     // Whether something follows at that depth before the tree turns back beyond it.
-    let goes_on = |depth: usize| {
+    let continues = |depth: usize| {
         let mut below = branches[at + 1..].iter().take_while(|branch| branch.depth >= depth);
         below.any(|branch| branch.depth == depth)
     };
     let blank = || SafeText::from("   ");
     let lead = |glyph, more| SafeText::join(&[SafeText::glyphs(glyph, 1), more], "");
-    let above = (0..depth).map(|depth| if goes_on(depth) { lead(g.vertical, "  ".into()) } else { blank() });
-    let own = if goes_on(depth) { g.branch } else { g.last_branch };
+    let above = (0..depth).map(|depth| if continues(depth) { lead(g.vertical, "  ".into()) } else { blank() });
+    let own = if continues(depth) { g.branch } else { g.last_branch };
     let own = lead(own, SafeText::join(&[SafeText::glyphs(g.horizontal, 1), " ".into()], ""));
     SafeText::join(&above.chain([own]).collect::<Vec<_>>(), "")
 }

@@ -16,7 +16,7 @@ pub const LONGER: char = '+';
 const MOVES: usize = 60;
 /// Rows that only have another score, shown at most.
 const RESCORED: usize = 6;
-/// Columns that a row's name needs to be of use beside its place.
+/// Columns that a row's name needs to be of use next to its place.
 const NAME: usize = 16;
 
 /// The section.
@@ -24,8 +24,8 @@ pub fn lines(ahead: &RecallAhead, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = vec![TextLine::default(), Section::new("Recall would change").line(width, look)];
     if ahead.waiting.is_some() {
         let so_far = match ahead.so_far {
-            0 => "looking at recent situations".to_owned(),
-            n => agreeing(n, "{#} {situation|situations} looked at so far"),
+            0 => "checking recent situations".to_owned(),
+            n => agreeing(n, "{#} {situation|situations} checked so far"),
         };
         lines.extend(sentences(&[so_far], StyleRole::Info, width, look));
         return lines;
@@ -50,9 +50,9 @@ pub fn lines(ahead: &RecallAhead, width: usize, look: &Look) -> Vec<TextLine> {
 fn verdict(found: &WhatIf, width: usize, look: &Look) -> Vec<TextLine> {
     let of = |n: usize| agreeing(n, "{#} sampled {situation|situations}");
     let (words, role) = match (found.situations, found.changed) {
-        (0, _) if found.stopped => ("No situation could be looked at in the time".to_owned(), StyleRole::Warn),
-        (0, _) if !found.notes.is_empty() => ("No situation is left to look at".to_owned(), StyleRole::Warn),
-        (0, _) => ("Nothing that is recalled is touched".to_owned(), StyleRole::Good),
+        (0, _) if found.stopped => ("No situation could be checked in the time".to_owned(), StyleRole::Warn),
+        (0, _) if !found.notes.is_empty() => ("No situation is left to check".to_owned(), StyleRole::Warn),
+        (0, _) => ("Nothing that is recalled is affected".to_owned(), StyleRole::Good),
         (all, 0) => (format!("Nothing in {} changes", of(all)), StyleRole::Good),
         (all, changed) => {
             let verb = if changed == 1 { "is" } else { "are" };

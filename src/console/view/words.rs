@@ -33,7 +33,7 @@ pub fn in_zone<R>(zone: &ShownZone, now: DateTime<Utc>, draw: impl FnOnce() -> R
     draw()
 }
 
-/// A canonical time by the clock of the zone, `2026-02-04T10:00:00`; none for what is no time.
+/// A canonical time by the clock of the zone, `2026-02-04T10:00:00`; none for what is not a time.
 fn local(text: &str) -> Option<String> {
     let micros = time::epoch_micros(text)?;
     let at = DateTime::from_timestamp_micros(micros)?;
@@ -53,7 +53,7 @@ pub fn time(text: &str, seconds: bool) -> SafeText {
     }
 }
 
-/// A moment that somebody named or that a sentence tells: `2026-02-04 10:00`, with seconds where they are not zero.
+/// A moment that someone named or that a sentence tells: `2026-02-04 10:00`, with seconds where they are not zero.
 #[must_use]
 pub fn moment(text: &str) -> SafeText {
     time(text, text.get(17..19).is_some_and(|seconds| seconds != "00"))
@@ -192,7 +192,7 @@ pub fn number(value: &Value) -> Option<SafeText> {
     value.as_f64().map(|x| format!("{x:.2}").into())
 }
 
-/// A number beside its name: whole ones with their thousands apart, others as [`figures::real`] has them.
+/// A number next to its name: whole ones with their thousands apart, others as [`figures::real`] has them.
 #[must_use]
 pub fn amount(value: &Value) -> SafeText {
     let whole = || number(value).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Computes stored counts of canvas events and aggregate feedback scores again from the rows that are linked.
+//! Recomputes stored counts of canvas events and aggregate feedback scores from the linked rows.
 
 use serde_json::json;
 
@@ -6,6 +6,8 @@ use super::rows::{RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
 use crate::change::remove::COUNTED;
 use crate::memory::{Entity, Row, feedback, score};
+use crate::store::Store;
+use crate::store::hanging::HangingRows;
 
 /// The backfill, where counts are stored.
 pub const SPEC: RowBackfill = RowBackfill {
@@ -21,8 +23,8 @@ pub const SPEC: RowBackfill = RowBackfill {
     judge: |bench| Box::pin(judge(bench)),
     rules: &[
         "the count is the number of canvas events that are linked in any way",
-        "the score is the mean of thumbs_up 1, thumbs_down -1, ratings 1..5 as -1..1 of the feedback that counts; none is \
-         unknown, not 0",
+        "the score is the mean of thumbs_up 1, thumbs_down -1, ratings 1..5 as -1..1 of the feedback that counts; \
+         without feedback it is unknown, not 0",
     ],
     disclosures: &[],
     undo_reason: None,
@@ -32,6 +34,9 @@ pub const SPEC: RowBackfill = RowBackfill {
 /// Episodes whose linked rows are read together.
 const TOGETHER: usize = 100;
 
+/// Rows of feedback that are looked at together.
+const DOUBTED_TOGETHER: usize = 500;
+
 async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     let mut verdicts = Vec::with_capacity(bench.found.len());
     let links = &bench.source.links;
@@ -40,28 +45,43 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
         let contexts = bench.store.contexts();
         let canvas = contexts.linked(&rows, links, Entity::CanvasEvent, Some(COUNTED)).await?;
         let said = contexts.linked(&rows, links, Entity::Feedback, Some(feedback::SCORED)).await?;
-        let linked = canvas.iter().zip(&said);
-        verdicts.extend(rows.iter().zip(linked).map(|(row, (canvas, said))| verdict(row, canvas.len(), said.score())));
+        for ((row, canvas), said) in rows.into_iter().zip(&canvas).zip(&said) {
+            let (stored, mean) = (row.number("feedback_score"), said.score());
+            let is_same = score::is_same_or_unknown(stored, mean);
+            let is_told = row.is_readable("feedback_ids") && (is_same || !is_doubtful(bench.store, said).await?);
+            verdicts.push(verdict(row, canvas.len(), is_told, mean));
+        }
     }
     Ok(verdicts)
 }
 
-/// Compares what is stored with the number of canvas events and the mean of feedback.
-fn verdict(row: &Row, canvas: usize, mean: Option<f64>) -> RowVerdict {
+/// Whether a row of feedback may say more than its score.
+async fn is_doubtful(store: &Store, said: &HangingRows) -> Result<bool, ChangeError> {
+    let ids: Vec<String> = said.ids().map(|(id, _)| id.into_owned()).collect();
+    for some in ids.chunks(DOUBTED_TOGETHER) {
+        let rows = store.related_columns(Entity::Feedback, "id", some, Some(&["id", "kind", "rating"])).await?;
+        if rows.iter().any(feedback::is_doubtful) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Compares what is stored with the number of canvas events and the mean of feedback, as far as the rows tell that.
+fn verdict(row: &Row, canvas: usize, is_told: bool, mean: Option<f64>) -> RowVerdict {
     let mut values = Vec::new();
     // A list that cannot be read is not an empty one.
     let lost = !row.is_readable("metadata") && row.get("metadata").is_null();
     let unlinked = !row.is_readable("canvas_ids") || lost;
-    let unscored = !row.is_readable("feedback_ids");
     let count = row.get("canvas_action_count");
     if !unlinked && count.as_i64() != Some(canvas as i64) && !(count.is_null() && canvas == 0) {
         values.push(("canvas_action_count", json!(canvas)));
     }
-    if !unscored && !score::is_same_or_unknown(row.number("feedback_score"), mean) {
+    if is_told && !score::is_same_or_unknown(row.number("feedback_score"), mean) {
         values.push(("feedback_score", json!(mean)));
     }
     match values {
-        none if none.is_empty() && (unlinked || unscored) => RowVerdict::Unread,
+        none if none.is_empty() && (unlinked || !is_told) => RowVerdict::Unread,
         none if none.is_empty() => RowVerdict::Keep,
         values => RowVerdict::Set(values),
     }

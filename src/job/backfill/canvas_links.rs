@@ -154,8 +154,8 @@ impl Job for CanvasLinks {
 
     fn effects(&self) -> Vec<String> {
         vec![
-            "in a session with one episode it gets all events that name no other; with several, each event goes to the \
-             episode whose time span holds it, else to the last that started before it"
+            "in a session with one episode it gets all events that name no other episode; with several, each event \
+             goes to the episode whose time span holds it, else to the last that started before it"
                 .to_owned(),
         ]
     }
@@ -169,7 +169,7 @@ fn candidates<'a>(source: &'a BoundSource, stored: &'a [String]) -> RowWalk<'a> 
 
 /// Whether a list is there to be filled: it holds nothing, and nothing of it is unreadable.
 fn is_open(row: &Row) -> bool {
-    let session = row.text("session_id").is_some_and(|s| !s.is_empty());
+    let session = row.text("session_id").is_some_and(|s| !s.trim().is_empty());
     session && row.list("canvas_ids").is_empty() && row.is_readable("canvas_ids")
 }
 

@@ -1,5 +1,5 @@
-//! Gives rows without a usable vector one, by the endpoint that the profile names: the only backfill by which stored text
-//! leaves the process, and the only one that may cost money.
+//! Gives rows without a usable vector one, from the endpoint that the profile names: the only backfill that sends
+//! stored text out of the process, and the only one that may cost money.
 
 use std::collections::HashMap;
 
@@ -71,7 +71,7 @@ pub fn make(store: &Store, given: &BackfillArguments) -> Result<Box<dyn Job>, Ch
 
 fn kept(store: &Store) -> Result<Vec<SourceVectors<'_>>, ChangeError> {
     let mut all = Vec::new();
-    let mut why = "no vectors of its rows are kept in this database".to_owned();
+    let mut why = "this database stores no vectors of its rows".to_owned();
     for (entity, columns) in ENTITIES {
         if !store.embeddings().has_vectors(entity) {
             continue;
@@ -123,8 +123,8 @@ impl Job for Embeddings {
 
     fn effects(&self) -> Vec<String> {
         vec![format!(
-            "rows without a vector, or with one of another size than most, get one of {} by the model {}, from the text by \
-             which they are also found by words, cut to {LONGEST} characters",
+            "rows without a vector, or with one of another size than most, get one of {} from the model {}, computed \
+             from the text that keyword search uses, cut to {LONGEST} characters",
             self.endpoint.host(),
             self.endpoint.model
         )]
@@ -133,14 +133,11 @@ impl Job for Embeddings {
     fn disclosures(&self) -> Vec<String> {
         let host = self.endpoint.host();
         let mut said = vec![if self.endpoint.is_local() {
-            format!("stored texts are handed to {host}, a server on this machine; secrets are taken out of them before")
+            format!("stored texts are sent to {host}, a server on this machine; secrets are removed first")
         } else {
-            format!("stored texts leave this machine for {host}; secrets are taken out of them before")
+            format!("stored texts leave this machine for {host}; secrets are removed first")
         }];
-        said.push(
-            "vectors of two models cannot be compared: the model must be the one that made those that are there"
-                .to_owned(),
-        );
+        said.push("vectors of two models cannot be compared: use the model that made the existing ones".to_owned());
         said
     }
 
@@ -263,8 +260,8 @@ impl Embeddings {
             let settings: Value = serde_json::from_str(&run.settings).unwrap_or_default();
             if let Some(model) = settings["told"]["model"].as_str().filter(|model| *model != self.endpoint.model) {
                 return Err(ChangeError::Refused(format!(
-                    "the vectors here are by the model {model}, and the profile names {}: they cannot be compared. Name \
-                     that model in the profile, or empty the vectors first",
+                    "the vectors here were made by the model {model}, and the profile names {}: they cannot be \
+                     compared. Name that model in the profile, or empty the vectors first",
                     self.endpoint.model
                 )));
             }
@@ -300,7 +297,7 @@ impl Embeddings {
         Ok(draft.store.walks().walk_all(&read).await?)
     }
 
-    /// Notes what stands beside the rows where their vectors will be.
+    /// Notes what is next to the rows where their vectors will be.
     async fn standing(
         &self,
         store: &Store,
@@ -340,8 +337,8 @@ impl Embeddings {
 
     fn misfit(&self, shelf: &VectorShelf, size: usize, given: usize) -> ChangeError {
         ChangeError::Refused(format!(
-            "the model {} gives vectors of {given} numbers, and those of {} have {size}: they cannot be compared. Name the \
-             model that made them in the profile",
+            "the model {} returns vectors of {given} numbers, but those of {} have {size}: they cannot be compared. \
+             Name the model that made them in the profile",
             self.endpoint.model,
             shelf.table.title()
         ))
@@ -349,7 +346,7 @@ impl Embeddings {
 }
 
 impl SourceVectors<'_> {
-    /// Adds the vectors to the plan: new rows beside the others, or a column that is filled.
+    /// Adds the vectors to the plan: new rows next to the others, or a column that is filled.
     fn push(&self, draft: &mut Draft<'_>, lacking: &[Lacking], vectors: &[Vec<f32>]) -> Result<(), ChangeError> {
         let store = draft.store;
         let shelf = &self.shelf;
@@ -366,7 +363,7 @@ impl SourceVectors<'_> {
                 None => fresh.push(vec![Cell::Is(id), Cell::Is(vector)]),
             }
             let was = lacking.there.as_ref().filter(|raw| **raw != FetchedValue::Null);
-            let before = json!({ "vector": was.map(|_| "of no use: of another size, or unreadable") });
+            let before = json!({ "vector": was.map(|_| "unusable: of another size, or unreadable") });
             let after = json!({ "vector": format!("of a text of {} characters", lacking.text.chars().count()) });
             draft.note(self.source.entity, lacking.found.row.id(), before, after);
         }

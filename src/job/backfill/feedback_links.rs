@@ -36,7 +36,9 @@ fn episodes(store: &Store) -> Result<Vec<&BoundSource>, ChangeError> {
     let sources = writable(store, Entity::Episode, &["feedback_ids"])?;
     let sources: Vec<_> = sources.into_iter().filter(|s| !s.column("execution_ids").is_empty()).collect();
     if sources.is_empty() {
-        return Err(ChangeError::Refused("episodes name no executions here, by which feedback is linked".to_owned()));
+        return Err(ChangeError::Refused(
+            "episodes name no executions here, and feedback is linked by execution".to_owned(),
+        ));
     }
     Ok(sources)
 }
@@ -69,7 +71,7 @@ impl Job for FeedbackLinks {
 
     fn effects(&self) -> Vec<String> {
         vec![
-            "feedback goes to the episode of its execution; where several episodes name that, to the one whose time span \
+            "feedback goes to the episode of its execution; where several episodes name it, to the one whose time span \
              holds it, else to the last that started before it"
                 .to_owned(),
             "the score of an episode becomes the mean of its feedback that counts".to_owned(),
@@ -83,7 +85,12 @@ fn candidates<'a>(source: &'a BoundSource, stored: &'a [String]) -> RowWalk<'a> 
 }
 
 fn is_open(row: &Row) -> bool {
-    row.is_readable("feedback_ids") && row.list("feedback_ids").is_empty() && !row.list("execution_ids").is_empty()
+    row.is_readable("feedback_ids") && row.list("feedback_ids").is_empty() && executions_of(row).next().is_some()
+}
+
+/// The executions of an episode: an empty id names none.
+fn executions_of(row: &Row) -> impl Iterator<Item = &str> {
+    row.list("execution_ids").into_iter().filter(|id| !id.trim().is_empty())
 }
 
 async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
@@ -105,7 +112,7 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
         found.iter().filter(|f| is_open(&f.row)).partition(|f| owned(&f.row));
     let mut spared = gone.len();
     let open: HashMap<&str, &WalkedRow> = open.into_iter().map(|f| (f.row.id(), f)).collect();
-    let executions: HashSet<&str> = open.values().flat_map(|f| f.row.list("execution_ids")).collect();
+    let executions: HashSet<&str> = open.values().flat_map(|f| executions_of(&f.row)).collect();
     let mut executions: Vec<String> = executions.into_iter().map(str::to_owned).collect();
     executions.sort_unstable();
     let mut linked: BTreeMap<&str, Vec<LinkedFeedback>> = BTreeMap::new();

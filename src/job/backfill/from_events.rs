@@ -1,5 +1,5 @@
-//! Makes episodes out of workflow runs that have none: as rows where episodes are kept, as an `episode_created` event at the
-//! end of the run's log where episodes are derived from it.
+//! Creates episodes from workflow runs that have none: as rows where episodes are stored, as an `episode_created` event
+//! at the end of the run's log where episodes are derived from it.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -49,7 +49,7 @@ const EPISODE: [&str; 18] = [
 /// Columns of an event that stores an episode back.
 const EVENT: [&str; 6] = ["id", "run_id", "sequence", "kind", "data", "created_at"];
 
-/// Columns of a derived episode that are stored back, and whose it is.
+/// Columns of a derived episode that are stored back, and who owns it.
 const STORED_BACK: [&str; 13] = [
     "id",
     "user_id",
@@ -81,7 +81,7 @@ fn events(store: &Store) -> Result<&BoundSource, ChangeError> {
     sources
         .into_iter()
         .find(plain)
-        .ok_or_else(|| ChangeError::Refused("the events here name their run in no column of their own".to_owned()))
+        .ok_or_else(|| ChangeError::Refused("the events here have no separate column for their run".to_owned()))
 }
 
 /// Destination of an episode.
@@ -125,8 +125,8 @@ impl Job for FromEvents {
 
     fn effects(&self) -> Vec<String> {
         vec![
-            "one episode for each run that has come to its end and has none: observation from its start arguments, thoughts, \
-             actions and result from its log; why it worked is never invented"
+            "one episode for each finished run that has none: observation from its start arguments, thoughts, actions \
+             and result from its log; why it worked is never invented"
                 .to_owned(),
         ]
     }

@@ -1,9 +1,10 @@
-//! Gives cases without a message hash the SHA-256 of their message, by which duplicates are found.
+//! Gives cases without a message hash the SHA-256 of their message, which finds duplicates.
 
 use serde_json::Value;
 
 use super::rows::{RowBackfill, RowBench, RowPart, RowVerdict};
-use crate::change::import::{message_hash, message_of};
+use crate::change::import::message_hash;
+use crate::memory::prune::copies::{message_hash_of, message_of};
 use crate::memory::{Entity, Row};
 
 /// The backfill, where cases are kept.
@@ -21,7 +22,7 @@ pub const SPEC: RowBackfill = RowBackfill {
     rules: &[
         "the hash is the SHA-256 of the message: the prompt itself, or its message, query or text; a case whose prompt \
          holds none keeps no hash",
-        "a stored hash is never replaced",
+        "a stored hash is never replaced, unless it is blank or that of a message which holds nothing",
     ],
     disclosures: &["the hash is not salted: the same message gives the same hash for every user"],
     undo_reason: None,
@@ -30,12 +31,14 @@ pub const SPEC: RowBackfill = RowBackfill {
 
 fn judge(bench: RowBench<'_>) -> Vec<RowVerdict> {
     let verdict = |row: &Row| {
-        if row.text("message_hash").is_some_and(|hash| !hash.is_empty()) {
+        if message_hash_of(row).is_some() {
             return RowVerdict::Keep;
         }
-        match message_of(row.get("prompt")) {
-            None => RowVerdict::Keep,
-            Some(message) => RowVerdict::Set(vec![("message_hash", Value::from(message_hash(message)))]),
+        match message_of(row.get("prompt")).map(message_hash) {
+            Some(hash) if row.text("message_hash") != Some(hash.as_str()) => {
+                RowVerdict::Set(vec![("message_hash", Value::from(hash))])
+            }
+            _ => RowVerdict::Keep,
         }
     };
     bench.found.iter().map(|f| verdict(&f.row)).collect()

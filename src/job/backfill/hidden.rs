@@ -1,4 +1,4 @@
-//! Takes characters out of stored text that nobody sees or that control a terminal.
+//! Removes invisible characters and terminal controls from stored text.
 
 use super::rows::{RowBackfill, RowBench, RowVerdict};
 use super::texts;
@@ -11,13 +11,13 @@ pub const SPEC: RowBackfill = RowBackfill {
     parts: &texts::PARTS,
     judge: |bench| Box::pin(async move { Ok(judge(bench)) }),
     rules: &[
-        "control characters (but for line ends and tabs), marks of direction, blanks of no width and tags are taken out; \
+        "control characters (but for line ends and tabs), direction marks, zero-width characters and tags are removed; \
          joiners within emoji and words stay",
-        "what an escape character stood before stays, and can be seen now",
+        "text after an escape character stays, and becomes visible",
     ],
     disclosures: &[
         "JSON is written again without spaces where something was removed",
-        "event logs and audit trails are never rewritten, nor are ids: such characters there stay, and are counted at the end",
+        "event logs, audit trails and ids are never rewritten: such characters there stay, and are counted at the end",
     ],
     undo_reason: None,
     takes_away: Some(|store| Box::pin(texts::kept(store, "hidden characters", false, |held| held.hidden))),

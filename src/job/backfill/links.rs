@@ -1,5 +1,5 @@
-//! Fixes links: lists name each linked row once, and only rows that are there; links lead both ways; cases refer to cases
-//! that are there.
+//! Fixes links: lists name each linked row once, and only existing rows; links lead both ways; cases refer to existing
+//! cases.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -71,10 +71,10 @@ impl Job for LinkBackfill {
 
     fn effects(&self) -> Vec<String> {
         [
-            "ids of rows that are not there, and repetitions, leave the lists of episodes and cases",
+            "ids of missing rows, and repetitions, are removed from the lists of episodes and cases",
             "a canvas event that points back to an episode is added to its list, if nothing else of the episode names it",
-            "a canvas event that exactly one episode names, and that points back to none, points back to it",
-            "what points back to another episode stays, and so does a list that cannot be read",
+            "a canvas event that exactly one episode names, and that points back to none, gets a back-link to it",
+            "back-links to other episodes stay, and so does a list that cannot be read",
         ]
         .map(str::to_owned)
         .to_vec()

@@ -37,7 +37,7 @@ pub const SPEC: RowBackfill = RowBackfill {
     ],
     disclosures: &[
         "only episodes whose metadata is empty are filled; a column that holds anything stays as it is",
-        "an episode whose columns say nothing gets {}; no text leaves this machine",
+        "an episode whose columns contain nothing gets {}; no text leaves this machine",
     ],
     undo_reason: None,
     takes_away: None,
@@ -117,7 +117,7 @@ fn values(bench: RowBench<'_>, found: &WalkedRow, tools: &[String]) -> Vec<(&'st
         }
     }
     if let Some(outcome) = row.text("outcome").filter(|outcome| ENDED.contains(outcome)) {
-        // The word that is in the row: beside it, another one for the same would look like a contradiction.
+        // The word that is in the row: next to it, another one for the same would look like a contradiction.
         let stored = row.get("metadata").get("raw_outcome").and_then(Value::as_str).unwrap_or(outcome);
         metadata.insert("outcome".to_owned(), Value::from(stored));
         if bench.revising.writes("outcome") && bench.revising.is_absent(&found.stored, "outcome") {

@@ -1,4 +1,4 @@
-//! The backfills: what each does, and how it is made for a database. A file each.
+//! The backfills: what each does, and how it is set up for a database. Each has its own file.
 
 mod aggregates;
 mod canvas_links;
@@ -37,8 +37,8 @@ pub struct BackfillArguments {
 
 impl Default for BackfillArguments {
     fn default() -> Self {
-        let why = "no profile with an embedding endpoint is chosen: in the settings file, `embedding = { url = \"…\", model \
-             = \"…\" }` of a profile names one";
+        let why = "no profile with an embedding endpoint is selected: in the settings file, `embedding = { url = \
+             \"…\", model = \"…\" }` of a profile names one";
         BackfillArguments { endpoint: Err(why.to_owned()), from_feedback: false }
     }
 }
@@ -98,27 +98,27 @@ backfills! {
     "feedback-links" by feedback_links, rests on (Episode Feedback):
         "links episodes to the feedback on their executions: list, aggregate and back-link";
     "links" by links, rests on (Episode CanvasEvent Feedback Case):
-        "fixes links: takes out what is not there or repeated, and lets links lead both ways";
+        "fixes links: removes missing and repeated ids, and makes links lead both ways";
     "aggregates" by aggregates [rows], rests on (CanvasEvent Feedback):
-        "computes stored counts and feedback scores again from the linked rows";
+        "recomputes stored counts and feedback scores from the linked rows";
     "utility" by utility [told], rests on (UtilityEvent MemoryLink Feedback):
-        "computes utilities again by replaying the signals";
+        "recomputes utilities by replaying the signals";
     "parents" by parents, rests on (Episode):
         "finds the episode that each one without a parent continues: agent, time, likeness";
     "episodes-from-events" by from_events, rests on (Episode WorkflowEvent):
-        "makes episodes out of workflow runs that have none";
+        "creates episodes from workflow runs that have none";
     "metadata" by metadata [rows], rests on ():
         "fills participants, tools, entities, tags and outcome from an episode's own texts, by rules";
     "rewards" by rewards [rows], rests on (MemoryLink Episode):
         "gives cases without a reward one, from outcome, tool calls and feedback";
     "hashes" by hashes [rows], rests on ():
-        "gives cases without a message hash one, by which duplicates are found";
+        "gives cases without a message hash one, which finds duplicates";
     "embeddings" by embeddings [told], rests on ():
-        "gives rows without a vector one, by the endpoint that the profile names";
+        "gives rows without a vector one, from the endpoint that the profile names";
     "secrets" by secrets [rows], rests on ():
-        "takes tokens, keys and passwords out of stored text";
+        "removes tokens, keys and passwords from stored text";
     "hidden-characters" by hidden [rows], rests on ():
-        "takes characters out of stored text that nobody sees or that control a terminal";
+        "removes invisible characters and terminal controls from stored text";
 }
 
 impl BackfillKind {
@@ -143,32 +143,32 @@ impl BackfillKind {
     pub fn job_as(&self, store: &Store, given: &BackfillArguments) -> Result<Box<dyn Job>, ChangeError> {
         if let Some(reason) = self.rests_on.iter().find_map(|entity| store.report().unseen(*entity)) {
             return Err(ChangeError::Refused(format!(
-                "it concludes from rows that are not there, and {reason}. Run it as a role that sees every row"
+                "it draws conclusions from missing rows, and {reason}. Run it with a role that sees every row"
             )));
         }
         (self.make)(store, given)
     }
 }
 
-/// Facts of batches that count the rows that were left as they are.
+/// Facts of batches that count the rows that were left unchanged.
 pub const LEFT_OUT: &[&str] = &[sources::ERASED, sources::UNREAD];
 
-/// Explains why rows were left as they are, one line for each reason.
+/// Explains why rows were left unchanged, one line for each reason.
 #[must_use]
 pub fn left_out(sums: &Map<String, Value>) -> Vec<String> {
     let reasons = [
         (sources::ERASED, "{it is|they are} of people who were erased here, or would name them"),
-        (sources::UNREAD, "what would decide cannot be read"),
+        (sources::UNREAD, "the deciding value cannot be read"),
     ];
     let rows = |why: &str| sums.get(why).and_then(Value::as_u64).filter(|rows| *rows > 0);
     let line = |(why, words): (&str, &str)| {
         let rows = rows(why)?;
-        Some(agreeing(rows, &format!("{{#}} {{row is left as it is|rows are left as they are}}: {words}")))
+        Some(agreeing(rows, &format!("{{#}} {{row is left unchanged|rows are left unchanged}}: {words}")))
     };
     reasons.into_iter().filter_map(line).collect()
 }
 
-/// Every backfill as it stands here: what it would look at, or why it cannot be done, and its latest run.
+/// Every backfill as it is here: what it would look at, or why it cannot be done, and its latest run.
 ///
 /// # Errors
 /// The engine's refusal.

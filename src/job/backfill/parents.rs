@@ -25,12 +25,12 @@ const SPEC: RowBackfill = RowBackfill {
     }],
     judge: |bench| Box::pin(judge(bench)),
     rules: &[
-        "the parent is of the same agent, was not abandoned, ended within the 48 hours before, and its vector has a cosine \
-         above 0.85; of several the most alike",
-        "a parent that is there stays; each new parent and all its ancestors started before the episode, so no circle is \
-         made",
+        "the parent is of the same agent, was not abandoned, ended within the 48 hours before, and its vector has a \
+         cosine above 0.85; of several the most similar",
+        "an existing parent stays; each new parent and all its ancestors started before the episode, so no cycle is \
+         created",
     ],
-    disclosures: &["an episode without a stored vector keeps no parent"],
+    disclosures: &["an episode without a stored vector or an agent gets no parent"],
     undo_reason: None,
     takes_away: None,
 };
@@ -41,12 +41,14 @@ pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
     if store.embeddings().has_vectors(Entity::Episode) {
         return Ok(job);
     }
-    Err(ChangeError::Refused("no vectors of episodes are kept here, by which they could be compared".to_owned()))
+    Err(ChangeError::Refused("no vectors of episodes are stored here to compare them by".to_owned()))
 }
 
 async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
+    let names_agent = |row: &Row| row.text("agent_id").is_some_and(|agent| !agent.trim().is_empty());
     let open = |found: &&WalkedRow| {
-        bench.revising.is_absent(&found.stored, "parent_id") && found.row.get("parent_id").is_null()
+        let has_none = bench.revising.is_absent(&found.stored, "parent_id") && found.row.get("parent_id").is_null();
+        has_none && names_agent(&found.row)
     };
     let ids: Vec<String> = bench.found.iter().filter(open).map(|f| f.row.id().to_owned()).collect();
     let store = bench.store;

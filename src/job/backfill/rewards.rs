@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::rows::{RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
-use crate::memory::{Entity, Row, reward};
+use crate::memory::{Entity, Row, reward, vocabulary};
 use crate::store::Store;
 use crate::store::walk::NarrowCondition;
 
@@ -23,10 +23,9 @@ pub const SPEC: RowBackfill = RowBackfill {
     }],
     judge: |bench| Box::pin(judge(bench)),
     rules: &[
-        "outcome: success 1, partial 0.5, aborted 0.2, failure 0; where it is unknown, the share of tool calls that \
-         succeeded",
+        "outcome: success 1, partial 0.5, aborted 0.2, failure 0; without an outcome, the share of tool calls that succeeded",
         "moved by the mean feedback of the episodes that recalled the case, kept within 0..1, rounded to two decimals",
-        "a case without outcome and tool calls keeps none; a stored reward is never replaced",
+        "a case with any other outcome, or without outcome and tool calls, keeps none; a stored reward is never replaced",
     ],
     disclosures: &[],
     undo_reason: None,
@@ -41,9 +40,11 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
             return RowVerdict::Keep;
         }
         let said = feedback.get(row.id()).copied();
-        let of_outcome = row.text("outcome").and_then(|outcome| reward::reward(outcome, said));
-        let moved = |share: f64| reward::moved(share, said);
-        match of_outcome.or_else(|| tool_success(row.get("traces")).map(moved)) {
+        let rewarded = match row.text("outcome").filter(|outcome| says_something(outcome)) {
+            Some(outcome) => reward::reward(outcome, said),
+            None => tool_success(row.get("traces")).map(|share| reward::moved(share, said)),
+        };
+        match rewarded {
             Some(reward) => RowVerdict::Set(vec![("reward", json!((reward * 100.0).round() / 100.0))]),
             None => RowVerdict::Keep,
         }
@@ -71,25 +72,74 @@ async fn feedback_of(store: &Store, cases: &[String]) -> Result<HashMap<String, 
     Ok(scores.into_iter().map(|(case, all)| (case, all.iter().sum::<f64>() / all.len() as f64)).collect())
 }
 
-/// Share of the tool calls in traces that say how they went and went well; none when none says so.
+/// Whether a stored outcome is one: `unknown` and blanks say nothing.
+fn says_something(outcome: &str) -> bool {
+    !outcome.trim().is_empty() && vocabulary::outcome(outcome) != Some("unknown")
+}
+
+/// Share of the tool calls in traces that say how they went and went well; none when none says so. The calls are in a list,
+/// or by their ids.
 fn tool_success(traces: &Value) -> Option<f64> {
-    let calls =
-        traces.as_array().or_else(|| traces.get("calls")?.as_array()).or_else(|| traces.get("tools")?.as_array())?;
-    let went: Vec<bool> = calls.iter().filter_map(went_well).collect();
+    let listed =
+        traces.as_array().or_else(|| traces.get("calls")?.as_array()).or_else(|| traces.get("tools")?.as_array());
+    let by_id = || traces.as_object().filter(|calls| calls.values().all(Value::is_object));
+    let calls: Vec<&Value> = match listed {
+        Some(calls) => calls.iter().collect(),
+        None => by_id()?.values().collect(),
+    };
+    let went: Vec<bool> = calls.into_iter().filter_map(went_well).collect();
     (!went.is_empty()).then(|| went.iter().filter(|ok| **ok).count() as f64 / went.len() as f64)
 }
 
+/// Whether a call succeeded: nothing in it says that it failed, and something says that it did not. The absence of an error
+/// decides only where there is no status and no exit code, which might say otherwise in a way that is not known.
 fn went_well(call: &Value) -> Option<bool> {
-    let flag = ["success", "ok", "succeeded"].iter().find_map(|key| call.get(key)?.as_bool());
-    let status = || {
-        call.get("status").and_then(Value::as_str).and_then(|word| match word {
-            "success" | "ok" | "completed" | "succeeded" => Some(true),
-            "error" | "failed" | "failure" | "timeout" => Some(false),
+    let flags = ["success", "ok", "succeeded"].iter().filter_map(|key| call.get(key)).map(truth);
+    let status = call.get("status").filter(|status| !status.is_null()).map(status_went_well);
+    let exit = call.get("exit_code").filter(|code| !code.is_null()).map(|code| code.as_i64().map(|code| code == 0));
+    let stated: Vec<Option<bool>> = flags.chain(status).chain(exit).collect();
+    let error = call.get("error").map(|error| !is_error(error));
+    if error == Some(false) || stated.contains(&Some(false)) {
+        Some(false)
+    } else if stated.contains(&Some(true)) {
+        Some(true)
+    } else {
+        error.filter(|_| stated.is_empty())
+    }
+}
+
+/// Meaning of a flag, which may be stored as a number or a text.
+fn truth(flag: &Value) -> Option<bool> {
+    match flag {
+        Value::Bool(flag) => Some(*flag),
+        Value::Number(number) => number.as_i64().map(|number| number != 0),
+        Value::String(word) if word.eq_ignore_ascii_case("true") => Some(true),
+        Value::String(word) if word.eq_ignore_ascii_case("false") => Some(false),
+        _ => None,
+    }
+}
+
+/// Meaning of a status, which is a word or a status of HTTP.
+fn status_went_well(status: &Value) -> Option<bool> {
+    match status.as_i64() {
+        Some(code) if (200..300).contains(&code) => Some(true),
+        Some(code) if (400..600).contains(&code) => Some(false),
+        _ => match vocabulary::outcome(status.as_str()?)? {
+            "success" => Some(true),
+            "failure" | "aborted" => Some(false),
             _ => None,
-        })
-    };
-    let error = || call.get("error").map(|error| error.is_null() || error.as_str() == Some(""));
-    flag.or_else(status).or_else(error)
+        },
+    }
+}
+
+fn is_error(error: &Value) -> bool {
+    match error {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !["", "none", "null", "false"].contains(&text.trim().to_ascii_lowercase().as_str()),
+        Value::Object(members) => !members.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Bool(true) | Value::Number(_) => true,
+    }
 }
 
 #[cfg(test)]
@@ -104,6 +154,11 @@ mod tests {
                 json!({ "calls": [{ "error": null }, { "ok": true }, { "error": "no" }, { "name": "x" }] }),
                 Some(2.0 / 3.0),
             ),
+            (json!({ "call_1": { "success": true }, "call_2": { "success": false } }), Some(0.5)),
+            (json!([{ "status": "FAILED", "error": null }, { "ok": true, "error": "no" }]), Some(0.0)),
+            (json!([{ "status": "exception", "error": "" }, { "exit_code": 1, "error": null }]), Some(0.0)),
+            (json!([{ "error": false }, { "error": "None" }, { "success": "true" }, { "status": 200 }]), Some(1.0)),
+            (json!([{ "status": "queued", "error": null }]), None),
             (json!([{ "name": "x" }]), None),
             (json!("text"), None),
             (Value::Null, None),

@@ -1,10 +1,10 @@
-//! Backfills that go over the rows of some entities and give each row new values in columns of its own.
+//! Backfills that visit the rows of some entities and give each row new values in its own columns.
 
 use futures::future::BoxFuture;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
 
-use super::sources::{ERASED, RevisedRows, SourcePlace, UNREAD, note, spare, with_owner, writable};
+use super::sources::{ERASED, RevisedRows, SourcePlace, UNREAD, note, noted, spare, with_owner, writable};
 use super::{left_out, texts};
 use crate::change::edit::{self, TextRemains};
 use crate::change::suppress::Erased;
@@ -24,7 +24,7 @@ use crate::store::{Store, StoreError};
 pub enum RowVerdict {
     /// The row stays as it is.
     Keep,
-    /// The row stays as it is, since what would decide cannot be read.
+    /// The row stays as it is, since the deciding value cannot be read.
     Unread,
     /// These canonical columns get these values.
     Set(Vec<(&'static str, Value)>),
@@ -58,7 +58,7 @@ pub type Verify = for<'a> fn(&'a Store) -> BoxFuture<'a, Result<Vec<JobCheck>, C
 pub struct RowPart {
     /// Entity of the rows.
     pub entity: Entity,
-    /// Canonical columns that are read beside the id.
+    /// Canonical columns that are read next to the id.
     pub reads: &'static [&'static str],
     /// Canonical columns that may be written; those that a source has no column for are left out.
     pub writes: &'static [&'static str],
@@ -84,9 +84,9 @@ pub struct RowBackfill {
     pub disclosures: &'static [&'static str],
     /// Reason why it cannot be undone; then its entries hold no values either.
     pub undo_reason: Option<&'static str>,
-    /// Look at the result when everything is done, at what stays although it was to be taken out: of one that only removes things
-    /// from texts. So it is done to the rows of erased people too, and within stored values, and what was computed of a text
-    /// follows as with an edit.
+    /// Look at the result when everything is done, at what stays although it was to be removed: of one that only
+    /// removes things from texts. So it is done to the rows of erased people too, and within stored values, and what
+    /// was computed of a text follows as with an edit.
     pub takes_away: Option<Verify>,
 }
 
@@ -95,7 +95,7 @@ pub struct RowBackfill {
 /// # Errors
 /// [`ChangeError::Refused`] with why there is none.
 pub fn make(store: &Store, spec: &'static RowBackfill) -> Result<Box<dyn Job>, ChangeError> {
-    // What is there and cannot be written tells more than what is not there.
+    // What is there and cannot be written says more than what is not there.
     let (there, missing): (Vec<&RowPart>, Vec<&RowPart>) =
         spec.parts.iter().partition(|part| store.sources_of(part.entity).is_ok());
     let mut why = None;
@@ -112,7 +112,7 @@ pub fn make(store: &Store, spec: &'static RowBackfill) -> Result<Box<dyn Job>, C
             ChangeError::Refused(reason + &by_hand.unwrap_or_default())
         }
         Some(why) => why,
-        None => ChangeError::Refused("there is nothing that it could be done on".to_owned()),
+        None => ChangeError::Refused("there is nothing to do it on".to_owned()),
     })
 }
 
@@ -279,7 +279,7 @@ async fn rewritten<'s>(
         Err(ChangeError::Store(StoreError::CannotHold(_) | StoreError::Ambiguous(..))) => None,
         located => located?,
     };
-    // A text that somebody has changed since it was judged is judged again at the end.
+    // A text that someone has changed since it was judged is judged again at the end.
     let is_same = |row: &Row| values.iter().all(|(column, _)| row.get(column) == found.row.get(column));
     let Some(located) = located.filter(|located| is_same(&located.row)) else { return Ok(Some(false)) };
     loop {
@@ -308,8 +308,7 @@ fn would_return(erased: &Erased<'_>, row: &Row, values: &[(&'static str, Value)]
     erased.owns(row) || values.iter().any(|(_, value)| erased.is_within(value.into()))
 }
 
-/// Notes a change without what was there before, which must not be kept.
+/// Notes a change without the secrets that were there before, which must not be kept.
 fn nameless(draft: &mut Draft<'_>, row: &Row, values: &[(&'static str, Value)]) {
-    let is = values.iter().map(|(c, v)| ((*c).to_owned(), v.clone())).collect();
-    draft.note(row.entity, &text_check::check(row.id()).0, json!({}), Value::Object(is));
+    noted(draft, row.entity, &text_check::check(row.id()).0, values, |column| text_check::withheld(row.get(column)));
 }

@@ -1,4 +1,4 @@
-//! Takes tokens, keys and passwords out of stored text.
+//! Removes tokens, keys and passwords from stored text.
 
 use super::rows::{RowBackfill, RowBench, RowVerdict};
 use super::texts;
@@ -15,9 +15,9 @@ pub const SPEC: RowBackfill = RowBackfill {
     ],
     disclosures: &[
         "JSON is written again without spaces where something was removed",
-        "event logs and audit trails are never rewritten, nor are ids: secrets there stay, and are counted at the end",
+        "event logs, audit trails and ids are never rewritten: secrets there stay, and are counted at the end",
     ],
-    undo_reason: Some("what was taken out is kept nowhere"),
+    undo_reason: Some("what was removed is not kept anywhere"),
     takes_away: Some(|store| Box::pin(texts::kept(store, "secrets", true, |held| held.secret))),
 };
 

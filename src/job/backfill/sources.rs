@@ -14,7 +14,7 @@ use crate::store::stored::{Cell, Mutation, Revision, RowRevisions};
 use crate::store::walk::{WalkedRow, keyed};
 use crate::store::{Store, StoreError};
 
-/// A place in the sources of an entity: which one, and the stored id after which to go on.
+/// A place in the sources of an entity: which one, and the stored id after which to continue.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SourcePlace {
     /// Position of the source.
@@ -75,7 +75,7 @@ fn lacks(store: &Store, source: &BoundSource, columns: &[&str]) -> Option<String
     let missing: Vec<&str> = columns.iter().copied().filter(|c| plain_column(source, c).is_none()).collect();
     (!missing.is_empty()).then(|| {
         format!(
-            "{} has no column for the {title} {}; where the layout has a migration that adds it, `{}` shows it",
+            "{} has no column for the {title} {}; if the layout has a migration that adds it, `{}` shows it",
             source.label,
             missing.join(", "),
             store.invocation().line(["migrate"])
@@ -128,7 +128,7 @@ impl<'s> RevisedRows<'s> {
         Ok(RevisedRows { source, shape, columns, stored, revise })
     }
 
-    /// Gives the rows the time of this change, where the layout keeps one: their text is no longer what it was, and
+    /// Returns the rows the time of this change, where the layout keeps one: their text is no longer what it was, and
     /// whoever copied it should take it again.
     pub fn touch(&mut self) {
         self.revise.touch = touched(self.source, &self.shape);
@@ -140,8 +140,8 @@ impl<'s> RevisedRows<'s> {
         self.columns.contains(&column)
     }
 
-    /// Whether new texts of a row reach further than columns of their own: they stand within stored values, or a copy, a hash,
-    /// a vector or search words are made of them.
+    /// Whether new texts of a row reach further than columns of their own: they are within stored values, or a copy, a
+    /// hash, a vector or search words are made of them.
     #[must_use]
     pub fn reaches_further(&self, values: &[(&'static str, Value)]) -> bool {
         let source = self.source;
@@ -230,13 +230,14 @@ pub fn note(draft: &mut Draft<'_>, before: &Row, values: &[(&'static str, Value)
     noted(draft, before.entity, before.id(), values, |column| before.get(column).clone());
 }
 
-/// As [`note`], of a row that is not used any more: its values are taken, since a list may have a million ids.
+/// As [`note`], of a row that is no longer used: its values are taken, since a list may have a million ids.
 pub fn note_taken(draft: &mut Draft<'_>, before: &mut Row, values: &[(&'static str, Value)]) {
     let (entity, id) = (before.entity, before.id().to_owned());
     noted(draft, entity, &id, values, |column| before.take(column));
 }
 
-fn noted(
+/// Notes the change of a row, with what `before` says of each column before.
+pub fn noted(
     draft: &mut Draft<'_>,
     entity: Entity,
     id: &str,
@@ -252,19 +253,19 @@ fn noted(
     draft.note(entity, id, Value::Object(was), Value::Object(is));
 }
 
-/// The columns to be read, with whose the rows are where that matters.
+/// The columns to be read, with who owns the rows where that matters.
 #[must_use]
 pub fn with_owner<'c>(columns: &[&'c str], erased: Option<&Erased<'_>>) -> Vec<&'c str> {
     let owner = (erased.is_some() && !columns.contains(&"user_id")).then_some("user_id");
     columns.iter().copied().chain(owner).collect()
 }
 
-/// Rows that are left as they are because of whom they are about, among the facts of a batch.
+/// Rows that are left unchanged because of whom they are about, among the facts of a batch.
 pub const ERASED: &str = "erased";
-/// Rows that are left as they are because what would decide cannot be read.
+/// Rows that are left unchanged because the deciding value cannot be read.
 pub const UNREAD: &str = "unread";
 
-/// Notes how many rows were left as they are, and why.
+/// Notes how many rows were left unchanged, and why.
 pub fn spare(draft: &mut Draft<'_>, why: &str, rows: usize) {
     if rows > 0 {
         draft.facts.insert(why.to_owned(), Value::from(rows));

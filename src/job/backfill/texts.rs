@@ -18,7 +18,7 @@ use crate::store::encode::can_set;
 use crate::store::fetched::FetchedValue;
 use crate::store::walk::WalkedRow;
 
-/// Rows named of those that are left as they are.
+/// Rows named of those that are left unchanged.
 const NAMED: usize = 3;
 
 /// Remains of earlier texts: a fact of batches that counts the rows, with words for people.
@@ -31,13 +31,13 @@ const REMAINS: [(&str, &str); 4] = [
     ),
     (
         "kept_copies",
-        "{#} {row keeps|rows keep} what was computed of {its earlier text|their earlier texts}, such as a hash: other rows \
-         refer to it",
+        "{#} {row keeps|rows keep} what was computed from {its earlier text|their earlier texts}, such as a hash: \
+         other rows refer to it",
     ),
     (
         "kept_words",
         "{#} {row keeps|rows keep} search words of {its earlier text|their earlier texts}, until the application or a \
-         trigger makes them anew",
+         trigger updates them",
     ),
 ];
 
@@ -75,7 +75,7 @@ const fn part(at: usize) -> RowPart {
     RowPart { entity, reads: columns, writes: columns, needs: &[], narrow: &[] }
 }
 
-/// Counts the rows that still hold what is taken out, wherever it stands: where nothing is written, it stays, and that is
+/// Counts the rows that still hold what is removed, wherever it stands: where nothing is written, it stays, and that is
 /// said by number. Where that is `grave`, what could not be written fails the check; a log, which never is, does not.
 ///
 /// # Errors
@@ -117,13 +117,13 @@ pub async fn kept(
             "{}: ids, and what this backfill cannot write, still hold {what}; `edit` may change it row by row",
             others.join(", ")
         );
-        checks.push(JobCheck { what: "rows that are left as they are".to_owned(), ok: !grave, found });
+        checks.push(JobCheck { what: "rows that are left unchanged".to_owned(), ok: !grave, found });
     }
     Ok(checks)
 }
 
-/// Judges rows by what each of their texts should be: `clean` gives none when it may stay as it is. `what` names what is
-/// taken out.
+/// Judges rows by what each of their texts should be: `clean` gives none when it may stay as it is. `what` names what
+/// is removed.
 pub fn judge(bench: RowBench<'_>, what: &str, clean: impl Fn(&Value) -> Option<Value>) -> Vec<RowVerdict> {
     bench.found.iter().map(|found| verdict(bench, found, what, &clean)).collect()
 }
@@ -135,7 +135,7 @@ fn verdict(bench: RowBench<'_>, found: &WalkedRow, what: &str, clean: &impl Fn(&
         let (name, taken) = (column.name, clean(row.get(column.name)));
         if let Some(problem) = row.problems.iter().find(|p| p.column == name) {
             if taken.is_some() || clean(&Value::from(problem.raw.as_str())).is_some() {
-                return RowVerdict::Bad(format!("{name} holds {what} and cannot be read as it should be"));
+                return RowVerdict::Bad(format!("{name} holds {what} and cannot be read properly"));
             }
         } else if taken.is_some() && column.kind == ValueKind::Json && packed(&found.stored) {
             return RowVerdict::Bad(format!("{name} holds {what} in packed bytes, which only its writer can replace"));

@@ -1,4 +1,4 @@
-//! Computes utilities again by replaying the signals of each episode in order; where asked, signals are first derived from
+//! Recomputes utilities by replaying the signals of each episode in order; on request, signals are first derived from
 //! feedback for episodes that have none.
 
 use std::collections::{HashMap, HashSet};
@@ -66,13 +66,14 @@ fn signals(store: &Store) -> Result<&BoundSource, ChangeError> {
 
 async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     let replayed = replayed(bench.store, bench.found).await?;
-    let new = |row: &Row| match replayed.get(row.id()) {
-        Some(new) => moved(row, *new),
-        None => row.number("utility").filter(|utility| !(0.0..=1.0).contains(utility)).map(|u| u.clamp(0.0, 1.0)),
-    };
-    let verdict = |row: &Row| match new(row) {
-        Some(new) => RowVerdict::Set(vec![("utility", json!(new))]),
-        None => RowVerdict::Keep,
+    let outside = |row: &Row| row.number("utility").filter(|utility| !(0.0..=1.0).contains(utility));
+    let verdict = |row: &Row| {
+        let new = match replayed.get(row.id()) {
+            Some(None) => return RowVerdict::Unread,
+            Some(Some(new)) => moved(row, *new),
+            None => outside(row).map(|utility| utility.clamp(0.0, 1.0)),
+        };
+        new.map_or(RowVerdict::Keep, |new| RowVerdict::Set(vec![("utility", json!(new))]))
     };
     Ok(bench.found.iter().map(|f| verdict(&f.row)).collect())
 }
@@ -83,8 +84,9 @@ const REPLAYED_TOGETHER: usize = 100;
 /// Episodes whose feedback is read together: its corrections may be long.
 const JUDGED_TOGETHER: usize = 20;
 
-/// The utilities that stored signals come to, by episode; an episode without signals has none.
-async fn replayed(store: &Store, found: &[WalkedRow]) -> Result<HashMap<String, f64>, ChangeError> {
+/// The utilities that stored signals come to, by episode: `None` where one of them has an unknown word. An episode without
+/// signals is not listed.
+async fn replayed(store: &Store, found: &[WalkedRow]) -> Result<HashMap<String, Option<f64>>, ChangeError> {
     let columns = ["id", "episode_id", "signal", "before", "created_at"];
     let mut utilities = HashMap::new();
     for some in found.chunks(REPLAYED_TOGETHER) {
@@ -101,7 +103,7 @@ async fn replayed(store: &Store, found: &[WalkedRow]) -> Result<HashMap<String, 
             utility::put_in_order(&mut history);
             let start = history.first().and_then(|signal| signal.before).unwrap_or(utility::START);
             let replay = utility::replay_signals(start, history.iter().map(|signal| signal.signal));
-            utilities.insert(episode, replay.utility());
+            utilities.insert(episode, replay.unknown().is_empty().then(|| replay.utility()));
         }
     }
     Ok(utilities)
@@ -188,7 +190,7 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     for found in &found {
         let row = &found.row;
         let history = derived.get(row.id()).map(Vec::as_slice).unwrap_or_default();
-        let to = history.last().and_then(|event| event.number("after")).or(before.get(row.id()).copied());
+        let to = history.last().and_then(|event| event.number("after")).or(before.get(row.id()).copied().flatten());
         let Some(new) = to.map(|to| moved(row, to)) else { continue };
         if erased.as_ref().is_some_and(|erased| erased.owns(row)) {
             spared += usize::from(!history.is_empty() || new.is_some());

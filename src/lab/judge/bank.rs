@@ -1,4 +1,4 @@
-//! The rows that an evaluation ranks, read once: light rows with their words, vectors and what became of them.
+//! The rows that an evaluation ranks, read once: light rows with their words, vectors and outcomes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
@@ -97,7 +97,7 @@ impl BankItem {
 pub struct OwnerBank {
     /// Ranking of the items.
     pub ranking: Ranking,
-    /// The named policy, and the bank whose it is.
+    /// The named policy, and the bank who owns it.
     pub named: Option<(Policy, Option<String>)>,
     /// The policies that the banks' readers use, by bank.
     pub in_use: HashMap<String, Policy>,
@@ -174,7 +174,7 @@ impl OwnerBank {
         self.kinds.first().copied().unwrap_or(Entity::Episode)
     }
 
-    /// Whether a row that names no owner is recalled for each: a memory beside episodes, or where no memory names one.
+    /// Whether a row that names no owner is recalled for each: a memory next to episodes, or where no memory names one.
     pub fn is_everybodys(&self, item: &BankItem, column: &'static str) -> bool {
         item.row.entity == Entity::Memory && (self.kinds.len() > 1 || self.ownerless.contains(&column))
     }
@@ -253,13 +253,9 @@ impl OwnerBank {
         self.items.first().and_then(|item| item.at)
     }
 
-    /// The policy that ranks some cases: the named one, else that of their bank where they are of one bank.
-    pub fn policy_of<'i>(&self, mut items: impl Iterator<Item = &'i BankItem>) -> Option<&Policy> {
-        if let Some((policy, _)) = &self.named {
-            return Some(policy);
-        }
-        let bank = items.next()?.owner.as_deref()?;
-        items.all(|item| item.owner.as_deref() == Some(bank)).then(|| self.in_use.get(bank)).flatten()
+    /// The policy that ranks an owner's cases: the named one, else that of the bank.
+    pub fn policy_of(&self, owner: &str) -> Option<&Policy> {
+        self.named.as_ref().map(|(policy, _)| policy).or_else(|| self.in_use.get(owner))
     }
 
     /// Whether the utility of every row could be read.

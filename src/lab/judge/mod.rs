@@ -1,19 +1,23 @@
-//! Judges recall on a memory: on judged queries of a file or on stored outcomes, and what it does to the memory. Rows
+//! Judges recall on a memory: by the judged queries of a file or by stored outcomes, and its effect on the memory. Rows
 //! are ranked by the code that recall itself goes through.
 
 mod bank;
 mod trials;
 
 use std::cmp::Reverse;
+use std::collections::hash_map::{Entry, HashMap};
 use std::collections::{BTreeMap, HashSet};
 
-use super::{LabError, Told, each, kind_of, recall};
+use super::banked::BankedCases;
+use super::situation::ResolvedQuestion;
+use super::{LabError, RecallRequest, Told, each, kind_of, recall};
 use crate::layout::StoredAs;
 use crate::memory::first_of::FirstOf;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, agreeing, thousands, time};
 use crate::recall::answer::{NO_POLICY, PolicyChoice, choice};
 use crate::recall::context::{self, Budget, ContextRow, ContextText, ContextWriter, LineLength};
+use crate::recall::inquiry::Inquiry;
 use crate::recall::judge::file;
 use crate::recall::judge::latency::{AccessTally, TimedAccess};
 use crate::recall::judge::ranked::{GradedRanking, estimate, quality};
@@ -24,7 +28,7 @@ use crate::store::Store;
 use crate::store::scratch::scratch;
 
 use bank::{BankItem, HELD, OwnerBank, POOL};
-use trials::{QUERIES, pairs, recalled};
+use trials::{QUERIES, QueryOwners, owners_of, pairs, recalled};
 
 /// Recorded recalls that are judged at most: the latest.
 const RECALLS: usize = 10_000;
@@ -74,7 +78,7 @@ impl EvaluationRequest {
             _ if matches!(choice(self.policy.as_deref()), PolicyChoice::Named(_))
                 && by_ranking != Some(Entity::Case) =>
             {
-                Err(LabError::Usage("a policy ranks cases: leave the other ranking out".to_owned()))
+                Err(LabError::Usage("a policy ranks cases: leave out the other ranking".to_owned()))
             }
             (kind, other) => Ok(kind.or(other)),
         }
@@ -158,8 +162,7 @@ async fn read_trail(
     }
     if names_one {
         notes.push(
-            "the log names one row of each recall: how many rows it gave, hit rate and precision are not known"
-                .to_owned(),
+            "the log names one row of each recall: the number of rows, hit rate and precision are unknown".to_owned(),
         );
     }
     if latest.count() > RECALLS as u64 {
@@ -240,6 +243,32 @@ async fn count_tokens(
     Ok(TokenCounts { n: made.len(), budget: context::TOKENS, mean: mean(cut), whole: mean(whole), over_budget: over })
 }
 
+/// Finds the cases and the policy that recall takes for judged queries over cases.
+async fn banked<'a>(
+    store: &Store,
+    ask: &EvaluationRequest,
+    bank: &'a OwnerBank,
+    queries: &'a [file::JudgedQuery],
+) -> Result<HashMap<QueryOwners<'a>, BankedCases>, LabError> {
+    let mut banked = HashMap::new();
+    for query in queries.iter().filter(|_| bank.ranking == Ranking::Cases) {
+        let owners = owners_of(bank, query);
+        if let Entry::Vacant(place) = banked.entry(owners) {
+            let inquiry = Inquiry {
+                policy: ask.policy.clone(),
+                agent: query.agent.clone(),
+                user: query.user.clone(),
+                ..Inquiry::new(Ranking::Cases)
+            };
+            let request = RecallRequest { inquiry, ..RecallRequest::default() };
+            let row = owners.2.map(|profile| Row::with(Entity::Case, [("profile_id", profile.into())]));
+            let mut asked = ResolvedQuestion { row, ..ResolvedQuestion::default() };
+            place.insert(BankedCases::of(store, &request, &mut asked).await?);
+        }
+    }
+    Ok(banked)
+}
+
 /// Judges recall.
 ///
 /// # Errors
@@ -261,12 +290,12 @@ pub async fn evaluate(store: &Store, ask: &EvaluationRequest, told: Told<'_>) ->
     let (judged_by, trials) = match &ask.judged {
         Some(queries) => (
             agreeing(queries.len(), "{#} judged {query|queries} of the file"),
-            trials::judged(&bank, queries, ask.k, &mut notes),
+            trials::judged(&bank, queries, &banked(store, ask, &bank, queries).await?, ask.k, &mut notes),
         ),
         None => (
             format!(
-                "stored outcomes: up to {QUERIES} {} rows are asked as queries; relevant are older rows of the same owner \
-                 that went well and share a tag or topic",
+                "stored outcomes: up to {QUERIES} {} rows are asked as queries; older rows of the same owner that went \
+                 well and share a tag or topic are relevant",
                 kind.title()
             ),
             trials::stored(&bank, ask.k, ask.seed),
@@ -322,43 +351,46 @@ fn note(bank: &OwnerBank, ask: &EvaluationRequest, with_vector: usize, stored: b
         ));
     }
     if !bank.in_use.is_empty() {
-        let words = "the cases of {#} {bank are ranked by its policy|banks are ranked by their policies} in use, all others by likeness";
+        let words = "the cases of {#} {bank are ranked by its policy|banks are ranked by their policies} in use, all \
+         others by likeness";
         notes.push(agreeing(bank.in_use.len(), words));
     }
     if bank.kind() == Entity::Memory && ask.judged.is_none() {
-        notes.push("memories are recalled here, and no outcome of a memory is kept: judge by `--judged`".to_owned());
+        notes
+            .push("memories are recalled here, but no outcome of a memory is stored: judge with `--judged`".to_owned());
     }
     let texts = ask.judged.iter().flatten().filter(|q| matches!(q.asked, file::JudgedQuestion::Text(_))).count();
     match bank.ranking {
         Ranking::Proven if bank.kind() == Entity::Memory => notes.push(
-            "domain and topic of the query's row are asked for; where it has neither, or a text is asked, 0.6 x how like the \
-             text is counts in their place; self-retrieval and nonsense are not asked"
+            "domain and topic of the query's row are asked for; where it has neither, or a text is asked, 0.6 x the \
+             likeness of the text replaces them; self-retrieval and nonsense are not tested"
                 .to_owned(),
         ),
         Ranking::Proven => notes.push(
-            "domain and topic of the query's row are asked for; a ranking without likeness has no self-retrieval and no \
-             nonsense"
+            "domain and topic of the query's row are asked for; a ranking without likeness has no self-retrieval and \
+             no nonsense"
                 .to_owned(),
         ),
         _ if with_vector == 0 => {
-            notes.push("no row has a vector that can be read: rows are ranked by the words they share".to_owned());
+            notes.push("no row has a readable vector: rows are ranked by shared words".to_owned());
         }
         _ if texts > 0 => {
-            let words = "{#} {query is a text: it is|queries are texts: they are} compared by words, as without an endpoint";
+            let words =
+                "{#} {query is a text: it is|queries are texts: they are} compared by words, as without an endpoint";
             notes.push(agreeing(texts, words));
         }
         _ => {}
     }
     if bank.ranking == Ranking::Boosted {
         notes.push(
-            "boosted recall fills its places whatever is asked: nonsense is judged by likeness alone, without the boosts"
+            "boosted recall fills its places whatever is asked: nonsense is judged by likeness alone, without the \
+             boosts"
                 .to_owned(),
         );
     }
     if !stored {
         notes.push(
-            "no recalls are recorded, so nothing is known of latencies, tokens and what agents really recalled"
-                .to_owned(),
+            "no recalls are recorded, so latencies, tokens and what agents really recalled are unknown".to_owned(),
         );
     }
 }

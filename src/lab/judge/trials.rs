@@ -1,8 +1,9 @@
 //! Queries put to the ranking that agents get, over rows that are already read.
 
 use std::borrow::Borrow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::super::banked::BankedCases;
 use super::bank::{BankItem, OwnerBank};
 use crate::memory::agreeing;
 use crate::memory::vector::cosine_of;
@@ -15,6 +16,7 @@ use crate::recall::judge::report::{NonsenseControl, SelfReturn};
 use crate::recall::judge::spread::{QueryRecall, RecalledRow};
 use crate::recall::keyword;
 use crate::recall::learn::split::Random;
+use crate::recall::policy::Policy;
 use crate::recall::rank::{self, ProvenQuery, Ranking};
 
 /// Stored rows that are asked as queries at most.
@@ -68,7 +70,13 @@ fn spell(at: Option<i64>) -> String {
 }
 
 /// Ranks rows as recall does: the first `most`, near-duplicates aside where the ranking puts them aside.
-fn ranked<'b>(bank: &'b OwnerBank, probe: &TrialQuery<'_>, pool: &[usize], most: usize) -> Vec<&'b BankItem> {
+fn ranked<'b>(
+    bank: &'b OwnerBank,
+    probe: &TrialQuery<'_>,
+    pool: &[usize],
+    policy: Option<&Policy>,
+    most: usize,
+) -> Vec<&'b BankItem> {
     let rows: Vec<PickedRow<'b>> =
         pool.iter().filter_map(|i| bank.item(*i)).filter(|item| bank.gives(item)).map(PickedRow).collect();
     let sought = probe.like.map(|item| ProvenQuery::default().or_that_of(&item.row)).unwrap_or_default();
@@ -82,7 +90,6 @@ fn ranked<'b>(bank: &'b OwnerBank, probe: &TrialQuery<'_>, pool: &[usize], most:
         let cosine = likeness.filter(|_| !probe.vector.is_empty());
         features_told(&situation, &picked.0.row, &picked.0.told, cosine)
     };
-    let policy = bank.policy_of(rows.iter().map(|picked| picked.0));
     let way = match (bank.ranking, policy) {
         (Ranking::Boosted, _) => RankingInput::Boosted { asked: true, name, at: &probe.at },
         (Ranking::Proven, _) => {
@@ -169,7 +176,8 @@ pub fn stored(bank: &OwnerBank, k: usize, seed: u64) -> Vec<Trial> {
     sample(bank, seed)
         .into_iter()
         .map(|query| {
-            let mut before = bank.pool(query.owner.as_deref().unwrap_or_default());
+            let owner = query.owner.as_deref().unwrap_or_default();
+            let mut before = bank.pool(owner);
             before.retain(|i| bank.item(*i).is_some_and(|other| other.at < query.at && other.key() != query.key()));
             let fits = |other: &&BankItem| {
                 let shared = query.topics.is_empty() || !query.topics.is_disjoint(&other.topics);
@@ -177,14 +185,32 @@ pub fn stored(bank: &OwnerBank, k: usize, seed: u64) -> Vec<Trial> {
             };
             let known = before.iter().filter_map(|i| bank.item(*i)).filter(fits);
             let relevant: BTreeMap<(Entity, &str), f64> = known.map(|item| (item.key(), 1.0)).collect();
-            let found = ranked(bank, &TrialQuery::like(query, query.at), &before, DEPTH.max(k));
+            let found = ranked(bank, &TrialQuery::like(query, query.at), &before, bank.policy_of(owner), DEPTH.max(k));
             Trial::of(&found, &relevant, k, query.at)
         })
         .collect()
 }
 
-/// Judged queries of a file.
-pub fn judged(bank: &OwnerBank, queries: &[JudgedQuery], k: usize, notes: &mut Vec<String>) -> Vec<Trial> {
+/// The agent and the person that a judged query names, and the bank of the case that it points at.
+pub type QueryOwners<'a> = (Option<&'a str>, Option<&'a str>, Option<&'a str>);
+
+/// Owner of the rows that a judged query asks for.
+pub fn owners_of<'a>(bank: &'a OwnerBank, query: &'a JudgedQuery) -> QueryOwners<'a> {
+    let case = match &query.asked {
+        JudgedQuestion::Like(id) => bank.named(id).filter(|item| item.row.entity == Entity::Case),
+        JudgedQuestion::Text(_) => None,
+    };
+    (query.agent.as_deref(), query.user.as_deref(), case.and_then(|case| case.row.text("profile_id")))
+}
+
+/// Judged queries of a file. `banked` holds the cases and the policy that recall takes for each query over cases.
+pub fn judged(
+    bank: &OwnerBank,
+    queries: &[JudgedQuery],
+    banked: &HashMap<QueryOwners<'_>, BankedCases>,
+    k: usize,
+    notes: &mut Vec<String>,
+) -> Vec<Trial> {
     let (mut unknown, mut itself, mut gone, mut held_back) = (0, 0, BTreeSet::new(), BTreeSet::new());
     let mut trials = Vec::new();
     let now = bank.newest();
@@ -204,6 +230,7 @@ pub fn judged(bank: &OwnerBank, queries: &[JudgedQuery], k: usize, notes: &mut V
                 TrialQuery::like(item, now)
             }
         };
+        let banked = banked.get(&owners_of(bank, query));
         let fits = |item: &BankItem| {
             let named = |asked: &Option<String>, column: &'static str| {
                 let held = item.row.text(column);
@@ -211,10 +238,15 @@ pub fn judged(bank: &OwnerBank, queries: &[JudgedQuery], k: usize, notes: &mut V
                 asked.is_none() || everybodys || asked.as_deref() == held
             };
             let other = probe.like.is_none_or(|l| l.key() != item.key());
-            other && named(&query.agent, "agent_id") && named(&query.user, "user_id")
+            other
+                && match banked {
+                    Some(banked) => banked.holds(&item.row),
+                    None => named(&query.agent, "agent_id") && named(&query.user, "user_id"),
+                }
         };
         let pool: Vec<usize> = (0..bank.items.len()).filter(|i| bank.item(*i).is_some_and(fits)).collect();
-        let found = ranked(bank, &probe, &pool, DEPTH.max(k));
+        let policy = banked.and_then(|banked| banked.policy.as_ref()).map(|(_, policy)| policy);
+        let found = ranked(bank, &probe, &pool, policy, DEPTH.max(k));
         let mut relevant = BTreeMap::new();
         for (id, grade) in &query.relevant {
             if probe.like.is_some_and(|like| like.key() == bank.meant(id)) {
@@ -228,20 +260,17 @@ pub fn judged(bank: &OwnerBank, queries: &[JudgedQuery], k: usize, notes: &mut V
         trials.push(Trial::of(&found, &relevant, k, now));
     }
     if unknown > 0 {
-        notes.push(agreeing(
-            unknown,
-            "{#} {query names|queries name} a row that is not there: {it is left|they are left} out",
-        ));
+        notes.push(agreeing(unknown, "{#} {query names|queries name} a missing row: {it is left|they are left} out"));
     }
     if itself > 0 {
         notes.push(agreeing(
             itself,
-            "{#} {row is|rows are} named as relevant to {itself|themselves}: recall leaves out the row that is asked with, so \
-             {it does|they do} not count",
+            "{#} {row is|rows are} named as relevant to {itself|themselves}: recall leaves out the row of the query, \
+             so {it does|they do} not count",
         ));
     }
     if !gone.is_empty() {
-        notes.push(agreeing(gone.len(), "{#} relevant {row is|rows are} not there: {it counts|they count} as missed"));
+        notes.push(agreeing(gone.len(), "{#} relevant {row is|rows are} missing: {it counts|they count} as missed"));
     }
     if !held_back.is_empty() {
         notes.push(agreeing(
@@ -263,14 +292,15 @@ pub fn self_retrieval(bank: &OwnerBank, k: usize, seed: u64) -> Vec<SelfReturn> 
         let back = |item: &&&&BankItem| {
             let probe =
                 TrialQuery { vector: if vector { &item.vector } else { &[] }, ..TrialQuery::like(item, bank.newest()) };
-            let pool = bank.pool(item.owner.as_deref().unwrap_or_default());
+            let owner = item.owner.as_deref().unwrap_or_default();
+            let pool = bank.pool(owner);
             // A row that says the very same is as good an answer: near-duplicates give way to each other.
             let same = |found: &&BankItem| {
                 found.key() == item.key()
                     || if vector { found.vector == item.vector } else { found.words == item.words }
                     || bank.ranking == Ranking::Cases && alike(found, item).is_some_and(|l| l > rank::NEAR_DUPLICATE)
             };
-            ranked(bank, &probe, &pool, k).iter().any(same)
+            ranked(bank, &probe, &pool, bank.policy_of(owner), k).iter().any(same)
         };
         let found = asked.iter().filter(back).count();
         SelfReturn { by, n: asked.len(), found, share: (!asked.is_empty()).then(|| found as f64 / asked.len() as f64) }

@@ -69,7 +69,7 @@ pub enum ValueShape {
     Document(SampledDocument),
     /// Vectors of that many numbers.
     Vector(usize),
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     Packed,
 }
 
@@ -92,7 +92,7 @@ pub struct Evidence {
     pub mails: usize,
     /// Version of the time-ordered UUIDs that it holds: 6 or 7.
     pub uuid: Option<u8>,
-    /// Texts of parts, one of which several texts share: what stands between the parts, and the place of that one from 0.
+    /// Texts of parts, one of which several texts share: what is between the parts, and the place of that one from 0.
     pub parted: Option<(char, usize)>,
     /// The same where a word such as `users` in every text says that a person's name follows it.
     pub led: Option<(char, usize)>,

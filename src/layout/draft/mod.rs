@@ -1,4 +1,4 @@
-//! Drafts a layout for a database that nobody described: guesses out of names, declared types, keys and sampled values.
+//! Drafts a layout for a database that nobody described: guesses from names, declared types, keys and sampled values.
 //!
 //! Rules go by general evidence, never by the name of a product. Nothing here reads a database: it is given [`SampledTable`]s.
 
@@ -27,7 +27,7 @@ pub enum Sample {
     Real(f64),
     /// Text, perhaps cut off at its end.
     Text(String),
-    /// Bytes that are no text, perhaps cut off at their end.
+    /// Bytes that are not text, perhaps cut off at their end.
     Bytes(Vec<u8>),
 }
 

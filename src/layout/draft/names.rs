@@ -345,8 +345,8 @@ pub fn is_person(name: &str) -> bool {
     }
 }
 
-/// Whether a column that names somebody says rather who did something with the row, or for whom a whole team works, than whose
-/// the row is.
+/// Whether a column that names someone says rather who did something with the row, or for whom a whole team works, than
+/// who owns the row.
 pub fn is_beside(name: &str) -> bool {
     let words = words(name);
     let is_group =
@@ -395,7 +395,7 @@ pub fn is_scope(name: &str) -> bool {
     words(name).iter().any(|word| SCOPES.contains(&word.as_str()))
 }
 
-/// Whether a column's name is one under which another program knows somebody.
+/// Whether a column's name is one under which another program knows someone.
 pub fn is_external(name: &str) -> bool {
     let words = words(name);
     let has = |wanted: &str| words.iter().any(|word| word == wanted);

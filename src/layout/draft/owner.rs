@@ -24,7 +24,7 @@ pub struct OwnerGuess {
     pub why: String,
     /// Certainty of the guess.
     pub sure: Sure,
-    /// Sampled rows that it names somebody in.
+    /// Sampled rows that it names someone in.
     pub rows: usize,
 }
 
@@ -78,7 +78,7 @@ pub fn of_table(known: &KnownTable<'_>) -> Vec<OwnerGuess> {
         if let Some(to) = known.table.references.iter().find(to_people) {
             add(name, None, format!("a foreign key to {}, which lists people", to.table), Sure::High, evidence.filled);
         } else if is_tenant && is_word {
-            let why = format!("named as a tenant, to whom several people may belong; {}", evidence.words());
+            let why = format!("named like a tenant, which may contain several people; {}", evidence.words());
             add(name, None, why, Sure::Low, evidence.filled);
         } else if names::is_person(name) && is_word && !is_own_id {
             let sure = if evidence.filled > 0 { Sure::High } else { Sure::Medium };
@@ -89,15 +89,15 @@ pub fn of_table(known: &KnownTable<'_>) -> Vec<OwnerGuess> {
                 None,
                 agreeing(
                     evidence.mails,
-                    "named as an outside id, and {#} {value is an e-mail address|values are e-mail addresses}",
+                    "named like an external id, and {#} {value is an e-mail address|values are e-mail addresses}",
                 ),
                 Sure::Medium,
                 evidence.filled,
             );
         } else if names::is_speaker(name) && is_word && evidence.distinct > 1 && !evidence.roles {
-            add(name, None, format!("named as who speaks; {}", evidence.words()), Sure::Medium, evidence.filled);
+            add(name, None, format!("named like a speaker; {}", evidence.words()), Sure::Medium, evidence.filled);
         } else if let Some(part) = evidence.led.filter(|_| names::is_scope(name) && is_word) {
-            let why = format!("a person's word stands before their part {} between `{}`", part.1, part.0);
+            let why = format!("a person's word is before their part {} between `{}`", part.1, part.0);
             let (table, column, rows) = (known.table.name.clone(), name.to_owned(), evidence.filled);
             parted.push(OwnerGuess { table, column, path: None, part: Some(part), why, sure: Sure::Medium, rows });
         } else if let Some((apart, place)) = evidence.parted.filter(|_| names::is_scope(name) && is_word) {

@@ -22,7 +22,7 @@ pub struct KnownTable<'t> {
     pub table: &'t SampledTable,
     pub words: TableWords,
     pub evidence: Vec<Evidence>,
-    /// Another table, or this one, lists people who are no tenants.
+    /// Another table, or this one, lists people who are not tenants.
     pub has_people: bool,
 }
 
@@ -328,15 +328,14 @@ fn role(known: &KnownTable<'_>) -> Option<(i32, Entity, String)> {
     let vector = 3 * i32::from(known.evidence.iter().any(|e| matches!(e.shape, ValueShape::Vector(_))));
     let said = 4 * i32::from(has_name(&["role"]) || has_name(&["author"]) || has_name(&["sender"]));
     let order = 2 * i32::from(has_name(&["sequence"]) || has_name(&["seq"]) || has_name(&["idx"]));
-    // What was asked beside what was answered is a piece of a talk, whatever the table is called.
+    // What was asked next to what was answered is a piece of a talk, whatever the table is called.
     let one_of = |words: &[&str]| words.iter().any(|word| has_name(&[word]));
     let asked = one_of(&["prompt", "question", "query", "input", "request"]);
     let answered = one_of(&["response", "answer", "reply", "output", "completion"]);
     let exchange = if asked && answered { EXCHANGE } else { 0 };
     let memories = memory + vector + triple;
     let messages = if message > 0 || said > 0 || exchange > 0 { message + said + order + exchange } else { 0 };
-    let words =
-        |points: i32, what: &str| if points >= 4 { format!("its name speaks of {what}") } else { String::new() };
+    let words = |points: i32, what: &str| if points >= 4 { format!("its name suggests {what}") } else { String::new() };
     let reasons = |first: String, others: &[(i32, &str)]| {
         let others = others.iter().filter(|(points, _)| *points > 0).map(|(_, words)| (*words).to_owned());
         std::iter::once(first).filter(|w| !w.is_empty()).chain(others).collect::<Vec<_>>().join(", ")
@@ -358,8 +357,8 @@ fn role(known: &KnownTable<'_>) -> Option<(i32, Entity, String)> {
         (time, "it has times"),
         (vector, "it has vectors"),
         (triple, "it has subject, predicate, and object"),
-        (said, "it says who spoke"),
-        (exchange, "it has what was asked and what was answered"),
+        (said, "it records who spoke"),
+        (exchange, "it has questions and answers"),
         (order, "it numbers its rows"),
     ];
     if messages > memories {
@@ -392,7 +391,7 @@ fn uuid_key(known: &KnownTable<'_>) -> Option<(String, u8)> {
     known.table.key.iter().find_map(|key| Some((key.clone(), known.evidence_of(key)?.uuid?)))
 }
 
-/// The tables that a source is drafted beside.
+/// The tables that a source is drafted next to.
 struct Others<'a, 't> {
     episodes: &'a [&'a KnownTable<'t>],
     /// Names of tables whose keys are given together with the name.
@@ -475,7 +474,7 @@ impl Mapping<'_> {
             // Messages name a session by its key.
             ([_], _) if is_tagged && self.entity != Entity::Episode && self.unique().is_some() => (
                 ReadPlace::Column(self.unique().unwrap_or_default()),
-                "all sampled values differ, and the numbers of the key are those of another table too".to_owned(),
+                "all sampled values differ, and the numbers of the key also occur in another table".to_owned(),
                 Sure::Medium,
             ),
             ([one], _) if is_tagged => (
@@ -540,7 +539,7 @@ impl Mapping<'_> {
             self.add(
                 made,
                 vec![way],
-                format!("no time is stored, but {column} holds UUIDs of version {version}, which tell it"),
+                format!("no time is stored, but {column} holds UUIDs of version {version}, which contain it"),
                 Sure::Medium,
             );
         }
@@ -577,7 +576,7 @@ impl Mapping<'_> {
             7.. => Sure::Medium,
             _ => Sure::Low,
         };
-        let packed = if evidence.shape == ValueShape::Packed { "; packed: its words cannot be shown" } else { "" };
+        let packed = if evidence.shape == ValueShape::Packed { "; compressed: its words cannot be shown" } else { "" };
         self.add(name, ways, format!("{}{packed}", evidence.words()), sure);
         Some(column.name.clone())
     }
@@ -596,7 +595,7 @@ impl Mapping<'_> {
         }
         // A dot would be taken for an alias.
         if fields.iter().all(|(_, column)| !column.contains('.')) {
-            let why = "parts of a fact, by which one that contradicts another is found";
+            let why = "parts of a fact, which reveal contradictions";
             self.add("metadata", vec![whole(ReadPlace::Fields(fields))], why, Sure::Medium);
         }
         Some(predicate.to_owned())
@@ -629,11 +628,11 @@ impl Mapping<'_> {
                 _ => {}
             }
         }
-        // A column that is called as the sessions' key is.
+        // A column that is named like the sessions' key is.
         let alike = |key: &&str| *key != "id" && self.known.columns().any(|(column, _)| column.name == *key);
         let by_key = episodes.iter().filter_map(|episode| Some((&episode.table.name, episode.single_key()?)));
         if let Some((table, key)) = by_key.into_iter().find(|(_, key)| alike(key)) {
-            let why = "called as the key of what the row belongs to";
+            let why = "named like the key of what the row belongs to";
             let place = others.id_by(table, key.to_owned());
             return self.add("episode_id", vec![whole(place)], why, Sure::Medium);
         }
@@ -655,7 +654,7 @@ impl Mapping<'_> {
             self.add(
                 "episode_id",
                 vec![whole(ReadPlace::Column(column))],
-                "named as what the row belongs to",
+                "named like what the row belongs to",
                 Sure::Medium,
             );
         }

@@ -1,4 +1,4 @@
-//! Writes a draft down as a layout file: every guess with a comment that says why and how sure.
+//! Writes a draft as a layout file: every guess has a comment with its reason and certainty.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ pub fn draft(name: &str, title: &str, tables: &[SampledTable], sql: &dyn DraftSq
     let sources = source::choose(&known);
     if sources.is_empty() {
         return Err(format!(
-            "none of the {} tables holds texts that could be memories or messages; `tables` lists them all",
+            "none of the {} tables contains texts that could be memories or messages; `tables` lists them all",
             tables.len()
         ));
     }
@@ -72,9 +72,10 @@ fn head(out: &mut String, name: &str, title: &str, sources: &[DraftedSource<'_>]
     }
     let _ = writeln!(
         out,
-        "# A draft: guessed from names, types, keys and sampled rows. Each guess says why, and how sure: high, medium, low.\n\
-         # Read it, correct it, check it with `mnemoscope -d DATABASE layouts check FILE`, and look at what it shows:\n\
-         # `mnemoscope -d DATABASE --layout FILE list ENTITY`. Until `writable` is true nothing can be changed or erased."
+        "# A draft: guessed from names, types, keys and sampled rows. Each guess says why, and how sure: high, medium, \
+         low.\n# Read it, correct it, check it with `mnemoscope -d DATABASE layouts check FILE`, and check what it \
+         shows:\n# `mnemoscope -d DATABASE --layout FILE list ENTITY`. Nothing can be changed or erased until \
+         `writable` is true."
     );
     let _ = writeln!(out, "name = {}", quoted(name));
     let _ = writeln!(out, "title = {}", quoted(title));
@@ -167,7 +168,8 @@ fn way(way: &ColumnReading, sql: &dyn DraftSql) -> String {
 fn write_owners(out: &mut String, owners: &[OwnerGuess], people: &[PeopleTable], sql: &dyn DraftSql) {
     let _ = writeln!(
         out,
-        "\n# Owners of rows: one rule for each table. Less certain ones are commented out: remove the `#` where they are right."
+        "\n# Owners of rows: one rule for each table. Less certain ones are commented out: remove the `#` if they are \
+         correct."
     );
     for list in people {
         let (table, id) = (quoted(&list.table), quoted(&list.id));
@@ -203,14 +205,17 @@ fn write_owners(out: &mut String, owners: &[OwnerGuess], people: &[PeopleTable],
         let part = part.unwrap_or_default();
         let _ = writeln!(out, "\n{}", comment(&format!("{}: {}", owner.sure.word(), owner.why)));
         if !is_owner {
-            let _ =
-                writeln!(out, "# With this rule rows of the owner that another rule finds go with this person, too.");
+            let _ = writeln!(
+                out,
+                "# With this rule, rows of the owner that another rule finds are deleted with this \
+                 person, too."
+            );
         }
         let (table, column) = (quoted(&owner.table), quoted(&owner.column));
         let _ = write!(out, "{sign}[[erase]]\n{sign}table = {table}\n{sign}column = {column}\n{path}{part}");
     }
     if owners.is_empty() && people.is_empty() {
-        let _ = writeln!(out, "# Nothing names a person here: whose a row is, if anybody's, must be told by hand.");
+        let _ = writeln!(out, "# Nothing names a person here: if rows have owners, add the rules by hand.");
     }
 }
 

@@ -22,6 +22,7 @@ pub(super) const RULE_KEYS: &[&str] = &[
     "columns",
     "value",
     "account",
+    "erasure_only",
     "recompute",
     "never_empty",
     "requires",
@@ -44,7 +45,7 @@ impl LayoutReader<'_> {
                 (Some(column), None) => HandleValue::Column(column),
                 (None, Some(sql)) => HandleValue::Sql(sql),
                 _ => {
-                    self.error(at, &prefix, "say exactly one of `column` and `sql`");
+                    self.error(at, &prefix, "give exactly one of `column` and `sql`");
                     continue;
                 }
             };
@@ -79,19 +80,19 @@ impl LayoutReader<'_> {
         let to = named.next();
         let (columns, named): (Vec<String>, Vec<String>) = (columns.collect(), named.collect());
         if columns.len() != named.len() || of.is_none() && !columns.is_empty() {
-            let words = "several columns name a row of `of` together: say as many columns of it with `to`";
+            let words = "several columns together name a row of `of`: give as many columns of it in `to`";
             self.error(at, &join(prefix, "to"), words);
             return None;
         }
         if of.is_none()
             && (to.is_some() || matches!(action, EraseAction::Reparent | EraseAction::Remove | EraseAction::Stale))
         {
-            self.error(at, &join(prefix, "of"), "say of which table's erased rows the column names one");
+            self.error(at, &join(prefix, "of"), "give the table whose erased rows the column refers to");
             return None;
         }
         let holds = self.held(table, prefix);
         if holds.is_some() && (of.is_none() || action != EraseAction::Delete) {
-            self.error(at, &join(prefix, "holds"), "is about rows that go with one of `of`");
+            self.error(at, &join(prefix, "holds"), "applies to rows that are deleted with one of `of`");
             return None;
         }
         Some(EraseRule {
@@ -107,6 +108,7 @@ impl LayoutReader<'_> {
             columns: self.texts(table, prefix, "columns").into_iter().map(|(_, text)| text).collect(),
             value: table.get("value").and_then(|node| self.constant(node, &join(prefix, "value"))),
             account: self.boolean(table, prefix, "account"),
+            erasure_only: self.boolean(table, prefix, "erasure_only"),
             recompute,
             never_empty: self.texts(table, prefix, "never_empty").into_iter().map(|(_, text)| text).collect(),
             requires: self.needs(table, prefix, "requires"),

@@ -1,4 +1,4 @@
-//! Reads what a layout file says about values within others, tables of any name, and taking rows away.
+//! Reads what a layout file says about nested values, tables with variable names, and soft deletes.
 
 use toml::de::{DeTable, DeValue};
 
@@ -8,7 +8,7 @@ use crate::layout::{Codec, Inside, TablePattern, TextPart};
 use crate::memory::Entity;
 
 impl LayoutReader<'_> {
-    /// `decode`, `path`, `by`, `part`, `except` and `after`, which each say where a value stands within the one around it.
+    /// `decode`, `path`, `by`, `part`, `except` and `after`, which each say where a value is within the one around it.
     pub(super) fn inside(&mut self, table: &DeTable<'_>, prefix: &str) -> Inside {
         let mut decode = Vec::new();
         for (at, word) in self.texts(table, prefix, "decode") {
@@ -25,16 +25,12 @@ impl LayoutReader<'_> {
         }
         if let (None, Some(key)) = (&by, ["part", "except", "after"].into_iter().find(|key| table.get(*key).is_some()))
         {
-            self.error(at(key), &join(prefix, key), "say with `by` what stands between the parts");
+            self.error(at(key), &join(prefix, key), "give the separator of the parts in `by`");
         }
         let (except, after) = (self.plain_texts(table, prefix, "except"), self.plain_texts(table, prefix, "after"));
         let part = part.unwrap_or_default();
         if !after.is_empty() && !matches!(part, TextPart::At(_)) {
-            self.error(
-                at("after"),
-                &join(prefix, "after"),
-                "say with `part` which part it is where no such word stands",
-            );
+            self.error(at("after"), &join(prefix, "after"), "give in `part` which part it is if there is no such word");
         }
         Inside { decode, path: self.text(table, prefix, "path"), by, part, except, after }
     }
@@ -76,14 +72,18 @@ impl LayoutReader<'_> {
             if let (Some(column), Some(form)) = (column, form) {
                 if of.len() > 1 && !form.is_digest() {
                     let at = table.get("of").map_or(0, |node| node.span().start);
-                    self.error(at, &join(&key, "of"), "only a digest is a copy of several columns: say its `form`");
+                    self.error(
+                        at,
+                        &join(&key, "of"),
+                        "only a digest can be a copy of several columns: give its `form`",
+                    );
                 }
                 if form.spelling().is_some() && !inside.is_whole() {
                     let at = table.get("form").map_or(0, |node| node.span().start);
                     self.error(
                         at,
                         &join(&key, "form"),
-                        "a time in another spelling fills its column: leave `path` and `decode` out",
+                        "a time in another format fills its column: leave out `path` and `decode`",
                     );
                 }
                 copies.push(StoredCopy { of, column, inside, form });
@@ -136,7 +136,8 @@ impl LayoutReader<'_> {
             }
             DeValue::String(why) => Removal::Refuse(why.to_string()),
             _ => {
-                let words = "is `delete`, `empty`, `{ empty = [COLUMNS] }`, `{ COLUMN = VALUE }`, or a text that says why it cannot be";
+                let words = "is `delete`, `empty`, `{ empty = [COLUMNS] }`, `{ COLUMN = VALUE }`, or a text that says \
+                 why it is not possible";
                 self.error(node.span().start, &key, words);
                 Removal::Delete
             }
@@ -156,7 +157,7 @@ impl LayoutReader<'_> {
             };
             let has: Vec<_> = self.plain_texts(table, &prefix, "has").iter().map(column).collect();
             if has.is_empty() {
-                self.error(at, &join(&prefix, "has"), "such a table is told by its columns: name them");
+                self.error(at, &join(&prefix, "has"), "such a table is recognised by its columns: name them");
             }
             let only = self.boolean(table, &prefix, "only");
             let like = self.text(table, &prefix, "like").unwrap_or_else(|| "*".to_owned());

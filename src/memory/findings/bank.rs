@@ -1,5 +1,5 @@
-//! Findings about case banks: windows, repeats, bursts, references, overused cases. However many cases there are, what is
-//! known of them is put in order and asked for in order.
+//! Findings about case banks: windows, repeats, bursts, references, overused cases. However many cases there are, their
+//! facts are sorted and read in order.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,7 +15,8 @@ use crate::memory::packed::ids::IdList;
 use crate::memory::packed::pages::PageStore;
 use crate::memory::packed::records::{RecordSorter, RecordStream, SortedRecords, in_order, ordered, unordered};
 use crate::memory::packed::space::MakeSpace;
-use crate::memory::{Row, score};
+use crate::memory::prune::copies::{CaseCopies, CaseCopy, CaseMessage};
+use crate::memory::{Row, score, time};
 
 /// A reward or utility up to this is little.
 const LITTLE: f64 = 0.3;
@@ -82,7 +83,7 @@ pub struct CaseBank {
     /// Numbers of cases by profile.
     sizes: IdTable<2>,
     /// Cases by profile and message, the newest first and of one time the greatest id, with their places.
-    copies: RecordSorter<6>,
+    copies: CaseCopies,
     /// Cases by profile and time.
     begun: RecordSorter<4>,
     /// Ids that cases refer to, with twice the places of those that do, and one more where their list cannot be read as a
@@ -113,7 +114,8 @@ fn owner(row: &Row) -> Digest {
 }
 
 impl CaseBank {
-    /// An empty bank whose findings name at most `most` examples. It goes on in such a space where it does not fit in memory.
+    /// An empty bank whose findings name at most `most` examples. It continues in such a space where it does not fit in
+    /// memory.
     #[must_use]
     pub fn new(most: usize, space: MakeSpace) -> Self {
         CaseBank::within(LINKED, most, space)
@@ -132,7 +134,7 @@ impl CaseBank {
             messages: RecordSorter::new(space).within(bytes),
             banks: None,
             sizes: IdTable::default(),
-            copies: RecordSorter::new(space).within(bytes),
+            copies: CaseCopies::new(space).within(bytes),
             begun: RecordSorter::new(space).within(bytes),
             references: RecordSorter::new(space).within(bytes),
             recalls: RecordSorter::new(space).within(bytes),
@@ -159,21 +161,22 @@ impl CaseBank {
     /// Takes a case.
     pub fn case(&mut self, row: &Row) {
         let (key, profile) = (digest(row.id()), row.text("profile_id").map_or(0, digest));
-        let (place, at) = (self.case_ids.len() as u64, moment(row, "created_at"));
+        let place = self.case_ids.len() as u64;
+        let at = row.text("created_at").and_then(time::known).map_or(NEVER, |_| moment(row, "created_at"));
         let held_back = row.get("quarantined").as_bool().unwrap_or_default();
         if at != NEVER && !held_back {
             self.begun.add([profile, 0, ordered(at), place]);
         }
-        let message = row.text("message_hash");
-        if let (Some(profile), Some(message)) = (row.text("profile_id"), message) {
+        let message = CaseMessage::of(row);
+        if let Some(message) = message.filter(|_| profile != 0 && !held_back) {
             let [a, b, c] = in_order(row.id());
-            self.copies.add([digest(&format!("{profile}\n{message}")), !ordered(at), !a, !b, !c, place]);
+            self.copies.add(profile, message, [!ordered(at), !a, !b, !c], place);
         }
         let unread = u64::from(!row.is_readable("reference_case_ids"));
         for reference in row.list("reference_case_ids") {
             self.references.add([digest(reference), place << 1 | unread]);
         }
-        let message = if held_back { HELD_BACK } else { message.map_or(key, digest) };
+        let message = if held_back { HELD_BACK } else { message.map_or(key, |message| message.digest()) };
         self.messages.add([profile, ordered(at), key, place, message]);
         let standing = CaseStanding { little: is_little(row.number("reward")), held_back };
         self.cases.add([key, place, profile, standing.number()]);
@@ -188,11 +191,13 @@ impl CaseBank {
         self.known_profiles = IdTable::of(self.profiles.take(), |first, next| *first = *next)?;
         self.known_cases = IdTable::of(self.cases.take(), |first, next| *first = *next)?;
         let (over_window, too_large) = self.banks()?;
+        let [repeats, unclear] = self.copies()?;
         let bursts = bursts(self.begun.take(), self.most, |place| self.case_id(place))?;
         let found = vec![
             ("over_window", FindingTally::of_first(over_window, Some)),
             ("window_of_nought", FindingTally::of_first(self.nought.take(), Some)),
-            ("duplicate_case", self.repeats()?),
+            ("duplicate_case", repeats),
+            ("unclear_hash", unclear),
             ("vector_duplicates_left", FindingTally::of_first(too_large, Some)),
             ("write_burst", bursts),
             ("dangling_reference", self.dangling()?),
@@ -297,15 +302,17 @@ impl CaseBank {
         let (mut over, mut large) = (FirstOf::new(self.most), FirstOf::new(self.most));
         let mut stream = sorted.stream()?;
         while let Some(profile) = stream.group() {
-            let mut count = 0_u64;
-            while stream.next_of(profile)?.is_some() {
+            let (mut count, mut dated) = (0_u64, 0);
+            while let Some([_, at, .., message]) = stream.next_of(profile)? {
                 count += 1;
+                dated += u64::from(at != ordered(NEVER) && message != HELD_BACK);
             }
             sizes.add([profile, count]);
             let known = self.known_profiles.find(profile);
             let window = known.map_or(0, |[.., window]| unordered(window));
             let id = || known.and_then(|[_, place, ..]| Some(self.profile_ids.get(place as usize)?.into_owned()));
-            if window > 0 && count > window as u64 {
+            // A window counts neither those without a time nor those that are held back.
+            if window > 0 && dated > window as u64 {
                 over.add(id().unwrap_or_default());
             }
             if count > COMPARED as u64 {
@@ -318,18 +325,15 @@ impl CaseBank {
         Ok((over, large))
     }
 
-    /// Cases that repeat a newer one of their bank.
-    fn repeats(&mut self) -> io::Result<FindingTally> {
-        let sorted = self.copies.take().sorted()?;
-        let mut stream = sorted.stream()?;
-        let mut found = FirstOf::new(self.most);
-        while let Some(copies) = stream.group() {
-            stream.next_of(copies)?;
-            while let Some([.., place]) = stream.next_of(copies)? {
-                found.add(place);
-            }
-        }
-        Ok(FindingTally::of_first(found, |place| self.case_id(place)))
+    /// Cases that repeat a newer one of their bank, and those of which their hash does not tell whether they do.
+    fn copies(&mut self) -> io::Result<[FindingTally; 2]> {
+        let (mut repeats, mut unclear) = (FirstOf::new(self.most), FirstOf::new(self.most));
+        self.copies.take().each(|copy, [at, ..], place| match copy {
+            CaseCopy::Unclear => unclear.add(place),
+            CaseCopy::Repeats if at != !ordered(NEVER) => repeats.add(place),
+            CaseCopy::Repeats => {}
+        })?;
+        Ok([repeats, unclear].map(|found| FindingTally::of_first(found, |place| self.case_id(place))))
     }
 
     /// Cases that refer to cases which are not there.

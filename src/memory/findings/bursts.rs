@@ -36,7 +36,7 @@ pub(super) fn bursts(
     let mut tally = FindingTally::default();
     let count = found.0.count();
     for (.., keys) in found.0.in_order() {
-        tally.group(keys.into_iter().filter_map(&id).collect(), most);
+        tally.group(keys.into_iter().filter_map(&id).collect(), false, most);
     }
     tally.count = count;
     Ok(tally)
@@ -49,7 +49,7 @@ struct OwnerCourse {
     first: i64,
     /// The latest rows, [`BURST`] at most: time, and what stands for them.
     latest: VecDeque<(i64, u64)>,
-    /// The first rows of the burst that goes on, or that was the last one.
+    /// The first rows of the burst that continues, or that was the last one.
     burst: Vec<u64>,
     /// Rows after the last one that belongs to it.
     beyond: usize,

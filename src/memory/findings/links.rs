@@ -65,7 +65,7 @@ impl NamedEpisode {
     }
 }
 
-/// Episodes with what hangs on them, as far as findings need it. Episodes come first; [`LinkedEpisodes::chains`] ends
+/// Episodes with what depends on them, as far as findings need it. Episodes come first; [`LinkedEpisodes::chains`] ends
 /// them. What an episode names, and names it too, leaves no more than a bit.
 #[derive(Debug)]
 pub struct LinkedEpisodes {
@@ -112,7 +112,8 @@ const IN_LISTS: [&str; 2] = ["dangling_id", "repeated_id"];
 pub type Faults = Vec<(&'static str, FindingTally)>;
 
 impl LinkedEpisodes {
-    /// An empty story whose findings name at most `most` examples. It goes on in such a space where it does not fit in memory.
+    /// An empty story whose findings name at most `most` examples. It continues in such a space where it does not fit
+    /// in memory.
     #[must_use]
     pub fn new(most: usize, space: MakeSpace) -> Self {
         LinkedEpisodes {
@@ -249,7 +250,7 @@ impl LinkedEpisodes {
         }
     }
 
-    /// Takes a link to a memory that is not there.
+    /// Takes a link to a missing memory.
     pub fn memory_is_missing(&mut self, episode: &str) {
         self.missing_memories.add(episode, self.most);
     }
@@ -275,7 +276,7 @@ impl LinkedEpisodes {
     fn chain_faults(&self) -> Faults {
         let parent_of = |place: usize| self.marks.place(self.marks.parent(place)?);
         let circles = chain::circles(self.marks.len(), parent_of);
-        // In a circle some parent is always younger: that is no finding of its own.
+        // In a circle some parent is always younger: that is not a finding of its own.
         let circling: HashSet<usize> = circles.iter().flatten().copied().collect();
         let none = || FirstOf::new(self.most);
         let (mut cycles, mut missing, mut foreign, mut younger) = (none(), none(), none(), none());
@@ -576,7 +577,7 @@ fn each_match<const N: usize>(
     Ok(())
 }
 
-/// Whether an episode names rows beside its lists.
+/// Whether an episode names rows next to its lists.
 fn names_more(named: &NamedLinks<'_>, canvas: &[&str], feedback: &[&str]) -> bool {
     let more = |named: &[Cow<'_, str>], listed: &[&str]| {
         let listed: HashSet<&str> = listed.iter().copied().collect();

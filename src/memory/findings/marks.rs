@@ -146,7 +146,7 @@ pub(super) struct EpisodeMarks {
 }
 
 impl EpisodeMarks {
-    /// Marks that go on in such a space where they do not fit in memory.
+    /// Marks that continue in such a space where they do not fit in memory.
     pub fn new(space: MakeSpace) -> Self {
         EpisodeMarks::within(HELD, space)
     }
@@ -222,7 +222,7 @@ impl EpisodeMarks {
         self.check()
     }
 
-    /// All that hangs on episodes has been taken.
+    /// All that depends on episodes has been taken.
     ///
     /// # Errors
     /// As [`EpisodeMarks::index`].

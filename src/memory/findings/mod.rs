@@ -25,7 +25,7 @@ pub use links::{LinkedEpisodes, NamedLinks};
 pub use muted::{Mute, Muted};
 pub use quote::{OffendingQuote, quote};
 pub use scan::{HeldText, TextScanner};
-pub use standing::{MemoryGroups, StandingMemories, StandingMemory, copies};
+pub use standing::{MemoryGroups, OUT_OF_USE, StandingMemories, StandingMemory, copies};
 pub use tally::FindingTally;
 pub use utility::UtilityHistories;
 
@@ -72,19 +72,23 @@ macro_rules! kinds {
 }
 
 kinds! {
-    High "audit_break", "audit verify": "{fault|faults} of the audit trail: it is not what was written";
+    High "audit_break", "audit verify": "{fault|faults} of the audit trail: it was changed after it was written";
     High "migration_drift", "migrate":
-        "{migration was|migrations were} applied with other statements than this version has: nothing is applied on top";
+        "{migration was|migrations were} applied with other statements than this version has: nothing is applied on \
+         top of {it|them}";
     Medium "missing_table", "migrate --apply": "{table of the layout is|tables of the layout are} missing";
     Medium "missing_column", "migrate --apply": "{column of the layout is|columns of the layout are} missing";
     Medium "missing_index", "migrate --apply":
         "{index of the layout is|indexes of the layout are} missing: its queries read whole tables";
     Medium "unread_table", "status":
-        "{table|tables} of the layout cannot be read by your role, wholly or in part: what {it holds|they hold} is left out";
+        "{table|tables} of the layout cannot be read by your role, fully or partly: what {it holds|they hold} is left \
+         out";
     High "damaged_table", "status":
-        "{table has|tables have} a damaged page: some of {its|their} rows cannot be read, and what rests on all of them is not looked for";
+        "{table has|tables have} a damaged page: some of {its|their} rows cannot be read, and checks that need all of \
+         them are skipped";
     Medium "hidden_rows", "status":
-        "{table|tables} may hide rows from your role by row-level security: every count is of the rows that it sees";
+        "{table|tables} may hide rows from your role by row-level security: every count covers only the rows that it \
+         sees";
     Medium "overdue", "retain": "{row is past its|rows are past their} retention rules";
     Medium "vector_missing", "backfill embeddings":
         "{row has no vector: it is|rows have no vector: they are} not found by meaning";
@@ -93,27 +97,30 @@ kinds! {
         "{vector is|vectors are} all zeros or {holds|hold} a number that is none: {its row is|their rows are} not found by meaning";
     Medium "over_window", "prune": "{bank holds more cases than its|banks hold more cases than their} window";
     Medium "window_of_nought", "profile set $id --window 200":
-        "{bank has|banks have} a window of 0, a mistake that pruning passes over";
+        "{bank has|banks have} a window of 0, a mistake that pruning skips";
     Low "policy_without_cases", "policy list": "{policy of a bank|policies of banks} without a case";
     Medium "duplicate_case", "prune --duplicates":
         "{case repeats a newer one of its|cases repeat a newer one of their} bank (same message)";
+    Low "unclear_hash", "show case $id":
+        "{case has the message hash of another one of its bank|cases have the message hash of others of their bank} and another \
+         prompt: the hash is no digest, and does not say what is a duplicate";
     Low "near_duplicate_case", "quarantine $id":
-        "{case says what another one of its|cases say what another one of their} bank says in other words (cosine above 0.95)";
+        "{case repeats another one of its|cases repeat another one of their} bank in other words (cosine above 0.95)";
     Low "vector_duplicates_left", "findings --kind near_duplicate_case":
-        "{bank holds over 2,000 cases: its|banks hold over 2,000 cases: their} vectors are compared only when asked for";
+        "{bank holds over 2,000 cases: its|banks hold over 2,000 cases: their} vectors are compared only on request";
     Medium "contradicting_facts", "compare memory $id":
         "{fact contradicts|facts contradict} an older one: same subject and predicate, another object, at the same time";
     Low "near_duplicate_memory", "compare memory $id":
         "{group of memories of one person and agent says|groups of memories of one person and agent say} the same (cosine above 0.95, or nine in ten words)";
     High "write_burst", "quarantine $id":
         "{burst|bursts}: five or more rows of one person and agent or session within a minute";
-    Low "dangling_reference", "backfill links": "{case refers|cases refer} to cases that are not there";
+    Low "dangling_reference", "backfill links": "{case refers|cases refer} to missing cases";
     Medium "low_reward_often_recalled", "quarantine $id":
-        "{row of little worth is|rows of little worth are} recalled again and again";
+        "{row of low value is|rows of low value are} recalled again and again";
     Medium "swamping_case", "quarantine $id":
         "{case turns up in most recalls of its|cases turn up in most recalls of their} bank, whatever was asked";
-    High "chain_cycle", "unlink $id": "{chain of parents runs|chains of parents run} in a circle";
-    Medium "missing_parent", "unlink $id": "{episode names|episodes name} a parent that is not there";
+    High "chain_cycle", "unlink $id": "{chain of parents forms|chains of parents form} a cycle";
+    Medium "missing_parent", "unlink $id": "{episode names|episodes name} a missing parent";
     Medium "cross_agent_parent", "unlink $id": "{episode names|episodes name} a parent of another agent";
     Medium "parent_younger", "unlink $id":
         "{episode names a parent that started after it|episodes name a parent that started after them}";
@@ -122,21 +129,23 @@ kinds! {
     Medium "feedback_not_linked", "backfill feedback-links":
         "{episode lacks the feedback on its|episodes lack the feedback on their} execution";
     Medium "dangling_id", "backfill links":
-        "{episode names|episodes name} canvas events or feedback that are not there";
+        "{episode names|episodes name} missing canvas events or feedback";
     Low "repeated_id", "backfill links": "{episode names|episodes name} a canvas event or feedback more than once";
     Medium "one_way_link", "backfill links": "{episode|episodes} with links that lead one way only";
     Medium "wrong_back_link", "show episode $id":
-        "{episode names|episodes name} rows that point back to another episode, or to none where another one names them too";
+        "{episode names|episodes name} rows that point back to another episode, or to none although another one names \
+         them too";
     Low "count_differs", "backfill aggregates":
-        "{episode whose canvas count is not that of its|episodes whose canvas count is not that of their} rows";
+        "{episode whose canvas count differs from its|episodes whose canvas count differs from their} rows";
     Medium "aggregate_differs", "backfill aggregates":
-        "{episode whose feedback score is not that of its|episodes whose feedback score is not that of their} rows";
+        "{episode whose feedback score differs from its|episodes whose feedback score differs from their} rows";
     Medium "utility_differs", "backfill utility":
-        "{episode whose utility is out of 0..1 or is not what its|episodes whose utility is out of 0..1 or is not what their} signals come to";
+        "{episode whose utility is out of 0..1 or differs from its|episodes whose utility is out of 0..1 or differs \
+         from their} signals";
     High "resurrected", "purge $id": "{person who was erased here is|people who were erased here are} back";
     Low "orphan_segment", "show segment $id": "{segment belongs|segments belong} to no episode";
-    Low "missing_memory", "show episode $id": "{episode links|episodes link} memories that are not there";
-    Medium "unreadable_value", "show $entity $id": "{row holds|rows hold} something that cannot be read";
+    Low "missing_memory", "show episode $id": "{episode links|episodes link} missing memories";
+    Medium "unreadable_value", "show $entity $id": "{row holds|rows hold} something unreadable";
     High "secret", "backfill secrets": "{row holds secrets or tokens in its|rows hold secrets or tokens in their} text";
     High "instruction", "show $entity $id": "{row reads|rows read} like an instruction to an agent";
     Medium "hidden_characters", "backfill hidden-characters":
@@ -179,7 +188,7 @@ pub const CLEANED: &[(Entity, &[&str])] = &[
     (Entity::Access, &["query"]),
 ];
 
-/// Kinds that conclude something from rows that are not there, and the entities of which every row must be seen for that.
+/// Kinds that conclude something from missing rows, and the entities of which every row must be seen for that.
 const RESTS_ON: &[(&[&str], &[Entity])] = &[
     (&["missing_parent"], &[Entity::Episode]),
     (&["not_linked"], &[Entity::Episode, Entity::CanvasEvent]),
@@ -193,7 +202,7 @@ const RESTS_ON: &[(&[&str], &[Entity])] = &[
     (&["dangling_reference", "policy_without_cases"], &[Entity::Case]),
 ];
 
-/// Entities of which every row must be seen to find something of that kind: it concludes from rows that are not there.
+/// Entities of which every row must be seen to find something of that kind: it concludes from missing rows.
 pub fn rests_on(kind: &str) -> impl Iterator<Item = Entity> {
     RESTS_ON.iter().filter(move |(kinds, _)| kinds.contains(&kind)).flat_map(|(_, entities)| entities.iter().copied())
 }

@@ -1,4 +1,4 @@
-//! Findings that the operator does not want to hear of again: whole kinds, or single rows.
+//! Findings that the operator does not want to see again: whole kinds, or single rows.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ impl Muted {
         self.names.contains(name)
     }
 
-    /// Examples that have to be looked at so that as many as were asked for are left without the muted rows.
+    /// Examples that must be read so that enough are left without the muted rows.
     #[must_use]
     pub fn examples(&self, asked: usize) -> usize {
         asked + self.names.len()

@@ -1,4 +1,4 @@
-//! The text of a row that a finding is about, with the words that offend: quoted, so that nobody has to search for them.
+//! The text of a row that a finding is about, with the offending words quoted, so that nobody has to search for them.
 
 use std::ops::Range;
 

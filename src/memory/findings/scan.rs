@@ -1,4 +1,4 @@
-//! Looks through all text of a row for secrets, instructions to an agent, and characters that hide.
+//! Searches all text of a row for secrets, instructions to an agent, and hidden characters.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ pub struct HeldText {
     pub hidden: bool,
 }
 
-/// Searches texts. Nearly all are harmless: those are told by one pass, the others are looked at closely.
+/// Searches texts. Nearly all are harmless: those are identified by one pass, the others are looked at closely.
 #[derive(Debug, Default)]
 pub struct TextScanner {
     flat: String,

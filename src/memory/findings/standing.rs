@@ -10,7 +10,7 @@ use crate::memory::digest::{Digest, digest, wide_digest};
 use crate::memory::packed::column::PagedColumn;
 use crate::memory::packed::ids::IdList;
 use crate::memory::packed::pages::PageStore;
-use crate::memory::packed::records::{Record, RecordSorter, RecordStream, SortedRecords, in_order};
+use crate::memory::packed::records::{Record, RecordSorter, RecordStream, SortedRecords, in_order, ordered, unordered};
 use crate::memory::packed::space::MakeSpace;
 use crate::memory::{Row, time};
 
@@ -22,6 +22,9 @@ const WORDS: usize = 200;
 const FEW: usize = 4;
 /// Share of all words of two texts that both have, from which they say the same.
 const SHARED: f64 = 0.9;
+
+/// Words for the status of a memory that is no longer in use.
+pub const OUT_OF_USE: [&str; 5] = ["superseded", "deleted", "expired", "merged", "archived"];
 
 /// Numbers of a group.
 pub(super) const GROUP: usize = 5;
@@ -44,14 +47,14 @@ pub(super) fn group(row: &Row, names: &[&str]) -> [u64; GROUP] {
 pub struct StandingMemory {
     /// Id.
     pub id: String,
-    /// Stands for its words in order, without case and punctuation.
+    /// Stands for its words and symbols in order, without case and punctuation.
     pub text: Digest,
-    created: i64,
+    created: Option<i64>,
     /// Each stands for a word; in order.
     words: Vec<u32>,
 }
 
-/// Memories by whose they are and where, and the facts among them.
+/// Memories by who owns them and where, and the facts among them.
 #[derive(Debug)]
 pub struct StandingMemories {
     pages: PageStore,
@@ -62,7 +65,7 @@ pub struct StandingMemories {
 }
 
 impl StandingMemories {
-    /// No memories yet. They go on in such a space where they do not fit in memory.
+    /// No memories yet. They continue in such a space where they do not fit in memory.
     #[must_use]
     pub fn new(space: MakeSpace) -> Self {
         StandingMemories::within(LINKED, space)
@@ -82,11 +85,11 @@ impl StandingMemories {
 
     /// Takes a memory; one that another has taken the place of says nothing any more.
     pub fn add(&mut self, row: &Row) {
-        let is_gone = matches!(row.text("status"), Some("superseded" | "deleted" | "expired" | "merged" | "archived"));
+        let is_gone = row.text("status").is_some_and(|status| OUT_OF_USE.contains(&status));
         if is_gone || row.within("metadata", "superseded_by").is_some_and(|by| by.is_string()) {
             return;
         }
-        let created = row.text("created_at").and_then(time::epoch_micros).unwrap_or_default();
+        let created = row.text("created_at").and_then(time::epoch_micros);
         let place = self.ids.len() as u64;
         if self.facts.add(row, created, place) || self.text(row, created, place) {
             self.ids.push(row.id());
@@ -94,9 +97,9 @@ impl StandingMemories {
     }
 
     /// Takes what a memory says; whether that is anything.
-    fn text(&mut self, row: &Row, created: i64, place: u64) -> bool {
+    fn text(&mut self, row: &Row, created: Option<i64>, place: u64) -> bool {
         let text = row.text("text").unwrap_or_default().to_lowercase();
-        let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        let words = words(&text);
         if words.is_empty() {
             return false;
         }
@@ -106,7 +109,17 @@ impl StandingMemories {
         let [person, rest, name, one, other] =
             group(row, &["collection", "agent_id"].map(|column| row.text(column).unwrap_or_default()));
         let begin = (self.words.len() << 8 | held.len()) as u64;
-        self.texts.add([person, rest, name, one, other, place, created as u64, digest(&words.join(" ")), begin]);
+        self.texts.add([
+            person,
+            rest,
+            name,
+            one,
+            other,
+            place,
+            created.map_or(0, ordered),
+            digest(&words.join(" ")),
+            begin,
+        ]);
         held.into_iter().for_each(|word| self.words.push(word));
         true
     }
@@ -119,12 +132,12 @@ impl StandingMemories {
     pub fn contradictions(&mut self, most: usize) -> io::Result<FindingTally> {
         let mut tally = FindingTally::default();
         let id = |place: u64| self.ids.get(place as usize).unwrap_or_default().into_owned();
-        self.facts.take().contradictions(|pair| tally.group(pair.map(id).to_vec(), most))?;
+        self.facts.take().contradictions(|pair, undated| tally.group(pair.map(id).to_vec(), undated, most))?;
         self.pages.check()?;
         Ok(tally)
     }
 
-    /// The memories that are no facts, group by group.
+    /// The memories that are not facts, group by group.
     ///
     /// # Errors
     /// As [`StandingMemories::contradictions`].
@@ -154,7 +167,8 @@ impl MemoryGroups {
         let (from, count) = ((begin >> 8) as usize, (begin & 0xff) as usize);
         let words = (from..from + count).filter_map(|at| self.words.get(at)).collect();
         let id = self.ids.get(*place as usize).unwrap_or_default().into_owned();
-        StandingMemory { id, text: *text, created: *created as i64, words }
+        let created = Some(*created).filter(|created| *created != 0).map(unordered);
+        StandingMemory { id, text: *text, created, words }
     }
 }
 
@@ -180,8 +194,8 @@ impl GroupStream<'_> {
         Ok(some)
     }
 
-    /// The memories of the next person and collection, in the order in which they came. One that is alone, and those that are
-    /// too many to be compared with one another, are passed over.
+    /// The memories of the next person and collection, in the order in which they came. One that is alone, and those
+    /// that are too many to be compared with one another, are skipped.
     fn next(&mut self) -> io::Result<Option<Vec<StandingMemory>>> {
         while let Some(first) = self.records.next()? {
             let (mut group, mut count) = (vec![first], 1);
@@ -222,10 +236,32 @@ pub fn copies(
         let group: Vec<usize> = order[place + 1..].iter().filter(same).copied().collect();
         if !group.is_empty() {
             group.iter().for_each(|at| taken[*at] = true);
-            let ids = std::iter::once(first).chain(&group).map(|at| memories[*at].id.clone());
-            tally.group(ids.collect(), most);
+            let all = || std::iter::once(first).chain(&group).map(|at| &memories[*at]);
+            let undated = all().any(|memory| memory.created.is_none());
+            if tally.together.is_empty() {
+                tally.is_same = all().all(|memory| memory.text == memories[*first].text);
+            }
+            tally.group(all().map(|memory| memory.id.clone()).collect(), undated, most);
         }
     }
+}
+
+/// The words of a text, and each symbol alone: a sign, a currency or an emoji may be what tells two texts apart.
+fn words(text: &str) -> Vec<&str> {
+    let is_word = |part: &&str| part.chars().any(|c| !c.is_whitespace() && !is_punctuation(c));
+    text.split_inclusive(|c: char| !c.is_alphanumeric())
+        .flat_map(|part| {
+            let end =
+                part.char_indices().next_back().filter(|(_, c)| !c.is_alphanumeric()).map_or(part.len(), |(at, _)| at);
+            <[&str; 2]>::from(part.split_at(end))
+        })
+        .filter(is_word)
+        .collect()
+}
+
+/// Whether a character only divides words.
+fn is_punctuation(c: char) -> bool {
+    ".,;:!?\"'`()[]{}<>_*#|/\\…“”„‘’«»–—¿¡、。".contains(c)
 }
 
 /// The share of the words of two texts that both have; 0 when one is too short to tell.

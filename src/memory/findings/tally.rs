@@ -14,8 +14,12 @@ pub struct FindingTally {
     pub examples: Vec<String>,
     /// The first of several groups, where rows are found in groups: its ids, of bursts the first 1,000.
     pub together: Vec<String>,
+    /// The rows of that group say the same, word for word.
+    pub is_same: bool,
     /// No command fixes any of them: they are for people to look at.
     pub by_hand: bool,
+    /// True when it is unknown which row of the first group is newer.
+    pub undated: bool,
 }
 
 impl FindingTally {
@@ -27,11 +31,13 @@ impl FindingTally {
         }
     }
 
-    /// One more group of ids. The ids of the first `most` groups are kept: who looks into one needs more than one.
-    pub fn group(&mut self, ids: Vec<String>, most: usize) {
+    /// One more group of ids, and whether the age of one of them is unknown. The ids of the first `most` groups are kept: who
+    /// looks into one needs more than one.
+    pub fn group(&mut self, ids: Vec<String>, undated: bool, most: usize) {
         self.count += 1;
         if self.together.is_empty() {
             self.together.clone_from(&ids);
+            self.undated = undated;
         }
         if self.count <= most as u64 && self.examples.len() < GROUPED {
             self.examples.extend(ids);

@@ -12,7 +12,7 @@ use crate::memory::{Row, score, time};
 /// Bytes of utilities, and of signals, that are held in memory.
 const HELD: usize = 4 << 20;
 
-/// Stored utilities of episodes beside the signals that moved them.
+/// Stored utilities of episodes next to the signals that moved them.
 #[derive(Debug)]
 pub struct UtilityHistories {
     /// By the place of the episode; not a number where none is stored.
@@ -23,7 +23,7 @@ pub struct UtilityHistories {
 }
 
 impl UtilityHistories {
-    /// Histories that go on in such a space where they do not fit in memory.
+    /// Histories that continue in such a space where they do not fit in memory.
     #[must_use]
     pub fn new(space: MakeSpace) -> Self {
         let pages = PageStore::new(HELD, space);
@@ -46,7 +46,7 @@ impl UtilityHistories {
     }
 
     /// Places of the episodes whose stored utility lies outside of 0..1, or is not what a replay of their signals comes
-    /// to.
+    /// to. Signals of which one has an unknown word come to nothing.
     ///
     /// # Errors
     /// What does not fit in memory cannot be written or read.
@@ -57,14 +57,16 @@ impl UtilityHistories {
         let outside = |place: &usize| self.stored.get(*place).is_some_and(is_outside);
         let mut differing: Vec<usize> = (0..self.stored.len()).filter(outside).collect();
         while let Some(place) = stream.group() {
-            let mut replayed = None;
+            let (mut replayed, mut is_known) = (None, true);
             while let Some([_, _, _, _, _, before, number]) = stream.next_of(place)? {
                 let utility = replayed.unwrap_or_else(|| utility::begun(f64::from_bits(before)));
-                replayed = Some(utility::moved(utility, Signal::ALL.get(number as usize).copied()));
+                let signal = Signal::ALL.get(number as usize).copied();
+                is_known &= signal.is_some();
+                replayed = Some(utility::moved(utility, signal));
             }
             let replayed = replayed.unwrap_or(utility::START);
             let stored = self.stored.get(place as usize).unwrap_or(f64::NAN);
-            if !score::is_same(stored, replayed) {
+            if is_known && !score::is_same(stored, replayed) {
                 differing.push(place as usize);
             }
         }
@@ -121,13 +123,17 @@ mod tests {
         // From 0.9 a confirmation leads to 1 and the rejection to 0.7; the other way round it is 0.8.
         for (place, stored, later) in [(0, 0.7, late), (1, 0.7, early), (2, 0.8, late), (3, 0.7, None)] {
             histories.episode(&row(Entity::Episode, &[("utility", json!(stored))]));
-            for (id, signal, at, before) in
-                [("u3", "odd", late, 0.7), ("u2", "rejected", later, 0.2), ("u1", "confirmed", early, 0.9)]
-            {
+            for (id, signal, at, before) in [("u2", "rejected", later, 0.2), ("u1", "confirmed", early, 0.9)] {
                 let (id, signal, at, before) = (json!(id), json!(signal), json!(at), json!(before));
                 let values = [("id", id), ("signal", signal), ("created_at", at), ("before", before)];
                 histories.signal(&row(Entity::UtilityEvent, &values), place);
             }
+        }
+        // A history with a word that nobody knows is not judged.
+        histories.episode(&row(Entity::Episode, &[("utility", json!(0.1))]));
+        for (id, signal) in [("u1", "confirmed"), ("u2", "Confirmed")] {
+            let values = [("id", json!(id)), ("signal", json!(signal)), ("created_at", json!(early))];
+            histories.signal(&row(Entity::UtilityEvent, &values), 4);
         }
         assert_eq!(histories.differing().unwrap(), [2]);
     }

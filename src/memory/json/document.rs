@@ -1,4 +1,4 @@
-//! JSON that is kept and written as its text: no value of it is made, which would take twenty times the room.
+//! JSON that is kept and written as text: it is not parsed into a value, which would take twenty times the memory.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -61,7 +61,7 @@ impl JsonPart<'_> {
     /// The part as JSON on one line, in one piece of memory.
     ///
     /// # Errors
-    /// A document that is no JSON.
+    /// A document that is not JSON.
     pub fn written(self) -> serde_json::Result<String> {
         let JsonPart::Document(document) = self else { return serde_json::to_string(&self) };
         let mut text = Vec::with_capacity(document.len());

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::memory::id_list::respelled;
 
-/// Keys and values of a JSON object in their order, each value as its text; none when the text is no object.
+/// Keys and values of a JSON object in their order, each value as its text; none when the text is not an object.
 #[must_use]
 pub fn members(text: &str) -> Option<Vec<(String, &RawValue)>> {
     serde_json::from_str::<Members<'_>>(text).ok().map(|members| members.0)
@@ -23,7 +23,7 @@ pub fn member_text(members: &[(String, &RawValue)], names: &[&str]) -> Option<St
     })
 }
 
-/// A member of an object as it stands in the text.
+/// A member of an object as it is in the text.
 struct Placed<'t> {
     key: String,
     /// Key and value.
@@ -51,8 +51,8 @@ fn member(key: &str, value: &Value) -> String {
     format!("{}:{value}", Value::from(key))
 }
 
-/// The text of an object that became another one, given both as they are read: members that are the same stay as they are
-/// written. None where the text is no strict JSON object.
+/// The text of an object that became another one, given both as they are read: members that are the same stay as they
+/// are written. None where the text is not a strict JSON object.
 #[must_use]
 pub fn remade(text: &str, was: &Value, becomes: &Value) -> Option<String> {
     let (there, becomes) = (placed(text)?, becomes.as_object()?);

@@ -1,4 +1,4 @@
-//! Finds what stands at a path of a JSON text, and reads no more than that.
+//! Finds the value at a path of a JSON text, and reads no more than needed.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -12,7 +12,7 @@ pub fn path_in(text: &str, path: &str) -> (Option<Value>, Vec<String>) {
     if let Ok(found) = serde_json::from_str(text).and_then(|value| strictly(value, path)) {
         return (found, Vec::new());
     }
-    let JsonReading { value, problems } = read(text);
+    let JsonReading { value, problems, .. } = read(text);
     let problems = if value.is_null() { problems } else { Vec::new() };
     (super::path(&value, path), problems)
 }

@@ -26,7 +26,7 @@ pub fn is_plain(text: &str) -> bool {
         && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// Whether more than so many digits stand in a row: that many cover one of the places that are looked at.
+/// Whether more than so many digits are in a row: that many cover one of the places that are looked at.
 fn has_digits_in_row(text: &[u8], most: usize) -> bool {
     let digits = |bytes: &mut dyn Iterator<Item = &u8>| bytes.take_while(|byte| byte.is_ascii_digit()).count();
     let mut places = (most..text.len()).step_by(most + 1).filter(|at| text[*at].is_ascii_digit());

@@ -18,10 +18,15 @@ pub(super) enum WideNumber {
 
 /// Reads one text; the rules are those of [`super::read`].
 pub(super) fn read_with(text: &str, wide: WideNumber) -> JsonReading {
-    let mut reader = JsonReader { text, bytes: text.as_bytes(), at: 0, depth: 0, wide, oddities: Vec::new() };
+    let mut reader =
+        JsonReader { text, bytes: text.as_bytes(), at: 0, depth: 0, wide, oddities: Vec::new(), repeated: None };
     match reader.document() {
-        Ok(value) => JsonReading { value, problems: reader.oddities.iter().map(Oddity::words).collect() },
-        Err(failure) => JsonReading { value: Value::Null, problems: vec![failure.words(text)] },
+        Ok(value) => JsonReading {
+            value,
+            problems: reader.oddities.iter().map(Oddity::words).collect(),
+            repeated: reader.repeated.as_ref().map(Oddity::words),
+        },
+        Err(failure) => JsonReading { problems: vec![failure.words(text)], ..JsonReading::default() },
     }
 }
 
@@ -66,6 +71,8 @@ struct JsonReader<'a> {
     depth: usize,
     wide: WideNumber,
     oddities: Vec<Oddity>,
+    /// Keys that stand in their object already: strict JSON may have them.
+    repeated: Option<Oddity>,
 }
 
 impl<'a> JsonReader<'a> {
@@ -78,7 +85,7 @@ impl<'a> JsonReader<'a> {
         self.skip_space();
         match self.peek() {
             None => Ok(value),
-            Some(_) => self.fail("something follows the value"),
+            Some(_) => self.fail("there is data after the value"),
         }
     }
 
@@ -144,12 +151,16 @@ impl<'a> JsonReader<'a> {
             if self.peek() != Some(b'"') {
                 return self.fail_or_end("a quoted key is missing");
             }
+            let start = self.at;
             let key = self.string()?;
             self.skip_space();
             self.expect(b':', "a colon is missing")?;
             self.skip_space();
             let value = self.value()?;
-            object.insert(key, value);
+            if object.insert(key, value).is_some() {
+                let what = "key that stands in its object already, the last value is read";
+                self.repeated.get_or_insert(Oddity { what, first: start, count: 0 }).count += 1;
+            }
             self.skip_space();
             if self.take(b'}') {
                 return Ok(Value::Object(object));

@@ -1,4 +1,4 @@
-//! The strings of a JSON text, one after the other: no value of the whole is made.
+//! The strings of a JSON text in turn, without parsing the whole into a value.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ impl<'t> JsonText<'t> {
 /// Function that looks at a string.
 type Look<'f> = &'f mut dyn FnMut(JsonText<'_>);
 
-/// Looks at every key and string of a JSON text, in order, up to where the text is no strict JSON.
+/// Looks at every key and string of a JSON text, in order, up to where the text is not a strict JSON.
 ///
 /// # Errors
 /// The reader's, where the text is not strict JSON.

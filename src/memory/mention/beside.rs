@@ -1,10 +1,10 @@
-//! Characters directly beside a place in a text: the end of a word, or part of a longer one.
+//! Characters directly next to a place in a text: whether it is the end of a word, or part of a longer one.
 
 use unicode_normalization::char::is_combining_mark;
 use unicode_script::{Script, UnicodeScript as _};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// Kind of character beside a place in a text.
+/// Kind of character next to a place in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BesidePlace {
     /// Nothing that would make a longer word: a blank, a mark, a letter of another script, a letter of a script that
@@ -18,7 +18,7 @@ pub enum BesidePlace {
     Letter,
 }
 
-/// Classifies the character beside a place. `inner` is the letter of the place next to it; `outer` is outside, and
+/// Classifies the character next to a place. `inner` is the letter of the place next to it; `outer` is outside, and
 /// comes first when `before`.
 #[must_use]
 pub fn beside(outer: Option<char>, inner: char, before: bool) -> BesidePlace {
@@ -49,7 +49,7 @@ pub fn beside(outer: Option<char>, inner: char, before: bool) -> BesidePlace {
 }
 
 /// Whether a word can begin at a place of a text: nothing before it makes a longer one. An escape before it (`\n`,
-/// `\u00e9`, `%20`) does not. Bytes that are no UTF-8 make no words.
+/// `\u00e9`, `%20`) does not. Bytes that are not UTF-8 make no words.
 #[must_use]
 pub fn begins(text: &[u8], start: usize) -> bool {
     let Some((_, inner)) = around(text, start) else { return true };
@@ -71,7 +71,7 @@ pub fn ends(text: &[u8], end: usize) -> bool {
     inner.is_none_or(|inner| beside(outer, inner, false) == BesidePlace::Free)
 }
 
-/// The characters before and after a place; none when nothing readable stands behind it.
+/// The characters before and after a place; none when nothing readable is behind it.
 fn around(text: &[u8], at: usize) -> Option<(Option<char>, char)> {
     Some((last_char(text.get(..at)?), first_char(text.get(at..)?)?))
 }

@@ -1,5 +1,5 @@
-//! A text without what does not change who is meant: the case and width of its letters, how they are composed, which
-//! apostrophe and which blank is there, marks that nobody sees. Every place in it leads back to the original.
+//! A text reduced to what identifies a name: without case, width and composition of letters, kinds of apostrophes and
+//! blanks, and invisible marks. Every place in it leads back to the original.
 
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
@@ -9,8 +9,8 @@ use unicode_normalization::char::is_combining_mark;
 pub struct TracedText {
     /// The text.
     pub text: String,
-    /// Places of the text and of the original that belong together, in order; between two of them both go on alike, or
-    /// what is there came as one piece.
+    /// Places of the text and of the original that belong together, in order; between two of them both continue alike,
+    /// or what is there came as one piece.
     marks: Vec<(usize, usize)>,
     /// Bytes of the original.
     source: usize,

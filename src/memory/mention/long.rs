@@ -22,7 +22,7 @@ struct SoughtWords {
     parts: WordSieve,
 }
 
-/// The longest part of a word between marks for which others may stand in a text.
+/// The longest part of a word between marks for which others may be in a text.
 #[must_use]
 pub fn longest_part(word: &str) -> Option<&str> {
     word.split([' ', '\'', '-', '+']).max_by_key(|part| part.len())

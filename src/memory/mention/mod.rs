@@ -1,14 +1,14 @@
-//! Mentions of a person in plain text: one set of rules for the plan of an erasure, for what it takes out and for the
+//! Mentions of a person in plain text: one set of rules for the plan of an erasure, for what it removes and for the
 //! search afterwards.
 //!
 //! The text is plain: escapes of JSON, URLs and HTML, compression and other containers have been taken off.
 //! It is compared without case, width, composition and what nobody sees (soft hyphens, zero-width characters); any
 //! apostrophe, hyphen and blank, line breaks among them, stands for any other. Diacritics tell names apart.
 //!
-//! What stands directly beside decides. Words end where UAX 29 ends them, at every punctuation mark but `_`, and between
+//! What is directly next to decides. Words end where UAX 29 ends them, at every punctuation mark but `_`, and between
 //! two scripts (`mail@x에게`); Chinese, Japanese, Thai, Lao, Khmer and Burmese have no ends of words.
 //!
-//! | beside it | id | e-mail | name of several words | name of one word | phone |
+//! | next to it | id | e-mail | name of several words | name of one word | phone |
 //! |---|---|---|---|---|---|
 //! | nothing of the same word | certain | certain | certain | certain | certain |
 //! | `_` | possible | possible | possible | possible | possible |
@@ -21,15 +21,16 @@
 //!
 //! Further:
 //! - A name is certain also as `Last, First`. Possible are: the other order without a comma, initials (`D. O'Malley`,
-//!   `Dmitri O.`), a middle name more or less, parts run together or joined by `_ . - +`, no apostrophe or hyphen, other
-//!   marks or markup between the parts (`Dmitri</b> <b>O'Malley`). A part of a name alone is no mention.
+//!   `Dmitri O.`), a middle name more or less, parts run together or joined by `_ . - +`, no apostrophe or hyphen,
+//!   other marks or markup between the parts (`Dmitri</b> <b>O'Malley`). A part of a name alone is not a mention.
 //! - An apostrophe may be written as in SQL or a shell: `O''Malley`, `O'\\''Malley`.
 //! - A name under five letters is possible, and certain as the whole value of a column of names.
-//! - An id that is short, a number, or a usual word of this database ([`SoughtHandle::common`]) is possible, and certain as the
-//!   whole value where nothing but ids of people stands. Within a time, a date or a longer number it is no mention.
-//! - What stands within a handle that somebody else is known by is that person's.
-//! - A handle that somebody else is known by too is possible wherever it stands. Ids are told apart by their spelling: one
-//!   that another equals but for blanks at its ends is possible in a text.
+//! - An id that is short, a number, or a usual word of this database ([`SoughtHandle::common`]) is possible, and
+//!   certain as the whole value where nothing but ids of people stands. Within a time, a date or a longer number it is
+//!   not a mention.
+//! - What is within a handle that someone else is known by is that person's.
+//! - A handle that someone else is known by too is possible wherever it stands. Ids are distinguished by their
+//!   spelling: one that another equals but for blanks at its ends is possible in a text.
 
 mod beside;
 mod fold;
@@ -53,7 +54,7 @@ use super::sieve::WordSieve;
 
 /// Letters below which a name is possible only.
 const NAME_LETTERS: usize = 5;
-/// Characters from which a mixed id is told from the words around it even with letters beside it.
+/// Characters from which a mixed id is distinguished from the words around it even with letters next to it.
 const STURDY: usize = 8;
 /// Letters that a word between the first and the last name has at most.
 const MIDDLE: usize = 24;
@@ -157,7 +158,7 @@ pub struct MentionText {
     /// True when such ids are all that is there, by the whole name of the place or by the layout: an id that is a usual word
     /// here means the person only there.
     pub exact: bool,
-    /// True when the keys of an object that stands here are ids or names of people.
+    /// True when the keys of an object that is here are ids or names of people.
     pub keys: bool,
     /// True when the value is a number, not a text.
     pub number: bool,
@@ -175,7 +176,7 @@ impl MentionText {
         number: false,
     };
 
-    /// Whether handles of a shape are what stands here.
+    /// Whether handles of a shape are what is here.
     #[must_use]
     pub fn holds(self, shape: HandleShape) -> bool {
         match shape {
@@ -187,7 +188,7 @@ impl MentionText {
     }
 }
 
-/// A place where somebody may be named.
+/// A place where someone may be named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MentionSpan {
     /// Number of the handle, as given.
@@ -225,7 +226,7 @@ struct KnownHandle {
     shape: HandleShape,
     /// Certainty of the handle in a text.
     told: Certainty,
-    /// True when somebody else is known by it too.
+    /// True when someone else is known by it too.
     is_shared: bool,
 }
 
@@ -242,7 +243,7 @@ struct WordLooks {
     one: bool,
     /// As many letters as a name needs to be told.
     enough: bool,
-    /// As many characters as a mixed id needs to be told from those around it.
+    /// As many characters as a mixed id needs to be distinguished from those around it.
     sturdy: bool,
 }
 
@@ -539,7 +540,7 @@ impl MentionFinder {
         let KnownHandle { shape, told: in_text, is_shared } = *self.handles.get(handle)?;
         let name = shape == HandleShape::Name;
         let whole = near.is_whole(start, end);
-        // Whoever has that id owns the row: it is no conversation or bank there.
+        // Whoever has that id owns the row: it is not a conversation or bank there.
         if whole && place.people && place.exact && !place.holds(shape) && shape.is_of_rows() {
             return None;
         }
@@ -561,7 +562,7 @@ const A_NUMBER: Certainty = Certainty::Possible("the same number");
 pub const A_COMMON_WORD: Certainty = Certainty::Possible("a common word here");
 const OF_OTHERS_TOO: Certainty = Certainty::Possible("other people have it too");
 const A_SHORT_NAME: Certainty = Certainty::Possible("a short name");
-const WITH_LETTERS: Certainty = Certainty::Possible("with letters beside it");
+const WITH_LETTERS: Certainty = Certainty::Possible("with letters next to it");
 const LONGER_ADDRESS: Certainty = Certainty::Possible("part of a longer address");
 const LONGER_NAME: Certainty = Certainty::Possible("part of a longer name");
 const MIDDLE_NAME: Certainty = Certainty::Possible("with a middle name");
@@ -586,7 +587,7 @@ impl FoldedText<'_> {
         (start.min(end), end)
     }
 
-    /// Whether nothing but blanks stands around a place.
+    /// Whether nothing but blanks is around a place.
     fn is_whole(&self, start: usize, end: usize) -> bool {
         let text = &self.trace.text;
         let blank = |at: &str| at.is_empty() || at == " ";
@@ -615,18 +616,18 @@ impl FoldedText<'_> {
         if gap { BesidePlace::Free } else { beside(self.letters_behind(end).next(), inner, false) }
     }
 
-    /// Whether one of some marks stands before a place, and a letter or digit before it: a word goes on there.
-    fn goes_on_before(&self, start: usize, marks: &str) -> bool {
+    /// Whether one of some marks is before a place, and a letter or digit before it: a word continues there.
+    fn continues_before(&self, start: usize, marks: &str) -> bool {
         let mut letters = self.letters_before(start);
         letters.next().is_some_and(|c| marks.contains(c)) && letters.next().is_some_and(char::is_alphanumeric)
     }
 
-    fn goes_on_behind(&self, end: usize, marks: &str, by: impl Fn(char) -> bool) -> bool {
+    fn continues_behind(&self, end: usize, marks: &str, by: impl Fn(char) -> bool) -> bool {
         let mut letters = self.letters_behind(end);
         letters.next().is_some_and(|c| marks.contains(c)) && letters.next().is_some_and(by)
     }
 
-    /// The mark at a place is a dash, which stands between words, and not a hyphen, which joins them.
+    /// The mark at a place is a dash, which is between words, and not a hyphen, which joins them.
     fn is_dash(&self, at: usize) -> bool {
         let at = self.trace.start(at);
         self.text.get(at..).and_then(|rest| rest.chars().next()).is_some_and(|c| ('\u{2012}'..='\u{2015}').contains(&c))
@@ -650,8 +651,8 @@ impl FoldedText<'_> {
             }
         };
         Some(told.and(match (before, behind) {
-            (BesidePlace::Joined, _) | (_, BesidePlace::Joined) => Certainty::Possible("beside `_`"),
-            (BesidePlace::Digit, _) | (_, BesidePlace::Digit) => Certainty::Possible("beside a digit"),
+            (BesidePlace::Joined, _) | (_, BesidePlace::Joined) => Certainty::Possible("next to `_`"),
+            (BesidePlace::Digit, _) | (_, BesidePlace::Digit) => Certainty::Possible("next to a digit"),
             _ => Certainty::Certain,
         }))
     }
@@ -673,15 +674,15 @@ impl FoldedText<'_> {
         if letter {
             return (looks.korean || !plain && looks.sturdy).then_some(WITH_LETTERS);
         }
-        let mail = self.goes_on_behind(end, "@", char::is_alphanumeric);
-        let host = plain && self.goes_on_before(start, "@");
+        let mail = self.continues_behind(end, "@", char::is_alphanumeric);
+        let host = plain && self.continues_before(start, "@");
         Some(if mail || host { LONGER_ADDRESS } else { Certainty::Certain })
     }
 
     fn mail(&self, start: usize, end: usize, letter: bool) -> Certainty {
-        let behind = self.goes_on_behind(end, ".-", char::is_alphanumeric);
+        let behind = self.continues_behind(end, ".-", char::is_alphanumeric);
         let longer = behind && !self.starts_sentence(end) && !self.is_dash(end);
-        if letter || longer || self.goes_on_before(start, ".-+") { LONGER_ADDRESS } else { Certainty::Certain }
+        if letter || longer || self.continues_before(start, ".-+") { LONGER_ADDRESS } else { Certainty::Certain }
     }
 
     fn name(&self, looks: WordLooks, start: usize, end: usize, letter: bool) -> Option<Certainty> {
@@ -690,10 +691,10 @@ impl FoldedText<'_> {
             return (!one || looks.korean).then_some(WITH_LETTERS);
         }
         let marks = if one { "-'.@" } else { "-'" };
-        let before = self.goes_on_before(start, marks) && !self.is_dash(start.saturating_sub(1));
+        let before = self.continues_before(start, marks) && !self.is_dash(start.saturating_sub(1));
         // `Ann's` is Ann's.
         let marks = if one { "-.@" } else { "-" };
-        let behind = self.goes_on_behind(end, marks, char::is_alphanumeric) && !self.is_dash(end);
+        let behind = self.continues_behind(end, marks, char::is_alphanumeric) && !self.is_dash(end);
         let sentence = one && self.starts_sentence(end);
         Some(if before || behind && !sentence { LONGER_NAME } else { Certainty::Certain })
     }
@@ -709,7 +710,8 @@ impl FoldedText<'_> {
         let digit = |c: char| c.is_numeric();
         let mut before = self.letters_before(start);
         let mark = |c: char| ":.-/,+".contains(c);
-        before.next().is_some_and(mark) && before.next().is_some_and(digit) || self.goes_on_behind(end, ":.-/,+", digit)
+        before.next().is_some_and(mark) && before.next().is_some_and(digit)
+            || self.continues_behind(end, ":.-/,+", digit)
     }
 
     /// The letter before a place may be the end of an escape that was not resolved: `\n`, `\u00e9`, `%20`.
@@ -755,7 +757,7 @@ fn across(behind: &str, other: &str) -> Option<usize> {
     None
 }
 
-/// Whether a handle cannot be told from words and numbers by its looks: a word, a number, or short.
+/// Whether a handle cannot be distinguished from words and numbers by its looks: a word, a number, or short.
 #[must_use]
 pub fn is_plain(value: &str) -> bool {
     let plain = folded(value);
@@ -771,7 +773,7 @@ struct FoundMention {
 }
 
 impl FoundMention {
-    /// Without what is somebody else's, and without what overlaps: the certain before the possible, the earlier before
+    /// Without what is someone else's, and without what overlaps: the certain before the possible, the earlier before
     /// the later, the longer before the shorter.
     fn told(self) -> Vec<MentionSpan> {
         let FoundMention { mut spans, mut others } = self;

@@ -55,7 +55,7 @@ impl Phone {
         Some(Phone { rows: rows.into_iter().map(String::into_bytes).collect() })
     }
 
-    /// The rows of digits that it is written with; marks may stand between the digits.
+    /// The rows of digits that it is written with; marks may be between the digits.
     pub fn rows(&self) -> impl Iterator<Item = &[u8]> {
         self.rows.iter().map(Vec::as_slice)
     }
@@ -69,7 +69,7 @@ impl Phone {
         let mut at = 0;
         while let Some(next) = text.get(at..).and_then(|rest| rest.iter().position(u8::is_ascii_digit)) {
             at += next;
-            // Digits on both sides make another number; so does what goes on behind a dot.
+            // Digits on both sides make another number; so does what continues behind a dot.
             match self.rows.iter().find_map(|row| ends(text, at, row)) {
                 Some(end) => {
                     let marks = text[..at].iter().rev().take(2).take_while(|b| matches!(b, b'+' | b'(')).count();

@@ -47,7 +47,7 @@ proptest::proptest! {
 }
 
 proptest::proptest! {
-    /// Whatever somebody is called, and whatever is searched.
+    /// Whatever someone is called, and whatever is searched.
     #[test]
     fn any_name_is_looked_for_in_any_text(name in "(\\PC|[ \u{200b}\u{2800}\u{3164},']){0,12}", text in "\\PC{0,24}") {
         let finder = finder("name", &name, false, &[&text]);

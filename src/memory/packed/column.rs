@@ -1,4 +1,4 @@
-//! Lists of very many small values, without room that nobody uses.
+//! Lists of very many small values, without unused capacity.
 
 use super::pages::PageStore;
 

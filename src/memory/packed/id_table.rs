@@ -67,7 +67,7 @@ impl<const N: usize> IdTable<N> {
         self.find(digest(id))
     }
 
-    /// The same by the hash of the id. What cannot be read is told by [`IdTable::check`].
+    /// The same by the hash of the id. What cannot be read is identified by [`IdTable::check`].
     pub fn find(&self, id: Digest) -> Option<Record<N>> {
         match &self.0 {
             PlacedRecords::Held { records, runs } => {

@@ -1,4 +1,4 @@
-//! Ids of very many rows, in as few bytes as will do.
+//! Ids of very many rows, in as few bytes as possible.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ const UUID_LETTERS: usize = 36;
 /// Length up to which ids are taken to have one length.
 const WIDE: usize = 256;
 
-/// Ids by their place. UUIDs take sixteen bytes; where all of a part have one length, nothing tells where they end, and
+/// Ids by their place. UUIDs take sixteen bytes; where all of a part have one length, nothing says where they end, and
 /// what they begin with is kept once. Whole parts may be in a scratch space.
 #[derive(Debug, Default)]
 pub(crate) struct IdList {

@@ -1,4 +1,4 @@
-//! Very many rows, ids, numbers and vectors, in as few bytes as will do.
+//! Very many rows, ids, numbers and vectors, in as few bytes as possible.
 
 pub(crate) mod column;
 pub(crate) mod digest_set;

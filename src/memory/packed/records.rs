@@ -48,7 +48,7 @@ pub(crate) struct RecordSorter<const N: usize> {
 }
 
 impl<const N: usize> RecordSorter<N> {
-    /// A sorter that goes on in such a space where records do not fit in memory.
+    /// A sorter that continues in such a space where records do not fit in memory.
     pub fn new(space: MakeSpace) -> Self {
         let runs = RecordRuns { make: space, space: None, ends: Vec::new() };
         RecordSorter { held: Vec::new(), most: 0, runs, fault: None }.within(HELD)
@@ -65,7 +65,7 @@ impl<const N: usize> RecordSorter<N> {
         std::mem::replace(self, empty)
     }
 
-    /// Takes a record. What cannot be written is told by [`RecordSorter::sorted`].
+    /// Takes a record. What cannot be written is identified by [`RecordSorter::sorted`].
     pub fn add(&mut self, record: Record<N>) {
         if self.held.len() == self.most && self.fault.is_none() {
             self.held.sort_unstable();

@@ -165,7 +165,7 @@ mod tests {
                 1 => row.set("started_at", json!("some day")),
                 2 => row.problems.push(Problem {
                     column: "started_at".to_owned(),
-                    problem: "is no time".to_owned(),
+                    problem: "is not a time".to_owned(),
                     raw: n.to_string(),
                 }),
                 _ => {}

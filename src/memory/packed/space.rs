@@ -1,4 +1,4 @@
-//! Room for bytes outside of memory. Those who know files give it.
+//! Space for bytes outside of memory, provided by code that may use files.
 
 use std::fmt::Debug;
 use std::io;

@@ -1,5 +1,6 @@
-//! Vectors of very many rows: as they are while there is room for that, else rounded to 8 bits a number. A rounded vector
-//! gives a range that holds its cosine, not the cosine: whoever wants that reads the vectors of the few rows that matter.
+//! Vectors of very many rows: as they are while there is room for that, else rounded to 8 bits a number. A rounded
+//! vector gives a range that holds its cosine, not the cosine: callers that need it read the vectors of the few rows
+//! that matter.
 
 use std::borrow::Cow;
 

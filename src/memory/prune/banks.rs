@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::copies::CaseMessage;
 use crate::memory::Row;
 use crate::memory::digest::{Digest, wide_digest};
 use crate::memory::packed::id_table::IdTable;
@@ -17,6 +18,9 @@ const IDS: usize = 2 << 20;
 /// Bytes of profiles that are held in memory: each case asks for its own.
 const PROFILES: usize = 16 << 20;
 
+/// Numbers of a case: its bank, its place in the order of that, and what the rules look at.
+const CASE: usize = 11;
+
 /// A time that is not stored.
 const NONE: i64 = i64::MIN;
 
@@ -28,20 +32,28 @@ fn of_profile(profile: &str) -> BankKey {
     wide_digest(profile)
 }
 
-/// The bank of cases without a profile, by user and agent.
-fn of_owner(row: &Row) -> BankKey {
-    wide_digest(&format!("\u{0}{}\u{0}{}", row.get("user_id"), row.get("agent_id")))
+/// Id of the profile that a case names.
+fn named_profile(case: &Row) -> Option<&str> {
+    case.text("profile_id").filter(|id| !id.is_empty())
+}
+
+/// The bank of a case: that of the profile that it names, whether that has a row or not, else one by user and agent.
+fn of_case(case: &Row) -> BankKey {
+    let owner = || wide_digest(&format!("\u{0}{}\u{0}{}", case.get("user_id"), case.get("agent_id")));
+    named_profile(case).map_or_else(owner, of_profile)
 }
 
 /// A case as the rules look at it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JudgedCase {
-    /// Creation time in microseconds since 1970; `None` counts as oldest.
+    /// Creation time in microseconds since 1970; of `None` the age is unknown, so that no rule about age or order takes it.
     pub at: Option<i64>,
     /// Reward of the case, in 0..1.
     pub reward: Option<f64>,
-    /// Stands for the hash of its message.
-    pub message: Option<[Digest; 2]>,
+    /// Message of the case, where it has a hash.
+    pub message: Option<CaseMessage>,
+    /// The case is hidden from recall.
+    pub quarantined: bool,
     place: u64,
 }
 
@@ -50,9 +62,10 @@ impl JudgedCase {
     #[must_use]
     pub fn of(row: &Row) -> Self {
         JudgedCase {
-            at: row.text("created_at").and_then(time::epoch_micros),
+            at: row.text("created_at").and_then(time::known).and_then(time::epoch_micros),
             reward: row.number("reward"),
-            message: row.text("message_hash").map(wide_digest),
+            message: CaseMessage::of(row),
+            quarantined: row.get("quarantined").as_bool().unwrap_or_default(),
             place: 0,
         }
     }
@@ -64,19 +77,21 @@ impl JudgedCase {
     }
 
     /// As numbers: bank by bank, the newest first, and of one time the greatest id.
-    fn record(&self, [bank, rest]: BankKey, id: &str) -> Record<10> {
+    fn record(&self, [bank, rest]: BankKey, id: &str) -> Record<CASE> {
         let [a, b, c] = in_order(id);
-        let [message, more] = self.message.unwrap_or_default();
+        let [message, more, prompt] = self.message.as_ref().map(CaseMessage::numbers).unwrap_or_default();
         let reward = self.reward.unwrap_or(f64::NAN).to_bits();
-        [bank, rest, !ordered(self.at.unwrap_or(NONE)), !a, !b, !c, self.place, reward, message, more]
+        let place = self.place << 1 | u64::from(self.quarantined);
+        [bank, rest, !ordered(self.at.unwrap_or(NONE)), !a, !b, !c, place, reward, message, more, prompt]
     }
 
-    fn read([_, _, at, _, _, _, place, reward, message, more]: Record<10>) -> Self {
+    fn read([_, _, at, _, _, _, place, reward, message, more, prompt]: Record<CASE>) -> Self {
         JudgedCase {
             at: Some(unordered(!at)).filter(|at| *at != NONE),
             reward: Some(f64::from_bits(reward)).filter(|reward| !reward.is_nan()),
-            message: Some([message, more]).filter(|message| *message != [0, 0]),
-            place,
+            message: CaseMessage::read([message, more, prompt]),
+            quarantined: place & 1 != 0,
+            place: place >> 1,
         }
     }
 }
@@ -90,7 +105,7 @@ pub struct PruneBanks {
     profiles: RecordSorter<4>,
     known: IdTable<4>,
     case_ids: IdList,
-    cases: RecordSorter<10>,
+    cases: RecordSorter<CASE>,
 }
 
 impl PruneBanks {
@@ -138,13 +153,15 @@ impl PruneBanks {
         self.profile_ids.len() == 0 && self.case_ids.len() == 0
     }
 
-    /// Takes a case of a profile that was taken; else it must be `wanted`, and is of the bank of its user and agent.
-    pub fn case(&mut self, row: &Row, wanted: bool) {
-        let bank = match row.text("profile_id").map(of_profile).filter(|bank| self.find(*bank).is_some()) {
-            Some(bank) => bank,
-            None if wanted => of_owner(row),
-            None => return,
-        };
+    /// Whether a case is of a profile that was taken.
+    #[must_use]
+    pub fn knows(&self, case: &Row) -> bool {
+        named_profile(case).is_some_and(|profile| self.find(of_profile(profile)).is_some())
+    }
+
+    /// Takes a case.
+    pub fn case(&mut self, row: &Row) {
+        let bank = of_case(row);
         let case = JudgedCase { place: self.case_ids.len() as u64, ..JudgedCase::of(row) };
         self.cases.add(case.record(bank, row.id()));
         self.case_ids.push(row.id());
@@ -167,7 +184,7 @@ impl PruneBanks {
 /// Banks one after the other, the newest case first.
 #[derive(Debug)]
 pub struct SortedBanks {
-    sorted: SortedRecords<10>,
+    sorted: SortedRecords<CASE>,
     banks: PruneBanks,
 }
 
@@ -185,10 +202,7 @@ impl SortedBank {
     /// Whether a row is a case of this bank.
     #[must_use]
     pub fn holds(&self, row: &Row) -> bool {
-        match self.profile {
-            Some(_) => row.text("profile_id").map(of_profile) == Some(self.key),
-            None => of_owner(row) == self.key,
-        }
+        of_case(row) == self.key
     }
 }
 
@@ -224,7 +238,7 @@ impl SortedBanks {
 
 /// Banks and cases as they come.
 pub struct BankStream<'b> {
-    records: RecordStream<'b, 10>,
+    records: RecordStream<'b, CASE>,
     banks: &'b PruneBanks,
 }
 

@@ -1,7 +1,8 @@
-//! Rules that choose which cases of a bank to delete, one bank at a time. A case goes when any rule says so; what one
-//! rule keeps can still go by another.
+//! Rules that choose which cases of a bank to delete, one bank at a time. A case is deleted when any rule says so; a
+//! case that one rule keeps can still be deleted by another.
 
 pub mod banks;
+pub mod copies;
 pub mod verdicts;
 
 /// Cosine above which two cases say the same.
@@ -13,7 +14,7 @@ pub const SUGGESTED_WINDOW: i64 = 200;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PruneWindow {
-    /// Each bank's own where no other rule is named, none beside one.
+    /// Each bank's own where no other rule is named, none next to one.
     #[default]
     Unsaid,
     /// Each bank's own, whatever else is named.

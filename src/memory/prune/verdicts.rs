@@ -1,10 +1,10 @@
-//! Verdicts of the rules on the cases of one bank, which come one after the other.
+//! Verdicts of the rules on the cases of one bank, which arrive one by one.
 
 use std::io;
 
 use super::banks::JudgedCase;
+use super::copies::{CaseCopies, CaseCopy};
 use super::{NEAR, PruneReason, Rules};
-use crate::memory::packed::records::RecordSorter;
 use crate::memory::packed::space::MakeSpace;
 use crate::memory::vector::cosine_of;
 use crate::memory::{score, time};
@@ -27,8 +27,14 @@ pub struct BankVerdicts<'r> {
     room: usize,
     /// Places that a diverse window has left.
     free: usize,
-    /// Messages with the numbers of their cases.
-    messages: RecordSorter<3>,
+    /// Cases that copies are looked for among.
+    copies: CaseCopies,
+    /// Number of cases that say when they were made: they come before the others.
+    dated: usize,
+    /// Number of those that may take a place in a window.
+    placed: usize,
+    /// Number of cases that stay because they are hidden from recall: no window and no copy counts them.
+    quarantined: usize,
     /// Cases whose likeness was asked for and cannot be told.
     pub without_vector: usize,
     /// Cases that stay and that no other was compared with: their vectors would not fit in memory.
@@ -49,7 +55,10 @@ impl<'r> BankVerdicts<'r> {
             kept: Vec::new(),
             room: VECTORS,
             free: window.unwrap_or_default(),
-            messages: RecordSorter::new(space),
+            copies: CaseCopies::new(space),
+            dated: 0,
+            placed: 0,
+            quarantined: 0,
             without_vector: 0,
             uncompared: 0,
         }
@@ -70,13 +79,19 @@ impl<'r> BankVerdicts<'r> {
             .below_reward
             .is_some_and(|limit| case.reward.is_some_and(|reward| score::is_below(reward, limit)));
         let why = [(old, PruneReason::Age), (low, PruneReason::Reward)].into_iter().find(|(holds, _)| *holds);
-        if let Some([a, b]) = case.message.filter(|_| self.rules.duplicates) {
-            self.messages.add([a, b, number as u64]);
+        let (is_dated, is_recalled) = (case.at.is_some(), !case.quarantined);
+        if let Some(message) = case.message.filter(|_| self.rules.duplicates && is_recalled) {
+            self.copies.add(0, message, [number as u64, 0, 0, 0], number as u64);
         }
-        let by_window = match self.window {
+        let is_passed_over = !is_recalled && (self.rules.duplicates || self.window.is_some());
+        self.quarantined += usize::from(is_passed_over && why.is_none());
+        let place = self.placed;
+        self.dated += usize::from(is_dated);
+        self.placed += usize::from(is_dated && is_recalled);
+        let by_window = match self.window.filter(|_| is_dated && is_recalled) {
             None => None,
             Some(_) if self.rules.keep_diverse => self.by_likeness(vector),
-            Some(window) => (number >= window).then_some(PruneReason::Window),
+            Some(window) => (place >= window).then_some(PruneReason::Window),
         };
         self.by_window.push(by_window);
         self.by_rule.push(why.map(|(_, why)| why));
@@ -103,25 +118,45 @@ impl<'r> BankVerdicts<'r> {
         None
     }
 
-    /// Verdict on each case, in order: the first rule that takes it; `None` when it stays.
+    /// The verdicts on all cases.
     ///
     /// # Errors
     /// Messages that did not fit in memory could not be kept in a file.
-    pub fn end(mut self) -> io::Result<Vec<Option<PruneReason>>> {
-        let sorted = self.messages.sorted()?;
-        let mut stream = sorted.stream()?;
-        let mut last = None;
-        while let Some([a, b, number]) = stream.next()? {
-            let repeats = last.replace((a, b)) == Some((a, b));
-            if let Some(why) = self.by_rule.get_mut(number as usize).filter(|_| repeats) {
-                *why = why.or(Some(PruneReason::Duplicate));
+    pub fn end(mut self) -> io::Result<JudgedBank> {
+        let is_aged = self.window.is_some() || self.older_than.is_some();
+        let (mut undated, mut unclear) = (vec![is_aged; self.by_rule.len() - self.dated], 0);
+        self.copies.each(|copy, _, number| {
+            let number = number as usize;
+            match (copy, number.checked_sub(self.dated)) {
+                (CaseCopy::Unclear, _) => unclear += 1,
+                (CaseCopy::Repeats, None) => {
+                    self.by_rule[number] = self.by_rule[number].or(Some(PruneReason::Duplicate));
+                }
+                (CaseCopy::Repeats, Some(at)) => undated[at] = true,
             }
-        }
+        })?;
         // Places that nothing different is there for go to the newest of the others.
         let alike = self.by_window.iter_mut().filter(|verdict| **verdict == Some(PruneReason::Alike));
         alike.take(self.free).for_each(|verdict| *verdict = None);
-        Ok(self.by_window.into_iter().zip(self.by_rule).map(|(window, rule)| window.or(rule)).collect())
+        let verdicts: Vec<Option<PruneReason>> =
+            self.by_window.into_iter().zip(self.by_rule).map(|(window, rule)| window.or(rule)).collect();
+        let stays =
+            verdicts[self.dated..].iter().zip(undated).filter(|(verdict, undated)| verdict.is_none() && *undated);
+        Ok(JudgedBank { undated: stays.count(), unclear, quarantined: self.quarantined, verdicts })
     }
+}
+
+/// The verdicts on a bank.
+#[derive(Debug)]
+pub struct JudgedBank {
+    /// Verdict on each case, in order: the first rule that takes it; `None` when it stays.
+    pub verdicts: Vec<Option<PruneReason>>,
+    /// Cases that stay because nothing tells how old they are.
+    pub undated: usize,
+    /// Cases that stay because others of their message hash have another prompt.
+    pub unclear: usize,
+    /// Cases that stay because they are hidden from recall: no window and no copy counts them.
+    pub quarantined: usize,
 }
 
 /// Whether two vectors are alike, whatever their lengths; not where they cannot be compared.
@@ -147,10 +182,12 @@ mod tests {
         reward: Option<f64>,
         hash: String,
         vector: Option<Vec<f32>>,
+        quarantined: bool,
     }
 
     fn case(n: usize, reward: Option<f64>, hash: &str, vector: Option<Vec<f32>>) -> Case {
-        Case { id: format!("c{n:02}"), profile: Some("p"), day: 28 - n, reward, hash: hash.to_owned(), vector }
+        let (id, hash) = (format!("c{n:02}"), hash.to_owned());
+        Case { id, profile: Some("p"), day: 28 - n, reward, hash, vector, quarantined: false }
     }
 
     fn row(case: &Case) -> Row {
@@ -161,6 +198,7 @@ mod tests {
         row.set("created_at", json!(format!("2026-02-{:02}T00:00:00.000000Z", case.day)));
         row.set("reward", json!(case.reward));
         row.set("message_hash", json!(case.hash));
+        row.set("quarantined", json!(case.quarantined));
         row
     }
 
@@ -170,7 +208,7 @@ mod tests {
         let profile = Row::with(Entity::Profile, [("id", json!("p"))]);
         banks.profile(&profile);
         banks.profiles_end().unwrap();
-        cases.iter().for_each(|case| banks.case(&row(case), case.profile.is_none()));
+        cases.iter().for_each(|case| banks.case(&row(case)));
         let sorted = banks.sorted().unwrap();
         let mut gone = Vec::new();
         let (mut stream, mut again) = (sorted.stream().unwrap(), sorted.stream().unwrap());
@@ -186,7 +224,7 @@ mod tests {
                 assert!(judged.is_as(&JudgedCase::of(&row(case))) && bank.holds(&row(case)));
                 verdicts.take(judged, case.vector.clone());
             }
-            for verdict in verdicts.end().unwrap() {
+            for verdict in verdicts.end().unwrap().verdicts {
                 let case = again.next_of(&bank).unwrap().unwrap();
                 gone.extend(verdict.map(|why| (sorted.id(&case).unwrap(), why)));
             }
@@ -234,6 +272,19 @@ mod tests {
         let all = [("c01", PruneReason::Reward), ("c02", PruneReason::Duplicate), ("c04", PruneReason::Age)];
         assert_eq!(gone(&bank, None, &rules), all.map(|(id, why)| (id.to_owned(), why)));
         assert_eq!(gone(&bank, None, &Rules::default()), []);
+    }
+
+    #[test]
+    fn a_case_that_is_hidden_from_recall_displaces_no_other() {
+        let good = [case(2, None, "a", None), case(3, None, "b", None)];
+        let hidden = |n, hash| Case { quarantined: true, ..case(n, Some(0.0), hash, None) };
+        let mut bank = vec![hidden(0, "a"), hidden(1, "c")];
+        bank.extend(good);
+        let duplicates = Rules { duplicates: true, ..Rules::default() };
+        assert_eq!(gone(&bank, Some(2), &duplicates), []);
+        assert_eq!(gone(&bank, Some(1), &duplicates), [("c03".to_owned(), PruneReason::Window)]);
+        let low = Rules { below_reward: Some(0.5), ..Rules::default() };
+        assert_eq!(gone(&bank, None, &low).len(), 2, "a rule that names them takes them");
     }
 
     #[test]

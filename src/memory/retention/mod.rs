@@ -1,9 +1,11 @@
-//! Retention: rules that say which rows have been kept long enough. Pure; a row goes when all conditions of one rule hold.
+//! Retention: rules that say which rows have been kept long enough. Pure; a row is deleted when all conditions of one
+//! rule hold.
 
 pub mod overdue;
 
 use serde::{Deserialize, Serialize};
 
+use super::digest::{Digest, wide_digest};
 use super::entity::Entity;
 use super::filter::Filter;
 use super::row::Row;
@@ -11,6 +13,12 @@ use super::{score, time};
 
 /// Share of an entity's rows above which nothing is done, unless the rules say another one.
 pub const SHARE: f64 = 0.25;
+
+/// A time before all others, in the order of the canonical spelling.
+const LONG_AGO: &str = "0";
+
+/// Columns that name whose a row is.
+const OWNERS: [&str; 3] = ["profile_id", "user_id", "agent_id"];
 
 /// A file of rules.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -73,7 +81,7 @@ impl RetentionRules {
             format!("{line}: {}", e.message())
         })?;
         if rules.share.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
-            return Err("`share` is a number from 0 to 1".to_owned());
+            return Err("`share` must be a number from 0 to 1".to_owned());
         }
         Ok(rules)
     }
@@ -105,15 +113,18 @@ impl RetentionRule {
     fn read(&self, now: chrono::DateTime<chrono::Utc>) -> Result<ReadRule, String> {
         let entity = Entity::parse(&self.entity).ok_or_else(|| format!("there is no entity `{}`", self.entity))?;
         if matches!(entity, Entity::Subject | Entity::AuditEntry | Entity::UtilityEvent | Entity::Policy) {
-            return Err(format!("rows of {} do not go by age: their history stands on them", entity.title()));
+            return Err(format!("rows of {} cannot be deleted by age: their history depends on them", entity.title()));
         }
         let age = |text: &Option<String>| match text {
             None => Ok(None),
+            Some(text) if time::parse_age(text).is_some_and(|age| age.is_zero()) => {
+                Err(format!("an age of `{text}` is a mistake: it would take every row"))
+            }
             Some(text) => time::parse_age(text)
                 .and_then(|age| now.checked_sub_signed(age))
                 .and_then(time::spell_utc)
                 .map(Some)
-                .ok_or_else(|| format!("`{text}` is no age, such as 90d or 12h")),
+                .ok_or_else(|| format!("`{text}` is not an age, such as 90d or 12h")),
         };
         let has = |column: &str, key: &str| match entity.column(column) {
             Some(_) => Ok(()),
@@ -121,7 +132,7 @@ impl RetentionRule {
         };
         self.below_utility.map_or(Ok(()), |_| has("utility", "below_utility"))?;
         if self.below_utility.is_some_and(|utility| !(0.0..=1.0).contains(&utility)) {
-            return Err("`below_utility` is a number from 0 to 1".to_owned());
+            return Err("`below_utility` must be a number from 0 to 1".to_owned());
         }
         if !self.outcome.is_empty() {
             has("outcome", "outcome")?;
@@ -131,6 +142,9 @@ impl RetentionRule {
         }
         if self.keep == Some(0) {
             return Err("`keep = 0` would keep nothing: give 1 or more".to_owned());
+        }
+        if self.keep.is_some() && OWNERS.iter().all(|column| entity.column(column).is_none()) {
+            return Err(format!("`keep` does not fit {}: its rows name no user, agent or bank", entity.title()));
         }
         if self.unused_for.is_some() && !matches!(entity, Entity::Episode | Entity::Case | Entity::Memory) {
             return Err(format!("`unused_for` does not fit {}: only what is recalled is used", entity.title()));
@@ -156,7 +170,7 @@ impl RetentionRule {
             || rule.expired_by.is_some()
             || rule.keep.is_some()
             || !rule.filters.is_empty();
-        if named { Ok(rule) } else { Err("it names no condition: it would take every row".to_owned()) }
+        if named { Ok(rule) } else { Err("it has no condition: it would delete every row".to_owned()) }
     }
 }
 
@@ -179,24 +193,64 @@ impl ReadRule {
     /// Whether what a row says of itself still takes it away, whatever its last use and the number of newer rows.
     #[must_use]
     pub fn takes(&self, row: &Row) -> bool {
-        self.fits(row, Some(""))
+        self.fits(row, Some(LONG_AGO)) == RuleFit::Fits
     }
 
-    /// Whether all conditions hold for a row but the count. What was never used counts from its own time; `used` is the
-    /// last use, where it is known.
-    fn fits(&self, row: &Row, used: Option<&str>) -> bool {
-        let moment = row.text(self.entity.time_column());
-        // A row that does not say when it came is never too old.
-        let old = self.older_than.as_deref().is_none_or(|before| moment.is_some_and(|time| time < before));
+    /// Whether all conditions hold for a row but the count. A row is unused since the later of its own time and its last
+    /// use, which is `used` where there is one.
+    fn fits(&self, row: &Row, used: Option<&str>) -> RuleFit {
+        let own = row.text(self.entity.time_column()).and_then(time::known);
+        let is_before = |limit: &Option<String>, time: Option<&str>| match limit {
+            Some(limit) => time.map(|time| time < limit.as_str()),
+            None => Some(true),
+        };
+        let last = |used| Some(used).filter(|used| *used != overdue::SOME_TIME);
         let is_low = |limit| row.number("utility").is_some_and(|utility| score::is_below(utility, limit));
-        let low = self.below_utility.is_none_or(is_low);
-        let ended = self.outcome.is_empty() || row.text("outcome").is_some_and(|o| self.outcome.iter().any(|w| w == o));
-        let by = self.expired_by.as_deref();
-        let expired = by.is_none_or(|by| row.text("expires_at").is_some_and(|time| time < by));
-        let since = self.unused_since.as_deref();
-        let unused = since.is_none_or(|since| used.or(moment).is_some_and(|last| last < since));
-        old && low && ended && expired && unused && self.filters.iter().all(|filter| filter.matches(row))
+        let expires_at = row.text("expires_at").and_then(time::known);
+        let conditions = [
+            is_before(&self.older_than, own),
+            is_before(&self.unused_since, own),
+            used.map_or(Some(true), |used| is_before(&self.unused_since, last(used))),
+            self.keep.map_or(Some(true), |_| own.map(|_| true)),
+            Some(self.below_utility.is_none_or(is_low)),
+            Some(self.outcome.is_empty() || row.text("outcome").is_some_and(|o| self.outcome.iter().any(|w| w == o))),
+            Some(self.expired_by.as_deref().is_none_or(|by| expires_at.is_some_and(|time| time < by))),
+            Some(self.filters.iter().all(|filter| filter.matches(row))),
+        ];
+        if conditions.contains(&Some(false)) {
+            RuleFit::Stays
+        } else if conditions.contains(&None) {
+            RuleFit::Undated
+        } else if self.keep.is_some() && owner(row).is_none() {
+            RuleFit::Unowned
+        } else {
+            RuleFit::Fits
+        }
     }
+}
+
+/// Stands for whoever rows are counted for: the bank of a case, else user and agent. None for a row that names neither: such
+/// rows need not have one owner.
+fn owner(row: &Row) -> Option<[Digest; 2]> {
+    let [bank, user, agent] = OWNERS.map(|column| row.text(column).filter(|id| !id.trim().is_empty()));
+    match (bank, user.or(agent)) {
+        (Some(bank), _) => Some(wide_digest(bank)),
+        (None, Some(_)) => Some(wide_digest(&format!("{user:?}\u{0}{agent:?}"))),
+        (None, None) => None,
+    }
+}
+
+/// Standing of a row under a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RuleFit {
+    /// All conditions hold.
+    Fits,
+    /// They hold, but for a time that is unknown: the row stays.
+    Undated,
+    /// They hold, but the row names nobody whose newest rows are kept: it stays.
+    Unowned,
+    /// One of them does not hold.
+    Stays,
 }
 
 #[cfg(test)]
@@ -275,11 +329,13 @@ mod tests {
     #[test]
     fn rules_that_make_no_sense_say_why() {
         for (text, words) in [
-            ("[[rule]]\nentity = \"episode\"", "names no condition"),
+            ("[[rule]]\nentity = \"episode\"", "has no condition"),
             ("[[rule]]\nentity = \"episode\"\nkeep = 0", "keep nothing"),
             ("[[rule]]\nentity = \"segment\"\nexpired = true", "has no `expires_at`"),
-            ("[[rule]]\nentity = \"episode\"\nolder_than = \"soon\"", "is no age"),
-            ("[[rule]]\nentity = \"subject\"\nolder_than = \"1d\"", "do not go by age"),
+            ("[[rule]]\nentity = \"episode\"\nolder_than = \"soon\"", "is not an age"),
+            ("[[rule]]\nentity = \"episode\"\nolder_than = \"0d\"", "is a mistake"),
+            ("[[rule]]\nentity = \"workflow_event\"\nkeep = 9", "name no user"),
+            ("[[rule]]\nentity = \"subject\"\nolder_than = \"1d\"", "cannot be deleted by age"),
         ] {
             let error = RetentionRules::parse(text).and_then(|rules| rules.read(now()).map(|_| ())).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use super::ReadRule;
+use super::{ReadRule, RuleFit, owner};
 use crate::memory::Row;
-use crate::memory::digest::{digest, wide_digest};
+use crate::memory::digest::digest;
 use crate::memory::first_of::FirstOf;
 use crate::memory::packed::id_table::IdTable;
 use crate::memory::packed::ids::IdList;
@@ -15,6 +15,12 @@ use crate::memory::time::{self, EpochUnit};
 
 /// Bytes of each kind of record that are held in memory.
 const HELD: usize = 8 << 20;
+
+/// Stands for the time of a use that cannot be read: it may be the last one.
+pub(super) const SOME_TIME: &str = "";
+
+/// The same as a number.
+const UNREAD: i64 = i64::MAX;
 
 /// Times at which rows were used last.
 #[derive(Debug)]
@@ -35,11 +41,9 @@ impl LastUses {
         LastUses(RecordSorter::new(space).within(bytes))
     }
 
-    /// A row was used at a time in the canonical spelling.
+    /// A row was used at a time in the canonical spelling; an empty one, or one that stands for none, is unknown.
     pub fn add(&mut self, id: &str, at: &str) {
-        if let Some(at) = time::epoch_micros(at) {
-            self.0.add([digest(id), ordered(at)]);
-        }
+        self.0.add([digest(id), ordered(time::known(at).and_then(time::epoch_micros).unwrap_or(UNREAD))]);
     }
 
     /// All uses have been added.
@@ -52,10 +56,10 @@ impl LastUses {
 }
 
 impl KnownUses {
-    /// Canonical time at which a row was used last; none when it was not.
+    /// Canonical time at which a row was used last, empty where one of them cannot be read; none when it was not used.
     #[must_use]
     pub fn last(&self, id: &str) -> Option<String> {
-        self.0.get(id).and_then(|[_, at]| time::from_epoch(unordered(at), EpochUnit::Microseconds))
+        self.0.get(id).map(|[_, at]| time::from_epoch(unordered(at), EpochUnit::Microseconds).unwrap_or_default())
     }
 
     /// Says whether all of them could be read.
@@ -72,10 +76,12 @@ impl KnownUses {
 pub enum OverdueFate {
     /// It goes.
     Goes,
-    /// It stays: somebody holds it.
+    /// It stays: someone holds it.
     Held,
     /// It stays: no id leads to it.
     Unnamed,
+    /// It stays: it is in the log of a run that has not ended.
+    Running,
 }
 
 /// Rows of an entity that are overdue.
@@ -89,11 +95,17 @@ pub struct OverdueRows {
     pub held: usize,
     /// Number of those to which no id leads.
     pub unnamed: usize,
+    /// Number of those in logs of runs that have not ended.
+    pub running: usize,
+    /// Number of rows that stay because the time that a rule asks for is unknown.
+    pub undated: usize,
+    /// Number of rows that stay because they name nobody whose newest rows are kept.
+    pub unowned: usize,
     /// Rows of that entity in all.
     pub of: usize,
 }
 
-/// Takes all rows of an entity, and tells which of them some rules no longer keep.
+/// Takes all rows of an entity, and says which of them some rules no longer keep.
 #[derive(Debug)]
 pub struct OverdueTally<'r> {
     rules: &'r [&'r ReadRule],
@@ -107,12 +119,15 @@ pub struct OverdueTally<'r> {
     gone: RecordSorter<2>,
     most: usize,
     of: usize,
+    undated: usize,
+    unowned: usize,
 }
 
 /// Number of fates.
-const FATES: u64 = 3;
+const FATES: u64 = 4;
 const HELD_ROW: u64 = OverdueFate::Held as u64;
 const UNNAMED: u64 = OverdueFate::Unnamed as u64;
+const RUNNING: u64 = OverdueFate::Running as u64;
 
 /// Place of a row that stays whatever its number.
 const STAYS: u64 = u64::MAX;
@@ -141,6 +156,8 @@ impl<'r> OverdueTally<'r> {
             gone: RecordSorter::new(space).within(bytes),
             most,
             of: 0,
+            undated: 0,
+            unowned: 0,
         }
     }
 
@@ -148,20 +165,25 @@ impl<'r> OverdueTally<'r> {
     pub fn row(&mut self, row: &Row, fate: OverdueFate) {
         self.of += 1;
         let used = self.uses.last(row.id());
-        let fits: Vec<bool> = self.rules.iter().map(|rule| rule.fits(row, used.as_deref())).collect();
+        let fits: Vec<RuleFit> = self.rules.iter().map(|rule| rule.fits(row, used.as_deref())).collect();
         let mut place = STAYS;
-        if fits.contains(&true) {
+        let stays_as = |fit| !fits.contains(&RuleFit::Fits) && fits.contains(&fit);
+        self.undated += usize::from(stays_as(RuleFit::Undated));
+        self.unowned += usize::from(stays_as(RuleFit::Unowned) && !stays_as(RuleFit::Undated));
+        if fits.contains(&RuleFit::Fits) {
             place = self.ids.len() as u64 * FATES + fate as u64;
             self.ids.push(row.id());
         }
         for ((rule, fits), counted) in self.rules.iter().zip(fits).zip(&mut self.counted) {
-            let place = if fits { place } else { STAYS };
+            let place = if fits == RuleFit::Fits { place } else { STAYS };
             if rule.keep.is_some() {
-                let [owner, rest] = owner(row);
-                let at = row.text(rule.entity.time_column()).and_then(time::epoch_micros).unwrap_or(i64::MIN);
-                let [a, b, c] = in_order(row.id());
-                counted.add([owner, rest, !ordered(at), !a, !b, !c, place]);
-            } else if fits {
+                // A row that does not say when it came, or whose it is, takes no place among the newest.
+                let at = row.text(rule.entity.time_column()).and_then(time::known).and_then(time::epoch_micros);
+                if let (Some(at), Some([owner, rest])) = (at, owner(row)) {
+                    let [a, b, c] = in_order(row.id());
+                    counted.add([owner, rest, !ordered(at), !a, !b, !c, place]);
+                }
+            } else if place != STAYS {
                 self.gone.add([place / FATES, place % FATES]);
             }
         }
@@ -192,6 +214,9 @@ impl<'r> OverdueTally<'r> {
             going: FirstOf::new(self.most),
             held: 0,
             unnamed: 0,
+            running: 0,
+            undated: self.undated,
+            unowned: self.unowned,
             of: self.of,
         };
         let sorted = self.gone.take().sorted()?;
@@ -205,19 +230,15 @@ impl<'r> OverdueTally<'r> {
             match fate {
                 HELD_ROW => found.held += 1,
                 UNNAMED => found.unnamed += 1,
+                RUNNING => {
+                    found.running += 1;
+                    continue;
+                }
                 _ => found.going.add(id.clone()),
             }
             found.all.add(id);
         }
         self.pages.check()?;
         Ok(found)
-    }
-}
-
-/// Stands for whoever rows are counted for: the bank of a case, else user and agent.
-fn owner(row: &Row) -> [u64; 2] {
-    match row.text("profile_id") {
-        Some(profile) => wide_digest(profile),
-        None => wide_digest(&format!("{}\u{0}{}", row.get("user_id"), row.get("agent_id"))),
     }
 }

@@ -54,13 +54,13 @@ pub fn parse(text: &str) -> Result<Vec<JudgedQuery>, String> {
         Ok(())
     };
     if text.trim_start().starts_with('[') {
-        let all: Vec<Value> = serde_json::from_str(text).map_err(|e| format!("this is no JSON: {e}"))?;
+        let all: Vec<Value> = serde_json::from_str(text).map_err(|e| format!("this is not JSON: {e}"))?;
         all.iter().enumerate().try_for_each(|(i, value)| take(format!("entry {}", i + 1), value))?;
         return Ok(queries);
     }
     for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let place = format!("line {}", i + 1);
-        let value = serde_json::from_str(line).map_err(|e| format!("{place}: this is no JSON: {e}"))?;
+        let value = serde_json::from_str(line).map_err(|e| format!("{place}: this is not JSON: {e}"))?;
         take(place, &value)?;
     }
     Ok(queries)
@@ -91,7 +91,8 @@ fn grade(value: &Value) -> Option<f64> {
 }
 
 fn one(id: String, verdict: &Value) -> Result<BTreeMap<String, f64>, String> {
-    let grade = grade(verdict).ok_or_else(|| format!("{verdict} is no grade: true, false or a number from 0"))?;
+    let grade =
+        grade(verdict).ok_or_else(|| format!("{verdict} is not a grade: give true, false or a number from 0"))?;
     Ok(if grade > 0.0 { BTreeMap::from([(id, grade)]) } else { BTreeMap::new() })
 }
 

@@ -84,7 +84,7 @@ pub fn stage(kind: &str) -> &'static str {
     }
 }
 
-/// Kinds that are told apart.
+/// Kinds that are distinguished.
 const KINDS: usize = 1_000;
 /// Bytes of the name of one.
 const KIND_BYTES: usize = 1 << 10;
@@ -111,7 +111,7 @@ pub struct AccessTally {
 }
 
 impl AccessTally {
-    /// No access yet. It goes on in such a space where it does not fit in memory.
+    /// No access yet. It continues in such a space where it does not fit in memory.
     #[must_use]
     pub fn new(space: MakeSpace) -> Self {
         AccessTally {
@@ -164,7 +164,7 @@ impl AccessTally {
         for ((number, name), count) in (0..).zip(STAGES).zip(&self.stages) {
             stages.push(times(name, count, number, &mut stream)?);
         }
-        // Times come by number, kinds are told by name.
+        // Times come by number, kinds are identified by name.
         let mut kinds: Vec<(&String, &(u64, AccessCount))> = self.kinds.iter().collect();
         kinds.sort_unstable_by_key(|(_, (number, _))| *number);
         let mut kinds = kinds

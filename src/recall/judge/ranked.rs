@@ -9,7 +9,7 @@ use crate::recall::learn::split::Random;
 
 /// Rows that are recalled unless told otherwise.
 pub const K: usize = 4;
-/// The K that are tried beside each other.
+/// The K that are tried next to each other.
 pub const SWEEP: [usize; 7] = [1, 2, 3, 4, 5, 8, 10];
 /// Rows that a ranking is looked at for, at most.
 pub const DEPTH: usize = 10;

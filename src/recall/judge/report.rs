@@ -13,7 +13,7 @@ pub struct Evaluation {
     pub kind: &'static str,
     /// Rows of the kind.
     pub rows: usize,
-    /// Rows among these with a vector.
+    /// Rows that can be recalled and have a vector.
     pub with_vector: usize,
     /// The ranking that is judged: the one that `recall` gives.
     pub ranking: &'static str,

@@ -1,4 +1,4 @@
-//! Worth of a policy on pairs that it did not see, and whether it should be used.
+//! Quality of a policy on held-out pairs, and whether to use it.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub struct Assessment {
     pub interval: Interval,
     /// Share of predictions that came true, by bins of predicted probability.
     pub calibration: Vec<CalibrationBin>,
-    /// Each feature by itself.
+    /// Each feature on its own.
     pub features: Vec<SingleFeature>,
     /// `better than chance`, `no better than chance`, `worse than chance` or `unknown`.
     pub verdict: &'static str,
@@ -39,7 +39,7 @@ pub struct Assessment {
     pub advice: String,
 }
 
-/// A feature by itself.
+/// A feature on its own.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SingleFeature {
     /// Name of the feature.
@@ -86,8 +86,8 @@ pub fn assess_parts(
     let (verdict, mut advice) = verdict(interval.auc, queries);
     if mixed_queries == 0 && queries > 1 {
         advice += &format!(
-            ". All pairs of a query carry one label in all {queries} queries: this measures which queries went well, and \
-             says nothing of which of a query's cases helped"
+            ". All pairs of a query carry one label in all {queries} queries: this measures which queries went well, \
+             not which of a query's cases helped"
         );
     }
     Assessment {
@@ -127,14 +127,15 @@ fn verdict(auc: Option<[f64; 2]>, queries: usize) -> (&'static str, String) {
             agreeing(
                 queries,
                 &format!(
-                    "{{#}} {{query is|queries are}} too few to tell it from chance ({ENOUGH} are asked for): do not activate it on this"
+                    "{{#}} {{query is|queries are}} too few to distinguish it from chance ({ENOUGH} are needed): do \
+                     not activate it on this basis"
                 ),
             ),
         ),
-        None => ("unknown", "there are not pairs of both kinds to measure by: do not activate it on this".to_owned()),
+        None => ("unknown", "measuring needs pairs of both kinds: do not activate it on this basis".to_owned()),
         Some([low, high]) if low > 0.5 => (
             "better than chance",
-            format!("the AUC's interval {low:.3} to {high:.3} lies above 0.5: it orders cases better than chance does"),
+            format!("the AUC's interval {low:.3} to {high:.3} lies above 0.5: it orders cases better than chance"),
         ),
         Some([low, high]) if high < 0.5 => (
             "worse than chance",
@@ -180,8 +181,14 @@ fn why_no_auc(examples: &[TrainingExample]) -> Option<String> {
     let labels = labels(examples);
     let [negative, positive] = [0, 1].map(|kind| labels.iter().filter(|has| has[kind]).count());
     (negative < 2 || positive < 2).then(|| {
-        agreeing(positive, &format!("no AUC is given: {{#}} {{query has|queries have}} positive pairs and {negative} negative ones, and two of each are \
-             needed to train on one and hold the other out; do not activate it on this"))
+        agreeing(
+            positive,
+            &format!(
+                "no AUC is given: {{#}} {{query has|queries have}} positive pairs and {negative} \
+             negative ones, and two of each are needed to train on one and hold out the other; do not activate it on \
+             this basis"
+            ),
+        )
     })
 }
 

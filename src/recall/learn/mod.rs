@@ -1,5 +1,5 @@
-//! Learning which cases to recall: pairs of a query and a case with a label, features by name, a logistic policy and
-//! how good it is on pairs that it did not see.
+//! Learning which cases to recall: pairs of a query and a case with a label, named features, a logistic policy, and its
+//! quality on held-out pairs.
 
 pub mod assess;
 pub mod logistic;
@@ -18,7 +18,7 @@ pub enum LearnError {
     #[error("there are no pairs of a query and a case to learn from")]
     Empty,
     /// All labels are the same.
-    #[error("all {n} pairs are {label}: a policy needs pairs of both kinds to tell them apart")]
+    #[error("all {n} pairs are {label}: a policy needs pairs of both kinds to distinguish them")]
     OneClass {
         /// Pairs.
         n: usize,
@@ -26,7 +26,7 @@ pub enum LearnError {
         label: &'static str,
     },
     /// One query: nothing can be held out.
-    #[error("all {0} pairs are of one query: none can be held out to measure by, so nothing is trained")]
+    #[error("all {0} pairs are from one query: none can be held out for measuring, so nothing is trained")]
     OneQuery(usize),
 }
 

@@ -29,10 +29,10 @@ const LABELS: [&str; 3] = ["truth_label", "label", "relevant"];
 const CASE_LABELS: [&str; 3] = ["case_label", "outcome", "case_outcome"];
 
 /// Reads pairs: JSON lines with `query`, `case`, `truth_label` (or `label`), and `case_label`, `plan`, `reward` where
-/// they are known. Blank lines are passed over; a JSON list of such objects is taken too.
+/// they are known. Blank lines are skipped; a JSON list of such objects is taken too.
 ///
 /// # Errors
-/// The lines that are no pairs: how many, and of the first few what is wrong.
+/// The lines that are not pairs: how many, and of the first few what is wrong.
 pub fn parse(text: &str) -> Result<Vec<LabelledPair>, String> {
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut pairs = Vec::new();
@@ -46,24 +46,24 @@ pub fn parse(text: &str) -> Result<Vec<LabelledPair>, String> {
         Err(why) => wrong.push(format!("{place}: {why}")),
     };
     if text.trim_start().starts_with('[') {
-        let all: Vec<Value> = serde_json::from_str(text).map_err(|e| format!("this is no JSON: {e}"))?;
+        let all: Vec<Value> = serde_json::from_str(text).map_err(|e| format!("this is not JSON: {e}"))?;
         lines = all.len();
         all.into_iter().enumerate().for_each(|(i, value)| take(format!("entry {}", i + 1), Ok(value)));
     } else {
         for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             lines += 1;
-            let value = serde_json::from_str(line).map_err(|e| format!("this is no JSON: {e}"));
+            let value = serde_json::from_str(line).map_err(|e| format!("this is not JSON: {e}"));
             take(format!("line {}", i + 1), value);
         }
     }
     match wrong.len() {
         0 => Ok(pairs),
         1 => Err(wrong.concat()),
-        n => Err(format!("{n} of {lines} are no pairs; {}", wrong.get(..SHOWN.min(n)).unwrap_or_default().join("; "))),
+        n => Err(format!("{n} of {lines} are not pairs; {}", wrong.get(..SHOWN.min(n)).unwrap_or_default().join("; "))),
     }
 }
 
-/// Lines that are no pairs of which is told what is wrong.
+/// Lines that are not pairs of which is told what is wrong.
 const SHOWN: usize = 3;
 
 fn pair(value: &Value) -> Result<(String, LabelledPair), String> {
@@ -130,11 +130,11 @@ mod tests {
             ("\n{\"query\":\"q\",\"truth_label\":true}", "line 2: `case` is missing"),
             ("{\"case\":\"q\",\"truth_label\":true}", "`query` is missing"),
             ("{\"query\":\"q\",\"case\":\"c\",\"truth_label\":\"maybe\"}", "true or false"),
-            ("nonsense", "no JSON"),
+            ("nonsense", "not JSON"),
             ("3", "a JSON object"),
             (
                 "3\n\n{}\n{\"query\":1,\"case\":2,\"label\":1}\n[]\n4",
-                "4 of 5 are no pairs; line 1: a JSON object is expected; line 3",
+                "4 of 5 are not pairs; line 1: a JSON object is expected; line 3",
             ),
         ] {
             let why = parse(text).unwrap_err();

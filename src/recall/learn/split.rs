@@ -1,4 +1,4 @@
-//! Holding pairs out by query, and drawing queries again: by a seed alone, so that the same call gives the same answer.
+//! Holds out pairs by query, and resamples queries: from a seed only, so that the same call returns the same answer.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! A policy version as plain data: its weights or why they cannot be used, and what became of what it was trained on.
+//! A policy version as plain data: its weights, or the reason why they cannot be used, and the state of its training
+//! data.
 
 use serde::Serialize;
 

@@ -62,7 +62,7 @@ pub struct CanvasUse<'r> {
     pub open_seconds: Option<f64>,
     /// Recorded as done by the agent or the system itself.
     pub by_agent: bool,
-    /// The episode it hangs on.
+    /// The episode it depends on.
     pub episode: Option<Digest>,
 }
 
@@ -167,7 +167,7 @@ pub struct CanvasStudy {
 }
 
 impl CanvasStudy {
-    /// A study that goes on in such a space where it does not fit in memory.
+    /// A study that continues in such a space where it does not fit in memory.
     #[must_use]
     pub fn new(space: MakeSpace) -> Self {
         CanvasStudy {

@@ -1,4 +1,4 @@
-//! Whether an agent is ready for more autonomy: as documented, and as one system's code has it.
+//! Whether an agent is ready for more autonomy: as documented, and as one system's code computes it.
 
 use serde::Serialize;
 
@@ -71,7 +71,7 @@ pub struct DocumentedReadiness {
     pub note: &'static str,
 }
 
-/// Readiness as coded, with the step that the agent stands before.
+/// Readiness as coded, with the step that the agent is before.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CodedReadiness {
     /// The formula.
@@ -82,9 +82,9 @@ pub struct CodedReadiness {
     pub window: usize,
     /// Sources of the terms, for users.
     pub note: &'static str,
-    /// Current level of the agent; `None` when its status is no level.
+    /// Current level of the agent; `None` when its status is not a level.
     pub level: Option<&'static str>,
-    /// Next step up; `None` at the top, or when the status is no level.
+    /// Next step up; `None` at the top, or when the status is not a level.
     pub next: Option<GraduationStep>,
 }
 
@@ -120,7 +120,7 @@ pub fn documented(quality: &WeightedMean, periods: &Periods, interventions: &Int
     DocumentedReadiness { readiness: quality.score, canvas_improved, note }
 }
 
-/// The step that an agent of a status stands before.
+/// The step that an agent of a status is before.
 fn gate_of(status: Option<&str>) -> Option<&'static GraduationGate> {
     GATES.iter().find(|gate| status.is_some_and(|status| status.eq_ignore_ascii_case(gate.from)))
 }
@@ -174,7 +174,7 @@ pub fn coded(worked: &WorkTally, status: Option<&str>) -> CodedReadiness {
     });
     let formula = "0.30 zero-intervention + 0.25 constitutional + 0.15 confidence + 0.10 success + 0.10 supervision + \
                    0.07 skills + 0.03 proposals";
-    let note = "of the latest episodes; skills and proposals of all; a term of which nothing is recorded counts as 0";
+    let note = "of the latest episodes; skills and proposals of all; a term with nothing recorded counts as 0";
     CodedReadiness { formula, readiness, window, note, level: gate.map(|gate| gate.from).or(at_top), next }
 }
 

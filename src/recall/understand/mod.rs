@@ -1,5 +1,5 @@
-//! Insights from the memory into agents and into itself: canvases, quality, readiness, forgetting, memories that help
-//! or mislead.
+//! Insights into agents and into the memory itself: canvases, quality, readiness, forgetting, memories that help or
+//! mislead.
 
 pub mod canvas;
 pub mod forgetting;
@@ -66,8 +66,8 @@ impl WeightedMean {
         let missing: Vec<&str> = terms.iter().filter(|t| t.value.is_none()).map(|t| t.name).collect();
         let note = match missing.len() {
             0 => None,
-            n if n == terms.len() => Some("no term has anything to be computed from".to_owned()),
-            _ => Some(format!("nothing is known for {}: the weight goes to the other terms", missing.join(", "))),
+            n if n == terms.len() => Some("no term can be computed".to_owned()),
+            _ => Some(format!("{} is unknown: its weight goes to the other terms", missing.join(", "))),
         };
         let score = (there > 0.0).then(|| terms.iter().map(|t| t.contribution).sum());
         WeightedMean { score, terms, note }
@@ -96,7 +96,7 @@ mod tests {
         ];
         let mean = WeightedMean::of(terms);
         assert!((mean.score.unwrap() - (0.4 + 0.1) / 0.6).abs() < 1e-12);
-        assert!(mean.note.unwrap().contains("b: the weight goes"));
+        assert!(mean.note.unwrap().contains("b is unknown: its weight goes"));
         assert_eq!(WeightedMean::of(vec![WeightedTerm::new("a", 1.0, 0, Err(String::new()))]).score, None);
     }
 

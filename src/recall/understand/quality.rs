@@ -10,7 +10,7 @@ use super::{WeightedMean, WeightedTerm, mean};
 /// Episodes that consistency looks at: the latest ones.
 pub const LATEST: usize = 20;
 
-/// Days of a period, of which canvas success is shown beside that of the one before.
+/// Days of a period, of which canvas success is shown next to that of the one before.
 pub const PERIOD_DAYS: i64 = 30;
 
 /// An episode as far as quality looks at it.
@@ -149,7 +149,7 @@ impl MeanSum {
 struct LatestOf<T> {
     most: usize,
     rows: Vec<(Recency, T)>,
-    /// They were cut: what stands at the end of those that stayed is the oldest.
+    /// They were cut: what is at the end of those that stayed is the oldest.
     is_cut: bool,
 }
 

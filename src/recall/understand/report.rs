@@ -72,7 +72,7 @@ pub struct Graduation {
     pub outcomes: BTreeMap<String, usize>,
     /// Quality = 0.4 task completion + 0.3 canvas success + 0.2 feedback quality + 0.1 consistency.
     pub quality: WeightedMean,
-    /// Canvas success of the last 30 days beside the 30 before.
+    /// Canvas success of the last 30 days next to the 30 before.
     pub canvas_periods: Periods,
     /// Corrections per episode, by source.
     pub interventions: Interventions,

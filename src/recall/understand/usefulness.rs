@@ -1,4 +1,4 @@
-//! Memories that consistently mislead and those that help: what became of the episodes that used them.
+//! Memories that consistently mislead or help, judged by the outcomes of the episodes that used them.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;

@@ -50,10 +50,13 @@ impl<'a> Archive<'a> {
                 out.unread = match read {
                     Ok(_) if out.inner.len() > limit => Some(TOO_LARGE),
                     Ok(_) => None,
-                    Err(_) => Some("a file of a zip archive that is damaged"),
+                    Err(_) => Some("a file in a damaged zip archive"),
                 };
             }
-            Err(_) => out.unread = Some("a file of a zip archive that is encrypted, damaged or packed in another way"),
+            Err(_) => {
+                out.unread =
+                    Some("a file in a zip archive that is encrypted, damaged, or compressed by another method");
+            }
         }
         out
     }

@@ -98,8 +98,8 @@ pub(super) fn to_uuid(text: &str) -> Vec<u8> {
     Uuid::try_parse(text).unwrap_or_default().into_bytes().to_vec()
 }
 
-/// Whether bytes that are no UTF-8 read as letters of one byte each: no control characters, nothing that is UTF-8 beyond
-/// ASCII, and letters of ASCII for the most part.
+/// Whether bytes that are not UTF-8 read as letters of one byte each: no control characters, nothing that is UTF-8
+/// beyond ASCII, and letters of ASCII for the most part.
 pub(super) fn is_latin1(bytes: &[u8]) -> bool {
     let plain = bytes.iter().filter(|b| b.is_ascii_alphanumeric() || **b == b' ').count();
     let control = |b: &u8| is_control(*b) || (0x7F..0xA0).contains(b) && !(0x91..0x98).contains(b);
@@ -114,8 +114,8 @@ pub(super) fn is_damaged_text(bytes: &[u8]) -> bool {
 
 /// Finds the runs of valid UTF-8 without control characters in bytes that are long enough to be a text.
 pub(super) fn runs(bytes: &[u8], shortest: usize) -> impl Iterator<Item = (Range<usize>, &str)> {
-    // No letter of several bytes goes on behind a control character of one byte: most bytes that hold no text are parted by
-    // these before anything is decoded.
+    // No letter of several bytes continues behind a control character of one byte: most bytes that hold no text are
+    // parted by these before anything is decoded.
     let parts = bytes.split(|b| is_parting(char::from(*b)) && b.is_ascii()).filter(move |part| part.len() >= shortest);
     let texts = parts.flat_map(|part| part.utf8_chunks().map(|chunk| chunk.valid()));
     let pieces = texts.flat_map(|text| text.split(is_parting)).filter(move |run| run.len() >= shortest);
@@ -125,7 +125,7 @@ pub(super) fn runs(bytes: &[u8], shortest: usize) -> impl Iterator<Item = (Range
     })
 }
 
-/// Whether a control character stands between two texts.
+/// Whether a control character is between two texts.
 fn is_parting(c: char) -> bool {
     c.is_control() && !matches!(c, '\t' | '\n' | '\r')
 }

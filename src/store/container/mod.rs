@@ -1,9 +1,9 @@
-//! Stored values taken apart: every text, key and number that a value holds, through each encoding around it, and the
-//! value written again with some of those texts changed, in the same encodings.
+//! Takes stored values apart: every text, key and number in a value, through each encoding around it; and writes the
+//! value again with some texts changed, in the same encodings.
 //!
-//! One walk serves both. It goes from the outside in, keeps nothing of what it has left behind, and hands each text to a
-//! [`Visitor`]; what the visitor changes is carried back out as edits of byte ranges, so that every byte which no edit
-//! covers stays what it was. What cannot be taken apart is reported as [`Opaque`], never passed over.
+//! One walk serves both. It goes from the outside in, keeps nothing of what it has left behind, and hands each text to
+//! a [`Visitor`]; what the visitor changes is carried back out as edits of byte ranges, so that every byte which no
+//! edit covers stays what it was. What cannot be taken apart is reported as [`Opaque`], never skipped.
 
 mod archive;
 mod cbor;
@@ -130,7 +130,7 @@ pub enum LeafKind {
     Text,
     /// The name of a class, its module, or its method, by which a reader of the value makes an object: never changed.
     Class,
-    /// A number. In a changed one that is no number any more, null takes its place.
+    /// A number. In a changed one that is not a number any more, null takes its place.
     Number,
 }
 
@@ -166,8 +166,8 @@ impl Leaf<'_> {
     ///
     /// A text that holds escapes is visited as it is stored and then once more per level with its escapes resolved
     /// ([`Layer::Escapes`] is the last layer then). A match counts where it is read best: as it is stored, unless an
-    /// escape stands right beside it (the `n` of `\nann` is no letter); of a later reading, where it holds or touches
-    /// what was resolved. Changes elsewhere are dropped.
+    /// escape stands right next to it (the `n` of `\nann` is not a letter); of a later reading, where it holds or
+    /// touches what was resolved. Changes elsewhere are dropped.
     #[must_use]
     pub fn is_new(&self, range: Range<usize>) -> bool {
         self.reading.is_none_or(|reading| reading.is_new(&range))

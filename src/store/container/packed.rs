@@ -174,7 +174,7 @@ pub fn opened(raw: &FetchedValue) -> Result<Option<OpenedValue<'_>>, &'static st
     }
 }
 
-/// The text of a stored value, with a mark in place of what is no UTF-8; none for numbers and for what cannot be read.
+/// The text of a stored value, with a mark in place of what is not UTF-8; none for numbers and for what cannot be read.
 #[must_use]
 pub fn readable(raw: &FetchedValue) -> Option<String> {
     let opened = opened(raw).ok()??;

@@ -1,5 +1,5 @@
-//! Python pickles, never loaded: a pickle is a program. Its opcodes are stepped over, and the texts, bytes and numbers
-//! that they carry are read, and of protocol 2 and later written again.
+//! Python pickles, never loaded: a pickle is a program. Its opcodes are skipped; the texts, bytes and numbers that they
+//! carry are read and, from protocol 2 on, rewritten.
 
 use super::piece::{BrokenDocument, ByteCursor, DocumentPiece, PieceBody, PieceReader, longest_text, signed};
 use super::place::DocumentStep;

@@ -204,7 +204,8 @@ impl OpenNesting {
         self.open.pop();
     }
 
-    /// Takes a value that is no array or map, whose bytes are `whole`. Gives the part that it is, if it has a content.
+    /// Takes a value that is not an array or map, whose bytes are `whole`. Gives the part that it is, if it has a
+    /// content.
     pub fn piece(&mut self, whole: Range<usize>, body: Option<PieceBody>) -> Option<DocumentPiece> {
         let kind = if matches!(body, Some(PieceBody::Number(_))) { LeafKind::Number } else { self.kind() };
         self.begin(match &body {

@@ -7,7 +7,7 @@ use super::escape::EscapedReading;
 /// A step into a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DocumentStep {
-    /// To the value of a key that stands at these bytes, in quotes where the format has some.
+    /// To the value of a key that is at these bytes, in quotes where the format has some.
     Key(Range<usize>),
     /// To the value of a number as key.
     Number(i128),

@@ -95,7 +95,7 @@ fn disguises() -> Vec<(&'static str, FetchedValue)> {
         ("zlib as Latin-1", FetchedValue::Text(charset::latin1(&zlib(bytes)))),
         ("zlib as hex", text(&hex::encode(zlib(bytes)))),
         ("zlib as bytea", text(&format!("\\x{}", hex::encode(zlib(bytes))))),
-        ("zlib in a text that is no UTF-8", FetchedValue::BadText(zlib(bytes))),
+        ("zlib in a text that is not UTF-8", FetchedValue::BadText(zlib(bytes))),
         (
             "text after zlib",
             FetchedValue::Bytes([&zlib(b"nothing")[..], b" and then ann@example.org follows"].concat()),
@@ -575,7 +575,7 @@ fn a_pickle_is_written_again_with_its_frames_and_a_class_keeps_its_name() {
     };
     let old = pickle("24", "0f616e6e406578616d706c652e6f7267");
     assert_eq!(without(&old, MAIL, "[erased]"), Rewritten::New(pickle("1d", "085b6572617365645d")));
-    // A class of a module that is called as the person is.
+    // A class of a module that is named like the person is.
     let class = b"\x80\x04\x8c\x0fann@example.org\x94\x8c\x01C\x94\x93\x94)\x81.".to_vec();
     assert!(matches!(without(&FetchedValue::Bytes(class), MAIL, "x"), Rewritten::Cannot(Layer::Pickle)));
 }

@@ -1,4 +1,4 @@
-//! Binary documents as JSON: what a layout's `decode` gives, for reading, paths, filters and exports.
+//! Binary documents as JSON: the result of a layout's `decode`, for reading, paths, filters and exports.
 //!
 //! Instances of classes are objects: their members, and `$class` with the name. Bytes that are text are a text, others
 //! base64. What is deeper than JSON may be, or grows beyond the limits, is an error and never a crash.
@@ -20,7 +20,7 @@ const MESSAGES: usize = 16;
 /// Values of a document that are read: each takes more than a hundred bytes.
 pub(super) const VALUES: usize = 1 << 18;
 /// Reason for which a document is not read.
-pub(super) const TOO_MANY: &str = "it has more values than are read";
+pub(super) const TOO_MANY: &str = "it has more values than we read";
 
 /// Result of removing encodings.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +59,7 @@ fn step(codec: Codec, bytes: &[u8]) -> Result<Decoded, String> {
     let document = |value: Result<Value, String>| value.map(Decoded::Document);
     match codec {
         Codec::Json => {
-            let text = std::str::from_utf8(bytes).map_err(|_| "its bytes are no text".to_owned())?;
+            let text = std::str::from_utf8(bytes).map_err(|_| "its bytes are not text".to_owned())?;
             let reading = crate::memory::json::read(text);
             match (reading.value, reading.problems.into_iter().next()) {
                 (Value::Null, Some(problem)) => Err(problem),
@@ -80,24 +80,24 @@ fn step(codec: Codec, bytes: &[u8]) -> Result<Decoded, String> {
             let trimmed = bytes.trim_ascii();
             let engines = [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE, &URL_SAFE_NO_PAD];
             let found = engines.into_iter().find_map(|engine| engine.decode(trimmed).ok());
-            found.map(Decoded::Bytes).ok_or_else(|| "it has other letters".to_owned())
+            found.map(Decoded::Bytes).ok_or_else(|| "it has letters outside the alphabet".to_owned())
         }
         Codec::Zlib | Codec::Gzip | Codec::Zstd => match packed::unpacked(bytes) {
             Some(Ok((_, inner))) => Ok(Decoded::Bytes(inner)),
             Some(Err(why)) => Err(why.to_owned()),
-            None => Err("it begins as no compressed stream".to_owned()),
+            None => Err("it does not begin like a compressed stream".to_owned()),
         },
         Codec::Floats => {
             let mut numbers = Vec::new();
             if !vector::read_floats(bytes, &mut numbers) {
-                return Err("its bytes are no 32-bit floats".to_owned());
+                return Err("its bytes are not 32-bit floats".to_owned());
             }
             Ok(Decoded::Document(numbers.into_iter().map(|x| real(f64::from(x))).collect()))
         }
     }
 }
 
-/// `depth` is how deep the document stands in others.
+/// `depth` is how deep the document is in others.
 fn of_msgpack(bytes: &[u8], depth: usize) -> Result<Value, String> {
     if msgpack_parts::holds_more(bytes, VALUES) {
         return Err(TOO_MANY.to_owned());

@@ -31,7 +31,7 @@ enum Node {
 /// Nodes in a container.
 struct Contents<T: Children>(RefCell<T>);
 
-/// Nodes that stand directly in others.
+/// Nodes that are directly in others.
 trait Children {
     /// Takes them out.
     fn take_all(&mut self) -> Vec<Node>;
@@ -87,7 +87,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Value, String> {
     let value = match machine.run() {
         Some(node) => value(&node, 0, &mut (VALUES, BYTES)),
         None if machine.left == 0 => Err(TOO_MANY.to_owned()),
-        None => Err(format!("no pickle can be read at byte {}", machine.at)),
+        None => Err(format!("the pickle is not readable at byte {}", machine.at)),
     };
     // Containers may hold themselves: without this they would never be freed.
     for node in machine.memo.into_iter().flatten() {
@@ -404,7 +404,7 @@ fn value(node: &Node, depth: usize, budget: &mut (usize, usize)) -> Result<Value
         Node::Mark => Value::Null,
         Node::Leaf(leaf) => {
             let bytes = leaf.as_str().map_or(0, str::len);
-            budget.1 = budget.1.checked_sub(bytes).ok_or("its texts are longer than are read")?;
+            budget.1 = budget.1.checked_sub(bytes).ok_or("its texts are longer than we read")?;
             Value::clone(leaf)
         }
         Node::List(items) => {

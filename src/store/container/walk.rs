@@ -1,5 +1,5 @@
-//! The walk through a value from the outside in. Each step knows one encoding: it takes it off, walks on inside, and
-//! turns the edits that come back into edits of its own bytes.
+//! Walks through a value from the outside in. Each step knows one encoding: it decodes it, walks on inside, and turns
+//! the resulting edits into edits of its own bytes.
 
 use std::ops::Range;
 
@@ -45,7 +45,7 @@ pub(super) struct Walk<'v> {
     work: usize,
     /// Places that may still be tried.
     tries: usize,
-    /// Number of parts beside compressed streams that are open, each in the one before.
+    /// Number of parts next to compressed streams that are open, each in the one before.
     gaps: usize,
 }
 
@@ -157,7 +157,7 @@ impl<'v> Walk<'v> {
         let inner = next.text.as_str();
         let escapes = self.layers.iter().rev().take_while(|layer| **layer == Layer::Escapes).count();
         if escapes >= ESCAPES {
-            self.opaque("escapes of escapes, more levels than are read", inner.len(), place);
+            self.opaque("escapes within escapes, in more levels than we read", inner.len(), place);
             return edits;
         }
         let mut later = self.within(Layer::Escapes, inner.len(), place, |walk| {
@@ -406,16 +406,16 @@ impl<'v> Walk<'v> {
         });
     }
 
-    /// Bytes beside compressed streams.
+    /// Bytes next to compressed streams.
     fn between(&mut self, bytes: &[u8], place: &TextPlace<'_>) -> Vec<Edit> {
         if bytes.len() <= SCRAP {
             self.letters(bytes, place);
             return Vec::new();
         }
-        // What stands beside a stream may begin with one that is empty, and so on.
+        // What is next to a stream may begin with one that is empty, and so on.
         if self.gaps == self.limits.depth {
             self.letters(bytes, place);
-            self.opaque("more streams in each other than are read", bytes.len(), place);
+            self.opaque("more nested streams than we read", bytes.len(), place);
             return Vec::new();
         }
         self.gaps += 1;
@@ -424,7 +424,7 @@ impl<'v> Walk<'v> {
         edits
     }
 
-    /// One compressed stream after another, and what stands between and after them.
+    /// One compressed stream after another, and what is between and after them.
     fn streams(&mut self, bytes: &[u8], place: &TextPlace<'_>) -> Vec<Edit> {
         let mut edits = Vec::new();
         let mut at = 0;
@@ -448,7 +448,7 @@ impl<'v> Walk<'v> {
                 return edits;
             }
             if !inside.is_empty() || renamed {
-                // A header that names somebody goes.
+                // A header that names someone goes.
                 match packed::pack(layer, &edited(&inner, inside), if renamed { &[] } else { stream }) {
                     Ok(new) => edits.push(Edit { range: at..at + used, bytes: new }),
                     Err(_) => self.cannot = self.cannot.or(Some(layer)),
@@ -473,7 +473,7 @@ impl<'v> Walk<'v> {
         let strong = |at: &usize| matches!(bytes[*at], 0x78 | 0x1F | 0x28) && packed::header(&bytes[*at..]).is_some();
         for at in (from..bytes.len()).filter(strong) {
             if self.tries == 0 {
-                self.opaque("may hold more compressed streams than are looked for", bytes.len() - at, place);
+                self.opaque("may hold more compressed streams than we look for", bytes.len() - at, place);
                 return None;
             }
             self.tries -= 1;
@@ -520,7 +520,7 @@ impl<'v> Walk<'v> {
         walk: impl FnOnce(&mut Self) -> Vec<Edit>,
     ) -> Vec<Edit> {
         if self.layers.len() >= self.limits.depth {
-            self.opaque("more encodings in each other than are read", bytes, place);
+            self.opaque("more nested encodings than we read", bytes, place);
             return Vec::new();
         }
         self.layers.push(layer);
@@ -532,7 +532,7 @@ impl<'v> Walk<'v> {
     fn spend(&mut self, bytes: usize, place: &TextPlace<'_>) -> bool {
         let left = self.work.checked_sub(bytes);
         if left.is_none() {
-            self.opaque("takes more work than a value may and was not read to the end", bytes, place);
+            self.opaque("takes more work than one value is allowed, and was not read to the end", bytes, place);
         }
         self.work = left.unwrap_or(0);
         left.is_some()
@@ -590,7 +590,7 @@ fn may_hold_escapes(text: &str) -> bool {
     })
 }
 
-/// Whether as many letters as an encoding has stand in a row.
+/// Whether as many letters as an encoding has are in a row.
 fn has_long_word(bytes: &[u8]) -> bool {
     let mut from = 0;
     while let Some(part) = bytes.get(from..from + word::SHORTEST) {
@@ -613,7 +613,7 @@ fn is_plain(text: &str) -> bool {
         && (!matches!(first, Some(b'x' | b'(')) || text.is_ascii())
 }
 
-/// Whether each text that a walk would find in a stored text stands there as it is, letter for letter: it holds no encoding
+/// Whether each text that a walk would find in a stored text is there as it is, letter for letter: it holds no encoding
 /// but JSON without escapes.
 pub fn is_bare(text: &str) -> bool {
     let glance = TextGlance::of(text);
@@ -681,10 +681,10 @@ fn named(bytes: &[u8]) -> &'static str {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] | [0xFF, 0xD8, 0xFF, ..] | [b'G', b'I', b'F', b'8', ..] => "an image",
         [b'R', b'I', b'F', b'F', ..] | [b'O', b'g', b'g', b'S', ..] | [b'I', b'D', b'3', ..] => "sound or an image",
-        [b'B', b'Z', b'h', b'1'..=b'9', ..] => "bzip2, which is not looked into",
-        [0xFD, b'7', b'z', b'X', b'Z', ..] | [0x5D, 0, 0, ..] => "xz or LZMA, which is not looked into",
-        [0x04, 0x22, 0x4D, 0x18, ..] => "LZ4, which is not looked into",
-        [b'%', b'P', b'D', b'F', ..] => "a PDF, which is not looked into",
+        [b'B', b'Z', b'h', b'1'..=b'9', ..] => "bzip2, which is not searched",
+        [0xFD, b'7', b'z', b'X', b'Z', ..] | [0x5D, 0, 0, ..] => "xz or LZMA, which is not searched",
+        [0x04, 0x22, 0x4D, 0x18, ..] => "LZ4, which is not searched",
+        [b'%', b'P', b'D', b'F', ..] => "a PDF, which is not searched",
         _ => "bytes of an unknown format",
     }
 }

@@ -13,7 +13,7 @@ use super::Layer;
 pub(super) const SHORTEST: usize = 16;
 /// Letters from which a word of base64 that holds no text is reported.
 const BLOB: usize = 256;
-/// Letters on a line of base64 that goes on in the next one.
+/// Letters on a line of base64 that continues in the next one.
 const LINE: usize = 60;
 
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
@@ -115,8 +115,8 @@ fn runs(text: &str) -> impl Iterator<Item = (Range<usize>, usize)> {
             while at < bytes.len() && is_letter(bytes[at]) {
                 at += 1;
                 let skip = break_after(&bytes[at..]);
-                let goes_on = || bytes.get(at + skip).is_some_and(|b| is_letter(*b));
-                if skip > 0 && at - line >= LINE && (at - line).is_multiple_of(4) && goes_on() {
+                let continues = || bytes.get(at + skip).is_some_and(|b| is_letter(*b));
+                if skip > 0 && at - line >= LINE && (at - line).is_multiple_of(4) && continues() {
                     at += skip;
                     line = at;
                 }

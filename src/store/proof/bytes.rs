@@ -1,5 +1,5 @@
-//! Looks through bytes for needles: in pieces that overlap, so that none is cut in two, with memory that does not grow
-//! with the file. A child process does it ([`crate::store::raw_file`]); here is what it looks for and what it answers.
+//! Searches bytes for needles: in overlapping pieces, so that none is cut in two, with memory that does not grow with
+//! the file. A child process does it ([`crate::store::raw_file`]); here is what it looks for and what it answers.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Read};
@@ -132,7 +132,7 @@ impl NeedleContexts {
             if known.len() < CONTEXTS {
                 known.insert(context);
             } else {
-                // Too many to tell apart: each place may be one of them.
+                // Too many to distinguish: each place may be one of them.
                 known.insert(NeedleContext { before: Vec::new(), after: Vec::new(), ..context });
             }
         }
@@ -180,7 +180,7 @@ impl ByteSearch {
         self.index.is_in(&self.needles.words, text.as_bytes())
     }
 
-    /// Returns every place of a needle in a value, with what stands around it there.
+    /// Returns every place of a needle in a value, with what is around it there.
     #[must_use]
     pub fn contexts(&self, value: &[u8]) -> Vec<NeedleContext> {
         let context = |(needle, place): (usize, Range<usize>)| NeedleContext {
@@ -288,10 +288,10 @@ fn read_full(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UncheckedBytes {
     /// The files are a server's.
-    #[error("the files of a server cannot be read from here")]
+    #[error("a server's files cannot be read from here")]
     Server,
     /// Others wrote during each scan: what was moved meanwhile may not have been seen.
-    #[error("other processes wrote to the files during each of {0} scans; end them and verify again")]
+    #[error("other processes wrote to the files during each of {0} scans; stop them and verify again")]
     Moving(u32),
     /// They could not be read.
     #[error("{0}")]

@@ -1,4 +1,4 @@
-//! Processes that keep an SQLite database from releasing old pages, as far as the system tells: Linux lists the locks
+//! Processes that keep an SQLite database from releasing old pages, as far as the system shows: Linux lists the locks
 //! on files.
 
 use std::collections::BTreeSet;
@@ -56,7 +56,7 @@ pub fn told(main: &Path) -> String {
             })
             .collect();
     match named.len() {
-        0 => "another connection, which the system does not name".to_owned(),
+        0 => "another connection, which the system does not identify".to_owned(),
         _ => named.join(", "),
     }
 }

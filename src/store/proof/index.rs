@@ -50,7 +50,7 @@ pub struct SideIndex {
     pub index: String,
     /// The table that its rows are about.
     pub table: TableName,
-    /// Entries about rows that are not there.
+    /// Entries about missing rows.
     pub orphans: u64,
     /// SQL that counts the orphans.
     sql: String,
@@ -130,9 +130,9 @@ impl ProofReader<'_> {
         Ok(all)
     }
 
-    /// Indexes that keep entries by the number or the key of another table's rows, as far as these are some tables: those
-    /// of vectors, and those of words that keep no content. Which table an index is about is told by its entries: nearly
-    /// all of them are rows of it.
+    /// Indexes that keep entries by the number or the key of another table's rows, as far as these are some tables:
+    /// those of vectors, and those of words that keep no content. Which table an index is about is identified by its
+    /// entries: nearly all of them are rows of it.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -158,7 +158,7 @@ impl ProofReader<'_> {
         Ok(all)
     }
 
-    /// Counts the entries of an index about rows that are not there, as of now.
+    /// Counts the entries of an index about missing rows, as of now.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -234,7 +234,7 @@ async fn ask(link: &mut SqliteReader, table: &Virtual, handles: &[String]) -> In
     let (rows, terms, contentless) = (Vec::new(), Vec::new(), is_contentless(&table.options));
     let mut hits = IndexHits { table: table.name.clone(), rows, terms, contentless, unread: None };
     if !table.is_full_text() {
-        hits.unread = Some(format!("the extension behind `{}` is not here", table.module));
+        hits.unread = Some(format!("the extension behind `{}` is not available", table.module));
         return hits;
     }
     let outcome = async {

@@ -1,4 +1,4 @@
-//! Values that SQLite makes of stored ones and keeps beside them: generated columns, and indexes on expressions.
+//! Values that SQLite computes from stored ones and stores next to them: generated columns, and indexes on expressions.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use crate::store::{ProofReader, StoreError};
 /// Generated columns, each with its table.
 const GENERATED: &str = "SELECT m.name, p.name FROM main.sqlite_schema m JOIN pragma_table_xinfo(m.name, 'main') p \
      WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' AND p.hidden IN (2, 3) ORDER BY 1, p.cid";
-/// Indexes of which a part is no column, each with its table and the places of such parts.
+/// Indexes of which a part is not a column, each with its table and the places of such parts.
 const ON_EXPRESSIONS: &str = "SELECT m.tbl_name, m.sql, group_concat(x.seqno) FROM main.sqlite_schema m \
      JOIN pragma_index_xinfo(m.name, 'main') x WHERE m.type = 'index' AND m.sql IS NOT NULL AND x.cid = -2 \
      GROUP BY m.tbl_name, m.name, m.sql ORDER BY 1, m.name";
@@ -29,8 +29,8 @@ pub struct MadeValue<'v> {
 }
 
 impl ProofReader<'_> {
-    /// Hands each value that SQLite makes of stored ones and keeps to `each`. Those that cannot be made now, as by a function
-    /// that is not here, are passed over.
+    /// Hands each value that SQLite makes of stored ones and keeps to `each`. Those that cannot be made now, as by a
+    /// function that is not here, are skipped.
     ///
     /// # Errors
     /// The engine's refusal.

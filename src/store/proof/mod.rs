@@ -1,5 +1,5 @@
 //! Proof that values are gone: every encoding to look for, a search of all bytes and of all stored values, the pass
-//! that makes the engine release old pages, and what its search indexes still give.
+//! that makes the engine release old pages, and what its search indexes still return.
 //!
 //! Nothing here knows whose values they are or what happens to them: it looks, and says what it found.
 

@@ -17,7 +17,7 @@ pub const SHORTEST: usize = 5;
 pub const TAIL: usize = 8;
 /// Bytes of a stored vector in one needle.
 const PIECE: usize = 32;
-/// Needles that are taken out of one vector at most.
+/// Needles that are removed from one vector at most.
 const PIECES: usize = 6;
 
 /// An encoding.
@@ -55,7 +55,7 @@ pub enum NeedleForm {
 }
 
 impl NeedleForm {
-    /// Whether it is an encoding of which a part may stand within a text.
+    /// Whether it is an encoding of which a part may be within a text.
     #[must_use]
     pub fn is_encoded(self) -> bool {
         use NeedleForm::{Base64, HexLower, HexUpper, Utf16Be, Utf16Le};
@@ -150,8 +150,8 @@ impl Needles {
         }
     }
 
-    /// Adds what a handle ends in. A tail that several handles have, such as the end of one host's addresses, is looked for
-    /// once: it tells no more of one than of another.
+    /// Adds what a handle ends in. A tail that several handles have, such as the end of one host's addresses, is looked
+    /// for once: it says no more of one than of another.
     fn add_tails(&mut self, handle: usize, text: &str, known: &mut BTreeSet<Vec<u8>>) {
         for bytes in [text.to_owned(), text.to_lowercase()].iter().filter_map(|text| tail(text)) {
             if known.insert(bytes.clone()) {

@@ -1,5 +1,5 @@
-//! Places of values in the pages of an SQLite database file, so that the end of one value and what happens to stand
-//! behind it are not taken for a handle.
+//! Places of values in the pages of an SQLite database file, so that the end of one value and the bytes after it are
+//! not mistaken for a handle.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -26,7 +26,7 @@ pub struct Pages {
     count: u32,
     /// The page that was looked at last.
     last: Option<(u32, PageUse)>,
-    /// For each page, the page of the tree with the value that goes on there; 0 for none. Read when it is needed.
+    /// For each page, the page of the tree with the value that continues there; 0 for none. Read when it is needed.
     owners: Vec<u32>,
 }
 
@@ -47,7 +47,7 @@ struct Cell {
     local: Range<usize>,
     /// Bytes of the record.
     size: usize,
-    /// First page that the record goes on in.
+    /// First page that the record continues in.
     next: Option<u32>,
 }
 
@@ -72,7 +72,7 @@ impl PageUse {
 }
 
 impl Pages {
-    /// The pages of a file; none when it is no SQLite database that can be decoded.
+    /// The pages of a file; none when it is not an SQLite database that can be decoded.
     ///
     /// # Errors
     /// The file's.
@@ -145,7 +145,7 @@ impl Pages {
         Some(found)
     }
 
-    /// Use of a page in which a value goes on.
+    /// Use of a page in which a value continues.
     fn continued(&mut self, page: u32) -> Option<PageUse> {
         if self.owners.is_empty() {
             self.read_owners();
@@ -163,7 +163,7 @@ impl Pages {
         None
     }
 
-    /// The pages in which a record goes on, in order.
+    /// The pages in which a record continues, in order.
     fn chain(&mut self, cell: &Cell) -> Vec<u32> {
         let most = (cell.size - cell.local.len()).div_ceil(self.usable - NUMBER).min(LONGEST);
         let mut chain = Vec::new();

@@ -1,5 +1,5 @@
-//! The physical pass as plain data: what was done to make the engine let go of deleted values, how long it took, and
-//! what could not be done.
+//! The physical pass as plain data: what was done to make the engine release deleted values, how long it took, and what
+//! could not be done.
 
 use std::time::{Duration, Instant};
 

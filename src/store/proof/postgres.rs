@@ -1,5 +1,5 @@
-//! The physical pass on PostgreSQL: tables cleaned or written again, statistics made again, and what remains out of reach
-//! of a client said.
+//! The physical pass on PostgreSQL: tables cleaned or rewritten, statistics rebuilt, and a report of what a client
+//! cannot reach.
 
 use std::time::{Duration, Instant};
 
@@ -162,7 +162,10 @@ impl PostgresPass<'_> {
         let step = if full { format!("vacuum full {title}") } else { format!("vacuum {title}") };
         let Some(before) = self.about(table).await? else { return Ok(()) };
         if !before.may {
-            let what = format!("{title} was not cleaned: only its owner may; deleted rows stay in its file until then");
+            let what = format!(
+                "{title} was not cleaned, because only its owner may do so; deleted rows stay in its \
+             file until then"
+            );
             pass.not_allowed(step, what, began);
             return Ok(());
         }
@@ -205,7 +208,14 @@ impl PostgresPass<'_> {
                 "dead_rows_before": before.dead, "dead_rows": after.dead}),
         );
         if full && before.file.is_some() && !rewritten {
-            pass.failed(step, format!("{title} was not written again: it was locked by others; resume later"), began);
+            pass.failed(
+                step,
+                format!(
+                    "{title} was not rewritten, because other sessions hold locks on it; resume \
+             later"
+                ),
+                began,
+            );
             return Ok(());
         }
         pass.done(step, began);
@@ -215,8 +225,8 @@ impl PostgresPass<'_> {
         self.unlearned(pass, table).await?;
         if !full {
             let what = format!(
-                "{title} was cleaned but not written again: copies of deleted values may stay in free space of its file \
-                 until that is used again; --full writes it again"
+                "{title} was cleaned but not rewritten: copies of deleted values may remain in the free space of its \
+                 file until it is reused; --full rewrites it"
             );
             pass.disclose(what);
         }
@@ -231,11 +241,14 @@ impl PostgresPass<'_> {
         match self.patiently(&format!("ANALYZE {}", qualified(table))).await {
             Ok(true) => pass.done(step, began),
             Ok(false) => {
-                let what = format!("the statistics of {} were not renewed: others hold it locked", table.title());
+                let what = format!(
+                    "the statistics of {} were not refreshed, because other sessions hold locks on it",
+                    table.title()
+                );
                 pass.not_allowed(step, what, began);
             }
             Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
-                let what = format!("the statistics of {} were not made again: {}", table.title(), explain(&error));
+                let what = format!("the statistics of {} were not rebuilt: {}", table.title(), explain(&error));
                 pass.not_allowed(step, what, began);
             }
             Err(error) => return Err(error.into()),
@@ -289,11 +302,13 @@ impl PostgresPass<'_> {
         if readers.is_empty() || !touched {
             pass.disclose(agreeing(
                 dead,
-                &format!("{title} holds {{#}} dead {{row|rows}}: others have changed rows since it was cleaned"),
+                &format!(
+                    "{title} holds {{#}} dead {{row|rows}}: other sessions have changed rows since it was cleaned"
+                ),
             ));
         } else {
             pass.incomplete.push(format!(
-                "{title} still holds {dead} dead rows, which {} may still read; end that and resume",
+                "{title} still holds {dead} dead rows, which {} may still read; end it and resume",
                 readers.join(", ")
             ));
         }
@@ -307,20 +322,24 @@ impl PostgresPass<'_> {
         for table in tables.into_iter().take(if extended { 2 } else { 1 }) {
             let began = Instant::now();
             let step = format!("vacuum full {table}");
-            // Without the right the server only warns and passes over it.
+            // Without the right the server only warns and skips it.
             let may = "SELECT rolsuper FROM pg_roles WHERE rolname = current_user";
             let may = self.rows(may, &[]).await.is_ok_and(|rows| rows.first().is_some_and(|r| number(r, 0) == 1));
             let what = |why: &str| format!("old statistics may still hold common values in the file of {table}: {why}");
             if !may {
-                pass.not_allowed(step, what("only a superuser may write it again"), began);
+                pass.not_allowed(step, what("only a superuser may rewrite it"), began);
                 continue;
             }
             match self.written_anew(table).await {
                 Ok(Some(0)) => pass.done(step, began),
                 Ok(Some(dead)) => {
-                    pass.not_allowed(step, what(&agreeing(dead, "others may still read {#} old {row|rows}")), began);
+                    pass.not_allowed(
+                        step,
+                        what(&agreeing(dead, "other sessions may still read {#} old {row|rows}")),
+                        began,
+                    );
                 }
-                Ok(None) => pass.not_allowed(step, what("others hold it locked"), began),
+                Ok(None) => pass.not_allowed(step, what("other sessions hold locks on it"), began),
                 Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
                     pass.not_allowed(step, what(&explain(&error)), began);
                 }
@@ -353,7 +372,7 @@ impl PostgresPass<'_> {
         match self.run("CHECKPOINT").await {
             Ok(()) => pass.done("checkpoint", began),
             Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
-                let what = format!("old pages may stand on disk until the next checkpoint: {}", explain(&error));
+                let what = format!("old pages may remain on disk until the next checkpoint: {}", explain(&error));
                 pass.not_allowed("checkpoint", what, began);
             }
             Err(error) => return Err(error.into()),
@@ -372,17 +391,18 @@ impl PostgresPass<'_> {
         let row = match self.rows(BEYOND, &[]).await {
             Ok(rows) => rows.into_iter().next().unwrap_or_default(),
             Err(error) => {
-                pass.not_allowed("beyond", format!("what holds copies was not found out: {}", explain(&error)), began);
+                pass.not_allowed("beyond", format!("could not find out what holds copies: {}", explain(&error)), began);
                 return Ok(());
             }
         };
         if !matches!(text(&row, 0).as_str(), "" | "off") {
-            pass.disclose("the write-ahead log is archived: archives and backups made of them hold deleted values");
+            pass.disclose("the write-ahead log is archived: archives, and backups made from them, hold deleted values");
         }
         match number(&row, 1) {
             0 => {}
             count => {
-                let words = "{#} standby {server follows this one: it gets|servers follow this one: they get} the deletions in time";
+                let words = "{#} standby {server follows this one: it receives|servers follow this one: they receive} \
+                 the deletions in due course";
                 pass.disclose(agreeing(count, words));
             }
         }
@@ -390,11 +410,11 @@ impl PostgresPass<'_> {
             pass.disclose(format!("replication slots keep old log files: {}", text(&row, 2)));
         }
         if !text(&row, 5).is_empty() {
-            let words = "publications have handed rows on, and whoever subscribes may keep copies";
+            let words = "publications have passed rows on, and subscribers may keep copies";
             pass.disclose(format!("{words}: {}", text(&row, 5)));
         }
         if number(&row, 3) == 1 {
-            pass.disclose("pg_stat_statements is installed: texts of statements may hold values");
+            pass.disclose("pg_stat_statements is installed: its statement texts may hold values");
         }
         pass.step("beyond", PassOutcome::Done, None, began);
         Ok(())

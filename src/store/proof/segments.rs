@@ -24,7 +24,7 @@ pub fn add_rows(node: &[u8], falling: bool, rows: &mut BTreeSet<i64>) -> Option<
     }
 }
 
-/// Adds the rows in which a term stands. One without a place was taken out.
+/// Adds the rows in which a term stands. One without a place was removed.
 fn add_listed(mut list: Reading<'_>, falling: bool, rows: &mut BTreeSet<i64>) -> Option<()> {
     let mut row: Option<i64> = None;
     while !list.0.is_empty() {
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_leaf_names_the_rows_of_all_its_terms_and_none_that_was_taken_out() {
-        // `ab` in rows 3 and 303, in two columns of the second; `ac` in row 5, and taken out of row 6.
+        // `ab` in rows 3 and 303, in two columns of the second; `ac` in row 5, and removed from row 6.
         let first = [3, 2, 0, 0xac, 0x02, 3, 1, 1, 2, 0];
         let second = [5, 2, 0, 1, 0];
         let mut leaf = vec![0, 2, b'a', b'b', first.len() as u8];

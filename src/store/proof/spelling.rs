@@ -33,9 +33,9 @@ pub fn forms(text: &str) -> Vec<String> {
     all.into_iter().collect()
 }
 
-/// A text as it stands within JSON: with and without escaped slashes; beyond ASCII as it is or as `\u`; what HTML gives
-/// a meaning as `\u` too, or every mark, or everything. And each of these as it is in JSON that is a string within
-/// JSON, some levels deep.
+/// A text as it is within JSON: with and without escaped slashes; beyond ASCII as it is or as `\u`; what HTML gives a
+/// meaning as `\u` too, or every mark, or everything. And each of these as it is in JSON that is a string within JSON,
+/// some levels deep.
 #[must_use]
 pub fn json_escapes(text: &str) -> Vec<String> {
     let mut all = BTreeSet::new();

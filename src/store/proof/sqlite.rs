@@ -1,4 +1,4 @@
-//! The physical pass on SQLite: search indexes rebuilt, the log emptied, the file written again without free pages.
+//! The physical pass on SQLite: search indexes rebuilt, the log emptied, the file rewritten without free pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ const NODES: usize = 256;
 enum MadeAgain {
     /// It holds the rows that it held: so many of its content were not in it.
     Without(i64),
-    /// It does not tell which rows it holds, and was left as it is.
+    /// It does not tell which rows it holds, and was left unchanged.
     Unknown,
 }
 
@@ -90,7 +90,7 @@ pub async fn pass(store: &Store, wanted: &PassRequest) -> Result<PassReport, Wri
     for (_, schema) in database.attached() {
         let began = Instant::now();
         let note =
-            format!("the attached file {schema} was searched but not cleaned: open it on its own to erase there");
+            format!("the attached file {schema} was searched but not cleaned: open it separately to erase there");
         pass.not_allowed(format!("vacuum {schema}"), note, began);
     }
     work.link.close().await?;
@@ -114,7 +114,7 @@ impl SqlitePass {
     /// Explains why something could not be done, naming who is in the way as far as the system tells.
     fn in_the_way(&self, what: &str) -> String {
         let holder = holders::told(&self.main);
-        format!("{what}: {holder} holds a transaction open and may still read deleted values; end that and resume")
+        format!("{what}: {holder} holds a transaction open and may still read deleted values; end it and resume")
     }
 
     /// Runs a statement again while others are in the way and patience lasts. None when they still are.
@@ -158,15 +158,15 @@ impl SqlitePass {
                 Ok(Some(MadeAgain::Without(0))) => pass.done(step, began),
                 Ok(Some(MadeAgain::Unknown)) => {
                     let reason = format!(
-                        "{name} was not made again: it does not tell which rows it holds, and would take in those that are kept \
-                         out of it; make it again with the program that keeps it, and resume"
+                        "{name} was not rebuilt: it does not show which rows it indexes, and a rebuild would add the \
+                         rows left out of it; rebuild it with the program that maintains it, and resume"
                     );
                     pass.failed(step, reason, began);
                     return Ok(false);
                 }
                 Ok(Some(MadeAgain::Without(kept_out))) => {
                     self.partial.push(name.clone());
-                    let what = "{#} {row|rows} of its content {was|were} not in it and {stays|stay} out";
+                    let what = "{#} {row|rows} of its content {was|were} not indexed and {stays|stay} out";
                     pass.step(step, PassOutcome::Done, Some(format!("{name}: {}", agreeing(kept_out, what))), began);
                 }
                 Ok(None) => {
@@ -176,7 +176,7 @@ impl SqlitePass {
                 }
                 // An index that keeps no content cannot be made again, only merged.
                 Err(_) if self.patiently(&optimize).await.is_ok_and(|done| done.is_some()) => {
-                    let note = format!("{name} keeps no content of its own: its index was merged, not made again");
+                    let note = format!("{name} stores no content itself: its index was merged, not rebuilt");
                     pass.step(step, PassOutcome::Done, Some(note), began);
                 }
                 Err(error) => {
@@ -201,7 +201,7 @@ impl SqlitePass {
             Err(error) => Err(error),
         };
         if !matches!(made, Ok(Some(_))) {
-            // SQLite may have taken the transaction back by itself.
+            // SQLite may have taken the transaction back on its own.
             let _ = self.run("ROLLBACK").await;
         }
         made
@@ -299,8 +299,8 @@ impl SqlitePass {
                 pass.done("analyze", began);
                 return Ok(true);
             }
-            Ok(None) => self.in_the_way("statistics were not made again"),
-            Err(error) => lacking("statistics were not made again", error)?,
+            Ok(None) => self.in_the_way("statistics were not rebuilt"),
+            Err(error) => lacking("statistics were not rebuilt", error)?,
         };
         pass.failed("analyze", reason, began);
         Ok(false)
@@ -309,7 +309,7 @@ impl SqlitePass {
     async fn checkpoint(&mut self, pass: &mut PassReport, step: &str) -> Result<bool, WriteError> {
         let began = Instant::now();
         loop {
-            // 1 means that somebody still reads an older state or writes.
+            // 1 means that someone still reads an older state or writes.
             let busy = match self.row("PRAGMA main.wal_checkpoint(TRUNCATE)").await {
                 Ok(row) => number(&row, 0) != 0,
                 Err(error) if is_busy(&error) => true,
@@ -328,7 +328,7 @@ impl SqlitePass {
         }
     }
 
-    /// The file is written again beside itself: that takes room, there and where temporary files go.
+    /// The file is written again next to itself: that takes room, there and where temporary files go.
     fn room(&mut self, pass: &mut PassReport) -> Result<bool, WriteError> {
         let began = Instant::now();
         let bytes = std::fs::metadata(&self.main).map_err(sqlx::Error::from)?.len();
@@ -337,8 +337,8 @@ impl SqlitePass {
         for (place, needed) in [(folder, 2 * bytes), (temporary.as_path(), bytes)] {
             if let Some(free) = free_bytes(place).filter(|free| *free < needed) {
                 let reason = format!(
-                    "too little room to write the file again: {needed} bytes are needed in {}, {free} are free; make room \
-                     and resume",
+                    "too little space to rewrite the file: {needed} bytes are needed in {}, {free} are free; free some \
+                     space and resume",
                     place.display()
                 );
                 pass.failed("room", reason, began);
@@ -371,7 +371,7 @@ impl SqlitePass {
                 return Ok(None);
             }
         }
-        // Beside their own pages, those of their definitions.
+        // Next to their own pages, those of their definitions.
         self.freed = self.free_pages().await? - before;
         Ok(Some(()))
     }
@@ -390,7 +390,7 @@ impl SqlitePass {
     }
 
     async fn vacuum(&mut self, pass: &mut PassReport) -> Result<bool, WriteError> {
-        const WHAT: &str = "the file could not be written again";
+        const WHAT: &str = "the file could not be rewritten";
         let began = Instant::now();
         let reason = match self.write_again().await {
             Ok(Some(())) => {
@@ -399,7 +399,7 @@ impl SqlitePass {
             }
             Ok(None) => self.in_the_way(WHAT),
             Err(error) => {
-                let reason = format!("{}; run VACUUM with that", lacking(WHAT, error)?);
+                let reason = format!("{}; run VACUUM with it", lacking(WHAT, error)?);
                 // Deleted values were overwritten in place, and the bytes are searched: only free pages would hold older ones.
                 if self.free_pages().await? == 0 {
                     pass.not_allowed("vacuum", reason, began);
@@ -447,7 +447,7 @@ impl SqlitePass {
         pass.figure("freelist_count", free);
         pass.figure("bytes_after", std::fs::metadata(&self.main).map_err(sqlx::Error::from)?.len());
         if free != 0 {
-            let words = "{#} free {page|pages} came up since the file was written again; resume";
+            let words = "{#} free {page|pages} appeared after the file was rewritten; resume";
             pass.incomplete.push(agreeing(free, words));
         }
         pass.done("free pages", began);
@@ -494,7 +494,10 @@ fn tell(name: &str, word: &str) -> String {
 /// collation or a tokenizer, is not here. Other errors are given back.
 fn lacking(what: &str, error: sqlx::Error) -> Result<String, sqlx::Error> {
     match primary_code(&error) {
-        Some(1) => Ok(format!("{what}: {}: a table or an index needs what only its application has", explain(&error))),
+        Some(1) => Ok(format!(
+            "{what}: {}: a table or an index needs something that only its application has",
+            explain(&error)
+        )),
         _ => Err(error),
     }
 }

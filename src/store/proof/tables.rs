@@ -1,5 +1,5 @@
-//! Every table of a database with its stored columns and keys, whatever the layout knows of it; and of each column what
-//! it can hold, by what its type is and not by how that is called.
+//! Every table of a database with its stored columns and keys, whatever the layout knows about it; and for each column
+//! what it can hold, by its type and not by the type's name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,6 +58,8 @@ pub enum SearchedKind {
 pub enum UnsearchedReason {
     /// We have no right to read it.
     Denied,
+    /// It is unlogged, and the server is a standby.
+    Unlogged,
     /// Rows are in another database.
     Foreign,
     /// Copies of other tables' rows that were never filled in.
@@ -71,10 +73,11 @@ impl UnsearchedReason {
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
-            UnsearchedReason::Denied => "we have no right to read it",
+            UnsearchedReason::Denied => "you have no right to read it",
+            UnsearchedReason::Unlogged => "a standby cannot read it: it is unlogged, or has a part that is",
             UnsearchedReason::Foreign => "a foreign table: its rows are in another database",
-            UnsearchedReason::Empty => "a materialised view that was never filled",
-            UnsearchedReason::Virtual => "a virtual table: what it holds is in its shadow tables, which are searched",
+            UnsearchedReason::Empty => "a materialised view that was never populated",
+            UnsearchedReason::Virtual => "a virtual table: its content is in its shadow tables, which are searched",
         }
     }
 }
@@ -185,7 +188,10 @@ pub async fn read(store: &Store) -> Result<Vec<SearchedTable>, StoreError> {
         let name = TableName::new(text(&row, 0), text(&row, 1));
         let table = tables.entry(name.clone()).or_insert_with(|| SearchedTable {
             name: name.clone(),
-            kind: kind(&text(&row, 2), &name.name),
+            kind: match store.catalog().exactly(&name.schema, &name.name) {
+                Some(known) if known.unlogged => SearchedKind::Unread(UnsearchedReason::Unlogged),
+                _ => kind(&text(&row, 2), &name.name),
+            },
             columns: Vec::new(),
             key: Vec::new(),
             has_keys_of_null: false,
@@ -295,7 +301,7 @@ fn keys_below(tables: &mut BTreeMap<TableName, SearchedTable>, rows: &[RawRow]) 
     }
 }
 
-/// Whether SQLite keeps a table for itself: it is no relation.
+/// Whether SQLite keeps a table for itself: it is not a relation.
 #[must_use]
 pub fn is_engines_own(table: &TableName) -> bool {
     table.name.starts_with("sqlite_")

@@ -1,5 +1,5 @@
 //! Searches every stored value of every table for handles, known to the layout or not: row by row, in bounded memory.
-//! Each text, key and number in it is looked at here, since a server cannot look into encodings.
+//! Each text, key and number is checked here, because a server cannot look into encodings.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -102,7 +102,7 @@ impl ValueSearch {
 
 struct SearchRun<'a> {
     watch: &'a ValueWatch,
-    /// Gets what stands around needles in values.
+    /// Gets what is around needles in values.
     contexts: &'a mut NeedleContexts,
     found: ValueSearch,
     each: &'a mut (dyn FnMut(StoredSighting) -> ControlFlow<()> + Send),
@@ -271,11 +271,11 @@ impl ProofReader<'_> {
         })
     }
 
-    /// Searches every table. `contexts` gets what stands around needles, `each` every value that holds a handle, and may
+    /// Searches every table. `contexts` gets what is around needles, `each` every value that holds a handle, and may
     /// break off; `progress` hears now and then how far it has come.
     ///
     /// # Errors
-    /// The engine's refusal; a table that may not be read is no error but among what was not read.
+    /// The engine's refusal; a table that may not be read is not an error but among what was not read.
     pub async fn search_values(
         self,
         watch: &ValueWatch,
@@ -286,8 +286,8 @@ impl ProofReader<'_> {
         self.search_tables(watch, contexts, each, progress, |_| true).await
     }
 
-    /// Searches the tables that SQLite keeps for itself, as [`ProofReader::search_values`] does: the structure, statistics
-    /// and counters, which are no relations.
+    /// Searches the tables that SQLite keeps for itself, as [`ProofReader::search_values`] does: the structure,
+    /// statistics and counters, which are not relations.
     ///
     /// # Errors
     /// As [`ProofReader::search_values`].
@@ -340,7 +340,7 @@ impl ProofReader<'_> {
             return Ok(());
         }
         if table.hidden {
-            let reason = "policies may hide rows of it from us".to_owned();
+            let reason = "policies may hide rows of it from your role".to_owned();
             run.found.unread.push((table.name.title(), reason));
         }
         run.found.tables.push(TableSearch { table: table.name.title(), rows: 0, hits: 0 });
@@ -555,7 +555,7 @@ mod tests {
             let form = |context: &NeedleContext| watch.needles().needles().needle(context.needle).map(|n| n.form);
             let forms: Vec<NeedleForm> = seen.contexts.iter().filter_map(form).collect();
             assert!(forms.contains(&NeedleForm::Utf8));
-            // Letters of one byte stand in either order, a byte apart.
+            // Letters of one byte are in either order, a byte apart.
             assert_eq!(forms.iter().any(|form| form.is_encoded()), wide.is_some());
             assert!(wide.is_none_or(|wide| forms.contains(&wide)));
         }

@@ -1,5 +1,5 @@
-//! Finds handles in one stored value, in whatever it is encoded: in any case and either Unicode form, as words of their
-//! own, and distinguished from longer words around them.
+//! Finds handles in one stored value, in whatever it is encoded: in any case and either Unicode form, as whole words,
+//! distinguished from longer words around them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -113,7 +113,7 @@ impl HandleWords {
         self.index.is_in(&self.plain, text.as_bytes())
     }
 
-    /// Whether a text has to be looked at whatever it shows: handles are too short to be looked for as words, or stand there
+    /// Whether a text must be searched whatever it shows: handles are too short to be looked for as words, or are there
     /// in letters beyond ASCII that are spelled in another way.
     #[must_use]
     pub fn may_be_folded_in(&self, text: &str) -> bool {
@@ -207,7 +207,7 @@ impl HandleWords {
             }
             *last = place.end;
             let seen = all.entry(word.handle).or_default();
-            if begins(bytes, place.start) && ends(bytes, place.end) && !(word.mail && goes_on(bytes, place.end)) {
+            if begins(bytes, place.start) && ends(bytes, place.end) && !(word.mail && continues(bytes, place.end)) {
                 seen.whole += 1;
             } else {
                 seen.inside += 1;
@@ -240,8 +240,8 @@ impl HandleWords {
     }
 }
 
-/// Whether an address goes on behind a place: after a dot or a dash with a letter or digit.
-fn goes_on(text: &[u8], end: usize) -> bool {
+/// Whether an address continues behind a place: after a dot or a dash with a letter or digit.
+fn continues(text: &[u8], end: usize) -> bool {
     let host = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     matches!(text.get(end), Some(b'.' | b'-')) && text.get(end + 1).is_some_and(host)
 }

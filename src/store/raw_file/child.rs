@@ -1,4 +1,4 @@
-//! The child's side: a process without any connection to a database, in which files may be opened and closed at will.
+//! The child's side: a process without any connection to a database, which may open and close files freely.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, Read as _, Write as _};
@@ -124,7 +124,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
         copy(&from, &to).unwrap();
-        assert!(!to.exists(), "nothing was there to copy");
+        assert!(!to.exists(), "there was nothing to copy");
         std::fs::write(&from, b"rows").unwrap();
         copy(&from, &to).unwrap();
         assert_eq!(std::fs::read(&to).unwrap(), b"rows");

@@ -1,8 +1,9 @@
-//! The only door to the raw bytes of database files: a child process, our own program, that reads them.
+//! The only access to the raw bytes of database files: a child process, running this program, that reads them.
 //!
-//! POSIX record locks belong to a process: whichever descriptor of a file it closes, all its locks on that file are gone,
-//! and another program may then delete the log under SQLite or write beside it. So no code in a process that may hold a
-//! connection opens a database file, `-wal`, `-shm` or `-journal`. What SQLite itself can tell is asked of SQLite.
+//! POSIX record locks belong to a process: whichever descriptor of a file it closes, all its locks on that file are
+//! gone, and another program may then delete the log under SQLite or write next to it. So no code in a process that may
+//! hold a connection opens a database file, `-wal`, `-shm` or `-journal`. What SQLite itself can tell is asked of
+//! SQLite.
 //!
 //! Parent and child speak in lines of JSON. The child gets one request on standard input, which then stays open: when it
 //! ends, nobody waits for the child any more, and it ends too.
@@ -23,7 +24,7 @@ use super::proof::needles::SoughtBytes;
 
 pub use child::serve;
 
-/// The argument that makes the program a child which reads raw bytes. It is no command: help does not name it.
+/// The argument that makes the program a child which reads raw bytes. It is not a command: help does not name it.
 pub const ARGUMENT: &str = "read-raw-bytes-for-parent";
 
 /// Bytes of a request at most.
@@ -122,9 +123,9 @@ impl RawFiles {
 
     /// Sends a request to a child of its own and reads the answer. Dropped before that, it kills the child.
     async fn ask(&self, request: &ChildRequest<'_>, each: &mut impl FnMut(u64)) -> Result<ChildReply, UnreadBytes> {
-        let mut line = serde_json::to_vec(request).map_err(|e| UnreadBytes::of("the request cannot be written", e))?;
+        let mut line = serde_json::to_vec(request).map_err(|e| UnreadBytes::of("the request cannot be sent", e))?;
         line.push(b'\n');
-        let started = |e| UnreadBytes::of("no process could be started to read the files", e);
+        let started = |e| UnreadBytes::of("could not start a process to read the files", e);
         let mut child = self.start().map_err(started)?;
         let answer = converse(&mut child, &line, each).await;
         let _ = child.start_kill();
@@ -147,9 +148,9 @@ impl RawFiles {
 
 async fn converse(child: &mut Child, request: &[u8], each: &mut impl FnMut(u64)) -> Result<ChildReply, UnreadBytes> {
     let broken = |e| UnreadBytes::of("the process that reads the files does not answer", e);
-    let ended = || UnreadBytes("the process that reads the files ended before it had answered".to_owned());
+    let ended = || UnreadBytes("the process that reads the files ended before it answered".to_owned());
     let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else { return Err(ended()) };
-    // A child that is no child of ours may end without reading: what it says, or does not, is heard below.
+    // A child that is not a child of ours may end without reading: what it says, or does not, is heard below.
     let sent = async {
         input.write_all(request).await?;
         input.flush().await
@@ -174,7 +175,7 @@ async fn converse(child: &mut Child, request: &[u8], each: &mut impl FnMut(u64))
 }
 
 fn stray() -> UnreadBytes {
-    UnreadBytes("the process that reads the files does not answer as it should; is it this program?".to_owned())
+    UnreadBytes("the process that reads the files gave an unexpected answer; is it this program?".to_owned())
 }
 
 /// The program that is running. Linux finds it even where its file was replaced meanwhile.

@@ -46,7 +46,7 @@ pub struct RawTable {
     pub unread: Option<String>,
     /// SQLite's name for the hidden row number.
     row_number: Option<&'static str>,
-    /// Rows of other tables are seen through it, which its key does not tell apart.
+    /// Rows of other tables are seen through it, which its key does not distinguish.
     has_heirs: bool,
 }
 
@@ -81,7 +81,10 @@ impl RawTables<'_> {
         let known: HashMap<(&str, &str), &CatalogTable> =
             self.store.catalog().tables.iter().map(|t| ((t.schema.as_str(), t.name.as_str()), t)).collect();
         for table in tables.iter_mut().filter(|table| table.unread.is_none()) {
-            let Some(known) = known.get(&(table.name.schema.as_str(), table.name.name.as_str())) else { continue };
+            let Some(known) = known.get(&(table.name.schema.as_str(), table.name.name.as_str())) else {
+                table.rows_reason = Some("not counted: it was made since the database was opened".to_owned());
+                continue;
+            };
             let counted = counting.table(known).await;
             (table.rows, table.count_kind, table.rows_reason) = (counted.rows, counted.kind, counted.reason);
         }
@@ -124,7 +127,8 @@ impl RawTables<'_> {
             table.columns = known.columns.iter().filter(|c| !c.denied).cloned().collect();
             let denied = UnsearchedReason::Denied.words();
             if known.denied {
-                table.unread = Some(denied.to_owned());
+                let why = if known.unlogged { UnsearchedReason::Unlogged.words() } else { denied };
+                table.unread = Some(why.to_owned());
             } else if known.unread.is_some() {
                 table.unread.clone_from(&known.unread);
             } else if table.unread.as_deref() == Some(denied) && table.key.iter().all(|k| known.readable(k).is_some()) {
@@ -151,7 +155,7 @@ impl RawTables<'_> {
         let sql = "SELECT name, lower(type), \"notnull\" FROM pragma_table_xinfo($1, $2) WHERE hidden = 0 ORDER BY cid";
         let named = [&table.name.name, &table.name.schema].map(|name| super::fetched::FetchedValue::Text(name.clone()));
         let Ok(rows) = self.store.sessions.fetch(sql, &named).await else {
-            let why = "its module is not part of this program; its shadow tables hold its rows";
+            let why = "this program does not include its module; its shadow tables hold its rows";
             table.unread = Some(why.to_owned());
             return;
         };
@@ -183,9 +187,9 @@ fn stored(table: &SearchedTable) -> RawTable {
         _ => "table",
     };
     let unread = match table.kind {
-        SearchedKind::Unread(why @ (UnsearchedReason::Denied | UnsearchedReason::Empty)) => {
-            Some(why.words().to_owned())
-        }
+        SearchedKind::Unread(
+            why @ (UnsearchedReason::Denied | UnsearchedReason::Unlogged | UnsearchedReason::Empty),
+        ) => Some(why.words().to_owned()),
         _ => None,
     };
     RawTable {

@@ -130,10 +130,8 @@ impl RawFilter {
         check_joined(text, &["and", "&&", "or"], known).map_err(|e| format!("--where: {e}"))?;
         let expression = Expression::parse(text).map_err(|e| format!("--where: {e}"))?;
         if expression.op == Operator::Has {
-            return Err(
-                "--where: `has` looks into lists, which raw tables do not tell apart; use ~ for a part of the text"
-                    .to_owned(),
-            );
+            return Err("--where: `has` searches lists, which raw tables do not recognise; use ~ for part of the text"
+                .to_owned());
         }
         let value = (!expression.asks_presence()).then(|| expression.value.clone());
         Ok(RawFilter { column: column(table, expression.name)?.clone(), op: expression.op, value })
@@ -165,11 +163,13 @@ impl RawFilter {
             Engine::Postgres => {
                 params.push(FetchedValue::Text(value.clone()));
                 let mark = params.len();
-                if compares_as_text(&self.column.declared) {
+                let holds = if compares_as_text(&self.column.declared) {
                     format!("{bare}::text {sign} ${mark}::text")
                 } else {
                     format!("{bare} {sign} ${mark}::text::{}", self.column.declared)
-                }
+                };
+                // A text that the encoding of the database cannot hold comes as NULL.
+                if self.op == Operator::NotEqual { format!("coalesce({holds}, {bare} IS NOT NULL)") } else { holds }
             }
         }
     }
@@ -187,7 +187,7 @@ impl RawOrder {
         let descending = match direction {
             "asc" => false,
             "desc" => true,
-            _ => return Err(format!("--order: `{direction}` is no direction; write {name}:asc or {name}:desc")),
+            _ => return Err(format!("--order: `{direction}` is not a direction; write {name}:asc or {name}:desc")),
         };
         let column = column(table, name).map_err(|e| format!("--order: {e}"))?;
         Ok(RawOrder { column: column.clone(), descending })

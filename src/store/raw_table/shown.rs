@@ -1,4 +1,4 @@
-//! Raw values as users and programs see them: JSON decoded, vectors and blobs by what they hold and how they begin.
+//! Raw values as users and programs see them: JSON decoded, vectors and blobs summarised by type and first bytes.
 
 use serde_json::{Value, json};
 

@@ -14,7 +14,7 @@ pub fn complaint(error: &sqlx::Error) -> Option<String> {
     Some(match reason {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired".to_owned(),
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "it is not valid yet: is the clock of this machine right?".to_owned()
+            "it is not valid yet: is the clock of this machine correct?".to_owned()
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "it is for another host: connect by the name that it was issued for".to_owned()
@@ -24,7 +24,7 @@ pub fn complaint(error: &sqlx::Error) -> Option<String> {
         }
         CertificateError::Revoked => "it was revoked".to_owned(),
         CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
-            "it is one of an authority, which issues certificates and is none of a server".to_owned()
+            "it is the certificate of an authority, which issues certificates, not that of a server".to_owned()
         }
         other => other.to_string(),
     })

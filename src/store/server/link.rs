@@ -1,5 +1,6 @@
-//! The one door to PostgreSQL. Whatever lies between, a pooler that gives each transaction another server included: no
-//! statement keeps a name, nothing is set for longer than a transaction, and a statement with values runs inside one.
+//! The only way to talk to PostgreSQL. It works through any pooler, including one that gives each transaction another
+//! server: no statement keeps a name, nothing is set for longer than a transaction, and a statement with values runs
+//! inside one.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Encode, Row as _, TypeInfo as _, Valu
 
 use super::{Host, Server, too_late};
 use crate::store::batch::BatchTaker;
-use crate::store::engine_error::is_crowded;
+use crate::store::engine_error::{is_crowded, is_untranslatable};
 use crate::store::fetched::{FetchedValue, Param, RawRow, row_size};
 
 /// Time that a read waits for a lock.
@@ -27,8 +28,8 @@ const FORMATS: &str = "SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, M
      SELECT set_config(s.name, s.value, true) FROM (VALUES ('IntervalStyle', 'postgres'), ('array_nulls', 'on'), \
        ('bytea_output', 'hex'), ('xmloption', 'content')) s (name, value) WHERE current_setting(s.name, true) <> s.value";
 
-/// A database of the encoding `SQL_ASCII` holds any bytes, and would fail where some are no UTF-8: it gives and takes them as
-/// they are.
+/// A database of the encoding `SQL_ASCII` holds any bytes, and would fail where some are not UTF-8: it gives and takes
+/// them as they are.
 const ANY_BYTES: &str = "SELECT set_config('client_encoding', 'SQL_ASCII', true) \
      WHERE current_setting('server_encoding') = 'SQL_ASCII'";
 
@@ -37,7 +38,7 @@ const TRIES: usize = 10;
 /// Pause before each.
 const PAUSE: Duration = Duration::from_millis(200);
 
-const SILENT: &str = "the server has fallen silent: it said nothing within $time";
+const SILENT: &str = "the server stopped answering: it sent nothing within $time";
 
 /// Has the server stop a statement soon after nobody waits for it any more: 14 and later, on systems that can.
 const STOP_ALONE: &str = "SELECT set_config('client_connection_check_interval', '500', true) \
@@ -76,7 +77,7 @@ pub(super) struct BareConnection(PgConnection);
 impl BareConnection {
     pub(super) async fn open(host: &Host, patience: Option<Duration>) -> Result<BareConnection, sqlx::Error> {
         let connecting = PgConnection::connect_with(&host.options);
-        within(patience, connecting, "nobody answered within $time (connect_timeout)").await.map(BareConnection)
+        within(patience, connecting, "no answer within $time (connect_timeout)").await.map(BareConnection)
     }
 
     /// Whether the server is a standby, and whether transactions are read-only unless told otherwise.
@@ -267,7 +268,7 @@ impl ServerLink {
     }
 
     /// As [`ServerLink::batches`], in a transaction of its own that cannot write. Broken off, the connection is of no
-    /// more use.
+    /// more use. A text for which the encoding of the database lacks letters is asked for as NULL: none is stored.
     ///
     /// # Errors
     /// The server's refusal.
@@ -277,8 +278,43 @@ impl ServerLink {
         params: &[Param],
         taker: &mut BatchTaker<'_>,
     ) -> Result<ControlFlow<()>, sqlx::Error> {
+        match self.try_read_batches(sql, params, taker).await {
+            Err(error) if is_untranslatable(&error) && !taker.has_taken() => {
+                let known = self.translatable(params).await?;
+                if known == params {
+                    return Err(error);
+                }
+                self.try_read_batches(sql, &known, taker).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// The values, with NULL in place of the texts that the encoding of the database cannot hold.
+    async fn translatable(&mut self, params: &[Param]) -> Result<Vec<Param>, sqlx::Error> {
+        let mut known = params.to_vec();
+        for param in known.iter_mut().filter(|param| matches!(param, FetchedValue::Text(text) if !text.is_ascii())) {
+            let mut skip = |_: RawRow| ControlFlow::Continue(());
+            let (sql, asked) = ("SELECT 1 WHERE $1::text IS NULL", [param.clone()]);
+            let tried = self.try_read_batches(sql, &asked, &mut BatchTaker::rows(&mut skip)).await;
+            match tried {
+                Err(error) if is_untranslatable(&error) => *param = FetchedValue::Null,
+                tried => {
+                    let _ended = tried?;
+                }
+            }
+        }
+        Ok(known)
+    }
+
+    async fn try_read_batches(
+        &mut self,
+        sql: &str,
+        params: &[Param],
+        taker: &mut BatchTaker<'_>,
+    ) -> Result<ControlFlow<()>, sqlx::Error> {
         self.begin_reading(Isolation::Statement).await?;
-        // Past its own limit a server says something, unless it is not there any more.
+        // Past its own limit a server says something, unless it no longer exists.
         let connecting = self.server.connect_timeout;
         let patience = self.server.statement_timeout.map(|limit| limit + connecting.unwrap_or(limit));
         match self.batches_within(patience, sql, params, taker).await {
@@ -384,7 +420,7 @@ async fn stop_waiting(server: &Arc<Server>, mark: &str, patience: Duration, stop
     }
 }
 
-/// A text that is no UTF-8, as a value of the type `text`.
+/// A text that is not UTF-8, as a value of the type `text`.
 struct TextBytes(Vec<u8>);
 
 impl sqlx::Type<Postgres> for TextBytes {

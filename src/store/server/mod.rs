@@ -1,8 +1,9 @@
-//! A PostgreSQL server: where it is, which of several is meant, and the one door through which everything is said to it.
+//! A PostgreSQL server: where it is, which of several is meant, and the only connection code.
 
 mod certificate;
 mod link;
 mod passfile;
+pub(super) mod raised;
 mod settings;
 
 use std::io;
@@ -30,7 +31,7 @@ pub struct Server {
     pub notes: Vec<String>,
     /// Note that what goes over the network may be read there.
     pub plain: Option<String>,
-    /// Command that prints the password anew.
+    /// Command that prints the password again.
     pub password_command: Option<String>,
     /// The password that it printed last.
     renewed: Mutex<Option<String>>,
@@ -150,7 +151,7 @@ impl Server {
         }
         refusals.sort_unstable();
         refusals.dedup();
-        Err(io::Error::other(format!("no host is the one that is meant: {}", refusals.join("; "))).into())
+        Err(io::Error::other(format!("no host matches: {}", refusals.join("; "))).into())
     }
 
     /// An error of connecting, with the place where it was tried: the system's words alone do not name it.
@@ -216,7 +217,7 @@ fn is_passed_over(error: &sqlx::Error) -> bool {
     }
 }
 
-/// The server's own advice beside an error.
+/// The server's own advice next to an error.
 #[must_use]
 pub fn hint_of(error: &sqlx::Error) -> Option<&str> {
     error.as_database_error()?.try_downcast_ref::<PgDatabaseError>()?.hint()

@@ -1,4 +1,4 @@
-//! Passwords that a file keeps, as libpq reads it: `host:port:database:user:password`, one a line.
+//! Passwords in a password file, read as libpq reads it: `host:port:database:user:password`, one a line.
 
 use std::path::Path;
 
@@ -24,11 +24,14 @@ pub fn why_ignored(path: &Path) -> Option<String> {
     let about = std::fs::metadata(path).ok()?;
     let shown = path.display();
     if !about.is_file() {
-        return Some(format!("the password file {shown} was ignored: it is no plain file"));
+        return Some(format!("the password file {shown} was ignored: it is not a plain file"));
     }
     let mode = about.permissions().mode() & 0o777;
     (mode & 0o077 != 0).then(|| {
-        format!("the password file {shown} was ignored: others may use it (mode {mode:o}); `chmod 600 {shown}` helps")
+        format!(
+            "the password file {shown} was ignored: other users have access to it (mode {mode:o}); run `chmod 600 \
+         {shown}`"
+        )
     })
 }
 

@@ -39,7 +39,7 @@ const VARIABLES: [(&str, &str); 18] = [
     ("PGREQUIREPEER", "requirepeer"),
 ];
 
-/// Settings that protect somebody and that are not done here, with the values that ask for nothing.
+/// Settings that protect someone and that are not done here, with the values that ask for nothing.
 const REFUSED: [(&str, &[&str]); 10] = [
     ("channel_binding", &["disable", "prefer"]),
     ("gssencmode", &["disable", "prefer"]),
@@ -105,14 +105,14 @@ pub fn server(text: &str, connect_timeout: Option<Duration>) -> Result<Server, S
     fill(&mut words, VARIABLES.iter().filter_map(|(name, key)| Some(((*key).to_owned(), variable(name)?))).collect());
     for (name, harmless) in REFUSED {
         if words.get(name).is_some_and(|value| !harmless.contains(&value.as_str())) {
-            return Err(format!("`{name}` asks for a protection that this program does not have"));
+            return Err(format!("`{name}` asks for protection that this program does not support"));
         }
     }
     let mut notes: Vec<String> = Vec::new();
     for name in words.keys().filter(|name| !FOLLOWED.contains(&name.as_str())) {
         let harmless = name.chars().all(|c| c.is_ascii_lowercase() || matches!(c, '_' | '-'));
         let shown = if harmless { format!("`{name}`") } else { "one".to_owned() };
-        notes.push(format!("a connection setting was left out, {shown}: it is not known here"));
+        notes.push(format!("a connection setting was ignored, {shown}: it is unknown"));
     }
     let role = match words.get("target_session_attrs") {
         None => ServerRole::Any,
@@ -163,7 +163,7 @@ fn fill(words: &mut Words, more: Words) {
 
 /// A time that is given in seconds; none stands for no limit.
 fn seconds(said: &str) -> Result<Option<Duration>, String> {
-    let seconds: i64 = said.trim().parse().map_err(|_| "`connect_timeout` is no number of seconds")?;
+    let seconds: i64 = said.trim().parse().map_err(|_| "`connect_timeout` is not a number of seconds")?;
     Ok(u64::try_from(seconds).ok().filter(|s| *s > 0).map(Duration::from_secs))
 }
 
@@ -212,7 +212,7 @@ fn section(text: &str, name: &str) -> Result<Option<Words>, String> {
         let wrong = |why: &str| format!(":{}: {why}", number + 1);
         let (key, value) = line.split_once('=').ok_or_else(|| wrong("this line has no `=`"))?;
         match key.trim_end() {
-            "service" | "servicefile" => return Err(wrong("a service does not name another one")),
+            "service" | "servicefile" => return Err(wrong("a service cannot name another service")),
             key if !server_words::is_known(key) => return Err(wrong("there is no such connection setting")),
             key => fill(words, Words::from([(key.to_owned(), value.trim_start().to_owned())])),
         }
@@ -245,15 +245,15 @@ fn hosts(words: &Words, notes: &mut Vec<String>) -> Result<Vec<Host>, String> {
     for at in 0..count {
         let port = match ports.get(if ports.len() == 1 { 0 } else { at }).copied().unwrap_or_default() {
             "" => 5432,
-            text => text.parse().ok().filter(|port| *port > 0).ok_or("a port is no number from 1 to 65535")?,
+            text => text.parse().ok().filter(|port| *port > 0).ok_or("a port is not a number from 1 to 65535")?,
         };
         let name = names.get(at).copied().unwrap_or_default();
         let address = addresses.get(at).copied().unwrap_or_default();
         if !address.is_empty() && address.parse::<std::net::IpAddr>().is_err() {
-            return Err("`hostaddr` is no IP address".to_owned());
+            return Err("`hostaddr` is not an IP address".to_owned());
         }
         if name.contains(|c: char| c.is_whitespace() || c.is_control()) && !name.starts_with('/') {
-            return Err("a host's name holds a space".to_owned());
+            return Err("a host name contains a space".to_owned());
         }
         let name = if name.is_empty() && address.is_empty() { usual_host(port) } else { name.to_owned() };
         let reached = if address.is_empty() { &name } else { address };
@@ -262,7 +262,8 @@ fn hosts(words: &Words, notes: &mut Vec<String>) -> Result<Vec<Host>, String> {
         options = if is_socket { options.socket(reached).host("localhost") } else { options.host(reached) };
         if !is_socket && tls.mode_verifies_names() && !address.is_empty() && !name.is_empty() && name != address {
             return Err(
-                "`hostaddr` beside `host` is not taken with sslmode=verify-full: the name could not be checked"
+                "`hostaddr` together with `host` is not accepted with sslmode=verify-full, because the name could not \
+                 be checked"
                     .to_owned(),
             );
         }
@@ -348,7 +349,7 @@ impl Tls {
                 None | Some(PgSslMode::VerifyFull) => {
                     Ok(Tls { mode: PgSslMode::VerifyFull, root: Some(Root::System(trusted_by_system()?)) })
                 }
-                Some(_) => Err("sslrootcert=system goes with sslmode=verify-full only".to_owned()),
+                Some(_) => Err("sslrootcert=system requires sslmode=verify-full".to_owned()),
             };
         }
         let mode = mode.unwrap_or_default();
@@ -356,7 +357,7 @@ impl Tls {
         let root = named.map(PathBuf::from).or(usual);
         let encrypts = matches!(mode, PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull);
         if let Some(path) = root.as_ref().filter(|path| encrypts && !path.is_file()) {
-            return Err(format!("the root certificate {} is not there", path.display()));
+            return Err(format!("the root certificate {} does not exist", path.display()));
         }
         // A root that is there is there to be checked against: libpq has it so too.
         let mode = if matches!(mode, PgSslMode::Require) && root.is_some() { PgSslMode::VerifyCa } else { mode };
@@ -382,9 +383,8 @@ impl Tls {
 fn trusted_by_system() -> Result<Vec<u8>, String> {
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {
-        return Err(
-            "sslrootcert=system: this system lists no authorities (the package ca-certificates has them)".to_owned()
-        );
+        return Err("sslrootcert=system: this system has no list of authorities (install the package ca-certificates)"
+            .to_owned());
     }
     let pem = |der: &[u8]| {
         let text = base64::engine::general_purpose::STANDARD.encode(der);
@@ -410,14 +410,14 @@ mod tests {
     #[test]
     fn what_cannot_be_kept_is_refused_and_what_is_not_known_is_named() {
         for (text, expected) in [
-            ("host=h channel_binding=require", "`channel_binding` asks for a protection"),
-            ("host=h sslrootcert=system sslmode=require", "goes with sslmode=verify-full only"),
+            ("host=h channel_binding=require", "`channel_binding` asks for protection"),
+            ("host=h sslrootcert=system sslmode=require", "requires sslmode=verify-full"),
             ("host=h sslmode=requires", "`sslmode` is none of"),
-            ("host=h sslmode=require sslrootcert=/none/such.crt", "/none/such.crt is not there"),
+            ("host=h sslmode=require sslrootcert=/none/such.crt", "/none/such.crt does not exist"),
             ("host=a,b port=1,2,3", "3 ports for 2 hosts"),
-            ("host=h port=S3cret", "a port is no number"),
+            ("host=h port=S3cret", "a port is not a number"),
             ("host=h target_session_attrs=master", "`target_session_attrs` is none of"),
-            ("host=h connect_timeout=S3cret", "`connect_timeout` is no number"),
+            ("host=h connect_timeout=S3cret", "`connect_timeout` is not a number"),
         ] {
             let error = server(text, None).map(drop).unwrap_err();
             assert!(error.contains(expected) && !error.contains("S3"), "{text}: {error}");
@@ -438,8 +438,8 @@ mod tests {
         assert_eq!(
             server.notes,
             [
-                "a connection setting was left out, one: it is not known here",
-                "a connection setting was left out, `pgbouncer`: it is not known here"
+                "a connection setting was ignored, one: it is unknown",
+                "a connection setting was ignored, `pgbouncer`: it is unknown"
             ]
         );
     }

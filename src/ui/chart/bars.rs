@@ -1,4 +1,4 @@
-//! Bars: counts in buckets, standing; values around zero, lying.
+//! Bars: vertical for counts in buckets; horizontal for values around zero.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 

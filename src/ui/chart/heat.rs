@@ -1,4 +1,4 @@
-//! A calendar of activity: a column a week, a row a weekday, the more the brighter.
+//! A calendar of activity: one column per week, one row per weekday, brighter for more.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 

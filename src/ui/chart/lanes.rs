@@ -1,4 +1,4 @@
-//! Moments in lanes on one axis of time: what happened where, one lane a source, and a cursor through the moments.
+//! Moments in lanes on one axis of time: one lane for each source, and a cursor through the moments.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -68,7 +68,7 @@ pub struct LaneChart<'a> {
     pub lanes: &'a [ChartLane],
     /// Every moment, in order; and the ends of the axis where those are further out.
     pub moments: &'a [f64],
-    /// The axis is one of time: pauses are folded, and times stand above it.
+    /// The axis is one of time: pauses are folded, and times are above it.
     pub is_time: bool,
     /// The moment that the cursor is on.
     pub selected: Option<f64>,

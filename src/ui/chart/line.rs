@@ -22,7 +22,7 @@ pub struct LinePoint {
     pub mark: Option<(Glyph, StyleRole)>,
 }
 
-/// A line chart. The events stand at equal distances.
+/// A line chart. The events are at equal distances.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineChart<'a> {
     /// The events in order.

@@ -1,4 +1,4 @@
-//! Pictures where people would rather look than read. Values come in as plain numbers; nothing here knows what of.
+//! Charts. Values come in as plain numbers; nothing here knows what they count.
 
 mod bars;
 mod heat;

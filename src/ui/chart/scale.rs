@@ -1,4 +1,4 @@
-//! A time line on few columns: stretches where something happens get the room, long pauses are squeezed.
+//! A time line on few columns: stretches where something happens get the space, and long pauses are compressed.
 
 /// Columns for a squeezed pause.
 const GAP: usize = 3;
@@ -48,7 +48,7 @@ impl Scale {
     /// moments apart. A fold takes `gap` columns and a stretch at least `least`, so that both can be named.
     #[must_use]
     pub fn folding(moments: &[f64], width: usize, (gap, least): (usize, usize)) -> Self {
-        /// Columns that a fold must tell apart to be worth its own.
+        /// Columns that a fold must distinguish to be worth its own.
         const WORTH: usize = 2;
         let (Some(first), Some(last)) = (moments.first(), moments.last()) else { return Self::default() };
         let points: Vec<(f64, f64)> = moments.iter().map(|at| (*at, *at)).collect();
@@ -94,7 +94,7 @@ impl Scale {
         &self.stretches
     }
 
-    /// The column of a time; times outside stand at the nearest end.
+    /// The column of a time; times outside are at the nearest end.
     #[must_use]
     pub fn column(&self, time: f64) -> usize {
         let after = self.stretches.partition_point(|stretch| stretch.from <= time);
@@ -120,7 +120,7 @@ fn long_pauses(spans: &[(f64, f64)], least: f64, most: usize) -> Vec<(f64, f64)>
     pauses
 }
 
-/// Gives each stretch its least and the rest by duration.
+/// Gives each stretch its minimum and the rest by duration.
 fn share_out(stretches: &mut [TimeStretch], width: usize, (gap, least): (usize, usize)) {
     let gaps = gap * stretches.len().saturating_sub(1);
     let least = least.min(width);

@@ -1,4 +1,4 @@
-//! Points on a square from 0 to 1 with its diagonal: what was said against what came of it.
+//! Points on a square from 0 to 1 with its diagonal: predictions against outcomes.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 

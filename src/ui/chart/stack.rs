@@ -1,4 +1,4 @@
-//! Sums shown by their parts: lying bars, stacked, with a legend.
+//! Sums shown by their parts: stacked horizontal bars with a legend.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -110,8 +110,8 @@ impl StackedBars<'_> {
 }
 
 /// Parts of a sum in one line of `width` columns, zero where `least`, the sum of the negative parts at most, leaves it.
-/// Each part begins with its letter, so that it is distinguished without colours. `most` and `least` are those of all sums
-/// that stand together.
+/// Each part begins with its letter, so that it is distinguished without colours. `most` and `least` are those of all
+/// sums that are together.
 #[must_use]
 pub fn lettered(parts: &[f64], letters: &[char], (least, most): (f64, f64), width: usize, look: &Look) -> TextLine {
     let span = most + least;

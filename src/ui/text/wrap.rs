@@ -1,4 +1,4 @@
-//! Wrapping at words, a row at a time, so that a window of a long text costs no more than what stands before its end.
+//! Wrapping at words, a row at a time, so that a window of a long text costs no more than what is before its end.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;

@@ -93,7 +93,7 @@ impl ThemeReader<'_> {
         from_palette.or_else(|| Tint::from_hex(text)).or_else(|| Tint::from_name(text)).ok_or_else(|| {
             let names: Vec<&str> = palette.iter().map(|(name, _)| *name).chain(ANSI.map(|(name, _)| name)).collect();
             let hint = if text.starts_with('#') { "; write \"#rrggbb\"".to_owned() } else { hint(text, &names) };
-            self.error(value.span().start, format!("\"{text}\" is no colour{hint}"))
+            self.error(value.span().start, format!("\"{text}\" is not a colour{hint}"))
         })
     }
 

@@ -171,8 +171,8 @@ fn a_theme_of_ones_own_needs_to_say_only_what_differs() {
 fn mistakes_name_the_file_the_line_and_what_is_meant() {
     for (text, error) in [
         ("[roles]\nacent = \"red\"\n", "my.toml:2: there is no role \"acent\"; did you mean \"accent\"?"),
-        ("[roles]\ntext = {}\ngood = \"gren\"\n", "my.toml:3: \"gren\" is no colour; did you mean \"green\"?"),
-        ("[roles]\ngood = \"#12345\"\n", "my.toml:2: \"#12345\" is no colour; write \"#rrggbb\""),
+        ("[roles]\ntext = {}\ngood = \"gren\"\n", "my.toml:3: \"gren\" is not a colour; did you mean \"green\"?"),
+        ("[roles]\ngood = \"#12345\"\n", "my.toml:2: \"#12345\" is not a colour; write \"#rrggbb\""),
         ("[roles]\ngood = 7\n", "my.toml:2: a colour is a string, not a integer"),
         ("[roles]\nkey = { bold = \"yes\" }\n", "my.toml:2: bold is true or false"),
         (

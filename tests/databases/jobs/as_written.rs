@@ -70,7 +70,7 @@ fn a_list_that_cannot_be_read_leaves_count_and_score_as_they_are() {
             assert_eq!(world.texts(counts).await, ["4", "0", "4"]);
             let scores = "SELECT coalesce(CAST(feedback_score AS TEXT), '-') FROM episodes ORDER BY id";
             assert_eq!(world.texts(scores).await, ["-", "0.5", "0.5"]);
-            let told = outcome.effects.iter().any(|e| e.starts_with("1 row is left as it is: what would decide"));
+            let told = outcome.effects.iter().any(|e| e.starts_with("1 row is left unchanged: the deciding value"));
             assert!(told, "{:?}", outcome.effects);
         }
     });

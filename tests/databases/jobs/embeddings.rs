@@ -24,7 +24,7 @@ use crate::support::postgres::Database;
 struct Server {
     url: String,
     heard: Arc<Mutex<Vec<String>>>,
-    /// Requests that it still answers; the others it refuses as somebody who is overloaded.
+    /// Requests that it still answers; the others it refuses as someone who is overloaded.
     willing: Arc<Mutex<usize>>,
 }
 
@@ -175,7 +175,7 @@ fn a_dead_endpoint_fails_the_job_keeps_what_is_done_and_resuming_does_the_rest()
                 .texts("SELECT public FROM memory_audit WHERE public LIKE '%sk-test%' OR public LIKE '%hidden-tenant%'")
                 .await;
             let kept = world.texts("SELECT settings FROM memory_jobs WHERE settings LIKE '%sk-test%' OR settings LIKE '%hidden-tenant%'").await;
-            assert!(secret.is_empty() && public.is_empty() && kept.is_empty(), "the key stands in the database");
+            assert!(secret.is_empty() && public.is_empty() && kept.is_empty(), "the key is in the database");
         }
     });
 }

@@ -24,11 +24,11 @@ fn their_episodes_and_events_are_not_linked_again() {
     block_on(async {
         for world in on_both(30).await {
             world.execute("UPDATE episodes SET user_id = 'anna@example.org' WHERE id = 'ep-0000007'").await;
-            // Somebody else's episode, and one event of it that is hers.
+            // Someone else's episode, and one event of it that is hers.
             world.execute("UPDATE canvas_audit SET user_id = 'Anna@example.org' WHERE id = 'ca-2-1'").await;
             let world = world.erased("anna@example.org").await;
             let (_, said) = left_out(&world, "canvas-links").await;
-            assert!(said.starts_with("2 rows are left as they are"), "{said}");
+            assert!(said.starts_with("2 rows are left unchanged"), "{said}");
             let links = world.links().await;
             assert!(links.iter().any(|l| l.starts_with("ep-0000007 - ")), "{links:?}");
             assert!(links.iter().any(|l| l == "ca-2-1 -"), "{links:?}");
@@ -70,7 +70,7 @@ fn their_runs_become_no_episodes_and_texts_that_name_them_no_metadata() {
                 .await;
             assert!(hers.is_empty(), "{hers:?}");
             let (_, said) = left_out(&world, "metadata").await;
-            assert!(said.contains("left as "), "{said}");
+            assert!(said.contains("left unchanged"), "{said}");
             let left = world.texts("SELECT id FROM episodes WHERE metadata IS NULL ORDER BY id").await;
             assert!(left.contains(&"ep-0000005".to_owned()), "{left:?}");
             let named = world.texts("SELECT id FROM episodes WHERE CAST(metadata AS TEXT) LIKE '%anna@%'").await;

@@ -118,7 +118,7 @@ fn state(world: &World) -> (String, i64) {
 fn wait_beyond(world: &World, seen: i64) {
     let began = Instant::now();
     while state(world).1 <= seen {
-        assert!(began.elapsed() < Duration::from_mins(1), "the job does not go on: {:?}", state(world));
+        assert!(began.elapsed() < Duration::from_mins(1), "the job does not continue: {:?}", state(world));
         std::thread::sleep(Duration::from_millis(10));
     }
 }

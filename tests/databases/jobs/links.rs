@@ -182,7 +182,7 @@ fn links_are_mended_without_taking_any_row_from_another_episode() {
             for (episode, list) in [
                 // Repeats one, names one that is not there; nothing points back.
                 ("ep-0000001", "[\"ca-1-1\", \"gone\", \"ca-1-1\"]"),
-                // Both name the same event: whose it is nobody can tell.
+                // Both name the same event: who owns it nobody can tell.
                 ("ep-0000002", "[\"ca-2-1\", \"ca-2-2\"]"),
                 ("ep-0000003", "[\"ca-2-1\"]"),
                 // What it names points back to another one.

@@ -102,7 +102,7 @@ fn every_backfill_of_a_native_database_does_its_work_and_then_has_none() {
         let left = world.texts("SELECT id FROM episode_segments WHERE content LIKE '%ghp_abc%'").await;
         assert!(left.is_empty(), "{left:?}");
         let trail = world.texts("SELECT value FROM memory_audit_private WHERE value LIKE '%ghp_abc%'").await;
-        assert!(trail.is_empty(), "a secret stands in the trail");
+        assert!(trail.is_empty(), "a secret is in the trail");
         let words = world.texts("SELECT metadata FROM episodes WHERE metadata IS NULL AND id NOT LIKE 'pa-%'").await;
         assert!(words.is_empty(), "what has nothing to read gets an empty object");
         assert!(mnemoscope::change::audit::verify(&world.store, &[]).await.unwrap().ok);

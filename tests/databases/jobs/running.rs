@@ -1,4 +1,4 @@
-//! Running jobs: who may, how they stop and go on, what a zombie may not.
+//! Running jobs: who may, how they stop and continue, what a zombie may not.
 
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -77,7 +77,7 @@ fn a_lock_that_is_kept_ends_the_run_and_it_is_resumed_later() {
             let (_wish, heard) = watch::channel(JobWish::GoOn);
             let began = std::time::Instant::now();
             let ended = world.backfill_while("canvas-links", 4, heard, &mut |_| ()).await;
-            let words = ended.expect_err("somebody is in the way").to_string();
+            let words = ended.expect_err("someone is in the way").to_string();
             assert!(words.contains("12 s") && words.contains("resume"), "{words}");
             assert!(began.elapsed() < std::time::Duration::from_mins(1));
             resumed_without_lock(&world, &mut other).await;
@@ -101,7 +101,7 @@ fn told_to_stop_while_it_writes_it_pauses_where_it_was() {
             let mut each = |_: JobBeat| ();
             let both = async { tokio::join!(world.backfill_while("canvas-links", 4, heard, &mut each), told) };
             let (ended, ()) = tokio::time::timeout(std::time::Duration::from_mins(1), both).await.expect("an end");
-            let paused = ended.expect("paused beside the lock").progress;
+            let paused = ended.expect("paused next to the lock").progress;
             assert_eq!((paused.state, paused.batches), (JobState::Paused, 0));
             resumed_without_lock(&world, &mut other).await;
         }
@@ -192,7 +192,7 @@ fn two_cannot_run_the_same_job_and_a_zombie_is_refused() {
             let words = zombie.expect_err("it is refused").to_string();
             assert!(words.contains("taken over canvas-links"), "{words}");
             let seen = seen.lock().unwrap().clone();
-            assert!(seen[0].contains("already being run"), "{seen:?}");
+            assert!(seen[0].contains("already running"), "{seen:?}");
             assert_eq!(seen[1], "applied");
             let straight = if matches!(world.target, mnemoscope::store::Target::File(_)) {
                 on_sqlite(40).await
@@ -391,7 +391,7 @@ fn signs_of_life_do_not_wait_for_the_planning_that_waits_for_them() {
         let (_wish, heard) = watch::channel(JobWish::GoOn);
         let settings = JobSettings { batch: Some(40), ..JobSettings::default() };
         let outcome = job::run(&store, &job, &author(), &settings, JobEntry::Begin, heard, &mut |_| ()).await;
-        let outcome = outcome.expect("it goes on");
+        let outcome = outcome.expect("it continues");
         assert_eq!((outcome.progress.state, outcome.progress.changed), (JobState::Succeeded, 40));
     });
 }

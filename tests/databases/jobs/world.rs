@@ -169,7 +169,7 @@ impl World {
         self.backfill_while(name, batch, heard, &mut |_| ()).await.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The same database, opened by somebody who holds the key of the list of erased people, with one of them listed.
+    /// The same database, opened by someone who holds the key of the list of erased people, with one of them listed.
     pub async fn erased(&self, handle: &str) -> World {
         let key = [7; 32];
         let hmac = suppress::hmac(&key, handle);

@@ -22,7 +22,7 @@ fn everything(database: &Path) -> BTreeMap<String, BTreeMap<String, Value>> {
     names.into_iter().map(of).collect()
 }
 
-/// Adds to each table a row with bytes that are no text in every column that takes any.
+/// Adds to each table a row with bytes that are not text in every column that takes any.
 fn with_a_row_of_blobs(database: &Path) {
     block_on(async {
         let options = sqlx::sqlite::SqliteConnectOptions::new().filename(database).foreign_keys(false);
@@ -231,7 +231,7 @@ fn rows_of_two_tables_with_the_same_id_are_both_there_and_named_by_their_tables(
         assert_eq!((whole.len(), paged(&database, "memory", "1", &more)), (4, whole));
     }
     told(&database, &["--layout", layout, "migrate", "--apply"]);
-    let names = "`notes_a:n1` or `notes_b:n1` names that of one table";
+    let names = "`notes_a:n1` or `notes_b:n1` selects the row of one table";
     let (code, words) = refused(&database, &["--layout", layout, "edit", "memory", "n1", "text=x", "--apply"]);
     assert!(code == Some(5) && words.contains("several rows") && words.contains(names), "{code:?} {words}");
     let row = told(&database, &["--layout", layout, "show", "memory", "n1"]);

@@ -143,9 +143,9 @@ fn an_edit_is_refused_by_every_column_that_names_the_row_and_by_the_condition() 
     for taught in on_both(tables, CODES) {
         let before = taught.texts(links);
         for (id, set, by) in [
-            ("1", "session_id=c9", "rows of refs name this row by it (`room`, `ref`)"),
-            ("1", "collection=r2", "rows of refs name this row by it (`room`, `ref`)"),
-            ("4", "session_id=c9", "rows of pins name this row by it (`ref`)"),
+            ("1", "session_id=c9", "rows of refs refer to this row by it (`room`, `ref`)"),
+            ("1", "collection=r2", "rows of refs refer to this row by it (`room`, `ref`)"),
+            ("4", "session_id=c9", "rows of pins refer to this row by it (`ref`)"),
         ] {
             let words = taught.refused(&["edit", "memory", id, set, "--apply"]);
             assert!(words.contains(by), "{id} {set}: {words}");
@@ -261,13 +261,13 @@ fn rows_without_a_key_of_somebody_under_a_hold_keep_an_erasure_from_beginning() 
         taught.told(&["unhold", "hiro-7712", "--apply"]);
         let plan = taught.told(&["purge", "ada-4711"]);
         let told = plan.to_string();
-        let carried = "links: 2 rows that nothing tells apart go with what they refer to";
+        let carried = "links: 2 rows that nothing distinguishes are deleted with what they refer to";
         // A file numbers its rows, so that each of them is counted.
         assert_eq!(told.contains(carried), !taught.is_file(), "{plan:#}");
         let (of_others, left) = if taught.is_file() {
-            ("links: 2 rows that go name another owner", vec!["his"])
+            ("links: 2 rows to be deleted name another owner", vec!["his"])
         } else {
-            ("links: 1 row that goes names another owner", vec!["hers on his", "his"])
+            ("links: 1 row to be deleted names another owner", vec!["hers on his", "his"])
         };
         assert!(told.contains(of_others), "{plan:#}");
         taught.told(&["purge", "ada-4711", "--apply"]);

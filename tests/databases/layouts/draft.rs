@@ -333,7 +333,7 @@ async fn a_draft_of_a_palace_folder_opens_the_folder() {
     let bare = folder.path().join("bare");
     std::fs::create_dir(&bare).expect("a folder");
     let output = mnemoscope(folder.path(), &["-d", &bare.display().to_string(), "layouts", "check", &file]);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no memory database"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("not a memory database"), "{output:?}");
 }
 
 #[tokio::test]
@@ -440,7 +440,7 @@ async fn check_names_repeated_ids_missing_vectors_paths_and_the_column_whose_sql
     for (key, line, words) in [
         ("memory.vector", 5, "nowhere"),
         ("memory.columns.id", 9, "1 id occurs in several rows"),
-        ("memory.columns.text", 10, "nothing stands at `txt` in any of 3 rows"),
+        ("memory.columns.text", 10, "none of 3 rows has a value at `txt`"),
     ] {
         assert!(found.iter().any(|(k, l, m)| k == key && *l == line && m.contains(words)), "{key}: {found:?}");
     }

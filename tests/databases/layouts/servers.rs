@@ -10,7 +10,9 @@ use super::stores::{BEHIND_A_WORD, ESCAPED, erased_behind_a_word, escapes_are_le
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
 use crate::support::postgres::Database;
-use crate::support::world::{address, meddle, on_postgres};
+use crate::support::world::{address, author, done, meddle, on_postgres, texts};
+use mnemoscope::change::{self, Operation, undo};
+use mnemoscope::memory::Entity;
 
 /// A store with rows of two people, Ada (`ada-1`) and Bo (`bo-22`).
 struct ServerStore {
@@ -389,7 +391,7 @@ fn links_without_a_key_are_counted_by_their_bank() {
     assert!(left.len() == 2 && left.iter().all(|row| row.contains("bo-22")), "{left:?}");
 }
 
-/// Notes of people, and what hangs on them in tables whose keys hold ids, or that have none.
+/// Notes of people, and what depends on them in tables whose keys hold ids, or that have none.
 const HANGING_ON_NOTES: &str = r#"
     name = "notes"
     title = "Notes"
@@ -555,6 +557,41 @@ fn collections_of_mem0_are_known_with_half_vectors_more_columns_and_any_name() {
     assert_eq!((rows("memory"), rows("segment")), (Some(2), Some(1)));
     let like = ["recall", "--like", "00000000-0000-0000-0000-000000000001", "--ranking", "similar"];
     assert_eq!(told(&like)["query"]["used"], "vector");
+}
+
+#[test]
+fn facts_and_logs_of_nous_outlive_episodes_that_are_removed() {
+    block_on(async {
+        let Some(world) = on_postgres(Layout::NousHead).await else { return };
+        let episode = "eeeeeeee-0000-4000-8000-000000000003";
+        meddle(
+            &world,
+            &format!(
+                "INSERT INTO heart.facts (agent_id, content, source_episode_id) VALUES ('nous-default', 'learned', '{episode}'); \
+                 INSERT INTO nous_system.events (agent_id, event_type, data) \
+                   VALUES ('nous-default', 'said', '{{\"episode_id\": \"{episode}\"}}')"
+            ),
+        )
+        .await;
+        let counts = async || {
+            let mut counts = Vec::new();
+            for table in ["heart.facts", "nous_system.events", "nous_system.retrieval_log"] {
+                counts.extend(texts(&world, &format!("SELECT count(*)::text FROM {table}")).await);
+            }
+            counts
+        };
+        let before = counts().await;
+        let remove = Operation::Remove { entity: Entity::Episode, ids: vec![episode.to_owned()] };
+        let plan = change::plan(&world.store, &remove, &author()).await;
+        assert_eq!(plan.as_ref().expect("a plan").counts["heart.facts"].get("delete"), None, "{plan:?}");
+        let receipt = done(&world, plan).await;
+        assert_eq!(counts().await, before);
+        let learned = "SELECT (source_episode_id IS NULL)::text FROM heart.facts WHERE content = 'learned'";
+        assert_eq!(texts(&world, learned).await, ["true"]);
+        done(&world, undo::undo(&world.store, receipt.audit_seq.expect("an entry")).await).await;
+        let learned = "SELECT source_episode_id::text FROM heart.facts WHERE content = 'learned'";
+        assert_eq!(texts(&world, learned).await, [episode]);
+    });
 }
 
 #[test]

@@ -729,7 +729,7 @@ fn a_text_of_several_places_is_edited_where_it_differs_and_words_replace_no_obje
     told(&database, &["edit", "memory", empty, "text=new", "--apply"]);
     assert!(stored(&database)["store"].contains("{\"text\": \"\", \"content\": \"new\"}"), "{:#?}", stored(&database));
     let (code, words) = refused(&database, &["edit", "memory", object, "text=new", "--apply"]);
-    assert_eq!((code, words.contains("give a JSON document")), (Some(5), true), "{words}");
+    assert_eq!((code, words.contains("give JSON, not words")), (Some(5), true), "{words}");
     told(&database, &["edit", "memory", object, "text={\"a\": 2}", "--apply"]);
     let stored = stored(&database)["store"].replace(' ', "");
     assert!(stored.contains("{\"memory\":{\"a\":2}}"), "{stored}");
@@ -749,9 +749,9 @@ fn words_replace_no_json_that_a_document_keeps_as_a_text() {
     );
     let before = stored(&database);
     for (id, text, advice) in [
-        ("3", "content=look", "give a JSON document"),
-        ("3", "content={who: 1}", "give a JSON document"),
-        ("4", "content=none", "give a JSON document"),
+        ("3", "content=look", "give JSON, not words"),
+        ("3", "content={who: 1}", "give JSON, not words"),
+        ("4", "content=none", "give JSON, not words"),
         ("5", "content=[1]\ncoffee", "change the whole document"),
     ] {
         let (code, words) = refused(&database, &["edit", "segment", id, text, "--apply"]);
@@ -778,9 +778,10 @@ fn a_hash_by_which_other_rows_name_a_memory_does_not_change() {
          INSERT INTO memory_graph SELECT content_hash, 'x' FROM memories WHERE id = 1; \
          INSERT INTO beliefs VALUES (1, '[\"b\"]', NULL)",
     );
-    for (id, column, text) in
-        [("1", "memory_graph name this row by it (`source_hash`)", "tea"), ("2", "beliefs name this row", "coffee")]
-    {
+    for (id, column, text) in [
+        ("1", "memory_graph refer to this row by it (`source_hash`)", "tea"),
+        ("2", "beliefs refer to this row", "coffee"),
+    ] {
         let before = stored(&database);
         let (code, words) = refused(&database, &["edit", "memory", id, &format!("text=no {text}"), "--apply"]);
         assert_eq!(code, Some(5), "{words}");
@@ -817,7 +818,7 @@ pub const ESCAPED: &str = "CREATE TABLE agno_learnings (learning_id VARCHAR PRIM
      INSERT INTO agno_learnings VALUES ('l1', 'user_profile', NULL, 'ada-1', NULL, NULL, NULL, NULL, \
       '{\"name\": \"Jo\\u00e3o Silva\", \"at\": \"\\u0055lm\"}', 1772461855, NULL)";
 
-/// Text of a document is found as it reads, whatever escapes stand in it.
+/// Text of a document is found as it reads, whatever escapes are in it.
 pub fn escapes_are_letters(told: &dyn Fn(&[&str]) -> Value) {
     let shown = told(&["show", "memory", "l1"]);
     assert_eq!(shown["text"], "{\"name\": \"João Silva\", \"at\": \"Ulm\"}");
@@ -1083,7 +1084,7 @@ fn a_memory_within_a_document_or_under_a_key_of_several_columns_is_recorded() {
         if layout == "langgraph-store" {
             std::fs::write(&file, json!({"id": id, "text": kite, "user_id": "bo"}).to_string()).expect("a file");
             let (code, words) = refused(&database, &["record", "memory", &file.display().to_string(), "--apply"]);
-            assert_eq!(code, Some(5), "the id says whose it is: {words}");
+            assert_eq!(code, Some(5), "the id says who owns it: {words}");
             let receipt = told(&database, &["supersede", "[\"memories.ada-1.s1\",\"k1\"]", "--by", kite, "--apply"]);
             let found = listed(&database, "memory", &["--where", &format!("text={kite}")]);
             assert_eq!((&found[0]["tags"], &found[0]["user_id"]), (&json!(["food"]), &json!("ada-1")), "{found:#?}");
@@ -1098,8 +1099,8 @@ pub const BEHIND_A_WORD: &str = "INSERT INTO store (prefix, key, value) VALUES (
      ('org.acme.users.bo.prefs', 'k4', '{\"text\":\"likes oats\"}'), ('org.acme.plans', 'k5', '{\"text\":\"a plan\"}'), \
      ('org.user.global', 'k6', '{\"text\":\"a rule\"}'), ('global.ada-1', 'k7', '{\"text\":\"a law\"}')";
 
-/// Erases Ada, whose rows are in all these places, and then an organisation; rows of others stay, and those of nobody, which
-/// `stored` gives by their keys.
+/// Erases Ada, whose rows are in all these places, and then an organisation; other people's rows stay, and those of
+/// nobody, which `stored` gives by their keys.
 pub fn erased_behind_a_word(told: &dyn Fn(&[&str]) -> Value, stored: &dyn Fn(&[&str]) -> Vec<String>) {
     let kept = stored(&["k4", "k6", "k7"]);
     assert_eq!(kept.len(), 3);
@@ -1160,7 +1161,8 @@ fn a_hash_of_a_text_that_is_redacted_is_made_again_or_told() {
         assert_eq!(receipt["status"], status, "{receipt:#}");
         let disclosures = receipt["disclosures"].as_array().expect("a list").iter().filter_map(Value::as_str);
         let hashes: Vec<&str> = disclosures.filter(|words| words.contains("hash")).collect();
-        let expected = "memori_entity_fact.uniq: 1 hash of a text that is redacted stays: it tells the old text to whoever guesses it";
+        let expected = "memori_entity_fact.uniq: 1 hash of a text that is redacted stays: it confirms the old text to \
+         anyone who guesses it";
         assert_eq!(hashes, if said == met && index == unique { vec![expected] } else { vec![] });
         let is_old = stored(&database)["memori_entity_fact"].contains("'u2'");
         assert_eq!(is_old, said != met || index == unique, "{said} {index}");
@@ -1272,7 +1274,7 @@ fn a_table_under_another_name_is_read_where_its_columns_tell_it_and_else_missed(
         "CREATE TABLE agno_sessions (session_id VARCHAR PRIMARY KEY, agent_id VARCHAR, team_id VARCHAR, workflow_id VARCHAR, \
          user_id VARCHAR, session_data JSON, runs JSON, summary JSON, created_at BIGINT, updated_at BIGINT)",
     );
-    let runs = "workflow_event.table: table `agno_runs` is not there";
+    let runs = "workflow_event.table: table `agno_runs` does not exist";
     assert_eq!(missed(), json!([runs]), "an entity with another table here misses none");
     run(&database, "ALTER TABLE agno_memories RENAME TO user_memories");
     assert_eq!((missed(), listed(&database, "memory", &[]).len()), (json!([runs]), 2));
@@ -1282,7 +1284,8 @@ fn a_table_under_another_name_is_read_where_its_columns_tell_it_and_else_missed(
         "memory.table: table `agno_memories`",
         "memory.table: table `agno_learnings`",
     ];
-    let lines: Vec<String> = lines.iter().map(|line| format!("{line} is not there")).chain([runs.to_owned()]).collect();
+    let lines: Vec<String> =
+        lines.iter().map(|line| format!("{line} does not exist")).chain([runs.to_owned()]).collect();
     assert_eq!(missed(), json!(lines));
     let database = store_of(&folder, "openai-agents");
     let before = (listed(&database, "episode", &[]), listed(&database, "segment", &[]));
@@ -1414,7 +1417,10 @@ fn memories_beside_other_layouts_episodes_are_named_in_the_answer() {
     let id = "[\"memories.ada-11\",\"k1\"]";
     let found = told(&database, &["recall", "--like", id, "--ranking", "similar"]);
     let notes = found["query"]["notes"].to_string();
-    assert!(notes.contains("is a memory and only compared") && notes.contains("`--layout langgraph-store`"), "{notes}");
+    assert!(
+        notes.contains("is a memory and only used for comparison") && notes.contains("`--layout langgraph-store`"),
+        "{notes}"
+    );
     let found = told(&database, &["--layout", "langgraph-store", "recall", "coffee", "--ranking", "similar"]);
     assert_eq!(found["rows"][0]["id"], id);
     let found = told(&database, &["recall", "coffee", "--ranking", "proven"]);
@@ -1427,7 +1433,7 @@ fn memories_are_recalled_told_and_judged_as_what_they_are() {
     let database = made(&folder, "store", STORES[0].statements);
     let found = told(&database, &["recall", "coffee", "--ranking", "similar", "--agent", "nobody"]);
     let notes = found["query"]["notes"].to_string();
-    assert!(notes.contains("--agent plays no part") && found["rows"][0].is_object(), "{notes}");
+    assert!(notes.contains("--agent is not used") && found["rows"][0].is_object(), "{notes}");
     // Of several vectors of the row that is asked with, any is near enough.
     let nearer = "INSERT INTO store_vectors VALUES ('memories.ada-1.s1', 'k1', 'a', x'000000000000803F')";
     for statement in ["SELECT 1", nearer] {
@@ -1446,7 +1452,7 @@ fn memories_are_recalled_told_and_judged_as_what_they_are() {
     let database = made(&folder, "coding", store("claude-mem"));
     let found = told(&database, &["recall", "--like", "1", "--ranking", "similar"]);
     let notes = found["query"]["notes"].to_string();
-    assert!(notes.contains("`1` is the id of an episode, too: the memory is asked with"), "{notes}");
+    assert!(notes.contains("`1` is also the id of an episode: the memory is used"), "{notes}");
     let judged = folder.path().join("judged.jsonl");
     std::fs::write(&judged, r#"{"query": "tea", "relevant": ["1"]}"#).expect("a file");
     let found = told(&database, &["evaluate", "--judged", judged.to_str().expect("a path")]);

@@ -166,7 +166,7 @@ fn a_column_by_which_rows_of_others_refer_to_a_row_is_not_edited() {
     for column in ["title=x", "text=x"] {
         let refused = taught.run(&["edit", "memory", "1", column, "--apply"]);
         let words = String::from_utf8_lossy(&refused.stderr);
-        assert!(refused.status.code() == Some(5) && words.contains("rows of parts name this row by"), "{words}");
+        assert!(refused.status.code() == Some(5) && words.contains("rows of parts refer to this row by"), "{words}");
         taught.told(&["edit", "memory", "2", column, "--apply"]);
     }
     assert_eq!(taught.column("SELECT code || body FROM notes ORDER BY id"), ["atea", "xx"]);
@@ -362,8 +362,8 @@ fn a_rule_that_takes_parts_of_other_peoples_episodes_is_a_fault() {
 #[test]
 fn a_rule_of_a_table_that_is_not_there_is_an_error_and_so_is_a_condition_that_fails() {
     for (rule, told) in [
-        ("table = \"linse\"\ncolumn = \"talk\"\nof = \"talks\"", "table `linse` is not there"),
-        ("table = \"lines\"\ncolumn = \"talk\"\nof = \"talk\"", "table `talk` is not there"),
+        ("table = \"linse\"\ncolumn = \"talk\"\nof = \"talks\"", "table `linse` does not exist"),
+        ("table = \"lines\"\ncolumn = \"talk\"\nof = \"talk\"", "table `talk` does not exist"),
         (
             "table = \"lines\"\ncolumn = \"talk\"\nof = \"talks\"\nwhen = \"t.sayd <> ''\"",
             "column `sayd` is not in lines",
@@ -420,7 +420,7 @@ fn an_id_that_two_people_have_is_told_before_both_are_erased() {
         let plan = taught.told(&["purge", person, "--mentions", "leave"]);
         let words = plan["disclosures"].to_string();
         assert_eq!(
-            words.contains("2 people of this database have the id `ada-1`: they are erased as one"),
+            words.contains("2 people of this database have the id `ada-1`: they are erased together"),
             told,
             "{words}"
         );

@@ -12,7 +12,7 @@ use super::{Target, World, author, everything, finished, on_postgres, on_sqlite,
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
 
-/// Three rows of somebody else that name the person.
+/// Three rows of someone else that name the person.
 const PLANTS: &str = "INSERT INTO episodes (id, title, summary, agent_id, user_id, workspace_id, status, maturity_at_time, \
      human_intervention_count, access_count) SELECT p.id, p.title, 'nobody', 'agent-ledger', 'user-ben', 'w', 'completed', 'student', 0, 0 \
      FROM (SELECT 'plant-1' AS id, 'ask ana.ruiz@initech.example first' AS title UNION ALL \
@@ -145,7 +145,7 @@ fn the_command_takes_decisions_and_a_plan_file_keeps_them() {
     assert_eq!(titles, ["ask ana.ruiz@initech.example first", "ask [erased] second", "ask [erased] third"]);
 }
 
-/// Gives two episodes of somebody else a value that is read and not written: CBOR that names the person.
+/// Gives two episodes of someone else a value that is read and not written: CBOR that names the person.
 async fn with_cbor(world: &World) {
     let cbor = |text: &str| format!("a1616e78{:02x}{}", text.len(), hex::encode(text));
     let (kind, literal): (&str, fn(&str) -> String) = match world.target {

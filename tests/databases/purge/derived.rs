@@ -60,7 +60,9 @@ fn hashes_are_made_again_and_vectors_go_with_the_words_of_a_text() {
         let hashes = "SELECT message_hash FROM agent_memory_cases WHERE id IN ('ca-q', 'ca-n') ORDER BY id";
         assert_eq!(world.texts(hashes).await, ["theirs".to_owned(), hash("ask [erased]")]);
         let effects = strings(&receipt["effects"]).join("\n");
-        for told in ["memory_embeddings: the vector of a text that changes goes", "message_hash is made again"] {
+        for told in
+            ["memory_embeddings: the vector of a text that changes is removed", "message_hash is computed again"]
+        {
             assert!(effects.contains(told), "{effects}");
         }
     });
@@ -150,7 +152,7 @@ fn an_index_that_puts_a_name_together_is_told() {
             let (_, receipt) = world.purge("quirin-7", &everything()).await.expect("a receipt");
             assert_eq!(receipt["status"], status, "{receipt:#}");
             let told = strings(&receipt["disclosures"]);
-            let is_told = told.iter().any(|words| words.starts_with("an index of g over an expression holds a handle"));
+            let is_told = told.iter().any(|words| words.starts_with("an expression index of g contains a handle"));
             assert_eq!(is_told, condition.is_empty(), "{told:#?}");
         }
     });

@@ -1,10 +1,10 @@
-//! Ids inside keys: found, and left, deleted with what hangs on them, or renamed with all that refers to them.
+//! Ids inside keys: found, and left, deleted with what depends on them, or renamed with all that refers to them.
 
 use mnemoscope::change::purge::{Mentions, PurgeOptions, plan};
 use mnemoscope::store::Target;
 use serde_json::{Value, json};
 
-use super::{World, planted};
+use super::{World, native, planted};
 use crate::support::block_on;
 
 /// Another person's episode whose key holds the person's id, with rows that refer to it by a foreign key, and a key
@@ -96,6 +96,35 @@ fn a_key_is_renamed_with_everything_that_refers_to_it() {
 }
 
 #[test]
+fn what_refers_to_a_key_follows_it_where_rules_of_a_layout_are_about_some_rows_each() {
+    block_on(async {
+        for key in ["call:user-ana:1", "user-ana"] {
+            let world = native(20).await;
+            let at = "2026-02-04T10:00:00.000000Z";
+            world
+                .run(&format!(
+                    "INSERT INTO subjects VALUES ('user-ana', 'Ana Ruiz', '[]', '{at}'), ('user-ben', 'Ben', '[]', '{at}'); \
+                     INSERT INTO episodes (id, agent_id, user_id, title, status, outcome, started_at) VALUES \
+                     ('own', 'ag', 'user-ana', 'a', 'closed', 'success', '{at}'), ('{key}', 'ag', 'user-ben', 'b', 'closed', 'success', '{at}'); \
+                     INSERT INTO agent_feedback (id, episode_id, agent_id, user_id, kind, created_at) VALUES \
+                     ('said', '{key}', 'ag', 'user-ben', 'thumbs_up', '{at}'); \
+                     INSERT INTO canvas_audit (id, episode_id, agent_id, user_id, canvas_id, canvas_type, action, created_at) VALUES \
+                     ('shown', '{key}', 'ag', 'user-ben', 'c', 'chart', 'present', '{at}')"
+                ))
+                .await;
+            let options = PurgeOptions { mentions: Mentions::Redact, account: true, ..PurgeOptions::default() };
+            let (plan, receipt) = world.purge("user-ana", &options).await.unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(plan["counts"], receipt["counts"], "{key}");
+            let new = world.texts("SELECT id FROM episodes WHERE title = 'b' AND user_id = 'user-ben'").await.remove(0);
+            assert_ne!(new, key);
+            let linked = "SELECT episode_id FROM agent_feedback WHERE id = 'said' UNION ALL \
+                          SELECT episode_id FROM canvas_audit WHERE id = 'shown'";
+            assert_eq!(world.texts(linked).await, [new.clone(), new], "{receipt:#}");
+        }
+    });
+}
+
+#[test]
 fn a_value_with_a_key_that_gets_another_name_loses_the_rest_in_the_same_pass() {
     block_on(async {
         for world in planted(PLANTS).await {
@@ -107,7 +136,7 @@ fn a_value_with_a_key_that_gets_another_name_loses_the_rest_in_the_same_pass() {
                      'completed', 'student', 0, 0)"
                 ))
                 .await;
-            // A row that goes, in a list, and `ask user-ana now` in base64, beside the key.
+            // A row that goes, in a list, and `ask user-ana now` in base64, next to the key.
             let content = |key: &str, list: &str, word: &str| {
                 format!("{{\"episode\": \"{key}\", \"episode_ids\": [{list}], \"note\": \"{word}\"}}")
             };
@@ -124,7 +153,7 @@ fn a_value_with_a_key_that_gets_another_name_loses_the_rest_in_the_same_pass() {
             let key = world.texts("SELECT id FROM episodes WHERE title = 'a'").await.remove(0);
             let left = world.texts("SELECT content FROM episode_segments WHERE id = 'seg-both'").await;
             assert_eq!(left, [content(&key, "\"x\"", "YXNrIFtlcmFzZWRdIG5vdw==")], "{plan:#}");
-            // Others may refer to a key: what else stands in it is disclosed.
+            // Others may refer to a key: what else is in it is disclosed.
             assert_eq!(world.count(&format!("episode_segments WHERE id LIKE 'seg:%:{gone}'")).await, 1);
             assert!(receipt["disclosures"].to_string().contains("episode_segments.id: 1 reference"), "{receipt:#}");
         }

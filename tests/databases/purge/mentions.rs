@@ -1,5 +1,5 @@
-//! Mentions of a person: certain ones are taken out, possible ones are shown and stay until they are decided, and
-//! nothing else is touched. In any script, on both engines, read back with plain SQL.
+//! Mentions of a person: certain ones are removed, possible ones are shown and stay until they are decided, and nothing
+//! else is touched. In any script, on both engines, read back with plain SQL.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::{World, author, everything, native, on_postgres, on_sqlite};
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
 
-/// An id that is a usual word, a text of somebody else's row, and that text after the erasure.
+/// An id that is a usual word, a text of someone else's row, and that text after the erasure.
 const USUAL: &[(&str, &str, &str)] = &[
     ("user", r#"{"author": "user", "role": "user"}"#, r#"{"author": "user", "role": "user"}"#),
     ("user", r#"{"author": "x", "user_id": "user"}"#, r#"{"author": "x", "user_id": "****"}"#),
@@ -24,8 +24,7 @@ const USUAL: &[(&str, &str, &str)] = &[
     ("null", r#"[null, "null"]"#, r#"[null, "null"]"#),
 ];
 
-/// Texts in other people's rows, each with its form once Ana Ruiz (`user-ana`, ana.ruiz@initech.example) is taken
-/// out.
+/// Texts in other people's rows, each with its form once Ana Ruiz (`user-ana`, ana.ruiz@initech.example) is removed.
 const CERTAIN: &[(&str, &str)] = &[
     ("“ana.ruiz@initech.example”", "“[erased]”"),
     ("«Ana Ruiz»", "«[erased]»"),
@@ -124,7 +123,7 @@ fn a_row_that_was_to_go_for_what_it_says_stays_once_it_says_so_no_more() {
             world.run(&begins).await;
             let options = PurgeOptions { mentions: Mentions::Delete, ..everything() };
             let told = world.carry_out("user-ana", &options, false).await.expect_err("it is paused").to_string();
-            assert!(told.contains("episodes: 1 row that would go names the person no more"), "{told}");
+            assert!(told.contains("episodes: 1 row to be deleted no longer names the person"), "{told}");
             assert_eq!(world.count("episodes WHERE id LIKE 'plant-%'").await, 2);
             world.run(ends).await;
             let receipt = world.carry_out("user-ana", &options, true).await.expect("a receipt");
@@ -133,7 +132,7 @@ fn a_row_that_was_to_go_for_what_it_says_stays_once_it_says_so_no_more() {
             assert_eq!(world.count("episode_segments WHERE id = 'hangs'").await, 1);
             let disclosures = receipt["disclosures"].to_string();
             assert!(
-                disclosures.contains("episodes: 1 row that was to go for what others wrote stays"),
+                disclosures.contains("episodes: 1 row that was to be deleted because of what others wrote stays"),
                 "{disclosures}"
             );
         }
@@ -156,16 +155,16 @@ fn what_hangs_on_a_row_that_stays_at_the_last_moment_stays_however_small_batches
         let vectors = "memory_embeddings WHERE memory_id IN (SELECT id FROM memories WHERE text = 'write to nobody')";
         let options = PurgeOptions { mentions: Mentions::Delete, batch: 1, account: true, ..PurgeOptions::default() };
         let told = world.carry_out("leaver-x", &options, false).await.expect_err("it is paused").to_string();
-        assert!(told.contains("memories: 1 row that would go names the person no more"), "{told}");
+        assert!(told.contains("memories: 1 row to be deleted no longer names the person"), "{told}");
         assert_eq!(world.count(vectors).await, 1);
         let receipt = world.carry_out("leaver-x", &options, true).await.expect("a receipt");
         assert_ne!(receipt["status"], "incomplete", "{receipt:#}");
         assert_eq!(world.count(vectors).await, 1);
-        assert!(!receipt["disclosures"].to_string().contains("may have gone before"), "{receipt:#}");
+        assert!(!receipt["disclosures"].to_string().contains("may have been deleted before"), "{receipt:#}");
     });
 }
 
-/// The canvas is the person's, but for a use of it by somebody else that names the person.
+/// The canvas is the person's, but for a use of it by someone else that names the person.
 #[test]
 fn what_only_rows_that_go_for_what_they_say_kept_from_going_goes_too() {
     block_on(async {
@@ -355,7 +354,7 @@ fn ids_that_are_words_or_numbers_leave_everything_else_as_it_is() {
                 if id.len() < 8 { "*".repeat(id.len()) } else { "[erased]".to_owned() }
             );
             assert_eq!(changed, [nobody], "{id}");
-            // Beside her own rows and that one, nothing has changed.
+            // Next to her own rows and that one, nothing has changed.
             let after = world.dump().await;
             for (table, rows) in &before {
                 let gone: Vec<&String> = rows.iter().filter(|row| !after[table].contains(row)).collect();
@@ -435,7 +434,7 @@ fn the_encoded_form_of_a_short_handle_is_told() {
                 ))
                 .await;
             let (_, receipt) = world.purge("ida.voss9", &everything()).await.expect("a receipt");
-            let words = "memories.text: 1 value was left as it is: a short word is a handle";
+            let words = "memories.text: 1 value was left unchanged: a short word is a handle";
             assert_eq!(receipt["disclosures"].to_string().contains(words), told, "{word}: {receipt:#}");
         }
     });
@@ -460,7 +459,7 @@ fn the_encoded_form_of_a_short_handle_is_told_in_each_layer() {
                 .await;
             let before = world.texts("SELECT hex(text) FROM memories WHERE id = 'theirs'").await;
             let (_, receipt) = world.purge("ida.voss9", &everything()).await.expect("a receipt");
-            let words = "memories.text: 1 value was left as it is: a short word is a handle";
+            let words = "memories.text: 1 value was left unchanged: a short word is a handle";
             assert!(receipt["disclosures"].to_string().contains(words), "{value}: {receipt:#}");
             assert_ne!(receipt["status"], "verified", "{value}");
             assert_eq!(world.texts("SELECT hex(text) FROM memories WHERE id = 'theirs'").await, before);
@@ -569,7 +568,7 @@ fn ids_of_rows_that_go_and_are_words_of_others_stay_in_their_texts() {
                 for i in 0..40 {
                     plant(&world, &format!("plant-{i:02}"), &text).await;
                 }
-                // One that only a reference makes is taken out.
+                // One that only a reference makes is removed.
                 world.run(&episode("episode-0000-0001", "own", "user-ana")).await;
                 plant(&world, "plant-99", "see episode-0000-0001 and nothing else").await;
                 let before = world.texts("SELECT title FROM episodes WHERE id LIKE 'plant-%' ORDER BY id").await;
@@ -621,7 +620,7 @@ fn a_run_that_an_episode_of_somebody_else_names_too_is_told() {
         assert!(matches!(&refused, Err(ChangeError::Refused(why)) if why.contains("legal hold")), "{refused:?}");
         released(&world, "keeper-a").await;
         let (plan, _) = world.purge("ann-1", &everything()).await.expect("a receipt");
-        let told = "workflow_events: 1 row of episodes that stays names rows that go, too";
+        let told = "workflow_events: 1 row of episodes that stays also refers to rows to be deleted";
         assert!(plan["effects"].to_string().contains(told), "{plan:#}");
     });
 }
@@ -639,7 +638,7 @@ fn a_link_of_somebody_elses_episode_to_a_memory_that_goes_is_told() {
             )
             .await;
         let (plan, receipt) = world.purge("ann-1", &everything()).await.expect("a receipt");
-        let told = "episode_memories: 1 row that goes also belongs to rows of episodes that stay";
+        let told = "episode_memories: 1 row to be deleted also belongs to rows of episodes that stay";
         for told_in in [&plan, &receipt] {
             assert!(told_in["effects"].to_string().contains(told), "{told_in:#}");
         }
@@ -719,7 +718,7 @@ async fn what_the_trail_kept_goes(key: &str) {
     let kept =
         |words: &str| format!("SELECT field FROM memory_audit_private WHERE value LIKE '%{words}%' ORDER BY field");
     assert_eq!(world.texts(&kept("hers alone")).await, ["changes", "undo"]);
-    // A table has no order: what an entry keeps need not stand together.
+    // A table has no order: what an entry keeps need not be together.
     world
             .run(
                 "CREATE TABLE turned AS SELECT * FROM memory_audit_private ORDER BY field DESC, seq; \

@@ -399,7 +399,7 @@ fn a_person_who_owns_nothing_is_any_part_of_a_key_and_the_owner_is_told() {
                 released(&world, "bo-22").await;
                 let (_, receipt) = world.purge("cy-333", &PurgeOptions::default()).await.expect("a receipt");
                 assert!(
-                    receipt["disclosures"].to_string().contains("1 row that goes names another owner"),
+                    receipt["disclosures"].to_string().contains("1 row to be deleted names another owner"),
                     "{receipt:#}"
                 );
                 let (table, column) = keys.column.split_once('.').expect("a column");
@@ -425,7 +425,10 @@ fn a_row_of_two_people_goes_with_either_and_tells_so_unless_one_is_held() {
             assert_eq!(world.count("memories").await, 3);
             released(&world, "bo-22").await;
             let (_, receipt) = world.purge("ada-1", &PurgeOptions::default()).await.expect("a receipt");
-            assert!(receipt["disclosures"].to_string().contains("2 rows that go name another owner"), "{receipt:#}");
+            assert!(
+                receipt["disclosures"].to_string().contains("2 rows to be deleted name another owner"),
+                "{receipt:#}"
+            );
             assert_eq!(world.count("memories").await, 0);
         }
     });
@@ -481,7 +484,7 @@ fn a_hold_keeps_words_of_the_held_person_that_name_somebody_else() {
     });
 }
 
-/// A decision of Ana's conversation, which an episode of somebody else is linked to as well.
+/// A decision of Ana's conversation, which an episode of someone else is linked to as well.
 const SHARED_DECISION: &str = "CREATE TABLE brain.decisions (id uuid PRIMARY KEY, agent_id text NOT NULL, session_id text, \
        description text NOT NULL); \
      CREATE TABLE heart.episode_decisions (episode_id uuid NOT NULL REFERENCES heart.episodes (id), \

@@ -1,4 +1,4 @@
-//! Undo after rows have gone or moved: no reference to an erased row, nothing in a row of somebody else.
+//! Undo after rows have gone or moved: no reference to an erased row, nothing in a row of someone else.
 
 use mnemoscope::change::{self, ChangeError, chain, undo};
 
@@ -23,7 +23,7 @@ fn an_undo_brings_back_no_reference_to_an_erased_row() {
         let seq = change::apply(&store, &plan, &author()).await.expect("a receipt").audit_seq.expect("a number");
         world.purge("quirin-7", &everything()).await.expect("a receipt");
         let refused = undo::undo(&world.open().await, seq).await;
-        let told = "1 value of episodes.parent_id would name a row of episodes that is not there";
+        let told = "1 value of episodes.parent_id would name a row of episodes that is missing";
         assert!(
             matches!(&refused, Err(ChangeError::Conflict { rows, .. }) if rows.iter().any(|row| row.contains(told))),
             "{refused:?}"

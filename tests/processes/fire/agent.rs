@@ -57,7 +57,7 @@ fn an_agent_does_as_it_is_told() {
                 link = None;
             }
             let words = done.map_or_else(|error| format!("refused {error}"), |rows| format!("done {rows}"));
-            writeln!(std::io::stdout(), "{ANSWER}{}", words.replace('\n', " ")).expect("somebody listens");
+            writeln!(std::io::stdout(), "{ANSWER}{}", words.replace('\n', " ")).expect("someone listens");
         }
         if let Some(link) = link {
             Link::close(link).await;
@@ -149,7 +149,7 @@ impl Agent {
         let (told, answers) = channel();
         std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
-                // The harness's own words may stand before ours on a line.
+                // The harness's own words may be before ours on a line.
                 if let Some((_, answer)) = line.split_once(ANSWER) {
                     let _ = told.send(answer.to_owned());
                 }

@@ -103,7 +103,7 @@ impl Console {
         gone
     }
 
-    /// Answers that the row is not there any more: closes what says so, then the form, and reads all again.
+    /// Answers that the row no longer exists: closes what says so, then the form, and reads all again.
     fn read_again(&self) {
         self.0.press("\r");
         self.0.screen_is("the form", |screen| !is_gone(screen));

@@ -247,7 +247,7 @@ impl History {
         }
     }
 
-    /// The steps beside a job; the job itself is begun before the first.
+    /// The steps next to a job; the job itself is begun before the first.
     fn job(&mut self, engine: Engine, dice: &mut Dice) {
         for _ in 0..3 + dice.below(6) {
             self.steps.push(if dice.one_in(4) {

@@ -19,7 +19,7 @@ use crate::support::block_on;
 use crate::support::postgres::Database;
 pub use crate::support::world::address_of as address;
 
-/// Takes away what backfills can find again, so that each has something to do. On both engines.
+/// Removes what backfills can find again, so that each has something to do. On both engines.
 const DAMAGE: &str = "UPDATE episodes SET canvas_ids = '[]', canvas_action_count = 0 WHERE id > 'ep_aqckd'; \
      UPDATE episodes SET feedback_ids = '[]', feedback_score = 0.125, utility = 0.25; \
      UPDATE episodes SET participants = '[]', tools_used = '[]', tags = '[]', parent_id = NULL; \
@@ -27,7 +27,7 @@ const DAMAGE: &str = "UPDATE episodes SET canvas_ids = '[]', canvas_action_count
      UPDATE canvas_audit SET episode_id = NULL WHERE session_id IS NOT NULL; \
      UPDATE agent_memory_cases SET message_hash = NULL, reward = NULL;";
 
-/// Rows whose secrets a backfill takes out.
+/// Rows whose secrets a backfill removes.
 const SECRETS: &str = "INSERT INTO memories (id, kind, text, created_at) VALUES \
      ('me-secret-1', 'drawer', 'key AKIAIOSFODNN7EXAMPLE of nobody', '2026-02-02T00:00:00.000000Z'), \
      ('me-secret-2', 'drawer', 'ghp_0123456789abcdefghijABCDEFGHIJ012345 it is', '2026-02-02T00:00:00.000000Z');";
@@ -244,7 +244,7 @@ impl Place {
         rows.map(|row| (key_of(table, &row), row)).collect()
     }
 
-    /// Every mark that stands somewhere.
+    /// Every mark that is somewhere.
     pub fn marks(&self) -> Result<BTreeMap<Spot, String>, sqlx::Error> {
         let of_column = |(table, column): &(&str, &str)| {
             format!(

@@ -93,9 +93,14 @@ impl Drop for Running {
 }
 
 impl Outcome {
-    /// Nothing was written: it ended by itself and says so.
+    /// Nothing was written: it ended on its own and says so.
     pub fn is_refused(&self) -> bool {
-        !self.killed && self.code.is_some_and(|code| code != 0) && !self.err.contains("could not be found out")
+        !self.killed
+            && self.code.is_some_and(|code| code != 0)
+            && !self.err.contains(
+                "it is unknown whether the \
+            change was made",
+            )
     }
 
     /// Describes an ending that no command may ever have; `None` when the command ended properly.

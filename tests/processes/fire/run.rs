@@ -179,7 +179,7 @@ impl<'a> Run<'a> {
         self.faults.push("our tables could not be added".to_owned());
     }
 
-    /// Begins a job, kills it, resumes it until it is through; the history's steps happen beside it.
+    /// Begins a job, kills it, resumes it until it is through; the history's steps happen next to it.
     fn job(&mut self, history: &History, begin: &[&str], resume: &[&str]) {
         let mut steps = history.steps.iter();
         let mut begun = false;
@@ -552,12 +552,12 @@ fn insert(table: &str, column: &str, id: &str, mark: &str, episode: &str) -> Str
     let (columns, values) = match table {
         "memories" => ("kind, created_at", format!("'drawer', {time}")),
         "memory_access" => ("agent_id, kind, created_at", format!("'agent_travel', 'recall', {time}")),
-        "episodes" => ("agent_id, user_id, started_at", format!("'agent_travel', 'somebody', {time}")),
+        "episodes" => ("agent_id, user_id, started_at", format!("'agent_travel', 'someone', {time}")),
         "episode_segments" => ("episode_id, sequence, kind, created_at", format!("'{episode}', 9, 'message', {time}")),
         "canvas_audit" => {
             ("canvas_id, canvas_type, action, created_at", format!("'canvas-1', 'form', 'present', {time}"))
         }
-        _ => ("episode_id, user_id, kind, rating, created_at", format!("'{episode}', 'somebody', 'rating', 4, {time}")),
+        _ => ("episode_id, user_id, kind, rating, created_at", format!("'{episode}', 'someone', 'rating', 4, {time}")),
     };
     format!("INSERT INTO {table} (id, {column}, {columns}) VALUES ('{id}', '{mark}', {values})")
 }

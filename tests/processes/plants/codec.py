@@ -22,7 +22,7 @@ import zipfile
 import zlib
 
 IGNORED = dict.fromkeys([0x00AD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF])
-APART = "rest-of-the-value stays"  # stands beside every plant, and must survive a redaction
+APART = "rest-of-the-value stays"  # is next to every plant, and must survive a redaction
 
 
 def folded(text):

@@ -1,4 +1,4 @@
-//! The console beside agents: what either side was told is done is there, however the console ends.
+//! The console next to agents: what either side was told is done is there, however the console ends.
 //!
 //! A sample runs with every test. More by hand: `MNEMOSCOPE_SCENES=100 cargo test --test processes pty::beside`.
 

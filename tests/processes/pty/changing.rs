@@ -130,7 +130,7 @@ fn of_marked_rows_those_that_are_already_so_are_not_counted() {
     }
     terminal.press("success\x13");
     terminal.shows("these are 2 changes");
-    terminal.shows("1 more is already so and stays as it is");
+    terminal.shows("1 more already has the value and stays unchanged");
     terminal.shows("A apply");
     terminal.press("A");
     terminal.shows("2 of 2 changes made");
@@ -148,7 +148,7 @@ fn a_paste_and_a_key_too_early_confirm_nothing() {
     terminal.shows("Remove feedback");
     terminal.shows("A apply");
     terminal.press("\x1b[200~AAAA\r\x1b[201~");
-    terminal.shows("what confirms is typed, not pasted");
+    terminal.shows("confirmations must be typed, not pasted");
     terminal.press("\r");
     terminal.shows("nothing was changed");
     terminal.press("\x1b[200~cdA\x1b[201~");
@@ -158,7 +158,7 @@ fn a_paste_and_a_key_too_early_confirm_nothing() {
     assert_eq!(newest_feedback(&home, &database), before);
 }
 
-/// A terminal that tells when keys are released: a key that comes again without that is held down.
+/// A terminal that says when keys are released: a key that comes again without that is held down.
 #[test]
 fn a_held_key_changes_nothing() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! A person is erased in a terminal while somebody else reads, and that is resumed in another console.
+//! A person is erased in a terminal while someone else reads, and that is resumed in another console.
 
 use sqlx::{Connection as _, SqliteConnection};
 
@@ -10,7 +10,7 @@ const PERSON: &str = "lucia.moreau";
 /// From the first step over the last question to the end.
 fn erase(terminal: &Terminal) {
     terminal.press("lllll");
-    terminal.shows("may it be done");
+    terminal.shows("is it allowed");
     terminal.press("\r");
     terminal.shows(&format!("type {PERSON}"));
     terminal.press(PERSON);

@@ -197,9 +197,9 @@ fn another_database_is_gone_to_and_what_was_kept_is_there_at_the_next_start() {
     terminal.press("outcome = failure\r");
     terminal.shows("episodes where outcome");
     terminal.press("bk");
-    terminal.shows("Keep this place as");
+    terminal.shows("Save this place as");
     terminal.press("\r");
-    terminal.shows("kept as");
+    terminal.shows("saved as");
     terminal.press("\x0f");
     terminal.shows("Open another database");
     terminal.press("address\r");
@@ -289,12 +289,12 @@ fn rows_that_another_process_changes_and_deletes_are_shown_as_they_are() {
     terminal.shows("row 2 of 250");
     other
         .execute_batch(
-            "UPDATE episodes SET title = 'Renamed by somebody else' \
-         WHERE id = (SELECT id FROM episodes ORDER BY started_at DESC LIMIT 1 OFFSET 3)",
+            "UPDATE episodes SET title = 'Renamed by someone else' WHERE id = (SELECT id FROM episodes ORDER BY \
+         started_at DESC LIMIT 1 OFFSET 3)",
         )
         .expect("changed");
-    terminal.shows("Renamed by somebody else");
-    other.execute_batch("DELETE FROM episodes WHERE title = 'Renamed by somebody else'").expect("deleted");
+    terminal.shows("Renamed by someone else");
+    other.execute_batch("DELETE FROM episodes WHERE title = 'Renamed by someone else'").expect("deleted");
     terminal.screen_is("the list without it", |screen| {
         screen.contents().contains("row 2 of 249") && !screen.contents().contains("Renamed")
     });
@@ -349,13 +349,13 @@ fn a_situation_is_ranked_kept_and_asked_again() {
     terminal.press("/");
     terminal.shows("Situation");
     terminal.press("visa for a trip\r");
-    terminal.shows("no embedding endpoint is named in the profile");
+    terminal.shows("the profile names no embedding endpoint");
     terminal.press("bk");
     terminal.shows("Keep as");
     terminal.press("trips\r");
-    terminal.shows("kept as trips");
+    terminal.shows("saved as trips");
     terminal.press("bb");
-    terminal.shows("Ask a kept question");
+    terminal.shows("Ask a saved question");
     terminal.press("\r");
     quit(terminal);
 }
@@ -365,7 +365,7 @@ fn a_database_is_known_by_its_own_path_wherever_it_was_opened_from() {
     let home = Home::new();
     let demo = home.demo().canonicalize().expect("a path");
     let terminal = Start::new(&home, &["demo.db"]).run();
-    terminal.shows("your first look");
+    terminal.shows("your first visit");
     quit(terminal);
     // The same one in full: it was looked at, and it is offered by that path alone.
     let full = demo.display().to_string();

@@ -61,7 +61,7 @@ fn a_server_that_goes_away_is_told_of_and_the_list_is_there_again_when_it_comes_
     terminal.shows(&format!("row 2 of {count}"));
     admits(&database, false);
     terminal.press("r");
-    // What is read beside the list may be told first.
+    // What is read next to the list may be told first.
     terminal.shows("could not be read");
     admits(&database, true);
     // The first one closes what was told and asks again, the second one reads the list.
@@ -85,7 +85,7 @@ fn a_lock_and_tables_that_others_change_are_told_with_what_helps() {
     terminal.press("r");
     terminal.shows("another process holds it locked");
     other.execute_batch("COMMIT").expect("no lock");
-    terminal.screen_is("the list again by itself", |screen| {
+    terminal.screen_is("the list again on its own", |screen| {
         screen.contents().contains("row 1 of 250") && !screen.contents().contains("locked")
     });
     other

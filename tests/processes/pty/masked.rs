@@ -119,7 +119,7 @@ fn a_masked_console_shows_nobody_on_any_screen() {
             at.press(keys);
         }
     }
-    // What is typed names somebody: rows that are not there, conditions, people who are not known.
+    // What is typed names someone: missing rows, conditions, people who are not known.
     for typed in [format!(":episode {id}\r"), format!(":{id}\r"), format!(":subject {name}\r")] {
         at.enter(&typed);
         at.press("\x1b");
@@ -131,7 +131,7 @@ fn a_masked_console_shows_nobody_on_any_screen() {
         at.press("\x1b");
         at.press("\\");
     }
-    // Erasures: of somebody like the person, of several, of the person, step by step.
+    // Erasures: of someone like the person, of several, of the person, step by step.
     for given in [&id[..id.len() - 1], &name, &id] {
         at.press("1");
         at.press("cp");

@@ -30,7 +30,7 @@ struct Picture {
     steps: &'static [(&'static str, &'static str)],
 }
 
-/// Screens that are the same on every day: none tells how long ago something was.
+/// Screens that are the same on every day: none says how long ago something was.
 const PICTURES: &[Picture] = &[
     Picture {
         file: "console.svg",
@@ -45,7 +45,7 @@ const PICTURES: &[Picture] = &[
     Picture {
         file: "findings.svg",
         shows: "What is wrong in the memory, by severity, with examples and the command that helps",
-        steps: &[("F", "24 kinds, 301 found"), ("g", "row 1 of 24")],
+        steps: &[("F", "24 kinds, 300 found"), ("g", "row 1 of 24")],
     },
     Picture {
         file: "tables.svg",

@@ -268,7 +268,7 @@ impl Terminal {
         if timeout.timed_out() {
             let screen = seen.emulator.screen().contents();
             drop(seen);
-            panic!("waited in vain for {what}; on the screen is\n{screen}");
+            panic!("waited without success for {what}; on the screen is\n{screen}");
         }
     }
 

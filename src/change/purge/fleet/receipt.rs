@@ -147,7 +147,7 @@ impl FleetReceipt {
             audit_seq: None,
             actor: author.actor.clone(),
             ticket: author.ticket.clone(),
-            undo_reason: "an erasure is not undone",
+            undo_reason: "an erasure cannot be undone",
             kept_in: None,
         };
         let mut plans = BTreeMap::new();

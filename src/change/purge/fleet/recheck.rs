@@ -1,4 +1,4 @@
-//! A later look in every database of a fleet: by its receipt, or else by the HMACs of all receipts.
+//! A later check of every database of a fleet: by its receipt, or else by the HMACs of all receipts.
 
 use std::collections::HashSet;
 
@@ -75,7 +75,7 @@ impl KeptEntry {
 /// Looks again in every database that a receipt or the fleet file names; `text` is the receipt's.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for what is no receipt over several databases.
+/// [`ChangeError::Usage`] for what is not a receipt over several databases.
 pub async fn recheck_fleet(
     fleet: &Fleet,
     named: &str,
@@ -83,9 +83,9 @@ pub async fn recheck_fleet(
     desk: &Desk<'_>,
 ) -> Result<FleetRecheck, ChangeError> {
     let kept: KeptFleet =
-        serde_json::from_str(text).map_err(|error| ChangeError::Usage(format!("{named} is no receipt: {error}")))?;
+        serde_json::from_str(text).map_err(|error| ChangeError::Usage(format!("{named} is not a receipt: {error}")))?;
     if kept.operation != OPERATION {
-        return Err(ChangeError::Usage(format!("{named} is no receipt of a purge with --fleet")));
+        return Err(ChangeError::Usage(format!("{named} is not a receipt of a purge with --fleet")));
     }
     let handles = kept.handles();
     let mut erased: Vec<(FleetPlace, &KeptEntry)> = kept.databases.iter().map(|one| (one.place(), one)).collect();
@@ -138,18 +138,20 @@ async fn look_without_receipt(
     desk: &Desk<'_>,
 ) -> Result<FleetEntry, ChangeError> {
     if handles.is_empty() {
-        return Ok(member.failed("not verified", "the receipt has no handles to look for, and none of this database"));
+        return Ok(
+            member.failed("not verified", "the receipt has no handles to search for, and none from this database")
+        );
     }
     for handle in handles.iter().filter(|_| store.records().can_erase()) {
         if store.records().purge_of(handle).await?.is_some_and(|session| session.is_open()) {
-            let words = "a purge of the person that began there has not ended verified: resume it";
+            let words = "a purge of the person started there and did not end as verified: resume it";
             return Ok(member.failed(PurgeStatus::Incomplete.word(), words));
         }
     }
     let (found, unread) = look(store, handles, desk).await?;
     let hits = found.hits;
     let problem = if hits > 0 && (found.owned > 0 || !has_left_texts) {
-        let words = "the receipt has none of this database, in which {#} {value names|values name} the person";
+        let words = "the receipt has none from this database, in which {#} {value names|values name} the person";
         Some(agreeing(hits, words))
     } else {
         (!unread.is_empty()).then(|| unread.join("; "))

@@ -1,4 +1,5 @@
-//! A purge of several databases as it is kept until all of them are verified: what is needed to finish it in any of them.
+//! The record of a purge of several databases, kept until all of them are verified: what is needed to finish it in any
+//! of them.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -78,7 +79,7 @@ impl FleetSession {
     }
 }
 
-/// The databases that are named now, with what was known of them, and after them those that are not named any more.
+/// The databases that are named now, with what was known of them, and after them those that are no longer named.
 pub fn known(mut places: Vec<FleetPlace>, earlier: &[FleetPlace], with_missing: bool) -> Vec<FleetPlace> {
     let mut missing = Vec::new();
     for old in earlier {

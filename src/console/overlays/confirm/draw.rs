@@ -1,4 +1,4 @@
-//! A plan that waits for a yes: what it would do, what else comes of it, and how it is confirmed.
+//! A plan that waits for a yes: what it would do, other effects, and how it is confirmed.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -49,11 +49,11 @@ fn danger_words(cx: &Context, danger: ChangeDanger, look: &Look) -> TextLine {
 fn plan_lines(cx: &Context, confirmation: &Confirmation, width: usize, look: &Look) -> Vec<TextLine> {
     let plan: &Plan = &confirmation.plan;
     let mut lines = count_lines(&plan.counts, width, look);
-    // What must be known stands where nobody has to scroll for it.
+    // What must be known is where nobody has to scroll for it.
     lines.extend(told("To be known", &plan.disclosures, StyleRole::Warn, width, look));
     lines.push(TextLine::default());
     lines.extend(change_lines(&plan.changes, plan.changes_total, &cx.names, width, look));
-    lines.extend(told("What else comes of it", &cx.in_titles(&plan.effects), StyleRole::Muted, width, look));
+    lines.extend(told("Other effects", &cx.in_titles(&plan.effects), StyleRole::Muted, width, look));
     if let Some(ahead) = &confirmation.ahead {
         lines.extend(crate::console::view::what_if::lines(ahead, width, look));
     }

@@ -1,4 +1,4 @@
-//! A plan that waits for a yes: what it would do, what else comes of it, and how it is confirmed.
+//! A plan that waits for a yes: what it would do, other effects, and how it is confirmed.
 
 pub(in crate::console) mod draw;
 

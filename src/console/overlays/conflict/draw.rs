@@ -19,7 +19,7 @@ pub fn draw(cx: &Context, conflict: &Conflict, look: &Look, area: Rect, buf: &mu
     const WIDTH: u16 = 112;
     let width = usize::from(WIDTH.min(area.width)).saturating_sub(6);
     let height = (lines(cx, conflict, width, look).len() as u16).saturating_add(5).min(area.height);
-    let pane = PaneFrame { tone: Some(StyleRole::Bad), ..PaneFrame::new("Somebody else was here first") };
+    let pane = PaneFrame { tone: Some(StyleRole::Bad), ..PaneFrame::new("Someone else was here first") };
     let modal = Modal { pane, width: WIDTH.min(area.width), height };
     drawn.hits.add(modal.area(area), ClickTarget::Overlay);
     let inside = modal.render(area, buf, look);
@@ -88,7 +88,7 @@ fn sides(moved: &MovedRow, width: usize, look: &Look) -> Vec<TextLine> {
     lines
 }
 
-/// The sides beside each other, each wrapped: what differs may stand at the end.
+/// The sides next to each other, each wrapped: what differs may be at the end.
 fn beside(name: TextLine, texts: &[SafeText; 3], room: usize, look: &Look) -> Vec<TextLine> {
     let sides = texts.each_ref().map(|text| text.wrap(room.saturating_sub(1)).collect::<Vec<_>>());
     let rows = sides.iter().map(Vec::len).max().unwrap_or(0).max(1);

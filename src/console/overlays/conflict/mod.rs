@@ -31,7 +31,7 @@ pub struct MovedColumn {
 }
 
 impl MovedColumn {
-    /// Whether somebody else has changed it.
+    /// Whether someone else has changed it.
     #[must_use]
     pub fn has_moved(&self) -> bool {
         self.theirs.as_ref() != Some(&self.before)
@@ -111,7 +111,7 @@ impl Layer for Conflict {
             }
             Code::Char('t') => {
                 cx.act(ScreenAction::StartOver);
-                cx.say(ToastTone::Info, "theirs stays; what is shown was read again");
+                cx.say(ToastTone::Info, "their change stays; the rows were read again");
                 return LayerStep::Closes;
             }
             Code::Esc | Code::Enter | Code::Char('q') => {
@@ -123,7 +123,7 @@ impl Layer for Conflict {
         LayerStep::Stays
     }
 
-    /// A click beside it does not forget what was planned.
+    /// A click next to it does not forget what was planned.
     fn click(&mut self, _target: &ClickTarget, _cx: &mut Context) -> LayerStep {
         LayerStep::Stays
     }

@@ -26,7 +26,7 @@ pub fn draw(form: &Form, cx: &Context, canvas: &mut Canvas<'_>) {
     let title = SafeText::limited(&cx.in_title(&title), 80);
     // What is added is safe: it is done at once, unless everything here needs more care.
     let is_at_once = matches!(form.subject, FormSubject::Add(_)) && cx.care(ChangeDanger::Safe) == ChangeDanger::Safe;
-    let adds = format!("ctrl-s adds it at once; {} takes it back", cx.key_for(CommandId::UndoLast));
+    let adds = format!("ctrl-s adds it at once; {} undoes it", cx.key_for(CommandId::UndoLast));
     let (verb, saves) = if is_at_once { ("add", &*adds) } else { ("plan", PLANS) };
     let check = form.check();
     let pane = PaneFrame { tone: check.is_err().then_some(StyleRole::Warn), ..PaneFrame::new(title) };
@@ -53,7 +53,7 @@ pub fn draw(form: &Form, cx: &Context, canvas: &mut Canvas<'_>) {
     let text = Rect { height: body.height.saturating_sub(last), ..body };
     if form.masked {
         let words =
-            format!("personal texts are masked: {} shows them, then it can be edited", cx.key_for(CommandId::Mask));
+            format!("personal texts are masked: {} shows them so that you can edit", cx.key_for(CommandId::Mask));
         let line = TextLine::of(words, StyleRole::Masked);
         line.render(lay::row(text, 0), buf, look);
     } else {
@@ -66,7 +66,7 @@ pub fn draw(form: &Form, cx: &Context, canvas: &mut Canvas<'_>) {
         _ if form.closing => TextLine::of(UNSAVED, StyleRole::Warn),
         Err(reason) => TextLine::of(SafeText::limited(reason, width), StyleRole::Warn),
         Ok(()) if is_cut => {
-            let words = "{#} {warning|warnings} about this text; a larger window shows {it|them} whole";
+            let words = "{#} {warning|warnings} about this text; a larger window shows {it|them} in full";
             TextLine::of(agreeing(oddities.len() as u64, words), StyleRole::Warn)
         }
         Ok(()) => TextLine::of(saves, StyleRole::Muted),
@@ -122,7 +122,7 @@ fn rating_line(form: &Form, look: &Look) -> TextLine {
         line.push(if chosen { format!("[{rating}]") } else { format!(" {rating} ") }, role);
     }
     if form.rating.is_some() && !counts {
-        line.push("  does not count beside a thumb", StyleRole::Muted);
+        line.push("  does not count with a thumb", StyleRole::Muted);
     }
     line
 }

@@ -140,7 +140,7 @@ impl Form {
             return Err(format!("the stored rating {rating} is out of range: choose 1 to 5"));
         }
         if length > LONGEST {
-            return Err(format!("the correction has {length} bytes; {LONGEST} are the most"));
+            return Err(format!("the correction has {length} bytes; the maximum is {LONGEST}"));
         }
         if self.fields() == FeedbackFields::default() {
             return Err("nothing is changed yet".to_owned());
@@ -156,7 +156,7 @@ impl Form {
         }
     }
 
-    /// Lists oddities of the correction: secrets that will be taken out, text that reads like an instruction.
+    /// Lists oddities of the correction: secrets that will be removed, text that reads like an instruction.
     #[must_use]
     pub fn oddities(&self) -> Vec<String> {
         if !self.correction_differs() {
@@ -171,7 +171,7 @@ impl Form {
         match &self.subject {
             FormSubject::Edit(id) => {
                 let set = self.fields().values();
-                // Somebody else may have written since the form was opened: their words are not overwritten unseen.
+                // Someone else may have written since the form was opened: their words are not overwritten unseen.
                 let instead_of = set.keys().map(|name| (name.clone(), self.before(name).clone())).collect();
                 Operation::Edit { entity: Entity::Feedback, id: id.clone(), set, instead_of }
             }
@@ -250,7 +250,7 @@ impl Layer for Form {
         }
     }
 
-    /// A click beside it does not forget what was written.
+    /// A click next to it does not forget what was written.
     fn click(&mut self, _target: &ClickTarget, _cx: &mut Context) -> LayerStep {
         LayerStep::Stays
     }

@@ -35,7 +35,7 @@ pub fn draw(cx: &Context, picker: &Picker, look: &Look, area: Rect, buf: &mut Bu
     let body = lay::below(inside, 3);
     let lines = usize::from(body.height);
     if picker.rows.is_empty() && picker.pending.is_empty() && picker.timer.is_none() {
-        look.text(lay::row(body, 0), buf, &"no other episode is like that".into(), StyleRole::Muted);
+        look.text(lay::row(body, 0), buf, &"no other episode matches".into(), StyleRole::Muted);
     }
     let first = (picker.selected + 1).saturating_sub(lines.max(1));
     for (index, row) in picker.rows.iter().enumerate().skip(first).take(lines) {

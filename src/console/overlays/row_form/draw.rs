@@ -108,10 +108,12 @@ fn verdict(form: &RowForm, field: &RowField, cx: &Context, width: usize) -> Text
     let unit = field.column.unit().map(|unit| format!(", {unit}")).unwrap_or_default();
     let words = match (field.is_changed(), form.masked) {
         (true, _) => format!("changed; {PLANS}"),
-        (false, true) => format!("{}{unit}; what names people is masked and left out", field.column.kind.title()),
+        (false, true) => {
+            format!("{}{unit}; values that name people are masked and left out", field.column.kind.title())
+        }
         // What several rows hold is not known.
         (false, false) if field.before.is_none() => {
-            format!("{}{unit}; left empty it stays as it is, null for none", field.column.kind.title())
+            format!("{}{unit}; leave empty to keep it, null for none", field.column.kind.title())
         }
         (false, false) => format!("{}{unit}; empty or null for none", field.column.kind.title()),
     };

@@ -49,14 +49,14 @@ impl RowField {
             return Ok(Value::Null);
         }
         if text.len() > LONGEST {
-            return Err(format!("{} has {} bytes; {LONGEST} are the most", self.column.name, text.len()));
+            return Err(format!("{} has {} bytes; the maximum is {LONGEST}", self.column.name, text.len()));
         }
         let wrong = |what: &str| format!("{} takes {what}", self.column.name.replace('_', " "));
         read_value(self.column, &text, cx.now).map_err(wrong)
     }
 }
 
-/// A value as it stands in the form. What is left as it stands there keeps all its digits.
+/// A value as it is in the form. What is left as it is there keeps all its digits.
 fn written(column: &Column, value: &Value) -> String {
     let real = value.as_f64().filter(|_| value.is_f64());
     real.map_or_else(|| write_value(column, value), figures::real)
@@ -181,7 +181,7 @@ impl Layer for RowForm {
         }
     }
 
-    /// A click on a column goes there; one beside the form does not forget what was written.
+    /// A click on a column goes there; one next to the form does not forget what was written.
     fn click(&mut self, target: &ClickTarget, _cx: &mut Context) -> LayerStep {
         if let ClickTarget::MenuItem(at) = target {
             self.at = (*at).min(self.fields.len().saturating_sub(1));

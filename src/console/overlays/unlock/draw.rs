@@ -42,12 +42,12 @@ pub fn draw(cx: &Context, unlock: &Unlock, look: &Look, area: Rect, buf: &mut Bu
 
 fn unlock_lines(cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
     let care = if cx.opened.production {
-        "Others depend on this database: each change is shown before it is made, and asks for one step more care."
+        "Others depend on this database: each change is shown before it is made, and needs one more confirmation."
             .to_owned()
     } else {
         let undo = cx.key_for(CommandId::UndoLast);
         format!(
-            "What only adds (a signal, feedback, a trained policy) is applied at once, and {undo} takes it back. Every \
+            "What only adds (a signal, feedback, a trained policy) is applied at once, and {undo} undoes it. Every \
              other change is shown before it is made."
         )
     };
@@ -57,7 +57,7 @@ fn unlock_lines(cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
             cx.database_name(),
             cx.key_for(CommandId::Lock)
         ),
-        "Each change is written down in the audit trail.".to_owned(),
+        "Each change is recorded in the audit trail.".to_owned(),
         care,
     ];
     sentences(&texts, StyleRole::Muted, width, look)
@@ -65,14 +65,14 @@ fn unlock_lines(cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
 
 fn migration_lines(cx: &Context, unlock: &Unlock, width: usize, look: &Look) -> Vec<TextLine> {
     let intro = if unlock.asked.unlocks && cx.is_blank() {
-        "This database is empty. These statements create the tables of a memory, and the audit trail, without which nothing \
-         is changed; then the session is unlocked."
+        "This database is empty. These statements create the memory tables, and the audit trail, which changes \
+         require; then the session is unlocked."
     } else if unlock.asked.unlocks {
-        "This database has no audit trail, without which nothing is changed. These statements add it, with all else \
-         that is pending; then the session is unlocked. No row of the memory is changed."
+        "This database has no audit trail, which changes require. These statements add it, with everything else that \
+         is pending; then the session is unlocked. No row of the memory is changed."
     } else {
-        "These statements are run, each migration with an entry of its own in the audit trail. Stopped anywhere, they \
-         go on where they stopped. Afterwards all old rows are read once more."
+        "These statements are run, each migration with its own entry in the audit trail. If they are stopped, they \
+         resume where they stopped. Afterwards all old rows are read again."
     };
     let mut lines = sentences(&[intro.to_owned()], StyleRole::Muted, width, look);
     for migration in &unlock.asked.migrations {

@@ -7,6 +7,8 @@ use crate::change::plan::migration::PendingMigration;
 pub struct WriteState {
     /// Reason why the database cannot be written, whatever is done.
     pub blocked: Option<String>,
+    /// Step that would help where it is blocked, if one is known.
+    pub remedy: Option<String>,
     /// True when the database has an audit trail: changes can be made.
     pub audited: bool,
     /// Migrations that are still to be applied, in order.

@@ -59,8 +59,8 @@ impl ListScreen {
         }
     }
 
-    /// Reads the values that would complete what is written, unless that was done. Names of people are no values to read
-    /// while they are masked.
+    /// Reads the values that would complete what is written, unless that was done. Names of people are not values to
+    /// read while they are masked.
     pub(super) fn read_values(&mut self, before_cursor: &str, cx: &mut Context) {
         let Some(wanted) = wanted_values(self.entity, before_cursor) else { return };
         if self.values.contains_key(wanted) || self.pending_values.as_ref().is_some_and(|(_, of)| *of == wanted) {

@@ -88,7 +88,7 @@ impl ListScreen {
         }
     }
 
-    /// Reads the list again when columns beside the usual ones were chosen, so that they are read too.
+    /// Reads the list again when columns next to the usual ones were chosen, so that they are read too.
     pub(super) fn read_chosen(&mut self, cx: &mut Context) {
         let usual = read_columns(self.entity);
         let shown = cx.list_columns(self.entity).into_iter().map(|spec| spec.column);
@@ -131,7 +131,7 @@ impl ListScreen {
     /// Orders the list by a column: numbers and times begin with the greatest; the same column again turns round.
     pub(super) fn order_by(&mut self, column: &'static str, cx: &mut Context) {
         if !sortable(self.entity, column) {
-            return cx.say(ToastTone::Warn, format!("rows cannot be put in order by {column}"));
+            return cx.say(ToastTone::Warn, format!("rows cannot be ordered by {column}"));
         }
         let used = self.order_used();
         let kind = self.entity.column(column).map(|c| c.kind);
@@ -211,7 +211,7 @@ impl ListScreen {
             Purpose::Columns => Some((
                 named_columns(self.entity, text, cx).map(|chosen| match chosen.len() {
                     0 => "the usual columns".to_owned(),
-                    n => agreeing(n, "{#} {column|columns}; where there is little room, some give way"),
+                    n => agreeing(n, "{#} {column|columns}; in a narrow window some are hidden"),
                 }),
                 more_columns(self.entity, text, cx),
             )),
@@ -219,7 +219,7 @@ impl ListScreen {
             Purpose::Export => {
                 let what = match (self.marks.len(), self.conditions.is_empty()) {
                     (0, true) => "all rows".to_owned(),
-                    (0, false) => "all rows that the filter leaves".to_owned(),
+                    (0, false) => "all rows that match the filter".to_owned(),
                     (1, _) => "the marked row".to_owned(),
                     (marked, _) => format!("{marked} marked rows"),
                 };

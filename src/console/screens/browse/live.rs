@@ -81,12 +81,12 @@ impl ListScreen {
         }
     }
 
-    /// The selected row is gone from the list: details that somebody reads go on showing it, and say so.
+    /// The selected row is gone from the list: details that someone reads continue showing it, and say so.
     fn part(&mut self, gone: &RowKey, cx: &mut Context) {
         if self.pane == BrowsePane::Detail {
             self.parted = self.window.current().map(RowKey::of);
         }
-        cx.say(ToastTone::Info, format!("{} {} is not in the list any more", self.entity.title(), gone.id()));
+        cx.say(ToastTone::Info, format!("{} {} is no longer in the list", self.entity.title(), gone.id()));
     }
 
     /// Finds out which of the marked rows are still there.
@@ -108,7 +108,7 @@ impl ListScreen {
         let is_told = cx.toast.as_ref().is_some_and(|toast| toast.hint.is_some());
         if self.marks.len() < before && !is_told {
             let gone = before - self.marks.len();
-            cx.say(ToastTone::Warn, agreeing(gone as u64, "{#} marked {row is|rows are} gone, and marked no more"));
+            cx.say(ToastTone::Warn, agreeing(gone as u64, "{#} marked {row is|rows are} gone, and no longer marked"));
         }
         if self.marks_renewal.is_due() {
             self.renew_marks(cx);

@@ -86,7 +86,7 @@ pub struct ListScreen {
     pub(in crate::console) values: KnownValues,
     /// Those of a column are being read.
     pub(in crate::console) pending_values: Option<(Ticket, &'static str)>,
-    /// Columns that are read because somebody chose them.
+    /// Columns that are read because someone chose them.
     pub(in crate::console) more: Vec<&'static str>,
     /// Measured width of the values in each column.
     pub(in crate::console) widths: MeasuredColumns,
@@ -248,7 +248,7 @@ impl ListScreen {
 fn gone_words(want: &WantedPage) -> String {
     match want {
         WantedPage::Sorted => format!("the selected row is not among the first {PAGE_ROWS} in this order"),
-        _ => "the selected row is not in the list any more".to_owned(),
+        _ => "the selected row is no longer in the list".to_owned(),
     }
 }
 
@@ -583,7 +583,7 @@ impl Screen for ListScreen {
             Purpose::Columns => self.choose_columns(text, cx),
             Purpose::Within => {
                 self.detail.seek_words(text, cx);
-                // Where there is no room beside the list, the details come to the front.
+                // Where there is no room next to the list, the details come to the front.
                 if !text.is_empty() && self.window.current().is_some() && draw::is_alone(self, cx) {
                     self.pane = BrowsePane::Detail;
                 }

@@ -24,7 +24,7 @@ impl Detail {
         is_shown && self.whereabouts.found.is_wanted() && !self.id().is_empty()
     }
 
-    /// Looks for where the person is when somebody wants to see it, and stops when nobody does.
+    /// Looks for where the person is when someone wants to see it, and stops when nobody does.
     pub fn settle_whereabouts(&mut self, cx: &mut Context) {
         let leaves = self.current_tab() != DetailTab::Where || self.row().is_none();
         cx.cancel(self.whereabouts.found.pending.take_if(|_| leaves));

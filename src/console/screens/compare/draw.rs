@@ -1,4 +1,4 @@
-//! Draws two rows compared: what they are called, each column that differs, what hangs on them, their chains.
+//! Draws two rows compared: what they are called, each column that differs, what depends on them, their chains.
 
 use ratatui::layout::Rect;
 use serde_json::Value;
@@ -75,7 +75,7 @@ fn lines(screen: &CompareScreen, cx: &Context, width: usize, look: &Look) -> Vec
     }
     if let Some([Content::Episode(first), Content::Episode(second)]) = screen.both() {
         lines.push(TextLine::default());
-        lines.push(Section::new("what hangs on them").line(width, look));
+        lines.push(Section::new("what depends on them").line(width, look));
         lines.extend(contexts([first, second], width, look));
         lines.push(TextLine::default());
         lines.push(Section::new("chains").line(width, look));

@@ -1,4 +1,5 @@
-//! Two rows of a kind beside each other: what differs, their texts word by word, what hangs on each, and their chains.
+//! Two rows of a kind next to each other: what differs, their texts word by word, what depends on each, and their
+//! chains.
 
 pub(in crate::console) mod draw;
 

@@ -1,4 +1,4 @@
-//! Erasing a person: the step that is being looked at, where it stands among the others, and what was chosen.
+//! Erasing a person: the current step, its place among the others, and the choices.
 
 mod choices;
 mod mentions;
@@ -21,14 +21,14 @@ use crate::ui::{Card, CardTone, KeyHint, Look, PaneFrame, SafeText, StyleRole, T
 
 pub(super) use choices::{chosen_words, last_words};
 
-/// Columns from which what was chosen stands beside the step.
+/// Columns from which what was chosen is next to the step.
 const BESIDE: u16 = 120;
 /// Columns of what was chosen.
 const SIDE: u16 = 46;
 
 /// Draws the screen.
 pub fn draw(cx: &Context, erasure: &EraseScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let width = if body.width >= BESIDE { body.width - SIDE } else { body.width };
+    let width = if look.is_beside(body.width, BESIDE) { body.width - SIDE } else { body.width };
     let is_beside = width < body.width;
     draw_step(cx, (erasure, is_beside), look, Rect { width, ..body }, buf, drawn);
     if is_beside {
@@ -114,7 +114,7 @@ fn card(cx: &Context, erasure: &EraseScreen) -> Option<Card> {
             &[SafeText::limited(table, 40), ": ".into(), figures::count(*values), " values read so far".into()],
             "",
         )),
-        None => card.line("Every table is read for everything that the person is known by."),
+        None => card.line("Every table is searched for everything that the person is known by."),
     };
     Some(card.line("Nothing is written, and no transaction stays open.").hint(KeyHint::new("esc", "stop")))
 }

@@ -62,7 +62,7 @@ impl EraseScreen {
     /// Decides about the selected mention, or about all in its column.
     pub(super) fn decide_here(&mut self, decision: Mentions, all: bool, cx: &mut Context) {
         if !self.is_at_mentions() {
-            return cx.say(ToastTone::Info, "decisions are made at the step about mentions");
+            return cx.say(ToastTone::Info, "decide at the step about mentions");
         }
         let done = if all { self.decide_place(decision) } else { self.decide(decision) };
         if let Err(reason) = done {
@@ -70,7 +70,7 @@ impl EraseScreen {
         }
     }
 
-    /// Forgets decisions about mentions that are not there any more.
+    /// Forgets decisions about mentions that no longer exist.
     pub(super) fn forget_missing(&mut self) {
         let Some(preview) = &self.preview else { return };
         let there: HashSet<&str> = preview.named.iter().flat_map(|m| [m.id.as_str(), m.place.as_str()]).collect();
@@ -79,5 +79,5 @@ impl EraseScreen {
 }
 
 fn refusal(mention: &ShownMention) -> String {
-    mention.refused.clone().unwrap_or_else(|| "that cannot be done there".to_owned())
+    mention.refused.clone().unwrap_or_else(|| "that is not possible there".to_owned())
 }

@@ -1,5 +1,5 @@
-//! Erasing a person, step by step: who it is, where they are, who else names them, what comes of it, the last question,
-//! and what it came to. Nothing is held open in the database while somebody reads.
+//! Erasing a person, step by step: who it is, where they are, who else names them, the effects, the last question, and
+//! the outcome. Nothing is held open in the database while someone reads.
 
 pub(in crate::console) mod draw;
 pub mod mentions;
@@ -207,7 +207,7 @@ impl EraseScreen {
             EraseChoice::Before if self.outcome.is_none() => self.go_to(self.step.saturating_sub(1)),
             EraseChoice::Next | EraseChoice::Before => {}
             _ if self.outcome.is_some() => {}
-            _ if self.is_settled() => cx.say(ToastTone::Info, "an earlier run is resumed as it was chosen then"),
+            _ if self.is_settled() => cx.say(ToastTone::Info, "an earlier run is resumed with its original choices"),
             _ => self.choose(turn, cx),
         }
     }
@@ -247,9 +247,10 @@ impl EraseScreen {
     /// The last question: the person's id is typed.
     fn ask_last(&self, cx: &mut Context) {
         if let Err((reason, remedy)) = cx.may_change() {
-            let goes_on = if cx.past.is_none() { " and continues with it" } else { "" };
-            cx.changing.then = cx.past.is_none().then_some((CommandId::Open, None));
-            let remedy = remedy.map(|remedy| format!("; {remedy}{goes_on}")).unwrap_or_default();
+            let waits = cx.waits_for_unlocking();
+            let continues = if waits { " and continues with it" } else { "" };
+            cx.changing.then = waits.then_some((CommandId::Open, None));
+            let remedy = remedy.map(|remedy| format!("; {remedy}{continues}")).unwrap_or_default();
             return cx.say(ToastTone::Warn, format!("Erase a person: {reason}{remedy}"));
         }
         match &self.preview {
@@ -277,7 +278,7 @@ impl Screen for EraseScreen {
     }
 
     /// Returns the commands for the footer; choices are left out while a person is being erased, and after an outcome
-    /// or a failure; decisions about a mention stand where there are mentions.
+    /// or a failure; decisions about a mention are where there are mentions.
     fn hints(&self) -> Vec<CommandId> {
         let looks = self.running.is_none() && self.outcome.is_none() && self.failure.is_none();
         let decides = self.is_at_mentions() && self.mention().is_some();
@@ -288,7 +289,7 @@ impl Screen for EraseScreen {
         let own = own.filter(|id| !(self.is_settled() && is_choice(id)));
         let (decisions, mut others): (Vec<_>, Vec<_>) = own.partition(is_decision);
         let decisions = decisions.into_iter().filter(|_| decides);
-        // How it goes on stands first.
+        // How it continues is first.
         let next = others.iter().position(|id| *id == CommandId::Turn(EraseChoice::Next)).map(|at| others.remove(at));
         let unknown = self.failure.is_some() || self.given.is_empty();
         let other = unknown.then_some(CommandId::Turn(EraseChoice::Other));
@@ -303,10 +304,10 @@ impl Screen for EraseScreen {
         match id {
             CommandId::Turn(EraseChoice::Before) if self.step == 0 => no("this is the first step"),
             CommandId::Turn(EraseChoice::Next) if self.pending.is_some() && self.preview.is_none() => {
-                no("everything is still being looked through")
+                no("everything is still being searched")
             }
             CommandId::Turn(EraseChoice::Full) if self.preview.as_ref().is_some_and(|preview| !preview.locks) => {
-                no("no tables are rewritten here: only PostgreSQL has to")
+                no("no tables are rewritten here: only PostgreSQL needs that")
             }
             CommandId::Follow => no("no row is loaded"),
             _ => Ok(()),
@@ -428,7 +429,7 @@ impl Screen for EraseScreen {
     }
 
     fn busy(&self) -> Option<&'static str> {
-        self.running.is_some().then_some("a person is being erased: esc stops that; ctrl-c ends all the same")
+        self.running.is_some().then_some("a person is being erased: esc stops that; ctrl-c ends anyway")
     }
 
     fn left(&mut self, cx: &mut Context) {
@@ -439,7 +440,7 @@ impl Screen for EraseScreen {
         }
     }
 
-    /// Only a plan grows old: what is being done, and what was done, is told by itself.
+    /// Only a plan grows old: what is being done, and what was done, is identified on its own.
     fn others_wrote(&mut self, _cx: &mut Context) -> bool {
         self.running.is_some() || self.outcome.is_some()
     }

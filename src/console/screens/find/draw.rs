@@ -56,7 +56,7 @@ fn card(cx: &Context, screen: &FindScreen) -> Card {
     let where_: Vec<&str> = screen.kinds.iter().map(|kind| plural(kind.entity)).collect();
     Card::new(CardTone::Plain, "Nothing was found")
         .line(SafeText::limited(&format!("looked in {}", where_.join(", ")), 200))
-        .line("Every word must stand somewhere in a row's texts; double quotes keep words together.")
+        .line("Every word must occur somewhere in a row's texts; double quotes keep words together.")
         .hint(hint_of(cx, CommandId::FindHere, "other words"))
 }
 

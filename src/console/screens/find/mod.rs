@@ -1,5 +1,5 @@
-//! Words looked for in the texts of every kind of row: what is found is listed as it is found, kind after kind, with the
-//! words lit in their context.
+//! Full-text search over every kind of row: hits are listed as they are found, kind by kind, with the words highlighted
+//! in context.
 
 pub(in crate::console) mod draw;
 pub mod messages;
@@ -92,7 +92,7 @@ impl FindScreen {
         self.kinds.iter().any(SearchedKind::has_more)
     }
 
-    /// The kind to search next: the first page of each, then what is left as far as somebody looks.
+    /// The kind to search next: the first page of each, then what is left as far as someone looks.
     fn next_kind(&self) -> Option<&SearchedKind> {
         let fresh = self.kinds.iter().find(|kind| !kind.begun && kind.failure.is_none());
         let near_end = self.cursor.selected + NEAR >= self.found.len() && self.found.len() < MOST;

@@ -1,5 +1,5 @@
-//! The findings by kind, the worst first, and beside them the selected kind: what it means, the rows that show it with the
-//! words that offend, what fixes it.
+//! The findings by kind, the worst first, and next to them the selected kind: what it means, the rows that show it with
+//! the words that offend, what fixes it.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -31,14 +31,14 @@ const QUOTED: usize = 8;
 
 /// Draws the screen.
 pub fn draw(findings: &FindingsScreen, cx: &Context, canvas: &mut Canvas<'_>) {
-    let (list, detail) = panes(canvas.area, findings.in_examples);
+    let (list, detail) = panes(canvas.area, findings.in_examples, canvas.look);
     draw_list(findings, cx, canvas.look, list, canvas.buf, canvas.drawn);
     draw_detail(findings, cx, canvas.look, detail, canvas.buf, canvas.drawn);
 }
 
-/// Beside each other, else above each other with more room for the one that has the keys.
-fn panes(body: Rect, in_examples: bool) -> (Rect, Rect) {
-    let (list, _) = halves(body);
+/// Next to each other, else above each other with more room for the one that has the keys.
+fn panes(body: Rect, in_examples: bool, look: &Look) -> (Rect, Rect) {
+    let (list, _) = halves(body, look);
     if list.width < body.width {
         let width = if in_examples { list.width } else { body.width * 3 / 5 };
         return (Rect { width, ..body }, right_of(body, width));
@@ -198,8 +198,7 @@ fn meaning(group: &FindingGroup<'_>, cx: &Context, width: usize, look: &Look) ->
     }
     lines.push(line);
     let remedy = group.remedy();
-    let looks = ["audit verify", "policy list"].iter().any(|words| remedy.starts_with(words));
-    let (id, does) = match (group.fixes(), looks) {
+    let (id, does) = match (group.fixes(), group.looks()) {
         (false, _) => (CommandId::Open, " shows it: "),
         (true, true) => (CommandId::Fix, " looks into it: "),
         (true, false) => (CommandId::Fix, " fixes: "),
@@ -301,13 +300,13 @@ fn muted(cx: &Context, mute: &Mute, width: usize, look: &Look) -> Vec<TextLine> 
         .with(", ", StyleRole::Muted)
         .with(words::time(&mute.at, false), StyleRole::Muted);
     lines.push(by);
-    let hint = hint_of(cx, CommandId::Mute, "hear of it again");
+    let hint = hint_of(cx, CommandId::Mute, "show it again");
     lines.push(crate::ui::chrome::hint_line(&[hint], width));
     lines
 }
 
 fn skipped(health: &Health, width: usize, look: &Look) -> Vec<TextLine> {
-    let mut lines = vec![TextLine::default(), Section::new("not looked for here").line(width, look)];
+    let mut lines = vec![TextLine::default(), Section::new("not checked here").line(width, look)];
     for kind in &health.skipped {
         let words = format!("{}: {}", kind.kind.replace('_', " "), kind.reason);
         let rows = SafeText::limited(&words, 400);

@@ -20,6 +20,8 @@ impl FindingsScreen {
         let words: Vec<&str> = finding.remedy.split(' ').collect();
         match (words.as_slice(), example) {
             (["migrate", ..], _) => cx.follow(Destination::Panel(ScreenKind::Migrations)),
+            // The first screen lists what cannot be read or seen, with the GRANT that helps.
+            (["status"], _) => cx.follow(Destination::Home),
             (["audit", "verify"], _) => cx.follow(Destination::Panel(ScreenKind::Trail)),
             (["policy", "list"], _) => cx.follow(Destination::List(Entity::Policy, Conditions::default())),
             (["purge", ..], Some(person)) => cx.follow(Destination::Erase(person)),

@@ -136,7 +136,7 @@ impl FindingsScreen {
         if let Some(mute) = self.muted(&cx.health) {
             let what = mute.what.clone();
             cx.cancel(self.pending_mutes.take());
-            cx.say(ToastTone::Info, format!("{} is looked for again", what.replace('_', " ")));
+            cx.say(ToastTone::Info, format!("{} is checked again", what.replace('_', " ")));
             self.pending_mutes = Some(cx.ask(Request::Unmute(what)));
             return;
         }
@@ -197,7 +197,7 @@ impl Screen for FindingsScreen {
         let groups = cx.health.groups();
         let at = self.chosen.and_then(|chosen| groups.iter().position(|group| group.kind == chosen));
         self.selected = at.unwrap_or(self.selected).min((groups.len() + self.mutes.len()).saturating_sub(1));
-        // Until somebody moves, the worst is selected.
+        // Until someone moves, the worst is selected.
         if self.moved {
             self.chosen = groups.get(self.selected).map(|group| group.kind);
         }
@@ -263,8 +263,8 @@ impl Screen for FindingsScreen {
     fn judge(&self, prompt: &Prompt, _cx: &Context) -> Option<Judged> {
         (prompt.purpose == Purpose::Mute).then(|| {
             let told = match prompt.input.text().trim() {
-                "" => Err("say why nobody needs to hear of it".to_owned()),
-                _ => Ok("kept in your state folder, and listed here with the reason".to_owned()),
+                "" => Err("say why nobody needs to see it".to_owned()),
+                _ => Ok("stored in your state folder, and listed here with the reason".to_owned()),
             };
             (told, Vec::new())
         })
@@ -317,7 +317,7 @@ impl Screen for FindingsScreen {
         self.moved = true;
     }
 
-    /// The look goes on beside the first screen, and is stopped elsewhere by the core.
+    /// The look continues next to the first screen, and is stopped elsewhere by the core.
     fn release(&mut self) -> Vec<Ticket> {
         let waited = [self.quoted.waiting, self.pending_mutes.take()].into_iter().flatten().collect();
         self.quoted = QuotedRow::default();

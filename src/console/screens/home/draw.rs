@@ -21,7 +21,7 @@ use crate::ui::{
     Align, Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TextLine, figures, key_values, look as lay,
 };
 
-/// A line of the screen, and what stands where in it: from which column on, and how many columns wide.
+/// A line of the screen, and what is where in it: from which column on, and how many columns wide.
 struct HomeEntry {
     line: TextLine,
     leads: Vec<(u16, u16, usize)>,
@@ -44,7 +44,7 @@ fn dimmed(mut lines: Vec<HomeEntry>, is_aged: bool) -> Vec<HomeEntry> {
     lines
 }
 
-/// Draws the first screen: what happened and what waits above, the newest rows below or beside it.
+/// Draws the first screen: what happened and what waits above, the newest rows below or next to it.
 pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     const TWO_COLUMNS_FROM: u16 = 110;
     let parts = home.parts(cx);
@@ -52,7 +52,7 @@ pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut 
     drawn.measures.home_entries = first_screen + screens(cx).len();
     let first_recent: usize = parts[..3].iter().map(Vec::len).sum();
     let news = live::news(&home.live, cx, look);
-    if area.width < TWO_COLUMNS_FROM || looked_at(cx).is_none() {
+    if !look.is_beside(area.width, TWO_COLUMNS_FROM) || looked_at(cx).is_none() {
         let pane = PaneFrame { focused: true, note: news, ..PaneFrame::new("home") };
         let inside = padded(pane.render(area, buf, look));
         let width = usize::from(inside.width);
@@ -98,10 +98,11 @@ fn first_lines(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Ve
 
 /// Lists what happened since the user last looked.
 fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
+    const APART: usize = 3;
     let Some(since) = home.since(cx) else { return Vec::new() };
     let title = match &since.looked {
         Some(at) => format!("since you looked, {}", words::moment(at).as_str()),
-        None => "your first look (:tour shows you around)".to_owned(),
+        None => "your first visit (:tour shows you around)".to_owned(),
     };
     let has_outcomes = home.rows().iter().any(|row| !row.get("outcome").is_null());
     let mut line = TextLine::default();
@@ -142,18 +143,26 @@ fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
             line.push(format!(" ({failed} in the same time before)"), StyleRole::Muted);
         }
     }
+    let mut rows = line.flow(width, look);
     if let Some(mean) = since.mean {
-        line.push("   ", StyleRole::Text);
         let named = if home.rows().iter().any(|row| row.number("utility").is_some()) { "utility" } else { "reward" };
-        line.push(format!("{named} "), StyleRole::Label);
-        line.append(meter(mean, 6, StyleRole::Accent, look));
-        line.push(format!(" {mean:.2}"), StyleRole::Number);
+        let mut worth = TextLine::of(format!("{named} "), StyleRole::Label);
+        worth.append(meter(mean, 6, StyleRole::Accent, look));
+        worth.push(format!(" {mean:.2}"), StyleRole::Number);
         if let Some((_, Some(then))) = before {
-            line.push(format!(" ({:+.2})", mean - then), StyleRole::Muted);
+            worth.push(format!(" ({:+.2})", mean - then), StyleRole::Muted);
+        }
+        // A bar is not parted from its name and its number.
+        match rows.last_mut().filter(|last| last.width() + APART + worth.width() <= width) {
+            Some(last) => {
+                last.push_blanks(APART);
+                last.append(worth);
+            }
+            None => rows.extend(worth.flow(width, look)),
         }
     }
     let mut lines = vec![plain(Section::new(title.as_str()).line(width, look))];
-    lines.extend(line.flow(width, look).into_iter().map(plain));
+    lines.extend(rows.into_iter().map(plain));
     lines
 }
 
@@ -189,7 +198,7 @@ fn needs(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
     }
     let mut told: Vec<SafeText> = Vec::new();
     if cx.health.aged && !cx.health.found.is_empty() {
-        told.push("others may have written since: r looks again".into());
+        told.push("other processes may have written since: r checks again".into());
     }
     if looking || !cx.health.left.is_empty() || cx.health.failure.is_some() {
         told.push(crate::console::view::health::progress(&cx.health));
@@ -224,7 +233,7 @@ fn notable(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Ho
     lines
 }
 
-/// Entries beside each other, in as many lines as they need.
+/// Entries next to each other, in as many lines as they need.
 fn strip(cells: impl Iterator<Item = (usize, TextLine)>, width: usize) -> Vec<HomeEntry> {
     const APART: usize = 3;
     let mut lines = Vec::new();
@@ -299,11 +308,14 @@ fn about(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
     pairs.push(NamedValue::new("layout", layouts));
     let lock = cx.key_for(CommandId::Lock);
     let session = match (cx.changing.unlocked, cx.opened.production) {
-        (false, _) => format!("read-only: {lock} unlocks"),
+        (false, _) => match cx.never_changes() {
+            Some((reason, _)) => format!("read-only: {reason}"),
+            None => format!("read-only: {lock} unlocks"),
+        },
         (true, false) => format!("unlocked: {lock} locks again"),
         (true, true) => format!("unlocked, and others depend on it: {lock} locks again"),
     };
-    pairs.push(NamedValue::new("session", session));
+    pairs.push(NamedValue::new("session", SafeText::limited(&session, 200)));
     let mut lines: Vec<HomeEntry> = key_values(&pairs, width, look).into_iter().map(plain).collect();
     let Some(status) = &cx.status else {
         let text = if cx.status_failure.is_some() { "its state could not be read" } else { "counting" };
@@ -343,9 +355,9 @@ fn holdings(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<H
         };
         (first + number, cell)
     };
-    lines.extend(strip(cx.held().enumerate().map(cell), width));
+    lines.extend(dimmed(strip(cx.held().enumerate().map(cell), width), cx.status_failure.is_some()));
     if cx.past.is_some() {
-        lines.push(plain(TextLine::of("how many there were then is not counted", StyleRole::Muted)));
+        lines.push(plain(TextLine::of("how many there were then is unknown", StyleRole::Muted)));
     }
     lines
 }
@@ -356,7 +368,10 @@ fn missing(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
     let mut groups: Vec<(&Capability, Vec<&str>)> = Vec::new();
     for capability in cx.opened.capabilities.iter().filter(|c| !c.available) {
         let name = Entity::parse(&capability.name).map_or(capability.name.as_str(), |entity| plural(entity));
+        // A table that the reason of its entities names is not named again.
+        let is_told = |reason: &String| Entity::parse(&capability.name).is_none() && reason.contains(name);
         match groups.iter_mut().find(|(c, _)| (&c.reason, &c.remedy) == (&capability.reason, &capability.remedy)) {
+            Some(_) if capability.reason.as_ref().is_some_and(is_told) => {}
             Some((_, names)) => names.push(name),
             None => groups.push((capability, vec![name])),
         }
@@ -394,7 +409,7 @@ fn missing(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
 fn tables(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
     let unknown = |status: &&StoreStatus| status.layouts.is_empty() && !status.tables.is_empty();
     let Some(status) = cx.status.as_deref().filter(unknown) else { return Vec::new() };
-    let mut lines: Vec<HomeEntry> = section("tables that nothing is known of", width, look).into();
+    let mut lines: Vec<HomeEntry> = section("tables that nothing is known about", width, look).into();
     for table in &status.tables {
         let mut line = TextLine::of(SafeText::limited(&table.name, 40).pad(40, Align::Left), StyleRole::Text);
         let rows = table.rows.and_then(|rows| u64::try_from(rows).ok());

@@ -1,8 +1,8 @@
-//! Work that waits for somebody in the opened database.
+//! Work that waits for someone in the opened database.
 
 use crate::job::plan::JobProgress;
 
-/// Work that waits for somebody.
+/// Work that waits for someone.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct WaitingWork {
     /// Feedback that needs a look; none when no feedback is kept.

@@ -1,4 +1,4 @@
-//! The first screen: what it looks at, what stands out of it, and where its entries lead.
+//! The first screen: what it reads, what it highlights, and where its entries lead.
 
 pub(in crate::console) mod draw;
 pub mod messages;
@@ -81,7 +81,7 @@ pub struct HomeScreen {
     pub pending: Option<Ticket>,
     /// Reason why the rows could not be read.
     pub failure: Option<RequestFailure>,
-    /// Work that waits for somebody, once it was read.
+    /// Work that waits for someone, once it was read.
     pub work: Option<Box<WaitingWork>>,
     /// Pending request for the waiting work.
     pub pending_work: Option<Ticket>,
@@ -426,12 +426,12 @@ fn touched_by(pending: &[String], is_blank: bool) -> String {
     let of_layouts: Vec<&str> = pending.iter().map(String::as_str).filter(|name| name.contains('/')).collect();
     let (touching, all) = (of_layouts.join(", "), of_layouts.len() == pending.len());
     match of_layouts.len() {
-        _ if is_blank => "creates the tables of a memory".to_owned(),
-        0 => "adds tables beside the memory".to_owned(),
+        _ if is_blank => "creates the memory tables".to_owned(),
+        0 => "adds tables next to the memory".to_owned(),
         1 if all => format!("{touching} touches the memory's tables"),
         _ if all => format!("{touching} touch the memory's tables"),
-        1 => format!("{touching} touches the memory's tables; the others add tables beside it"),
-        _ => format!("{touching} touch the memory's tables; the others add tables beside it"),
+        1 => format!("{touching} touches the memory's tables; the others add tables next to it"),
+        _ => format!("{touching} touch the memory's tables; the others add tables next to it"),
     }
 }
 
@@ -577,7 +577,9 @@ impl Screen for HomeScreen {
                         self.moment = cx.past.as_ref().map(|past| past.at.clone());
                     }
                     Err(failure) => {
-                        if was_aged {
+                        // What passes leaves what was read before, dimmed.
+                        self.aged = was_aged && failure.passes;
+                        if was_aged && !failure.passes {
                             self.recent = None;
                         }
                         self.live.awaits(Some(&failure), cx);
@@ -591,7 +593,8 @@ impl Screen for HomeScreen {
                 match result {
                     Ok(work) => self.work = Some(work),
                     Err(failure) => {
-                        if was_aged {
+                        self.work_aged = was_aged && failure.passes;
+                        if was_aged && !failure.passes {
                             self.work = None;
                         }
                         self.work_failure = Some(failure);

@@ -24,7 +24,7 @@ use crate::ui::{
 pub fn draw(inbox: &InboxScreen, cx: &Context, canvas: &mut Canvas<'_>) {
     let (look, area) = (canvas.look, canvas.area);
     let head = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..lay::row(area, 0) };
-    let (list, talk, verdict) = panes(inbox, lay::below(area, 1));
+    let (list, talk, verdict) = panes(inbox, lay::below(area, 1), look);
     let mut line = progress(inbox, look);
     if let (None, Some(row)) = (verdict, inbox.current()) {
         let does = match cx.holds(Entity::UtilityEvent) {
@@ -57,13 +57,13 @@ pub fn draw(inbox: &InboxScreen, cx: &Context, canvas: &mut Canvas<'_>) {
 }
 
 /// Lays out list, conversation and verdict: side by side, the list above the others, or one of them below it.
-fn panes(inbox: &InboxScreen, body: Rect) -> (Rect, Option<Rect>, Option<Rect>) {
+fn panes(inbox: &InboxScreen, body: Rect, look: &Look) -> (Rect, Option<Rect>, Option<Rect>) {
     const BESIDE: u16 = 140;
     const HALVES: u16 = 90;
     const HIGH: u16 = 12;
     const LOW: u16 = 24;
     const ROWS: u16 = 4;
-    if body.width >= BESIDE {
+    if look.is_beside(body.width, BESIDE) {
         let third = body.width * 3 / 10;
         let left = body.width - 2 * third;
         let at = |x: u16, width: u16| Rect { x: body.x + x, width, ..body };
@@ -74,7 +74,7 @@ fn panes(inbox: &InboxScreen, body: Rect) -> (Rect, Option<Rect>, Option<Rect>) 
     let share = if body.height < LOW { body.height / 3 } else { body.height * 2 / 5 };
     let height = rows.clamp(ROWS, share.max(ROWS));
     let (list, below) = (Rect { height, ..body }, lay::below(body, height));
-    if body.width >= HALVES {
+    if look.is_beside(body.width, HALVES) {
         let half = below.width / 2;
         let right = Rect { x: below.x + half, width: below.width - half, ..below };
         (list, Some(Rect { width: half, ..below }), Some(right))
@@ -118,7 +118,7 @@ fn card(cx: &Context, inbox: &InboxScreen) -> Option<Card> {
     }
     let card = Card::new(CardTone::Good, "Nothing waits for a look");
     let card = match inbox.judged.len() {
-        0 => card.line("No feedback complains, corrects or contradicts itself without its episode having been told."),
+        0 => card.line("No feedback complains, corrects or contradicts itself without a signal to its episode."),
         judged => card.line(summary(inbox, judged)).hint(hint_of(cx, CommandId::UndoLast, "undo the last")),
     };
     Some(card.hint(KeyHint::new("esc", "back")))

@@ -1,4 +1,4 @@
-//! Feedback that needs a look, one row after the other, until none is left.
+//! Feedback that needs a look, one row after another, until none is left.
 //!
 //! What complains, corrects or contradicts its episode's outcome is worth a look. It has been looked at once its episode
 //! was signalled after it, or a verdict was given in this session.
@@ -117,7 +117,7 @@ pub struct InboxScreen {
     pub untold: bool,
 }
 
-/// Whether a feedback row is worth a look by itself, and why.
+/// Whether a feedback row is worth a look on its own, and why.
 #[must_use]
 pub fn worth_a_look(row: &Row) -> Option<&'static str> {
     let has_correction = row.text("correction").is_some_and(|text| !text.trim().is_empty());
@@ -266,7 +266,7 @@ impl InboxScreen {
 
     /// Whether a verdict can be given on the selected row.
     pub(in crate::console) fn can_judge(&self, verdict: InboxVerdict, cx: &Context) -> Result<(), &'static str> {
-        let row = self.current().ok_or("nothing is left to look at")?;
+        let row = self.current().ok_or("nothing is left to review")?;
         let kind = row.text("kind").unwrap_or_default();
         match verdict {
             InboxVerdict::Flipped if ![THUMBS_UP, THUMBS_DOWN].contains(&kind) => Err("only thumbs can be flipped"),
@@ -277,7 +277,7 @@ impl InboxScreen {
         }
     }
 
-    /// Gives a verdict on the selected row.
+    /// Returns a verdict on the selected row.
     fn give(&mut self, verdict: InboxVerdict, cx: &mut Context) {
         let Some(row) = self.current().cloned().filter(|_| cx.changing.pending.is_none()) else { return };
         let id = row.id().to_owned();
@@ -296,8 +296,7 @@ impl InboxScreen {
         }
     }
 
-    /// Returns the operation of a verdict on a row; `None` when the verdict by itself changes nothing in the
-    /// database.
+    /// Returns the operation of a verdict on a row; `None` when the verdict on its own changes nothing in the database.
     fn operation(&self, row: &Row, verdict: InboxVerdict, cx: &Context) -> Option<Operation> {
         let id = row.id().to_owned();
         let edit = |kind: &str, rating: Option<i64>| {
@@ -351,7 +350,7 @@ impl InboxScreen {
         }
     }
 
-    /// Notes a verdict and goes on to the next row.
+    /// Notes a verdict and continues to the next row.
     fn note_verdict(&mut self, id: String, verdict: InboxVerdict, seq: Option<i64>) {
         self.items.retain(|row| row.id() != id);
         self.selected = self.selected.min(self.items.len().saturating_sub(1));
@@ -426,7 +425,7 @@ impl Screen for InboxScreen {
     fn can(&self, id: CommandId, cx: &Context) -> Result<(), Lack> {
         match id {
             CommandId::Judge(verdict) => self.can_judge(verdict, cx).map_err(|reason| (reason.to_owned(), None)),
-            CommandId::Note if self.current().is_none() => Err(("nothing is left to look at".to_owned(), None)),
+            CommandId::Note if self.current().is_none() => Err(("nothing is left to review".to_owned(), None)),
             _ => Ok(()),
         }
     }

@@ -25,7 +25,7 @@ const LOG: usize = 8;
 /// Draws the screen.
 pub fn draw(cx: &Context, jobs: &JobsScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     const BESIDE: u16 = 110;
-    let (list, detail) = if body.width >= BESIDE {
+    let (list, detail) = if look.is_beside(body.width, BESIDE) {
         let width = body.width * 9 / 20;
         (Rect { width, ..body }, Rect { x: body.x + width, width: body.width - width, ..body })
     } else {
@@ -40,10 +40,12 @@ fn draw_list(cx: &Context, jobs: &JobsScreen, look: &Look, area: Rect, buf: &mut
     let inside = PaneFrame { focused: true, ..PaneFrame::new("jobs") }.render(area, buf, look);
     let names = jobs.offers().iter().map(|offer| offer.name.chars().count() as u16);
     let longest = names.max().unwrap_or(0).clamp(14, 24);
+    let states = jobs.offers().iter().map(|offer| state(cx, offer, look).width() as u16);
     let columns = [
         TableColumn::new("job", Width::Grow { min: longest, weight: 2 }),
         TableColumn::new("looks at", Width::Fixed(9)).right().priority(2),
-        TableColumn::new("state", Width::Grow { min: 12, weight: 1 }),
+        // How it goes is read whole.
+        TableColumn::new("state", Width::Grow { min: states.max().unwrap_or(0).clamp(12, 24), weight: 1 }),
     ];
     let card = fetched_card(cx, &jobs.listed, "Reading");
     let list = PanelList {
@@ -58,18 +60,21 @@ fn draw_list(cx: &Context, jobs: &JobsScreen, look: &Look, area: Rect, buf: &mut
     list.draw(|at| jobs.offers().get(at).map(|offer| row(cx, offer, look)), look, inside, buf, drawn);
 }
 
-fn row(cx: &Context, offer: &JobOffer, look: &Look) -> TableRow {
-    let run = cx.running.run_of(offer);
-    let state = match &run {
+/// State of a job in a few words.
+fn state(cx: &Context, offer: &JobOffer, look: &Look) -> TextLine {
+    match &cx.running.run_of(offer) {
         Some(run) => state_line(run, look),
         None if cx.running.of(&offer.name).is_some() => TextLine::of("starting", StyleRole::Label),
         None if offer.reason.is_some() => TextLine::of("not here", StyleRole::Muted),
         None => TextLine::of("never run", StyleRole::Muted),
-    };
+    }
+}
+
+fn row(cx: &Context, offer: &JobOffer, look: &Look) -> TableRow {
     let role = if offer.reason.is_some() { StyleRole::Muted } else { StyleRole::Text };
     let rows = offer.looks_at.map_or_else(|| SafeText::new(""), figures::count);
-    let cells =
-        vec![TextLine::of(SafeText::limited(&offer.name, 40), role), TextLine::of(rows, StyleRole::Number), state];
+    let name = TextLine::of(SafeText::limited(&offer.name, 40), role);
+    let cells = vec![name, TextLine::of(rows, StyleRole::Number), state(cx, offer, look)];
     TableRow { cells, marked: false, stale: false }
 }
 

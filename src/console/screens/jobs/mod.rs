@@ -16,7 +16,7 @@ use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
 use crate::console::view::Canvas;
-use crate::job::plan::{JobOffer, JobWish};
+use crate::job::plan::{JobOffer, JobState, JobWish};
 
 /// The screen.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -25,6 +25,8 @@ pub struct JobsScreen {
     pub listed: Fetched<Vec<JobOffer>>,
     /// The selected one.
     pub cursor: ListCursor,
+    /// Whether starting the selected one would resume it.
+    resumes: bool,
 }
 
 impl JobsScreen {
@@ -60,7 +62,7 @@ impl JobsScreen {
             (JobAsk::Start, Some(_), _) => cx.say(ToastTone::Info, format!("{} is running", offer.name)),
             (JobAsk::Start, None, Some(run)) if run.state.is_active() && run.alive => {
                 let by = run.owner.unwrap_or_default();
-                cx.say(ToastTone::Warn, format!("{} is already being run, by {by}", offer.name));
+                cx.say(ToastTone::Warn, format!("{} is already running, started by {by}", offer.name));
             }
             (JobAsk::Start, None, run) => match &offer.reason {
                 Some(reason) => cx.say(ToastTone::Warn, format!("{}: {reason}", offer.name)),
@@ -74,7 +76,7 @@ impl JobsScreen {
                 let item = |label: &str, note: &str, ends| MenuItem::new(label, note, MenuChoice::EndJob(ends));
                 let items = vec![
                     item("Keep it", &keep, false),
-                    item("End it", "what it did stays; it begins from the start next time", true),
+                    item("End it", "what it did stays; it starts from the beginning next time", true),
                 ];
                 cx.show(LayerOpening::Menu(Menu::new(format!("End {}?", offer.name), items)));
             }
@@ -107,6 +109,8 @@ impl Screen for JobsScreen {
     }
 
     fn settle(&mut self, cx: &mut Context) {
+        let run = self.current().and_then(|offer| cx.running.run_of(offer));
+        self.resumes = run.is_some_and(|run| !run.state.is_over() && (!run.state.is_active() || !run.alive));
         if self.listed.is_wanted() {
             self.listed.pending = Some(cx.ask(Request::LoadJobs));
         }
@@ -122,13 +126,19 @@ impl Screen for JobsScreen {
         hinted(CommandScope::Jobs).chain([CommandId::Close, CommandId::Palette, CommandId::Refresh]).collect()
     }
 
+    fn hint_word(&self, id: CommandId) -> Option<&'static str> {
+        (self.resumes && id == CommandId::Job(JobAsk::Start)).then_some("resume")
+    }
+
     /// Only what runs can be paused or ended, and only what is possible here can be started.
     fn can(&self, id: CommandId, cx: &Context) -> Result<(), Lack> {
         let CommandId::Job(ask) = id else { return Ok(()) };
         let offer = self.current().ok_or_else(|| ("no job is selected".to_owned(), None))?;
-        let runs =
-            cx.running.of(&offer.name).is_some() || cx.running.run_of(offer).is_some_and(|run| !run.state.is_over());
+        let run = cx.running.run_of(offer);
+        let is_paused = run.as_ref().is_some_and(|run| run.state == JobState::Paused);
+        let runs = cx.running.of(&offer.name).is_some() || run.is_some_and(|run| !run.state.is_over());
         match &offer.reason {
+            _ if ask == JobAsk::Pause && is_paused => Err((format!("{} is paused already", offer.name), None)),
             Some(reason) if ask == JobAsk::Start => Err((reason.clone(), None)),
             _ if ask != JobAsk::Start && !runs => Err((format!("{} is not running", offer.name), None)),
             _ => Ok(()),
@@ -166,7 +176,7 @@ impl Screen for JobsScreen {
         self.forget();
     }
 
-    /// Passed over while a job runs here, which tells how far it is by itself.
+    /// Passed over while a job runs here, which says how far it is on its own.
     fn others_wrote(&mut self, cx: &mut Context) -> bool {
         !cx.running.live.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Migrations: how each stands, and beside the list the selected one with effect, locks, steps, statements and drift.
+//! Migrations: how each stands, and next to the list the selected one with effect, locks, steps, statements and drift.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -16,7 +16,7 @@ use crate::ui::{
 
 /// Draws the screen.
 pub fn draw(cx: &Context, migrations: &MigrationsScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let (list, detail) = halves(body);
+    let (list, detail) = halves(body, look);
     draw_list(cx, migrations, look, list, buf, drawn);
     draw_detail(migrations, look, detail, buf, drawn);
 }
@@ -104,7 +104,7 @@ fn draw_detail(migrations: &MigrationsScreen, look: &Look, area: Rect, buf: &mut
     }
     for (table, rows) in migrations.listed.value.iter().flat_map(|l| &l.foreign) {
         lines.push(TextLine::default());
-        let words = SafeText::join(&["the system's own list, left alone: ".into(), SafeText::limited(table, 80)], "");
+        let words = SafeText::join(&["the system's own list, not changed: ".into(), SafeText::limited(table, 80)], "");
         lines.push(TextLine::of(words, StyleRole::Muted));
         lines.extend(rows.iter().map(|row| TextLine::of(SafeText::limited(row, width.max(8)), StyleRole::Muted)));
     }

@@ -91,7 +91,7 @@ impl Screen for MigrationsScreen {
     fn can(&self, id: CommandId, _cx: &Context) -> Result<(), Lack> {
         match id {
             CommandId::ApplyMigrations if self.has_drifted() => {
-                Err(("one of the applied migrations is not what it was: nothing is applied on top".to_owned(), None))
+                Err(("one of the applied migrations has changed: nothing is applied on top of it".to_owned(), None))
             }
             CommandId::ApplyMigrations if self.listed.value.is_some() && self.wanted().next().is_none() => {
                 Err(("nothing is pending; an optional one is applied when it is selected".to_owned(), None))

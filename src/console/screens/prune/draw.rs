@@ -25,7 +25,7 @@ const PROMPT: usize = 200;
 /// Draws the screen.
 pub fn draw(cx: &Context, prune: &PruneScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     const BESIDE: u16 = 96;
-    let (rules, preview) = if body.width >= BESIDE {
+    let (rules, preview) = if look.is_beside(body.width, BESIDE) {
         let width = (body.width / 4).clamp(RULES_WIDE, 2 * RULES_WIDE);
         (Rect { width, ..body }, Rect { x: body.x + width, width: body.width - width, ..body })
     } else {
@@ -46,8 +46,8 @@ fn draw_rules(cx: &Context, prune: &PruneScreen, look: &Look, area: Rect, buf: &
     if height > RULES.len() + 3 {
         lines.push(TextLine::default());
         let told = [
-            "A case goes when any rule says so.".to_owned(),
-            "Rows that name it are corrected; its vector goes with it.".to_owned(),
+            "A case is removed when any rule says so.".to_owned(),
+            "Rows that name it are corrected; its vector is removed with it.".to_owned(),
         ];
         lines.extend(sentences(&told, StyleRole::Muted, usize::from(inside.width), look));
     }
@@ -67,7 +67,7 @@ fn rule_line(cx: &Context, prune: &PruneScreen, rule: PruneRule, width: usize, l
         PruneRule::Window => (
             "newest kept",
             match rules.window {
-                PruneWindow::Unsaid if rules.names_one() => ("all: a rule is named".to_owned(), false),
+                PruneWindow::Unsaid if rules.names_one() => ("all: a rule is set".to_owned(), false),
                 PruneWindow::Unsaid => ("each bank's own".to_owned(), false),
                 PruneWindow::Own => ("bank's own, always".to_owned(), true),
                 PruneWindow::Newest(window) => (window.to_string(), true),
@@ -129,7 +129,7 @@ fn draw_preview(cx: &Context, prune: &PruneScreen, look: &Look, area: Rect, buf:
 
 fn preview_lines(cx: &Context, plan: &Plan, width: usize, look: &Look) -> Vec<TextLine> {
     if plan.changes_total == 0 {
-        let mut lines = vec![TextLine::of("No case goes by these rules.", StyleRole::Good)];
+        let mut lines = vec![TextLine::of("These rules remove no case.", StyleRole::Good)];
         lines.extend(sentences(&plan.disclosures, StyleRole::Warn, width, look));
         return lines;
     }
@@ -154,7 +154,7 @@ fn preview_lines(cx: &Context, plan: &Plan, width: usize, look: &Look) -> Vec<Te
     lines
 }
 
-/// A case that goes; its prompt has a line of its own where there is little room beside the rest.
+/// A case that goes; its prompt has a line of its own where there is little room next to the rest.
 fn sample(change: &Change, width: usize, look: &Look) -> Vec<TextLine> {
     const ENOUGH: usize = 32;
     let text = |column: &str| change.before[column].as_str().unwrap_or_default();

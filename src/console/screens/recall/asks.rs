@@ -26,13 +26,15 @@ impl RecallScreen {
                 no("= compares with another ranking first")
             }
             RecallCommand::Narrow if !matches!(ranking, Ranking::Proven | Ranking::Similar) => {
-                no("only proven relevance and similar episodes are narrowed")
+                no("only proven relevance and similar episodes can be narrowed")
             }
-            RecallCommand::Outcomes if ranking != Ranking::Similar => no("only similar episodes leave failures out"),
+            RecallCommand::Outcomes if ranking != Ranking::Similar => {
+                no("only similar episodes can leave out failures")
+            }
             RecallCommand::Levers if self.side().current().is_none() => no("no row is selected"),
-            RecallCommand::Save if !self.asked(self.side()).is_enough() => no("nothing is asked yet"),
+            RecallCommand::Save if !self.asked(self.side()).is_enough() => no("no question yet"),
             RecallCommand::Saved | RecallCommand::Forget if self.saved.as_ref().is_none_or(Vec::is_empty) => {
-                no("nothing is kept yet; b k keeps what is asked")
+                no("nothing is saved yet; b k saves the question")
             }
             _ => Ok(()),
         }

@@ -17,7 +17,7 @@ use crate::ui::{Look, look as lay};
 pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let used = head::draw(cx, recall, look, body, buf, drawn);
     let rest = lay::below(body, used);
-    let places = places(recall, rest);
+    let places = places(recall, rest, look);
     for (right, area) in [(false, places.left), (true, places.right)] {
         let Some(area) = area else { continue };
         if recall.right.is_some() && recall.on_right != right {
@@ -37,8 +37,8 @@ struct Places {
     reasons: Option<Rect>,
 }
 
-/// Rankings and reasons: beside each other on wide screens, above each other on high ones, else what has the keys.
-fn places(recall: &RecallScreen, area: Rect) -> Places {
+/// Rankings and reasons: next to each other on wide screens, above each other on high ones, else what has the keys.
+fn places(recall: &RecallScreen, area: Rect, look: &Look) -> Places {
     const WIDE: u16 = 120;
     const BESIDE: u16 = 96;
     const HIGH: u16 = 18;
@@ -52,7 +52,7 @@ fn places(recall: &RecallScreen, area: Rect) -> Places {
         return Places { left, right, reasons: None };
     }
     if recall.right.is_none() {
-        if area.width >= WIDE {
+        if look.is_beside(area.width, WIDE) {
             let width = area.width * 11 / 20;
             let left = Rect { width, ..area };
             return Places { left: Some(left), right: None, reasons: Some(lay::right_of(area, width)) };
@@ -60,7 +60,7 @@ fn places(recall: &RecallScreen, area: Rect) -> Places {
         let (list, reasons) = above(area, rows, HIGH);
         return Places { left: Some(list), right: None, reasons };
     }
-    if area.width >= BESIDE {
+    if look.is_beside(area.width, BESIDE) {
         let (lists, reasons) = above(area, rows, HIGH);
         let width = lists.width / 2;
         let (left, right) = (Rect { width, ..lists }, lay::right_of(lists, width));

@@ -62,7 +62,7 @@ impl RecallScreen {
         let told = told(cx, self.side());
         let mut items: Vec<_> =
             told.iter().map(|(lever, name, outcome)| item(name, outcome, choice(command(lever.act)))).collect();
-        let edit = "its likeness is counted again from the new text";
+        let edit = "its likeness is computed again from the new text";
         items.push(item("edit", edit, choice(CommandAsk::Edit)));
         cx.show(LayerOpening::Menu(Menu::new(format!("Move place {}", self.side().selected + 1), items)));
     }

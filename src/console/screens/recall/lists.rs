@@ -1,4 +1,4 @@
-//! Choices on the recall screen: ways to rank, kept questions, and the agents, users and policies behind them.
+//! Choices on the recall screen: ways to rank, saved questions, and the agents, users and policies behind them.
 
 use super::{RankingWay, RecallPick, RecallScreen, can_rank};
 use crate::console::core::context::{Context, LayerOpening, ToastTone};
@@ -57,7 +57,7 @@ impl RecallScreen {
         }
     }
 
-    /// Asks for something to be done with the kept questions; what is kept then comes back.
+    /// Asks for something to be done with the saved questions; what is kept then comes back.
     pub(super) fn keep(&mut self, request: Request, told: String, cx: &mut Context) {
         cx.cancel(self.pending_saved.take());
         self.pending_saved = Some(cx.ask(request));
@@ -111,7 +111,7 @@ impl RecallScreen {
                 if forget { RecallPick::Forget(saved.name.clone()) } else { RecallPick::Run(Box::new(saved.clone())) };
             item(&saved.name, &saved_words(saved, masked), MenuChoice::Recall(pick))
         });
-        let title = if forget { "Forget a kept question" } else { "Ask a kept question" };
+        let title = if forget { "Forget a saved question" } else { "Ask a saved question" };
         cx.show(LayerOpening::Menu(Menu::new(title, items.collect())));
     }
 
@@ -148,7 +148,7 @@ fn policy_words(row: &Row, cx: &Context) -> String {
     format!("{bank}: {}", text("status"))
 }
 
-/// Describes a kept question; its text may be personal.
+/// Describes a saved question; its text may be personal.
 fn saved_words(saved: &SavedQuestion, masked: bool) -> String {
     let asked = &saved.inquiry;
     let mut words = vec![asked.ranking.name().to_owned()];

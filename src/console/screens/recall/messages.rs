@@ -51,7 +51,7 @@ pub struct RankingWay {
 }
 
 impl RankingWay {
-    /// A ranking by itself.
+    /// A ranking on its own.
     #[must_use]
     pub fn plain(ranking: Ranking) -> Self {
         RankingWay { ranking, policy: None, version: None }
@@ -82,8 +82,8 @@ pub enum RecallPick {
     Rank(RankingWay),
     /// Way to rank that is compared with; `None` ends the comparison.
     Compare(Option<RankingWay>),
-    /// A kept question is asked.
+    /// A saved question is asked.
     Run(Box<SavedQuestion>),
-    /// The kept question of that name is forgotten.
+    /// The saved question of that name is forgotten.
     Forget(String),
 }

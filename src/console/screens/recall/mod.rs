@@ -1,4 +1,4 @@
-//! Recall: a situation, ranked in one way or in two beside each other, with every score taken apart. What is asked is
+//! Recall: a situation, ranked in one way or in two next to each other, with every score taken apart. What is asked is
 //! asked again whenever it changes; the latest question wins.
 
 mod asks;
@@ -56,7 +56,7 @@ pub struct RecallScreen {
     /// Questions that were kept, once they were read.
     pub saved: Option<Vec<SavedQuestion>>,
     pending_saved: Option<Ticket>,
-    /// Message to show once the kept questions come back.
+    /// Message to show once the saved questions come back.
     told: Option<String>,
 }
 
@@ -122,7 +122,7 @@ impl RecallScreen {
         [Some(&mut self.left), self.right.as_mut()].into_iter().flatten()
     }
 
-    /// Gives the keys to the left or the right ranking; the same row is selected where it is in both.
+    /// Returns the keys to the left or the right ranking; the same row is selected where it is in both.
     pub fn turn_to(&mut self, right: bool) {
         if self.right.is_none() || self.on_right == right {
             return;
@@ -237,7 +237,7 @@ fn situation_of(row: &Row, masked: bool) -> Option<Inquiry> {
         Entity::Memory => (Ranking::Proven, Some(row.id())),
         _ => (Ranking::Boosted, row.text("episode_id")),
     };
-    // A case names its bank by itself.
+    // A case names its bank on its own.
     let agent = row.text("agent_id").filter(|_| row.entity != Entity::Case).map(str::to_owned);
     let like = id.filter(|id| !id.is_empty())?.to_owned();
     Some(Inquiry { agent, like: Some(like), ..Inquiry::new(ranking) })

@@ -50,7 +50,7 @@ impl RecallScreen {
             Purpose::Narrow if self.side().way.ranking == Ranking::Similar => self.inquiry.workflow = some(text),
             Purpose::Narrow => (self.inquiry.domain, self.inquiry.topic) = sought(text),
             Purpose::Keep => {
-                let told = format!("kept as {text}; b b asks it again");
+                let told = format!("saved as {text}; b b asks it again");
                 let saved = SavedQuestion { name: text.to_owned(), inquiry: self.asked(self.side()) };
                 self.keep(Request::SaveQuery(Box::new(saved)), told, cx);
             }
@@ -82,10 +82,10 @@ impl RecallScreen {
             Purpose::Keep if empty => (Err("name it".to_owned()), Vec::new()),
             Purpose::Keep => {
                 let taken = self.saved.iter().flatten().any(|saved| saved.name == text);
-                let told = if taken { "takes the place of the one of that name" } else { "kept in your own files" };
+                let told = if taken { "replaces the one of that name" } else { "saved in your own files" };
                 (Ok(told.to_owned()), Vec::new())
             }
-            _ if empty => (Ok("nothing in particular: time alone ranks".to_owned()), Vec::new()),
+            _ if empty => (Ok("nothing in particular: ranked by time alone".to_owned()), Vec::new()),
             _ => {
                 let told = "compared by its vector where the profile names an endpoint for that, else by its words";
                 (Ok(told.to_owned()), Vec::new())
@@ -118,7 +118,7 @@ fn owner(recall: &RecallScreen, text: &str, column: &str, kind: Entity) -> (Resu
         _ if text.is_empty() => format!("memories of every {}", if kind == Entity::Agent { "agent" } else { "user" }),
         Some((_, Some(name))) => format!("{who} {name}"),
         Some((_, None)) => format!("this {who}"),
-        None if known.is_empty() => "the id as the rows have it".to_owned(),
+        None if known.is_empty() => "the id as the rows contain it".to_owned(),
         None => "not among those listed".to_owned(),
     };
     (Ok(told), offered)

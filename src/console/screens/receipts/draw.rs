@@ -21,7 +21,7 @@ use crate::ui::{
 
 /// Draws the screen.
 pub fn draw(cx: &Context, receipts: &ReceiptsScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let (list, detail) = halves(body);
+    let (list, detail) = halves(body, look);
     draw_list(cx, receipts, look, list, buf, drawn);
     draw_detail(receipts, &cx.names, look, detail, buf, drawn);
 }
@@ -128,7 +128,7 @@ fn draw_detail(
     let Some(entry) = receipts.current() else {
         let inside = PaneFrame::new("change").render(area, buf, look);
         let lines = sentences(
-            &["What the selected change did, row by row, and how to take it back.".to_owned()],
+            &["What the selected change did, row by row, and how to undo it.".to_owned()],
             StyleRole::Muted,
             usize::from(inside.width.saturating_sub(2)),
             look,

@@ -1,5 +1,5 @@
 //! A topic as it happened: a time line from above, with gaps, parents and those that are suggested, and the selected
-//! episode beside it.
+//! episode next to it.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -25,7 +25,7 @@ const ROOMY: usize = 64;
 
 /// Draws the screen.
 pub fn draw(cx: &Context, replay: &ReplayScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let (list, detail) = halves(body);
+    let (list, detail) = halves(body, look);
     draw_line(cx, replay, look, list, buf, drawn);
     draw_detail(replay, &cx.names, look, detail, buf, drawn);
 }
@@ -65,8 +65,8 @@ fn card(cx: &Context, replay: &ReplayScreen) -> Option<Card> {
         (None, _) => Some(Card::new(CardTone::Plain, "No topic yet").hint(hint_of(cx, CommandId::Topic, "names one"))),
         (Some(_), None) => Some(Card::new(CardTone::Plain, "Reading")),
         (Some(_), Some(told)) if told.steps.is_empty() => {
-            let card = Card::new(CardTone::Plain, "No episode is about that")
-                .line("An episode belongs to a topic when it is named so, or holds more than half of its words.");
+            let card = Card::new(CardTone::Plain, "No episode matches")
+                .line("An episode belongs to a topic when it has that name, or contains more than half of its words.");
             Some(card.hint(hint_of(cx, CommandId::Topic, "names another")))
         }
         _ => None,

@@ -1,4 +1,4 @@
-//! The screens that study the memory: a list of agents or policies, and beside it what was found.
+//! The screens that study the memory: a list of agents or policies, and next to it what was found.
 
 mod agents;
 mod policies;
@@ -22,7 +22,7 @@ use crate::ui::{
 
 /// Draws the screen.
 pub fn draw(cx: &Context, study: &StudyScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let (list, found) = panes(study, body);
+    let (list, found) = panes(study, body, look);
     if let Some(area) = list {
         draw_list(cx, study, look, area, buf, drawn);
     }
@@ -31,14 +31,14 @@ pub fn draw(cx: &Context, study: &StudyScreen, look: &Look, body: Rect, buf: &mu
     }
 }
 
-/// List and what was found: beside each other, above each other, else the one with the keys.
-fn panes(study: &StudyScreen, body: Rect) -> (Option<Rect>, Option<Rect>) {
+/// List and what was found: next to each other, above each other, else the one with the keys.
+fn panes(study: &StudyScreen, body: Rect, look: &Look) -> (Option<Rect>, Option<Rect>) {
     const BESIDE: u16 = 120;
     const HIGH: u16 = 26;
     if study.kind == StudyKind::Recall {
         return (None, Some(body));
     }
-    if body.width >= BESIDE {
+    if look.is_beside(body.width, BESIDE) {
         let width = (body.width * 2 / 5).min(72);
         let left = Rect { width, ..body };
         return (Some(left), Some(lay::right_of(body, width)));

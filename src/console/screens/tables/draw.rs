@@ -1,4 +1,4 @@
-//! The tables at the left or above, the rows of the selected one beside or below: a column as wide as its values need.
+//! The tables at the left or above, the rows of the selected one next to or below: a column as wide as its values need.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
@@ -33,7 +33,7 @@ const SHARE: usize = 12;
 pub fn draw(cx: &Context, screen: &TablesScreen, canvas: &mut Canvas<'_>) {
     const BESIDE: u16 = 130;
     let body = canvas.area;
-    let (list, rows) = if body.width >= BESIDE {
+    let (list, rows) = if canvas.look.is_beside(body.width, BESIDE) {
         let width = body.width * 2 / 5;
         (Rect { width, ..body }, Rect { x: body.x + width, width: body.width - width, ..body })
     } else {
@@ -72,7 +72,7 @@ fn draw_tables(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf
 
 /// Builds the card of a database without tables.
 fn no_tables(cx: &Context) -> Card {
-    let creates = hint_of(cx, CommandId::Panel(ScreenKind::Migrations), "create the tables of a memory");
+    let creates = hint_of(cx, CommandId::Panel(ScreenKind::Migrations), "create the memory tables");
     Card::new(CardTone::Plain, "There are no tables here").hint(creates)
 }
 
@@ -85,7 +85,11 @@ fn table_row(table: &TableEntry, most: u64, look: &Look) -> TableRow {
     };
     let holds = match (&table.unread, &table.entities[..]) {
         (Some(why), _) => TextLine::of(SafeText::limited(why, 120), StyleRole::Warn),
-        (None, []) => TextLine::of(SafeText::limited(&table.kind, 40), StyleRole::Muted),
+        (None, []) => {
+            let why = table.rows_reason.iter().filter(|_| table.rows.is_none());
+            let words: Vec<&str> = [&table.kind].into_iter().chain(why).map(String::as_str).collect();
+            TextLine::of(SafeText::limited(&words.join(", "), 120), StyleRole::Muted)
+        }
         (None, entities) => TextLine::of(SafeText::limited(&entities.join(", "), 120), StyleRole::Accent),
     };
     let name = TextLine::of(SafeText::limited(&table.name, 80), StyleRole::Text);
@@ -112,7 +116,7 @@ fn draw_rows(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf: 
     }
     let growth = growth_rows(screen, inside.height);
     let above = Rect { height: inside.height - growth, ..inside };
-    // The selected row stands below with all of it that there is room for.
+    // The selected row is below with all of it that there is room for.
     let wanted = screen.rows.page.columns.len() as u16 + 1;
     let below = (above.height / 2).min(wanted).max(4).min(above.height.saturating_sub(4));
     let grid = Rect { height: above.height - below, ..above };
@@ -152,7 +156,7 @@ fn draw_growth(screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer)
         None => Err("being counted"),
         Some(Err(why)) => Err(why.as_str()),
         Some(Ok(growth)) => {
-            let bars = growth.bars(width / 2).ok_or("no row has a time that can be read");
+            let bars = growth.bars(width / 2).ok_or("no row has a readable time");
             bars.map(|bars| (growth_title(growth, &bars), bars))
         }
     };
@@ -264,7 +268,7 @@ fn draw_row(screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer) {
     let lines = usize::from(area.height.saturating_sub(1));
     let note = if all.saturating_sub(first) > lines {
         let right = drawn_key(CommandId::ShiftColumns(true));
-        format!("columns {} to {} of {all}; {right} shows those further right", first + 1, first + lines)
+        format!("columns {} to {} of {all}; {right} shows the ones further right", first + 1, first + lines)
     } else {
         String::new()
     };

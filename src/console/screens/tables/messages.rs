@@ -11,6 +11,8 @@ pub struct TableEntry {
     pub kind: String,
     /// Number of rows; none when they cannot be counted.
     pub rows: Option<u64>,
+    /// Reason why they were not counted.
+    pub rows_reason: Option<String>,
     /// The number is the engine's estimate.
     pub about: bool,
     /// Columns of the primary key.

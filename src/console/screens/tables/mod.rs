@@ -65,7 +65,7 @@ impl TablesScreen {
         self.tables.value.as_ref()?.get(self.selected)
     }
 
-    /// Reads the rows of the selected table, and more of them where somebody comes near their end.
+    /// Reads the rows of the selected table, and more of them where someone comes near their end.
     fn read_rows(&mut self, cx: &mut Context) {
         let Some(table) = self.current().filter(|table| table.unread.is_none()).map(|table| table.name.clone()) else {
             return;

@@ -1,5 +1,5 @@
-//! Whether the audit trail is whole: its chain is walked from the beginning and compared with the anchors that are kept,
-//! as `audit verify` does. It is green, or the broken link is shown.
+//! Whether the audit trail is whole: its chain is walked from the start and compared with the stored anchors, as `audit
+//! verify` does. The screen is green, or shows the broken link.
 
 mod draw;
 

@@ -19,10 +19,11 @@ pub fn write(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     let (chain, look) = (&context.chain, writer.look);
     let g = look.glyphs;
     if chain.cycle {
-        writer.line(TextLine::default().with_glyph(g.warning, StyleRole::Warn).with(
-            " The parents run in a circle: the first row below is a parent of itself in the end.",
-            StyleRole::Text,
-        ));
+        writer.line(
+            TextLine::default()
+                .with_glyph(g.warning, StyleRole::Warn)
+                .with(" The parents form a cycle: the first row below is its own ancestor.", StyleRole::Text),
+        );
     }
     if let Some(missing) = &chain.missing_parent {
         let line = TextLine::default().with_glyph(g.warning, StyleRole::Warn).with(" The parent ", StyleRole::Text);

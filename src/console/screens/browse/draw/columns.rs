@@ -133,7 +133,7 @@ pub fn fitted(specs: &[&'static ListColumn], widths: &MeasuredColumns, sorted: &
     fitted
 }
 
-/// Gives a column what it needs, up to `most`, of what is left of the room.
+/// Returns a column what it needs, up to `most`, of what is left of the room.
 fn grow(fitted: &mut [FittedColumn], at: usize, most: u16, room: u16) {
     let left = room.saturating_sub(used(fitted));
     let column = &mut fitted[at];
@@ -180,7 +180,7 @@ mod tests {
                 .filter(|c| c.width < c.most && (c.spec.show != ValueStyle::Time || left >= 5))
                 .map(|c| c.spec.column)
                 .collect();
-            assert!(left == 0 || cut.is_empty(), "{width}: {left} columns are empty beside {cut:?}");
+            assert!(left == 0 || cut.is_empty(), "{width}: {left} columns are empty next to {cut:?}");
             assert_eq!(width_of("kind", &fitted), Some(13), "{width}");
         }
     }

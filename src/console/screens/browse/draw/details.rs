@@ -16,7 +16,7 @@ use crate::ui::{
     Card, CardTone, Look, PaneFrame, SafeText, StyleRole, TabLabel, Tabs, TextLine, look, scroll::LineWindow,
 };
 
-/// Draws the details with their frame; `filled` when the list beside them was read.
+/// Draws the details with their frame; `filled` when the list next to them was read.
 pub fn draw(detail: &Detail, focused: bool, filled: bool, cx: &Context, canvas: &mut Canvas<'_>) {
     let Canvas { look, area, buf, drawn, .. } = canvas;
     let (look, area) = (*look, *area);
@@ -96,13 +96,13 @@ fn foot(detail: &Detail, cx: &Context) -> TextLine {
     }
     let sought = SafeText::limited(&detail.sought, 30);
     let words = match cx.measures.sought_count {
-        0 => format!("nothing here says {sought}; esc ends it"),
+        0 => format!("{sought} was not found here; esc ends it"),
         count => format!("{} of {count} for \"{sought}\"; esc ends it", detail.sought_at % count + 1),
     };
     TextLine::of(SafeText::limited(&words, 60), StyleRole::Muted)
 }
 
-/// A scrollbar beside the text where not all of it fits.
+/// A scrollbar next to the text where not all of it fits.
 fn scrollbar(first: usize, total: usize, body: Rect, buf: &mut Buffer, look: &Look) {
     let blank: Vec<TextLine> = vec![TextLine::default(); usize::from(body.height).min(total.saturating_sub(first))];
     LineWindow { lines: &blank, first, total, selected: None }.render(body, buf, look);
@@ -145,9 +145,9 @@ fn message(cx: &Context, detail: &Detail, filled: bool) -> Option<Card> {
     if detail.gone {
         let (title, id) = (detail.entity.title(), SafeText::limited(detail.id(), 60));
         let (what, why) = if detail.shown.is_some() && detail.shown == detail.key {
-            (format!("This {title} is gone"), "Somebody deleted it after it was read.")
+            (format!("This {title} is gone"), "It was deleted after it was read.")
         } else {
-            let why = "It is not in this database: it was deleted, or the reference to it dangles.";
+            let why = "It is not in this database: it was deleted, or the reference to it is dangling.";
             (format!("There is no such {title}"), why)
         };
         return Some(Card::new(CardTone::Warn, what).line(id).line(why));

@@ -361,7 +361,7 @@ pub fn feedback_row(writer: &mut DocumentWriter<'_>, row: &Row) {
 
 fn memories(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     if context.links.is_empty() {
-        writer.text("No memory that this episode retrieved is recorded.", StyleRole::Muted);
+        writer.text("No retrieved memory is recorded for this episode.", StyleRole::Muted);
     }
     for link in &context.links {
         writer.blank();

@@ -18,10 +18,11 @@ pub use columns::MeasuredColumns;
 use super::{BrowsePane, ListScreen};
 use crate::console::core::context::Context;
 use crate::console::view::Canvas;
+use crate::ui::Look;
 
 /// Draws a list with its details.
 pub fn draw_list(screen: &ListScreen, cx: &Context, canvas: &mut Canvas<'_>) {
-    let (list, detail) = panes(screen, cx, canvas.area);
+    let (list, detail) = panes(screen, cx, canvas.area, canvas.look);
     if let Some(area) = list {
         list::draw(cx, screen, canvas.look, area, canvas.buf, canvas.drawn);
     }
@@ -35,9 +36,9 @@ pub fn draw_list(screen: &ListScreen, cx: &Context, canvas: &mut Canvas<'_>) {
 /// Columns that a step makes a list wider, and rows that it makes it higher.
 const STEP: (i16, i16) = (6, 2);
 
-/// Columns from which list and details stand beside each other.
+/// Columns from which list and details are next to each other.
 const WIDE: u16 = 120;
-/// Rows from which they stand above each other.
+/// Rows from which they are above each other.
 const HIGH: u16 = 26;
 
 /// Whether one of the two has the whole screen.
@@ -49,12 +50,12 @@ pub fn is_alone(browse: &ListScreen, cx: &Context) -> bool {
 }
 
 /// Divides the body between list and details. Neither gets more than it can fill while the other lacks room.
-fn panes(browse: &ListScreen, cx: &Context, body: Rect) -> (Option<Rect>, Option<Rect>) {
+fn panes(browse: &ListScreen, cx: &Context, body: Rect, look: &Look) -> (Option<Rect>, Option<Rect>) {
     let one = |pane| if pane == BrowsePane::List { (Some(body), None) } else { (None, Some(body)) };
     if browse.zoomed {
         return one(browse.pane);
     }
-    if body.width >= WIDE {
+    if look.is_beside(body.width, WIDE) {
         let width = stepped(list_width(browse, cx, body.width), cx.pane_steps * STEP.0, body.width, 40);
         let left = Rect { width, ..body };
         let right = Rect { x: body.x + width, width: body.width - width, ..body };

@@ -6,7 +6,7 @@ use crate::console::view::document::DocumentWriter;
 use crate::console::view::{person, tally};
 use crate::ui::{SafeText, StyleRole, TextLine, figures};
 
-/// Handles of one kind that are shown beside everything else.
+/// Handles of one kind that are shown next to everything else.
 const HANDLES: usize = 6;
 
 /// Writes where the person is, or how far the look for that is.
@@ -42,7 +42,7 @@ fn found_lines(writer: &mut DocumentWriter<'_>, found: &Preview) {
     writer.section("other people's rows that would change", None);
     person::changed(&found.counts, width, look).into_iter().for_each(|line| writer.line(line));
     if !found.effects.is_empty() {
-        writer.section("what else comes of it", None);
+        writer.section("other effects", None);
         for effect in &found.effects {
             let head = TextLine::default().with_glyph(look.glyphs.bullet, StyleRole::Muted).with(" ", StyleRole::Text);
             writer.hanging(head, &SafeText::limited(effect, 400), StyleRole::Text);

@@ -13,7 +13,7 @@ use crate::memory::{Entity, Row, ValueKind};
 use crate::ui::chart::{self, DivergingBar, DivergingBars};
 use crate::ui::{Look, NamedValue, SafeText, StyleRole, TextLine};
 
-/// Columns whose texts are long and stand below the others.
+/// Columns whose texts are long and are below the others.
 fn long_columns(entity: Entity) -> &'static [&'static str] {
     match entity {
         Entity::Segment => &["content"],
@@ -110,7 +110,7 @@ fn weights(writer: &mut DocumentWriter<'_>, weights: &Value) {
             note: format!("{weight:+.3}").into(),
         })
         .collect();
-    writer.text("weights, beside the greatest", StyleRole::Label);
+    writer.text("weights, next to the greatest", StyleRole::Label);
     for line in (DivergingBars { bars: &bars }).lines(writer.width, writer.look) {
         writer.line(line);
     }
@@ -164,7 +164,7 @@ pub fn related(writer: &mut DocumentWriter<'_>, detail: &Detail) {
         for id in &group.dangling {
             let line = TextLine::default().with_glyph(writer.look.glyphs.warning, StyleRole::Warn);
             let line = line.with(" names ", StyleRole::Text).with(SafeText::limited(id, 60), StyleRole::Warn);
-            writer.line(line.with(", which is not there", StyleRole::Text));
+            writer.line(line.with(", which is missing", StyleRole::Text));
         }
     }
 }
@@ -210,7 +210,7 @@ fn brief(row: &Row, look: &Look) -> TextLine {
         return line.with(SafeText::limited(row.text("episode_id").unwrap_or_default(), 80), StyleRole::Link);
     }
     let name = row_name(row);
-    // A row without words is named by its kind, which stands there already.
+    // A row without words is named by its kind, which is already there.
     if state.is_some_and(|word| word == name) {
         return line;
     }

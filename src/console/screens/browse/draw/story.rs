@@ -88,7 +88,7 @@ fn line_of_scale(detail: &Detail, context: &EpisodeContext, column: Option<f64>)
     };
     line.push(scale, StyleRole::Muted);
     if story.even.is_none() && story.untimed() > 0 {
-        line.push(format!("   {} without a time stand after what is before them", story.untimed()), StyleRole::Warn);
+        line.push(format!("   {} without a time follow the entry before them", story.untimed()), StyleRole::Warn);
     }
     let others = Story::untold(context);
     if others > 0 {
@@ -304,10 +304,7 @@ fn said_by(row: Option<&Row>) -> &str {
 /// Writes every moment in words, one below the other.
 pub fn write(writer: &mut DocumentWriter<'_>, story: &Story, context: &EpisodeContext) {
     if story.moments.is_empty() {
-        writer.text(
-            "Nothing of this episode has a moment of its own: it has no segments, events or signals.",
-            StyleRole::Muted,
-        );
+        writer.text("Nothing in this episode has a time: it has no segments, events or signals.", StyleRole::Muted);
     }
     let replay = story::signals(context);
     let mut before: Option<&Moment> = None;

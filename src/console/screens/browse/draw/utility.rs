@@ -80,7 +80,7 @@ pub fn write(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     let ends = (at(context.utility.first()), at(context.utility.last()));
     let chart = LineChart { ends, is_stepped: true, ..LineChart::new(&points) };
     writer.picture(10, |area, buf| chart.render(area, buf, look));
-    writer.text("utility, 0 to 1; the signals at even distances, not to scale of time", StyleRole::Muted);
+    writer.text("utility, 0 to 1; the signals at equal distances, not to scale", StyleRole::Muted);
     writer.blank();
     let replayed = replay.utility();
     let is_whole = !context.more.contains_key(&Entity::UtilityEvent);

@@ -30,22 +30,22 @@ fn chosen(choice: &ErasureChoice, locks: bool) -> Vec<Chosen> {
     let mut all = vec![Chosen { turn, open: true, about: "mentions", short: "mentions", word, means }];
     let (word, means) = pick(
         choice.account,
-        ("erase", "the application's own row of the person goes too"),
+        ("erase", "the application's own row of the person is deleted too"),
         ("keep", "the application's own row of the person stays"),
     );
     let turn = EraseChoice::Account;
     all.push(Chosen { turn, open: true, about: "account", short: "account", word, means });
     let (word, means) = pick(
         choice.export,
-        ("yes", "all that is kept about the person goes to a folder first"),
-        ("no", "nothing is written to a folder before"),
+        ("yes", "everything stored about the person is exported to a folder first"),
+        ("no", "nothing is exported first"),
     );
     let turn = EraseChoice::Export;
     all.push(Chosen { turn, open: true, about: "export first", short: "export", word, means });
     if locks {
         let (word, means) = pick(
             choice.full,
-            ("yes", "no old page stays, but tables are locked meanwhile"),
+            ("yes", "no old page stays, but tables are locked in the meantime"),
             ("no", "nothing is locked; the server keeps old pages for a while"),
         );
         let turn = EraseChoice::Full;
@@ -79,8 +79,8 @@ pub(in crate::console) fn chosen_words(choice: &ErasureChoice, turn: EraseChoice
 fn mentions(choice: Mentions) -> (&'static str, &'static str) {
     match choice {
         Mentions::Leave => ("leave", "the words stay, and the receipt says so"),
-        Mentions::Redact => ("redact", "the words are taken out, the rows stay"),
-        Mentions::Delete => ("delete", "the rows go, whoever they belong to"),
+        Mentions::Redact => ("redact", "the words are removed, the rows stay"),
+        Mentions::Delete => ("delete", "the rows are deleted, whoever owns them"),
     }
 }
 
@@ -149,7 +149,7 @@ pub(in crate::console) fn extent_words(preview: &Preview) -> Vec<String> {
     words
 }
 
-/// Beside every step: what would go, what keeps it from going, what was chosen.
+/// Next to every step: what would go, what keeps it from going, what was chosen.
 pub(in crate::console) fn side(erasure: &EraseScreen, width: usize, look: &Look) -> Vec<TextLine> {
     let preview = erasure.preview.as_deref();
     let mut lines = Vec::new();
@@ -188,7 +188,7 @@ pub(in crate::console) fn side(erasure: &EraseScreen, width: usize, look: &Look)
         lines.push(TextLine::default());
     }
     if !is_over {
-        let told = ["Nothing is written before the person's id is typed.".to_owned()];
+        let told = ["Nothing is written before you type the person's id.".to_owned()];
         lines.extend(sentences(&told, StyleRole::Muted, width, look));
     }
     lines
@@ -198,7 +198,7 @@ pub(in crate::console) fn side(erasure: &EraseScreen, width: usize, look: &Look)
 pub(in crate::console) fn last_words(erasure: &EraseScreen) -> Vec<String> {
     let mut words = Vec::new();
     if erasure.is_incomplete() || erasure.is_settled() {
-        words.push("The earlier run is resumed, as it was chosen then.".to_owned());
+        words.push("The earlier run is resumed with its original choices.".to_owned());
     } else if let Some(preview) = &erasure.preview {
         words.extend(extent_words(preview));
         words.push(format!(

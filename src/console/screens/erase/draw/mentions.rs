@@ -89,7 +89,7 @@ fn draw_list(
     LineWindow { lines: &window, first, total: rows.len(), selected: Some(line - first) }.render(area, buf, look);
 }
 
-/// Mentions below the column that they stand in.
+/// Mentions below the column that they are in.
 fn rows(preview: &Preview) -> Vec<MentionRow<'_>> {
     let mut rows = Vec::new();
     let mut place = "";
@@ -202,7 +202,7 @@ fn about(cx: &Context, mention: &ShownMention, width: usize, look: &Look) -> Vec
         }
         None => SafeText::from("certain: these words mean the person"),
         Some(doubt) => {
-            SafeText::join(&["possible, somebody else may be meant: ".into(), SafeText::limited(doubt, 120)], "")
+            SafeText::join(&["possible, someone else may be meant: ".into(), SafeText::limited(doubt, 120)], "")
         }
     };
     let mut first = TextLine::of(SafeText::from(mention.id.as_str()), StyleRole::Muted);

@@ -1,4 +1,4 @@
-//! An erasure under way, and what it came to.
+//! A running erasure, and its outcome.
 
 use crate::change::plan::erasure::{ErasureCheck, ErasureOutcome, Preview};
 use crate::console::screens::erase::{ErasureRun, Phase};
@@ -32,8 +32,8 @@ pub fn under_way(run: &ErasureRun, preview: Option<&Preview>, width: usize, look
     }
     lines.push(TextLine::default());
     let told = [
-        "Each batch is whole in itself: esc stops after it, and what is done stays done.".to_owned(),
-        "Open this person here again to resume it, also after the console was ended.".to_owned(),
+        "Each batch is complete in itself: esc stops after it, and what is done stays done.".to_owned(),
+        "Open this person here again to resume it, even after the console ended.".to_owned(),
     ];
     lines.extend(sentences(&told, StyleRole::Muted, width, look));
     lines
@@ -64,9 +64,9 @@ fn how_far(run: &ErasureRun, preview: Option<&Preview>, width: usize, look: &Loo
 pub fn lines(outcome: &ErasureOutcome, width: usize, look: &Look) -> Vec<TextLine> {
     let g = look.glyphs;
     let (glyph, role, means) = match outcome.status.as_str() {
-        "verified" => (g.check, StyleRole::Good, "what was looked for was found before, and nothing of it is left"),
+        "verified" => (g.check, StyleRole::Good, "everything searched for was found before, and nothing of it is left"),
         "incomplete" => (g.cross, StyleRole::Bad, "something still has to be done: see below"),
-        _ => (g.info, StyleRole::Warn, "what had to go is gone; what stays is listed below"),
+        _ => (g.info, StyleRole::Warn, "what had to be deleted is gone; what stays is listed below"),
     };
     let verdict = TextLine::default().with_glyph(glyph, role).with(" ", StyleRole::Text);
     let verdict = verdict.with(SafeText::limited(&outcome.status, 40), role);
@@ -97,7 +97,7 @@ pub fn lines(outcome: &ErasureOutcome, width: usize, look: &Look) -> Vec<TextLin
         pairs.push(NamedValue::new("export", SafeText::limited(folder, 400)));
     }
     lines.extend(key_values(&pairs, width, look));
-    let told = ["`mnemoscope purge verify FILE` looks again at any later time.".to_owned()];
+    let told = ["`mnemoscope purge verify FILE` checks again at any later time.".to_owned()];
     lines.extend(sentences(&told, StyleRole::Muted, width, look));
     lines.push(TextLine::default());
     lines.push(Section::new("what was done").line(width, look));
@@ -110,7 +110,7 @@ pub fn lines(outcome: &ErasureOutcome, width: usize, look: &Look) -> Vec<TextLin
     lines
 }
 
-/// Describes a check: what was looked for, whether it is as it should be, and what was found.
+/// Describes a check: what was looked for, whether it is properly, and what was found.
 fn check_lines(check: &ErasureCheck, width: usize, look: &Look) -> Vec<TextLine> {
     const NAME: usize = 16;
     let g = look.glyphs;

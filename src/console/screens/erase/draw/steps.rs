@@ -1,4 +1,4 @@
-//! The steps before anything is erased: who it is, where they are, who names them, what comes of it, what is chosen.
+//! The steps before anything is erased: who it is, where they are, who names them, the effects, and the choices.
 
 use super::choices::{explained, extent_words};
 use crate::change::plan::erasure::Preview;
@@ -34,9 +34,9 @@ pub fn lines((cx, erasure): (&Context, &EraseScreen), preview: &Preview, width: 
 /// Returns the sentence that says what a step is about.
 fn said(step: usize, width: usize) -> Vec<TextLine> {
     let words = match step {
-        0 => "All that this person is known by here; every table is searched for each of it.",
-        1 => "What belongs to the person. Rows of a lower table go with those of the one above it.",
-        3 => "What else comes of it, and what no erasure here can reach.",
+        0 => "Everything that this person is known by here; every table is searched for each handle.",
+        1 => "What belongs to the person. Rows of a lower table are deleted with those of the one above it.",
+        3 => "Other effects, and what an erasure here cannot reach.",
         4 => "How agents would recall differently once it is done.",
         _ => "How the person is erased. Enter asks for the person's id; nothing is written before.",
     };
@@ -61,10 +61,9 @@ fn place(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
 
 fn effects(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = Vec::new();
-    for (title, texts, role) in [
-        ("what else comes of it", &preview.effects, StyleRole::Text),
-        ("to be known", &preview.disclosures, StyleRole::Warn),
-    ] {
+    for (title, texts, role) in
+        [("other effects", &preview.effects, StyleRole::Text), ("to be known", &preview.disclosures, StyleRole::Warn)]
+    {
         lines.push(Section::new(title).line(width, look));
         if texts.is_empty() {
             lines.push(none());
@@ -83,7 +82,7 @@ fn recall(erasure: &EraseScreen, width: usize, look: &Look) -> Vec<TextLine> {
 }
 
 fn decide((cx, erasure): (&Context, &EraseScreen), preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
-    let mut lines = vec![Section::new("may it be done").line(width, look)];
+    let mut lines = vec![Section::new("is it allowed").line(width, look)];
     lines.extend(state(preview, width, look));
     if let Err((reason, remedy)) = cx.may_change() {
         let words = [Some(format!(" {reason}")), remedy].into_iter().flatten().collect::<Vec<_>>().join("; ");

@@ -1,4 +1,4 @@
-//! The screens of their own kind with their keys: what can be done here beside looking at lists.
+//! The special screens with their keys: what can be done here besides viewing lists.
 
 use super::{HomeEntry, plain, section};
 use crate::console::core::command::{CommandId, command};

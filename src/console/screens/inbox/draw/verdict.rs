@@ -50,24 +50,24 @@ fn meaning(row: &Row, verdict: InboxVerdict, cx: &Context) -> String {
         InboxVerdict::Right => format!("The user is right: signals \"{}\" for the episode.", meant(row).word()),
         InboxVerdict::Flipped if row.text("kind") == Some(THUMBS_UP) => "Thumbs up becomes thumbs down.".to_owned(),
         InboxVerdict::Flipped => "Thumbs down becomes thumbs up.".to_owned(),
-        _ => "Takes the feedback away.".to_owned(),
+        _ => "Removes the feedback.".to_owned(),
     }
 }
 
 fn lines(inbox: &InboxScreen, row: &Row, cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
     let verdict = inbox.verdict_ahead();
     if let Err(why) = inbox.can_judge(verdict, cx) {
-        return sentences(&[format!("It cannot be given: {why}.")], StyleRole::Muted, width, look);
+        return sentences(&[format!("This verdict is not possible: {why}.")], StyleRole::Muted, width, look);
     }
     let mut lines = sentences(&[meaning(row, verdict, cx)], StyleRole::Accent, width, look);
     let ahead = &inbox.ahead;
     if ahead.is_waiting() {
-        lines.push(TextLine::of("  looking at what it would do", StyleRole::Muted));
+        lines.push(TextLine::of("  checking what it would do", StyleRole::Muted));
     }
     match &ahead.plan {
         Some(Ok(plan)) => lines.extend(planned(plan, &cx.names, width, look)),
         Some(Err(why)) => {
-            lines.push(TextLine::of("  what it would change is not known", StyleRole::Muted));
+            lines.push(TextLine::of("  its effect is unknown", StyleRole::Muted));
             lines.extend(sentences(why, StyleRole::Warn, width, look));
         }
         None => {}
@@ -78,7 +78,7 @@ fn lines(inbox: &InboxScreen, row: &Row, cx: &Context, width: usize, look: &Look
     lines
 }
 
-/// The changes of a plan, and what else comes of it.
+/// The changes of a plan, and other effects.
 fn planned(plan: &Plan, names: &NameBook, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = sentences(&plan.disclosures, StyleRole::Warn, width, look);
     // What comes and goes as a whole needs no columns here: the plan shows them before anything is done.

@@ -35,9 +35,9 @@ pub fn draw(sheet: &mut Sheet<'_>, side: &RankingSide, item: &RecalledItem) {
     let ahead = if apart < 0.0 { "behind" } else { "ahead" };
     let words = match most {
         (by, name) if by.abs() >= SAME && apart.abs() >= SAME => {
-            format!("{:.4} {ahead}, most of it by {} ({by:+.4})", apart.abs(), name.replace('_', " "))
+            format!("{:.4} {ahead}, mostly by {} ({by:+.4})", apart.abs(), name.replace('_', " "))
         }
-        _ => "as high: the newer one comes first, then the smaller id".to_owned(),
+        _ => "equally high: the newer one comes first, then the smaller id".to_owned(),
     };
     sheet.text(&words, StyleRole::Info);
 }

@@ -17,7 +17,7 @@ use crate::ui::{Look, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
 
 /// Columns from which on the rankings have a label.
 const LABELLED: u16 = 70;
-/// Columns of a ranking beside its name: its key, its mark, and blanks.
+/// Columns of a ranking next to its name: its key, its mark, and blanks.
 const KEYED: usize = 8;
 /// Characters of a situation that are looked at.
 const SHOWN: usize = 400;
@@ -73,7 +73,7 @@ fn recorded(recall: &RecallScreen) -> Option<String> {
     let at = words::time(&recorded.at, false);
     let of = recorded.ids.len();
     let marked = if here > 0 { " (marked)" } else { "" };
-    (of > 0).then(|| format!("recorded {at}: {of} recalled, of them {here} here{marked}; this is ranked as of now"))
+    (of > 0).then(|| format!("recorded {at}: {of} recalled, {here} of them here{marked}; this is ranked as of now"))
 }
 
 /// Collects the notes on the answers, each once.
@@ -147,7 +147,7 @@ fn rankings(cx: &Context, recall: &RecallScreen, look: &Look, place: Rect, buf: 
         more.push("  ", StyleRole::Text);
     }
     if let Some(other) = recall.other() {
-        more.push("beside ", StyleRole::Muted);
+        more.push("next to ", StyleRole::Muted);
         more.push(SafeText::limited(&other.way.name(), 60), StyleRole::Accent);
     } else if let Err((reason, _)) = can_rank(cx, used.ranking) {
         more.push(SafeText::limited(&reason, 120), StyleRole::Warn);

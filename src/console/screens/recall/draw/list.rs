@@ -275,9 +275,9 @@ fn card(cx: &Context, recall: &RecallScreen, side: &RankingSide) -> Card {
             } else if answer.candidates == 0 {
                 "There are no rows to rank."
             } else if answer.candidates == 1 && answer.left_out.iter().any(|left| left.reason == "query_itself") {
-                "There is no other row to rank than the one that is asked about."
+                "There is no row to rank except the one you ask about."
             } else if answer.used == "keyword" {
-                "No row holds a word of the situation."
+                "No row contains a word of the situation."
             } else {
                 "No row has a vector that can be compared with it."
             };
@@ -295,7 +295,7 @@ fn left_out(cx: &Context, answer: &RecallAnswer, ranking: Ranking, look: &Look, 
     let width = usize::from(area.width.saturating_sub(2));
     Section::new(cut(answer).as_str()).line(width, look).render(lay::row(area, 0), buf, look);
     let shown = usize::from(area.height - 1);
-    // What came next stands first.
+    // What came next is first.
     let (next, others): (Vec<_>, Vec<_>) = answer.left_out.iter().partition(|left| left.reason == BELOW_K);
     for (at, left) in next.into_iter().chain(others).take(shown).enumerate() {
         let score = left.score.map_or_else(SafeText::default, |score| format!("{score:.3}").into());

@@ -154,7 +154,7 @@ fn beside(sheet: &mut Sheet<'_>, recall: &RecallScreen, item: &RecalledItem) {
         (None, None) if other.rows().iter().all(|item| item.ranked.row.entity != row.entity) => {
             format!("not in {name}, which ranks no {}", crate::console::core::columns::plural(row.entity))
         }
-        (None, None) => format!("not in {name}: it is no candidate there, or far below"),
+        (None, None) => format!("not in {name}: it is not a candidate there, or far below"),
     };
     sheet.section("in the other ranking");
     sheet.text(&words, StyleRole::Info);
@@ -163,7 +163,7 @@ fn beside(sheet: &mut Sheet<'_>, recall: &RecallScreen, item: &RecalledItem) {
 /// Writes what an agent would get of this row.
 fn context(sheet: &mut Sheet<'_>, found: &FoundAnswer, item: &RecalledItem) {
     let (made, id) = (&found.context, item.ranked.row.id());
-    sheet.section("what an agent gets of it");
+    sheet.section("what an agent gets from it");
     let at = made.rows.iter().position(|row| row == id);
     match at.and_then(|at| made.parts.get(at)) {
         Some(part) => {
@@ -172,7 +172,7 @@ fn context(sheet: &mut Sheet<'_>, found: &FoundAnswer, item: &RecalledItem) {
                 sheet.lines(parts.into_iter().map(|part| TextLine::of(part, StyleRole::Text)));
             }
         }
-        None => sheet.text("nothing: there is no room left for it", StyleRole::Warn),
+        None => sheet.text("nothing: no space is left for it", StyleRole::Warn),
     }
     let cut = if made.cut.iter().any(|row| row == id) { "cut to fit; " } else { "" };
     let takes =
@@ -189,7 +189,7 @@ fn around(sheet: &mut Sheet<'_>, item: &RecalledItem) {
     sheet.section("canvas and feedback");
     let some = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     let words = format!(
-        "{} and {} go with it",
+        "{} and {} are part of it",
         some(item.canvas.count, "canvas event", "canvas events"),
         some(item.feedback.count, "row of feedback", "rows of feedback")
     );
@@ -217,11 +217,11 @@ fn way(sheet: &mut Sheet<'_>, found: &FoundAnswer, vector_bytes: usize) {
     let by = match (&answer.compared, answer.words_by) {
         (Some((_, ComparedBy::Pgvector)), _) => "by vectors, compared by pgvector over the owner's rows".to_owned(),
         (Some((_, ComparedBy::Streamed)), _) => "by vectors, read and compared here".to_owned(),
-        (Some((_, ComparedBy::Memory)), _) => "by vectors kept in memory from a recall before".to_owned(),
+        (Some((_, ComparedBy::Memory)), _) => "by vectors kept in memory from an earlier recall".to_owned(),
         (None, Some(WordsBy::Index)) => "by words, looked up in the full-text index".to_owned(),
         (None, Some(WordsBy::Read)) => "by words, compared here in every text".to_owned(),
         (None, None) if answer.request.inquiry.ranking == Ranking::Proven => "by the formula alone".to_owned(),
-        (None, None) => "by time alone: nothing is asked".to_owned(),
+        (None, None) => "by time alone: there is no question".to_owned(),
     };
     let ms = |value: f64| format!("{value:.1} ms");
     let mut pairs =

@@ -82,11 +82,11 @@ pub fn sheet(sheet: &mut Sheet<'_>, insights: &Insights, graduation: Option<&Res
     }
 }
 
-/// Both formulas: beside each other where there is room, else one after the other.
+/// Both formulas: next to each other where there is room, else one after the other.
 fn graduated(sheet: &mut Sheet<'_>, found: &Graduation) {
-    const BESIDE: usize = 92;
+    const BESIDE: u16 = 92;
     let look = sheet.look();
-    let wide = sheet.width() >= BESIDE && found.coded.is_some();
+    let wide = look.is_beside(sheet.width() as u16, BESIDE) && found.coded.is_some();
     let width = if wide { (sheet.width() - 3) / 2 } else { sheet.width() };
     let documented = side("documented: quality", &found.quality, width, look);
     let coded = found.coded.as_ref().map(|coded| {
@@ -295,7 +295,7 @@ fn forgetting(sheet: &mut Sheet<'_>, curve: &Curve) {
     let mut line = TextLine::of(figures::count(curve.stale as u64), StyleRole::Number);
     line.push(" stale (90 days and more) still in place, ", StyleRole::Muted);
     line.push(figures::count(curve.overdue as u64), StyleRole::Number);
-    line.push(" overdue for the archive", StyleRole::Muted);
+    line.push(" overdue for archiving", StyleRole::Muted);
     sheet.line(line);
     sheet.text(curve.rule, StyleRole::Muted);
     let stored = curve.points.iter().any(|p| p.stored.is_some());
@@ -324,7 +324,7 @@ fn forgetting(sheet: &mut Sheet<'_>, curve: &Curve) {
 }
 
 fn memories(sheet: &mut Sheet<'_>, judged: &JudgedMemories) {
-    sheet.section("memories that mislead and that help");
+    sheet.section("memories that mislead, and that help");
     sheet.text(
         &format!(
             "{} of {} used memories can be judged: {}",

@@ -65,7 +65,7 @@ pub fn weights(cx: &Context, sheet: &mut Sheet<'_>, version: &Version) {
         NamedValue::line(
             "used",
             if version.in_use {
-                TextLine::of("agents use it: the highest active version of its bank", StyleRole::Good)
+                TextLine::of("agents use it: it is the highest active version of its bank", StyleRole::Good)
             } else {
                 let activates = version.policy.is_ok() && row.text("profile_id").is_some();
                 let key = cx.key_for(CommandId::Change(CommandAsk::ActivatePolicy));
@@ -200,7 +200,7 @@ fn reliability(sheet: &mut Sheet<'_>, measured: &MeasuredAssessment) {
     }
 }
 
-/// All versions of the same bank, beside each other.
+/// All versions of the same bank, next to each other.
 pub fn versions(sheet: &mut Sheet<'_>, study: &StudyScreen) {
     let bank = study.version().map(|v| v.row.get("profile_id"));
     let own: Vec<&Version> = study.versions.iter().filter(|v| Some(v.row.get("profile_id")) == bank).collect();

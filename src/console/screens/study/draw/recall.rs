@@ -37,7 +37,7 @@ pub fn sheet(cx: &Context, sheet: &mut Sheet<'_>, found: &Evaluation) {
     stored(cx, sheet, found);
 }
 
-/// Columns for a bar beside its numbers.
+/// Columns for a bar next to its numbers.
 fn bar_width(width: usize) -> usize {
     if width >= 72 { 20 } else { 8 }
 }
@@ -84,8 +84,9 @@ fn quality(sheet: &mut Sheet<'_>, found: &Evaluation) {
         sheet.line(line);
     }
     sheet.text(
-        "Each from 0 to 1, 1 is best. Hit rate: queries with a right row among the first K. Precision: right rows among the \
-         first K. nDCG: higher when right rows stand first. MRR: 1 divided by the place of the first right row. n: queries.",
+        "Each from 0 to 1, 1 is best. Hit rate: queries with a relevant row among the first K. Precision: relevant \
+         rows among the first K. nDCG: higher when relevant rows come first. MRR: 1 divided by the rank of the first \
+         relevant row. n: queries.",
         StyleRole::Muted,
     );
 }
