@@ -306,7 +306,7 @@ pub async fn apply_chosen(
     }
     let after = store.schema().look_again().await?;
     if store.schema().is_blank() && !after.schema().is_blank() {
-        // What continues top of tables is found only when they are there.
+        // Objects on top of tables are found only when these are there.
         let more = Box::pin(apply_chosen(&after, author, choice)).await?;
         applied.extend(more.applied);
         readable.extend(more.readable);

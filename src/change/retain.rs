@@ -1,7 +1,7 @@
 //! Retention for every kind of row: what the rules no longer keep goes, with what depends on it, in one plan.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use chrono::{TimeDelta, Utc};
@@ -15,8 +15,10 @@ use super::remove::RowKeys;
 use super::{ChangeError, now, remove};
 use crate::lab::{each, silent};
 use crate::memory::Entity;
-use crate::memory::digest::{Digest, digest};
+use crate::memory::digest::wide_digest;
 use crate::memory::filter::{Filter, Operand, Operator};
+use crate::memory::packed::digest_set::DigestSet;
+use crate::memory::packed::pages::PageStore;
 use crate::memory::query::Query;
 use crate::memory::retention::overdue::{LastUses, OverdueFate, OverdueRows, OverdueTally};
 use crate::memory::retention::{ReadRule, RetentionRules};
@@ -67,7 +69,7 @@ pub async fn overdue(
         // What was removed stays in some stores, marked: it is no row any more.
         let marked = store.sources_of(entity)?.iter().any(|source| source.marks_removed());
         columns.extend(held.columns(entity));
-        let open = if entity == Entity::WorkflowEvent { OpenRuns::of(store).await? } else { OpenRuns::default() };
+        let open = if entity == Entity::WorkflowEvent { OpenRuns::of(store).await? } else { OpenRuns::none() };
         columns.extend(Entity::column(entity, "run_id").map(|column| column.name));
         columns.extend(Entity::column(entity, "status").filter(|_| marked).map(|column| column.name));
         columns.sort_unstable();
@@ -91,47 +93,66 @@ pub async fn overdue(
                 ControlFlow::Continue(())
             })
             .await?;
+        open.pages.check()?;
         found.push((entity, tally.end()?));
     }
     Ok(found)
 }
 
+/// Bytes of hashes of runs that are held in memory.
+const RUNS: usize = 8 << 20;
+
 /// Runs that have not ended, as far as their episodes or their logs say so: an engine resumes them from their log.
-#[derive(Debug, Default)]
-struct OpenRuns(HashSet<Digest>);
+#[derive(Debug)]
+struct OpenRuns {
+    pages: PageStore,
+    /// Runs whose log begins.
+    begun: DigestSet,
+    /// Runs whose log or episode says that they have ended.
+    ended: DigestSet,
+    /// Runs whose episode says that they have not: that holds, whatever an earlier try left in the log.
+    open: DigestSet,
+}
 
 impl OpenRuns {
+    fn none() -> Self {
+        let pages = PageStore::new(RUNS, scratch);
+        let [begun, ended, open] = [(); 3].map(|()| DigestSet::new(&pages));
+        OpenRuns { pages, begun, ended, open }
+    }
+
     async fn of(store: &Store) -> Result<Self, ChangeError> {
-        let (mut open, mut ended) = (HashSet::new(), HashSet::new());
+        let mut runs = OpenRuns::none();
         let columns = vec!["id", "run_id", "kind", "created_at"];
         let query = Query { columns: Some(columns), ..Query::new(Entity::WorkflowEvent) };
         each(store, &query, &silent, |row| {
-            let (run, kind) = (row.text("run_id").map(digest), row.text("kind").unwrap_or_default());
-            open.extend(run.filter(|_| workflow::begins_run(kind)));
-            ended.extend(run.filter(|_| workflow::ends_run(kind)));
+            let (Some(run), kind) = (row.text("run_id"), row.text("kind").unwrap_or_default()) else { return };
+            if workflow::begins_run(kind) {
+                runs.begun.insert(wide_digest(run));
+            }
+            if workflow::ends_run(kind) {
+                runs.ended.insert(wide_digest(run));
+            }
         })
         .await?;
         if store.sources_of(Entity::Episode).is_ok() {
             let columns = vec!["id", "execution_ids", "status", "started_at"];
             let query = Query { columns: Some(columns), ..Query::new(Entity::Episode) };
-            let mut told = HashSet::new();
             each(store, &query, &silent, |row| {
                 let Some(status) = row.text("status") else { return };
-                let runs = row.list("execution_ids").into_iter().chain([row.id()]).map(digest);
-                let has_ended = ENDED.contains(&status);
-                if has_ended { ended.extend(runs) } else { told.extend(runs) }
+                let told = if ENDED.contains(&status) { &mut runs.ended } else { &mut runs.open };
+                for run in row.list("execution_ids").into_iter().chain([row.id()]) {
+                    told.insert(wide_digest(run));
+                }
             })
             .await?;
-            // What an episode says of its run holds, whatever an earlier try left in the log.
-            ended.retain(|run| !told.contains(run));
-            open.extend(told);
         }
-        open.retain(|run| !ended.contains(run));
-        Ok(OpenRuns(open))
+        Ok(runs)
     }
 
     fn has(&self, run: &str) -> bool {
-        self.0.contains(&digest(run))
+        let run = wide_digest(run);
+        self.open.contains(run) || self.begun.contains(run) && !self.ended.contains(run)
     }
 }
 

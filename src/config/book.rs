@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::{read_toml, state_folder};
 use crate::ground::private_file;
+use crate::memory::name_words::is_word_in;
 
 /// Bytes that such a file may have.
 const MOST: u64 = 4 << 20;
@@ -140,10 +141,7 @@ fn is_within(text: &str, handle: &str) -> bool {
     if handle.chars().count() >= LONG && !handle.bytes().all(|b| b.is_ascii_digit()) {
         return text.contains(handle);
     }
-    text.match_indices(handle).any(|(at, found)| {
-        let (before, after) = (&text[..at], &text[at + found.len()..]);
-        !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
-    })
+    is_word_in(text, handle, char::is_alphanumeric)
 }
 
 /// The name under which something is kept about a database: a file is the same however its path is written.

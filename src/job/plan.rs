@@ -225,7 +225,7 @@ pub struct BadRow {
 pub struct JobCheck {
     /// Subject of the check.
     pub what: String,
-    /// True when everything is properly.
+    /// True when everything is as it should be.
     pub ok: bool,
     /// Result of the check, in words.
     pub found: String,

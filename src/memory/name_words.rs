@@ -1,4 +1,12 @@
-//! Words of the names of tables, columns and keys.
+//! Words of the names of tables, columns and keys, and words within texts.
+
+/// Whether a text contains a word between characters that are not part of words.
+#[must_use]
+pub fn is_word_in(text: &str, word: &str, is_of_words: impl Fn(char) -> bool) -> bool {
+    let is_edge = |c: Option<char>| c.is_none_or(|c| !is_of_words(c));
+    text.match_indices(word)
+        .any(|(at, _)| is_edge(text[..at].chars().next_back()) && is_edge(text[at + word.len()..].chars().next()))
+}
 
 /// Splits a name into its words, in small letters: at what is not a letter or digit, and before a capital after a small
 /// letter or a digit. `userId` and `user_id` are both `user`, `id`.

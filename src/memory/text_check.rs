@@ -323,21 +323,24 @@ pub fn is_secret_under(key: &str, text: &str) -> bool {
 /// Whether a value only stands for a secret: a variable, a call, a placeholder, an address where it is set, a mask, what took
 /// the place of one, or, after `pwd`, a folder.
 fn stands_for_secret(name: &str, value: &str) -> bool {
-    let reads = |opens: char| {
-        let called = value.split_once(opens).map_or("", |(called, _)| called);
-        !called.is_empty()
-            && called
-                .split('.')
-                .all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_'))
-    };
+    let is_name = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_');
+    let is_read = value.split_once(['[', '(']).is_some_and(|(read, _)| read.split('.').all(is_name));
     let is_mask = value.chars().all(|c| matches!(c, '*' | '•' | '.' | '-' | '_' | 'x' | 'X'));
     let is_folder = name.eq_ignore_ascii_case("pwd") && value.starts_with(['/', '~', '.']);
-    value.starts_with(['[', '<', '{', '$', '%'])
-        || value.contains("://")
-        || reads('[')
-        || reads('(')
-        || is_mask
-        || is_folder
+    is_placeholder(value) || value.contains("://") || is_read || is_mask || is_folder
+}
+
+/// Whether a value begins as a placeholder does: `$NAME`, `${name}`, `%NAME%`, `%(name)s`, `<name>`, `[name]`, `{name}`.
+fn is_placeholder(value: &str) -> bool {
+    let is_capital = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+    let is_variable = |name: &str| !name.is_empty() && name.trim_end_matches('%').bytes().all(is_capital);
+    let mut letters = value.chars();
+    match (letters.next(), letters.next()) {
+        (Some('$' | '%'), Some(next)) => matches!(next, '{' | '(') || is_variable(&value[1..]),
+        (Some('[' | '<'), Some(next)) => next.is_alphabetic() || next == '_',
+        (Some('{'), Some(next)) => next.is_alphabetic() || matches!(next, '{' | '_' | '%'),
+        _ => false,
+    }
 }
 
 fn without_secrets(text: &str, word: &str, secrets: &mut BTreeMap<&'static str, usize>) -> String {
@@ -526,6 +529,8 @@ mod tests {
             ("ghp_abcdefghijklmnopqrstuvwxyz0123456789", "[secret removed]", "GitHub token"),
             (r#"{"api_key": "Zx81-22"}"#, r#"{"api_key": "[secret removed]"}"#, "password or key"),
             ("PASSWORD=hunter2!", "PASSWORD=[secret removed]", "password or key"),
+            ("password: $ecret-4711", "password: [secret removed]", "password or key"),
+            ("password: <3horses!", "password: [secret removed]", "password or key"),
             ("at postgres://ann:s3cret@db/x now", "at postgres://ann:[secret removed]@db/x now", "password in a URL"),
             ("Bearer abcdefghijklmnopqrstuv", "Bearer [secret removed]", "bearer token"),
             (

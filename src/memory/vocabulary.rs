@@ -47,10 +47,7 @@ pub fn of_episode(column: &str) -> Option<&'static Vocabulary> {
 /// The canonical word of an outcome, without the blanks around it; `None` when the word is not known.
 #[must_use]
 pub fn outcome(word: &str) -> Option<&'static str> {
-    let lower = word.trim().to_ascii_lowercase();
-    let known =
-        OUTCOMES.words.iter().find(|(canonical, others)| *canonical == lower || others.contains(&lower.as_str()));
-    known.map(|(canonical, _)| *canonical)
+    OUTCOMES.known(&word.trim().to_ascii_lowercase())
 }
 
 impl Vocabulary {
@@ -59,10 +56,13 @@ impl Vocabulary {
     #[must_use]
     pub fn canonical(&self, word: &str) -> Option<&'static str> {
         let lower = word.to_ascii_lowercase();
-        let known = self.words.iter().find(|(canonical, others)| {
-            (*canonical == lower || others.contains(&lower.as_str())) && spellings(&lower).iter().any(|s| s == word)
-        });
-        known.map(|(canonical, _)| *canonical).or(self.other)
+        self.known(&lower).filter(|_| spellings(&lower).iter().any(|s| s == word)).or(self.other)
+    }
+
+    /// The canonical word for one in lower case; `None` when it is not known.
+    fn known(&self, lower: &str) -> Option<&'static str> {
+        let known = self.words.iter().find(|(canonical, others)| *canonical == lower || others.contains(&lower));
+        known.map(|(canonical, _)| *canonical)
     }
 
     /// The meaning of words that nobody knows; `None` when they stay.

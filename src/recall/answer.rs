@@ -181,7 +181,7 @@ impl RecallAnswer {
 }
 
 impl RecalledItem {
-    /// A row of which nothing depends on is known yet.
+    /// A row of which no dependents are known yet.
     #[must_use]
     pub fn new(ranked: RankedRow) -> Self {
         let (canvas, feedback) = (ToldRows::default(), ToldRows::default());

@@ -40,7 +40,7 @@ pub struct FoundDesk {
     columns: BTreeMap<Entity, Vec<&'static str>>,
 }
 
-/// Returns a new session what an earlier one left.
+/// Gives a new session what an earlier one left.
 pub fn restore(model: &mut Model) -> FoundDesk {
     let filters = FoundFilters::load(&model.context.opened.location);
     model.filters = filters.filters.iter().map(|filter| (filter.entity, filter.text.clone())).collect();

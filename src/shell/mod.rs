@@ -605,7 +605,7 @@ impl<'s> Console<'s> {
         Ok(())
     }
 
-    /// Returns the terminal to the user's editor until that is closed.
+    /// Leaves the terminal to the user's editor until that is closed.
     async fn beside_editor(
         &mut self,
         editing: impl Future<Output = Result<EditorEnd, RequestFailure>>,

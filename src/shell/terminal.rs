@@ -69,7 +69,7 @@ impl Write for Output {
     }
 }
 
-/// Returns the terminal back, once; from any thread.
+/// Gives the terminal back, once; from any thread.
 fn give_back() {
     // A command never took it, and its output may wait for a reader.
     if !TAKEN.load(Ordering::SeqCst) {
@@ -188,14 +188,14 @@ impl TerminalScreen {
         self.forget()
     }
 
-    /// Returns the terminal back for a while.
+    /// Gives the terminal back for a while.
     pub fn leave(&mut self) -> io::Result<()> {
         Write::flush(self.terminal.backend_mut())?;
         give_back();
         Ok(())
     }
 
-    /// Returns the terminal back for good.
+    /// Gives the terminal back for good.
     pub fn close(&mut self) {
         let _ = self.leave();
     }

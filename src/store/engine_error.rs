@@ -1,6 +1,6 @@
 //! Meaning of an engine's error: in words for users, and for the connection it came over.
 
-use super::server::raised::{is_raised, place_of};
+use super::server::raised::{hint_of, is_raised, place_of};
 
 /// An engine's error for people, with its code where there is one.
 #[must_use]
@@ -8,13 +8,13 @@ pub fn explain(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::Database(e) if is_raised(error) => {
             let place = place_of(error).map_or_else(String::new, |place| format!(", said in {place}"));
-            let hint = super::server::hint_of(error).map_or_else(String::new, |hint| format!("; {hint}"));
+            let hint = hint_of(error).map_or_else(String::new, |hint| format!("; {hint}"));
             format!("{} [{}]{place}{hint}", e.message(), e.code().unwrap_or_default())
         }
         sqlx::Error::Database(e) => match e.code() {
             Some(code) if is_crowded(error) => format!("{} [{code}]; {ROOM}", e.message()),
             Some(code) if code == "55000" => {
-                let hint = super::server::hint_of(error).map_or_else(String::new, |hint| format!("; {hint}"));
+                let hint = hint_of(error).map_or_else(String::new, |hint| format!("; {hint}"));
                 format!("{} [{code}]{hint}", e.message())
             }
             Some(code) => format!("{} [{code}]", e.message()),

@@ -91,7 +91,7 @@ impl<'a> ContextReader<'a> {
         Ok(Some(belonging))
     }
 
-    /// Returns rows of a source that name no episode the one that they belong to. With `index`, the second of several
+    /// Fills in the episode that rows of a source belong to, where they name none. With `index`, the second of several
     /// calls reads the links of all episodes, and those after it none.
     ///
     /// # Errors

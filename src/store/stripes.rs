@@ -268,7 +268,7 @@ impl<T> StripeQueue<T> {
         Some((at, stripe.next?, stripe.last))
     }
 
-    /// Returns a stripe with what was found in it.
+    /// Hands in a stripe with what was found in it.
     fn put(&mut self, at: usize, next: Option<i64>, mut found: Found<T>) {
         if let Some(stripe) = self.waiting.get_mut(at) {
             (stripe.next, stripe.is_taken) = (next, false);

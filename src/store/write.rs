@@ -16,7 +16,7 @@ use super::engine_error::{EngineFault, explain, is_disk, is_late, lost, primary_
 use super::fetched::{FetchedValue, Param, RawRow, integer, text};
 use super::revise;
 use super::server::ServerLink;
-use super::server::raised::is_told_off;
+use super::server::raised::is_raised_on_purpose;
 use super::session::Opener;
 use super::shape::{self, TableShape};
 use super::stored::{Cell, Image, Mutation, ReadState, StateReading, StoredRows, TableName};
@@ -104,7 +104,7 @@ impl From<sqlx::Error> for WriteError {
         let code = about.code().unwrap_or_default();
         match (primary_code(&error), code.as_ref()) {
             // Class 42 is of what the server lacks, whoever says so.
-            (_, code) if is_told_off(&error) && !code.starts_with("42") => {
+            (_, code) if is_raised_on_purpose(&error) && !code.starts_with("42") => {
                 let remedy = EngineFault::Raised.lasting_remedy().unwrap_or_default();
                 WriteError::Rejected(format!("{}; {remedy}", explain(&error)))
             }

@@ -360,7 +360,7 @@ fn a_table_of_vectors_that_may_not_be_read_leaves_the_cases() {
         }
         assert!(says(capability(&world.read(&["status"]), "agent_memory_embeddings"), &["GRANT SELECT"]));
         // What a prune would take is shown to whoever may look, with what is not counted.
-        let plan = world.reader(&["prune", "--older-than", "0d"]);
+        let plan = world.reader(&["prune", "--older-than", "1d"]);
         assert_eq!(plan.code, Some(0), "{}", plan.words);
         assert!(plan.value["counts"]["agent_memory_cases"]["delete"].as_i64() > Some(0), "{:#}", plan.value);
         assert!(says(&plan.value["disclosures"], &["agent_memory_embeddings", "not counted"]), "{:#}", plan.value);
@@ -562,7 +562,7 @@ fn vectors_go_with_their_cases_though_no_foreign_key_leads_to_a_partitioned_tabl
         assert!(erased.value["status"].as_str().is_some_and(|s| s.starts_with("verified")), "{:#}", erased.value);
         let after = (world.number(orphans).await, world.number(vectors).await);
         assert!(after.0 == before.0 && after.1 < before.1, "{before:?} {after:?} {:#}", erased.value["counts"]);
-        let pruned = world.owner(&["prune", "--older-than", "0d", "--apply"]);
+        let pruned = world.owner(&["prune", "--older-than", "1d", "--apply"]);
         assert!(pruned.value["counts"]["agent_memory_embeddings"]["delete"].as_i64() > Some(0), "{:#}", pruned.value);
         assert_eq!(world.number(orphans).await, before.0);
         world.end().await;

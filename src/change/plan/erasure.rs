@@ -185,7 +185,7 @@ pub struct ErasureCheck {
     pub name: String,
     /// Finding of the check, in words.
     pub found: String,
-    /// True when the finding is properly; `None` when it could not be checked.
+    /// True when the finding is as it should be; `None` when it could not be checked.
     pub good: Option<bool>,
 }
 

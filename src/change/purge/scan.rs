@@ -17,6 +17,7 @@ use super::vectors;
 use crate::change::ChangeError;
 use crate::layout::Engine;
 use crate::memory::mention::{MANY_DIGITS, MentionText};
+use crate::memory::name_words::is_word_in;
 use crate::memory::packed::pages::PageStore;
 use crate::store::fetched::{FetchedValue, RawRow, as_text};
 use crate::store::relations::ColumnContent;
@@ -288,13 +289,6 @@ async fn large_objects(
         }
     }
     Ok(())
-}
-
-/// Whether a text contains a word between characters that are not part of words.
-pub(super) fn is_word_in(text: &str, word: &str, is_of_words: impl Fn(char) -> bool) -> bool {
-    let is_edge = |c: Option<char>| c.is_none_or(|c| !is_of_words(c));
-    text.match_indices(word)
-        .any(|(at, _)| is_edge(text[..at].chars().next_back()) && is_edge(text[at + word.len()..].chars().next()))
 }
 
 /// Whether a name of the structure, or another text of it, holds a handle, both in small letters. Names are joined by `_`.

@@ -9,12 +9,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::owners;
-use super::scan::is_word_in;
 use crate::change::ChangeError;
 use crate::layout::erase::{BoundRule, BoundValue, EraseAction};
 use crate::memory::digest::wide_digest;
 use crate::memory::json;
 use crate::memory::mention::folded;
+use crate::memory::name_words::is_word_in;
 use crate::memory::nearest::nearest;
 use crate::memory::{agreeing, thousands};
 use crate::store::fetched::FetchedValue;
@@ -123,9 +123,6 @@ pub struct PurgeSubject {
     /// Number of ids of the person's rows that are words of others too, and are not looked for in texts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usual_ids: Option<usize>,
-    /// Number of [`Self::others`] that contain a handle of the person as words of their own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub containing: Option<usize>,
     /// Number of other owners of rows whose ids are the person's in another spelling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub respelled: Option<usize>,
@@ -164,10 +161,11 @@ impl PurgeSubject {
         let words = "{#} {id, name or address by which other people are known contains|ids, names or addresses by which other people \
              are known contain} one of the person: {it is|they are} left wherever {it occurs|they occur}; if one is the \
              person's, erase that too";
-        let containing = self.containing.map(|others| agreeing(others, words));
+        let containing = Some(self.containing()).filter(|count| *count > 0).map(|others| agreeing(others, words));
         too_many.chain(usual).chain(respelled).chain(containing).chain(self.unsearched(|kind| !is_many(kind)))
     }
 
+    /// Number of [`Self::others`] that contain a handle of the person as words of their own.
     fn containing(&self) -> usize {
         let own: HashSet<String> = self.handles.iter().map(|handle| folded(&handle.value)).collect();
         let names = |handle: &&PersonHandle| handle.common.is_none() && !is_many(&handle.kind);
@@ -341,7 +339,6 @@ pub async fn resolve(
     subject.respelled = Some(near.respelled.len()).filter(|count| *count > 0);
     owners.extend(near.respelled);
     subject.others = others(snapshot, &subject, alike, owners).await?;
-    subject.containing = Some(subject.containing()).filter(|count| *count > 0);
     subject.near = near_of(snapshot, &subject, near.ids).await?;
     Ok(subject)
 }

@@ -43,7 +43,7 @@ impl<T> Fetched<T> {
         }
     }
 
-    /// Returns the request up, and returns it.
+    /// Gives the request up, and returns it.
     pub fn release(&mut self) -> Vec<Ticket> {
         self.pending.take().into_iter().collect()
     }

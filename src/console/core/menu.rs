@@ -15,7 +15,7 @@ use crate::memory::{Entity, Row};
 /// Effect of choosing an entry.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MenuChoice {
-    /// Returns a command.
+    /// Carries out a command.
     Command(CommandId),
     /// Goes there.
     Go(Destination),

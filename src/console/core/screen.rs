@@ -156,7 +156,7 @@ pub trait Screen: std::any::Any {
         if id == CommandId::Follow { Err(("no row is loaded".to_owned(), None)) } else { Ok(()) }
     }
 
-    /// Returns a command of its own.
+    /// Carries out a command of its own.
     fn command(&mut self, _id: CommandId, _cx: &mut Context) {}
 
     /// Opens what is selected.
@@ -281,10 +281,10 @@ pub trait Screen: std::any::Any {
         false
     }
 
-    /// Returns the keys to the details, or to the list.
+    /// Moves the focus to the details, or to the list.
     fn focus(&mut self, _detail: bool) {}
 
-    /// Returns the keys to the other pane.
+    /// Moves the focus to the other pane.
     fn other_pane(&mut self, _cx: &Context) {}
 
     /// Handles having been drawn: how much there is to scroll is known now.

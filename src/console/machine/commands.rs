@@ -97,7 +97,7 @@ impl Model {
         }
     }
 
-    /// Returns a command.
+    /// Carries out a command.
     pub(super) fn command(&mut self, id: CommandId) {
         let Some(command) = command(id) else { return };
         let is_locked = command.needs_unlocking() && self.context.waits_for_unlocking();

@@ -189,7 +189,7 @@ impl History {
         }
     }
 
-    /// Returns the window the name of what is shown.
+    /// Names the window by what is shown.
     pub(super) fn name_window(&self, cx: &mut Context) {
         let here = self.here().screen().title(cx);
         cx.perform(Effect::SetTitle(format!("{here} - mnemoscope")));

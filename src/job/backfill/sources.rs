@@ -128,7 +128,7 @@ impl<'s> RevisedRows<'s> {
         Ok(RevisedRows { source, shape, columns, stored, revise })
     }
 
-    /// Returns the rows the time of this change, where the layout keeps one: their text is no longer what it was, and
+    /// Sets the time of this change on the rows, where the layout keeps one: their text is no longer what it was, and
     /// whoever copied it should take it again.
     pub fn touch(&mut self) {
         self.revise.touch = touched(self.source, &self.shape);

@@ -180,7 +180,7 @@ impl ByteSearch {
         self.index.is_in(&self.needles.words, text.as_bytes())
     }
 
-    /// Returns every place of a needle in a value, with what is around it there.
+    /// Returns every place of a needle in a value, with what is around it.
     #[must_use]
     pub fn contexts(&self, value: &[u8]) -> Vec<NeedleContext> {
         let context = |(needle, place): (usize, Range<usize>)| NeedleContext {

@@ -10,7 +10,7 @@ use std::io;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgDatabaseError};
+use sqlx::postgres::PgConnectOptions;
 
 use crate::ground::password_command::password_again;
 
@@ -215,12 +215,6 @@ fn is_passed_over(error: &sqlx::Error) -> bool {
         sqlx::Error::Database(about) => matches!(about.code().as_deref(), Some("57P03" | "53300")),
         _ => false,
     }
-}
-
-/// The server's own advice next to an error.
-#[must_use]
-pub fn hint_of(error: &sqlx::Error) -> Option<&str> {
-    error.as_database_error()?.try_downcast_ref::<PgDatabaseError>()?.hint()
 }
 
 /// Whether the server did not take the login.

@@ -277,7 +277,7 @@ impl InboxScreen {
         }
     }
 
-    /// Returns a verdict on the selected row.
+    /// Gives a verdict on the selected row.
     fn give(&mut self, verdict: InboxVerdict, cx: &mut Context) {
         let Some(row) = self.current().cloned().filter(|_| cx.changing.pending.is_none()) else { return };
         let id = row.id().to_owned();

@@ -122,7 +122,7 @@ impl RecallScreen {
         [Some(&mut self.left), self.right.as_mut()].into_iter().flatten()
     }
 
-    /// Returns the keys to the left or the right ranking; the same row is selected where it is in both.
+    /// Moves the focus to the left or the right ranking; the same row is selected where it is in both.
     pub fn turn_to(&mut self, right: bool) {
         if self.right.is_none() || self.on_right == right {
             return;

@@ -133,7 +133,7 @@ pub fn fitted(specs: &[&'static ListColumn], widths: &MeasuredColumns, sorted: &
     fitted
 }
 
-/// Returns a column what it needs, up to `most`, of what is left of the room.
+/// Widens a column to what it needs, up to `most`, out of the room that is left.
 fn grow(fitted: &mut [FittedColumn], at: usize, most: u16, room: u16) {
     let left = room.saturating_sub(used(fitted));
     let column = &mut fitted[at];

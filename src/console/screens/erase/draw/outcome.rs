@@ -110,7 +110,7 @@ pub fn lines(outcome: &ErasureOutcome, width: usize, look: &Look) -> Vec<TextLin
     lines
 }
 
-/// Describes a check: what was looked for, whether it is properly, and what was found.
+/// Describes a check: what was looked for, whether it is as it should be, and what was found.
 fn check_lines(check: &ErasureCheck, width: usize, look: &Look) -> Vec<TextLine> {
     const NAME: usize = 16;
     let g = look.glyphs;
