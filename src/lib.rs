@@ -19,7 +19,7 @@
 //! - [`ui`]: how things look: safe text, glyphs, themes, tables, charts; no domain words
 //! - [`demo`]: a made-up memory database that tells a story; sees what cli sees
 #![forbid(unsafe_code)]
-// Where nobody hears it, printing by these would panic.
+// If standard output or error is closed, these macros would panic.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod change;

@@ -1,6 +1,6 @@
-//! Anchors that are stored automatically: outside the database, after every session that wrote, every hundred entries,
-//! every purge. They are found again by trail and by place, however the database was named. What does not fit is a
-//! fault, until someone says with a reason that the database was replaced on purpose: the anchors then end, and stay on
+//! Stores anchors automatically, outside the database: after every session that wrote, every hundred entries, and every
+//! purge. They are found by trail and by location, whatever name the database is given. A mismatch is a fault until
+//! someone declares, with a reason, that the database was replaced on purpose: the anchors then end, and stay on
 //! record.
 
 use std::collections::{BTreeMap, HashSet};
@@ -23,16 +23,16 @@ use crate::store::Store;
 use crate::store::identity::Identity;
 use crate::store::own::OwnTables;
 
-/// Entries after which an anchor is kept.
+/// Entries after which an anchor is stored.
 const EVERY: i64 = 100;
 
-/// Bytes of a file of anchors that are read at most.
+/// Most bytes read of an anchor file.
 const FILE_BYTES: u64 = 64 << 20;
 
-/// The file that says which anchors have ended.
+/// The file that lists ended anchors.
 const ACCEPTED: &str = "accepted.jsonl";
 
-/// Location of a database: the words for it, and the identity that it gives itself.
+/// Location of a database: its text, and the identity that the database reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnchorSpot {
     place: String,
@@ -40,7 +40,7 @@ pub struct AnchorSpot {
 }
 
 impl AnchorSpot {
-    /// Reads the location of a database, and notes which part of it is not known.
+    /// Reads the location of a database, and returns a note about unknown parts.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -49,13 +49,13 @@ impl AnchorSpot {
         Ok((AnchorSpot { place: store.place().to_owned(), identity }, note))
     }
 
-    /// Whether the file of a database still is there.
+    /// Whether the file of a database still exists.
     #[must_use]
     pub fn stands(&self) -> bool {
         self.identity.is(&Identity::of_file(Path::new(&self.place)))
     }
 
-    /// Whether both are one place. Where two servers say who they are, their address says nothing more.
+    /// Whether both are one location. If two servers report identities, their addresses do not matter.
     #[must_use]
     pub fn is(&self, other: &AnchorSpot) -> bool {
         let servers = (&self.identity.server, &other.identity.server);
@@ -64,7 +64,7 @@ impl AnchorSpot {
     }
 }
 
-/// An anchor, and where the database was then.
+/// An anchor, with the location of the database at that time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct KeptAnchor {
     #[serde(flatten)]
@@ -73,7 +73,7 @@ struct KeptAnchor {
     spot: AnchorSpot,
 }
 
-/// Anchors that have ended, since someone accepted that the database is another one now.
+/// Anchors that ended because someone accepted a replaced database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Ended {
     at: String,
@@ -81,14 +81,14 @@ struct Ended {
     reason: String,
     #[serde(flatten)]
     spot: AnchorSpot,
-    /// The trail that is there now; none when there is none.
+    /// The current trail; `None` if there is none.
     database_id: Option<String>,
     anchors: Vec<KeptAnchor>,
 }
 
 impl Ended {
-    /// Whether the place was accepted as a copy that goes its own way: anchors of one trail count there or elsewhere, not
-    /// in both.
+    /// Whether the location was accepted as a separate copy: anchors of one trail then count for one of the two
+    /// locations, not for both.
     fn parts(&self, kept: &KeptAnchor) -> bool {
         let own = self.database_id.as_ref() == Some(&kept.anchor.database_id);
         own && self
@@ -98,11 +98,11 @@ impl Ended {
     }
 }
 
-/// Keeps an anchor for the chain as it is now: at the end of a session that wrote, and after a purge. None when there
-/// is no folder for them or no trail.
+/// Stores an anchor for the current chain: at the end of a session that wrote, and after a purge. `None` without a
+/// folder for anchors or a trail.
 ///
 /// # Errors
-/// [`ChangeError::Failed`] when the file cannot be written, else as [`audit::anchor`].
+/// [`ChangeError::Failed`] if the file cannot be written, otherwise as [`audit::anchor`].
 pub async fn keep(store: &Store) -> Result<Option<Anchor>, ChangeError> {
     let Some(folder) = store.anchor_folder() else { return Ok(None) };
     if store.records().own().await?.is_none_or(|own| own.unread.is_some()) {
@@ -114,8 +114,8 @@ pub async fn keep(store: &Store) -> Result<Option<Anchor>, ChangeError> {
     Ok(Some(anchor))
 }
 
-/// Keeps an anchor when the entry of that number completes a hundred. What was done stays done when that fails: it is
-/// logged, and the session's last anchor makes up for it or says why not.
+/// Stores an anchor if the entry with that number completes a hundred. A failure is only logged and does not undo the
+/// change: the session's last anchor replaces it, or reports the reason.
 pub async fn after(store: &Store, seq: i64) {
     if seq % EVERY == 0
         && let Err(error) = keep(store).await
@@ -126,7 +126,7 @@ pub async fn after(store: &Store, seq: i64) {
 
 const NO_FOLDER: &str = "there is no folder for anchors: set MNEMOSCOPE_STATE to one";
 
-/// Keeps an anchor at the end of a session that wrote; gives why that could not be done, for people.
+/// Stores an anchor at the end of a session that wrote; returns the reason if that fails, for people.
 pub async fn missed(store: &Store) -> Option<String> {
     let why = match store.anchor_folder() {
         Some(_) => keep(store).await.err()?.to_string(),
@@ -135,10 +135,10 @@ pub async fn missed(store: &Store) -> Option<String> {
     Some(format!("{NO_ANCHOR}, so a truncated trail would go unnoticed: {why}"))
 }
 
-/// Known facts about a database that are kept outside it.
+/// Facts about a database that are stored outside it.
 struct AnchorKnowledge {
     spot: AnchorSpot,
-    /// Id of the trail that is there.
+    /// Id of the current trail.
     database_id: Option<String>,
     /// Anchors that count, those of this place first.
     anchors: Vec<KeptAnchor>,
@@ -147,7 +147,7 @@ struct AnchorKnowledge {
 
 impl AnchorKnowledge {
     async fn of(store: &Store) -> Result<AnchorKnowledge, ChangeError> {
-        // A trail that our role may not read is not one that is gone.
+        // A trail that our role may not read does not count as missing.
         let database_id = store.records().own().await?.map(OwnTables::read).transpose()?.map(|own| own.database_id);
         let (spot, note) = AnchorSpot::of(store).await?;
         let Some(folder) = store.anchor_folder() else {
@@ -184,7 +184,7 @@ impl AnchorKnowledge {
             }
         }
         here.extend(latest_of_each(elsewhere));
-        // One word for each trail that was here before is enough.
+        // One message for each earlier trail is enough.
         let mut others = HashSet::new();
         here.reverse();
         here.retain(|kept| {
@@ -218,7 +218,7 @@ impl AnchorKnowledge {
     }
 }
 
-/// Verifies the trail against the anchors that are known for this trail and this place, and those given.
+/// Verifies the trail against the stored anchors for this trail and this location, and those given.
 ///
 /// # Errors
 /// As [`audit::verify`]; [`ChangeError::Failed`] when the file of anchors cannot be read.
@@ -226,7 +226,7 @@ pub async fn verify(store: &Store, given: &[Anchor]) -> Result<AuditVerdict, Cha
     walk(store, given, &|_| ()).await
 }
 
-/// The same; `told` hears how many entries were read so far.
+/// As [`verify`]; `told` gets the number of entries read so far.
 ///
 /// # Errors
 /// As [`verify`].
@@ -251,25 +251,26 @@ pub async fn walk(store: &Store, given: &[Anchor], told: &(dyn Fn(usize) + Sync)
     Ok(verdict)
 }
 
-/// Result of accepting a database as it is.
+/// Result of accepting a replaced database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Acceptance {
     /// `accepted`, or `nothing to do`.
     pub status: &'static str,
     /// The anchors that ended.
     pub ended: Vec<Anchor>,
-    /// The trail that is there now; none when there is none.
+    /// The current trail; `None` if there is none.
     pub database_id: Option<String>,
-    /// Number of the entry that says so; none when no trail could take it.
+    /// Number of the entry that records it; `None` if there is no trail for it.
     pub audit_seq: Option<i64>,
     /// Notes that the user should read.
     pub notes: Vec<String>,
 }
 
-/// Ends the anchors that do not fit the database as it is, and keeps them on record with the reason.
+/// Ends the anchors that do not match the current database, and keeps them on record with the reason.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] without a reason, [`ChangeError::Refused`] without a folder for anchors; else as [`verify`].
+/// [`ChangeError::Usage`] without a reason, [`ChangeError::Refused`] without a folder for anchors; otherwise as
+/// [`verify`].
 pub async fn accept(store: &Store, author: &Author) -> Result<Acceptance, ChangeError> {
     let reason = author.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
     let Some(reason) = reason.map(|reason| text_check::check(reason).0) else {
@@ -285,7 +286,7 @@ pub async fn accept(store: &Store, author: &Author) -> Result<Acceptance, Change
             misfits.push(kept.clone());
         }
     }
-    // Of trails that no longer exist, all that was kept here.
+    // For trails that no longer exist, all anchors stored at this location.
     misfits = all_of(folder, &known, misfits)?;
     let mut acceptance = Acceptance {
         status: if misfits.is_empty() { "nothing to do" } else { "accepted" },
@@ -305,7 +306,7 @@ pub async fn accept(store: &Store, author: &Author) -> Result<Acceptance, Change
         database_id: known.database_id.clone(),
         anchors: misfits,
     };
-    // The entry first: whoever is stopped in between accepts again, and after the file there would be nothing to accept.
+    // The entry comes first: if the process is stopped in between, accepting again still finds something to accept.
     match enter(store, author, &ended).await {
         Ok(seq) => acceptance.audit_seq = Some(seq),
         Err(error) => acceptance.notes.push(format!("the trail has no entry about this: {error}")),
@@ -315,7 +316,7 @@ pub async fn accept(store: &Store, author: &Author) -> Result<Acceptance, Change
     Ok(acceptance)
 }
 
-/// Those, and every other anchor of their trails that was kept at this place, where the trail there is another now.
+/// The misfits, and every other anchor of their trails stored at this location, if there is another trail now.
 fn all_of(folder: &Path, known: &AnchorKnowledge, misfits: Vec<KeptAnchor>) -> Result<Vec<KeptAnchor>, ChangeError> {
     let mut all: Vec<KeptAnchor> = Vec::new();
     for kept in misfits {
@@ -329,7 +330,7 @@ fn all_of(folder: &Path, known: &AnchorKnowledge, misfits: Vec<KeptAnchor>) -> R
     Ok(all)
 }
 
-/// Ends every anchor that was kept for the file at a path, which we have just made again.
+/// Ends every anchor stored for the file at a path, which we have just created again.
 ///
 /// # Errors
 /// [`ChangeError::Failed`] when a file of anchors cannot be read or written.
@@ -356,7 +357,7 @@ async fn fits(store: &Store, database_id: Option<&str>, anchor: &Anchor) -> Resu
     Ok(anchor.seq == 0 || found.is_some_and(|e| e.seq == anchor.seq && e.hash == anchor.hash))
 }
 
-/// Enters in the trail that anchors have ended.
+/// Records the end of anchors in the trail.
 async fn enter(store: &Store, author: &Author, ended: &Ended) -> Result<i64, ChangeError> {
     let own = super::draft::writable(store).await?;
     let trails: HashSet<&str> = ended.anchors.iter().map(|kept| kept.anchor.database_id.as_str()).collect();
@@ -385,14 +386,14 @@ async fn enter(store: &Store, author: &Author, ended: &Ended) -> Result<i64, Cha
     }
 }
 
-/// The last anchor of each place: it vouches for all entries before it.
+/// The last anchor of each location, which covers all earlier entries.
 fn latest_of_each(mut kept: Vec<KeptAnchor>) -> Vec<KeptAnchor> {
     kept.sort_by(|a, b| a.spot.place.cmp(&b.spot.place).then(b.anchor.seq.cmp(&a.anchor.seq)));
     kept.dedup_by(|a, b| a.spot.place == b.spot.place);
     kept
 }
 
-/// The file with the anchors of a database. Its identity comes out of the database: it need not be fit for a name.
+/// The file with the anchors of a database. Its identity comes from the database and may be unsuitable as a file name.
 fn file_of(folder: &Path, database_id: &str) -> PathBuf {
     let plain = |b: u8| b.is_ascii_hexdigit() || b == b'-';
     let name = if database_id.len() == 36 && database_id.bytes().all(plain) {
@@ -419,7 +420,7 @@ fn append(path: &Path, line: &impl Serialize) -> Result<(), ChangeError> {
     written.map_err(|e| ChangeError::Failed(format!("{}: the anchor could not be stored: {e}", path.display())))
 }
 
-/// The lines of a file; what cannot be read of it goes to the notes.
+/// The lines of a file; unreadable ones are reported in the notes.
 fn read<L: DeserializeOwned>(path: &Path, notes: &mut Vec<String>) -> Result<Vec<L>, ChangeError> {
     let bytes = match input_file::read(path, FILE_BYTES) {
         Err(InputError::NotFound) => return Ok(Vec::new()),

@@ -1,5 +1,4 @@
-//! Executes a plan: everything that was read is checked again under lock, then data and audit entry are written in one
-//! transaction.
+//! Executes a plan: checks everything it read again under lock, then writes data and audit entry in one transaction.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -19,7 +18,7 @@ use super::undo::refused_later;
 use super::waiting::WaitingTries;
 use super::{ChangeError, FailedTransaction, new_id, now};
 use crate::layout::Engine;
-use crate::memory::agreeing;
+use crate::memory::{agreeing, time};
 use crate::store::fetched::FetchedValue;
 use crate::store::own::OwnTables;
 use crate::store::row_number::HIDDEN;
@@ -33,7 +32,7 @@ use crate::store::{Store, StoreError};
 pub struct Author {
     /// Name of the operator.
     pub actor: String,
-    /// Reason in free words: kept among the private values.
+    /// Free-text reason, stored among the private values.
     pub reason: Option<String>,
     /// Ticket that requests it.
     pub ticket: Option<String>,
@@ -44,16 +43,17 @@ pub struct Author {
 pub struct InverseMutation {
     /// The change that restores.
     pub mutation: Mutation,
-    /// State of the rows after the change, which an undo relies on. A revision carries that itself, row by row.
+    /// State of the rows after the change, which an undo checks. A revision contains this itself, row by row.
     pub expect: ReadState,
-    /// Columns that were set to the time of the change, with what was written: not restored when they have moved on.
+    /// Columns that were set to the time of the change, or by a trigger, with what was written: not restored when they have moved
+    /// on.
     pub stamps: Vec<(String, FetchedValue)>,
 }
 
-/// Changes that the trail keeps to undo an entry.
+/// Changes stored in the trail to undo an entry.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct KeptUndo {
-    /// Changes that restore what was, in the order in which they are to be made.
+    /// Changes that restore the previous state, in order.
     pub inverses: Vec<InverseMutation>,
     /// Rows that the undo writes to the memory's own trail.
     pub trail: Vec<Mutation>,
@@ -62,12 +62,12 @@ pub struct KeptUndo {
 }
 
 impl KeptUndo {
-    /// Every change that is kept, of stored rows and of the memory's own trail.
+    /// Every stored change, to rows and to the memory's own trail.
     pub fn mutations(&self) -> impl Iterator<Item = &Mutation> {
         self.inverses.iter().map(|inverse| &inverse.mutation).chain(&self.trail).chain(&self.again)
     }
 
-    /// Whether some of its changes are about rows of which this holds.
+    /// Whether some of its changes affect rows for which `about` is true.
     pub fn touches(&self, about: impl Fn(&StoredRows) -> bool) -> bool {
         self.inverses.iter().any(|inverse| inverse.mutation.rows().is_some_and(|rows| about(&rows)))
     }
@@ -76,7 +76,7 @@ impl KeptUndo {
 /// Applies a plan.
 ///
 /// # Errors
-/// [`ChangeError::Conflict`] when what it read has moved, [`ChangeError::Refused`] when it is for another database or
+/// [`ChangeError::Conflict`] if rows it read have changed, [`ChangeError::Refused`] if it is for another database or
 /// nothing can be written. Nothing was written then.
 pub async fn apply(store: &Store, plan: &Plan, author: &Author) -> Result<Receipt, ChangeError> {
     if let Some(rules) = &plan.rules {
@@ -85,7 +85,7 @@ pub async fn apply(store: &Store, plan: &Plan, author: &Author) -> Result<Receip
     apply_within(store, plan, author, &mut WaitingTries::begin()).await
 }
 
-/// Stops where rows of a plan would not go by its rules any more: those that were to stay may be gone.
+/// Fails if the plan's rules no longer select its rows: rows that were to stay may be gone.
 async fn keep_rules(store: &Store, plan: &Plan, rules: &Operation, author: &Author) -> Result<(), ChangeError> {
     let changed = |plan: &Plan| RowKeys::of(plan.mutations.iter().filter_map(Mutation::rows).map(Cow::Owned));
     let planned = changed(plan);
@@ -93,7 +93,7 @@ async fn keep_rules(store: &Store, plan: &Plan, rules: &Operation, author: &Auth
     if matches!(again, Ok(None)) {
         return Ok(());
     }
-    // A hold or a use since then is named as the cause.
+    // A hold or a use since then is reported as the cause.
     keep_held(store, plan).await?;
     keep_used(store, plan).await?;
     match again? {
@@ -108,7 +108,7 @@ async fn keep_rules(store: &Store, plan: &Plan, rules: &Operation, author: &Auth
     }
 }
 
-/// As [`apply`], with what is left of the time to wait for others.
+/// As [`apply`], with the remaining time for waiting for others.
 pub(super) async fn apply_within(
     store: &Store,
     plan: &Plan,
@@ -131,7 +131,7 @@ pub(super) async fn apply_within(
     }
     let unknown = super::suppress::check(store, plan).await?;
     refuse_unseen(store, plan).await?;
-    // Next to an open transaction that would take a third connection, which not every pooler has.
+    // During an open transaction this would need a third connection, which not every pooler has.
     if store.engine() == Engine::Postgres {
         keep_named(store, plan).await?;
     }
@@ -153,8 +153,8 @@ pub(super) async fn apply_within(
     }
 }
 
-/// Plans and applies while the rows of an earlier plan are locked, so that nobody can come in between again. `is_final` is set
-/// where a write then hit other rows than it was about: it would the next time.
+/// Plans and applies while the rows of an earlier plan are locked, so that nobody can interfere again. Sets `is_final`
+/// if a write then hits other rows than expected, since a retry would too.
 ///
 /// # Errors
 /// As planning and [`apply`].
@@ -211,7 +211,7 @@ where
     }
 }
 
-/// Commits what went well and takes back what did not.
+/// Commits a success, or rolls back.
 async fn finish(writer: WriteTransaction<'_>, outcome: Result<i64, FailedTransaction>) -> Result<i64, FailedAttempt> {
     match outcome {
         Ok(seq) => match writer.commit().await {
@@ -226,8 +226,7 @@ async fn finish(writer: WriteTransaction<'_>, outcome: Result<i64, FailedTransac
     }
 }
 
-/// Settles the outcome of an attempt and returns the number of its entry; `None` when nothing was written, and it is
-/// to be tried again.
+/// Returns the number of the entry of an attempt; `None` if nothing was written and it must be tried again.
 async fn settle(
     store: &Store,
     outcome: Result<i64, FailedAttempt>,
@@ -239,15 +238,15 @@ async fn settle(
         Err(FailedAttempt::Transaction(FailedTransaction::Write(error @ WriteError::Busy(_)))) => {
             waiting.again_after(&error).await.map(|()| None)
         }
-        // What another process wrote meanwhile may be what is in the way: then what the plan relies on is seen to have moved.
+        // The cause may be a write of another process: then the rows that the plan relies on have changed.
         Err(FailedAttempt::Transaction(FailedTransaction::Write(WriteError::Rejected(_))))
             if waiting.is_first() && waiting.again().await =>
         {
             Ok(None)
         }
-        // What a failing disk has taken is seen when the database is opened again, not now.
+        // Data lost by a failing disk shows when the database is opened again, not now.
         Err(FailedAttempt::Unknown(_, cause)) if cause.is_of_disk() => Err(uncertain(store, &cause, "", receipt_id)),
-        // Lost at the end: the trail says whether it was done. Never repeated blindly.
+        // The connection was lost during the commit: the trail tells whether it was written. Never repeated blindly.
         Err(FailedAttempt::Unknown(seq, cause)) => match committed(store, seq, receipt_id).await {
             Ok(true) => Ok(Some(seq)),
             Ok(false) if waiting.again().await => Ok(None),
@@ -285,7 +284,7 @@ fn receipt(plan: &Plan) -> Receipt {
     }
 }
 
-/// The changes of a plan with the time at which they are made, also as that of new rows.
+/// The changes of a plan with the time of the change filled in, also for new rows.
 fn stamped(plan: &Plan, at: &str) -> impl Iterator<Item = Change> {
     plan.changes.iter().cloned().map(move |mut change| {
         let created = change.after.get_mut("created_at").filter(|created| created.is_null());
@@ -296,8 +295,8 @@ fn stamped(plan: &Plan, at: &str) -> impl Iterator<Item = Change> {
     })
 }
 
-/// The receipt of what was done. `later` says why an undo would be refused now; it may be possible once what it refers to is
-/// there again, so the entry does not keep it.
+/// The receipt of a change. `later` is the reason why an undo would be refused now; the entry does not store it, since
+/// the undo may become possible again.
 fn done(store: &Store, plan: &Plan, mut receipt: Receipt, seq: i64, later: Option<String>) -> Receipt {
     receipt.changes = stamped(plan, &receipt.applied_at).collect();
     receipt.audit_seq = Some(seq);
@@ -308,10 +307,10 @@ fn done(store: &Store, plan: &Plan, mut receipt: Receipt, seq: i64, later: Optio
     receipt
 }
 
-/// Reason why an attempt is not known to be done.
+/// Reason why an attempt did not certainly succeed.
 enum FailedAttempt {
     Transaction(FailedTransaction),
-    /// The commit of that entry may have been done.
+    /// The commit of that entry may have succeeded.
     Unknown(i64, WriteError),
 }
 
@@ -324,11 +323,11 @@ where
     }
 }
 
-/// Makes the changes of a batch and appends their entry, within a transaction that the job began and will commit. Gives
-/// the number of the entry; none when there is nothing to change.
+/// Applies the changes of a batch and appends their entry, within a transaction that the job begins and commits.
+/// Returns the number of the entry; `None` if there is nothing to change.
 ///
 /// # Errors
-/// As [`apply`]; the transaction must then be taken back.
+/// As [`apply`]; the caller must then roll back.
 pub async fn apply_batch(
     writer: &mut WriteTransaction<'_>,
     own: &OwnTables,
@@ -351,7 +350,7 @@ async fn within(
     author: &Author,
     receipt: &mut Receipt,
 ) -> Result<i64, FailedTransaction> {
-    // SQLite lets nobody else write from here on.
+    // From here on SQLite excludes other writers.
     if writer.engine() == Engine::Sqlite {
         keep_held(writer.store(), plan).await?;
         keep_used(writer.store(), plan).await?;
@@ -359,7 +358,7 @@ async fn within(
     keep_columns(writer, plan).await?;
     let before = check(writer, plan).await?;
     if writer.engine() == Engine::Postgres {
-        // Whoever changes columns holds the table, and our locks of rows waited for that.
+        // Someone changing columns holds a table lock, for which our row locks have waited.
         keep_columns(writer, plan).await?;
     } else {
         keep_named(writer.store(), plan).await?;
@@ -386,7 +385,7 @@ async fn within(
     }
     let undo = if plan.undo_reason.is_none() { Some(kept_undo(writer, plan, before).await?) } else { None };
     let seq = audit::append(writer, own, entry(plan, author, receipt, undo)).await?;
-    // Whoever else changes something waits for the head of the trail by now, or has done it. Others still see the rows.
+    // From here on other writers wait for the head of the trail, or are done. Others still see the rows.
     if writer.engine() == Engine::Postgres {
         keep_held(writer.store(), plan).await?;
         keep_used(writer.store(), plan).await?;
@@ -395,7 +394,7 @@ async fn within(
     Ok(seq)
 }
 
-/// Tells what became of a full-text index that no trigger keeps in step with the change.
+/// Note about a full-text index that no trigger keeps in step with the change.
 fn index_note(lagging: &LaggingIndex, is_made_again: bool) -> String {
     let LaggingIndex { index, table, .. } = lagging;
     let (index, table) = (index.title(), table.title());
@@ -410,7 +409,7 @@ fn index_note(lagging: &LaggingIndex, is_made_again: bool) -> String {
     )
 }
 
-/// Stops where someone changed the columns of a table since its rows were read: what an undo keeps would lack some.
+/// Fails if a table's columns have changed since its rows were read: the undo would lack some.
 async fn keep_columns(writer: &mut WriteTransaction<'_>, plan: &Plan) -> Result<(), FailedTransaction> {
     let tables: BTreeSet<&TableName> = plan.mutations.iter().map(Mutation::table).collect();
     let mut moved = Vec::new();
@@ -422,7 +421,7 @@ async fn keep_columns(writer: &mut WriteTransaction<'_>, plan: &Plan) -> Result<
     if moved.is_empty() { Ok(()) } else { Err(conflict(moved).into()) }
 }
 
-/// Stops where others made rows that the plan relies on there being none of: nothing locks what is not there.
+/// Fails if someone has created rows that the plan requires to be absent: missing rows cannot be locked.
 async fn keep_absent(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
     let mut moved = Vec::new();
     for rows in plan.watches.iter().filter(|w| w.is_of_number() && w.state.count == 0).map(|watch| &watch.rows) {
@@ -438,14 +437,14 @@ fn conflict(rows: Vec<String>) -> ChangeError {
     ChangeError::Conflict { message: "something that this plan relies on was changed".to_owned(), rows }
 }
 
-/// Rows that go or change with those of a plan, though we may not see all of them: no plan counts them, and no undo brings them
-/// back.
+/// Rows deleted or changed by cascade with those of a plan that we may not see completely: no plan counts them, and no
+/// undo restores them.
 async fn unseen(store: &Store, plan: &Plan) -> Result<Option<(TableName, String)>, StoreError> {
     let deleted = plan.mutations.iter().filter(|mutation| matches!(mutation, Mutation::Delete(_)));
     unseen_with(store, deleted.map(Mutation::table).collect()).await
 }
 
-/// The first table of which rows go or change with those of some others, though we may not see all of them, with words for it.
+/// The first table whose rows are deleted or changed by cascade and that we may not see completely, with a message.
 pub(super) async fn unseen_with(
     store: &Store,
     tables: BTreeSet<&TableName>,
@@ -459,7 +458,7 @@ pub(super) async fn unseen_with(
     Ok(None)
 }
 
-/// Says in a plan that rows go with its own unseen, unless it says so already.
+/// Adds to a plan that it affects unseen rows by cascade, unless it says so already.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -476,7 +475,7 @@ pub(super) async fn report_unseen(store: &Store, mut plan: Plan) -> Result<Plan,
     Ok(plan)
 }
 
-/// Says in a plan that our role may not write what it changes, and what would help.
+/// Adds to a plan that our role may not write its changes, and the remedy.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -488,8 +487,8 @@ pub async fn report_refused(store: &Store, mut plan: Plan) -> Result<Plan, Chang
     Ok(plan)
 }
 
-/// Says in a plan that no undo brings rows back which are in a table that inherits from theirs: that would be without the
-/// columns of their own.
+/// Marks a plan that deletes rows of inheriting tables as irreversible: an undo would lack the columns of their own
+/// tables.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -525,7 +524,7 @@ pub(super) async fn report_inheriting_rows(store: &Store, mut plan: Plan) -> Res
     Ok(plan)
 }
 
-/// Refuses to take rows along unseen.
+/// Refuses to delete unseen rows by cascade.
 async fn refuse_unseen(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
     match unseen(store, plan).await? {
         None => Ok(()),
@@ -533,7 +532,7 @@ async fn refuse_unseen(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
     }
 }
 
-/// The refusal to take rows of a table along unseen, given the words about them.
+/// The error for unseen rows of a table that a cascade would affect, given the message.
 pub(super) fn not_seen(table: &TableName, words: &str) -> ChangeError {
     ChangeError::Refused(format!(
         "{words}, and your role may not see all of them: no plan counts them, and no undo restores them. Ask for \
@@ -542,12 +541,12 @@ pub(super) fn not_seen(table: &TableName, words: &str) -> ChangeError {
     ))
 }
 
-/// Sentence that rows of one table go or change with those of another.
+/// Sentence that rows of one table are deleted or changed with those of another.
 pub(super) fn along(unseen: &TableName, table: &TableName) -> String {
     format!("rows of {} are deleted or changed with rows of {}", unseen.title(), table.title())
 }
 
-/// Stops where a hold was placed on someone whose rows go, since that was planned.
+/// Fails if a hold was placed on the owner of a deleted row since the plan was made.
 async fn keep_held(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
     match super::held::taken_from(store, plan).await? {
         None => Ok(()),
@@ -558,7 +557,7 @@ async fn keep_held(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
     }
 }
 
-/// Stops where a row that goes as unused was used since that was planned.
+/// Fails if a row deleted as unused was used since the plan was made.
 async fn keep_used(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
     match super::retain::used_since(store, plan).await? {
         None => Ok(()),
@@ -569,7 +568,7 @@ async fn keep_used(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
     }
 }
 
-/// Stops where a list names a row that goes, which did not when that was planned: nothing would take it out.
+/// Fails if a list names a deleted row and did not when the plan was made, since it would not be updated.
 async fn keep_named(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
     match super::remove::named_since(store, plan).await? {
         None => Ok(()),
@@ -580,8 +579,7 @@ async fn keep_named(store: &Store, plan: &Plan) -> Result<(), ChangeError> {
     }
 }
 
-/// The JSON of the [`KeptUndo`] of a plan, given the rows that were there: these may be very many, so that it is written as
-/// it is found.
+/// The JSON of a plan's [`KeptUndo`], given the previous rows. These may be very many, so it is written while reading.
 async fn kept_undo(
     writer: &mut WriteTransaction<'_>,
     plan: &Plan,
@@ -589,8 +587,9 @@ async fn kept_undo(
 ) -> Result<String, FailedTransaction> {
     let mut text = format!("{{\"again\":{},\"inverses\":[", canonical(&plan.trail));
     let mut is_first = true;
+    let set = set_columns(plan);
     for mutation in plan.mutations.iter().rev() {
-        let Some(inverse) = inverse(writer, mutation, &before).await? else { continue };
+        let Some(inverse) = inverse(writer, &set, mutation, &before).await? else { continue };
         if !std::mem::take(&mut is_first) {
             text.push(',');
         }
@@ -602,8 +601,8 @@ async fn kept_undo(
     Ok(text)
 }
 
-/// Reads what the plan read, under lock, and compares. Gives the rows that were there, by what found them, where an undo
-/// needs them.
+/// Reads the plan's rows again under lock, and compares. Returns the previous rows by their query, if an undo needs
+/// them.
 async fn check(
     writer: &mut WriteTransaction<'_>,
     plan: &Plan,
@@ -632,7 +631,7 @@ async fn check(
             moved.push(describe(&watch.rows, expected, count));
         }
     }
-    // Counted once the others are locked: whoever was waited for may have added rows.
+    // Counted after the others are locked: while waiting, rows may have been added.
     for watch in numbers {
         let count = writer.remaining(&watch.rows).await?;
         if count != watch.state.count {
@@ -660,7 +659,7 @@ pub(super) fn key_of(rows: &StoredRows) -> String {
     json!(rows).to_string()
 }
 
-/// Describes to users which rows have changed since.
+/// Describes to users which rows have changed.
 pub(super) fn describe(rows: &StoredRows, then: usize, now: usize) -> String {
     let value = |raw: &FetchedValue| match raw {
         FetchedValue::Bytes(bytes) => String::from_utf8(bytes.clone()).unwrap_or_else(|_| json!(raw).to_string()),
@@ -689,11 +688,12 @@ pub(super) fn describe(rows: &StoredRows, then: usize, now: usize) -> String {
     format!("{} where {}: {what}", rows.table.title(), keys.join("; "))
 }
 
-/// Rows of which the state is read at a time.
+/// Rows whose state is read at a time.
 const PART: usize = 400;
 
 async fn inverse(
     writer: &mut WriteTransaction<'_>,
+    set_columns: &HashSet<(&TableName, String)>,
     mutation: &Mutation,
     before: &HashMap<String, Vec<Image>>,
 ) -> Result<Option<InverseMutation>, FailedTransaction> {
@@ -718,7 +718,11 @@ async fn inverse(
                     _ => columns.push(name.clone()),
                 }
             }
-            let set = set.iter().map(|(name, _)| (name.clone(), Cell::Is(old(name)))).collect();
+            let mut set: Vec<_> = set.iter().map(|(name, _)| (name.clone(), Cell::Is(old(name)))).collect();
+            for (name, was, is) in set_along(set_columns, table, was.first().copied(), after.first()) {
+                set.push((name.clone(), Cell::Is(was)));
+                stamps.push((name, is));
+            }
             Mutation::Update { table: table.clone(), key: key.clone(), set }
         }
         Mutation::Delete(rows) => {
@@ -731,11 +735,11 @@ async fn inverse(
         }
     };
     if matches!(mutation, Mutation::Update { .. }) && rows.are_by_number() {
-        // The number may come to another row: all that the row holds tells it.
+        // Another row may get the number: all columns together identify the row.
         columns.clear();
     }
     if matches!(mutation, Mutation::Delete(_)) {
-        // By name: an undo is not about columns that are added later.
+        // By name, because an undo does not cover columns added later.
         columns.extend(writer.shape(&rows.table).await?.columns.iter().map(|column| column.name.clone()));
     }
     let mut state = StateReading::of(columns);
@@ -743,6 +747,42 @@ async fn inverse(
         writer.images(&part).await?.iter().for_each(|image| state.add(image));
     }
     Ok(Some(InverseMutation { mutation, expect: state.close(), stamps }))
+}
+
+/// The columns that a plan sets in rows that are there, in lower case.
+fn set_columns(plan: &Plan) -> HashSet<(&TableName, String)> {
+    let mut columns = HashSet::new();
+    for mutation in &plan.mutations {
+        match mutation {
+            Mutation::Update { table, set, .. } => {
+                columns.extend(set.iter().map(|(name, _)| (table, name.to_lowercase())));
+            }
+            Mutation::Revise(revise) => {
+                let names = revise.columns.iter().chain(revise.touch.iter().map(|(name, _)| name));
+                columns.extend(names.map(|name| (&revise.table, name.to_lowercase())));
+            }
+            Mutation::Insert { .. } | Mutation::Delete(_) => {}
+        }
+    }
+    columns
+}
+
+/// The times of a row that the plan does not set and that are others now: triggers set them along. With what was there, and what
+/// is. Other values that a trigger sets follow from rows, as a count does, and its own run at an undo takes them back.
+fn set_along(
+    set: &HashSet<(&TableName, String)>,
+    table: &TableName,
+    was: Option<&Image>,
+    is: Option<&Image>,
+) -> Vec<(String, FetchedValue, FetchedValue)> {
+    let is_time = |raw: &FetchedValue| matches!(raw, FetchedValue::Text(text) if time::canonical(text).is_some());
+    let (Some(was), Some(is)) = (was, is) else { return Vec::new() };
+    let changed = was.0.iter().filter_map(|(name, was)| {
+        let along = |is: &&FetchedValue| *is != was && is_time(is) && !set.contains(&(table, name.to_lowercase()));
+        let is = is.get(name).filter(along)?;
+        Some((name.to_string(), was.clone(), is.clone()))
+    });
+    changed.collect()
 }
 
 fn entry(plan: &Plan, author: &Author, receipt: &Receipt, undo: Option<String>) -> NewEntry {
@@ -771,8 +811,8 @@ fn entry(plan: &Plan, author: &Author, receipt: &Receipt, undo: Option<String>) 
     }
 }
 
-/// Whether the entry of that number is the one of this receipt. The head is locked first: a COMMIT that is still under
-/// way holds it, and is waited for.
+/// Whether the entry with that number belongs to this receipt. Locks the head first, which waits for a pending COMMIT
+/// that holds it.
 async fn committed(store: &Store, seq: i64, receipt_id: &str) -> Result<bool, ChangeError> {
     let own = writable(store).await?;
     let mut waiting = WaitingTries::begin();
@@ -790,7 +830,7 @@ async fn committed(store: &Store, seq: i64, receipt_id: &str) -> Result<bool, Ch
     }
 }
 
-/// A transaction that holds the head of the trail.
+/// A transaction that locks the head of the trail.
 async fn under_head<'s>(
     store: &'s Store,
     own: &OwnTables,

@@ -1,5 +1,5 @@
-//! A memory database as it was: our own changes taken back by the before-images of the trail, rows that came later left
-//! out, utility and aggregates by their histories. What cannot be known is said, never made up.
+//! A memory database at an earlier time: our own changes reverted by the trail's before-images, later rows left out,
+//! utility and aggregates from their histories. What cannot be known is reported, never made up.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
@@ -11,7 +11,7 @@ use super::apply::KeptUndo;
 use super::audit::{self, OpenedEntry};
 use super::draft::trail;
 pub use super::plan::past::{AsOf, Moment};
-use crate::memory::agreeing;
+use crate::memory::counted;
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::{Order, Query};
 use crate::memory::{Entity, Row};
@@ -22,15 +22,15 @@ use crate::store::stored::Mutation;
 
 /// Entries read at a time.
 const STRIDE: i64 = 50;
-/// Entries that are taken back at most.
+/// Most entries reverted.
 const ENTRIES: i64 = 5_000;
-/// Megabytes of what undoes entries that are taken back at most: what they changed is held several times.
+/// Most megabytes of undo data reverted: it is held in memory several times.
 const UNDO_MB: i64 = 8;
-/// Changed rows of a history that are followed at most.
+/// Most changed rows of a history that are followed.
 const FOLLOWED: usize = 2_000;
-/// Columns that are read of such a row.
+/// Columns of such a row to read.
 const FOLLOWING: &[&str] = &["id", "episode_id", "before", "created_at"];
-/// Irreversible entries that are named.
+/// Most irreversible entries listed.
 const NAMED: usize = 20;
 /// Actions that change no memory.
 const HARMLESS: [&str; 3] = ["migrate", "hold", "unhold"];
@@ -39,11 +39,11 @@ const HARMLESS: [&str; 3] = ["migrate", "hold", "unhold"];
 const AGENTS: &str = "changes by agents that keep no history (texts, status, outcome) and rows that agents removed \
      leave no trace: such rows are shown as they are now";
 
-/// The database as it was at a moment, to look at.
+/// Opens a view of the database at an earlier time.
 ///
 /// # Errors
-/// [`ChangeError::NotFound`] for an entry that is not there, [`ChangeError::Usage`] for a moment that has not come,
-/// [`ChangeError::Refused`] where more was changed since than a look can take back.
+/// [`ChangeError::NotFound`] for a missing entry, [`ChangeError::Usage`] for a future time, [`ChangeError::Refused`] if
+/// more was changed since than a view can revert.
 pub async fn view(store: &Store, moment: &Moment) -> Result<(Store, AsOf), ChangeError> {
     let now = super::now();
     let mut as_of = AsOf { at: now.clone(), seq: None, taken_back: 0, unknown: Vec::new() };
@@ -53,7 +53,7 @@ pub async fn view(store: &Store, moment: &Moment) -> Result<(Store, AsOf), Chang
         (Err(error), Moment::Entry(_)) => return Err(error),
         (Err(error), Moment::Time(at)) => {
             as_of.at.clone_from(at);
-            as_of.unknown.push(format!("changes by mnemoscope are not reverted: {error}"));
+            as_of.unknown.push(format!("changes by mnemoscope cannot be reverted: {error}"));
         }
     }
     if matches!(moment, Moment::Time(_)) && as_of.at > now {
@@ -81,17 +81,14 @@ pub async fn view(store: &Store, moment: &Moment) -> Result<(Store, AsOf), Chang
     drop((view, taken_back));
     mutations.extend(histories);
     let (view, unseen) = store.ahead().as_of(&mutations, &as_of.at).await?;
-    if unseen > 0 {
-        as_of.unknown.push(agreeing(
-            unseen,
-            "utility and aggregates of {#} {episode are shown as they are|episodes are shown as they are} now",
-        ));
-    }
+    as_of.unknown.extend(counted(
+        unseen,
+        "utility and aggregates of {#} {episode are shown as they are|episodes are shown as they are} now",
+    ));
     Ok((view, as_of))
 }
 
-/// The database with our changes after an entry taken back, and with what others wrote since; none where they are more than a
-/// look takes back.
+/// The database with our changes after an entry reverted, but with others' later writes; `None` if there are too many.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -108,7 +105,7 @@ pub(super) async fn left_by(store: &Store, seq: i64) -> Result<Option<Store>, Ch
     }
 }
 
-/// Finds the moment in the trail, and what takes back all that came after it, the last first.
+/// Finds the time in the trail, and the changes that revert everything after it, last first.
 async fn back(
     store: &Store,
     moment: &Moment,
@@ -123,7 +120,7 @@ async fn back(
             return Err(ChangeError::NotFound(format!("the trail has no entry {seq}; `{list}` shows them")));
         }
         Moment::Entry(seq) => {
-            // Clocks differ: what entries before it tell of was there too.
+            // Clocks differ: everything up to this entry had happened.
             let latest = store.records().latest_up_to(*seq).await?;
             // Before the first entry is as early as the trail reaches.
             let at = latest.or_else(|| first.as_ref().map(|entry| entry.at.clone()));
@@ -179,7 +176,7 @@ async fn back(
     Ok(())
 }
 
-/// The latest entry that one look does not take back for its size, and that of those after it.
+/// The latest entry that a view does not revert, because it or the later ones are too large.
 async fn beyond_reach(store: &Store, seq: i64, head: i64) -> Result<Option<i64>, ChangeError> {
     let mut room = UNDO_MB << 20;
     let sizes = store.records().undo_sizes(seq, head).await?;
@@ -190,8 +187,7 @@ async fn beyond_reach(store: &Store, seq: i64, head: i64) -> Result<Option<i64>,
     Ok(sizes.into_iter().find(is_beyond).map(|(seq, _)| seq))
 }
 
-/// Returns the changes that take an entry back, in the order in which they are to be made; `None` when they were not
-/// kept.
+/// Returns the changes that revert an entry, in order; `None` if they were not stored.
 fn inverses(opened: &OpenedEntry) -> Option<Vec<Mutation>> {
     if opened.facts().undo_reason.is_some() {
         return None;
@@ -208,8 +204,8 @@ fn is_harmless(opened: &OpenedEntry) -> bool {
         || opened.facts().counts.is_some_and(|counts| counts.is_empty())
 }
 
-/// The last entry that was written up to a time. Entries follow one another in time; a clock that was set back makes an
-/// earlier answer, which takes more back.
+/// The last entry up to a time. Entries follow one another in time; a clock that was set back gives an earlier entry,
+/// so that more is reverted.
 async fn last_before(store: &Store, head: i64, at: &str) -> Result<i64, ChangeError> {
     let (mut low, mut high) = (0, head);
     while low < high {
@@ -220,24 +216,24 @@ async fn last_before(store: &Store, head: i64, at: &str) -> Result<i64, ChangeEr
     Ok(low)
 }
 
-/// The same database three times.
+/// The same database in three states.
 struct Stores<'a> {
-    /// As it is.
+    /// Current state.
     now: &'a Store,
-    /// With our changes taken back.
+    /// With our changes reverted.
     whole: &'a Store,
-    /// The same without rows that came later.
+    /// The same without later rows.
     view: &'a Store,
 }
 
 impl Stores<'_> {
-    /// The utility of an episode whose signals continued: what the last one up to the moment made of it, else what it
-    /// was before the first one that came later.
+    /// The utility of an episode with later signals: the result of the last signal up to the time, otherwise the
+    /// utility before the first later one.
     async fn utility(&self, episode: &str, later: &Row) -> Result<Value, ChangeError> {
         let of_it = Filter::new("episode_id", Operator::Equal, Operand::Text(episode.to_owned()));
         let columns = Some(vec!["created_at", "after"]);
         let query = Query { filters: vec![of_it], columns, ..Query::new(Entity::UtilityEvent) };
-        // One without a time comes last.
+        // A signal without a time comes last.
         let place = |signal: &Row| {
             let at = signal.text("created_at").map(str::to_owned);
             (at.is_none(), at, signal.id().to_owned())
@@ -253,8 +249,8 @@ impl Stores<'_> {
         Ok(last.map_or_else(|| later.get("before").clone(), |signal| signal.get("after").clone()))
     }
 
-    /// Builds, from the histories, the changes that take back the values of episodes whose signals, feedback or canvas
-    /// events continued after the moment.
+    /// Builds, from the histories, the changes that restore the values of episodes with later signals, feedback or
+    /// canvas events.
     async fn histories(&self, as_of: &mut AsOf) -> Result<Vec<Mutation>, ChangeError> {
         let (whole, view) = (self.whole, self.view);
         let mut changed: BTreeMap<String, Vec<(&'static str, Value)>> = BTreeMap::new();
@@ -266,7 +262,7 @@ impl Stores<'_> {
         for signal in signals {
             let Some(episode) = signal.text("episode_id").filter(|id| !changed.contains_key(*id)) else { continue };
             let values = changed.entry(episode.to_owned()).or_default();
-            // What one of ours found is in the trail, whatever other signals say.
+            // If our own change set it, the trail tells, whatever other signals say.
             if others.contains(signal.id()) {
                 let utility = self.utility(episode, &signal).await?;
                 values.extend(utility.is_number().then_some(("utility", utility)));
@@ -320,7 +316,7 @@ impl Stores<'_> {
     }
 }
 
-/// The rows of an entity that came after the moment, the earliest first.
+/// The rows of an entity after the time, earliest first.
 async fn later(store: &Store, entity: Entity, as_of: &mut AsOf) -> Result<Vec<Row>, ChangeError> {
     let Some(column) = entity.column(entity.time_column()) else { return Ok(Vec::new()) };
     if store.sources_of(entity).is_err() {

@@ -1,5 +1,5 @@
-//! The audit trail: a chain of hashes over entries whose personal parts are only committed to, so that it shows
-//! tampering and still lets a person be erased.
+//! The audit trail: a hash chain over entries that contain only commitments to personal data, so that it reveals
+//! tampering and still allows a person to be erased.
 
 mod check;
 pub mod lost;
@@ -23,7 +23,7 @@ use crate::store::scratch::scratch;
 use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
 use crate::store::write::WriteTransaction;
 
-/// Version of what entries hold.
+/// Version of the entry format.
 pub const SCHEMA: u32 = 1;
 
 /// Action of the entry that claims redacted values.
@@ -35,7 +35,7 @@ const VALUE_TAG: &[u8] = b"mnemoscope audit value 1\n";
 /// The hash before the first entry.
 const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// Times that the trail is read again when an entry is appended meanwhile.
+/// Readings of the trail if entries are appended meanwhile.
 const TRIES: usize = 5;
 
 /// An entry to be appended.
@@ -49,7 +49,7 @@ pub struct NewEntry {
     pub action: String,
     /// Facts that are not personal.
     pub public: Value,
-    /// JSON of the values that are only committed to, by field.
+    /// JSON of the committed values, by field.
     pub private: BTreeMap<String, String>,
 }
 
@@ -60,7 +60,7 @@ fn entry_hash(entry: &TrailEntry) -> String {
     hasher.update(ENTRY_TAG);
     hasher.update(entry.seq.to_be_bytes());
     hasher.update(hex::decode(&entry.prev_hash).unwrap_or_else(|_| entry.prev_hash.clone().into_bytes()));
-    // Public facts and commitments are stored as canonical JSON: what is hashed is what is stored, to the byte.
+    // Public facts and commitments are stored as canonical JSON, so that exactly the stored bytes are hashed.
     let rest = format!(
         "[{},{},{},{},{},{}]",
         text(&entry.at),
@@ -85,11 +85,11 @@ fn commitment(salt: &[u8], field: &str, value: &str) -> String {
     hex::encode(mac.finalize().into_bytes())
 }
 
-/// Appends an entry within a transaction and gives its number. The head is locked last, and until the transaction ends:
-/// no gap, no fork.
+/// Appends an entry within a transaction and returns its number. The head is locked last, until the transaction ends,
+/// so there are no gaps or forks.
 ///
 /// # Errors
-/// [`ChangeError::Broken`] when the head is gone; else the engine's refusal.
+/// [`ChangeError::Broken`] if the head is missing; otherwise the engine's refusal.
 pub(in crate::change) async fn append(
     writer: &mut WriteTransaction<'_>,
     own: &OwnTables,
@@ -174,11 +174,11 @@ fn integer(raw: &FetchedValue) -> Option<i64> {
     }
 }
 
-/// Deletes private values and appends the entry that claims them, within one transaction. The entry names number and
-/// field, never whom it was about.
+/// Deletes private values and appends the entry that records this, in one transaction. The entry contains number and
+/// field, never the person.
 ///
 /// # Errors
-/// As `append`; a value that is not there is an error too.
+/// As `append`; a missing value is an error too.
 pub async fn redact(
     writer: &mut WriteTransaction<'_>,
     own: &OwnTables,
@@ -217,7 +217,7 @@ pub struct Anchor {
     pub at: String,
 }
 
-/// The anchor for the chain as it is now.
+/// The anchor for the current chain.
 ///
 /// # Errors
 /// [`ChangeError::Refused`] without a trail, [`ChangeError::Broken`] without its head.
@@ -229,7 +229,7 @@ pub async fn anchor(store: &Store) -> Result<Anchor, ChangeError> {
     Ok(Anchor { database_id: own.database_id, seq, hash, at: super::now() })
 }
 
-/// Words of a refusal where there is no audit trail yet: in them a console sees that it can add one.
+/// Message if there is no audit trail yet; the console recognizes it and offers to create one.
 pub const NO_TRAIL: &str = "has no audit trail yet";
 
 async fn trail_of(store: &Store) -> Result<OwnTables, ChangeError> {
@@ -243,7 +243,7 @@ async fn trail_of(store: &Store) -> Result<OwnTables, ChangeError> {
     }
 }
 
-/// The ticket of a change among the public facts of its entry. They are never redacted: nothing secret gets in.
+/// The ticket of a change as a public fact of its entry. Public facts are never redacted, so secrets are refused.
 #[must_use]
 pub fn told_ticket(ticket: &str) -> (String, Value) {
     ("ticket".to_owned(), Value::from(text_check::check(ticket).0))
@@ -255,7 +255,7 @@ pub fn told_reason(reason: &str) -> (String, String) {
     ("reason".to_owned(), Value::from(text_check::check(reason).0).to_string())
 }
 
-/// Refuses a database whose memory the search path of PostgreSQL leaves out.
+/// Refuses a database whose memory is outside PostgreSQL's search path.
 ///
 /// # Errors
 /// [`ChangeError::Refused`].
@@ -264,8 +264,8 @@ pub fn shown(store: &Store) -> Result<(), ChangeError> {
     store.left_out().map(refused).map_or(Ok(()), Err)
 }
 
-/// The refusal where some of our tables do not exist yet: it says so, and gives the command that adds them, or the
-/// reason why they cannot be added.
+/// The error if some of our tables are missing: with the command that adds them, or the reason why they cannot be
+/// added.
 pub async fn without(store: &Store, own: Option<&OwnTables>, lacking: &str) -> ChangeError {
     if let Err(refused) = shown(store) {
         return refused;
@@ -281,14 +281,14 @@ pub async fn without(store: &Store, own: Option<&OwnTables>, lacking: &str) -> C
     }
 }
 
-/// Tables of the trail that are gone while others are there.
+/// Missing tables of the trail, if others exist.
 ///
 /// # Errors
 /// The engine's refusal.
 pub async fn missing_tables(store: &Store) -> Result<Vec<&'static str>, ChangeError> {
     let there = store.records().trail_tables().await?;
     if !there.contains(&"memory_migrations") {
-        // What else has such names is someone else's, as far as can be told.
+        // Other objects with such names are someone else's, as far as can be told.
         return Ok(Vec::new());
     }
     Ok(TRAIL.iter().copied().filter(|name| !there.contains(name)).collect())
@@ -298,15 +298,15 @@ fn lacking(tables: &[&str]) -> String {
     format!("tables of the audit trail are missing: {}", tables.join(", "))
 }
 
-/// Reads the whole trail and verifies it, against anchors when there are any.
+/// Reads the whole trail and verifies it, against anchors if there are any.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] without a trail; else the engine's refusal.
+/// [`ChangeError::Refused`] without a trail; otherwise the engine's refusal.
 pub async fn verify(store: &Store, anchors: &[Anchor]) -> Result<AuditVerdict, ChangeError> {
     walk(store, anchors, &|_| ()).await
 }
 
-/// The same; `told` hears how many entries were read so far.
+/// As [`verify`]; `told` gets the number of entries read so far.
 ///
 /// # Errors
 /// As [`verify`].
@@ -335,7 +335,7 @@ pub async fn walk(
     Err(ChangeError::Failed("the trail grows faster than it can be read; try again at a quieter time".to_owned()))
 }
 
-/// Private values that entries say were redacted.
+/// Private values that entries declare redacted.
 async fn claims(store: &Store) -> Result<RedactionClaims, ChangeError> {
     let mut claims = RedactionClaims::new(scratch);
     let mut after = None;
@@ -349,7 +349,7 @@ async fn claims(store: &Store) -> Result<RedactionClaims, ChangeError> {
     }
 }
 
-/// Hands the trail to a check, some entries at a time, each with its private values.
+/// Passes the trail to a check, some entries at a time, each with its private values.
 async fn read_through(
     store: &Store,
     check: &mut TrailCheck<'_>,
@@ -372,7 +372,7 @@ async fn read_through(
     }
 }
 
-/// The verdict on a database whose trail cannot even be read.
+/// The verdict on a database whose trail cannot be read.
 #[must_use]
 pub fn unreadable(database_id: String, faults: Vec<AuditFault>) -> AuditVerdict {
     AuditVerdict {
@@ -387,13 +387,13 @@ pub fn unreadable(database_id: String, faults: Vec<AuditFault>) -> AuditVerdict 
     }
 }
 
-/// The fault of tables that are gone.
+/// The fault for missing tables.
 #[must_use]
 pub fn missing(tables: &[&str]) -> AuditFault {
     fault("missing_table", 0, lacking(tables))
 }
 
-/// The fault of a trail that is gone while an anchor of it is there.
+/// The fault for a missing trail with an existing anchor.
 #[must_use]
 pub fn gone(anchor: &Anchor) -> AuditFault {
     let words = format!(
@@ -414,7 +414,7 @@ pub struct OpenedEntry {
     pub entry: TrailEntry,
     /// Public facts of the entry.
     pub public: Value,
-    /// Private values of the entry that are there, as JSON text by field: what an undo needs may be very much.
+    /// Private values of the entry, as JSON text by field: undo data may be large.
     pub private: BTreeMap<String, String>,
 }
 
@@ -426,7 +426,7 @@ impl OpenedEntry {
     }
 }
 
-/// Opens one entry; none when there is none of that number.
+/// Reads one entry; `None` if there is none with that number.
 ///
 /// # Errors
 /// [`ChangeError::Broken`] when it or one of its values was changed after it was written.
@@ -441,7 +441,7 @@ pub async fn open(store: &Store, seq: i64) -> Result<Option<OpenedEntry>, Change
     Ok(Some(opened(entry, values)?))
 }
 
-/// The entries after a number up to another one, in order, each with what undoes it, checked.
+/// The entries after a number up to another one, in order, each with its undo data, verified.
 ///
 /// # Errors
 /// As [`open`].
@@ -499,15 +499,15 @@ pub async fn latest(store: &Store, before: Option<i64>, limit: usize) -> Result<
     Ok(entries)
 }
 
-/// Entries after a number with what of them can be shown, in order.
+/// Entries after a number with their displayable parts, in order.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] without a trail; else the engine's refusal.
+/// [`ChangeError::Refused`] without a trail; otherwise the engine's refusal.
 pub async fn list(store: &Store, after: i64, limit: usize) -> Result<Vec<ListedEntry>, ChangeError> {
     trail_of(store).await?;
     let entries = store.records().trail(after, limit).await?;
     let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return Ok(Vec::new()) };
-    // What an undo needs may be very much, and is not shown.
+    // Undo data may be large, and is not shown.
     let values = store.records().trail_private(first.seq, last.seq, &["changes", "reason"]).await?;
     let values: HashMap<(i64, &str), &str> =
         values.iter().map(|v| ((v.seq, v.field.as_str()), v.value.as_str())).collect();

@@ -13,8 +13,8 @@ use super::draft::Draft;
 use super::feedback::{addable, writable};
 use super::record::vectors;
 use crate::layout::{BoundOrigin, BoundSource, Derivation, Engine, Fill};
-use crate::memory::agreeing;
-use crate::memory::{Entity, Row, feedback};
+use crate::memory::{Entity, Row, feedback, same_row};
+use crate::memory::{agreeing, counted};
 use crate::store::embedding::{VectorShelf, spelled};
 use crate::store::encode::{GivenValue, goes_within, key_columns, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
@@ -28,11 +28,11 @@ use crate::store::{Store, StoreError};
 pub struct NewRow {
     /// Canonical values of the row.
     pub row: Row,
-    /// Columns that take the time of the change.
+    /// Columns set to the time of the change.
     pub now: Vec<&'static str>,
     /// Position in the file that the row comes from, from 1; 0 without a file.
     pub place: usize,
-    /// Stored values that an export gives next to the canonical ones.
+    /// Stored values from an export, in addition to the canonical ones.
     pub surplus: Option<Surplus>,
 }
 
@@ -43,17 +43,17 @@ impl NewRow {
         NewRow::from(Row::with(entity, values))
     }
 
-    /// Whether something is written into a canonical column: of a row out of an export also that there is nothing.
+    /// Whether a canonical column is set; in an exported row, also to null.
     fn is_given(&self, column: &str) -> bool {
         self.surplus.is_some() || self.now.contains(&column) || !self.row.json(column).is_null()
     }
 
-    /// Removes what is written into a canonical column.
+    /// Removes the value of a canonical column.
     fn take_given(&mut self, column: &str) -> GivenValue {
         if self.now.contains(&column) { GivenValue::Now } else { GivenValue::take(&mut self.row, column) }
     }
 
-    /// The stored columns that a table of this engine takes.
+    /// The stored columns for a table of this engine.
     fn stored<'a>(
         &'a self,
         shape: &'a TableShape,
@@ -64,7 +64,7 @@ impl NewRow {
         columns.into_iter().flatten().filter(|(name, _)| shape.column(name).is_some())
     }
 
-    /// Removes the stored columns that a table of this engine takes, in order of their names.
+    /// Removes the stored columns for a table of this engine, ordered by name.
     fn take_stored(&mut self, shape: &TableShape, table: &TableName) -> StoredColumns {
         let Some(surplus) = self.surplus.as_mut().filter(|s| s.table.as_deref() == Some(&table.title())) else {
             return StoredColumns::new();
@@ -94,7 +94,7 @@ impl NewRow {
         }
     }
 
-    /// The row with a column that takes the time of the change.
+    /// Sets a column to the time of the change.
     #[must_use]
     pub fn at_once(mut self, column: &'static str) -> Self {
         self.now.push(column);
@@ -119,19 +119,19 @@ impl From<Row> for NewRow {
 pub struct ImportTally {
     /// New ones.
     pub added: usize,
-    /// Rows whose key is already there, or stood before among the new ones.
+    /// Rows whose key exists already, or is repeated among the new ones.
     pub present: usize,
 }
 
-/// Adds rows of one entity to a plan. Rows whose key is there, or is twice among them, are left out.
+/// Adds rows of one entity to a plan. Rows whose key exists already, or is repeated, are left out.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] where the entity cannot be written.
+/// [`ChangeError::Refused`] if the entity cannot be written.
 pub async fn add(draft: &mut Draft<'_>, entity: Entity, rows: Vec<NewRow>) -> Result<ImportTally, ChangeError> {
     add_beside(draft, entity, rows, None).await
 }
 
-/// As [`add`], with the stored row that the new ones depend on, from which the layout may take columns.
+/// As [`add`], with the stored row that the new ones depend on, from which the layout may copy columns.
 ///
 /// # Errors
 /// As [`add`].
@@ -148,7 +148,7 @@ pub async fn add_beside(
     }
 }
 
-/// As [`add_beside`], into a source of the entity that is named.
+/// As [`add_beside`], into a named source of the entity.
 ///
 /// # Errors
 /// As [`add`].
@@ -168,7 +168,7 @@ pub async fn add_to(
             key.parts.join(", ")
         )));
     }
-    // Where the first row with a key is among the new ones; none where it is stored.
+    // Position of the first new row with a key; `None` if it is stored already.
     let stored = key.stored(store, rows.iter().map(|new| key.of_row(&new.row)).collect()).await?;
     let mut seen: BTreeMap<Vec<String>, Option<usize>> = stored.into_iter().map(|key| (key, None)).collect();
     let (mut new, mut present, mut contradicting): (Vec<NewRow>, usize, usize) = (Vec::new(), 0, 0);
@@ -186,16 +186,14 @@ pub async fn add_to(
     }
     let mut rows = new;
     let tally = ImportTally { added: rows.len(), present };
-    if contradicting > 0 {
-        draft.disclosures.push(agreeing(
-            contradicting,
-            &format!(
-                "{{#}} {} {{row has the id of an earlier one and says|rows have the ids of earlier ones and say}} \
+    draft.disclosures.extend(counted(
+        contradicting,
+        &format!(
+            "{{#}} {} {{row has the id of an earlier one and says|rows have the ids of earlier ones and say}} \
                  something else: the first one is used",
-                entity.title()
-            ),
-        ));
-    }
+            entity.title()
+        ),
+    ));
     if rows.is_empty() {
         return Ok(tally);
     }
@@ -215,7 +213,7 @@ pub async fn add_to(
         draft.disclosures.push(format!("{table} has no place for `{}`: it is left out", lost.join("`, `")));
     }
     rows.iter().for_each(|r| draft.adds(&r.row));
-    // One statement fills the same columns of all its rows, after those that they refer to.
+    // One statement sets the same columns of all its rows, after the rows they refer to.
     let never_empty = never_empty(store, source);
     let table = table_of(source);
     let mut alike: BTreeMap<AlikeKey<'_>, Vec<usize>> = BTreeMap::new();
@@ -227,7 +225,7 @@ pub async fn add_to(
         let columns: Vec<&str> = columns.iter().copied().filter(filled).collect();
         alike.entry((generation, names, columns)).or_default().push(place);
     }
-    // Of a part of a file both forms of a row are held only for one row at a time.
+    // For a part of a file, both forms of a row are in memory only for one row at a time.
     let mut statements: BTreeMap<(Generation, Vec<String>), Mutation> = BTreeMap::new();
     let mut rows: Vec<Option<NewRow>> = rows.into_iter().map(Some).collect();
     let mut vectors: BTreeMap<usize, (String, Surplus)> = BTreeMap::new();
@@ -254,14 +252,14 @@ pub async fn add_to(
     Ok(tally)
 }
 
-/// The parts of an id that is made of several columns, as texts.
+/// The parts of a composite id, as texts.
 fn key_texts(id: &str, parts: usize) -> Option<Vec<String>> {
     let values: Vec<Value> = serde_json::from_str(id).ok().filter(|values: &Vec<Value>| values.len() == parts)?;
     Some(values.into_iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect())
 }
 
-/// New rows with their columns in order of their names. Rows of a circle refer to each other, and a server takes them in one
-/// statement only: those that fill the same columns go together, whichever of these are kept as they stood.
+/// Orders the columns of new rows by name. Rows of a circle refer to each other, and a server accepts them only in one
+/// statement: those that set the same columns are combined, whichever of these are stored values.
 fn in_order(insertion: Mutation) -> Mutation {
     let Mutation::Insert { table, key, mut columns, mut rows } = insertion else { return insertion };
     let mut places: Vec<usize> = (0..columns.len()).collect();
@@ -274,27 +272,26 @@ fn in_order(insertion: Mutation) -> Mutation {
     Mutation::Insert { table, key, columns, rows }
 }
 
-/// Adds the rows of an insertion to one that fills the same columns.
+/// Combines the rows of two insertions that set the same columns.
 fn join(known: &mut Mutation, more: Mutation) {
     if let (Mutation::Insert { rows: known, .. }, Mutation::Insert { rows, .. }) = (known, more) {
         known.extend(rows);
     }
 }
 
-/// Common key of the rows of one INSERT: how many rows they depend on, their columns kept as stored, and the
-/// canonical ones.
+/// Key for combining rows into one INSERT: their generation, their stored columns, and the canonical ones.
 type AlikeKey<'c> = (Generation, Vec<String>, Vec<&'c str>);
 
-/// Turn of a row to be inserted: after as many others as it depends on; rows of a circle all at once, and nothing
-/// with them.
+/// Position of a row in the order of insertion: the number of rows above it. Rows of a circle are inserted together,
+/// and separately from others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Generation {
     depth: usize,
-    /// Number of the circle; 0 for a row of none.
+    /// Number of the circle; 0 for none.
     circle: usize,
 }
 
-/// Canonical columns that the table never leaves empty: where a row says nothing of one, it gets the table's default.
+/// Canonical columns that are NOT NULL in the table: if a row does not set one, it gets the table's default.
 #[must_use]
 pub fn never_empty(store: &Store, source: &BoundSource) -> HashSet<&'static str> {
     let name = table_of(source);
@@ -304,8 +301,8 @@ pub fn never_empty(store: &Store, source: &BoundSource) -> HashSet<&'static str>
     names.filter(|c| plain_column(source, c).is_some_and(|(stored, _)| is_never(stored))).collect()
 }
 
-/// Counts for each row how many of the rows it depends on, by foreign keys of the table to itself: the server takes
-/// no row before the one that it refers to. Rows of a circle come together.
+/// Counts for each row the rows it depends on by the table's foreign keys to itself: the server accepts a row only
+/// after the one it refers to. Rows of a circle come together.
 async fn generations(store: &Store, source: &BoundSource, rows: &[NewRow]) -> Result<Vec<Generation>, ChangeError> {
     let mut generations = vec![Generation::default(); rows.len()];
     if store.engine() != Engine::Postgres || rows.len() < 2 {
@@ -330,7 +327,7 @@ async fn generations(store: &Store, source: &BoundSource, rows: &[NewRow]) -> Re
     Ok(generations)
 }
 
-/// Counts the rows above each one; those of a circle have none above them.
+/// Counts the rows above each one; 0 for rows of a circle.
 fn depths(parents: &[Option<usize>]) -> Vec<Generation> {
     let mut depths: Vec<Option<Generation>> = vec![None; parents.len()];
     for start in 0..parents.len() {
@@ -352,13 +349,13 @@ fn depths(parents: &[Option<usize>]) -> Vec<Generation> {
     depths.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// Removes what stored columns hold that has no place here, and says so.
+/// Removes stored columns that have no place here, and reports that.
 fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &TableShape, rows: &mut [NewRow]) {
     let (table, engine) = (table_of(source).title(), draft.store.engine());
     let mut lost: BTreeMap<String, usize> = BTreeMap::new();
     for surplus in rows.iter_mut().filter_map(|new| new.surplus.as_mut()) {
         let same = surplus.table.as_deref() == Some(&table);
-        // A server casts what it wrote itself back to what it was.
+        // A server can cast its own text form back to the original value.
         let is_own = engine == Engine::Postgres && surplus.engine.as_deref() == Some(engine.name());
         let takes = |name: &str, raw: &FetchedValue| {
             shape.column(name).is_some_and(|column| is_own || column.takes(engine, raw))
@@ -379,12 +376,22 @@ fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &TableShape,
     }
 }
 
-/// Removes the rows that are already there, and gives the number of those of each entity.
+/// Rows of a file whose ids stored rows have.
+#[derive(Debug, Default)]
+pub struct KnownRows {
+    /// Number of those that are stored already, by entity.
+    pub present: BTreeMap<Entity, usize>,
+    /// Those that have the id of another row, with the column by which the two differ.
+    pub colliding: Vec<(NewRow, &'static str)>,
+}
+
+/// Removes the rows whose ids stored rows have. Where rows are `compared`, one that belongs to somebody else than the stored
+/// row of its id is not that row.
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn take_known(store: &Store, rows: &mut Vec<NewRow>) -> Result<BTreeMap<Entity, usize>, ChangeError> {
-    let mut known: BTreeMap<Entity, usize> = BTreeMap::new();
+pub async fn take_known(store: &Store, rows: &mut Vec<NewRow>, compared: bool) -> Result<KnownRows, ChangeError> {
+    let mut known = KnownRows::default();
     for (source, of_source) in by_place(store, take(rows))? {
         let key = SourceKey::of(source);
         let sought = of_source.iter().map(|new| key.of_row(&new.row)).filter(|values| key.can_be(store, values));
@@ -393,12 +400,39 @@ pub async fn take_known(store: &Store, rows: &mut Vec<NewRow>) -> Result<BTreeMa
         let is_known =
             |new: &NewRow| stored.contains(&key.of_row(&new.row)) || !names_table(new) && shown.contains(new.row.id());
         let (there, missing): (Vec<NewRow>, Vec<NewRow>) = of_source.into_iter().partition(is_known);
-        if !there.is_empty() {
-            *known.entry(source.entity).or_default() += there.len();
-        }
         rows.extend(missing);
+        let others = if compared { others(store, source.entity, &there).await? } else { HashMap::new() };
+        for new in there {
+            match others.get(new.row.id()).copied() {
+                Some(column) => known.colliding.push((new, column)),
+                None => *known.present.entry(source.entity).or_default() += 1,
+            }
+        }
     }
     Ok(known)
+}
+
+/// Ids of rows under which only other rows are stored, with the column by which they differ.
+async fn others(store: &Store, entity: Entity, there: &[NewRow]) -> Result<HashMap<String, &'static str>, ChangeError> {
+    let mut stored: HashMap<String, Vec<Row>> = HashMap::new();
+    let ids: Vec<&str> = there.iter().map(|new| new.row.id()).collect();
+    let columns = same_row::columns(entity);
+    for source in store.sources_of(entity)?.into_iter().filter(|source| !source.column("id").is_empty()) {
+        // The time of the last change tells nothing, where no other is kept.
+        let touched = |name: &str| source.write.iter().any(|write| write.touch.iter().any(|touch| touch == name));
+        let is_fixed = |column: &&&str| plain_column(source, column).is_none_or(|(name, _)| !touched(name));
+        let wanted: Vec<&str> = columns.iter().filter(is_fixed).copied().collect();
+        for ids in ids.chunks(AT_ONCE) {
+            for row in store.related_in(source, "id", ids, &[], Some(&wanted)).await? {
+                stored.entry(row.id().to_owned()).or_default().push(row);
+            }
+        }
+    }
+    let differs = |new: &NewRow| {
+        let alike = stored.get(new.row.id())?.iter().map(|row| same_row::difference(row, &new.row));
+        Some((new.row.id().to_owned(), *alike.collect::<Option<Vec<_>>>()?.first()?))
+    };
+    Ok(there.iter().filter_map(differs).collect())
 }
 
 /// Whether a file says in which table a row stood.
@@ -406,8 +440,7 @@ fn names_table(new: &NewRow) -> bool {
     new.surplus.as_ref().is_some_and(|surplus| surplus.table.is_some())
 }
 
-/// The ids of rows, of those of which a file does not say where they stood, that another source shows which nobody writes,
-/// such as a palace.
+/// The ids of rows without a named table that another, read-only source shows, such as a palace.
 async fn shown_elsewhere(store: &Store, source: &BoundSource, rows: &[NewRow]) -> Result<HashSet<String>, ChangeError> {
     let mut shown = HashSet::new();
     let ids: Vec<&str> = rows.iter().filter(|new| !names_table(new)).map(|new| new.row.id()).collect();
@@ -422,7 +455,7 @@ async fn shown_elsewhere(store: &Store, source: &BoundSource, rows: &[NewRow]) -
     Ok(shown)
 }
 
-/// The rows among some that the database cannot store, each with where it stands and why.
+/// Rows that the database cannot store, each with its position and the reason.
 ///
 /// # Errors
 /// As [`add`].
@@ -456,20 +489,20 @@ pub async fn unfit(store: &Store, rows: &[&NewRow]) -> Result<Vec<(usize, String
     Ok(unfit)
 }
 
-/// Checks that rows can be added to a source. Where the engine numbers its rows, only those can that bring the numbers under
-/// which they stood there.
+/// Checks that rows can be added to a source. If the engine numbers its rows, they must come with their original
+/// numbers.
 fn check_addable(source: &BoundSource, rows: &[impl Borrow<NewRow>]) -> Result<(), ChangeError> {
     let bring_numbers = rows.iter().all(|new| stood_in(source, new.borrow()));
     if bring_numbers { writable(source).map(drop) } else { addable(source).map(drop) }
 }
 
-/// The stored column with the number that the engine gives to each row of a source.
+/// The stored column for the engine's number of each row in a source.
 fn numbered_column(source: &BoundSource) -> Option<&str> {
     source.write.as_ref().filter(|write| write.numbered)?;
     plain_column(source, "id").map(|(name, _)| name)
 }
 
-/// Tells where PostgreSQL numbers further rows from, if new ones bring numbers that it has not come to.
+/// Reports where PostgreSQL continues numbering, if new rows have higher numbers than its sequence.
 async fn tell_numbering(draft: &mut Draft<'_>, source: &BoundSource, rows: &[NewRow]) -> Result<(), ChangeError> {
     let Some(column) = numbered_column(source).filter(|_| draft.store.engine() == Engine::Postgres) else {
         return Ok(());
@@ -482,8 +515,8 @@ async fn tell_numbering(draft: &mut Draft<'_>, source: &BoundSource, rows: &[New
     Ok(())
 }
 
-/// Stored values that a row of an export needs next to those of its columns: the number under which it stood, and a vector
-/// without which its table takes no row.
+/// Stored values that an exported row needs besides its columns: its original number, and a vector that its table
+/// requires.
 fn needed(engine: Engine, source: &BoundSource, shape: &TableShape, new: &NewRow) -> StoredColumns {
     let mut needed = StoredColumns::new();
     if let Some(column) = numbered_column(source).filter(|_| stood_in(source, new)) {
@@ -499,15 +532,15 @@ fn needed(engine: Engine, source: &BoundSource, shape: &TableShape, new: &NewRow
     needed
 }
 
-/// Ids that one statement asks for.
+/// Ids per statement.
 const AT_ONCE: usize = 400;
 
-/// Columns that tell the rows of a source apart.
+/// Columns that identify the rows of a source.
 struct SourceKey<'s> {
     source: &'s BoundSource,
     /// Canonical columns.
     columns: &'static [&'static str],
-    /// Stored columns of which one id is made; none where each canonical column has one of its own.
+    /// Stored columns of a composite id; empty if each canonical column has its own.
     parts: Vec<&'s str>,
 }
 
@@ -526,12 +559,12 @@ impl<'s> SourceKey<'s> {
         }
     }
 
-    /// Whether values are as many as an id is made of.
+    /// Whether there are as many values as an id has parts.
     fn is_whole(&self, values: &[String]) -> bool {
         self.parts.is_empty() || values.len() == self.parts.len()
     }
 
-    /// Whether the stored columns can hold some values: asking for others would be an error.
+    /// Whether the stored columns can contain some values: otherwise querying for them is an error.
     fn can_be(&self, store: &Store, values: &[String]) -> bool {
         let fits = |(column, value): (&&str, &String)| {
             plain_column(self.source, column).is_none_or(|(_, way)| store.encoder().can_be(way, value))
@@ -539,7 +572,7 @@ impl<'s> SourceKey<'s> {
         self.is_whole(values) && (!self.parts.is_empty() || self.columns.iter().zip(values).all(fits))
     }
 
-    /// Those of some keys that stored rows have.
+    /// The keys that stored rows have.
     async fn stored(&self, store: &Store, keys: Vec<Vec<String>>) -> Result<HashSet<Vec<String>>, ChangeError> {
         let plain = self.columns.iter().filter_map(|column| plain_column(self.source, column)).map(|(name, _)| name);
         let by: Vec<&str> = if self.parts.is_empty() { plain.collect() } else { self.parts.clone() };
@@ -556,23 +589,23 @@ fn given(new: &NewRow, columns: &[&str]) -> Vec<GivenValue> {
     columns.iter().map(value).collect()
 }
 
-/// Columns that follow from others wherever they are not stored.
+/// Columns derived from others unless they are stored.
 const DERIVED: &[&str] = &["counts", "source", "has_vector", "episodes", "cases", "feedback"];
 
-/// The source that new rows of an entity go to.
+/// The source for new rows of an entity.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] where none is kept.
+/// [`ChangeError::Refused`] if there is none.
 pub fn target(store: &Store, entity: Entity) -> Result<&BoundSource, ChangeError> {
     let sources = store.sources_of(entity)?;
     let source = sources.iter().copied().find(|s| writable(s).is_ok()).or(sources.first().copied());
     source.ok_or_else(|| ChangeError::Refused(format!("no {} is stored here", entity.title())))
 }
 
-/// The source that a new row goes to: the one whose table it stood in, where the layout is the same; else [`target`].
+/// The source for a new row: the one of its original table, if the layout is the same; otherwise [`target`].
 ///
 /// # Errors
-/// [`ChangeError::Refused`] where none is kept.
+/// [`ChangeError::Refused`] if there is none.
 pub fn place<'s>(store: &'s Store, new: &NewRow) -> Result<&'s BoundSource, ChangeError> {
     match store.sources_of(new.row.entity)?.into_iter().find(|source| stood_in(source, new)) {
         Some(source) => Ok(source),
@@ -580,13 +613,13 @@ pub fn place<'s>(store: &'s Store, new: &NewRow) -> Result<&'s BoundSource, Chan
     }
 }
 
-/// Whether a row of an export stood in the table of a source, and was read by the same layout.
+/// Whether an exported row comes from a source's table, and was read by the same layout.
 fn stood_in(source: &BoundSource, new: &NewRow) -> bool {
     let of = new.surplus.as_ref().and_then(|surplus| Some((surplus.table.as_deref()?, surplus.layout.as_deref()?)));
     of == Some((&*table_of(source).title(), &*source.layout))
 }
 
-/// New rows with the sources that they go to.
+/// Groups new rows by their source.
 ///
 /// # Errors
 /// As [`place`].
@@ -605,7 +638,7 @@ pub fn by_place<N: Borrow<NewRow>>(
     Ok(places)
 }
 
-/// Whether a source stores a canonical column, as it is or in a column of its own words.
+/// Whether a source stores a canonical column, directly or by words of its own.
 #[must_use]
 pub fn has_place(source: &BoundSource, name: &str) -> bool {
     let by_word = |fill: &Fill| matches!(fill, Fill::Word { column, .. } if column == name);
@@ -615,7 +648,7 @@ pub fn has_place(source: &BoundSource, name: &str) -> bool {
         || source.write.as_ref().is_some_and(|w| w.insert.iter().any(|(_, fill)| by_word(fill)))
 }
 
-/// Whether a value is stored, in its own column, by a word, or as a part of another value that is stored.
+/// Whether a value is stored: in its own column, as a word, or as a part of another stored value.
 #[must_use]
 pub fn is_kept(source: &BoundSource, row: &Row, column: &str) -> bool {
     if plain_column(source, column).is_some()
@@ -638,7 +671,7 @@ pub fn is_kept(source: &BoundSource, row: &Row, column: &str) -> bool {
     }
     source.column(column).iter().any(|way| match (&way.origin, &way.inside.path) {
         (BoundOrigin::Value(value), _) => value == row.get(column),
-        // Of the row that this one depends on, such as a case's bank: it says who owns it.
+        // It belongs to the row that this one depends on, such as a case's bank, which has the owner.
         (BoundOrigin::Column { alias, .. }, _) if alias != "t" => true,
         (BoundOrigin::Column { name, .. }, Some(path)) => row.entity.columns().iter().any(|whole| {
             plain_column(source, whole.name).is_some_and(|(stored, _)| stored == name)

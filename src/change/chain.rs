@@ -13,13 +13,13 @@ use crate::memory::Entity;
 use crate::store::Store;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column};
 
-/// Ancestors that are looked at, at most.
+/// Most ancestors examined.
 const FAR: usize = 10_000;
 
 /// Plans that `child` follows `parent`.
 ///
 /// # Errors
-/// [`ChangeError::NotFound`], or [`ChangeError::Refused`] for a circle and where no parent is stored.
+/// [`ChangeError::NotFound`], or [`ChangeError::Refused`] for a cycle, or if no parent can be stored.
 pub async fn link(store: &Store, child: &str, parent: &str) -> Result<Plan, ChangeError> {
     let mut draft = Draft::new(store, "link", ChangeDanger::Guarded).await?;
     let found = draft.locate(Entity::Episode, child).await?;
@@ -58,8 +58,8 @@ pub async fn link(store: &Store, child: &str, parent: &str) -> Result<Plan, Chan
     Ok(draft.seal())
 }
 
-/// The ids of an episode and of those above it, until one is met again, with which they end, or there is none, or they are more
-/// than [`FAR`]. Some parents are taken from `given` instead of the rows. A parent may be named in another spelling than its id.
+/// The ids of an episode and its ancestors, up to the root, [`FAR`] ids, or a repeated id, which then ends the list.
+/// Parents in `given` replace those of the rows. A parent may be named in another spelling than its id.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -82,7 +82,7 @@ pub(super) async fn above(
     Ok(path)
 }
 
-/// Plans that `child` has no parent any more.
+/// Plans to remove the parent of `child`.
 ///
 /// # Errors
 /// As [`link`].
@@ -122,7 +122,7 @@ async fn set_parent(draft: &mut Draft<'_>, found: &LocatedRow<'_>, parent: Value
     draft.sets(found, &values, &shown).await
 }
 
-/// The parent that an episode has by other rows when its own row names none.
+/// The parent that an episode has by other rows if its own row names none.
 async fn named_by_others(store: &Store, found: &LocatedRow<'_>) -> Result<Option<String>, ChangeError> {
     let mut source = found.source.clone();
     for (column, ways) in Entity::Episode.columns().iter().zip(&mut source.columns) {

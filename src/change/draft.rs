@@ -1,4 +1,4 @@
-//! A plan in the making: remembers every stored row that was read for it, so that applying can see whether it moved.
+//! A plan under construction: records every stored row read for it, so that applying can detect changes.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -18,22 +18,22 @@ use crate::store::own::{OwnTables, TRAIL};
 use crate::store::stored::{Image, Mutation, ROW, ReadState, RowWatch, StoredRows};
 use crate::store::{Store, StoreError, named_ids};
 
-/// Changes that a plan keeps in full at most.
+/// Most changes that a plan stores in full.
 pub(super) const KEPT: usize = 4 * SHOWN;
 
-/// The same of one batch of a job.
+/// The same for one batch of a job.
 const KEPT_OF_A_BATCH: usize = 10;
 
-/// Bytes of stored values from which a plan of many rows is full. It takes several times as many in memory.
+/// Bytes of stored values from which a plan of many rows is full. It takes several times as much memory.
 pub(super) const FULL: usize = 24 << 20;
 
-/// The same of a plan for one row.
+/// The same for a plan of one row.
 const FULL_OF_ONE: usize = 4 * FULL;
 
-/// Rows that are read at a time by their ids.
+/// Rows per read by id.
 const AT_ONCE: usize = 400;
 
-/// Bytes of rows that go up to which a plan for several of them keeps what an undo needs.
+/// Bytes of deleted rows up to which a plan for several rows stores undo data.
 const UNDO_SIZE: usize = 16 << 20;
 
 /// A plan in the making.
@@ -41,7 +41,7 @@ const UNDO_SIZE: usize = 16 << 20;
 pub struct Draft<'s> {
     /// The database.
     pub store: &'s Store,
-    /// Our tables; none when a plan is only looked at.
+    /// Our tables; `None` if the plan is only viewed.
     own: Option<OwnTables>,
     operation: &'static str,
     kept: usize,
@@ -49,18 +49,18 @@ pub struct Draft<'s> {
     changes: Vec<Change>,
     changes_total: usize,
     watches: Vec<RowWatch>,
-    /// Places of watches by what stands for their rows: there may be a watch for each of very many rows.
+    /// Indexes of watches by digest of their rows: there may be one for each of very many rows.
     watched: HashMap<Digest, Vec<usize>>,
     mutations: Vec<Mutation>,
-    /// Bytes of what is watched and what changes.
+    /// Size of the watches and changes in bytes.
     size: usize,
-    /// Bytes from which it is full, if it may be: whoever makes it begins again with fewer rows then, or refuses.
+    /// Bytes from which it is full, if limited: the caller then starts again with fewer rows, or refuses.
     most: Option<usize>,
-    /// Bytes of rows that go and that an undo brings back.
+    /// Size of deleted rows that an undo restores.
     undo_size: usize,
     /// Further effects of the change.
     pub effects: Vec<String>,
-    /// Facts that the operator should know before the change is made.
+    /// Facts to know before the change is made.
     pub disclosures: Vec<String>,
     /// Public facts for the audit entry.
     pub facts: Map<String, Value>,
@@ -76,13 +76,13 @@ impl<'s> Draft<'s> {
     /// Begins a plan.
     ///
     /// # Errors
-    /// [`ChangeError::Refused`] where nothing can be written, with the command that would help.
+    /// [`ChangeError::Refused`] if nothing can be written, with the command that would help.
     pub async fn new(store: &'s Store, operation: &'static str, danger: ChangeDanger) -> Result<Self, ChangeError> {
         let own = writable(store).await?;
         Ok(Draft::begin(store, Some(own), operation, danger, KEPT))
     }
 
-    /// Begins a plan that can be looked at by whoever may only read: without our tables it cannot be applied.
+    /// Begins a plan that can be viewed without write access: without our tables it cannot be applied.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -93,14 +93,14 @@ impl<'s> Draft<'s> {
         Ok(draft)
     }
 
-    /// Whether the plan can be looked at and not be applied.
+    /// Whether the plan can only be viewed.
     #[must_use]
     pub fn only_looks(&self) -> bool {
         self.own.is_none()
     }
 
-    /// Begins the plan of one batch of a job: it keeps few of its changes in full. Without our tables it can be looked at
-    /// and not be applied.
+    /// Begins the plan of one batch of a job, which stores few of its changes in full. Without our tables it can only
+    /// be viewed.
     #[must_use]
     pub fn batch(store: &'s Store, own: Option<&OwnTables>, operation: &'static str, danger: ChangeDanger) -> Self {
         Draft::begin(store, own.cloned(), operation, danger, KEPT_OF_A_BATCH)
@@ -136,8 +136,8 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// Remembers what stored rows are, of which none is held; gives their number. Read canonical rows after this, never
-    /// before: what moves in between is then seen when the plan is applied.
+    /// Watches the state of stored rows without holding them; returns their number. Read canonical rows after this,
+    /// never before, so that a change in between is detected when the plan is applied.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -160,7 +160,7 @@ impl<'s> Draft<'s> {
         Ok(images)
     }
 
-    /// As [`Draft::watch_images`], but only some columns are read and remembered: for very many rows that cannot be restored.
+    /// As [`Draft::watch_images`], but reads and keeps only some columns: for very many rows that cannot be restored.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -171,7 +171,7 @@ impl<'s> Draft<'s> {
         Ok(images)
     }
 
-    /// Remembers a row that was read together with others: some of its columns, or all where none is named.
+    /// Watches a row read together with others: some of its columns, or all if none is named.
     pub fn watched(&mut self, rows: StoredRows, image: &Image, columns: Vec<String>) {
         self.remember(rows, std::slice::from_ref(image), columns);
     }
@@ -180,7 +180,7 @@ impl<'s> Draft<'s> {
         self.rely(RowWatch { state: ReadState::of(images, columns), rows });
     }
 
-    /// Remembers what was read elsewhere. What the rows hold says more than their number.
+    /// Adds a watch made elsewhere. A watch of contents replaces one of the number.
     pub fn rely(&mut self, watch: RowWatch) {
         match self.place_of(&watch.rows) {
             Some(place) if self.watches[place].is_of_number() => self.watches[place] = watch,
@@ -193,7 +193,7 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// Relies on there being no stored row with the values of these columns, where the source has them in its table.
+    /// Requires that no stored row has the values of these columns, if the source stores them in its table.
     pub fn relies_on_none(&mut self, source: &BoundSource, row: &Row, columns: &[&str]) {
         let stored = columns.iter().map(|column| Some(plain_column(source, column)?.0.to_owned()));
         let key = columns.iter().map(|column| Some(FetchedValue::Text(row.text(column)?.to_owned())));
@@ -202,8 +202,8 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// Relies on no more rows coming with the words of a new row: those of these columns that it has and the source stores,
-    /// without long ones.
+    /// Requires that no further row appears with the texts of a new row, in those of these columns that the source
+    /// stores, except long texts.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -236,7 +236,7 @@ impl<'s> Draft<'s> {
         alike.find(|place| self.watches.get(*place).is_some_and(|watch| watch.rows == *rows))
     }
 
-    /// Whether it is watched what just these rows hold.
+    /// Whether the contents of exactly these rows are watched.
     fn watches_rows(&self, rows: &StoredRows) -> bool {
         self.place_of(rows).is_some_and(|place| !self.watches[place].is_of_number())
     }
@@ -244,8 +244,8 @@ impl<'s> Draft<'s> {
     /// The row of an id, remembered.
     ///
     /// # Errors
-    /// [`ChangeError::NotFound`] when it is not there, [`ChangeError::Refused`] when it is made of stored rows in a way that
-    /// leads back to none of them.
+    /// [`ChangeError::NotFound`] if it does not exist, [`ChangeError::Refused`] if it is computed from stored rows that
+    /// its id does not identify.
     pub async fn locate(&mut self, entity: Entity, id: &str) -> Result<LocatedRow<'s>, ChangeError> {
         let store = self.store;
         match self.seek(entity, id).await? {
@@ -260,7 +260,7 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// As [`Draft::locate`], none when it is not there.
+    /// As [`Draft::locate`]; `None` if it does not exist.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -277,7 +277,7 @@ impl<'s> Draft<'s> {
         Ok(located)
     }
 
-    /// As [`Draft::locate`], for many ids, of which some are read at a time.
+    /// As [`Draft::locate`], for many ids, read in parts.
     ///
     /// # Errors
     /// As [`Draft::locate`].
@@ -323,7 +323,7 @@ impl<'s> Draft<'s> {
     /// Sets columns of a row, which then reads as `shown`.
     ///
     /// # Errors
-    /// [`ChangeError::Refused`] for a value that cannot be stored; else the engine's refusal.
+    /// [`ChangeError::Refused`] for a value that cannot be stored; otherwise the engine's refusal.
     pub async fn sets(
         &mut self,
         found: &LocatedRow<'_>,
@@ -341,12 +341,12 @@ impl<'s> Draft<'s> {
         self.note(row.entity, row.id(), Value::Null, row);
     }
 
-    /// Notes a row that goes.
+    /// Records a deleted row.
     pub fn removes(&mut self, row: &Row) {
         self.note(row.entity, row.id(), row, Value::Null);
     }
 
-    /// Whether a further change would be kept in full: where it would not, [`Draft::count`] is enough.
+    /// Whether a further change would be stored in full; otherwise [`Draft::count`] suffices.
     #[must_use]
     pub fn wants_more(&self) -> bool {
         self.changes.len() < self.kept
@@ -357,7 +357,7 @@ impl<'s> Draft<'s> {
         self.changes_total += rows;
     }
 
-    /// Notes a change in words of its own.
+    /// Records a change with its own description.
     pub fn note(&mut self, entity: Entity, id: &str, before: impl Into<ChangeSide>, after: impl Into<ChangeSide>) {
         self.changes_total += 1;
         if self.wants_more() {
@@ -366,7 +366,7 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// Adds a change of stored rows; an update that sets nothing is left out.
+    /// Adds a change of stored rows, except an update that sets nothing.
     pub fn push(&mut self, mutation: Mutation) {
         if !matches!(&mutation, Mutation::Update { set, .. } if set.is_empty()) {
             self.size += mutation.size();
@@ -374,7 +374,7 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// Gives up an undo of several rows that are too large for it.
+    /// Drops the undo data of several rows if it is too large.
     fn limit_undo(&mut self) {
         let rows: usize = self.mutations.iter().map(|mutation| mutation.count().1).sum();
         if self.undo_size > UNDO_SIZE && rows > 1 && self.undo_reason.is_none() {
@@ -383,7 +383,7 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// Watches rows and takes them away. Where they cannot be kept for an undo, only the `narrow` columns are watched, if any
+    /// Watches rows and deletes them. If their undo data is too large, only the `narrow` columns are watched, if any
     /// are named.
     ///
     /// # Errors
@@ -407,13 +407,13 @@ impl<'s> Draft<'s> {
         Ok(())
     }
 
-    /// The same, which is full from some size on. What fills it may stop then: it is made again for fewer rows, or refused.
+    /// Limits the plan's size. When it is full, the caller may stop: it starts again with fewer rows, or refuses.
     #[must_use]
     pub fn limited(self) -> Self {
         Draft { most: Some(self.store.plan_room(FULL)), ..self }
     }
 
-    /// The same for one row, which cannot go in parts: what stays and names it may be large.
+    /// The same for one row, which cannot be split: the remaining rows that name it may be large.
     #[must_use]
     pub fn limited_for_one(self) -> Self {
         Draft { most: Some(FULL_OF_ONE), ..self }
@@ -440,13 +440,13 @@ impl<'s> Draft<'s> {
         self.is_full()
     }
 
-    /// Number of rows with which it is full, whatever they are.
+    /// Number of rows at which it is full.
     #[must_use]
     pub fn most_rows(&self) -> usize {
         if self.is_bounded() { FULL / 2 / ROW } else { usize::MAX }
     }
 
-    /// Says that more would come than it can take.
+    /// Marks that there is more than it can take.
     pub fn overfill(&mut self) {
         self.size = self.size.max(FULL_OF_ONE + 1);
     }
@@ -462,7 +462,7 @@ impl<'s> Draft<'s> {
         &self.mutations
     }
 
-    /// The rows that are removed so far.
+    /// The rows deleted so far.
     #[must_use]
     pub fn deletions(&self) -> Vec<StoredRows> {
         let gone = self.mutations.iter().filter_map(|m| match m {
@@ -472,10 +472,11 @@ impl<'s> Draft<'s> {
         gone.collect()
     }
 
-    /// Says that what an episode stores of its rows is made of those which our role sees, where it may not see them all.
+    /// Reports that an episode's aggregates are computed from the visible rows only, if our role may not see all of
+    /// them.
     ///
     /// # Errors
-    /// [`ChangeError::Refused`] where the episode names one that is not seen: the stored figure would become that of a part.
+    /// [`ChangeError::Refused`] if the episode names an invisible one: the stored number would then cover only a part.
     pub fn counts_seen(&mut self, episode: &LocatedRow<'_>, seen: &HangingRows) -> Result<(), ChangeError> {
         let entity = seen.entity();
         let Some(reason) = self.store.report().unseen(entity) else { return Ok(()) };
@@ -499,7 +500,7 @@ impl<'s> Draft<'s> {
         Ok(())
     }
 
-    /// Closes the plan. Every changed row is among what was read: new ones as not being there.
+    /// Finishes the plan. Every changed row is watched, new ones as absent.
     #[must_use]
     pub fn seal(self) -> Plan {
         let mut plan = self.seal_batch(String::new());
@@ -507,7 +508,7 @@ impl<'s> Draft<'s> {
         plan
     }
 
-    /// Closes the plan of a batch, which is applied at once and has no digest: its id is the job's.
+    /// Finishes the plan of a batch, which is applied at once and has no digest: its id is the job's.
     #[must_use]
     pub fn seal_batch(mut self, plan_id: String) -> Plan {
         let changed = self.mutations.iter().filter(|m| !m.watches_itself()).filter_map(Mutation::rows);
@@ -515,7 +516,7 @@ impl<'s> Draft<'s> {
         for rows in changed.filter(unwatched).collect::<Vec<_>>() {
             self.remember(rows, &[], Vec::new());
         }
-        // One order for all writers: none waits for another that waits for it.
+        // The same order for all writers prevents deadlocks.
         self.watches.sort_by_cached_key(|w| (w.rows.table.clone(), json!(w.rows).to_string()));
         if self.mutations.is_empty() {
             self.trail.clear();
@@ -545,7 +546,7 @@ impl<'s> Draft<'s> {
     }
 }
 
-/// Checks that something distinguishes rows: a change would be about others too.
+/// Checks that rows can be identified: otherwise a change would affect others too.
 fn check_told_apart(rows: &StoredRows) -> Result<(), StoreError> {
     if rows.by.is_empty() && !rows.keys.is_empty() {
         let words = format!("{} has no primary key that identifies its rows", rows.table.title());
@@ -554,12 +555,12 @@ fn check_told_apart(rows: &StoredRows) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Stands for rows, so that those which are the same are found among very many.
+/// Digest of rows, to find equal ones among very many.
 fn key_of(rows: &StoredRows) -> Digest {
     digest(&json!([rows.table, rows.by, rows.keys.len(), rows.keys.first()]).to_string())
 }
 
-/// Refuses an id that no row should have.
+/// Refuses an id that is not suitable for a row.
 ///
 /// # Errors
 /// [`ChangeError::Usage`].
@@ -587,30 +588,30 @@ fn check_stored_id(entity: Entity, id: &str) -> Result<(), ChangeError> {
 /// Our tables, to be read.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] where there are none.
+/// [`ChangeError::Refused`] if there are none.
 pub async fn trail(store: &Store) -> Result<OwnTables, ChangeError> {
     let own = store.records().own().await?.map(OwnTables::read).transpose()?;
     own.ok_or_else(|| ChangeError::Refused(format!("{} has no audit trail", store.location())))
 }
 
-/// Says of a plan why it cannot be applied yet; `None` where it can.
+/// Message why a plan cannot be applied yet; `None` if it can.
 ///
 /// # Errors
-/// Every answer that is not a refusal.
+/// Every error other than a refusal.
 pub fn not_yet(ready: Result<OwnTables, ChangeError>) -> Result<Option<String>, ChangeError> {
     Ok(obstacle(ready)?.as_deref().map(not_yet_for))
 }
 
-/// Says that a plan cannot be applied yet, and why.
+/// Message that a plan cannot be applied yet, with the reason.
 #[must_use]
 pub fn not_yet_for(why: &str) -> String {
     format!("this plan is a preview and cannot be applied yet: {why}")
 }
 
-/// Explains why nothing can be changed yet; `None` where it can.
+/// Returns the reason why nothing can be changed yet; `None` if changes are possible.
 ///
 /// # Errors
-/// Every answer that is not a refusal.
+/// Every error other than a refusal.
 pub fn obstacle(ready: Result<OwnTables, ChangeError>) -> Result<Option<String>, ChangeError> {
     match ready {
         Ok(_) => Ok(None),
@@ -620,10 +621,10 @@ pub fn obstacle(ready: Result<OwnTables, ChangeError>) -> Result<Option<String>,
     }
 }
 
-/// Our tables, where changes can be made.
+/// Our tables, if changes are possible.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] with what would help.
+/// [`ChangeError::Refused`] with a remedy.
 pub async fn writable(store: &Store) -> Result<OwnTables, ChangeError> {
     if let Some(reason) = store.why_not_writable() {
         return Err(ChangeError::Refused(format!("{} cannot be written: {reason}", store.location())));

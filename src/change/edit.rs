@@ -1,5 +1,5 @@
-//! Sets columns of any row, with what is derived from them: hashes, durations, times of change; a vector that no longer
-//! fits its text is removed, so that a backfill recreates it. Also supersedes facts: the old one stays.
+//! Sets columns of any row, with the values derived from them: hashes, durations, times of change. A vector that no
+//! longer fits its text is removed, so that a backfill recreates it. Also supersedes facts: the old one stays.
 
 use std::collections::HashSet;
 
@@ -28,23 +28,23 @@ use crate::store::fetched::FetchedValue;
 use crate::store::shape::TableShape;
 use crate::store::stored::{Cell, Mutation, StoredRows};
 
-/// Status of a memory that another one has taken the place of.
+/// Status of a memory that another one has replaced.
 pub const SUPERSEDED: &str = "superseded";
 
-/// Status of a memory that stands.
+/// Status of a memory in use.
 pub(super) const ACTIVE: &str = "active";
 
-/// Member of a superseded memory's metadata: the status that it had before, where that was none or not `active`.
+/// Member of a superseded memory's metadata with its previous status, if that was none or not `active`.
 pub(super) const STATUS_BEFORE: &str = "status_before";
-/// Bytes that the text of a memory may have.
+/// Most bytes of a memory's text.
 const TEXT: usize = 1_000_000;
 
 /// Plans that columns of a row are set.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for a value that is none, [`ChangeError::NotFound`], [`ChangeError::Conflict`] where it is
-/// not `instead_of` what is there, or [`ChangeError::Refused`] for a column that follows from others, or that the
-/// layout cannot write.
+/// [`ChangeError::Usage`] for an invalid value, [`ChangeError::NotFound`], [`ChangeError::Conflict`] if the current
+/// values are not those of `instead_of`, or [`ChangeError::Refused`] for a column that is derived from others, or that
+/// the layout cannot write.
 pub async fn edit(
     store: &Store,
     entity: Entity,
@@ -76,7 +76,8 @@ pub async fn edit(
     Ok(draft.seal())
 }
 
-/// Adds to a draft that a row becomes another one, with what follows from it. `cause` is told to the memory's own trail.
+/// Adds to a draft that a row changes to another one, with derived values. `cause` is recorded in the memory's own
+/// trail.
 ///
 /// # Errors
 /// As [`edit`].
@@ -115,16 +116,16 @@ pub(super) async fn set_to(
     Ok(())
 }
 
-/// Remains of the text that a row had before, where it has another one now.
+/// Effects of a changed text on what was derived from the old one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TextRemains {
-    /// The vector of the earlier text goes.
+    /// The vector of the old text is deleted.
     pub loses_vector: bool,
     /// The vector of the earlier text stays.
     pub keeps_vector: bool,
     /// Copies that were computed of the earlier text stay.
     pub keeps_copies: bool,
-    /// Search words of the earlier text stay.
+    /// Search words of the old text stay.
     pub keeps_words: bool,
 }
 
@@ -141,11 +142,10 @@ impl TextRemains {
     }
 }
 
-/// Adds to a draft that columns of a row are set again, with what follows from them as with an edit. The change is noted by
-/// the caller.
+/// Adds to a draft that columns of a row are set, with derived values as in an edit. The caller records the change.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] for a value that cannot be stored; else the engine's refusal.
+/// [`ChangeError::Refused`] for a value that cannot be stored; otherwise the engine's refusal.
 pub async fn rewrite(
     draft: &mut Draft<'_>,
     found: &LocatedRow<'_>,
@@ -156,7 +156,7 @@ pub async fn rewrite(
     settle(draft.store, found, &mut row).await?;
     let changed = changed_columns(&found.row, &row);
     let mut update = becoming(draft.store, found, &row, &changed).await?;
-    // Several canonical columns may be read of one stored value: the last one says all of it.
+    // Several canonical columns may be read from one stored value: its last version includes all of them.
     if let Mutation::Update { set, .. } = &mut update {
         let mut known = HashSet::new();
         set.reverse();
@@ -191,7 +191,7 @@ async fn becoming(
     Ok(update)
 }
 
-/// Adds to a draft what becomes of the vector and the search words of a text that is another one now.
+/// Adds to a draft the effects of a changed text on its vector and search words.
 async fn follow_text(draft: &mut Draft<'_>, found: &LocatedRow<'_>, row: &Row) -> Result<TextRemains, ChangeError> {
     let mut remains = TextRemains::default();
     if keyword::text_of(&found.row) != keyword::text_of(row) {
@@ -201,11 +201,11 @@ async fn follow_text(draft: &mut Draft<'_>, found: &LocatedRow<'_>, row: &Row) -
     Ok(remains)
 }
 
-/// Checks that the row of which another one becomes a part is there, and belongs to the same person and agent.
+/// Checks that the whole that this row becomes a part of exists, and has the same owner and agent.
 async fn check_whole(store: &Store, row: &Row, changed: &[&str]) -> Result<(), ChangeError> {
     for (column, entity) in [("episode_id", Entity::Episode), ("profile_id", Entity::Profile)] {
         let Some(id) = row.text(column).filter(|_| changed.contains(&column)) else { continue };
-        // Where such rows are not kept or not to be read, nobody can say.
+        // If such rows are not stored or not readable, this cannot be checked.
         if store.sources_of(entity).is_err() || store.report().unseen(entity).is_some() {
             continue;
         }
@@ -225,11 +225,11 @@ async fn check_whole(store: &Store, row: &Row, changed: &[&str]) -> Result<(), C
     Ok(())
 }
 
-/// Adds to a draft which new values name nobody.
+/// Adds to a draft which new values name unknown agents or people.
 async fn refuse_unknown(draft: &mut Draft<'_>, row: &Row, changed: &[&str]) {
     let set = |column| row.text(column).filter(|_| changed.contains(&column));
     for (column, entity) in [("agent_id", Entity::Agent), ("user_id", Entity::Subject)] {
-        // Where agents or people cannot be read, nobody can say.
+        // If agents or people are not readable, this cannot be checked.
         if let Some(id) = set(column)
             && matches!(draft.store.row(entity, id).await, Ok(None))
         {
@@ -268,21 +268,21 @@ fn check(entity: Entity, set: &Map<String, Value>) -> Result<(), ChangeError> {
     }
 }
 
-/// Checks that a row still holds what whoever edits it saw.
+/// Checks that a row still has the values that the editor saw.
 ///
 /// # Errors
-/// [`ChangeError::Conflict`] with the columns that hold something else.
+/// [`ChangeError::Conflict`] with the columns that differ.
 pub(super) fn check_seen(row: &Row, seen: &Map<String, Value>) -> Result<(), ChangeError> {
     let moved: Vec<String> =
         seen.iter().filter(|(name, value)| row.get(name) != *value).map(|(name, _)| format!("`{name}`")).collect();
     if moved.is_empty() {
         return Ok(());
     }
-    let message = format!("someone else changed {} after it was read for editing", moved.join(", "));
+    let message = format!("someone else changed {} after it was read", moved.join(", "));
     Err(ChangeError::Conflict { message, rows: vec![format!("{} {} changed", row.entity.title(), row.id())] })
 }
 
-/// Reads the fields that an edit of feedback sets, in feedback's own words; any other field is refused.
+/// Converts the columns of a feedback edit to feedback fields; other columns are refused.
 fn feedback_fields(set: &Map<String, Value>) -> Result<FeedbackFields, ChangeError> {
     let mut fields = FeedbackFields::default();
     for (name, value) in set {
@@ -303,7 +303,7 @@ fn feedback_fields(set: &Map<String, Value>) -> Result<FeedbackFields, ChangeErr
     Ok(fields)
 }
 
-/// Sets what follows from other columns.
+/// Sets the values derived from other columns.
 async fn settle(store: &Store, found: &LocatedRow<'_>, row: &mut Row) -> Result<(), ChangeError> {
     let differs = |row: &Row, column: &str| row.get(column) != found.row.get(column);
     let stored = |column: &str| plain_column(found.source, column);
@@ -326,7 +326,8 @@ async fn settle(store: &Store, found: &LocatedRow<'_>, row: &mut Row) -> Result<
     Ok(())
 }
 
-/// Says which columns of search words still hold those of the earlier text. What the engine computes itself follows the text.
+/// Reports search-word columns that still contain the old text's words. Columns that the engine computes follow the
+/// text.
 async fn report_search_words(
     draft: &mut Draft<'_>,
     found: &LocatedRow<'_>,
@@ -344,7 +345,7 @@ async fn report_search_words(
     Ok(())
 }
 
-/// Removes the vector of a text that is another one now.
+/// Deletes the vector of a changed text.
 async fn drop_vector(
     draft: &mut Draft<'_>,
     found: &LocatedRow<'_>,
@@ -399,7 +400,7 @@ async fn drop_vector(
     Ok(())
 }
 
-/// Adds to a draft what a changed case means for its bank, and for the memory's own trail.
+/// Adds to a draft the effects of a changed case on its bank, and on the memory's own trail.
 async fn report_case_values(
     draft: &mut Draft<'_>,
     before: &Row,
@@ -423,12 +424,12 @@ async fn report_case_values(
     Ok(())
 }
 
-/// Plans that a new memory takes the place of one, which stays, is marked, and is linked both ways. Where `text` is the id of
-/// another memory, that one takes its place.
+/// Plans that a new memory replaces one, which stays, is marked, and is linked both ways. If `text` is the id of
+/// another memory, that one replaces it.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for an empty text, [`ChangeError::NotFound`], [`ChangeError::Refused`] where memories are only
-/// read, or neither mark nor link can be stored.
+/// [`ChangeError::Usage`] for an empty text, [`ChangeError::NotFound`], [`ChangeError::Refused`] if memories are
+/// read-only, or neither mark nor link can be stored.
 pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, ChangeError> {
     if text.trim().is_empty() || text.len() > TEXT {
         return Err(ChangeError::Usage(format!("give the text of the new memory: 1 to {TEXT} bytes")));
@@ -493,7 +494,7 @@ pub async fn supersede(store: &Store, id: &str, text: &str) -> Result<Plan, Chan
     Ok(draft.seal())
 }
 
-/// Has the new memory of a draft hold its metadata as the earlier one has it written, but for what differs.
+/// Copies the stored metadata of the earlier memory to the new one of a draft, except what differs.
 fn copy_metadata(draft: &mut Draft<'_>, found: &LocatedRow<'_>, metadata: &Value) -> Result<(), ChangeError> {
     let Some((name, _)) = plain_column(found.source, "metadata") else { return Ok(()) };
     let Some(old) = found.image.get(name) else { return Ok(()) };
@@ -517,7 +518,7 @@ fn copy_metadata(draft: &mut Draft<'_>, found: &LocatedRow<'_>, metadata: &Value
     Ok(())
 }
 
-/// Sets the times of a new memory that are within its metadata, copied from an older one.
+/// Sets the times of a new memory that are within its metadata, which was copied from an older one.
 fn set_times_within(source: &BoundSource, new: &mut Row) {
     for name in ["created_at", "updated_at"] {
         if plain_column(source, name).is_some() || !goes_within(source, name) {
@@ -528,7 +529,7 @@ fn set_times_within(source: &BoundSource, new: &mut Row) {
     }
 }
 
-/// Takes the members of a row's metadata away of which a column is read.
+/// Removes the members of a row's metadata from which a column is read.
 fn without_member(source: &BoundSource, row: &mut Row, column: &str) {
     if let Value::Object(mut metadata) = row.get("metadata").clone() {
         let paths = source.column(column).iter().filter_map(|way| way.inside.path.as_deref());
@@ -540,19 +541,20 @@ fn without_member(source: &BoundSource, row: &mut Row, column: &str) {
     }
 }
 
-/// Whether another memory has taken the place of one.
+/// Whether another memory has replaced one.
 pub(super) fn is_superseded(row: &Row) -> bool {
     row.text("status") == Some(SUPERSEDED) || row.get("metadata")["superseded_by"].is_string()
 }
 
-/// Whether a memory is no longer in use, in words: others that give way to it would be lost with it. `None` while it is.
+/// Reason why a memory is no longer in use, as text: memories merged into it would be lost with it. `None` while it
+/// is in use.
 pub(super) fn out_of_use(row: &Row) -> Option<String> {
     let status = row.text("status").filter(|status| findings::OUT_OF_USE.contains(status));
     let is_over = row.text("expires_at").is_some_and(|at| *at <= *now());
     status.map(str::to_owned).or_else(|| is_over.then(|| "expired".to_owned()))
 }
 
-/// The key of a new row next to one: of a key of several columns, the last part is new.
+/// The key of a new row like another one: of a composite key, the last part is new.
 fn new_key(source: &BoundSource, beside: &str) -> String {
     let parts = key_columns(source, "id").and_then(|_| serde_json::from_str::<Vec<Value>>(beside).ok());
     match parts.as_deref().and_then(<[Value]>::split_last) {
@@ -561,7 +563,7 @@ fn new_key(source: &BoundSource, beside: &str) -> String {
     }
 }
 
-/// Whether a source has a place to mark a memory as superseded and to link the two.
+/// Whether a source can mark a memory as superseded and link the two.
 pub(super) fn marks_superseded(source: &BoundSource) -> bool {
     let stored = |column: &str| plain_column(source, column);
     let one = stored("source_ids").is_some_and(|(_, way)| way.stored == StoredAs::One);
@@ -585,7 +587,7 @@ async fn mark(draft: &mut Draft<'_>, found: &LocatedRow<'_>, by: &str) -> Result
     set_again(draft, found, &old, &["metadata", "status"]).await
 }
 
-/// Notes with the memory that follows one which that is.
+/// Records in the following memory which one it follows.
 fn follow_up(followed: &LocatedRow<'_>, by: &mut Row, id: &str) {
     let stored = |column: &str| plain_column(followed.source, column).is_some();
     if stored("metadata") {
@@ -600,10 +602,10 @@ fn follow_up(followed: &LocatedRow<'_>, by: &mut Row, id: &str) {
     }
 }
 
-/// Sets columns of a row to what they have become.
+/// Sets columns of a row to their new values.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] for a value that cannot be stored; else the engine's refusal.
+/// [`ChangeError::Refused`] for a value that cannot be stored; otherwise the engine's refusal.
 pub(super) async fn set_again(
     draft: &mut Draft<'_>,
     found: &LocatedRow<'_>,
@@ -622,7 +624,7 @@ pub(super) async fn set_again(
     Ok(())
 }
 
-/// Plans that a memory which is there takes the place of one: both stay with all their links.
+/// Plans that an existing memory replaces one: both stay with all their links.
 async fn superseded_by(mut draft: Draft<'_>, found: &LocatedRow<'_>, by: &str) -> Result<Plan, ChangeError> {
     let successor = draft.locate(Entity::Memory, by).await?;
     writable(successor.source)?;
@@ -648,7 +650,7 @@ async fn superseded_by(mut draft: Draft<'_>, found: &LocatedRow<'_>, by: &str) -
     Ok(draft.seal())
 }
 
-/// A JSON object with one more member; what is not an object is kept next to it.
+/// Adds a member to a JSON object; another value is kept as a further member.
 pub(super) fn with(value: &Value, name: &str, member: impl Into<Value>) -> Value {
     let mut object = match value {
         Value::Object(object) => object.clone(),

@@ -21,17 +21,17 @@ use crate::store::hanging::HangingRows;
 use crate::store::stored::{Cell, Mutation, StoredRows};
 use crate::store::{Store, StoreError, named_ids};
 
-/// Bytes that a correction may have.
+/// Most bytes of a correction.
 pub const CORRECTION: usize = 100_000;
 
 /// Kinds that can be given.
 const KINDS: [&str; 3] = [feedback::THUMBS_UP, feedback::THUMBS_DOWN, feedback::RATING];
 
 impl FeedbackFields {
-    /// Checks what stands on its own.
+    /// Checks the fields by themselves.
     ///
     /// # Errors
-    /// [`ChangeError::Usage`] with what is wrong.
+    /// [`ChangeError::Usage`] with the error.
     fn check(&self) -> Result<(), ChangeError> {
         let usage = |words: String| Err(ChangeError::Usage(words));
         if let Some(kind) = self.kind.as_deref().filter(|k| !KINDS.contains(k)) {
@@ -53,7 +53,7 @@ impl FeedbackFields {
 /// Plans a new row for an episode.
 ///
 /// # Errors
-/// [`ChangeError::Usage`], [`ChangeError::NotFound`], or [`ChangeError::Refused`] where the layout cannot store it.
+/// [`ChangeError::Usage`], [`ChangeError::NotFound`], or [`ChangeError::Refused`] if the layout cannot store it.
 pub async fn add(store: &Store, episode: &str, said: &FeedbackFields) -> Result<Plan, ChangeError> {
     said.check()?;
     let Some(kind) = &said.kind else {
@@ -117,7 +117,7 @@ pub async fn add(store: &Store, episode: &str, said: &FeedbackFields) -> Result<
 /// Plans a changed row.
 ///
 /// # Errors
-/// As [`add`]; [`ChangeError::Conflict`] where what was `seen` is there no more.
+/// As [`add`]; [`ChangeError::Conflict`] if the `seen` values have changed.
 pub async fn edit(
     store: &Store,
     id: &str,
@@ -188,7 +188,7 @@ pub async fn remove(store: &Store, id: &str) -> Result<Plan, ChangeError> {
     Ok(draft.seal())
 }
 
-/// The id of feedback on an episode by which the same person says the same.
+/// The id of equal feedback by the same person on an episode.
 async fn says_the_same(
     draft: &mut Draft<'_>,
     episode: &LocatedRow<'_>,
@@ -244,7 +244,7 @@ fn score(row: &mut Row, source: &BoundSource) {
     row.set("source", Value::from(source.label.clone()));
 }
 
-/// The source that new feedback of a kind goes to.
+/// The source for new feedback of a kind.
 fn target<'s>(store: &'s Store, kind: &str) -> Result<&'s BoundSource, ChangeError> {
     let sources = store.sources_of(Entity::Feedback)?;
     let holds = |source: &&BoundSource| {
@@ -266,7 +266,7 @@ fn cannot_hold(source: &BoundSource, kind: &str) -> String {
 /// Returns the rules for writing a source.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] with the reason why it is not.
+/// [`ChangeError::Refused`] with the reason why it is not writable.
 pub(super) fn writable(source: &BoundSource) -> Result<&crate::layout::Write, ChangeError> {
     match &source.write {
         Some(write) => match &write.refuse {
@@ -281,10 +281,10 @@ pub(super) fn writable(source: &BoundSource) -> Result<&crate::layout::Write, Ch
     }
 }
 
-/// Returns the rules for writing a source to which a row is to be added whose id the plan names.
+/// Returns the rules for writing to a source, for a new row whose id the plan names.
 ///
 /// # Errors
-/// As [`writable`]; [`ChangeError::Refused`] where the engine numbers the rows: the id is not known before.
+/// As [`writable`]; [`ChangeError::Refused`] if the engine numbers the rows, so that the id is not known before.
 pub(super) fn addable(source: &BoundSource) -> Result<&crate::layout::Write, ChangeError> {
     let write = writable(source)?;
     if write.numbered {
@@ -296,8 +296,8 @@ pub(super) fn addable(source: &BoundSource) -> Result<&crate::layout::Write, Cha
     Ok(write)
 }
 
-/// Refuses a user whom a foreign key of the table would not accept. SQLite may not enforce it, and other readers rely on
-/// it all the same.
+/// Refuses a user that a foreign key of the table would not accept. SQLite may not enforce it, but other readers rely
+/// on it.
 async fn known_user(store: &Store, source: &BoundSource, row: &Row) -> Result<(), ChangeError> {
     let (Some(user), Some((column, _))) = (row.text("user_id"), plain_column(source, "user_id")) else { return Ok(()) };
     let table = table_of(source);
@@ -360,7 +360,7 @@ pub(super) async fn hanging<'s>(
     ids.dedup();
     let mut episodes = Vec::new();
     for id in ids {
-        // A back-link may lead nowhere: there is no aggregate to keep then.
+        // A dangling back-link has no aggregate to update.
         episodes.extend(draft.seek(Entity::Episode, &id).await?);
     }
     Ok(episodes)
@@ -372,7 +372,7 @@ enum ListChange<'a> {
     Without(&'a str),
 }
 
-/// Brings an episode's list and aggregate in line with its feedback, of which one row is to become another one.
+/// Updates an episode's list and aggregate after a change of one feedback row.
 async fn follow(
     draft: &mut Draft<'_>,
     episode: &LocatedRow<'_>,
@@ -424,16 +424,16 @@ async fn follow(
     Ok(())
 }
 
-/// Feedback of an episode as it will be.
+/// Feedback of an episode after the change.
 struct ScoreTally {
     mean: Option<f64>,
-    /// Rows whose score counts.
+    /// Number of rows whose score counts.
     counting: usize,
     rows: usize,
 }
 
 impl ScoreTally {
-    /// The feedback of an episode, of which one row becomes another one.
+    /// The feedback of an episode with one row changed.
     fn of(
         store: &Store,
         there: &HangingRows,
@@ -484,7 +484,7 @@ fn explain(draft: &mut Draft<'_>, id: &str, stored: Option<f64>, before: Option<
     }
 }
 
-/// Feedback of an episode, read after everything that decides it was noted down: all columns, or those that are named.
+/// Feedback of an episode, read after its inputs are watched: all columns, or those named.
 async fn feedback_of(
     draft: &mut Draft<'_>,
     episode: &LocatedRow<'_>,
@@ -513,8 +513,8 @@ async fn feedback_of(
     found.pop().ok_or_else(|| ChangeError::Failed(format!("feedback of episode {} was not read", episode.row.id())))
 }
 
-/// The stored list with or without an id, in its own storage class and spelling, and the ids in it; none when it stays
-/// as it is. A list without a `spelling` is an array.
+/// The stored list with or without an id, in its own storage class and spelling, and its ids; `None` if it does not
+/// change. A list without a `spelling` is an array.
 fn changed_list(
     spelling: Option<IdSpelling>,
     stored: &FetchedValue,

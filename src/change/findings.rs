@@ -1,5 +1,5 @@
-//! Looks through a whole database for findings, each told as soon as it is known: structure and trail first, then
-//! banks, episodes and what depends on them, text last. Reads only; each kind of row is read once, in no order.
+//! Searches a whole database for findings, each reported as soon as it is known: structure and trail first, then banks,
+//! episodes and their dependents, text last. Read only; each kind of row is read once, unordered.
 
 mod memories;
 mod near;
@@ -39,13 +39,13 @@ use crate::store::{EngineFault, Store, StoreError, named_ids};
 pub enum FindingNews {
     /// A finding.
     Found(Finding),
-    /// A kind that cannot be looked for here.
+    /// A kind that cannot be checked here.
     NotApplicable(NotApplicable),
-    /// Rows read so far, and of which entity the last ones were.
+    /// Number of rows read so far, and the entity of the last ones.
     Read(u64, &'static str),
-    /// A kind that is muted, and how often it was found.
+    /// A muted kind, and how often it was found.
     Muted(&'static str, u64),
-    /// Kinds that a brief look left: what it told of them is of the rows that it read.
+    /// Kinds that a brief search did not finish: their findings cover only the rows it read.
     Left(Vec<&'static str>),
 }
 
@@ -54,29 +54,29 @@ pub enum FindingNews {
 pub struct FindingRequest {
     /// This kind only.
     pub kind: Option<&'static str>,
-    /// Examples of each at most.
+    /// Most examples of each.
     pub examples: usize,
-    /// Limit of a brief look; `None` looks at everything.
+    /// Limits of a brief search; `None` reads everything.
     pub brief: Option<BriefLimit>,
-    /// Kinds and rows that are left out.
+    /// Muted kinds and rows.
     pub muted: Muted,
-    /// Rules on how long rows are kept; without rules nothing is overdue.
+    /// Retention rules; without rules nothing is overdue.
     pub retention: Option<RetentionRules>,
 }
 
-/// Limit at which a brief look ends.
+/// Limits at which a brief search ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BriefLimit {
-    /// Rows read at most.
+    /// Most rows read.
     pub rows: u64,
-    /// Time taken at most.
+    /// Longest duration.
     pub time: Duration,
 }
 
-/// Rows between two words of progress.
+/// Rows between two progress reports.
 const PROGRESS: u64 = 5_000;
 
-/// Looks for findings and tells each when it is known; stops early when `told` breaks off.
+/// Searches for findings and reports each when it is known; stops early when `told` breaks.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -133,27 +133,27 @@ pub async fn look(
     Ok(())
 }
 
-/// Kinds of text and reading, gathered over all entities.
+/// Findings about text and readability, collected over all entities.
 type Gathered = BTreeMap<(&'static str, Entity), FindingTally>;
 
 struct Survey<'a> {
     store: &'a Store,
     wanted: &'a FindingRequest,
     told: &'a mut (dyn FnMut(FindingNews) -> ControlFlow<()> + Send),
-    /// Nobody wants to hear more.
+    /// The receiver wants no more.
     stopped: bool,
-    /// A brief look is over: no more rows are read.
+    /// The limits of a brief search are reached: no more rows are read.
     spent: bool,
     begun: Instant,
     left: BTreeSet<&'static str>,
     read: u64,
     scanner: TextScanner,
     text: Gathered,
-    /// Kinds of suspicious text that are where a backfill takes them out.
+    /// Kinds of suspicious text found where a backfill can remove it.
     cleanable: BTreeSet<(&'static str, Entity)>,
     /// Tables that cannot be read as a whole.
     damaged: BTreeSet<String>,
-    /// Kinds that were said not to be looked for.
+    /// Kinds reported as not applicable.
     passed_over: BTreeSet<&'static str>,
 }
 
@@ -162,15 +162,15 @@ const DAMAGED: &str = "damaged_table";
 
 /// The kind of vectors that cannot be compared for their numbers.
 const NO_DIRECTION: &str = "vector_no_direction";
-/// Reason why nothing is said of vectors.
+/// Reason for no findings about vectors.
 const NO_VECTORS: &str = "no vectors are stored here";
 
-/// Kinds that come from one another's reading.
+/// Kinds that are found by the same reading.
 const STRUCTURE: &[&str] =
     &["migration_drift", "missing_table", "missing_column", "missing_index", "unread_table", "hidden_rows"];
 const BANK: &[&str] = &[
     "over_window",
-    "window_of_nought",
+    "window_is_zero",
     "policy_without_cases",
     "duplicate_case",
     "unclear_hash",
@@ -204,7 +204,7 @@ const TEXT: &[&str] = &["unreadable_value", "secret", "instruction", "hidden_cha
 /// Those that a backfill removes from the texts that it can write.
 const CLEANABLE: &[&str] = &["secret", "hidden_characters"];
 
-/// Plain words that findings are made of; other such columns tell nothing.
+/// Plain columns that findings use; others of this kind do not matter.
 const USED: &[&str] = &[
     "id",
     "agent_id",
@@ -223,8 +223,8 @@ const USED: &[&str] = &[
     "created_at",
 ];
 
-/// Columns that are read of an entity: what findings are made of, all that may be unreadable or hold free text. Where
-/// text is not looked at, it is not read either.
+/// Columns of an entity to read: those that findings use, and all that may be unreadable or contain text. If text is
+/// not checked, it is not read either.
 fn columns_read(entity: Entity, texts: bool) -> Vec<&'static str> {
     let read = |column: &&Column| match column.kind {
         _ if column.name == "has_vector" => false,
@@ -241,7 +241,7 @@ impl Survey<'_> {
         !self.stopped && self.wanted.kind.is_none_or(|kind| kinds.contains(&kind))
     }
 
-    /// Examples that are looked for: more than are told where some of them are muted.
+    /// Examples to search for: more than are reported if some of them are muted.
     fn most(&self) -> usize {
         self.wanted.muted.examples(self.wanted.examples)
     }
@@ -252,7 +252,7 @@ impl Survey<'_> {
         }
     }
 
-    /// Goes on where a page is damaged: that is a finding.
+    /// Continues if a page is damaged, which is a finding.
     async fn bear<T>(&mut self, outcome: Result<T, ChangeError>) -> Result<Option<T>, ChangeError> {
         match outcome {
             Err(ChangeError::Store(error)) => self.note_damage(error, &[]).await.map(|()| None),
@@ -260,10 +260,10 @@ impl Survey<'_> {
         }
     }
 
-    /// Notes which of some tables, or of all, cannot be read as a whole.
+    /// Records which of some tables, or of all, cannot be read completely.
     ///
     /// # Errors
-    /// What is not damage.
+    /// The error, if it is not about damage.
     async fn note_damage(&mut self, error: StoreError, tables: &[TableName]) -> Result<(), ChangeError> {
         if error.fault() != Some(EngineFault::Damaged) {
             return Err(error.into());
@@ -298,19 +298,19 @@ impl Survey<'_> {
         }
         if self.spent {
             self.left.insert(kind.name);
-            // Of text each row tells on its own; all else would be told of half of the rows.
+            // Findings about text hold for each row; others would be based on a part of the rows.
             if !TEXT.contains(&kind.name) {
                 return;
             }
         }
         if tally.count > 0 && self.wants(&[kind.name]) {
-            let copies = kind.name == memories::COPIES;
-            let (pair, is_same) = (tally.together.len() == 2, tally.is_same);
-            let dated = !tally.undated;
+            // What takes a row out of use is advised only where the rows say the same, word for word.
+            let copies = kind.name == memories::COPIES && tally.is_same;
+            let dated_pair = tally.together.len() == 2 && !tally.undated;
             let mut finding = Finding::new(kind, entity.map(Entity::name), tally);
-            if memories::PAIRED.contains(&kind.name) && (pair || !copies) && dated && self.supersedes() {
+            if copies && dated_pair && self.supersedes() {
                 finding = finding.superseding();
-            } else if copies && is_same && self.merges() {
+            } else if copies && self.merges() {
                 finding = finding.merging();
             }
             let lacks_what_it_writes = finding.remedy.starts_with("quarantine ") && !self.quarantines()
@@ -322,7 +322,7 @@ impl Survey<'_> {
         }
     }
 
-    /// Whether the layout has something that hides a case.
+    /// Whether the layout can hide a case from recall.
     fn quarantines(&self) -> bool {
         case_source(self.store).is_ok_and(|source| plain_column(source, "quarantined").is_some())
     }
@@ -333,7 +333,7 @@ impl Survey<'_> {
         sources.iter().any(|source| source.is_writable() && VectorShelf::of(source).is_ok())
     }
 
-    /// The columns of an entity from which a backfill takes what is not to be in a text, wherever a row is stored.
+    /// The columns of an entity from which a backfill removes unwanted text, in any source.
     fn cleaned(&self, entity: Entity) -> Vec<&'static str> {
         let sources = self.store.sources_of(entity).unwrap_or_default();
         let writes = |name: &str| {
@@ -345,7 +345,7 @@ impl Survey<'_> {
         columns.iter().copied().filter(|name| writes(name)).collect()
     }
 
-    /// Explains which rows that a kind rests on may be there without being seen.
+    /// Reason why rows that a kind depends on may exist unseen.
     fn unseen(&self, kind: &str) -> Option<String> {
         rests_on(kind).find_map(|entity| self.store.report().unseen(entity))
     }
@@ -360,7 +360,7 @@ impl Survey<'_> {
         }
     }
 
-    /// Returns the reason why an entity is not there; `None` when it is.
+    /// Returns the reason why an entity is missing; `None` if it exists.
     fn lacks(&self, entity: Entity) -> Option<String> {
         self.store.sources_of(entity).err().map(|e| e.to_string())
     }
@@ -375,7 +375,7 @@ impl Survey<'_> {
         let (mut tables, mut columns, mut indexes) =
             (FindingTally::default(), FindingTally::default(), FindingTally::default());
         let most = self.most();
-        // Nothing is missing of a layout where none is known that fits.
+        // Without a known layout, nothing of it can be missing.
         let is_known = !self.store.recognised().layouts.is_empty();
         let plain =
             standings.iter().filter(|s| is_known && s.migration.optional.is_none() && s.migration.series != OWN);
@@ -403,7 +403,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Tables of the memory that our role may not read, and those of which it may not see every row.
+    /// Tables of the memory that our role may not read, and those whose rows it may not all see.
     fn unread_tables(&self, most: usize) -> (FindingTally, FindingTally) {
         let used = |t: &&CatalogTable| self.store.recognised().uses(t);
         let tables = || self.store.catalog().tables.iter().filter(used);
@@ -439,8 +439,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// People who are on the list of the erased and are there again: with rows, or an account that their erasure did not
-    /// leave.
+    /// People on the list of the erased who are back: with rows, or with an account that their erasure did not keep.
     async fn resurrected(&mut self) -> Result<(), ChangeError> {
         const KIND: &str = "resurrected";
         if !self.wants(&[KIND]) {
@@ -519,7 +518,7 @@ impl Survey<'_> {
         if with_vectors.is_empty() {
             self.not_applicable(&[NO_DIRECTION], NO_VECTORS);
         }
-        // Otherwise those tell that are read to be compared.
+        // Otherwise the vectors read for comparison tell.
         if self.wanted.kind == Some(NO_DIRECTION) {
             for entity in with_vectors {
                 let found = embeddings.vectors_without_direction(entity, self.most()).await?;
@@ -543,7 +542,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Banks and what is recalled of them; the cases of each.
+    /// Banks and their recalls; returns the cases of each.
     async fn banks(&mut self) -> Result<Option<CaseBanks>, ChangeError> {
         if !self.wants(BANK) && !self.wants(TEXT) {
             return Ok(None);
@@ -557,7 +556,7 @@ impl Survey<'_> {
         self.each(Entity::Profile, |row| bank.profile(row)).await?;
         self.each(Entity::Case, |row| bank.case(row)).await?;
         for (kind, tally) in bank.written()? {
-            let profiles = ["over_window", "window_of_nought", near::LEFT].contains(&kind);
+            let profiles = ["over_window", "window_is_zero", near::LEFT].contains(&kind);
             self.found(kind, Some(if profiles { Entity::Profile } else { Entity::Case }), tally);
         }
         self.each(Entity::Policy, |row| bank.policy(row)).await?;
@@ -578,7 +577,7 @@ impl Survey<'_> {
             return Ok(());
         }
         if let Some(reason) = self.lacks(Entity::Episode) {
-            // Bursts are looked for among cases too.
+            // Cases have bursts too.
             let cases = self.lacks(Entity::Case).is_none();
             let only: Vec<&str> = EPISODES.iter().copied().filter(|k| !cases || *k != "write_burst").collect();
             self.not_applicable(&only, &reason);
@@ -676,7 +675,7 @@ impl Survey<'_> {
         Ok(there.check()?)
     }
 
-    /// Entities that nothing else reads, for what their rows hold.
+    /// Entities that nothing else reads, for the contents of their rows.
     async fn rest(&mut self) -> Result<(), ChangeError> {
         if !self.wants(TEXT) {
             return Ok(());
@@ -708,7 +707,7 @@ impl Survey<'_> {
         }
     }
 
-    /// Reads every row of an entity, looks at its text, and hands it on. An entity that is not there has no rows.
+    /// Reads every row of an entity, checks its text, and passes it on. A missing entity has no rows.
     async fn each(&mut self, entity: Entity, each: impl FnMut(&Row) + Send) -> Result<(), ChangeError> {
         if self.stopped || self.spent || self.lacks(entity).is_some() {
             return Ok(());
@@ -724,7 +723,7 @@ impl Survey<'_> {
         }
     }
 
-    /// Hands on the rows of a query, and looks at their text if it is asked for, until nobody wants more.
+    /// Passes on the rows of a query, and checks their text if requested, until it breaks.
     async fn walk(&mut self, query: &Query, texts: bool, mut each: impl FnMut(&Row) + Send) -> Result<(), ChangeError> {
         let (store, most, entity) = (self.store, self.most(), query.entity);
         let (cleaned, cleanable) = (self.cleaned(entity), &mut self.cleanable);

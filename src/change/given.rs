@@ -1,5 +1,5 @@
-//! Checks of what a person gives for a row, the same for `record` and `edit`: the words that status and outcome take, the
-//! columns that nobody sets by hand, and those without which a row says nothing.
+//! Checks the values that a person gives for a row, for both `record` and `edit`: valid words for status and outcome,
+//! no columns that are set automatically, and no row without content.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use crate::store::Store;
 /// The least and the greatest value of figures.
 const BOUNDS: [(&str, f64, f64); 2] = [("utility", 0.0, 1.0), ("feedback_score", -1.0, 1.0)];
 
-/// Refuses a column that is not set by hand.
+/// Refuses a column that is set automatically.
 ///
 /// # Errors
 /// [`ChangeError::Refused`] with what sets it.
@@ -26,10 +26,10 @@ pub(super) fn check_by_hand(entity: Entity, column: &str) -> Result<(), ChangeEr
     }
 }
 
-/// Checks the word of a status or an outcome: a canonical one, or one that the layout maps its stored words to.
+/// Checks the word of a status or an outcome: a canonical one, or one to which the layout maps its stored words.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] with the words that there are.
+/// [`ChangeError::Usage`] with the valid words.
 fn check_word(source: &BoundSource, row: &Row, column: &str) -> Result<(), ChangeError> {
     let takes = matches!((row.entity, column), (Entity::Episode, "status" | "outcome") | (Entity::Case, "outcome"));
     let (Some(words), Some(word)) = (vocabulary::of_episode(column).filter(|_| takes), row.text(column)) else {
@@ -48,11 +48,11 @@ fn check_word(source: &BoundSource, row: &Row, column: &str) -> Result<(), Chang
     Err(ChangeError::Usage(unknown(&format!("{column} of {}", named(row.entity)), word, known)))
 }
 
-/// Checks a row as it was given, before anything is added to it: all of a new one, and of one that stands `before` what
-/// differs. What was empty before may stay empty.
+/// Checks a row as given, before anything is added to it: all of a new one, or the differences to the row `before`. A
+/// value that was empty before may stay empty.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for a figure out of its bounds, for a word that is none, or where what the row needs is not given.
+/// [`ChangeError::Usage`] for a number out of range, an invalid word, or a missing required value.
 pub(super) fn check(source: &BoundSource, before: Option<&Row>, row: &Row) -> Result<(), ChangeError> {
     let entity = row.entity;
     let differs = |column: &str| before.is_none_or(|old| !row.json(column).is_same(old.json(column)));
@@ -64,7 +64,7 @@ pub(super) fn check(source: &BoundSource, before: Option<&Row>, row: &Row) -> Re
     for column in ["status", "outcome"].into_iter().filter(|column| differs(column)) {
         check_word(source, row, column)?;
     }
-    // A curated episode of a workflow is an event of a run that is there: nothing else of it is stored.
+    // A curated episode of a workflow is an event of an existing run: nothing else of it is stored.
     let is_event = source.write.as_ref().is_some_and(|write| write.event.is_some());
     for any in needed(entity).iter().filter(|_| !is_event) {
         let is_empty = |row: &Row| any.iter().all(|column| says_nothing(row.get(column)));
@@ -78,10 +78,10 @@ pub(super) fn check(source: &BoundSource, before: Option<&Row>, row: &Row) -> Re
     Ok(())
 }
 
-/// Refuses a bank of a user and an agent that have another one.
+/// Refuses a new bank for a user and an agent that have one already.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] with the bank that is there.
+/// [`ChangeError::Refused`] with the existing bank.
 pub(super) async fn check_only_bank(store: &Store, row: &Row) -> Result<(), ChangeError> {
     match bank(store, row.text("user_id"), row.text("agent_id")).await? {
         Some(other) if other.id() != row.id() => Err(ChangeError::Refused(format!(
@@ -92,7 +92,7 @@ pub(super) async fn check_only_bank(store: &Store, row: &Row) -> Result<(), Chan
     }
 }
 
-/// Columns without which a row would say nothing: of each group one at least.
+/// Columns of which a row needs at least one per group, to have any content.
 fn needed(entity: Entity) -> &'static [&'static [&'static str]] {
     match entity {
         Entity::Agent | Entity::Subject => &[&["id", "name"]],

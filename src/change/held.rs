@@ -1,5 +1,7 @@
-//! Rows that legal holds keep: those of held people, and those that depend on them.
+//! Rows that legal holds keep: those of held people, and those that depend on them. A hold keeps what would be lost for ever:
+//! rows that go, and words that no undo brings back.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::ControlFlow;
@@ -8,32 +10,32 @@ use super::ChangeError;
 use super::plan::{Change, Plan};
 use super::purge::owners;
 use crate::memory::{Entity, Row};
-use crate::store::encode::{plain_column, table_of};
-use crate::store::fetched::as_text;
-use crate::store::stored::Mutation;
+use crate::store::encode::{own_column, plain_column, table_of};
+use crate::store::fetched::{FetchedValue, as_text};
+use crate::store::stored::{Mutation, Revision, StoredRows, TableName};
 use crate::store::{Store, StoreError};
 
-/// Columns by which a row belongs to whom another row belongs to.
+/// Columns by which a row has the owner of another row.
 const LINKS: [(&str, Entity); 3] =
     [("episode_id", Entity::Episode), ("memory_id", Entity::Memory), ("profile_id", Entity::Profile)];
 
-/// Stands for a memory that an episode of a held person used: its link is a row of theirs.
+/// Key for a memory that an episode of a held person used: its link is a row of theirs.
 const USED: &str = "used";
 
-/// People under a hold, and their rows on which others hang.
+/// People under a hold, and their rows on which others depend.
 #[derive(Debug, Default)]
 pub struct HeldRows {
     people: HashSet<String>,
-    /// Their rows as hashes of the column that leads there and the id: eight bytes for each. Two that are alike keep a row too
+    /// Their rows as hashes of the referring column and the id: eight bytes each. A collision protects one row too
     /// many.
     parents: HashSet<u64>,
 }
 
 impl HeldRows {
-    /// Reads the holds, and where there are any, the ids of what belongs to those people.
+    /// Reads the holds and, if there are any, the ids of those people's rows.
     ///
     /// # Errors
-    /// [`StoreError::Denied`] where our role may not see all rows that tell whose others are; or the engine's refusal.
+    /// [`StoreError::Denied`] if our role may not see all rows that determine owners; or the engine's refusal.
     pub async fn of(store: &Store) -> Result<Self, StoreError> {
         let mut held = HeldRows { people: store.records().held().await?, parents: HashSet::new() };
         if !held.people.is_empty() {
@@ -68,13 +70,13 @@ impl HeldRows {
         self.people.contains(person)
     }
 
-    /// Columns that tell whether a row of an entity is kept; none where nobody is held.
+    /// Columns that determine whether a row of an entity is protected; empty if nobody is held.
     pub fn columns(&self, entity: Entity) -> impl Iterator<Item = &'static str> {
         let known = entity.columns().iter().map(|column| column.name);
         known.filter(|name| !self.people.is_empty() && HeldRows::owners().contains(name))
     }
 
-    /// Whether a hold keeps a row: it belongs to a held person, or depends on a row that does.
+    /// Whether a hold protects a row: it belongs to a held person, or depends on a row that does.
     #[must_use]
     pub fn keeps(&self, row: &Row) -> bool {
         let owners = HeldRows::owners();
@@ -88,24 +90,21 @@ impl HeldRows {
         ["user_id", a, b, c, "run_id"]
     }
 
-    /// Whether a value of a column that says to whom a row belongs leads to a held person.
+    /// Whether a value of an owner column leads to a held person.
     fn has(&self, column: &str, value: &str) -> bool {
         if column == "user_id" { self.holds(value) } else { self.parents.contains(&digest(column, value)) }
     }
 }
 
-/// The first row that a plan removes, or away from whom it belongs to, though a hold keeps it, in words. What depends
-/// on such rows goes with them unless someone else is named in it who is held.
+/// The first row that a plan removes, or takes words from for ever, or away from whom it belongs to, though a hold keeps it, in
+/// words. What depends on such rows goes with them unless someone else is named in it who is held.
 ///
 /// # Errors
 /// The engine's refusal.
 pub async fn taken_from(store: &Store, plan: &Plan) -> Result<Option<String>, StoreError> {
     let owned = |change: &&Change| HeldRows::owners().iter().any(|column| change.before[column].is_string());
-    let deleted = plan.mutations.iter().filter_map(|mutation| match mutation {
-        Mutation::Delete(rows) => Some(rows),
-        _ => None,
-    });
-    if !plan.changes.iter().any(|change| owned(&change)) && deleted.clone().next().is_none() {
+    let losing: Vec<Cow<'_, StoredRows>> = plan.mutations.iter().filter_map(|it| losing(store, plan, it)).collect();
+    if !plan.changes.iter().any(|change| owned(&change)) && losing.is_empty() {
         return Ok(None);
     }
     let held = HeldRows::of(store).await?;
@@ -122,7 +121,7 @@ pub async fn taken_from(store: &Store, plan: &Plan) -> Result<Option<String>, St
         return Ok(Some(format!("{entity} {id} belongs")));
     }
     // A plan tells only the first rows.
-    for rows in deleted {
+    for rows in &losing {
         let called = owners::called_after_people(store, &rows.table);
         if !called.is_empty() {
             let images = store.shapes().images_of(rows, &called).await?;
@@ -153,6 +152,49 @@ pub async fn taken_from(store: &Store, plan: &Plan) -> Result<Option<String>, St
     Ok(None)
 }
 
+/// The rows that a change removes, or takes words from that no undo brings back.
+fn losing<'m>(store: &Store, plan: &Plan, mutation: &'m Mutation) -> Option<Cow<'m, StoredRows>> {
+    let is_final = plan.undo_reason.is_some();
+    match mutation {
+        Mutation::Delete(rows) => Some(Cow::Borrowed(rows)),
+        Mutation::Update { table, set, .. }
+            if is_final && set.iter().any(|(name, _)| holds_words(store, table, name)) =>
+        {
+            mutation.rows().map(Cow::Owned)
+        }
+        Mutation::Revise(revise) if is_final => {
+            let words = |at: &usize| holds_words(store, &revise.table, &revise.columns[*at]);
+            let words: Vec<usize> = (0..revise.columns.len()).filter(words).collect();
+            let loses = |Revision(_, before, after): &&Revision| {
+                words.iter().any(|at| !is_nothing(&before[*at]) && before[*at] != after[*at])
+            };
+            let keys: Vec<_> = revise.rows.iter().filter(loses).map(|row| row.0.clone()).collect();
+            let rows = StoredRows { table: revise.table.clone(), by: revise.key.clone(), keys };
+            (!rows.keys.is_empty()).then_some(Cow::Owned(rows))
+        }
+        Mutation::Insert { .. } | Mutation::Update { .. } | Mutation::Revise(_) => None,
+    }
+}
+
+/// Whether words of a row are stored in a column.
+fn holds_words(store: &Store, table: &TableName, name: &str) -> bool {
+    let sources = store.recognised().sources.iter().filter(|source| table_of(source) == *table);
+    let mut words = sources.flat_map(|source| {
+        let columns = source.entity.columns().iter().filter(|column| column.holds_words());
+        columns.flat_map(move |column| source.column(column.name)).filter_map(own_column)
+    });
+    words.any(|stored| stored == name)
+}
+
+/// Whether a stored value is an empty one.
+fn is_nothing(raw: &FetchedValue) -> bool {
+    match raw {
+        FetchedValue::Null => true,
+        FetchedValue::Text(text) => matches!(text.as_str(), "" | "[]" | "{}" | "null"),
+        _ => false,
+    }
+}
+
 /// Refuses a plan that takes rows of a held person. Where holds may not be read, whoever applies it is refused.
 ///
 /// # Errors
@@ -165,7 +207,7 @@ pub async fn refuse(store: &Store, plan: Plan) -> Result<Plan, ChangeError> {
     }
 }
 
-/// Checks that our role sees every row that tells to whom others belong.
+/// Checks that our role sees every row that determines owners.
 fn sees_owners(store: &Store) -> Result<(), StoreError> {
     let telling = LINKS.iter().map(|(_, entity)| *entity).chain([Entity::MemoryLink]);
     match telling.into_iter().find_map(|entity| store.report().unseen(entity)) {

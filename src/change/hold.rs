@@ -1,4 +1,4 @@
-//! Legal holds: while one stands, nobody can erase the person.
+//! Legal holds: while one is active, nobody can erase the person.
 
 use serde_json::{Value, json};
 
@@ -51,10 +51,10 @@ pub async fn hold(store: &Store, given: &str, reason: Option<&str>, actor: &str)
     Ok(draft.seal())
 }
 
-/// Plans a hold's end.
+/// Plans the end of a hold.
 ///
 /// # Errors
-/// [`ChangeError::NotFound`] when there is none on the person.
+/// [`ChangeError::NotFound`] if the person is not under a hold.
 pub async fn unhold(store: &Store, given: &str) -> Result<Plan, ChangeError> {
     subject::check(given)?;
     ready(store).await?;

@@ -1,5 +1,5 @@
-//! Memories that superseded others and go: what they superseded follows the one that superseded them, or is current
-//! again.
+//! Deleted memories that superseded others: the superseded ones are linked to the memory that superseded the deleted
+//! one, or become current again.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,10 +13,10 @@ use crate::memory::{Entity, Row};
 use crate::store::StoreError;
 use crate::store::encode::{LocatedRow, plain_column};
 
-/// Adds to a draft that memories which stay are no longer linked to those that go.
+/// Adds to a draft that remaining memories are no longer linked to deleted ones.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] for a value that cannot be stored; else the engine's refusal.
+/// [`ChangeError::Refused`] for a value that cannot be stored; otherwise the engine's refusal.
 pub(super) async fn restore_current(draft: &mut Draft<'_>, located: &[LocatedRow<'_>]) -> Result<(), ChangeError> {
     let memories = || located.iter().filter(|found| found.row.entity == Entity::Memory);
     let going: HashMap<&str, &Row> = memories().map(|found| (found.row.id(), &found.row)).collect();
@@ -35,7 +35,8 @@ pub(super) async fn restore_current(draft: &mut Draft<'_>, located: &[LocatedRow
     Ok(())
 }
 
-/// The last of the memories that go, as each superseded the one before it, and the one that superseded that and stays.
+/// The last of a chain of deleted memories, each superseding the one before it, and the remaining one that superseded
+/// it.
 fn end<'r>(row: &'r Row, going: &HashMap<&str, &'r Row>) -> (&'r Row, Option<&'r str>) {
     let mut last = row;
     for _ in going {
@@ -48,7 +49,7 @@ fn end<'r>(row: &'r Row, going: &HashMap<&str, &'r Row>) -> (&'r Row, Option<&'r
     (last, None)
 }
 
-/// The ids of memories that stay and that one may have superseded.
+/// The ids of remaining memories that this one may have superseded.
 fn superseded_by_it<'r>(found: &'r LocatedRow<'_>, going: &HashMap<&str, &Row>) -> BTreeSet<&'r str> {
     let named = found.row.get("metadata")["supersedes"].as_str();
     if named.is_none() && is_linked(found.source) {
@@ -63,7 +64,8 @@ fn is_linked(source: &BoundSource) -> bool {
     plain_column(source, "metadata").is_some()
 }
 
-/// Links a memory that one superseded to the heir of that, or has it are current again. Whether that one superseded it.
+/// Links a superseded memory to the heir of the deleted one, or makes it current again. Returns whether that one had
+/// superseded it.
 async fn lead_on(
     draft: &mut Draft<'_>,
     going: &LocatedRow<'_>,
@@ -103,8 +105,8 @@ async fn lead_on(
     Ok(true)
 }
 
-/// The status of a superseded memory that is current again: the one that it had before, else the word for an active
-/// one. It keeps its own where the layout has no such word, or makes the status of other values.
+/// The status of a superseded memory that becomes current again: its previous one, otherwise the word for an active
+/// one. It keeps its status if the layout has no such word, or computes the status from other values.
 fn status_before(found: &LocatedRow<'_>) -> Value {
     let Some((_, way)) = plain_column(found.source, "status") else { return found.row.get("status").clone() };
     let has_word = way.map.is_empty() || way.map.iter().any(|(_, word)| word == ACTIVE);
@@ -115,7 +117,7 @@ fn status_before(found: &LocatedRow<'_>) -> Value {
     }
 }
 
-/// Has the heir of a memory that goes name the one before that, or none.
+/// Makes the heir of a deleted memory name the one before that, or none.
 async fn name_earlier(
     draft: &mut Draft<'_>,
     heir: &str,
@@ -131,7 +133,7 @@ async fn name_earlier(
     set_again(draft, &found, &after, &["metadata"]).await
 }
 
-/// A memory that can be written; none where no or more than one row has the id.
+/// A writable memory; `None` if no row, or more than one, has the id.
 async fn seek<'s>(draft: &mut Draft<'s>, id: &str) -> Result<Option<LocatedRow<'s>>, ChangeError> {
     match draft.seek(Entity::Memory, id).await {
         Err(ChangeError::Usage(_) | ChangeError::Store(StoreError::Ambiguous(..))) => Ok(None),

@@ -1,4 +1,4 @@
-//! Copies of a memory merged into it: what they were tagged with, made from, used by and named by is with the one that stays.
+//! Merges copies of a memory into it: their tags, sources, uses and references move to the remaining one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,12 +17,12 @@ use crate::store::encode::{GivenValue, LocatedRow, plain_column};
 /// Copies that one plan may name.
 const MOST: usize = 1_000;
 
-/// Plans that copies of a memory become one with it: it gets their tags, sources and links, whatever names them names it, and
-/// they go.
+/// Plans to merge copies of a memory: it gets their tags, sources and links, references to them are redirected to it,
+/// and they are deleted.
 ///
 /// # Errors
-/// [`ChangeError::Usage`], [`ChangeError::NotFound`], or [`ChangeError::Refused`] where a memory is another person's or agent's, is only
-/// read, has been superseded, or where a legal hold stands on its owner.
+/// [`ChangeError::Usage`], [`ChangeError::NotFound`], or [`ChangeError::Refused`] if a memory belongs to another person
+/// or agent, is read-only, has been superseded, or its owner is under a legal hold.
 pub async fn plan(store: &Store, id: &str, copies: &[String]) -> Result<Plan, ChangeError> {
     let ids: BTreeSet<&String> = copies.iter().collect();
     match ids.len() {
@@ -69,10 +69,10 @@ pub async fn plan(store: &Store, id: &str, copies: &[String]) -> Result<Plan, Ch
     Ok(draft.seal())
 }
 
-/// Columns that a memory keeps its own values of.
+/// Columns in which a memory keeps its own values.
 const OWN: [&str; 6] = ["text", "title", "kind", "collection", "expires_at", "metadata"];
 
-/// Tells what copies say that the remaining memory does not.
+/// Reports contents of copies that the remaining memory lacks.
 fn disclose_lost(draft: &mut Draft<'_>, kept: &Row, copies: &[LocatedRow<'_>]) {
     for column in OWN {
         let differs = |copy: &&LocatedRow<'_>| {
@@ -105,7 +105,7 @@ fn gained(kept: &Row, copies: &[LocatedRow<'_>]) -> Vec<(&'static str, Value)> {
     }
     let most = copies.iter().map(|copy| &copy.row).chain([kept]).filter_map(|row| row.number("importance"));
     gained.extend(most.reduce(f64::max).map(|most| ("importance", Value::from(most))));
-    // A link to a copy that it took the place of leads nowhere now, but perhaps to what that one followed.
+    // A link to a copy that it superseded now leads to that copy's own predecessor, or nowhere.
     let mut metadata = kept.get("metadata").clone();
     if let Some(object) = metadata.as_object_mut() {
         let earlier = |object: &Value| object["supersedes"].as_str().filter(|id| !is_one(id)).map(str::to_owned);
@@ -119,7 +119,7 @@ fn gained(kept: &Row, copies: &[LocatedRow<'_>]) -> Vec<(&'static str, Value)> {
     gained
 }
 
-/// Sets what the memory gains, where its layout has a place for it.
+/// Sets the values that the memory gains, if its layout has a place for them.
 async fn keep(
     draft: &mut Draft<'_>,
     kept: &LocatedRow<'_>,
@@ -152,7 +152,7 @@ async fn keep(
     if columns.is_empty() { Ok(()) } else { set_again(draft, kept, &row, &columns).await }
 }
 
-/// Makes the remaining memory the successor of what a copy had superseded.
+/// Makes the remaining memory the successor of memories that a copy had superseded.
 async fn follow(draft: &mut Draft<'_>, kept: &LocatedRow<'_>, copies: &[LocatedRow<'_>]) -> Result<(), ChangeError> {
     let is_one = |id: &str| id == kept.row.id() || copies.iter().any(|copy| copy.row.id() == id);
     let mut earlier: BTreeMap<&str, &str> = BTreeMap::new();

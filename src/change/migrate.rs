@@ -1,5 +1,5 @@
-//! Migrations: our own tables, which make changes possible, and what a layout lacks. Each is shown before it is applied,
-//! leaves an entry in the trail with its statements, and is verified: its things are there and every row can be read.
+//! Migrations: our own tables, which make changes possible, and missing parts of a layout. Each is shown before it is
+//! applied, recorded in the trail with its statements, and verified: its objects exist and every row can be read.
 
 use std::path::Path;
 use std::time::Duration;
@@ -22,13 +22,13 @@ use crate::store::stored::{Cell, Mutation, TableName};
 use crate::store::write::{WriteError, WriteTransaction};
 use crate::store::{OpenOptions, Store, StoreError, Target};
 
-/// Total time that a step waits while others hold a lock that it needs.
+/// Longest total wait of a step for locks.
 const LOCKS: Duration = Duration::from_secs(30);
 
-/// A migration that is applied only when its name is said.
+/// A migration that is only applied when named.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OfferedMigration {
-    /// The name to say.
+    /// The name.
     pub option: String,
     /// The migration.
     #[serde(flatten)]
@@ -37,18 +37,18 @@ pub struct OfferedMigration {
     pub applied: bool,
 }
 
-/// An applied migration that is not the one of this version.
+/// An applied migration that differs from this version's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Drift {
     /// Name.
     pub name: String,
-    /// Checksum of what was applied.
+    /// Checksum of the applied statements.
     pub applied: String,
-    /// Checksum of this version's statements; none when it knows no such migration.
+    /// Checksum of this version's statements; `None` if it does not have the migration.
     pub known: Option<String>,
-    /// Meaning of the difference, in words.
+    /// Meaning of the difference, as text.
     pub message: String,
-    /// From what was applied to what this version has, line by line; empty when it cannot be known.
+    /// Line diff from the applied statements to this version's; empty if unknown.
     pub diff: String,
 }
 
@@ -63,9 +63,9 @@ pub struct DoneMigration {
     pub applied_at: String,
     /// Checksum of the statements that were run.
     pub checksum: String,
-    /// Effect of the migration, when this version knows it: what it makes possible.
+    /// Effect of the migration, if this version has it: what it enables.
     pub effect: String,
-    /// The statements of this version, where it has them.
+    /// The statements of this version, if it has them.
     #[serde(skip)]
     pub sql: String,
 }
@@ -77,19 +77,19 @@ pub struct MigrationState {
     pub pending: Vec<PendingMigration>,
     /// Names of the applied ones, in order.
     pub applied: Vec<String>,
-    /// The same with when and what, in order.
+    /// The applied migrations with time and details, in order.
     pub history: Vec<DoneMigration>,
-    /// Names of those whose things are all there although they were never applied: the system made them itself.
+    /// Names of migrations whose objects all exist although they were never applied: the system itself created them.
     pub present: Vec<String>,
-    /// Those that are applied only by name.
+    /// Migrations that are only applied when named.
     pub optional: Vec<OfferedMigration>,
-    /// Applied ones whose statements differ from this version's; shown, never stamped over.
+    /// Applied migrations whose statements differ from this version's; shown, never overwritten.
     pub drift: Vec<Drift>,
     /// Migrations recorded by the memory's own system: shown, never touched.
     pub foreign: Vec<ForeignMigrations>,
     /// Layouts that fit, each with its variant.
     pub layouts: Vec<String>,
-    /// Reason why our own tables cannot be added, and so nothing be applied, with what helps.
+    /// Reason why our own tables cannot be added, so that nothing can be applied, with a remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
@@ -99,7 +99,7 @@ pub struct MigrationState {
 pub struct MigrationChoice {
     /// Up to this number only.
     pub to: Option<i64>,
-    /// Optional ones that are wanted, by name.
+    /// Requested optional ones, by name.
     pub optional: Vec<String>,
 }
 
@@ -108,15 +108,15 @@ pub struct MigrationChoice {
 pub struct MigrationOutcome {
     /// Names of the migrations that were applied, in order.
     pub applied: Vec<String>,
-    /// Each source's rows: those there were, and those that can be read now.
+    /// Rows of each source: those that existed, and those that can be read now.
     pub readable: Vec<ReadableSource>,
-    /// Whether all rows can be read and everything is there.
+    /// Whether all rows can be read and all objects exist.
     pub verified: bool,
-    /// Layouts that fit now, each with its variant.
+    /// Layouts that now fit, each with its variant.
     pub layouts: Vec<String>,
 }
 
-/// Returns the migrations that are applied and those that are not.
+/// Returns the applied and the pending migrations.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -235,8 +235,8 @@ fn explain_drift(applied: &AppliedMigration, text: Option<&str>, engine: Engine)
     }
 }
 
-/// Applies what is pending to the companion database of a palace, which is made when it is missing. The palace is to be
-/// opened again then.
+/// Applies pending migrations to the companion database of a palace, which is created if missing. The palace must be
+/// reopened afterwards.
 async fn apply_to_companion(
     path: &Path,
     author: &Author,
@@ -254,8 +254,7 @@ async fn apply_to_companion(
     Ok(outcome)
 }
 
-/// Applies what is pending, up to a number when one is said. Gives the names of what was applied: none when nothing was
-/// pending.
+/// Applies pending migrations, up to a number if given. Returns their names; empty if nothing was pending.
 ///
 /// # Errors
 /// As [`apply_chosen`].
@@ -264,13 +263,13 @@ pub async fn apply(store: &Store, author: &Author, to: Option<i64>) -> Result<Ve
     Ok(apply_chosen(store, author, &choice).await?.applied)
 }
 
-/// Applies what is pending: our own tables in one transaction with their entry, a layout's migration step by step, each
-/// step in a transaction of its own or, where it must not keep writers out, in none. Stopped anywhere, it goes on at the
-/// next step when it is applied again.
+/// Applies pending migrations: our own tables in one transaction with their entry; a layout's migration step by step,
+/// each in its own transaction or, if it must not block writers, outside of any. If interrupted, it continues with the
+/// next step when applied again.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] where nothing can be written or an applied migration is not what it was;
-/// [`ChangeError::Usage`] for an option that is not offered here; [`ChangeError::Failed`] when a step did not succeed.
+/// [`ChangeError::Refused`] if nothing can be written or an applied migration has changed; [`ChangeError::Usage`] for
+/// an option that is not offered here; [`ChangeError::Failed`] if a step fails.
 pub async fn apply_chosen(
     store: &Store,
     author: &Author,
@@ -306,7 +305,7 @@ pub async fn apply_chosen(
     }
     let after = store.schema().look_again().await?;
     if store.schema().is_blank() && !after.schema().is_blank() {
-        // Objects on top of tables are found only when these are there.
+        // Migrations that build on new tables are only found once these exist.
         let more = Box::pin(apply_chosen(&after, author, choice)).await?;
         applied.extend(more.applied);
         readable.extend(more.readable);
@@ -315,15 +314,15 @@ pub async fn apply_chosen(
     Ok(MigrationOutcome { applied, readable, verified, layouts: layouts(&after) })
 }
 
-/// The words that apply a migration, with the name of an optional one.
+/// The command arguments that apply a migration, with the name of an optional one.
 pub fn applying(optional: Option<&str>) -> impl Iterator<Item = &str> {
     ["migrate", "--apply"].into_iter().chain(optional.into_iter().flat_map(|name| ["--optional", name]))
 }
 
-/// Leaves of what is pending what would be applied by that choice.
+/// Reduces the pending migrations to those that the choice would apply.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for an optional migration that is not offered, or a number that no migration has.
+/// [`ChangeError::Usage`] for an optional migration that is not offered, or an unknown number.
 pub fn narrow(store: &Store, state: &mut MigrationState, choice: &MigrationChoice) -> Result<(), ChangeError> {
     check_number(store, choice)?;
     let named = |o: &OfferedMigration, name: &String| o.option == *name || o.migration.name == *name;
@@ -354,10 +353,10 @@ fn not_offered(unknown: &str, offered: &[&str]) -> ChangeError {
     ChangeError::Usage(format!("there is no optional migration `{unknown}` for this database; {known}"))
 }
 
-/// The migrations of layouts that are to be applied.
+/// The migrations of layouts to apply.
 fn choose(standings: &[Standing], choice: &MigrationChoice) -> Result<Vec<Migration>, ChangeError> {
     let offered: Vec<&str> = standings.iter().filter_map(|s| s.migration.optional.as_deref()).collect();
-    // By its word, or by the name under which it is listed.
+    // By its word, or by its listed name.
     let named =
         |m: &Migration, name: &String| m.optional.is_some() && (m.optional.as_ref() == Some(name) || m.name == *name);
     if let Some(unknown) = choice.optional.iter().find(|name| !standings.iter().any(|s| named(&s.migration, name))) {
@@ -370,7 +369,7 @@ fn choose(standings: &[Standing], choice: &MigrationChoice) -> Result<Vec<Migrat
     Ok(due.filter(|m| choice.to.is_none_or(|to| m.version <= to)).collect())
 }
 
-/// Runs a transaction again while others are in the way, for as long as locks are waited for.
+/// Retries a transaction while others hold locks, within the time limit.
 macro_rules! in_turn {
     ($store:expr, $at:ident, |$writer:ident| $work:expr) => {{
         let mut waiting = WaitingTries::up_to(LOCKS);
@@ -399,7 +398,7 @@ macro_rules! in_turn {
     }};
 }
 
-/// Applies the migrations of our own tables that are pending, all in one transaction with their entry.
+/// Applies the pending migrations of our own tables, all in one transaction with their entry.
 async fn apply_own(store: &Store, author: &Author, to: Option<i64>) -> Result<Vec<String>, ChangeError> {
     in_turn!(store, at, |writer| within(store, &mut writer, author, &at, to))
 }
@@ -446,7 +445,7 @@ fn row(writer: &WriteTransaction<'_>, own: &OwnTables, migration: &Migration, at
     std::iter::once(version).chain(texts.into_iter().map(|t| Cell::Is(FetchedValue::Text(t.clone())))).collect()
 }
 
-/// Enters migrations into the trail, with their statements: what was run can be compared with what a later version has.
+/// Records migrations in the trail, with their statements for comparison with later versions.
 async fn enter(
     writer: &mut WriteTransaction<'_>,
     own: &OwnTables,
@@ -475,8 +474,7 @@ async fn enter(
     audit::append(writer, own, entry).await.map(drop)
 }
 
-/// Applies a layout's migration: notes that it is begun, runs what does not exist yet, verifies, enters it into the
-/// trail.
+/// Applies a layout's migration: records that it has begun, runs missing steps, verifies, and records it in the trail.
 async fn apply_steps(
     store: &Store,
     author: &Author,
@@ -526,7 +524,7 @@ async fn apply_steps(
     Ok(readable)
 }
 
-/// Runs steps that go together, as often as it takes to get their locks.
+/// Runs steps of one transaction, retrying until it gets their locks.
 async fn run(store: &Store, migration: &Migration, steps: &[&MigrationStep]) -> Result<(), ChangeError> {
     let mut waiting = WaitingTries::up_to(LOCKS);
     loop {
@@ -552,7 +550,7 @@ async fn run(store: &Store, migration: &Migration, steps: &[&MigrationStep]) -> 
     }
 }
 
-/// Notes that a migration is begun, unless that is noted already.
+/// Records that a migration has begun, unless it is recorded already.
 async fn begin(store: &Store, migration: &Migration) -> Result<(), ChangeError> {
     let mut writer = store.write(&now()).await?;
     let own = writer.own_for_migration(store.engine()).await?;
@@ -593,7 +591,7 @@ async fn end_within(
     let Some(own) = writer.own_for_migration(store.engine()).await? else {
         return Err(ChangeError::Refused("our own tables are missing".to_owned()).into());
     };
-    // One that was recorded before keeps its record: what was lost of it was made again.
+    // A migration recorded before keeps its record: only its lost objects were created again.
     if own.applied.iter().any(|a| a.name == migration.name && a.applied_at.is_none()) {
         let key = vec![("version".to_owned(), writer.number(migration.version))];
         let set = vec![("applied_at".to_owned(), Cell::Is(FetchedValue::Text(at.to_owned())))];

@@ -1,8 +1,8 @@
-//! The only door to writing, for console and commands alike: an operation becomes a [`Plan`], a plan is applied in one
-//! transaction with its audit entry, and the [`Receipt`] says what was done and how to undo it.
+//! The only way to write, for console and commands alike: an operation becomes a [`Plan`], a plan is applied in one
+//! transaction with its audit entry, and the [`Receipt`] states what was done and how to undo it.
 //!
-//! Each operation is a file: it reads what it needs through a [`Draft`], which remembers what was read, and says which
-//! stored rows change. No transaction is open while a person reads a plan.
+//! Each operation is a file: it reads rows through a [`Draft`], which records what was read, and determines the stored
+//! rows to change. No transaction is open while a person reads a plan.
 
 pub mod anchor;
 pub mod apply;
@@ -49,6 +49,7 @@ use std::io;
 use crate::lab::LabError;
 use crate::store::write::WriteError;
 use crate::store::{Store, StoreError};
+use signal::SignalNote;
 use waiting::WaitingTries;
 
 pub use apply::{Author, apply};
@@ -57,7 +58,7 @@ pub use operation::Operation;
 pub use plan::{Change, ChangeDanger, Plan, Receipt, ShownPlan};
 pub use side::ChangeSide;
 
-/// Reason why a change was not made. Nothing was written.
+/// Reason why a change was not made. Unless the variant says otherwise, nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
     /// A request that makes no sense.
@@ -66,7 +67,7 @@ pub enum ChangeError {
     /// A named thing that does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// The world moved: rows are not what the plan read.
+    /// Rows have changed since the plan read them.
     #[error("{message}; nothing was written{}", listed(.rows))]
     Conflict {
         /// Description of what changed since the plan was made.
@@ -77,16 +78,16 @@ pub enum ChangeError {
     /// The database cannot do that, or must not.
     #[error("{0}")]
     Refused(String),
-    /// The audit trail is not what it should be.
+    /// The audit trail is damaged.
     #[error("{0}")]
     Broken(String),
-    /// An erasure cannot continue as it was planned, or a job was taken over; what its earlier batches did stays.
+    /// An erasure cannot continue as planned, or a job was taken over; its earlier batches stay applied.
     #[error("{0}")]
     Paused(String),
     /// A failure of any other kind.
     #[error("{0}")]
     Failed(String),
-    /// Nobody knows whether it was written.
+    /// It is unknown whether it was written.
     #[error("{0}")]
     Uncertain(String),
     /// Reading failed.
@@ -114,10 +115,10 @@ impl From<FailedTransaction> for ChangeError {
     }
 }
 
-/// The number that follows the highest one that a column holds.
+/// The number after the highest one in a column.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] when there is none.
+/// [`ChangeError::Refused`] if there is none.
 pub(crate) fn number_after(highest: i64, column: &str) -> Result<i64, ChangeError> {
     let refused = || {
         ChangeError::Refused(format!(
@@ -145,7 +146,7 @@ impl From<LabError> for ChangeError {
     }
 }
 
-/// Only scratch files are used without words of their own for what fails.
+/// Only errors of scratch files are converted without a message of their own.
 impl From<io::Error> for ChangeError {
     fn from(error: io::Error) -> Self {
         LabError::from(error).into()
@@ -176,11 +177,11 @@ impl From<WriteError> for ChangeError {
     }
 }
 
-/// Times that a change is planned again when the world moved between planning and applying.
+/// Most attempts to plan a change again because rows changed between planning and applying.
 const PLANNED_AT_MOST: u32 = 6;
 
-/// Plans and applies in one go, where no person reads the plan in between: when the world moves meanwhile, the plan is
-/// made again from the start, with the rows it is about locked, a bounded number of times.
+/// Plans and applies in one go, if no person reads the plan in between: if rows change meanwhile, it plans again from
+/// the start with the rows locked, a limited number of times.
 ///
 /// # Errors
 /// As planning and [`apply()`].
@@ -216,8 +217,9 @@ where
 pub async fn plan(store: &Store, operation: &Operation, author: &Author) -> Result<Plan, ChangeError> {
     let plan = match operation {
         Operation::AddFeedback { episode, fields } => feedback::add(store, episode, fields).await,
-        Operation::Signal { episode, signal, reason } => {
-            signal::add(store, episode, *signal, &author.actor, reason.as_deref()).await
+        Operation::Signal { episode, signal, reason, feedback } => {
+            let note = SignalNote { actor: &author.actor, reason: reason.as_deref(), feedback: feedback.as_ref() };
+            signal::plan(store, episode, *signal, note).await
         }
         Operation::Retract { id } => signal::retract(store, id).await,
         Operation::Link { child, parent } => chain::link(store, child, parent).await,
@@ -256,7 +258,7 @@ pub fn new_id() -> String {
     uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string()
 }
 
-/// The time now, in the canonical spelling.
+/// The current time, in the canonical spelling.
 #[must_use]
 pub fn now() -> String {
     crate::memory::time::spell_utc(chrono::Utc::now()).unwrap_or_default()

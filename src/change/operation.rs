@@ -1,5 +1,5 @@
-//! Changes that can be requested, as plain data that can be kept and read back: the same for commands, console and
-//! files. Each operation has a description for users and a command line; [`super::plan()`] says what it would do.
+//! Changes that can be requested, as plain data that can be stored and read back: the same for commands, console and
+//! files. Each operation has a description for users and a command line; [`super::plan()`] plans it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -19,15 +19,15 @@ pub struct FeedbackFields {
     pub kind: Option<String>,
     /// 1 to 5, with the kind `rating`.
     pub rating: Option<i64>,
-    /// Answer that the user would have wanted.
+    /// The answer that the user wanted.
     pub correction: Option<String>,
     /// Person who gave the feedback; `None` means the episode's user when feedback is added.
     pub user: Option<String>,
-    /// Add it even where the episode has the same feedback by the same person already.
+    /// Add it even if the episode has equal feedback by the same person already.
     pub again: bool,
 }
 
-/// Rules by which cases leave their banks.
+/// Rules for deleting cases from their banks.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pruning {
@@ -35,13 +35,13 @@ pub struct Pruning {
     pub user: Option<String>,
     /// Only this agent's banks.
     pub agent: Option<String>,
-    /// Newest cases that each bank keeps.
+    /// Number of newest cases that each bank keeps.
     pub window: PruneWindow,
-    /// Cases older than an age such as `90d`, which counts from when it is planned, or than a time.
+    /// Cases older than a time, or than an age such as `90d` at the time of planning.
     pub older_than: Option<String>,
     /// Cases with a reward below this, 0 to 1.
     pub below_reward: Option<f64>,
-    /// Cases whose message a newer case of the bank has too.
+    /// Cases whose message is repeated by a newer case of the bank.
     pub duplicates: bool,
     /// A window is filled with cases that differ first.
     pub keep_diverse: bool,
@@ -54,7 +54,7 @@ impl Pruning {
         self.older_than.is_some() || self.below_reward.is_some() || self.duplicates
     }
 
-    /// The words of the command.
+    /// The command's arguments.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let window = match self.window {
@@ -74,7 +74,7 @@ impl Pruning {
     }
 }
 
-/// Seed with which pairs are split into training and held-out queries, unless another one is given.
+/// Default seed for splitting pairs into training and held-out queries.
 pub const TRAINING_SEED: u64 = 1;
 
 /// A file of pairs to learn from.
@@ -102,7 +102,7 @@ impl ImportFormat {
     /// Every format.
     pub const ALL: [ImportFormat; 3] = [ImportFormat::TauBench, ImportFormat::Memento, ImportFormat::Jsonl];
 
-    /// The word for it.
+    /// The format's name.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -112,7 +112,7 @@ impl ImportFormat {
         }
     }
 
-    /// The part of a file that is put in or left out as a whole.
+    /// The unit of a file that is imported or skipped as a whole.
     #[must_use]
     pub fn unit(self) -> &'static str {
         match self {
@@ -121,11 +121,21 @@ impl ImportFormat {
         }
     }
 
-    /// The format of that word.
+    /// Parses a format's name.
     #[must_use]
     pub fn parse(word: &str) -> Option<ImportFormat> {
         ImportFormat::ALL.into_iter().find(|format| format.word() == word)
     }
+}
+
+/// Feedback as its reader saw it, from which a signal follows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeenFeedback {
+    /// Id of the feedback.
+    pub id: String,
+    /// Values that decide about the signal, by canonical column.
+    pub values: Map<String, Value>,
 }
 
 /// A change that can be planned. Its name in files is that of its plan.
@@ -148,8 +158,11 @@ pub enum Operation {
         signal: Signal,
         /// Reason, for those who read the episode's history of signals.
         reason: Option<String>,
+        /// Feedback that it follows from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        feedback: Option<SeenFeedback>,
     },
-    /// Take a utility signal back.
+    /// Retract a utility signal.
     #[serde(rename = "signal.retract")]
     Retract {
         /// The signal's id.
@@ -157,9 +170,9 @@ pub enum Operation {
     },
     /// Make an episode follow another one.
     Link {
-        /// The one that follows.
+        /// The later episode.
         child: String,
-        /// The one it follows.
+        /// The earlier episode.
         parent: String,
     },
     /// Remove an episode's parent.
@@ -176,12 +189,12 @@ pub enum Operation {
         /// New outcome of the case, when that changes too.
         outcome: Option<String>,
     },
-    /// Set how many cases a bank keeps.
+    /// Set the number of cases that a bank keeps.
     #[serde(rename = "profile.set")]
     Window {
         /// The profile's id.
         profile: String,
-        /// Newest cases that are kept; `None` keeps all.
+        /// Number of newest cases to keep; `None` keeps all.
         window: Option<i64>,
     },
     /// Put a policy version to use.
@@ -195,24 +208,24 @@ pub enum Operation {
     TrainPolicy {
         /// The profile's id.
         bank: String,
-        /// Pairs to learn from; `None` means what the bank's cases recalled.
+        /// Pairs to learn from; `None` means the recalls of the bank's cases.
         pairs: Option<PairsFile>,
         /// Seed of the split into training and held-out queries.
         seed: u64,
     },
     /// Remove cases from banks by rules.
     Prune(Pruning),
-    /// Hold cases back from recall.
+    /// Exclude cases from recall.
     Quarantine {
         /// Their ids.
         cases: Vec<String>,
     },
-    /// Let cases be recalled again.
+    /// Return cases to recall.
     Release {
         /// Their ids.
         cases: Vec<String>,
     },
-    /// Put a legal hold on a person: nobody can erase them while it stands.
+    /// Put a legal hold on a person: nobody can erase them while it is active.
     Hold {
         /// The person: id, e-mail, name, session or profile.
         person: String,
@@ -231,7 +244,7 @@ pub enum Operation {
         /// The memory as JSON, in canonical columns.
         text: String,
     },
-    /// Add what a file holds.
+    /// Add the rows of a file.
     Import {
         /// Format of the file.
         format: ImportFormat,
@@ -239,7 +252,7 @@ pub enum Operation {
         name: String,
         /// Lines of the file: rows, cases, or trajectories.
         text: String,
-        /// Skip what cannot be read.
+        /// Skip unreadable rows.
         skip_bad: bool,
     },
     /// Set columns of a row.
@@ -250,18 +263,18 @@ pub enum Operation {
         id: String,
         /// Canonical columns and their new values.
         set: Map<String, Value>,
-        /// Values that the new ones replace, by column, as whoever edits saw them; a column without one replaces any.
+        /// Values to be replaced, by column, as the editor saw them; a column without one replaces any value.
         #[serde(default)]
         instead_of: Map<String, Value>,
     },
-    /// Take rows away, with what depends on them.
+    /// Delete rows, with their dependents.
     Remove {
         /// Entity of the rows.
         entity: Entity,
         /// Their ids.
         ids: Vec<String>,
     },
-    /// Put a new memory in the place of one, which stays.
+    /// Replace a memory with a new one; the old one stays.
     Supersede {
         /// The id of the one that stays, marked.
         memory: String,
@@ -272,24 +285,24 @@ pub enum Operation {
     Merge {
         /// The id of the one that stays.
         memory: String,
-        /// The ids of those that go.
+        /// The ids of the copies to delete.
         copies: Vec<String>,
     },
-    /// Take away what retention rules no longer keep.
+    /// Delete rows that retention rules no longer keep.
     Retain {
         /// Name of the file with the rules.
         file: String,
         /// The rules.
         rules: RetentionRules,
     },
-    /// Take a change back.
+    /// Undo a change.
     Undo {
         /// Number of its audit entry.
         seq: i64,
     },
 }
 
-/// Columns that are not set by hand, and what sets them.
+/// Columns that are set automatically, and what sets them.
 const FOLLOWING: &[(Entity, &str, &str)] = &[
     (Entity::Episode, "utility", "it is derived from the history of signals: `signal EPISODE …` adds one"),
     (
@@ -336,9 +349,9 @@ pub fn set_by(entity: Entity, column: &str) -> Option<&'static str> {
 struct Face<'o> {
     /// Short description of the operation.
     title: String,
-    /// The id that it is about; none when it is about a number of rows.
+    /// The id it is about; `None` if it is about a number of rows.
     subject: Option<&'o str>,
-    /// The words of its command after the database.
+    /// The arguments of its command after the database.
     words: Vec<String>,
 }
 
@@ -440,19 +453,19 @@ impl Operation {
         self.face().title
     }
 
-    /// The id that must be typed where the change is grave; none when it is the number of rows.
+    /// The id to type as confirmation of a grave change; `None` if it is the number of rows.
     #[must_use]
     pub fn subject(&self) -> Option<&str> {
         self.face().subject
     }
 
-    /// The words of its command after the database.
+    /// The arguments of its command after the database.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         self.face().words
     }
 
-    /// The reason that is part of it.
+    /// The reason, if the operation has one.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
@@ -461,7 +474,7 @@ impl Operation {
         }
     }
 
-    /// The values that whoever edits saw and wants, where they replace no others.
+    /// The values that the editor saw and wants, if the edit replaces only those.
     #[must_use]
     pub fn wished(&self) -> Option<Change> {
         let Operation::Edit { entity, id, set, instead_of } = self else { return None };
@@ -473,20 +486,20 @@ impl Operation {
         })
     }
 
-    /// Has it replace whatever is there.
+    /// Makes it replace any current value.
     pub fn replace_any(&mut self) {
         if let Operation::Edit { instead_of, .. } = self {
             instead_of.clear();
         }
     }
 
-    /// Whether it can change what is recalled; what only prepares a later change cannot.
+    /// Whether it can change recalls by itself, rather than only prepare a later change.
     #[must_use]
     pub fn touches_recall(&self) -> bool {
         !matches!(self, Operation::Window { .. } | Operation::TrainPolicy { .. })
     }
 
-    /// Names of persons in it, so that pseudonyms can be put in their place and removed again.
+    /// Names of persons in it, to be replaced by pseudonyms and back.
     pub fn persons_mut(&mut self) -> Vec<&mut String> {
         match self {
             Operation::AddFeedback { fields, .. } => fields.user.iter_mut().collect(),

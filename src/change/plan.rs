@@ -1,5 +1,5 @@
-//! Plan and receipt of a change: its expected and its actual effects as plain data, the same for console, commands
-//! and files.
+//! Plan and receipt of a change: its expected and actual effects as plain data, the same for console, commands and
+//! files.
 
 pub mod erasure;
 pub mod migration;
@@ -23,28 +23,28 @@ use crate::store::row_list::row_digest;
 use crate::store::stored::{Mutation, RowWatch};
 use trail::EntryFacts;
 
-/// Changes that a printed plan shows at most.
+/// Most changes in a printed plan.
 pub const SHOWN: usize = 50;
 
-/// Beginning of the disclosure that no anchor of a change could be kept.
+/// Prefix of the disclosure that no anchor of a change could be stored.
 pub const NO_ANCHOR: &str = "its anchor could not be stored outside the database";
 
 /// Degree of care that a change requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeDanger {
-    /// The change only adds, or can be taken back at once.
+    /// The change only adds, or can easily be undone.
     Safe,
-    /// The change alters or removes what someone wrote.
+    /// The change alters or deletes data that someone wrote.
     Guarded,
-    /// The change cannot be taken back, or affects very much.
+    /// The change cannot be undone, or affects very much.
     Grave,
 }
 
-/// Rows that are inserted, updated and deleted, by table.
+/// Number of inserted, updated and deleted rows, by table.
 pub type Counts = BTreeMap<String, BTreeMap<String, usize>>;
 
-/// One row before and after, in canonical columns; null when there is none.
+/// One row before and after, in canonical columns; null if it does not exist.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// Entity of the row.
@@ -53,14 +53,14 @@ pub struct Change {
     pub id: String,
     /// Columns that change, before.
     pub before: ChangeSide,
-    /// The same, after.
+    /// The row after the change.
     pub after: ChangeSide,
 }
 
 impl Change {
     /// Masks the id and both sides. `masked` masks a row of the change's entity.
     pub fn mask(&mut self, mut masked: impl FnMut(&mut Row)) {
-        // Plan files may name any entity: what is not known is not shown.
+        // Plan files may name any entity; an unknown one is not shown.
         let Some(entity) = Entity::parse(&self.entity) else {
             (self.before, self.after) = (ChangeSide::default(), ChangeSide::default());
             return;
@@ -76,11 +76,11 @@ impl Change {
     }
 }
 
-/// Plan of a change: what it would do.
+/// Plan of a change: its expected effects.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// SHA-256 over everything else, as hexadecimal digits.
+    /// SHA-256 over everything else, in hexadecimal.
     pub plan_id: String,
     /// Name of the operation, such as `feedback.edit`.
     pub operation: String,
@@ -102,7 +102,7 @@ pub struct Plan {
     pub database_id: String,
     /// Facts for the public part of the audit entry.
     pub facts: Value,
-    /// Reason why the change cannot be undone; `None` when it can.
+    /// Reason why the change cannot be undone; `None` if it can.
     pub undo_reason: Option<String>,
     /// The reason given with the plan.
     pub reason: Option<String>,
@@ -112,11 +112,12 @@ pub struct Plan {
     pub watches: Vec<RowWatch>,
     /// The changes themselves.
     pub mutations: Vec<Mutation>,
-    /// Rows for the memory's own audit trail, which stay when the change is undone.
+    /// Rows for the memory's own audit trail, which stay if the change is undone.
     pub trail: Vec<Mutation>,
     /// Rows for that trail should the change be undone.
     pub undo_trail: Vec<Mutation>,
-    /// The rules by which rows go, where rows that stay decide too: they are asked again before a plan is applied that was kept.
+    /// The rules that select the rows, if remaining rows matter too: a stored plan checks them again before it is
+    /// applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<Operation>,
 }
@@ -153,7 +154,7 @@ impl Plan {
         hex::encode(hash.finalize())
     }
 
-    /// The whole plan as it is kept in a file: canonical JSON, one line.
+    /// The file form of the plan: canonical JSON, on one line.
     #[must_use]
     pub fn to_file(&self) -> String {
         let mut text = String::new();
@@ -161,7 +162,7 @@ impl Plan {
         text + "\n"
     }
 
-    /// Hands on the canonical JSON of the plan, with its id or without, part by part: its lists may be very long.
+    /// Passes on the canonical JSON of the plan, with or without its id, part by part: its lists may be very long.
     fn each_part(&self, with_id: bool, mut take: impl FnMut(&str)) {
         let mut short = json!({
             "operation": self.operation, "danger": self.danger, "counts": self.counts,
@@ -196,10 +197,10 @@ impl Plan {
         take("}");
     }
 
-    /// Reads a kept plan.
+    /// Reads a stored plan.
     ///
     /// # Errors
-    /// [`ChangeError::Usage`] when it is not a plan, was changed since, or writes what it does not tell.
+    /// [`ChangeError::Usage`] if it is not a plan, was changed, or writes something it does not list.
     pub fn from_file(text: &str) -> Result<Plan, ChangeError> {
         let plan: Plan = serde_json::from_str(text)
             .map_err(|e| ChangeError::Usage(format!("this is not a plan written by --plan-out: {e}")))?;
@@ -213,8 +214,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whoever applies a kept plan may have read only what it tells: that has to be all, and the audit trail is not
-    /// part of any plan.
+    /// Checks that a stored plan lists all its changes, since its reader may have seen nothing else, and that it does
+    /// not write the audit trail.
     fn tells_what_it_does(&self) -> Result<(), ChangeError> {
         let mut writes = self.mutations.iter().chain(&self.trail);
         let why = if Plan::count(writes.clone()) != self.counts {
@@ -242,7 +243,7 @@ impl Plan {
             || facts.undo_of.is_some() && name != "undo"
     }
 
-    /// SHA-256 of what was read, in hexadecimal digits.
+    /// SHA-256 of what was read, in hexadecimal.
     fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         each_item(&self.watches, &mut |part| hash.update(part));
@@ -285,7 +286,7 @@ pub struct ShownPlan {
     pub counts: Counts,
     /// The first of [`SHOWN`].
     pub changes: Vec<Change>,
-    /// Number of these.
+    /// Number of shown changes.
     pub changes_shown: usize,
     /// See [`Plan`].
     pub changes_total: usize,
@@ -297,14 +298,14 @@ pub struct ShownPlan {
     pub created_at: String,
     /// See [`Plan`].
     pub database_id: String,
-    /// SHA-256 of what was read, in hexadecimal digits.
+    /// SHA-256 of what was read, in hexadecimal.
     pub fingerprint: String,
     /// Members that only some commands print.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
-/// Receipt of a change: what it did.
+/// Receipt of a change: its effects.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
     /// Identity of the receipt, also in the audit entry.
@@ -315,7 +316,7 @@ pub struct Receipt {
     pub operation: String,
     /// `applied`, or `nothing to do`.
     pub status: String,
-    /// Rows by table, as the plan said.
+    /// Rows by table, as planned.
     pub counts: Counts,
     /// The rows before and after.
     pub changes: Vec<Change>,
@@ -329,7 +330,7 @@ pub struct Receipt {
     pub applied_at: String,
     /// Number of the audit entry.
     pub audit_seq: Option<i64>,
-    /// The command that takes it back.
+    /// The command that undoes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
     /// Reason why there is no command to undo the change.
@@ -345,7 +346,7 @@ pub fn digest_of(value: &impl Serialize) -> String {
     hex::encode(hash.finalize())
 }
 
-/// Hands on the canonical JSON of a list, item by item.
+/// Passes on the canonical JSON of a list, item by item.
 fn each_item(items: impl IntoIterator<Item: Serialize>, take: &mut dyn FnMut(&str)) {
     take("[");
     for (i, item) in items.into_iter().enumerate() {
@@ -358,7 +359,7 @@ fn each_item(items: impl IntoIterator<Item: Serialize>, take: &mut dyn FnMut(&st
     take("]");
 }
 
-/// As [`canonical`], of a list of which only one item is held at a time.
+/// As [`canonical`], for a list of which only one item is held in memory.
 #[must_use]
 pub fn canonical_list(items: impl IntoIterator<Item: Serialize>) -> String {
     let mut text = String::new();
@@ -366,7 +367,7 @@ pub fn canonical_list(items: impl IntoIterator<Item: Serialize>) -> String {
     text
 }
 
-/// SHA-256 of the canonical JSON of several values, a line each. Only one of them is held at a time.
+/// SHA-256 of the canonical JSON of several values, one per line. Only one of them is held in memory.
 #[must_use]
 pub fn digest_of_each(values: impl Iterator<Item = Value>) -> String {
     let mut hash = Sha256::new();
@@ -377,7 +378,7 @@ pub fn digest_of_each(values: impl Iterator<Item = Value>) -> String {
     hex::encode(hash.finalize())
 }
 
-/// JSON with sorted keys and without blanks: the same value always gives the same text.
+/// JSON with sorted keys and no whitespace: equal values always give the same text.
 #[must_use]
 pub fn canonical(value: &impl Serialize) -> String {
     let text = plain(value);
@@ -386,9 +387,9 @@ pub fn canonical(value: &impl Serialize) -> String {
     sorted
 }
 
-/// JSON without blanks. Of a change with very many rows, a tree of values would take many times as much.
+/// JSON without whitespace. For very many rows, a tree of values would take many times the memory.
 fn plain(value: &impl Serialize) -> String {
-    // Its length is counted first: a text that grows takes up to three times as much for a while.
+    // The length is counted first: a growing text takes up to three times the memory for a while.
     let mut text = Vec::with_capacity(json_length(value));
     _ = serde_json::to_writer(&mut text, value);
     String::from_utf8(text).unwrap_or_default()
@@ -402,7 +403,7 @@ pub fn json_length(value: &impl Serialize) -> usize {
     length.0
 }
 
-/// Counts what is written, and keeps nothing of it.
+/// Counts written bytes and discards them.
 struct ByteCount(usize);
 
 impl io::Write for ByteCount {
@@ -416,7 +417,7 @@ impl io::Write for ByteCount {
     }
 }
 
-/// Hands on JSON without blanks, with its keys sorted.
+/// Passes on JSON without whitespace, with sorted keys.
 fn each_sorted(text: &str, take: &mut dyn FnMut(&str)) {
     match text.as_bytes().first() {
         Some(b'{') => {

@@ -23,10 +23,10 @@ use crate::store::encode::{GivenValue, LocatedRow, plain_column};
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Mutation, StoredRows};
 
-/// Profiles whose versions are counted together.
+/// Profiles whose versions are counted in one query.
 const TOGETHER: usize = 100;
 
-/// Tells how many policy versions of some profiles were trained before the change; `whose` names these for people.
+/// Reports how many policy versions of some profiles were trained before the change; `whose` names these for people.
 pub(super) async fn report_trained(draft: &mut Draft<'_>, profiles: &[&str], whose: &str) -> Result<(), ChangeError> {
     let mut policies = 0;
     for profiles in profiles.chunks(TOGETHER) {
@@ -44,7 +44,7 @@ pub(super) async fn report_trained(draft: &mut Draft<'_>, profiles: &[&str], who
     Ok(())
 }
 
-/// The versions of a bank, all of them remembered: a version that someone else adds meanwhile is a conflict.
+/// The versions of a bank, all of them watched: a version added meanwhile is a conflict.
 async fn watched_versions(draft: &mut Draft<'_>, profile: &str) -> Result<BankVersions, ChangeError> {
     let store = draft.store;
     for source in store.sources_of(Entity::Policy)? {
@@ -59,7 +59,8 @@ async fn watched_versions(draft: &mut Draft<'_>, profile: &str) -> Result<BankVe
     Ok(BankVersions::read(store, profile).await?)
 }
 
-/// Plans a new version of a bank's policy, trained on a file of pairs, else on what the bank's own cases recalled.
+/// Plans a new version of a bank's policy, trained on a file of pairs, otherwise on the recalls of the bank's own
+/// cases.
 ///
 /// # Errors
 /// As [`train`]; [`ChangeError::Usage`] with the line of the file that is not a pair.
@@ -75,8 +76,8 @@ pub async fn train_on(store: &Store, profile: &str, file: Option<&PairsFile>, se
 /// on its own.
 ///
 /// # Errors
-/// [`ChangeError::NotFound`] for a bank that is not there; [`ChangeError::Refused`] for pairs that nothing can be
-/// learned from (none, or all of one kind), and where policies cannot be stored.
+/// [`ChangeError::NotFound`] for a missing bank; [`ChangeError::Refused`] for pairs without information (none, or all
+/// of one kind), and if policies cannot be stored.
 pub async fn train(store: &Store, profile: &str, pairs: &TrainingPairs, seed: u64) -> Result<Plan, ChangeError> {
     store.sources_of(Entity::Policy)?;
     let mut draft = Draft::new(store, "policy.train", ChangeDanger::Safe).await?;
@@ -117,8 +118,8 @@ pub async fn train(store: &Store, profile: &str, pairs: &TrainingPairs, seed: u6
     Ok(draft.seal())
 }
 
-/// Returns the facts of a training that are stored next to the weights: metrics on held-out pairs, and what is needed
-/// to measure again.
+/// Returns the facts of a training stored with the weights: metrics on held-out pairs, and the inputs needed to repeat
+/// the measurement.
 fn stored_metrics(trained: &TrainedPolicy, pairs: &TrainingPairs, seed: u64) -> Value {
     let held = &trained.held_out;
     let numbers = &held.metrics;
@@ -154,12 +155,11 @@ fn say(draft: &mut Draft<'_>, trained: &TrainedPolicy, pairs: &TrainingPairs) {
     draft.disclosures.push(held.advice.clone());
 }
 
-/// Plans to put a version to use. Readers take the highest active version of a bank: a newer one becomes active, an
-/// older one is copied as the newest. The others stay as they are and are no longer used.
+/// Plans to activate a version. Readers use the highest active version of a bank: a newer one is activated, an older
+/// one is copied as the newest. The others stay unchanged and are no longer used.
 ///
 /// # Errors
-/// [`ChangeError::NotFound`]; [`ChangeError::Refused`] for weights that cannot be used, and where policies cannot be
-/// stored.
+/// [`ChangeError::NotFound`]; [`ChangeError::Refused`] for unusable weights, and if policies cannot be stored.
 pub async fn activate(store: &Store, id: &str) -> Result<Plan, ChangeError> {
     store.sources_of(Entity::Policy)?;
     let mut draft = Draft::new(store, "policy.activate", ChangeDanger::Guarded).await?;
@@ -213,7 +213,7 @@ pub async fn activate(store: &Store, id: &str) -> Result<Plan, ChangeError> {
     Ok(draft.seal())
 }
 
-/// Adds a policy as it is stored, to the letter, as an active version with another number.
+/// Adds an exact copy of a stored policy as an active version with another number.
 fn copy(draft: &mut Draft<'_>, stored: &LocatedRow<'_>, version: i64) {
     let id = new_id();
     let mut copy = stored.row.clone();
@@ -240,7 +240,7 @@ fn copy(draft: &mut Draft<'_>, stored: &LocatedRow<'_>, version: i64) {
     draft.push(Mutation::Insert { table: stored.table(), key, columns, rows: vec![cells] });
 }
 
-/// Says what was found when the version was trained, where that speaks against it.
+/// Reports training results that argue against the version.
 fn warn(draft: &mut Draft<'_>, policy: &Row) {
     let metrics = policy.get("metrics");
     match metrics.get("verdict").and_then(Value::as_str) {

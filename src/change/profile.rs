@@ -1,4 +1,4 @@
-//! The window of a bank: how many of its newest cases are kept.
+//! The window of a bank: the number of its newest cases that are kept.
 
 use std::ops::ControlFlow;
 
@@ -43,7 +43,7 @@ pub async fn set_window(store: &Store, profile: &str, window: Option<i64>) -> Re
     Ok(draft.seal())
 }
 
-/// Adds to a draft which cases of a bank lie outside its window.
+/// Adds to a draft which cases of a bank are outside its window.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -64,7 +64,7 @@ pub(super) async fn report_cases_outside(draft: &mut Draft<'_>, profile: &Row) -
     Ok(())
 }
 
-/// Counts the cases of a bank, and those that a window counts: they say when they were made, and are not quarantined.
+/// Counts the cases of a bank, and those that count for a window: with a creation time, and not quarantined.
 async fn cases_of(store: &Store, profile: &str) -> Result<(i64, i64), ChangeError> {
     let (mut cases, mut counted) = (0, 0);
     if store.sources_of(Entity::Case).is_ok() {

@@ -1,4 +1,4 @@
-//! Hiding a case from recall without taking it away, and letting it be recalled again.
+//! Excludes a case from recall without deleting it, and returns it to recall.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::store::encode::{GivenValue, plain_column, table_of};
 /// Plans that cases are held back from recall, or no longer are.
 ///
 /// # Errors
-/// [`ChangeError::NotFound`], or [`ChangeError::Refused`] where the layout has nothing that hides a case.
+/// [`ChangeError::NotFound`], or [`ChangeError::Refused`] if the layout cannot exclude cases.
 pub async fn hold(store: &Store, cases: &[String], held: bool) -> Result<Plan, ChangeError> {
     let operation = if held { "quarantine" } else { "release" };
     let mut draft = Draft::new(store, operation, ChangeDanger::Guarded).await?;

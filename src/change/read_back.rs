@@ -1,4 +1,4 @@
-//! Compares rows that were just written with what the database then stores: its triggers and rules may change them.
+//! Compares written rows with what the database then stores: its triggers and rules may change them.
 
 use std::collections::BTreeMap;
 
@@ -6,28 +6,28 @@ use serde_json::Value;
 
 use super::plan::Plan;
 use crate::layout::Engine;
-use crate::memory::agreeing;
+use crate::memory::{agreeing, time};
 use crate::store::fetched::FetchedValue;
 use crate::store::shape::ShapeColumn;
 use crate::store::stored::{Cell, Image, Mutation, StoredRows};
 use crate::store::write::{WriteError, WriteTransaction};
 
-/// Bytes of rows that are read again with one plan.
+/// Bytes of rows read back per plan.
 const ROOM: usize = 1 << 20;
 
-/// Rows that are read again of any plan: next to those that it tells of, others change with them.
+/// Rows read back of any plan, in addition to those it lists, because other rows change with them.
 const ROWS: usize = 100;
 
-/// Looks at new and changed rows again, and whether rows are gone, as many as a plan tells of.
+/// Reads back new, changed and deleted rows, as many as a plan lists.
 #[derive(Debug)]
 pub struct ReadBack {
     left: usize,
     room: usize,
-    /// Values that are stored otherwise than they were written, by table and column; missing rows have no column.
+    /// Values stored differently than written, by table and column; missing rows have no column.
     altered: BTreeMap<(String, String), usize>,
-    /// Rows that are not seen once they are written, by table, where row-level security may hide them.
+    /// Rows that are invisible once written, by table, if row-level security may hide them.
     unseen: BTreeMap<String, usize>,
-    /// Rows that were removed and are there, by table.
+    /// Rows that still exist after deletion, by table.
     back: BTreeMap<String, usize>,
 }
 
@@ -40,7 +40,7 @@ impl ReadBack {
         ReadBack { left, room: ROOM, altered, unseen, back }
     }
 
-    /// Reads what was just written.
+    /// Reads back the written rows.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -97,7 +97,7 @@ impl ReadBack {
             missing => (0..missing).for_each(|_| note("")),
         }
         for (asked, written) in rows.keys.iter().zip(written) {
-            // A key may be stored in another spelling: of one row it is clear which it is.
+            // A key may be stored in another spelling; with a single row the match is clear.
             let found = match &images[..] {
                 [one] if rows.keys.len() == 1 => Some(one),
                 images => images.iter().find(|image| key(image).as_ref() == Some(asked)),
@@ -114,7 +114,7 @@ impl ReadBack {
         Ok(())
     }
 
-    /// Tells what is stored otherwise.
+    /// Sentences about values stored differently.
     pub fn sentences(self) -> impl Iterator<Item = String> {
         let by = "by a trigger or a rule of the database";
         let back = self.back.into_iter().map(move |(table, count)| {
@@ -138,7 +138,8 @@ impl ReadBack {
     }
 }
 
-/// Whether another value is stored. Of types that an engine spells in its own way, such as times, this cannot be told.
+/// Whether another value is stored. An engine spells times in its own way, and rounds them: of two that are less than a second
+/// apart this cannot be told.
 fn is_other(engine: Engine, written: &FetchedValue, stored: &FetchedValue, column: &ShapeColumn) -> bool {
     let kind = column.compared.as_str();
     let is_words =
@@ -151,6 +152,11 @@ fn is_other(engine: Engine, written: &FetchedValue, stored: &FetchedValue, colum
             let [a, b] = [a, b].map(|text| serde_json::from_str::<Value>(text).ok());
             a.zip(b).is_some_and(|(a, b)| !is_same(&a, &b))
         }
+        (FetchedValue::Text(a), FetchedValue::Text(b)) if kind.starts_with("timestamp") => {
+            let times = time::canonical(a).zip(time::canonical(b));
+            let apart = times.and_then(|(a, b)| time::seconds_between(&a, &b));
+            apart.is_some_and(|seconds| seconds.abs() >= 1.0)
+        }
         (a, b) if kind == "boolean" => truth(a).zip(truth(b)).is_some_and(|(a, b)| a != b),
         (a, b) => {
             let numbers = number(engine, a, kind).zip(number(engine, b, kind));
@@ -159,7 +165,7 @@ fn is_other(engine: Engine, written: &FetchedValue, stored: &FetchedValue, colum
     }
 }
 
-/// Whether two documents say the same: numbers are compared by value, as engines spell them in their own way.
+/// Whether two documents are equal, with numbers compared by value, since engines spell them differently.
 fn is_same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
@@ -183,7 +189,7 @@ fn truth(value: &FetchedValue) -> Option<bool> {
     }
 }
 
-/// A number; PostgreSQL takes and gives some as text.
+/// A number; PostgreSQL accepts and returns some as text.
 fn number(engine: Engine, value: &FetchedValue, kind: &str) -> Option<f64> {
     match value {
         FetchedValue::Integer(number) => Some(*number as f64),
@@ -197,7 +203,7 @@ fn number(engine: Engine, value: &FetchedValue, kind: &str) -> Option<f64> {
     }
 }
 
-/// Difference, as a part of the number, up to which a type may store it otherwise.
+/// Relative difference up to which a type may store a number differently.
 fn precision(kind: &str) -> f64 {
     let scale: Option<i32> =
         kind.strip_prefix("numeric(").and_then(|rest| rest.strip_suffix(')')?.split(',').nth(1)?.parse().ok());

@@ -1,4 +1,4 @@
-//! References of other rows to one that an edit changes: by a foreign key, or as the layout says.
+//! References of other rows to an edited row: by a foreign key, or by the layout.
 
 use super::ChangeError;
 use crate::layout::Codec;
@@ -15,15 +15,15 @@ struct NamingKey<'a> {
     from: TableName,
     columns: Vec<String>,
     to: Vec<String>,
-    /// The rule that says so, where it is none of the engine's.
+    /// The layout's rule, if it is not a foreign key.
     rule: Option<&'a BoundRule>,
 }
 
-/// Checks that no column changes by which other rows name a row: the engine would change them along, or they would refer to
-/// nothing.
+/// Checks that no column by which other rows refer to a row changes: the engine would change them too, or they would
+/// dangle.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] with the table whose rows do; else the engine's refusal.
+/// [`ChangeError::Refused`] with the referring table; otherwise the engine's refusal.
 pub(super) async fn check(store: &Store, found: &LocatedRow<'_>, update: &Mutation) -> Result<(), ChangeError> {
     let Mutation::Update { table, set, .. } = update else { return Ok(()) };
     let changes = |column: &String| {
@@ -71,7 +71,7 @@ pub(super) async fn check(store: &Store, found: &LocatedRow<'_>, update: &Mutati
     let mut snapshot = store.snapshot().await?;
     for key in naming {
         let values: Option<Vec<FetchedValue>> = key.to.iter().map(|to| found.image.get(to).cloned()).collect();
-        // Nothing is named by NULL.
+        // NULL refers to nothing.
         let Some(values) = values.filter(|values| !values.contains(&FetchedValue::Null)) else { continue };
         if names(&mut snapshot, found, &key, &values).await? && is_alone(&mut snapshot, table, &key, values).await? {
             let changed = key.to.iter().find(|to| changes(to)).map_or("", String::as_str);
@@ -90,7 +90,7 @@ fn is_of(key: &TableKey, table: &TableName) -> bool {
     (&key.0, &key.1) == (&table.schema, &table.name)
 }
 
-/// The columns of a row's own table by which a rule names it: its key where the rule names none.
+/// The columns of a row's own table that a rule refers to: its key if the rule names none.
 fn named_columns(rule: &BoundRule, found: &LocatedRow<'_>) -> Option<Vec<String>> {
     let key = || match &found.key[..] {
         [(column, _)] => Some(column.clone()),
@@ -100,7 +100,7 @@ fn named_columns(rule: &BoundRule, found: &LocatedRow<'_>) -> Option<Vec<String>
     Some(std::iter::once(first).chain(rule.also.iter().map(|(_, to)| to.clone())).collect())
 }
 
-/// Whether a row is named by some columns alone: no two rows hold the same there, or a copy of its words is among them.
+/// Whether some columns identify a row: their values are unique, or they include a copy of its words.
 fn is_own_name(store: &Store, found: &LocatedRow<'_>, table: &TableName, to: &[String]) -> bool {
     let among = |column: &String| to.iter().any(|to| to.eq_ignore_ascii_case(column));
     let unique = store.catalog().exactly(&table.schema, &table.name).map(|there| &there.unique);
@@ -108,7 +108,7 @@ fn is_own_name(store: &Store, found: &LocatedRow<'_>, table: &TableName, to: &[S
         || found.source.write.iter().flat_map(|write| &write.copies).any(|copy| among(&copy.column))
 }
 
-/// Whether a row names others by a column: a rule leads from it to the key of another table.
+/// Whether a row refers to others by a column: a rule leads from it to the key of another table.
 fn leads_elsewhere(store: &Store, table: &TableName, column: &str) -> bool {
     let is_key = |rule: &BoundRule| {
         let there = store.catalog().exactly(&rule.table.0, &rule.table.1);
@@ -122,8 +122,8 @@ fn leads_elsewhere(store: &Store, table: &TableName, column: &str) -> bool {
     store.recognised().erasure.rules.iter().filter(leads).any(is_key)
 }
 
-/// Whether a row of the other table holds some values in the columns that name: a list or a document in the first of them,
-/// where the rule looks into it.
+/// Whether a row of the other table has some values in the referring columns; the first of these may be a list or a
+/// document, if the rule looks into it.
 async fn names(
     snapshot: &mut Snapshot<'_>,
     found: &LocatedRow<'_>,
@@ -146,7 +146,7 @@ async fn names(
     Ok(is_there)
 }
 
-/// Whether no other row of the table holds the same values: what names them leads to that one then.
+/// Whether no other row of the table has the same values; otherwise references lead to that one.
 async fn is_alone(
     snapshot: &mut Snapshot<'_>,
     table: &TableName,

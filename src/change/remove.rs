@@ -1,5 +1,5 @@
-//! Rows removed with what depends on them: what makes no sense without them goes too, what names them lets go of them,
-//! aggregates are made again.
+//! Deletes rows with what depends on them: dependents that make no sense alone are deleted too, references are removed,
+//! aggregates are recomputed.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -25,26 +25,26 @@ use crate::store::hanging::HangingRows;
 use crate::store::row_list::row_digest;
 use crate::store::stored::{Mutation, StoredRows, TableName};
 
-/// Rows that stay and change with one removal: a plan takes several KB for each.
+/// Most remaining rows that one removal changes: a plan takes several KB for each.
 pub(super) const CHANGING: usize = 20_000;
 
-/// Rows on which too much hangs that a plan for many skips.
+/// Most rows with too many dependents that a plan for many skips.
 const ASIDE: usize = 10;
 
 /// Rows that one removal may name.
 pub(super) const MOST: usize = 10_000;
 
-/// Names of the operations by which rows go with what hangs on them.
+/// Names of the operations that delete rows with their dependents.
 const REMOVE: &str = "remove";
 pub(super) const MERGE: &str = "merge";
 pub(super) const RETAIN: &str = "retain";
 pub(super) const PRUNE: &str = "prune";
 
-/// Plans that rows go.
+/// Plans to delete rows.
 ///
 /// # Errors
-/// [`ChangeError::NotFound`], [`ChangeError::Usage`], or [`ChangeError::Refused`] where rows are only read, their history
-/// stands on them, or a legal hold stands on their owner.
+/// [`ChangeError::NotFound`], [`ChangeError::Usage`], or [`ChangeError::Refused`] if rows are read-only, history
+/// depends on them, or their owner is under a legal hold.
 pub async fn plan(store: &Store, entity: Entity, ids: &[String]) -> Result<Plan, ChangeError> {
     let ids: Vec<String> = ids.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect();
     match (entity, &ids[..]) {
@@ -65,7 +65,7 @@ pub async fn plan(store: &Store, entity: Entity, ids: &[String]) -> Result<Plan,
     Ok(draft.seal())
 }
 
-/// The same as [`take`], which refuses rows on which more hangs than one change holds.
+/// As [`take`], but refuses rows with more dependents than one change can hold.
 ///
 /// # Errors
 /// As [`plan`].
@@ -85,7 +85,7 @@ pub(super) async fn take_whole(
     }))
 }
 
-/// Advice for one row on which too much hangs.
+/// Advice for one row with too many dependents.
 const NEXT: &str =
     "first remove rows that depend on it, a few thousand at a time, or erase the person who owns them with `purge`";
 
@@ -98,7 +98,7 @@ fn too_much(what: &str, of: &str, next: &str) -> String {
     )
 }
 
-/// Tells that a row stays, since too much depends on it; refuses where there are very many such rows.
+/// Reports that a row stays because too much depends on it; refuses if there are very many such rows.
 ///
 /// # Errors
 /// [`ChangeError::Refused`].
@@ -111,7 +111,7 @@ pub(super) fn set_aside(aside: &mut Vec<String>, entity: Entity, id: &str) -> Re
     Ok(())
 }
 
-/// Refuses what is not removed row by row.
+/// Refuses entities whose rows are not deleted individually.
 fn allowed(store: &Store, entity: Entity) -> Result<(), ChangeError> {
     let why = match entity {
         Entity::UtilityEvent => "signals are retracted one at a time: each one replays its episode's history",
@@ -122,7 +122,7 @@ fn allowed(store: &Store, entity: Entity) -> Result<(), ChangeError> {
     Err(ChangeError::Refused(why.to_owned()))
 }
 
-/// Takes rows away whose layout says that the stored row stays: it is marked, or loses what belongs to this entity.
+/// Removes rows whose layout keeps the stored row: it is marked, or loses the values of this entity.
 async fn leave(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -> Result<(), ChangeError> {
     let store = draft.store;
     let shape = store.shapes().shape(&found.table()).await?;
@@ -138,8 +138,8 @@ async fn leave(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -> Result<(), Chan
     Ok(())
 }
 
-/// Adds to a plan that rows go, with everything that comes of it. Lists that name one get `heir` in its place. Gives the
-/// table of which too many rows would go or change, where that fills the plan.
+/// Adds to a plan that rows are deleted, with all consequences. Lists that name one get `heir` instead. Returns the
+/// table with most affected rows if that fills the plan.
 ///
 /// # Errors
 /// As [`plan`].
@@ -149,7 +149,7 @@ pub(super) async fn take(
     heir: Option<&str>,
 ) -> Result<Option<TableName>, ChangeError> {
     let store = draft.store;
-    // What a copy superseded has been led on to the memory that remains.
+    // Memories superseded by a copy are already linked to the remaining memory.
     if heir.is_none() {
         lineage::restore_current(draft, located).await?;
     }
@@ -206,8 +206,8 @@ pub(super) async fn take(
     Ok(None)
 }
 
-/// Adds to a plan that stored rows go, with everything that depends on them. Gives the table of which too many rows
-/// would go or change, where that fills the plan.
+/// Adds to a plan that stored rows are deleted, with everything that depends on them. Returns the table with most
+/// affected rows if that fills the plan.
 ///
 /// # Errors
 /// As [`dependents_of`].
@@ -229,7 +229,7 @@ pub(super) async fn take_dependents(
     Ok(None)
 }
 
-/// Everything that depends on some rows; where that is more than the plan takes, the plan is full.
+/// Everything that depends on some rows; if that exceeds the plan's limit, the plan is full.
 async fn reached(draft: &mut Draft<'_>, rows: &[StoredRows]) -> Result<RowsGoing, ChangeError> {
     let changing = if draft.is_bounded() { CHANGING } else { usize::MAX };
     let mut going = dependents_of(draft.store, rows, draft.most_rows(), changing).await?;
@@ -258,7 +258,7 @@ async fn change(draft: &mut Draft<'_>, updates: Vec<Mutation>) -> Result<(), Cha
     Ok(())
 }
 
-/// Notes in the application's own trail that a case goes, and that it comes back when that is undone.
+/// Records in the application's own trail that a case is deleted, and that undoing restores it.
 async fn log_removal(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -> Result<(), ChangeError> {
     let store = draft.store;
     let payload = json!({"caseId": found.row.id(), "profileId": found.row.get("profile_id"), "cause": "removed"});
@@ -269,7 +269,7 @@ async fn log_removal(draft: &mut Draft<'_>, found: &LocatedRow<'_>) -> Result<()
     Ok(())
 }
 
-/// Deletes rows, those of the `seeds` and those that depend on them; says where they are too many for an undo.
+/// Deletes rows, the `seeds` and their dependents; reports if they are too many for an undo.
 async fn delete(draft: &mut Draft<'_>, deletes: Vec<StoredRows>, seeds: &[StoredRows]) -> Result<(), ChangeError> {
     let total: usize = deletes.iter().map(|rows| rows.keys.len()).sum();
     if total > 10 * UNDO_CASES {
@@ -285,13 +285,13 @@ async fn delete(draft: &mut Draft<'_>, deletes: Vec<StoredRows>, seeds: &[Stored
     Ok(())
 }
 
-/// Tells that rows go with others.
+/// Message that rows are deleted with others.
 pub(super) fn removed_along(rows: &StoredRows) -> String {
     let words = format!("{{#}} {{row of|rows of}} {} {{is|are}} removed with them", rows.table.title());
     agreeing(rows.keys.len(), &words)
 }
 
-/// The source and the canonical column behind a stored one.
+/// The source and the canonical column of a stored one.
 pub(super) fn column_of<'s>(
     store: &'s Store,
     table: &TableName,
@@ -305,7 +305,7 @@ pub(super) fn column_of<'s>(
     })
 }
 
-/// Rows by table and the columns of their keys, to ask whether another one is among them.
+/// Rows by table and key columns, for look-ups.
 pub(super) struct RowKeys(HashMap<(TableName, Vec<String>), HashSet<[u64; 2]>>);
 
 impl RowKeys {
@@ -318,7 +318,7 @@ impl RowKeys {
         RowKeys(known)
     }
 
-    /// A table of which others hold rows that these do not, and the number of such rows.
+    /// A table with rows in `others` that are missing here, and their number.
     pub(super) fn lack<'o>(&self, others: &'o RowKeys) -> Option<(&'o TableName, usize)> {
         others.0.iter().find_map(|(place, keys)| {
             let known = self.0.get(place);
@@ -327,7 +327,7 @@ impl RowKeys {
         })
     }
 
-    /// Whether a row is one of them, given its columns.
+    /// Whether a row is included, given its columns.
     pub(super) fn hold(&self, table: &TableName, column: impl Fn(&str) -> Option<FetchedValue>) -> bool {
         self.0.iter().filter(|((of, _), _)| of == table).any(|((_, by), keys)| {
             let key: Option<Vec<FetchedValue>> = by.iter().map(|name| column(name)).collect();
@@ -340,7 +340,7 @@ impl RowKeys {
     }
 }
 
-/// Ids of the rows whose list in that column names one of these: one walk, however many they are.
+/// Ids of the rows whose list in that column names one of these, found in one walk.
 pub(super) async fn naming(
     store: &Store,
     source: &BoundSource,
@@ -362,7 +362,7 @@ pub(super) async fn naming(
     Ok(naming)
 }
 
-/// A row that stays, and whose list names one that a plan removes, though that leaves it as it is; in words. There was
+/// A remaining row whose list names a row that a plan deletes, although the plan does not update it; as text. There was
 /// none when the plan was made.
 ///
 /// # Errors
@@ -378,7 +378,7 @@ pub(super) async fn named_since(store: &Store, plan: &Plan) -> Result<Option<Str
     }
     let lists = match plan.operation.as_str() {
         REMOVE | MERGE | RETAIN => match dependents_of(store, &deleted, usize::MAX, usize::MAX).await {
-            // Rows came that refer to these: what the plan watches says so.
+            // New rows refer to these, which the plan's watches report.
             Err(ChangeError::Refused(_)) => return Ok(None),
             going => going?.lists,
         },
@@ -399,7 +399,7 @@ pub(super) async fn named_since(store: &Store, plan: &Plan) -> Result<Option<Str
     Ok(None)
 }
 
-/// Takes ids out of the lists of rows that stay. An heir replaces them, but not in its own lists.
+/// Removes ids from the lists of remaining rows. An heir replaces them, but not in its own lists.
 async fn leave_lists(
     draft: &mut Draft<'_>,
     table: &TableName,
@@ -444,10 +444,10 @@ async fn leave_lists(
     Ok(())
 }
 
-/// Columns that are read of canvas events that are counted.
+/// Columns of canvas events to read for a count.
 pub const COUNTED: &[&str] = &["id", "episode_id", "created_at"];
 
-/// The number of canvas actions of episodes whose canvas events go.
+/// Updates the number of canvas actions of episodes whose canvas events are deleted.
 async fn recount(draft: &mut Draft<'_>, located: &[&LocatedRow<'_>], going: &RowKeys) -> Result<(), ChangeError> {
     let store = draft.store;
     let gone: HashSet<&str> = located.iter().map(|found| found.row.id()).collect();

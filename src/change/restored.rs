@@ -1,4 +1,4 @@
-//! References that an undo restores: by the layout's rules, to rows that may have gone since.
+//! References that an undo restores, by the layout's rules, to rows that may be deleted meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -23,12 +23,12 @@ struct Reference<'s> {
     rule: &'s BoundRule,
     table: TableName,
     source: &'s BoundSource,
-    /// Stored column of these ids, and the way in which it is read.
+    /// Stored column of these ids, and how it is read.
     id: (&'s str, &'s BoundColumn),
 }
 
-/// References that an undo would restore and whose rows a later change took away, in words. The plan tells of those whose rows
-/// are not there for another reason: these may not have been there before either.
+/// References that an undo would restore but whose rows a later change deleted, as text. The plan itself lists those
+/// whose rows are missing for another reason, which may not have existed before either.
 pub(super) async fn lost(draft: &mut Draft<'_>, seq: i64) -> Result<Vec<String>, ChangeError> {
     let store = draft.store;
     let mut lost = Vec::new();
@@ -60,7 +60,7 @@ pub(super) async fn lost(draft: &mut Draft<'_>, seq: i64) -> Result<Vec<String>,
     Ok(lost)
 }
 
-/// The columns that name rows by their ids and by nothing else, by the layout's rules, each with all that it may name.
+/// The columns that refer to rows by their ids only, by the layout's rules, each with its possible targets.
 fn references(store: &Store) -> BTreeMap<(TableName, &str), Vec<Reference<'_>>> {
     let mut places: BTreeMap<(TableName, &str), Vec<Reference<'_>>> = BTreeMap::new();
     let mut others = HashSet::new();
@@ -78,7 +78,7 @@ fn references(store: &Store) -> BTreeMap<(TableName, &str), Vec<Reference<'_>>> 
     places
 }
 
-/// The sources of whose table a rule names rows by their ids.
+/// The sources of a table whose rows a rule refers to by id.
 fn by_ids<'s>(store: &'s Store, rule: &'s BoundRule, of: &TableKey) -> Vec<Reference<'s>> {
     let reference = |source: &'s BoundSource| {
         let id = plain_column(source, "id")?;
@@ -88,7 +88,7 @@ fn by_ids<'s>(store: &'s Store, rule: &'s BoundRule, of: &TableKey) -> Vec<Refer
     store.recognised().sources.iter().filter(|source| source.table == *of).filter_map(reference).collect()
 }
 
-/// The ids that some changes put where a reference stands, and that are not there now.
+/// The ids that some changes restore in referring columns, and that do not exist now.
 async fn restored(
     store: &Store,
     mutations: &[Mutation],
@@ -118,7 +118,7 @@ async fn restored(
 }
 
 impl Reference<'_> {
-    /// Leaves those of some ids that are no row's, nor come back with some changes.
+    /// Keeps only the ids that no row has, and that some changes do not restore.
     async fn keep_missing(
         &self,
         store: &Store,
@@ -166,8 +166,8 @@ impl Reference<'_> {
     }
 }
 
-/// Says which later entry of the audit trail took one of some rows away. Of an entry whose values are not kept, as of an erasure,
-/// nobody knows which rows of a table it took.
+/// Returns the later audit entry that deleted one of some rows. For an entry whose values are not stored, such as an
+/// erasure, it is unknown which rows of a table it deleted.
 async fn taken_away(
     store: &Store,
     seq: i64,

@@ -1,4 +1,4 @@
-//! Retention for every kind of row: what the rules no longer keep goes, with what depends on it, in one plan.
+//! Retention for every kind of row: deletes what the rules no longer keep, with dependents, in one plan.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,35 +20,35 @@ use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::packed::digest_set::DigestSet;
 use crate::memory::packed::pages::PageStore;
 use crate::memory::query::Query;
-use crate::memory::retention::overdue::{LastUses, OverdueFate, OverdueRows, OverdueTally};
+use crate::memory::retention::overdue::{LastUses, OverdueFate, OverdueRows, OverdueTally, RowsThatStay};
 use crate::memory::retention::{ReadRule, RetentionRules};
-use crate::memory::{agreeing, thousands, time, workflow};
-use crate::store::encode::leads_back;
+use crate::memory::{counted, thousands, time, workflow};
+use crate::store::encode::{LocatedRow, leads_back};
 use crate::store::scratch::scratch;
 use crate::store::stored::Mutation;
 use crate::store::{Store, StoreError};
 
-/// Public fact of a plan under which rows go as unused: by entity, the time from which a use keeps a row.
+/// Public fact of a plan that deletes unused rows: by entity, the time from which a use keeps a row.
 const UNUSED_SINCE: &str = "unused_since";
 
-/// Days for which uses are looked through again before a plan is applied: a use may be written some time after it was.
+/// Days for which uses are read again before a plan is applied: a use may be recorded some time after it happened.
 const LATE: i64 = 1;
 
 /// Statuses of an episode whose run has ended.
 const ENDED: [&str; 4] = ["closed", "abandoned", "summarized", "archived"];
 
-/// Rows that one plan takes at most; the next one takes more.
+/// Most rows of one plan; the next one continues.
 const MOST: usize = 2_500;
 
-/// Bytes of located rows from which one plan takes no more.
+/// Bytes of located rows after which one plan takes no more.
 const LOCATED: usize = 8 << 20;
 
-/// The rows that the rules no longer keep, by entity. The first `most` ids of each are told; those that holds keep are
-/// distinguished, and those to which no id leads.
+/// The rows that the rules no longer keep, by entity, with the first `most` ids of each; rows under a hold, and rows
+/// without an identifying id, are counted separately.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for rules that make no sense, [`ChangeError::Refused`] where a rule cannot be told here; else the
-/// engine's refusal, or no room for what does not fit in memory.
+/// [`ChangeError::Usage`] for invalid rules, [`ChangeError::Refused`] if a rule cannot be evaluated here; otherwise the
+/// engine's refusal, or no room for data that does not fit in memory.
 pub async fn overdue(
     store: &Store,
     rules: &RetentionRules,
@@ -66,7 +66,7 @@ pub async fn overdue(
             LastUses::new(scratch)
         };
         let mut columns: Vec<&'static str> = own.iter().flat_map(|rule| rule.columns()).collect();
-        // What was removed stays in some stores, marked: it is no row any more.
+        // Some stores keep removed rows with a mark: they do not count.
         let marked = store.sources_of(entity)?.iter().any(|source| source.marks_removed());
         columns.extend(held.columns(entity));
         let open = if entity == Entity::WorkflowEvent { OpenRuns::of(store).await? } else { OpenRuns::none() };
@@ -99,18 +99,18 @@ pub async fn overdue(
     Ok(found)
 }
 
-/// Bytes of hashes of runs that are held in memory.
+/// Bytes of run hashes in memory.
 const RUNS: usize = 8 << 20;
 
-/// Runs that have not ended, as far as their episodes or their logs say so: an engine resumes them from their log.
+/// Unfinished runs, by their episodes or logs: an engine resumes them from their log.
 #[derive(Debug)]
 struct OpenRuns {
     pages: PageStore,
-    /// Runs whose log begins.
+    /// Runs with the beginning of a log.
     begun: DigestSet,
-    /// Runs whose log or episode says that they have ended.
+    /// Runs that ended, by their log or episode.
     ended: DigestSet,
-    /// Runs whose episode says that they have not: that holds, whatever an earlier try left in the log.
+    /// Runs that have not ended, by their episode: this counts whatever an earlier attempt left in the log.
     open: DigestSet,
 }
 
@@ -176,7 +176,7 @@ async fn last_uses(store: &Store, entity: Entity) -> Result<LastUses, ChangeErro
     }
 }
 
-/// Entities whose rows say that a row of this one was used.
+/// Entities whose rows record uses of this one.
 fn rests_on(entity: Entity) -> &'static [Entity] {
     match entity {
         Entity::Episode => &[Entity::Access],
@@ -192,11 +192,11 @@ struct FoundUses {
     others: u64,
 }
 
-/// Takes the id of a row that was used, and the time.
+/// Callback for the id of a used row, and the time.
 type TakeUse<'a> = &'a mut (dyn FnMut(&str, &str) + Send);
 
-/// Hands on the uses of rows, of all time or since a moment: by a recall that gave a row, a case that names it as recalled for
-/// it, an episode that is linked to it.
+/// Passes on the uses of rows, all or since a time: by a recall that returned a row, a case that names it as recalled,
+/// or a linked episode.
 async fn uses(store: &Store, entity: Entity, since: Option<&str>, take: TakeUse<'_>) -> Result<FoundUses, ChangeError> {
     let (recalls, recalled) = listed(store, Entity::Access, "ids", since, take).await?;
     let mut others = 0;
@@ -209,13 +209,13 @@ async fn uses(store: &Store, entity: Entity, since: Option<&str>, take: TakeUse<
     Ok(FoundUses { recalls, recalled, others })
 }
 
-/// The rows of an entity by two columns, an id and a time; those alone whose time is a moment or later, where one is given.
+/// The rows of an entity with two columns, an id and a time; only those since a time, if given.
 fn timed(entity: Entity, columns: Vec<&'static str>, time: &'static str, since: Option<&str>) -> Query {
     let since = since.map(|since| Filter::new(time, Operator::GreaterOrEqual, Operand::Time(since.to_owned())));
     Query { columns: Some(columns), filters: since.into_iter().collect(), ..Query::new(entity) }
 }
 
-/// Hands on the uses that rows list, each at the time of the row. Gives the number of rows, and that of the uses.
+/// Passes on the uses that rows list, at the row's time. Returns the number of rows and of uses.
 async fn listed(
     store: &Store,
     entity: Entity,
@@ -236,7 +236,7 @@ async fn listed(
     Ok((rows, uses))
 }
 
-/// Hands on the uses by linked episodes, each at the time of its episode. Gives the number of links.
+/// Passes on the uses by linked episodes, at the episode's time. Returns the number of links.
 async fn linked(store: &Store, since: Option<&str>, take: TakeUse<'_>) -> Result<u64, ChangeError> {
     if store.sources_of(Entity::MemoryLink).is_err() || store.sources_of(Entity::Episode).is_err() {
         return Ok(0);
@@ -266,7 +266,7 @@ async fn linked(store: &Store, since: Option<&str>, take: TakeUse<'_>) -> Result
     Ok(links)
 }
 
-/// By entity, the time from which a use keeps a row that would go as unused. Where rows may go by another rule too, it is now.
+/// By entity, the time from which a use keeps an unused row. If rows may also be deleted by another rule, it is now.
 fn unused_since(rules: &RetentionRules) -> Result<BTreeMap<&'static str, String>, ChangeError> {
     let late = Utc::now() - TimeDelta::days(LATE);
     let (late, now) = (time::spell_utc(late).unwrap_or_default(), now());
@@ -282,7 +282,7 @@ fn unused_since(rules: &RetentionRules) -> Result<BTreeMap<&'static str, String>
     Ok(times)
 }
 
-/// A row that a plan removes as unused, and that was used since, in words.
+/// A row that a plan deletes as unused, and that was used since, as text.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -292,7 +292,7 @@ pub(super) async fn used_since(store: &Store, plan: &Plan) -> Result<Option<Stri
         let wanted = plan.mutations.iter().filter(move |change| all || matches!(change, Mutation::Delete(_)));
         RowKeys::of(wanted.filter_map(Mutation::rows).map(Cow::Owned))
     };
-    // Some layouts say that a stored row stays, marked as gone.
+    // Some layouts keep the stored row and mark it as removed.
     let (deleted, changed) = (changed(false), changed(true));
     for (name, since) in read {
         let (Some(entity), Some(since)) = (Entity::parse(name), since.as_str()) else { continue };
@@ -314,25 +314,21 @@ pub(super) async fn used_since(store: &Store, plan: &Plan) -> Result<Option<Stri
     Ok(None)
 }
 
-/// Rows that one plan takes, and those that it leaves.
+/// Rows that one plan deletes, and the number that it leaves.
 #[derive(Debug, Clone)]
 struct RowsToGo {
     entity: Entity,
     ids: Vec<String>,
-    /// Rows that go by the rules, in all.
+    /// Total number of rows to delete by the rules.
     overdue: usize,
-    held: usize,
-    unnamed: usize,
-    running: usize,
-    undated: usize,
-    unowned: usize,
+    stay: RowsThatStay,
     of: usize,
 }
 
-/// Plans what the rules remove. Rows of people under a hold stay.
+/// Plans the deletions of the rules. Rows of people under a hold stay.
 ///
 /// # Errors
-/// As [`overdue`]; [`ChangeError::Refused`] where more than the stated share of an entity's rows would go.
+/// As [`overdue`]; [`ChangeError::Refused`] if more than the allowed share of an entity's rows would be deleted.
 pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeError> {
     writable(store).await?;
     let (held, unused) = (HeldRows::of(store).await?, unused_since(rules)?);
@@ -340,7 +336,7 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
     let mut room = MOST;
     for (entity, found) in overdue(store, rules, &held, MOST).await? {
         let (of, overdue) = (found.of, found.going.count() as usize);
-        let all = overdue + found.held;
+        let all = overdue + found.stay.held;
         if !rules.allows(all, of) {
             return Err(ChangeError::Refused(format!(
                 "{all} of {of} rows of {} would be deleted, more than the share of {}: check the rules, or raise \
@@ -351,21 +347,11 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
             )));
         }
         let mut ids = found.going.in_order();
-        // Two sources may hold rows of one id.
+        // Two sources may have rows with the same id.
         ids.dedup();
         ids.truncate(room);
         room -= ids.len();
-        going.push(RowsToGo {
-            entity,
-            ids,
-            overdue,
-            held: found.held,
-            unnamed: found.unnamed,
-            running: found.running,
-            undated: found.undated,
-            unowned: found.unowned,
-            of,
-        });
+        going.push(RowsToGo { entity, ids, overdue, stay: found.stay, of });
     }
     let read = rules.read(Utc::now()).map_err(ChangeError::Usage)?;
     let mut aside = Vec::new();
@@ -388,7 +374,7 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
             }
             continue;
         }
-        // One row alone: the others need not wait for it.
+        // Only the row itself: the others are not affected.
         for (rows, one) in going.iter_mut().zip(&some).filter(|(_, one)| !one.ids.is_empty()) {
             remove::set_aside(&mut aside, rows.entity, &one.ids[0])?;
             rows.ids.retain(|id| *id != one.ids[0]);
@@ -398,7 +384,7 @@ pub async fn plan(store: &Store, rules: &RetentionRules) -> Result<Plan, ChangeE
     }
 }
 
-/// Adds to a plan that rows go, and what is to be told of it. Returns their number.
+/// Adds deletions to a plan, with what must be reported. Returns their number.
 async fn take(
     draft: &mut Draft<'_>,
     held: &HeldRows,
@@ -407,119 +393,98 @@ async fn take(
 ) -> Result<usize, ChangeError> {
     let mut located = Vec::new();
     let mut size = 0;
-    for RowsToGo { entity, ids, overdue, held: kept, unnamed, running, undated, unowned, of } in going {
-        let (mut kept, mut unnamed, mut unwritten, mut taken, mut seen) = (*kept, *unnamed, 0, 0, 0);
-        for id in ids.iter() {
+    for rows in going {
+        let (mut stay, mut seen, before) = (rows.stay, 0, located.len());
+        for id in &rows.ids {
             if size >= LOCATED {
                 break;
             }
             seen += 1;
-            let found = match draft.seek(*entity, id).await {
-                Err(ChangeError::Store(StoreError::Ambiguous(..))) => {
-                    unnamed += 1;
-                    continue;
-                }
-                found => found?,
-            };
-            let Some(found) = found else { continue };
-            if let Err(error) = writable_source(found.source) {
-                if draft.store.sources_of(*entity)?.into_iter().all(|source| writable_source(source).is_err()) {
-                    return Err(error);
-                }
-                unwritten += 1;
-                continue;
+            if let Some(row) = locate(draft, held, rules, (rows.entity, id), &mut stay).await? {
+                size += row.image.size();
+                located.push(row);
             }
-            if held.keeps(&found.row) {
-                kept += 1;
-                continue;
-            }
-            // Someone may have changed it since all rows were read.
-            if !rules.iter().any(|rule| rule.entity == *entity && rule.takes(&found.row)) {
-                continue;
-            }
-            taken += 1;
-            size += found.image.size();
-            located.push(found);
         }
-        ids.truncate(seen);
-        let left = overdue.saturating_sub(seen);
-        if kept > 0 {
-            draft.disclosures.push(agreeing(
-                kept,
-                &format!(
-                    "{{#}} {{row of|rows of}} {} {{stays: its person is|stay: their people are}} under a legal hold",
-                    entity.title()
-                ),
-            ));
-        }
-        if unnamed > 0 {
-            draft.disclosures.push(agreeing(
-                unnamed,
-                &format!(
-                    "{{#}} overdue {{row of|rows of}} {} {{stays: it has|stay: they have}} no id, one that several \
-                     rows have, or one that the layout builds from other values, so {{it is|they are}} read-only",
-                    entity.title()
-                ),
-            ));
-        }
-        if *undated > 0 {
-            draft.disclosures.push(agreeing(
-                *undated,
-                &format!(
-                    "{{#}} {{row of|rows of}} {} {{stays: how old it is, or when it was used last, is|stay: how old they are, or when \
-                     they were used last, is}} unknown, because {{a time|times}} cannot be read or {{stands|stand}} for none; `keep` \
-                     does not count {{it|them}}",
-                    entity.title()
-                ),
-            ));
-        }
-        if *unowned > 0 {
-            draft.disclosures.push(agreeing(
-                *unowned,
-                &format!(
-                    "{{#}} {{row of|rows of}} {} {{stays: it names|stay: they name}} neither user nor agent, so `keep` \
-                     does not count {{it|them}}",
-                    entity.title()
-                ),
-            ));
-        }
-        if *running > 0 {
-            draft.disclosures.push(agreeing(
-                *running,
-                &format!(
-                    "{{#}} overdue {{row of|rows of}} {} {{stays|stay}}: {{its run has|their runs have}} not ended, and \
-                     {{needs its|need their}} log to go on",
-                    entity.title()
-                ),
-            ));
-        }
-        if unwritten > 0 {
-            draft.disclosures.push(agreeing(
-                unwritten,
-                &format!(
-                    "{{#}} overdue {{row of|rows of}} {} {{stays|stay}}: the layout can only read {{it|them}}",
-                    entity.title()
-                ),
-            ));
-        }
-        if left > 0 {
-            draft.disclosures.push(agreeing(
-                left,
-                &format!(
-                    "{{#}} more {{row of|rows of}} {} {{is overdue|are overdue}}: one plan takes as many as fit; run \
-                     it again",
-                    entity.title()
-                ),
-            ));
-        }
-        if taken > 0 {
-            draft
-                .effects
-                .push(agreeing(taken, &format!("{{#}} of {} rows of {} {{goes|go}}", thousands(*of), entity.title())));
-        }
+        rows.ids.truncate(seen);
+        let kind = rows.entity.title();
+        draft.disclosures.extend(reasons(&kind, &stay, rows.overdue.saturating_sub(seen)));
+        let goes = format!("{{#}} of {} rows of {kind} {{goes|go}}", thousands(rows.of));
+        draft.effects.extend(counted(located.len() - before, &goes));
     }
     if !located.is_empty() && !draft.is_full() {
         remove::take(draft, &located, None).await?;
     }
     Ok(located.len())
+}
+
+/// Finds an overdue row that may go; one that has to stay is counted.
+async fn locate<'s>(
+    draft: &mut Draft<'s>,
+    held: &HeldRows,
+    rules: &[ReadRule],
+    (entity, id): (Entity, &str),
+    stay: &mut RowsThatStay,
+) -> Result<Option<LocatedRow<'s>>, ChangeError> {
+    let found = match draft.seek(entity, id).await {
+        Err(ChangeError::Store(StoreError::Ambiguous(..))) => {
+            stay.unnamed += 1;
+            return Ok(None);
+        }
+        found => found?,
+    };
+    let Some(found) = found else { return Ok(None) };
+    if let Err(error) = writable_source(found.source) {
+        if draft.store.sources_of(entity)?.into_iter().all(|source| writable_source(source).is_err()) {
+            return Err(error);
+        }
+        stay.read_only += 1;
+        return Ok(None);
+    }
+    if held.keeps(&found.row) {
+        stay.held += 1;
+        return Ok(None);
+    }
+    // Someone may have changed it since all rows were read.
+    let goes = rules.iter().any(|rule| rule.entity == entity && rule.takes(&found.row));
+    Ok(goes.then_some(found))
+}
+
+/// Sentences about overdue rows of a kind that stay, and about those that the next plan takes.
+fn reasons(kind: &str, stay: &RowsThatStay, left: usize) -> Vec<String> {
+    let row = format!("{{row of|rows of}} {kind}");
+    let told = [
+        (stay.held, format!("{{#}} {row} {{stays: its person is|stay: their people are}} under a legal hold")),
+        (
+            stay.unnamed,
+            format!(
+                "{{#}} overdue {row} {{stays: it has|stay: they have}} no id, one that several rows have, or one that \
+                 the layout builds from other values, so {{it is|they are}} read-only"
+            ),
+        ),
+        (
+            stay.undated,
+            format!(
+                "{{#}} {row} {{stays: how old it is, or when it was used last, is|stay: how old they are, or when \
+                 they were used last, is}} unknown, because {{a time|times}} cannot be read or {{stands|stand}} for \
+                 none; `keep` does not count {{it|them}}"
+            ),
+        ),
+        (
+            stay.unowned,
+            format!(
+                "{{#}} {row} {{stays: it names|stay: they name}} neither user nor agent, so `keep` does not count \
+                 {{it|them}}"
+            ),
+        ),
+        (
+            stay.running,
+            format!(
+                "{{#}} overdue {row} {{stays|stay}}: {{its run has|their runs have}} not ended, and {{needs its|need \
+                 their}} log to go on"
+            ),
+        ),
+        (stay.read_only, format!("{{#}} overdue {row} {{stays|stay}}: the layout can only read {{it|them}}")),
+        (left, format!("{{#}} more {row} {{is overdue|are overdue}}: one plan takes as many as fit; run it again")),
+    ];
+    told.iter().filter_map(|(number, sentence)| counted(*number, sentence)).collect()
 }

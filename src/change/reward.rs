@@ -15,10 +15,10 @@ use crate::store::{Store, StoreError};
 /// Outcomes that a case can be given.
 const OUTCOMES: [&str; 4] = ["success", "partial", "failure", "aborted"];
 
-/// Plans a new reward, in 0..1, and an outcome when one is said.
+/// Plans a new reward, in 0..1, and an outcome if given.
 ///
 /// # Errors
-/// [`ChangeError::Usage`], [`ChangeError::NotFound`], or [`ChangeError::Refused`] where it cannot be stored as it is.
+/// [`ChangeError::Usage`], [`ChangeError::NotFound`], or [`ChangeError::Refused`] if it cannot be stored exactly.
 pub async fn set(store: &Store, case: &str, reward: f64, outcome: Option<&str>) -> Result<Plan, ChangeError> {
     if !(0.0..=1.0).contains(&reward) {
         return Err(ChangeError::Usage(format!("a reward is a number from 0 to 1, not {reward}")));
@@ -40,7 +40,7 @@ pub async fn set(store: &Store, case: &str, reward: f64, outcome: Option<&str>) 
     Ok(draft.seal())
 }
 
-/// The row for the memory's own audit trail, where it keeps one that knows the action.
+/// The row for the memory's own audit trail, if it has one that knows the action.
 ///
 /// # Errors
 /// The engine's refusal.

@@ -11,11 +11,11 @@ use serde_json::{Map, Value, json};
 use crate::memory::json::{JsonPart, exactly, is_kept_as_text, members};
 use crate::memory::{Entity, Row};
 
-/// Columns of a row by their names, or null when there is no row.
+/// Columns of a row by name, or null if there is no row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ChangeSide {
     fields: Value,
-    /// Columns in which the text of a JSON document stands for its value.
+    /// Columns that hold the text of a JSON document instead of its value.
     documents: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ impl ChangeSide {
     }
 }
 
-/// A whole row, with what could not be read of it.
+/// A whole row, with its problems.
 impl From<&Row> for ChangeSide {
     fn from(row: &Row) -> Self {
         let mut side = ChangeSide::of(row, row.entity.columns().iter().map(|column| column.name));
@@ -59,7 +59,7 @@ impl From<&Row> for ChangeSide {
     }
 }
 
-/// The same, without a copy of the values.
+/// The same, without copying the values.
 impl From<Row> for ChangeSide {
     fn from(mut row: Row) -> Self {
         let mut side = ChangeSide { fields: Value::Object(Map::new()), documents: Vec::new() };
@@ -107,7 +107,7 @@ impl<'de> Deserialize<'de> for ChangeSide {
                 documents.push(name.clone());
                 Value::from(value.get())
             } else {
-                // What is nested deeply is read by our own reader.
+                // Deeply nested JSON is parsed by our own parser.
                 serde_json::from_str(value.get()).or_else(|_| exactly(value.get())).map_err(D::Error::custom)?
             };
             fields.insert(name, value);

@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use serde_json::Value;
 
 use super::draft::Draft;
+use super::edit::check_seen;
 use super::feedback::{addable, writable};
+use super::operation::SeenFeedback;
 use super::plan::{ChangeDanger, Plan};
 use super::remove::CHANGING;
 use super::{ChangeError, new_id, now, uses};
@@ -17,10 +19,10 @@ use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::StoredRows;
 
-/// Plans a new signal about an episode.
+/// Plans a new signal about an episode, which follows from no feedback.
 ///
 /// # Errors
-/// [`ChangeError::NotFound`], or [`ChangeError::Refused`] where no utility is kept.
+/// As [`plan`].
 pub async fn add(
     store: &Store,
     episode: &str,
@@ -28,13 +30,37 @@ pub async fn add(
     actor: &str,
     reason: Option<&str>,
 ) -> Result<Plan, ChangeError> {
+    plan(store, episode, signal, SignalNote { actor, reason, feedback: None }).await
+}
+
+/// Origin of a signal.
+#[derive(Debug, Clone, Copy)]
+pub struct SignalNote<'a> {
+    /// Person who gives it.
+    pub actor: &'a str,
+    /// Reason for those who read the history of signals.
+    pub reason: Option<&'a str>,
+    /// Feedback that it follows from.
+    pub feedback: Option<&'a SeenFeedback>,
+}
+
+/// Plans a new signal about an episode.
+///
+/// # Errors
+/// [`ChangeError::NotFound`], [`ChangeError::Refused`] if no utility is stored, or [`ChangeError::Conflict`] if the
+/// feedback that the signal follows from was changed.
+pub async fn plan(store: &Store, episode: &str, signal: Signal, note: SignalNote<'_>) -> Result<Plan, ChangeError> {
+    let SignalNote { actor, reason, feedback } = note;
     let mut draft = Draft::new(store, "signal", ChangeDanger::Safe).await?;
+    if let Some(seen) = feedback {
+        check_seen(&draft.locate(Entity::Feedback, &seen.id).await?.row, &seen.values)?;
+    }
     let source = target(store)?;
     addable(source)?;
     let found = draft.locate(Entity::Episode, episode).await?;
     let history = history(&mut draft, source, &found).await?;
     let start = start(&history, &found.row);
-    // A replay takes those without a time last.
+    // A replay puts signals without a time last.
     let place = history.iter().take_while(|stored| stored.at().is_some()).count();
     let mut signals: Vec<Option<Signal>> = history.iter().map(|stored| stored.signal).collect();
     signals.insert(place, Some(signal));
@@ -71,7 +97,7 @@ pub async fn add(
     Ok(draft.seal())
 }
 
-/// Plans a signal taken back.
+/// Plans to retract a signal.
 ///
 /// # Errors
 /// As [`add`].
@@ -103,7 +129,7 @@ fn target(store: &Store) -> Result<&BoundSource, ChangeError> {
     writable(source).map(|_| source)
 }
 
-/// Columns of the signals that are replayed.
+/// Columns of the signals to replay.
 const REPLAYED: &[&str] = &["id", "episode_id", "signal", "before", "after", "created_at"];
 
 /// The signals of an episode, oldest first, read after they were noted down.
@@ -129,8 +155,8 @@ async fn history(
     Ok(history)
 }
 
-/// Checks that no signal is missing where our role may not see them all: each begins where the one before it ended, and the
-/// last one ends where the episode stands.
+/// Checks that no signal is missing if our role may not see them all: each begins where the previous one ended, and the
+/// last one ends at the episode's utility.
 fn is_whole(draft: &mut Draft<'_>, history: &[StoredSignal], episode: &Row) -> Result<(), ChangeError> {
     let Some(reason) = draft.store.report().unseen(Entity::UtilityEvent) else { return Ok(()) };
     let replay = utility::replay_signals(start(history, episode), history.iter().map(|stored| stored.signal));
@@ -153,7 +179,7 @@ fn is_whole(draft: &mut Draft<'_>, history: &[StoredSignal], episode: &Row) -> R
     Ok(())
 }
 
-/// Utility before the first signal: as the first one says, else as the episode has it, else the usual start.
+/// Utility before the first signal: from the first signal, otherwise from the episode, otherwise the default.
 fn start(history: &[StoredSignal], episode: &Row) -> f64 {
     let said = match history.first() {
         Some(first) => first.before,
@@ -162,7 +188,7 @@ fn start(history: &[StoredSignal], episode: &Row) -> f64 {
     said.unwrap_or(utility::START)
 }
 
-/// The time of a new signal: now, or just after the latest one where a clock ran ahead, so that it comes last.
+/// The time of a new signal: now, or just after the latest one if a clock was ahead, so that it comes last.
 fn moment_after(history: &[StoredSignal]) -> GivenValue {
     let latest = history.iter().filter_map(StoredSignal::at).max();
     match latest.filter(|latest| *latest >= now().as_str()).and_then(time::epoch_micros) {
@@ -188,7 +214,7 @@ async fn replayed(draft: &mut Draft<'_>, moved: &[(&StoredSignal, &UtilityStep)]
     Ok(())
 }
 
-/// Writes the replayed steps back where they differ, and the utility that comes of them.
+/// Writes back the replayed steps that differ, and the resulting utility.
 async fn settle(
     draft: &mut Draft<'_>,
     episode: &LocatedRow<'_>,

@@ -1,4 +1,4 @@
-//! The list that notices an erased person's return: HMACs of handles, with a key that is kept outside the database.
+//! The list that detects an erased person's return: HMACs of handles, with a key stored outside the database.
 
 use std::collections::HashSet;
 
@@ -17,10 +17,10 @@ use crate::store::{Store, StoreError};
 
 const TAG: &[u8] = b"mnemoscope suppression 1\n";
 
-/// The key under which handles are listed.
+/// The key for the HMACs of handles.
 pub type Key = [u8; 32];
 
-/// HMACs of many handles with one key, which is worked in once.
+/// Computes HMACs of many handles, with the key prepared once.
 pub struct HandleHashes(Option<Hmac<Sha256>>);
 
 impl HandleHashes {
@@ -40,13 +40,14 @@ impl HandleHashes {
     }
 }
 
-/// As [`HandleHashes::of`], of one handle.
+/// As [`HandleHashes::of`], for one handle.
 #[must_use]
 pub fn hmac(key: &Key, handle: &str) -> String {
     HandleHashes::new(key).of(handle)
 }
 
-/// The words of a text that may be handles: all of it, and its parts between blanks and quotes.
+/// The words of a text that may be handles: all of it, its parts between blanks and quotes, and what these are made of next to
+/// `=` and `&`. What is next to `:` or `/` may be part of an id of someone else, such as `telegram:ann`.
 #[must_use]
 pub fn candidates(text: &str) -> HashSet<&str> {
     let mut words: HashSet<&str> = HashSet::new();
@@ -56,7 +57,9 @@ pub fn candidates(text: &str) -> HashSet<&str> {
     let parting = |c: char| {
         c.is_whitespace() || matches!(c, '"' | '\'' | ',' | ';' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | '\\')
     };
-    for word in text.split(parting).filter(|w| (3..=320).contains(&w.len())) {
+    let joining = |c: char| matches!(c, '=' | '&');
+    let parts = text.split(parting).flat_map(|word| std::iter::once(word).chain(word.split(joining)));
+    for word in parts.filter(|w| (3..=320).contains(&w.len())) {
         words.insert(word);
         words.insert(word.trim_matches(|c: char| matches!(c, '.' | ':' | '!' | '?')));
     }
@@ -71,7 +74,7 @@ pub struct Erased<'s> {
 }
 
 impl<'s> Erased<'s> {
-    /// Those of a database; none when nobody is listed, or the key is not there by which they could be told.
+    /// The erased people of a database; `None` if nobody is listed, or the key to recognize them is missing.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -87,7 +90,7 @@ impl<'s> Erased<'s> {
         self.listed.contains(&hmac(self.key, handle))
     }
 
-    /// Returns those of the given people whose erasure left their account with the application.
+    /// Returns those of the given people whose erasure kept their account with the application.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -105,7 +108,7 @@ impl<'s> Erased<'s> {
         Ok(left)
     }
 
-    /// Whether the erasure of a person has not ended: a hold keeps what is left.
+    /// Whether the erasure of a person is unfinished because a hold keeps the rest.
     async fn waits(&self, store: &Store, person: Option<String>) -> Result<bool, StoreError> {
         let Some(person) = person else { return Ok(false) };
         let purge = store.records().purge_of(&hmac(self.key, &person)).await?;
@@ -140,15 +143,15 @@ impl<'s> Erased<'s> {
         }
     }
 
-    /// Whether a row belongs to one of them, as far as its user says.
+    /// Whether a row belongs to one of them, by its user.
     #[must_use]
     pub fn owns(&self, row: &Row) -> bool {
         row.text("user_id").is_some_and(|user| self.is_in(user))
     }
 }
 
-/// Says why people who were erased here, or some of them, cannot be distinguished from others; none where they can, or
-/// where nobody was erased.
+/// Returns the reason why people who were erased here cannot all be recognized; `None` if they can, or if nobody was
+/// erased.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -191,8 +194,8 @@ pub async fn unknown(store: &Store) -> Result<Option<String>, StoreError> {
     }))
 }
 
-/// Refuses a plan that brings back a person who was erased: by a text of a new row, or by a value of one that is there.
-/// Without the key nothing can be told: the plan passes, and the answer says so.
+/// Refuses a plan that brings back an erased person, by a text of a new row or by a changed value. Without the key this
+/// cannot be checked: the plan passes with a note.
 ///
 /// # Errors
 /// [`ChangeError::Refused`], or the engine's refusal.

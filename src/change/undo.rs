@@ -1,4 +1,4 @@
-//! Takes a change back: the inverse of its mutations, itself a plan, refused when later changes stand on it.
+//! Undoes a change: the inverse of its mutations as a plan, refused if later changes build on it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -26,14 +26,14 @@ use crate::store::own::TrailEntry;
 use crate::store::row_number::is_row_number;
 use crate::store::stored::{Cell, Image, Mutation, RowRevisions, RowWatch, StoredRows, TableName};
 
-/// Later entries that are looked through for who changed a row.
+/// Later entries searched for those that changed a row.
 pub(super) const LOOKED_THROUGH: usize = 1_000;
 
 /// Plans the inverse of the change with that number in the audit trail.
 ///
 /// # Errors
 /// [`ChangeError::NotFound`] without such an entry, [`ChangeError::Refused`] for one that cannot be undone,
-/// [`ChangeError::Conflict`] when rows have changed since, [`ChangeError::Broken`] when the entry was tampered with.
+/// [`ChangeError::Conflict`] if rows have changed since, [`ChangeError::Broken`] if the entry was tampered with.
 pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
     let mut draft = Draft::new(store, "undo", ChangeDanger::Guarded).await?;
     let opened = audit::open(store, seq).await?.ok_or_else(|| {
@@ -73,7 +73,7 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
             && rows.are_by_number()
             && !inverse.expect.columns.is_empty()
         {
-            // Kept before all columns of such a row were.
+            // Recorded before undo data included all columns of such a row.
             let words = "the row is known only by its number, which may belong to another row by now";
             moved.push(format!("{}: {words}", rows.table.title()));
         } else if let Some(column) = added_since(&inverse, &images) {
@@ -111,8 +111,8 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
     Ok(draft.seal())
 }
 
-/// Circles of parents that later changes closed, in words. One that stood before the change comes back with it: the plan tells
-/// of it.
+/// Cycles of parents that later changes closed, as text. A cycle that existed before the change is restored with it,
+/// and listed in the plan.
 async fn circles(draft: &mut Draft<'_>, opened: &OpenedEntry) -> Result<Vec<String>, ChangeError> {
     let parent = |change: Change| {
         let parent = change.before["parent_id"].as_str().filter(|id| !id.is_empty()).map(str::to_owned);
@@ -132,7 +132,7 @@ async fn circles(draft: &mut Draft<'_>, opened: &OpenedEntry) -> Result<Vec<Stri
         if paths.iter().all(is_of_before) { None } else { as_of::left_by(draft.store, opened.entry.seq).await? };
     let mut closed = Vec::new();
     for path in paths {
-        // What the trail does not tell is taken to have been there: what it keeps of the change itself can come back.
+        // If the trail does not tell, it is taken to have existed, so that the stored state can be restored.
         let stood = match (&left, path.first()) {
             (Some(left), Some(child)) => {
                 let mut then = Draft::batch(left, None, "undo", ChangeDanger::Guarded);
@@ -150,7 +150,7 @@ async fn circles(draft: &mut Draft<'_>, opened: &OpenedEntry) -> Result<Vec<Stri
     Ok(closed)
 }
 
-/// The later entry that undid one and stands itself; none when there is none among the next ones.
+/// The later entry that undid one and is itself in effect; `None` if there is none among the next ones.
 async fn undone_by(store: &Store, seq: i64) -> Result<Option<i64>, ChangeError> {
     let later = store.records().trail(seq, LOOKED_THROUGH).await?;
     let undo = |e: &TrailEntry| Some((e.seq, EntryFacts::parse(&e.public).undo_of?));
@@ -166,7 +166,7 @@ async fn undone_by(store: &Store, seq: i64) -> Result<Option<i64>, ChangeError> 
     Ok(undos.iter().rev().find(|(by, undone)| *undone == seq && stands(*by)).map(|(by, _)| *by))
 }
 
-/// Rows for a trail under new keys: what was written under the old ones stays there.
+/// Trail rows with new keys: those written under the old ones stay.
 fn again(trail: Vec<Mutation>) -> Vec<Mutation> {
     let renewed = |mutation| match mutation {
         Mutation::Insert { table, key, columns, mut rows } => {
@@ -182,7 +182,7 @@ fn again(trail: Vec<Mutation>) -> Vec<Mutation> {
     trail.into_iter().map(renewed).collect()
 }
 
-/// The rows of a revision that are no longer what it would revise; none when all of them are.
+/// The rows of a revision that no longer have the expected values; empty if all do.
 async fn changed(store: &Store, revise: &RowRevisions) -> Result<Option<StoredRows>, ChangeError> {
     let still: HashSet<String> = store.still(revise).await?.iter().map(|key| json!(key).to_string()).collect();
     let keys = revise.rows.iter().map(|row| row.0.clone());
@@ -190,12 +190,11 @@ async fn changed(store: &Store, revise: &RowRevisions) -> Result<Option<StoredRo
     Ok((!keys.is_empty()).then(|| StoredRows { table: revise.table.clone(), by: revise.key.clone(), keys }))
 }
 
-/// Rows that refer to rows which the undo removes by a foreign key, and would go with them or be left hanging. Those
-/// that name them by the layout's rules or in a list stay as they are, as they may have been there before: the plan
-/// tells of them.
+/// Rows that refer by a foreign key to rows which the undo deletes: they would be deleted too, or dangle. Rows that
+/// refer by the layout's rules or in a list are not changed, as they may have done so before: the plan lists them.
 async fn leaning(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
     let mut gone: Vec<StoredRows> = draft.deletions();
-    // Nothing refers to a row that only its number identifies.
+    // Nothing refers to a row identified only by its number.
     gone.retain(|rows| !rows.by.iter().any(|column| is_row_number(column)));
     let mut leaning = Vec::new();
     if gone.is_empty() {
@@ -232,14 +231,14 @@ async fn leaning(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
     Ok(leaning)
 }
 
-/// Tells how many rows name some that would go; nothing where none does.
+/// Sentence about the number of rows that refer to rows to be deleted; `None` for zero.
 fn told(count: usize, table: &TableName) -> Option<String> {
     let words = format!("{{#}} {{row of {0} refers|rows of {0} refer}} to rows that would be removed", table.title());
     (count > 0).then(|| agreeing(count, &words))
 }
 
-/// Values that the undo would restore although PostgreSQL no longer takes them: the row that they refer to is not there. A
-/// foreign key that was added later leaves such values alone until they are written.
+/// Values that the undo would restore although PostgreSQL no longer accepts them, because the row they refer to is
+/// missing. A foreign key added later ignores such values until they are written.
 async fn unsupported(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> {
     let store = draft.store;
     if store.engine() != Engine::Postgres {
@@ -275,8 +274,8 @@ async fn unsupported(draft: &mut Draft<'_>) -> Result<Vec<String>, ChangeError> 
     hanging(store, &written).await
 }
 
-/// Explains why the undo of a change that is still to be made would be refused: a value that the change removes refers
-/// to a row that does not exist. `None` when it would not be refused.
+/// Returns the reason why undoing a planned change would be refused: a removed value refers to a missing row. `None` if
+/// it would not be refused.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -313,7 +312,7 @@ pub(super) async fn refused_later(store: &Store, plan: &Plan) -> Result<Option<S
 /// Stored values by table and column.
 type Values = BTreeMap<(TableName, String), Vec<FetchedValue>>;
 
-/// Names the values that refer to rows that do not exist, in words.
+/// Describes the values that refer to missing rows, as text.
 async fn hanging(store: &Store, values: &Values) -> Result<Vec<String>, ChangeError> {
     let tables: BTreeSet<&TableName> = values.keys().map(|(table, _)| table).collect();
     let mut lost = Vec::new();
@@ -327,7 +326,7 @@ async fn hanging(store: &Store, values: &Values) -> Result<Vec<String>, ChangeEr
                 there.iter().filter_map(|image| Some(json!([image.get(&key.to_column)?]).to_string())).collect();
             let gone = |key: &&Vec<FetchedValue>| !there.contains(&json!(key).to_string());
             let missing = rows.keys.iter().filter(gone).count();
-            // Where the column takes another spelling for the same, the server alone tells.
+            // If the column treats other spellings as equal, only the server can tell.
             if missing > 0 && !store.snapshot().await?.relations().await?.is_compared_apart(&key.to, &key.to_column) {
                 lost.push(agreeing(
                     missing,
@@ -350,8 +349,8 @@ fn changes(opened: &OpenedEntry) -> Vec<Change> {
     changes.and_then(|changes| serde_json::from_str(changes).ok()).unwrap_or_default()
 }
 
-/// A column that rows which are to go did not have, and in which one of them holds something; none where it is not
-/// known which ones they had.
+/// A column added since the deleted rows were written, in which one of them has a value; `None` if their original
+/// columns are unknown.
 fn added_since<'i>(inverse: &InverseMutation, images: &'i [Image]) -> Option<&'i str> {
     let known = &inverse.expect.columns;
     if known.is_empty() || !matches!(inverse.mutation, Mutation::Delete(_)) {
@@ -363,7 +362,7 @@ fn added_since<'i>(inverse: &InverseMutation, images: &'i [Image]) -> Option<&'i
     images.iter().flat_map(|image| &image.0).find(is_added).map(|(name, _)| &**name)
 }
 
-/// The restoring change as it fits now: times that have moved on stay, a row number that is taken is left out.
+/// The restoring change adapted to the current state: later times are kept, a row number in use is left out.
 async fn fitted(store: &Store, inverse: InverseMutation, images: &[Image]) -> Result<Mutation, ChangeError> {
     Ok(match inverse.mutation {
         Mutation::Update { table, key, mut set } => {
@@ -388,8 +387,8 @@ async fn fitted(store: &Store, inverse: InverseMutation, images: &[Image]) -> Re
     })
 }
 
-/// Names the later entries of the audit trail that changed any of these rows, in words. Of an entry whose values were
-/// removed from the trail, or never kept, as of an erasure, nobody knows which rows of a table it changed.
+/// Describes the later audit entries that changed any of these rows, as text. For an entry whose values were removed
+/// from the trail, or never stored, as for an erasure, it is unknown which rows of a table it changed.
 async fn later(store: &Store, seq: i64, rows: &StoredRows) -> Result<String, ChangeError> {
     let (mut certain, mut possible) = (Vec::new(), Vec::new());
     let entries = store.records().trail(seq, LOOKED_THROUGH).await?;

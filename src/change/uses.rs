@@ -1,5 +1,5 @@
-//! Statistics of the memories that episodes used: number of uses, and mean utility of the episodes, where the layout
-//! stores that with the memory.
+//! Statistics of the memories that episodes used: number of uses, and mean utility of the episodes, if the layout
+//! stores them with the memory.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -18,14 +18,14 @@ use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::StoredRows;
 
-/// Episodes that are asked for by their ids at a time.
+/// Episodes per query by id.
 const ASKED: usize = 500;
 
-/// Brings the memories that an episode used in line with its new utility; `episode` is the row as it will be, `linked` the
-/// memories that the same plan links to it. Nothing where memories are not stored with a utility or a number of uses.
+/// Updates the memories that an episode used for its new utility; `episode` is the row after the change, `linked` are
+/// memories that the same plan links to it. Does nothing if memories are not stored with a utility or a number of uses.
 ///
 /// # Errors
-/// The engine's refusal, or more memories than one change holds.
+/// The engine's refusal, or more memories than one change can hold.
 pub(super) async fn follow(draft: &mut Draft<'_>, episode: &Row, linked: &[String]) -> Result<(), ChangeError> {
     let store = draft.store;
     let Ok(sources) = store.sources_of(Entity::Memory) else { return Ok(()) };
@@ -48,7 +48,7 @@ pub(super) async fn follow(draft: &mut Draft<'_>, episode: &Row, linked: &[Strin
         return Ok(());
     }
     for memory in memories {
-        // A link may lead nowhere, or into a memory that is only read here, such as a palace.
+        // A link may dangle, or lead to a read-only memory, such as that of a palace.
         for source in &keeping {
             if let Some(found) = draft.seek_in(source, &memory).await? {
                 settle(draft, &found, episode).await?;
@@ -79,7 +79,7 @@ async fn ends(draft: &mut Draft<'_>, column: &str, value: &str, end: &str) -> Re
     Ok(ends)
 }
 
-/// Hands on the links with a value in a column, read after they were noted down, until it breaks off.
+/// Passes on the links with a value in a column, which are watched first, until it breaks.
 async fn links(
     draft: &mut Draft<'_>,
     column: &str,
@@ -99,7 +99,7 @@ async fn links(
     Ok(store.each_related(Entity::MemoryLink, column, &[value], wanted, |link, _| each(link)).await?)
 }
 
-/// The utility of a memory that these episodes used, one of them as it will be.
+/// The utility of a memory that these episodes used, one of them in its new state.
 async fn utility_of(
     store: &Store,
     users: &BTreeSet<String>,
@@ -130,8 +130,8 @@ async fn utility_of(
     Ok(utility::of_memory(latest.into_iter().map(|(_, utility, _)| utility)))
 }
 
-/// The links of memories that become one: those that it lacks are added. What it is used by then, as its columns say it.
-/// More links than one change holds fill the plan.
+/// Combines the links of merged memories: adds those that the remaining one lacks, and sets its usage columns. More
+/// links than one change can hold fill the plan.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -176,7 +176,7 @@ pub(super) async fn gather(
     Ok(vec![("uses", Value::from(users.len() as u64)), ("utility", utility.map_or(Value::Null, Value::from))])
 }
 
-/// Sets uses and utility of one memory where they differ from what its episodes give.
+/// Sets uses and utility of one memory if they differ from its episodes.
 async fn settle(draft: &mut Draft<'_>, memory: &LocatedRow<'_>, episode: &Row) -> Result<(), ChangeError> {
     let store = draft.store;
     let mut users: BTreeSet<String> = ends(draft, "memory_id", memory.row.id(), "episode_id").await?;

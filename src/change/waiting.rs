@@ -1,22 +1,20 @@
-//! Time that a change waits for others: one limit for all its tries together, so that it gives up at the announced
-//! time.
+//! Waiting of a change for others: one time limit for all its attempts together, so that it gives up when announced.
 
 use std::time::{Duration, Instant};
 
 use super::ChangeError;
 use crate::store::write::WriteError;
 
-/// Time that a change waits for others when a person is waiting for it.
+/// Longest wait of a change when a person is waiting for it.
 pub const PERSON: Duration = Duration::from_secs(12);
 
-/// Longest wait of a single try, after which others have their turn.
+/// Longest wait of a single attempt, after which others have their turn.
 const ONE_TRY: Duration = Duration::from_secs(5);
 
 /// Shortest wait of a single try.
 const LEAST: Duration = Duration::from_millis(50);
 
-/// The tries of one change. What was spent on tries that others kept from succeeding counts, nothing else: a plan that
-/// takes long does not make a change impatient.
+/// The attempts of one change. Only time spent on blocked attempts counts: slow planning does not shorten the wait.
 #[derive(Debug)]
 pub struct WaitingTries {
     whole: Duration,
@@ -26,7 +24,7 @@ pub struct WaitingTries {
 }
 
 impl WaitingTries {
-    /// Waits as long as a person does.
+    /// Begins with the time limit for a person.
     #[must_use]
     pub fn begin() -> Self {
         Self::up_to(PERSON)
@@ -38,20 +36,20 @@ impl WaitingTries {
         WaitingTries { whole, spent: Duration::ZERO, tries: 0, began: Instant::now() }
     }
 
-    /// Begins a try: how long it may wait for others.
+    /// Begins an attempt; returns how long it may wait for others.
     pub fn patience(&mut self) -> Duration {
         self.began = Instant::now();
         self.whole.saturating_sub(self.spent).clamp(LEAST, ONE_TRY)
     }
 
-    /// Whether nothing has been tried again yet.
+    /// Whether there was no retry yet.
     #[must_use]
     pub fn is_first(&self) -> bool {
         self.tries == 0
     }
 
-    /// Others were in the way of the try: pauses before another one, longer each time and by chance, so that two that met
-    /// do not meet again. False when the time is over.
+    /// Pauses after a blocked attempt, with an increasing random delay, so that two writers do not collide again.
+    /// Returns false when the time is over.
     pub async fn again(&mut self) -> bool {
         self.tries += 1;
         let most = 5_u64 << self.tries.min(6);
@@ -64,7 +62,7 @@ impl WaitingTries {
         true
     }
 
-    /// Goes on to another try after one that found the database busy.
+    /// Prepares another attempt after one that found the database busy.
     ///
     /// # Errors
     /// The time is over.
@@ -72,7 +70,7 @@ impl WaitingTries {
         if self.again().await { Ok(()) } else { Err(self.gave_up(error)) }
     }
 
-    /// Says that the time is over.
+    /// The error when the time is over.
     #[must_use]
     pub fn gave_up(&self, error: &WriteError) -> ChangeError {
         let seconds = self.whole.as_secs();

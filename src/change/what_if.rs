@@ -1,5 +1,4 @@
-//! Effect of a plan on recall: what the plan touches, and its changes for a view of the database as they would leave
-//! it.
+//! Effect of a plan on recall: the affected situations, and the plan's changes for a preview of the database.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,17 +17,17 @@ use crate::store::stored::{Cell, Mutation, StoredRows};
 
 pub use crate::lab::what_if::{BUDGET, KeptQuestion};
 
-/// Time for an answer that someone asked for by name.
+/// Time limit for an explicitly requested answer.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Entities whose rows decide what is recalled.
+/// Entities that affect recall.
 const RANKED: [Entity; 4] = [Entity::Episode, Entity::Case, Entity::Memory, Entity::Policy];
 
-/// Placeholder for the pseudonym of a run that has not begun: text that is a UUID too.
+/// Placeholder for the pseudonym before a run: a text that is also a UUID.
 const PSEUDONYM: &str = "00000000-0000-0000-0000-000000000000";
 
-/// Finds the recalls that a plan would change, as far as `budget` lasts; `told` receives the number of situations
-/// done so far. `kept` are questions to ask as well.
+/// Finds the recalls that a plan would change, within `budget`; `told` receives the number of situations done so far.
+/// `kept` are further questions to ask.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -44,7 +43,7 @@ pub async fn of_plan(
         if let Some(entity) = Entity::parse(&change.entity).filter(|entity| RANKED.contains(entity)) {
             touched.insert((entity, change.id.clone()));
         }
-        // Feedback, signals and links say whom they are about.
+        // The owners of feedback, signals and links are found through their rows.
         for (column, entity) in [("episode_id", Entity::Episode), ("memory_id", Entity::Memory)] {
             let named = [&change.before, &change.after].into_iter().filter_map(|row| row[column].as_str());
             touched.extend(named.map(|id| (entity, id.to_owned())));
@@ -53,13 +52,13 @@ pub async fn of_plan(
     look(store, &plan.mutations, &touched, kept, budget, told).await
 }
 
-/// Rows of an erasure of which the effect on recall is looked at.
+/// Most rows of an erasure whose effect on recall is computed.
 const MOST: usize = 50_000;
 
 /// Finds the recalls that the erasure of a person would change, as far as `budget` lasts.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] where more rows go or change than are held for it; the engine's refusal.
+/// [`ChangeError::Refused`] if more rows are deleted or changed than the limit; the engine's refusal.
 pub async fn of_purge(
     store: &Store,
     plan: &PurgePlan,
@@ -115,7 +114,7 @@ fn touched(store: &Store, mutations: &[Mutation]) -> BTreeSet<(Entity, String)> 
     touched
 }
 
-/// The ids of rows that are named by them.
+/// The ids of given rows.
 fn ids(source: &BoundSource, rows: &StoredRows) -> Vec<String> {
     let place = plain_column(source, "id").and_then(|(id, _)| rows.by.iter().position(|by| by == id));
     let text = |raw: &FetchedValue| match raw {

@@ -165,6 +165,7 @@ pub enum Command {
     #[command(after_help = crate::recall::judge::file::SHAPE)]
     Evaluate(super::evaluate::EvaluateArgs),
     /// List what is wrong or suspicious, each with the command that fixes it.
+    #[command(after_long_help = super::findings::kinds())]
     Findings(super::findings::Findings),
     /// Print a JSON Schema: `schema episode`, `schema plan`.
     Schema(super::schema::Schema),

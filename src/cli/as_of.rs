@@ -1,4 +1,4 @@
-//! `--as-of`: a list, a row or a recall as the database was at a moment, and what is unknown about it.
+//! `--as-of`: a list, a row or a recall as of a moment, and what is unknown about it.
 
 use chrono::Utc;
 
@@ -13,7 +13,7 @@ use crate::store::Store;
 /// The database of a command, as it was where that is asked for.
 ///
 /// # Errors
-/// What is not a moment, or what the look at it says.
+/// Code 2 if the text is not a moment; else an error of looking at the past.
 pub(super) async fn store(session: &Session<'_>, asked: Option<&str>) -> Result<(Store, Option<AsOf>), CommandFailure> {
     let moment = match asked {
         None => return Ok((session.store().await?, None)),

@@ -168,7 +168,7 @@ impl EntryReader<'_> {
         let most = self.left.min(PAGE);
         let mut rows = audit::latest(self.store, self.before, most).await?;
         self.left -= most;
-        // Where entries are missing, those before them are read next.
+        // If entries are missing, those before them are read next.
         let missing = || self.before.map(|before| before.saturating_sub(most as i64));
         self.before = rows.last().map(|row| row.seq).or_else(missing);
         if self.before.is_none() {

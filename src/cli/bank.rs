@@ -1,4 +1,4 @@
-//! Banks of cases: their windows, what is pruned from them, and what is held back from recall.
+//! Banks of cases: their windows, pruning, and cases held back from recall.
 
 use clap::{Args, Subcommand};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use futures::future::BoxFuture;
 
-use super::context::{NO_DATABASE, Session};
+use super::context::{Damage, NO_DATABASE, Session};
 use super::demo::{self, DemoArgs};
 use super::doing::login;
 use super::failure::CommandFailure;
@@ -117,8 +117,15 @@ fn doors(session: &Session<'_>) -> shell::Doors {
             } else {
                 named
             };
-            let session =
-                Session { global: &global, commands, database: None, config: &config, changes: false, looks: false };
+            let session = Session {
+                global: &global,
+                commands,
+                database: None,
+                config: &config,
+                changes: false,
+                looks: false,
+                damage: Damage::default(),
+            };
             door(&session, Some(&named)).map_err(told)?.ok_or_else(|| "no database is named".to_owned())
         };
         Box::pin(opened) as BoxFuture<'static, Result<shell::Door, String>>

@@ -1,7 +1,8 @@
-//! Context of a command: the options that every command takes, the settings, and the database that they name.
+//! Context of a command: the global options, the settings, and the database that they name.
 
 use std::collections::HashSet;
 use std::io::IsTerminal as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use strsim::osa_distance;
@@ -16,7 +17,7 @@ use crate::memory::invocation::Invocation;
 use crate::memory::mask::Mask;
 use crate::memory::nearest::{nearest, unknown};
 use crate::memory::veil::Veil;
-use crate::store::{OpenError, OpenOptions, Store, StoreError, Target};
+use crate::store::{DAMAGED, OpenError, OpenOptions, Store, StoreError, Target};
 
 /// Letters of a word of which one may be wrong, for it to be taken for a handle that was misspelt.
 const MISSPELT: usize = 4;
@@ -37,12 +38,23 @@ pub struct Session<'a> {
     pub config: &'a Config,
     /// The command changes a database, or plans to.
     pub changes: bool,
-    /// The command looks at rows and at nothing else: a standby will do.
+    /// Whether the command only reads rows, so that a standby will do.
     pub looks: bool,
+    /// Damage that the command met.
+    pub damage: Damage,
+}
+
+/// Damage of a database that a command met.
+#[derive(Debug, Default)]
+pub struct Damage {
+    /// A page is damaged: what can be read is read past it.
+    pub is_met: AtomicBool,
+    /// Rows are missing in the answer.
+    takes_rows: AtomicBool,
 }
 
 impl Session<'_> {
-    /// The output format: what was asked for, else a table on a terminal and JSON in a pipe.
+    /// The output format: the requested one, else a table on a terminal and JSON in a pipe.
     #[must_use]
     pub fn format(&self) -> Format {
         let default = if std::io::stdout().is_terminal() { Format::Table } else { Format::Json };
@@ -56,8 +68,8 @@ impl Session<'_> {
         (self.global.mask || by_profile).then(|| Mask::new(config::mask_key()))
     }
 
-    /// A cursor as it is printed: sealed where values are masked, since it holds values of a row. `None` when there is
-    /// none, or it cannot be sealed.
+    /// A cursor for output: sealed if values are masked, since it contains values of a row. `None` if there is none, or
+    /// if it cannot be sealed.
     #[must_use]
     pub fn printed_cursor(&self, cursor: Option<String>) -> Option<String> {
         match self.mask() {
@@ -85,14 +97,14 @@ impl Session<'_> {
         std::io::stderr().is_terminal() && !self.global.no_progress && !self.global.quiet
     }
 
-    /// Returns the endpoint for vectors of texts, or the reason why the profile's is not usable; `None` when no
-    /// profile names one.
+    /// Returns the endpoint for vectors of texts, or the reason why the profile's is not usable; `None` if no profile
+    /// names one.
     #[must_use]
     pub fn endpoint(&self, named: Option<&str>) -> Option<Result<Endpoint, String>> {
         Some(endpoint(self.profile_named(named)?.embedding.as_ref()?))
     }
 
-    /// Finds which database the operator means: the named one, else the one from the environment, else the default
+    /// Returns the database that the operator means: the named one, else the one from the environment, else the default
     /// profile.
     fn chosen(&self, named: Option<&str>) -> Option<String> {
         let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
@@ -105,7 +117,7 @@ impl Session<'_> {
             .or_else(|| self.config.default.clone())
     }
 
-    /// The profile whose settings hold: `--profile`, else the one that the database is named by.
+    /// The profile whose settings apply: `--profile`, else the one that the database is named by.
     pub(super) fn profile_named(&self, named: Option<&str>) -> Option<&DatabaseProfile> {
         self.config.profile.get(&self.profile_name(named)?)
     }
@@ -117,7 +129,7 @@ impl Session<'_> {
     }
 
     /// Finds the database to open: the named one, else the one from the environment, else the default profile; `None`
-    /// when nothing names one.
+    /// if nothing names one.
     ///
     /// # Errors
     /// A profile that is not in the settings.
@@ -175,7 +187,7 @@ impl Session<'_> {
         Ok(Some((target, options)))
     }
 
-    /// Builds the words by which an advised command names the database: those of the operator, without a password.
+    /// Builds the database argument for suggested commands: the operator's own words, without a password.
     fn invocation(&self, named: Option<&str>) -> Invocation {
         let global = self.global;
         let mut words = Vec::new();
@@ -185,7 +197,7 @@ impl Session<'_> {
             (Some(text), ..) => add("-d", &Target::parse(text).shown()),
             (None, None, Some(text)) => {
                 let shown = Target::parse(&text).shown();
-                // A password that is in the environment alone is there for the next command too.
+                // A password that comes only from the environment is available to the next command too.
                 if shown == text || !text.contains("://") {
                     add("-d", &shown);
                 }
@@ -200,14 +212,20 @@ impl Session<'_> {
     /// Opens the database of a command.
     ///
     /// # Errors
-    /// Nothing said which one, or it cannot be opened.
+    /// No database was named, or it cannot be opened.
     pub async fn store(&self) -> Result<Store, CommandFailure> {
         let Some((target, options)) = self.target(None)? else {
             return Err(CommandFailure::usage(NO_DATABASE));
         };
         // What looks needs no other server than the one where rows are looked at; what does not needs that one alone.
+        let reads_past_damage = self.damage.is_met.load(Ordering::Relaxed);
+        let options = OpenOptions { reads_past_damage, ..options };
         let opened = Store::open_for(self.looks, &target, &options).await;
         let store = opened.map_err(|error| self.unopened(error))?;
+        if reads_past_damage {
+            self.damage.takes_rows.store(store.is_partial(), Ordering::Relaxed);
+            store.notes().iter().for_each(|note| output::afterwards(format!("note: {note}")));
+        }
         if let Some(reason) = store.recognised().closed().filter(|_| self.changes) {
             return Err(CommandFailure::refused(reason));
         }
@@ -221,6 +239,27 @@ impl Session<'_> {
         }
         progress::begin(self);
         Ok(store)
+    }
+
+    /// Opens the database again where an answer meets a damaged page: all rows that can be read are in it.
+    ///
+    /// # Errors
+    /// The failure itself where it is another one, or no rows are looked at; as [`Session::store`].
+    pub async fn past(&self, failure: CommandFailure) -> Result<Store, CommandFailure> {
+        let is_first = self.looks && failure.is_damage() && !self.damage.is_met.swap(true, Ordering::Relaxed);
+        if is_first { self.store().await.map_err(|_| failure) } else { Err(failure) }
+    }
+
+    /// Says that rows are missing in an answer that was read past a damaged page.
+    ///
+    /// # Errors
+    /// Code 6 for such an answer.
+    pub(super) fn complete(&self) -> Result<(), CommandFailure> {
+        if !self.damage.takes_rows.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let words = "the answer is not complete: a page of the database is damaged, and rows on it cannot be read";
+        Err(CommandFailure { remedy: Some(DAMAGED.to_owned()), ..CommandFailure::incomplete(words) })
     }
 
     /// Names the tables of which a page is damaged in the failure that it caused.
@@ -240,7 +279,7 @@ impl Session<'_> {
         failure
     }
 
-    /// Explains why a database was not opened; when a profile has nearly the same name, suggests that profile.
+    /// Explains why a database was not opened; if a profile has a similar name, suggests that profile.
     fn unopened(&self, error: OpenError) -> CommandFailure {
         let near = match (&error, self.chosen(None)) {
             (OpenError::NoFile(_), Some(word)) if !word.contains(['/', '.']) => {
@@ -248,13 +287,12 @@ impl Session<'_> {
             }
             _ => None,
         };
-        CommandFailure {
-            remedy: near.map(|name| format!("did you mean the profile `{name}`?")),
-            ..CommandFailure::from(error)
-        }
+        let failure = CommandFailure::from(error);
+        let near = near.map(|name| format!("did you mean the profile `{name}`?"));
+        CommandFailure { remedy: near.or(failure.remedy), ..failure }
     }
 
-    /// Makes the veil that hides the handles of the people in a database; `None` when values are not masked.
+    /// Makes the veil that hides the handles of the people in a database; `None` if values are not masked.
     async fn veil(&self, store: &Store) -> Result<Option<Veil>, CommandFailure> {
         let Some(mask) = self.mask() else { return Ok(None) };
         let mut handles = people::handles(store).await?;
@@ -264,7 +302,7 @@ impl Session<'_> {
     }
 }
 
-/// Finds the typed words that are nearly a handle: an error that repeats one would reveal who was meant.
+/// Finds typed words that are almost a handle: an error that repeats one would reveal who was meant.
 fn misspelt_handles(typed: impl Iterator<Item = String>, commands: &[String], handles: &[String]) -> Vec<String> {
     let is_command = |word: &str| commands.iter().any(|command| command == word);
     let handles: HashSet<String> = handles.iter().map(|handle| handle.to_lowercase()).collect();
@@ -281,12 +319,12 @@ fn misspelt_handles(typed: impl Iterator<Item = String>, commands: &[String], ha
     parts.filter(|word| !word.is_empty() && !is_command(word)).filter(is_near).collect()
 }
 
-/// A part of a path, and the same without its ending.
+/// A part of a path, with and without its extension.
 fn with_stem(part: &str) -> [&str; 2] {
     [part, part.rsplit_once('.').map_or(part, |(stem, _)| stem)]
 }
 
-/// The endpoint that the settings name; its key comes from the environment.
+/// The endpoint in the settings; its key comes from the environment.
 ///
 /// # Errors
 /// The variable is not set.

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use self::chosen::Chosen;
 use self::compared::compared;
-use super::context::Session;
+use super::context::{Damage, Session};
 use super::doing::{By, author};
 use super::failure::CommandFailure;
 use super::look::write_export;
@@ -31,7 +31,7 @@ use crate::store::reading::ListReading;
 
 /// Bytes of lines that one change puts in.
 const PART_BYTES: usize = 6 << 20;
-/// Rows that are looked at together.
+/// Rows compared together.
 const STRIDE: usize = 500;
 
 /// From where, and where to.
@@ -61,10 +61,10 @@ struct Copied {
     rows: BTreeMap<&'static str, usize>,
 }
 
-/// Copies, or says what it would copy.
+/// Copies rows, or shows the plan for it.
 ///
 /// # Errors
-/// Code 5 where the target is not of the native layout, code 6 where rows are not there afterwards.
+/// Code 5 if the target is not of the native layout, code 6 if rows are missing afterwards.
 pub(super) async fn run(session: &Session<'_>, asked: &CopyArgs) -> Result<(), CommandFailure> {
     if session.database.is_some() {
         return Err(CommandFailure::usage("`copy` takes its databases from --from and --to: leave out -d"));
@@ -182,7 +182,7 @@ async fn put_all(
     Ok(())
 }
 
-/// A sentence about rows of a kind that no copy takes, where the source has some: they tell of what was done there.
+/// A sentence about rows of an entity that are never copied, if the source has some: they record changes made there.
 async fn stays(source: &Store, entity: Entity) -> Result<Option<String>, CommandFailure> {
     if source.sources_of(entity).is_err() {
         return Ok(None);
@@ -215,18 +215,19 @@ async fn opened(
         config: session.config,
         changes,
         looks: false,
+        damage: Damage::default(),
     }
     .store()
     .await
 }
 
-/// Lines that go into the target together.
+/// Lines that are written to the target together.
 struct CopyPart<'t> {
     /// The lines; removed.
     text: &'t mut Vec<u8>,
     /// The number of the first, from 1.
     line: usize,
-    /// No part comes after it.
+    /// Whether it is the last part.
     is_last: bool,
 }
 
@@ -263,7 +264,7 @@ async fn put_in(
 /// The rows of a question, some at a time.
 struct Pages<'s> {
     store: &'s Store,
-    /// The question for the next page; none after the last.
+    /// The query for the next page; `None` after the last.
     query: Option<Query>,
     reading: ListReading,
     /// Rows of the page before that were not given out yet.

@@ -45,12 +45,12 @@ impl Default for DemoArgs {
     }
 }
 
-/// Time that the demo in the state folder stays as it is: a day after its last change it is made again, so that its
-/// newest episode is minutes old.
+/// Age at which the demo in the state folder is made again, counted from its last change, so that its newest episode is
+/// recent.
 const FRESH: Duration = Duration::from_hours(24);
 
-/// Makes the demo database and gives its path. The same seed tells the same story, as long before its end. Without a
-/// path it goes to the state folder, where it is made once a day.
+/// Makes the demo database and returns its path. The same seed tells the same story, relative to its end. Without a
+/// path it is in the state folder, where it is made at most once a day.
 pub async fn make(asked: &DemoArgs, global: &Global) -> Result<PathBuf, CommandFailure> {
     let DemoArgs { episodes, vectors, seed, .. } = *asked;
     let now = Utc::now();
@@ -116,7 +116,7 @@ pub async fn make(asked: &DemoArgs, global: &Global) -> Result<PathBuf, CommandF
     Ok(path)
 }
 
-/// Whether the demo was made, or worked with, within a day: its story ends at that time.
+/// Whether the demo was made or used within a day: its story ends at that time.
 fn is_recent(path: &Path) -> bool {
     let changed = std::fs::metadata(path).and_then(|about| about.modified());
     changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < FRESH))

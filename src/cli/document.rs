@@ -1,4 +1,4 @@
-//! A JSON object that is printed while it is read: the same text as if printed as a whole.
+//! A JSON object that is printed while it is read: the text is the same as if printed as a whole.
 
 use std::io::{self, Write};
 use std::mem;
@@ -19,7 +19,7 @@ use crate::ui::text::SafeText;
 #[derive(Debug)]
 pub struct Document {
     format: Format,
-    /// The objects and lists that are open, each with whether it is a list, and the number of its members.
+    /// The open objects and lists, each with whether it is a list, and the number of its members.
     open: Vec<(bool, usize)>,
     lines: PrintedLines,
 }
@@ -49,7 +49,7 @@ impl Document {
         self.lines.is_read()
     }
 
-    /// Prints a member of the object that is open.
+    /// Prints a member of the open object.
     ///
     /// # Errors
     /// As [`output::piped`].
@@ -70,7 +70,7 @@ impl Document {
     pub fn row(&mut self, row: &Row) -> Result<(), CommandFailure> {
         for (at, column) in row.entity.columns().iter().enumerate() {
             match row.part(at) {
-                // Of a long list no second text is made.
+                // No second text is made for a long list.
                 JsonPart::Value(Value::Array(items)) => {
                     self.list(column.name, items.len());
                     self.items(items)?;
@@ -93,7 +93,7 @@ impl Document {
         self.begin(false);
     }
 
-    /// Begins a list as a member, of so many items.
+    /// Begins a list of `count` items as a member.
     pub fn list(&mut self, name: &str, count: usize) {
         if count > 0 || self.format != Format::Table {
             self.title(name, &format!(" ({count})"));
@@ -101,7 +101,7 @@ impl Document {
         self.begin(true);
     }
 
-    /// Prints items of the list that is open.
+    /// Prints items of the open list.
     ///
     /// # Errors
     /// As [`output::piped`].
@@ -118,7 +118,7 @@ impl Document {
         Ok(())
     }
 
-    /// Begins an object as an item of the list that is open.
+    /// Begins an object as an item of the open list.
     pub fn item(&mut self) {
         if self.format == Format::Table {
             let line = format!("{}-\n", "  ".repeat(self.depth()));
@@ -129,7 +129,7 @@ impl Document {
         self.begin(false);
     }
 
-    /// Ends the object or the list that was begun last.
+    /// Ends the innermost object or list.
     pub fn end(&mut self) {
         let Some((is_list, members)) = self.open.pop() else { return };
         if self.format == Format::Table {
@@ -141,7 +141,7 @@ impl Document {
         self.put(if is_list { "]" } else { "}" });
     }
 
-    /// Ends the whole, and prints what waits; whether the reader is still there.
+    /// Ends the document, and flushes. False if the reader is gone.
     ///
     /// # Errors
     /// As [`output::piped`].
@@ -156,7 +156,7 @@ impl Document {
         Ok(self.is_read())
     }
 
-    /// Prints what waits.
+    /// Flushes the waiting text.
     ///
     /// # Errors
     /// As [`output::piped`].
@@ -168,7 +168,7 @@ impl Document {
         self.lines.put(text);
     }
 
-    /// Objects and lists around what is printed next.
+    /// Nesting depth of the next part.
     fn depth(&self) -> usize {
         self.open.len().saturating_sub(1)
     }
@@ -189,7 +189,7 @@ impl Document {
         }
     }
 
-    /// Separates what follows from what is before it.
+    /// Separates the next part from the last one.
     fn part(&mut self) {
         let before = self.open.last_mut().map_or(0, |(_, members)| mem::replace(members, *members + 1));
         if before > 0 {
@@ -205,7 +205,7 @@ impl Document {
         self.put(if self.format == Format::Json { ": " } else { ":" });
     }
 
-    /// The name of an object or a list; `count` is said to people.
+    /// The name of an object or a list; `count` is shown to people.
     fn title(&mut self, name: &str, count: &str) {
         if self.format == Format::Table {
             let line = format!("{}{}{count}:\n", "  ".repeat(self.depth()), SafeText::new(name));
@@ -248,7 +248,7 @@ impl RowsDocument {
         RowsDocument(document)
     }
 
-    /// The document, to print rows of which not all is known yet.
+    /// The document, for printing rows in parts.
     pub fn document(&mut self) -> &mut Document {
         &mut self.0
     }
@@ -263,7 +263,7 @@ impl RowsDocument {
         Ok(self.0.is_read())
     }
 
-    /// Prints what follows the rows: the members of an object that has some.
+    /// Prints the members of an object after the rows, if it has any.
     ///
     /// # Errors
     /// As [`output::piped`].

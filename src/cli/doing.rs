@@ -13,7 +13,7 @@ use crate::change::{self, Author, Change, ChangeError, Operation, Plan, Receipt,
 use crate::ground::private_file;
 use crate::store::{Store, StoreError};
 
-/// Bytes that a plan file may have.
+/// Most bytes of a plan file.
 pub(super) const PLAN_BYTES: u64 = 64 << 20;
 
 /// Heading of the options of every command that plans a change.
@@ -119,7 +119,7 @@ pub(super) async fn carry_out(
     Ok(())
 }
 
-/// Plans hold stored values: nobody else may read them.
+/// Plans contain stored values: nobody else may read them.
 fn keep(file: &Path, plan: &Plan) -> Result<(), CommandFailure> {
     keep_text(file, &plan.to_file())
 }
@@ -150,7 +150,7 @@ pub(super) fn print_receipt(session: &Session<'_>, store: &Store, mut receipt: R
     })
 }
 
-/// The failure to print what was done, which says that it stands.
+/// Adds to a failure to print a result that the change is done.
 pub(super) fn standing(failure: CommandFailure, stands: Option<String>) -> CommandFailure {
     let stands = stands.map(|words| words + ": ").unwrap_or_default();
     CommandFailure { message: format!("{stands}{}", failure.message), ..failure }

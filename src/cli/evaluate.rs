@@ -1,4 +1,4 @@
-//! `evaluate`: how good recall is, and what it does to a memory.
+//! `evaluate`: the quality of recall, and its effect on a memory.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

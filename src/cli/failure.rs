@@ -12,14 +12,14 @@ use crate::shell;
 use crate::store::{DAMAGED, EngineFault, OpenError, StoreError};
 use crate::ui::text::SafeText;
 
-/// Reason why a command ended without having done what was asked, with its exit code.
+/// Reason why a command failed, with its exit code.
 #[derive(Debug)]
 pub struct CommandFailure {
     /// Exit code of the contract.
     pub code: u8,
-    /// Description of the failure: what failed, where, and what to do.
+    /// Description of the failure: what failed, where, and the remedy.
     pub message: String,
-    /// Advice on what to do, when the message does not give it.
+    /// Remedy, if the message does not contain it.
     pub remedy: Option<String>,
 }
 
@@ -49,12 +49,12 @@ impl CommandFailure {
         CommandFailure::new(5, message)
     }
 
-    /// Makes the failure for work done only in part, or for findings that are not as they should be (code 6).
+    /// Creates the failure for work that is only partly done, or for unwanted findings (code 6).
     pub fn incomplete(message: impl Into<String>) -> Self {
         CommandFailure::new(6, message)
     }
 
-    /// The exit code as a word that stays the same from version to version.
+    /// The exit code as a stable word.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self.code {
@@ -68,7 +68,7 @@ impl CommandFailure {
         }
     }
 
-    /// The failure of a command line that cannot be read, in the parser's words (see [`parser_words`]).
+    /// Creates the failure for an invalid command line, from the parser's message (see [`parser_words`]).
     #[must_use]
     pub fn of_parser(words: &str) -> Self {
         let paragraphs: Vec<&str> = words.split("\n\n").map(str::trim).collect();
@@ -80,8 +80,8 @@ impl CommandFailure {
         CommandFailure { code: 2, message: message.to_owned(), remedy }
     }
 
-    /// `{"error":{"code","message","remedy"}}`. The remedy is the advised command where there is one, and null when
-    /// nothing is advised. What was to be said next to it is in `notes`.
+    /// `{"error":{"code","message","remedy"}}`. The remedy is the suggested command if there is one, else null.
+    /// Messages beside the failure are in `notes`.
     #[must_use]
     pub fn to_json(&self, notes: &[String]) -> Value {
         let command = || advised(&self.message).map(str::to_owned);
@@ -100,13 +100,13 @@ impl CommandFailure {
         self.remedy.as_deref() == Some(DAMAGED)
     }
 
-    /// Says it on standard error: as JSON on one line, or in words.
+    /// Prints it to standard error: as JSON on one line, or in words.
     pub fn tell(&self, as_json: bool) {
         if self.message.is_empty() {
             return;
         }
         if as_json {
-            // Not by `eprintln!`: it panics where nobody hears it any more.
+            // Not `eprintln!`, which panics if standard error is closed.
             let _ = writeln!(
                 std::io::stderr().lock(),
                 "{}",
@@ -119,8 +119,8 @@ impl CommandFailure {
     }
 }
 
-/// The parser's words about a command line. Its advice for a value that begins with `-` is right for arguments: an option
-/// takes such a value after `=`.
+/// The parser's message about a command line. Its advice for a value that begins with `-` applies to arguments: an
+/// option takes such a value after `=`.
 #[must_use]
 pub fn parser_words(wrong: &clap::Error, program: &clap::Command, typed: &[String]) -> String {
     let rewritten = |line: &str| {
@@ -133,7 +133,7 @@ pub fn parser_words(wrong: &clap::Error, program: &clap::Command, typed: &[Strin
     words.split('\n').map(|line| rewritten(line).unwrap_or_else(|| line.to_owned())).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether a word is an option of a command, or of one below it, and takes a value.
+/// Whether a word is an option with a value of a command or its subcommands.
 fn takes_value(command: &clap::Command, word: &str) -> bool {
     let is_named = |arg: &clap::Arg| {
         arg.get_long().is_some_and(|long| word.strip_prefix("--") == Some(long))
@@ -143,21 +143,20 @@ fn takes_value(command: &clap::Command, word: &str) -> bool {
         || command.get_subcommands().any(|inner| takes_value(inner, word))
 }
 
-/// The first command that a message advises: what is in backticks and begins with our name.
+/// The first command that a message suggests: text in backticks that begins with our name.
 fn advised(message: &str) -> Option<&str> {
     message.split('`').skip(1).step_by(2).find(|words| words.starts_with("mnemoscope "))
 }
 
-/// Words as they may be said: without the passwords that they quote from the command line, and without the handles that
-/// are masked.
+/// Makes a message safe: removes passwords that it quotes from the command line, and masked handles.
 #[must_use]
 pub fn harmless(words: &str) -> String {
     let typed: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     output::veiled(&location::without_passwords(words, typed.iter().map(String::as_str)))
 }
 
-/// Says words on standard error, `before` each line. They may quote what someone typed: a password is not repeated, and
-/// what would act on a terminal is shown by marks.
+/// Prints words to standard error, with `before` at the start of each line. They may quote user input: passwords are
+/// removed, and control characters are replaced by marks.
 pub fn say(before: &str, words: &str) {
     progress::end();
     let mut out = std::io::stderr().lock();
@@ -170,11 +169,13 @@ impl From<OpenError> for CommandFailure {
     fn from(error: OpenError) -> Self {
         let code = match error {
             OpenError::NoFile(_) | OpenError::UnknownLayout(..) => 3,
-            OpenError::Url(_) | OpenError::Layout(_) | OpenError::LayoutFile(..) => 2,
+            OpenError::Url(_) | OpenError::Unclear(_) | OpenError::Layout(_) | OpenError::LayoutFile(..) => 2,
             OpenError::LayoutDoesNotFit(..) => 5,
             _ => 1,
         };
-        CommandFailure::new(code, error.to_string())
+        let is_damaged = matches!(&error, OpenError::NotSqlite(_, hint) if hint.contains("damaged"));
+        let remedy = is_damaged.then(|| DAMAGED.to_owned());
+        CommandFailure { remedy, ..CommandFailure::new(code, error.to_string()) }
     }
 }
 

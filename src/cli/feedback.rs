@@ -47,7 +47,8 @@ pub enum FeedbackCommand {
         #[command(flatten)]
         doing: Doing,
     },
-    /// Change what a feedback row says.
+    /// Change what a feedback row says; what is not given stays.
+    #[command(mut_arg("user", |user| user.help("Person who gave the feedback [default: unchanged]")))]
     Edit {
         /// Id of the feedback row.
         id: String,

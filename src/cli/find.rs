@@ -36,14 +36,14 @@ pub struct Find {
     pub after: Option<String>,
 }
 
-/// Looks for words.
+/// Searches for words.
 ///
 /// # Errors
-/// Code 2 for what cannot be looked for, code 5 for an entity that the database does not hold; else what the database says.
+/// Code 2 for an invalid search, code 5 for an entity that the database does not hold; else an error of the database.
 pub(super) async fn run(session: &Session<'_>, asked: &Find) -> Result<(), CommandFailure> {
     let search = Search::parse(&asked.text).map_err(CommandFailure::usage)?;
     let named = asked.entities.iter().map(|name| searched(name)).collect::<Result<Vec<Entity>, CommandFailure>>()?;
-    let store = session.store().await?;
+    let mut store = session.store().await?;
     let entities = if named.is_empty() { held(&store)? } else { named };
     let format = session.format();
     let all = matches!(format, Format::Jsonl | Format::Csv);
@@ -53,7 +53,13 @@ pub(super) async fn run(session: &Session<'_>, asked: &Find) -> Result<(), Comma
     let mut begun = false;
     loop {
         let limit = left.map_or(STRIDE, |left| left.min(STRIDE));
-        let page = store.find(&search, &entities, limit, after.as_deref()).await?;
+        let page = match store.find(&search, &entities, limit, after.as_deref()).await {
+            Ok(page) => page,
+            Err(error) => {
+                store = session.past(error.into()).await?;
+                continue;
+            }
+        };
         left = left.map(|left| left - page.rows.len());
         let shown: Vec<Value> = rows(session, &page);
         let open = match format {
@@ -78,7 +84,7 @@ pub(super) async fn run(session: &Session<'_>, asked: &Find) -> Result<(), Comma
     }
 }
 
-/// Prints what follows the rows.
+/// Prints the lines after the rows.
 fn end(
     document: Option<RowsDocument>,
     is_any: bool,
@@ -113,7 +119,7 @@ fn searched(name: &str) -> Result<Entity, CommandFailure> {
     )))
 }
 
-/// The entities that are searched and that the database holds.
+/// The searchable entities that the database holds.
 fn held(store: &Store) -> Result<Vec<Entity>, CommandFailure> {
     let held: Vec<Entity> = SEARCHED.iter().copied().filter(|entity| store.sources_of(*entity).is_ok()).collect();
     if held.is_empty() {
@@ -146,7 +152,7 @@ fn print(search: &Search, rows: &[Value]) -> Result<bool, CommandFailure> {
     })
 }
 
-/// A snippet with what was looked for in colour.
+/// A snippet with the matches in colour.
 fn lit(search: &Search, snippet: &str) -> String {
     let safe = SafeText::new(snippet);
     let mut ranges: Vec<_> = search.terms().iter().flat_map(|term| safe.find(term)).collect();

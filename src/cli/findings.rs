@@ -1,4 +1,4 @@
-//! `findings`: lists what is wrong or suspicious as it is found, and mutes what nobody wants to see again.
+//! `findings`: lists errors and suspicious values as they are found, and mutes unwanted ones.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ use crate::change;
 use crate::change::findings::{FindingNews, FindingRequest, look};
 use crate::config::Kept as _;
 use crate::memory::Entity;
-use crate::memory::findings::{Finding, KINDS, Mute, Muted, Severity, kind_named};
+use crate::memory::findings::{Finding, FindingKind, KINDS, Mute, Muted, Severity, kind_named};
 use crate::memory::nearest::unknown;
 use crate::store::Store;
 use crate::ui::text::SafeText;
@@ -31,11 +31,11 @@ pub enum FailOn {
     Low,
 }
 
-/// Examples of each kind; many where one kind is asked for.
+/// Examples of each kind; many if a single kind is requested.
 const EXAMPLES: usize = 10;
 const EXAMPLES_OF_ONE: usize = 1_000;
 
-/// Kinds that tell what our role does not see, and so what was not judged: they make a run fail whatever the severity.
+/// Kinds that report data hidden from our role, which was not judged: they make a run fail whatever the severity.
 const UNSEEN: [&str; 2] = ["unread_table", "hidden_rows"];
 
 /// Findings to look for, or to leave out from now on.
@@ -78,7 +78,7 @@ pub enum MuteCommand {
     Muted,
 }
 
-/// Mutes, ends that, or lists what is muted.
+/// Mutes, unmutes, or lists the mutes.
 async fn mute(session: &Session<'_>, command: &MuteCommand) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let place = store.location();
@@ -118,7 +118,7 @@ async fn mute(session: &Session<'_>, command: &MuteCommand) -> Result<(), Comman
     }
 }
 
-/// Builds the JSON of the mutes with reasons and actors masked where values are masked: both may name people.
+/// Builds the JSON of the mutes; reasons and actors, which may name people, are masked if values are.
 fn muted_json(session: &Session<'_>, mutes: &[Mute], counts: &[(&str, u64)]) -> Vec<Value> {
     let mask = session.mask();
     let shown = |mute: &Mute| {
@@ -144,11 +144,19 @@ fn words_of(mute: &Value) -> String {
     format!("{what}{count}: {} ({}, {})", text("reason"), text("actor"), text("at"))
 }
 
-/// Looks for findings and prints them: a line each as it is found in JSON lines, else all of them, the worst first.
+/// Lists every kind of finding with its severity and meaning, for the help.
+#[must_use]
+pub fn kinds() -> String {
+    let line = |kind: &FindingKind| format!("  {} ({}): {}", kind.name, kind.severity.word(), kind.meaning());
+    let lines: Vec<String> = KINDS.iter().map(line).collect();
+    format!("Kinds of findings:\n{}", lines.join("\n"))
+}
+
+/// Looks for findings and prints them: one line each as they are found in JSON lines, else all of them, worst first.
 ///
 /// # Errors
-/// Code 2 for an unknown kind, code 6 when something as severe as `fail_on` is found, code 5 when it is given and nothing
-/// could be judged, or not the kind that was named; else what the database says.
+/// Code 2 for an unknown kind; with `fail_on`, code 6 if something as severe is found, and code 5 if nothing, or not
+/// the named kind, could be judged; else an error of the database.
 pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), CommandFailure> {
     if let Some(command) = &asked.command {
         if asked.kind.is_some() || asked.fail_on.is_some() {
@@ -235,19 +243,19 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), C
     }
     severe.sort_unstable();
     severe.dedup();
-    // What was found is identified by the code also where the answer could not be printed.
+    // The exit code reports findings even if the answer could not be printed.
     if severe.is_empty() { printed } else { Err(CommandFailure::incomplete(format!("found: {}", severe.join(", ")))) }
 }
 
-/// The failure where there is nothing to judge: no layout fits, or no table of the memory can be read. The trail alone
-/// is not a memory.
+/// The failure if there is nothing to judge: no layout fits, or no table of the memory can be read. The trail alone is
+/// not a memory.
 fn unjudged(store: &Store) -> CommandFailure {
     let (reason, remedy) = why_unjudged(store);
     let message = format!("{}: nothing could be judged: {reason}", store.location());
     CommandFailure { remedy, ..CommandFailure::refused(message) }
 }
 
-/// The reason why there is nothing to judge, and what would help.
+/// The reason why there is nothing to judge, and a remedy.
 fn why_unjudged(store: &Store) -> (String, Option<String>) {
     let mut withheld = store.recognised().withheld.iter().filter(|part| !part.entity.is_of_trail());
     match withheld.next() {
@@ -267,10 +275,13 @@ fn severity(limit: FailOn) -> Severity {
 fn named(name: &str) -> Result<&'static str, CommandFailure> {
     let asked = name.replace('-', "_");
     let known = KINDS.iter().map(|k| k.name);
-    kind_named(&asked).map(|k| k.name).ok_or_else(|| CommandFailure::usage(unknown("kind of finding", name, known)))
+    kind_named(&asked).map(|k| k.name).ok_or_else(|| CommandFailure {
+        remedy: Some("`mnemoscope findings --help` lists every kind".to_owned()),
+        ..CommandFailure::usage(unknown("kind of finding", name, known))
+    })
 }
 
-/// Whether some row has that id.
+/// Whether any row has this id.
 async fn is_row(store: &Store, id: &str) -> bool {
     for entity in Entity::ALL {
         if store.row(*entity, id).await.is_ok_and(|row| row.is_some()) {
@@ -280,7 +291,7 @@ async fn is_row(store: &Store, id: &str) -> bool {
     false
 }
 
-/// Whether findings name it, as they name tables and other things that are no rows.
+/// Whether a finding has this name, as findings also name tables and other things.
 async fn is_told(store: &Store, what: &str) -> Result<bool, CommandFailure> {
     let retention = retain::usual().map(|file| retain::read(&file)).transpose()?;
     let wanted = FindingRequest { examples: EXAMPLES_OF_ONE, retention, ..FindingRequest::default() };

@@ -21,7 +21,7 @@ use crate::memory::invocation::Invocation;
 use crate::memory::json::JsonPart;
 use crate::store::{OpenOptions, Target};
 
-/// Bytes that a fleet file or a receipt may have.
+/// Most bytes of a fleet file or a receipt.
 const FILE_BYTES: u64 = 16 << 20;
 
 /// Runs `purge … --fleet FILE`.
@@ -48,7 +48,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs, file: &Path) -> Result
     incomplete(&receipt.incomplete, &format!("; `{again}` resumes it"))
 }
 
-/// A name for what is kept between runs, which does not say who it is about.
+/// A name for state kept between runs that does not reveal the person.
 fn name(args: &PurgeArgs, file: &Path) -> String {
     let place = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
     hex::encode(Sha256::digest(format!("{}\0{}", place.display(), args.subject())))
@@ -77,7 +77,7 @@ fn read(session: &Session<'_>, file: &Path) -> Result<Fleet, CommandFailure> {
     Ok(Fleet { members: members.collect(), options })
 }
 
-/// Answer of a database about the person, as it is printed.
+/// Printed answer of one database about the person.
 #[derive(Serialize)]
 struct ShownMember<'a> {
     label: &'a str,
@@ -101,7 +101,7 @@ struct ShownFleet<'a> {
     created_at: String,
 }
 
-/// Prints every plan, and one count over all.
+/// Prints every plan, and a total.
 fn show(session: &Session<'_>, file: &Path, fleet: &Fleet, plans: &[FleetPlan]) -> Result<(), CommandFailure> {
     let (mut counts, mut missing) = (Counts::new(), Vec::new());
     let mut databases = Vec::new();
@@ -141,7 +141,7 @@ fn incomplete(missing: &[String], next: &str) -> Result<(), CommandFailure> {
     Err(CommandFailure::incomplete(format!("incomplete: {}{next}", missing.join("\n"))))
 }
 
-/// `purge verify RECEIPT --fleet FILE`: looks again in every database that the receipt names.
+/// `purge verify RECEIPT --fleet FILE`: verifies the erasure in every database that the receipt names.
 pub async fn verify(session: &Session<'_>, named: &str, file: &Path) -> Result<(), CommandFailure> {
     let fleet = read(session, file)?;
     let author = Author::default();

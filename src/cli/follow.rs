@@ -1,4 +1,4 @@
-//! `list … --follow`: the newest rows, and then every new one as it is written, a JSON line each.
+//! `list … --follow`: the newest rows, then every new one as it is written, one JSON line each.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -16,19 +16,20 @@ use crate::memory::query::{Order, PAGE, PageStart, Query};
 use crate::memory::{Entity, Row};
 use crate::store::{EngineFault, Store, StoreError};
 
-/// Between two looks.
+/// Time between two checks.
 const PAUSE: Duration = Duration::from_secs(1);
-/// A look that takes long is made more seldom: it may take this part of the time.
+/// Greatest share of time for checks: one part in this many.
 const SHARE: u32 = 10;
-/// Newest rows that are looked at each time for those that were written late, with an earlier time.
+/// Newest rows checked each time for rows written late, with an earlier time.
 const LATE: usize = 500;
-/// Rows that are remembered, so that each is printed once.
+/// Most rows remembered, so that each is printed once.
 const REMEMBERED: usize = 500_000;
 
-/// Follows a list until the reader goes away.
+/// Follows a list until the reader is gone.
 ///
 /// # Errors
-/// Code 2 where the format or the order cannot be followed, code 5 where the rows have no time; else what the database says.
+/// Code 2 if the format or the order does not allow following, code 5 if the rows have no time; else an error of the
+/// database.
 pub(super) async fn run(
     session: &Session<'_>,
     name: &str,
@@ -64,7 +65,7 @@ pub(super) async fn run(
         match tail.look_again(&mut version).await {
             Ok(true) => {}
             Ok(false) => return Ok(()),
-            // Whoever holds it lets go of it: what came meanwhile is printed then.
+            // The lock will be released: new rows are printed then.
             Err(Ended::Read(error)) if error.fault() == Some(EngineFault::Locked) => version = None,
             Err(Ended::Read(error)) => return Err(error.into()),
             Err(Ended::Print(failure)) => return Err(failure),
@@ -76,7 +77,7 @@ pub(super) async fn run(
     }
 }
 
-/// Whether the reader went away: a pipe says so although nothing is written to it.
+/// Whether the reader is gone, which a pipe reports without a write.
 fn is_left() -> bool {
     let out = std::io::stdout();
     let mut asked = [PollFd::new(&out, PollFlags::empty())];
@@ -84,7 +85,7 @@ fn is_left() -> bool {
         && asked[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
-/// Rows that were printed or stood there at the start.
+/// Rows that were printed or existed at the start.
 #[derive(Default)]
 struct Seen {
     known: HashSet<u64>,
@@ -110,7 +111,7 @@ impl Seen {
     }
 }
 
-/// Failure of a look.
+/// Failure of a check.
 enum Ended {
     /// The database could not be read.
     Read(StoreError),
@@ -132,13 +133,13 @@ struct Tail<'a> {
     seen: Seen,
     /// The latest time that was seen.
     latest: Option<String>,
-    /// The earliest time that a new row may have: where there were more rows than were remembered at the start, older ones
-    /// move up when others go.
+    /// The earliest time of a new row: if there were more rows at the start than can be remembered, older ones move up
+    /// when others are deleted.
     floor: Option<String>,
 }
 
 impl Tail<'_> {
-    /// Prints the newest rows, the oldest of them first, and remembers what is there.
+    /// Prints the newest rows, oldest first, and remembers the existing ones.
     async fn begin(&mut self, newest: usize) -> Result<bool, CommandFailure> {
         let query = Query { limit: newest.max(LATE), ..self.query.clone() };
         let page = self.store.page(&query).await?;
@@ -152,10 +153,10 @@ impl Tail<'_> {
         self.print(rows.split_off(known))
     }
 
-    /// Prints what has come since where anything was written after that version; whether the reader is still there.
+    /// Prints new rows if anything was written since that version. False if the reader is gone.
     async fn look_again(&mut self, version: &mut Option<i64>) -> Result<bool, Ended> {
         let now = self.store.walks().version_of_data().await?;
-        // A server does not say whether anything was written: there every look is one at the rows.
+        // A server does not report whether anything was written: every check reads the rows there.
         if now.is_some() && now == *version {
             return Ok(true);
         }
@@ -163,7 +164,7 @@ impl Tail<'_> {
         self.look().await
     }
 
-    /// Prints what has come since; whether the reader is still there.
+    /// Prints new rows. False if the reader is gone.
     async fn look(&mut self) -> Result<bool, Ended> {
         let column = self.query.entity.time_column();
         let mut later = self.query.clone().in_parts();
@@ -184,7 +185,7 @@ impl Tail<'_> {
                 None => break,
             }
         }
-        // What was written late, or has no time: among the newest and among those without one.
+        // Rows written late, or without a time: among the newest and among those without one.
         let mut late = self.store.page(&Query { limit: LATE, ..self.query.clone() }).await?.rows;
         late.reverse();
         self.note(&mut late);

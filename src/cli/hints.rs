@@ -1,4 +1,4 @@
-//! Suggestions for an empty list: values that the data holds, for a word that it does not.
+//! Suggestions for an empty list: existing values in place of an unknown one.
 
 use super::context::Session;
 use super::output;
@@ -8,14 +8,14 @@ use crate::memory::query::Query;
 use crate::memory::{Entity, Personal, ValueKind};
 use crate::store::Store;
 
-/// Rows that are looked at for the values of a column at most, the newest.
+/// Most rows, the newest, read for the values of a column.
 const LOOKED_AT: usize = 2_000;
 
-/// Different values beyond which a column is not a list of words: ids, titles.
+/// Most different values of a column of words: with more, it holds ids or titles.
 const WORDS: usize = 60;
 
-/// Says on standard error which values there are, for each condition of an empty list that asks for a value which no row
-/// has. What cannot be read is not said: the list itself was answered. Neither are personal values where they are masked.
+/// Prints to standard error the existing values for each condition of an empty list whose value no row has. Failures
+/// are ignored, as the list itself was answered, and so are personal values if they are masked.
 pub async fn values(session: &Session<'_>, store: &Store, query: &Query) {
     for filter in query.filters.iter().flat_map(Filter::alternatives) {
         let (Operand::Text(word), Operator::Equal | Operator::Has) = (&filter.value, filter.op) else { continue };
@@ -29,7 +29,7 @@ pub async fn values(session: &Session<'_>, store: &Store, query: &Query) {
     }
 }
 
-/// The same for what was asked by options of their own: column and word.
+/// The same for conditions given by special options: column and word.
 pub async fn options(session: &Session<'_>, store: &Store, entity: Entity, asked: &[(&'static str, Option<&str>)]) {
     for (column, word) in asked {
         if let Some(word) = word {
@@ -47,7 +47,7 @@ async fn say(session: &Session<'_>, store: &Store, entity: Entity, column: &'sta
     if known.is_empty() || known.len() > WORDS || known.iter().any(|value| value == word) {
         return;
     }
-    // Ids say nothing to someone who typed another one, unless it was nearly this one.
+    // Ids do not help someone who typed another one, unless they are similar.
     if column.ends_with("_id") && nearest(word, known.iter().map(String::as_str)).is_none() {
         return;
     }

@@ -1,5 +1,5 @@
-//! `import`. Files are read line by line, lists of trajectories one by one. What fits into one plan is one change; a
-//! larger file is imported in parts, each a separate change, so that memory stays bounded whatever its size.
+//! `import`. Files are read line by line, lists of trajectories item by item. Lines that fit into one plan are one
+//! change; a larger file is imported in parts, each a separate change, so that memory use is bounded.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Seek as _, Write as _};
@@ -32,7 +32,7 @@ pub struct ImportArgs {
     pub kind_of_file: String,
     /// The file; `-` for standard input.
     pub file: PathBuf,
-    /// Skip what cannot be read.
+    /// Skip what cannot be read or stored, and rows whose ids other rows have.
     #[arg(long)]
     pub skip_bad: bool,
     /// Options for handling the plan.
@@ -40,10 +40,10 @@ pub struct ImportArgs {
     pub doing: Doing,
 }
 
-/// Bytes of lines that one change puts in at most; fewer where their rows take much more than their lines.
+/// Most bytes of lines in one change; fewer if their rows are much larger than their lines.
 const PART_BYTES: usize = 16 << 20;
 
-/// Bytes of a stream at most.
+/// Most bytes of a stream.
 const STREAM_BYTES: u64 = 1 << 30;
 
 /// Whole lines of a file or a stream, a part at a time.
@@ -103,7 +103,8 @@ impl<'f> Parts<'f> {
     }
 }
 
-/// A stream in a file without a name: one that breaks off or has no end is refused before anything of it is put in.
+/// Copies a stream to an unnamed file: a stream that breaks off or exceeds the limit is refused before anything is
+/// imported.
 fn whole_stream(path: &Path) -> Result<File, CommandFailure> {
     let copied = || {
         let mut copy = scratch_file()?;
@@ -114,8 +115,8 @@ fn whole_stream(path: &Path) -> Result<File, CommandFailure> {
     copied().map_err(|error: InputError| unread(path, &error))
 }
 
-/// The trajectories of a list, one a line, in a file without a name: what is no list is refused before anything of it is put
-/// in.
+/// Writes the trajectories of a list to an unnamed file, one per line: an invalid list is refused before anything is
+/// imported.
 fn trajectories(path: &Path) -> Result<File, CommandFailure> {
     let failed = |error: io::Error| unread(path, &error.into());
     let list = InputFile::open(path, STREAM_BYTES).map_err(|error| unread(path, &error))?;

@@ -1,4 +1,4 @@
-//! Colours of what commands print, in the sixteen that the operator's terminal defines.
+//! Colours of printed text, out of the sixteen that the operator's terminal defines.
 
 use std::fmt::Display;
 
@@ -41,8 +41,8 @@ impl OutputInk {
         OutputInk { on: false }
     }
 
-    /// Colours for a stream, as asked for: `auto` follows `NO_COLOR`, then `CLICOLOR_FORCE`, then whether the stream is
-    /// a terminal that knows colours.
+    /// Colours for a stream, as requested: `auto` follows `NO_COLOR`, then `CLICOLOR_FORCE`, then whether the stream is
+    /// a terminal with colours.
     #[must_use]
     pub fn of(when: When, is_terminal: bool, here: ColourSurroundings) -> Self {
         let on = match when {
@@ -59,31 +59,31 @@ impl OutputInk {
         self.sgr("1", words)
     }
 
-    /// Colours words about something that went wrong.
+    /// Colours text about an error.
     #[must_use]
     pub fn bad(self, words: impl Display) -> String {
         self.sgr("38;5;1", words)
     }
 
-    /// Colours words about something that needs a look.
+    /// Colours text that needs a look.
     #[must_use]
     pub fn warn(self, words: impl Display) -> String {
         self.sgr("38;5;3", words)
     }
 
-    /// Colours words about something that went well.
+    /// Colours text about a success.
     #[must_use]
     pub fn good(self, words: impl Display) -> String {
         self.sgr("38;5;2", words)
     }
 
-    /// Dims words that matter little.
+    /// Dims unimportant text.
     #[must_use]
     pub fn faint(self, words: impl Display) -> String {
         self.sgr("2", words)
     }
 
-    /// A value of a table, `shown` at its width: words that say how something went have their colour.
+    /// A table's value, `shown` at its width: words for an outcome are coloured.
     #[must_use]
     pub fn cell(self, value: &str, shown: &str) -> String {
         match value {

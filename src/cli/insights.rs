@@ -1,4 +1,4 @@
-//! `insights` and `graduation`: what the memory says about agents.
+//! `insights` and `graduation`: statistics of the memory about agents.
 
 use std::io::{self, Write};
 
@@ -22,7 +22,7 @@ use crate::ui::text::SafeText;
 pub async fn insights(session: &Session<'_>, agent: Option<&str>) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let mask = session.mask();
-    // An agent that is in no episode has no insights: it may be misspelt.
+    // An agent without episodes has no insights: its id may be misspelt.
     hints::options(session, &store, Entity::Episode, &[("agent_id", agent)]).await;
     let found = understand::insights(&store, agent, &change::now(), mask.as_ref(), &silent).await?;
     match session.format() {

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use super::backfill::stop_on_signals;
 use super::context::Session;
-use super::doing::{By, author};
+use super::doing::{By, author, mask_changes};
 use super::failure::CommandFailure;
 use super::{output, retain};
 use crate::change::findings::{FindingNews, FindingRequest, look};
@@ -34,10 +34,10 @@ use crate::recall::judge::ranked::K;
 use crate::store::jobs::JobRow;
 use crate::store::{Store, StoreError};
 
-/// Times that everything is looked at again until nothing is due.
+/// Most rounds until nothing is due.
 const ROUNDS: usize = 1_000;
 
-/// Time between two looks whether a runner gave a sign of life.
+/// Time between two checks for a sign of life from a runner.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Actions on jobs.
@@ -75,14 +75,16 @@ struct JobsDone {
 /// Rules of retention, and the file that they are in.
 type Rules = (PathBuf, RetentionRules);
 
-/// Runs what is due. What is asked for is read before anything is done, and what fails from then on is told next to the
+/// Runs everything that is due. All inputs are read before anything is done; later failures are reported beside the
 /// answer.
 ///
 /// # Errors
-/// Code 6 where something that is due could not be done; else what is wrong with the database, the rules, or the place of the
-/// figures.
+/// Code 6 if something due could not be done; else an error in the database, the rules, or the metrics file.
 pub(super) async fn run(session: &Session<'_>, command: &JobsCommand) -> Result<(), CommandFailure> {
     let JobsCommand::Run(asked) = command;
+    if asked.metrics.as_deref() == Some(Path::new("-")) {
+        return Err(CommandFailure::usage("--metrics needs a file: the answer of `jobs run` is on standard output"));
+    }
     let rules = match asked.retention.clone().or_else(retain::usual) {
         Some(file) => Some((file.clone(), retain::read(&file)?)),
         None => None,
@@ -108,7 +110,7 @@ pub(super) async fn run(session: &Session<'_>, command: &JobsCommand) -> Result<
     }
     let mut found = Vec::new();
     let looked = findings(&store, rules.as_ref(), &heard, &mut found).await;
-    // What was found by then is not a figure of all.
+    // A partial result is not a valid figure.
     let is_whole = looked.is_ok() && !is_stopped(&heard);
     if let Err(failure) = looked {
         problem(&mut done, format!("findings: {}", failure.message));
@@ -124,7 +126,7 @@ pub(super) async fn run(session: &Session<'_>, command: &JobsCommand) -> Result<
     }
     let mut by_severity: BTreeMap<String, u64> = BTreeMap::new();
     for finding in &found {
-        *by_severity.entry(word(finding.severity).to_owned()).or_default() += finding.count;
+        *by_severity.entry(finding.severity.word().to_owned()).or_default() += finding.count;
     }
     let shown = json!({
         "jobs": done.jobs, "retention": done.retention, "findings": by_severity, "problems": done.problems,
@@ -133,7 +135,7 @@ pub(super) async fn run(session: &Session<'_>, command: &JobsCommand) -> Result<
     if done.problems.is_empty() { Ok(()) } else { Err(CommandFailure::incomplete(done.problems.join("; "))) }
 }
 
-/// Does what is due now; whether more may be due.
+/// Does everything that is due now. True if more may be due.
 async fn round(
     session: &Session<'_>,
     store: &Store,
@@ -180,9 +182,11 @@ async fn resume(
                 let missed = anchor::missed(store).await;
                 let problems = outcome.shortfall().into_iter().chain(missed);
                 problems.for_each(|words| problem(done, words));
-                done.jobs.push(json!(outcome.receipt()));
+                let mut receipt = outcome.receipt();
+                mask_changes(session, &mut receipt.receipt.changes);
+                done.jobs.push(json!(receipt));
             }
-            // Another run was faster: the job is in its hands.
+            // Another run was faster and has the job.
             Err(ChangeError::Conflict { .. } | ChangeError::Paused(_)) if is_held(store, &run.name).await? => {}
             Err(error) => problem(done, format!("job {}: {error}", run.name)),
         }
@@ -190,12 +194,12 @@ async fn resume(
     Ok(any)
 }
 
-/// Whether a job should run and nobody works on it.
+/// Whether a job should run and has no runner.
 fn is_due(run: &JobProgress) -> bool {
     run.state == JobState::Queued || run.state.is_active() && !run.alive
 }
 
-/// Waits until each runner gives a sign of life, or a job is held for it no more; whether there is such a job.
+/// Waits until each runner gives a sign of life, or its hold on a job expires. True if there is such a job.
 async fn left_alone(store: &Store, heard: &watch::Receiver<JobWish>) -> Result<bool, CommandFailure> {
     let mut held = active(store).await?;
     held.retain(record::alive);
@@ -211,7 +215,7 @@ async fn left_alone(store: &Store, heard: &watch::Receiver<JobWish>) -> Result<b
     Ok(false)
 }
 
-/// Whether a runner has the job that gives signs of life, or one has done it.
+/// Whether a runner with a sign of life has the job, or has finished it.
 async fn is_held(store: &Store, name: &str) -> Result<bool, CommandFailure> {
     let rows = store.records().jobs().await?;
     let latest = rows.iter().find(|row| row.name == name).map(record::progress);
@@ -224,7 +228,7 @@ async fn active(store: &Store) -> Result<Vec<JobRow>, CommandFailure> {
     Ok(rows)
 }
 
-/// Notes something that could not be done, once.
+/// Adds a problem, once.
 fn problem(done: &mut JobsDone, words: String) {
     if !done.problems.contains(&words) {
         done.problems.push(words);
@@ -273,7 +277,7 @@ async fn findings(
     found: &mut Vec<Finding>,
 ) -> Result<(), CommandFailure> {
     let retention = rules.map(|(_, rules)| rules.clone());
-    // A file that cannot be read mutes nothing.
+    // An unreadable file mutes nothing.
     let muted = config::muted(store.location());
     let wanted = FindingRequest { examples: 1, muted, retention, ..FindingRequest::default() };
     let mut told = |news: FindingNews| {
@@ -286,15 +290,7 @@ async fn findings(
     Ok(())
 }
 
-fn word(severity: Severity) -> &'static str {
-    match severity {
-        Severity::High => "high",
-        Severity::Medium => "medium",
-        Severity::Low => "low",
-    }
-}
-
-/// Figures in Prometheus' text format. Each names its database: a collector takes two equal series for one.
+/// Metrics in Prometheus' text format. Each names its database: a collector merges equal series.
 struct Metrics {
     database: String,
     text: String,
@@ -315,14 +311,14 @@ impl Metrics {
     }
 }
 
-/// Adds figures of the health of recall, as `evaluate` tells them; none where there is nothing to judge it by.
+/// Adds metrics of recall, as computed by `evaluate`; none if there is nothing to judge it by.
 async fn add_recall(metrics: &mut Metrics, store: &Store) {
     let asked = EvaluationRequest::stored(K, TRAINING_SEED);
     let Ok(found) = judge::evaluate(store, &asked, &silent).await else { return };
     let stored = found.stored.as_ref();
     let self_retrieval = |by: &str| found.self_retrieval.iter().find(|back| back.by == by).and_then(|back| back.share);
     let slowest = || stored?.trail.stages.first()?.p95_ms;
-    // What is recorded is of all kinds together.
+    // Recorded recalls are of all kinds together.
     let recorded = [
         (
             "recall_empty_share",
@@ -360,10 +356,10 @@ async fn add_recall(metrics: &mut Metrics, store: &Store) {
     }
 }
 
-/// Figure of the latest run of a job; none where the run does not tell it.
+/// Metric of a job's latest run; `None` if the run does not report it.
 type JobFigure<'a> = &'a dyn Fn(&JobProgress, &JobRow) -> Option<u64>;
 
-/// Adds what the latest run of each job did, and what its last look at the result found.
+/// Adds the work of each job's latest run, and the result of its last check.
 fn add_jobs(metrics: &mut Metrics, rows: &[JobRow]) {
     let mut latest: BTreeMap<&str, &JobRow> = BTreeMap::new();
     rows.iter().rev().for_each(|row| {
@@ -395,7 +391,7 @@ fn add_findings(metrics: &mut Metrics, found: &[Finding]) {
     metrics.head("findings", "Findings by severity.");
     for severity in [Severity::High, Severity::Medium, Severity::Low] {
         let count: u64 = found.iter().filter(|finding| finding.severity == severity).map(|finding| finding.count).sum();
-        metrics.figure("findings", &[("severity", word(severity))], count as f64);
+        metrics.figure("findings", &[("severity", severity.word())], count as f64);
     }
     metrics.head("findings_of_kind", "Findings by kind.");
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
@@ -407,8 +403,8 @@ fn unwritten(file: &Path, error: &std::io::Error) -> CommandFailure {
     CommandFailure::failed(format!("{}: the figures could not be written: {error}", file.display()))
 }
 
-/// Writes figures: problems of this run, findings by severity and kind, rows, jobs, recall, the trail. Whoever reads the file
-/// meanwhile sees the old one or the new one; others may read it, as a collector does.
+/// Writes metrics: problems of this run, findings by severity and kind, rows, jobs, recall, the trail. Concurrent
+/// readers see the old file or the new one; others may read it, as collectors do.
 async fn write_metrics(
     store: &Store,
     found: Option<&[Finding]>,
@@ -429,7 +425,7 @@ async fn write_metrics(
         }
     }
     add_jobs(&mut metrics, &store.records().jobs().await?);
-    // Someone who stopped it does not wait for a read of all rows.
+    // A user who stopped the run does not wait until all rows are read.
     if !is_stopped(heard) {
         add_recall(&mut metrics, store).await;
     }

@@ -16,15 +16,15 @@ use crate::change::purge::{self, PurgeOptions, PurgeReceipt, subject};
 use crate::change::{Author, ChangeError, migrate};
 use crate::memory::digest::digest;
 use crate::memory::query::Query;
-use crate::memory::{Entity, Row, ValueKind, agreeing};
+use crate::memory::{Entity, Row, ValueKind, agreeing, counted};
 use crate::store::encode::table_of;
 use crate::store::{OpenOptions, Store, Target};
 
-/// Ids of one kind of link that are followed.
+/// Most ids followed of one kind of link.
 const FOLLOWED: usize = 20_000;
-/// Ids that are asked for at a time.
+/// Ids requested at a time.
 const STRIDE: usize = 500;
-/// Share of rows with problems from which a layout reads them wrongly.
+/// Share of rows with problems from which a layout is considered wrong.
 const MANY: f64 = 0.05;
 
 /// Columns that name a row of another entity.
@@ -41,9 +41,9 @@ struct EntityTrial {
     rows: usize,
     repeated_ids: usize,
     rows_with_problems: usize,
-    /// By column of times: rows with one that was read, and rows whose value is none.
+    /// For each time column, the rows with a valid and with an invalid time.
     times: BTreeMap<&'static str, TimesRead>,
-    /// By column: ids that are named, and how many of them are there.
+    /// For each column, the ids it refers to, and how many of them exist.
     links: BTreeMap<&'static str, LinksFollowed>,
     #[serde(skip)]
     named: BTreeMap<&'static str, HashSet<String>>,
@@ -109,10 +109,10 @@ impl EntityTrial {
     }
 }
 
-/// Tries a layout out and prints what was seen.
+/// Tries a layout on a database and prints the result.
 ///
 /// # Errors
-/// Code 1 where something is wrong with the layout.
+/// Code 1 if the layout has errors.
 pub(super) async fn run(session: &Session<'_>, file: &str) -> Result<(), CommandFailure> {
     let Some((target, options)) = session.target(None)? else {
         return Err(CommandFailure::usage("name the database to test the layout on with -d"));
@@ -161,7 +161,7 @@ async fn read_all(store: &Store) -> Result<BTreeMap<&'static str, EntityTrial>, 
     Ok(trials)
 }
 
-/// Looks whether the ids that rows name are there, where the layout knows such rows.
+/// Checks whether the referenced ids exist, if the layout has such rows.
 async fn follow(store: &Store, trial: &mut EntityTrial) -> Result<(), CommandFailure> {
     for (column, named) in std::mem::take(&mut trial.named) {
         let targets = LINKS.iter().find(|(name, _)| *name == column).map_or(&[][..], |(_, targets)| targets);
@@ -181,10 +181,10 @@ async fn follow(store: &Store, trial: &mut EntityTrial) -> Result<(), CommandFai
     Ok(())
 }
 
-/// Result of a purge on a copy, with its faults; or the reason why none was tried.
+/// Result of a purge on a copy, with its errors; or the reason why none was tried.
 type PurgeTrial = Result<(Value, Vec<String>), String>;
 
-/// Erases a person on a private copy and looks whether other people's rows are as before.
+/// Erases a person on a private copy and checks that other people's rows are unchanged.
 async fn erased(store: &Store, options: &OpenOptions) -> Result<PurgeTrial, CommandFailure> {
     if let Some(reason) = store.recognised().closed() {
         return Ok(Err(reason));
@@ -227,12 +227,8 @@ async fn erased(store: &Store, options: &OpenOptions) -> Result<PurgeTrial, Comm
         faults.push(format!("erasing `{person}` on a copy is incomplete: {}", receipt.incomplete.join("; ")));
     }
     for (rows, what) in [(deleted, "deleted"), (unnamed, "changed, unannounced in its plan,")] {
-        if rows > 0 {
-            faults.push(agreeing(
-                rows,
-                &format!("erasing `{person}` on a copy {what} {{#}} {{row|rows}} of other people"),
-            ));
-        }
+        faults
+            .extend(counted(rows, &format!("erasing `{person}` on a copy {what} {{#}} {{row|rows}} of other people")));
     }
     for (entity, rows) in &after.of_person {
         faults.push(agreeing(
@@ -243,7 +239,7 @@ async fn erased(store: &Store, options: &OpenOptions) -> Result<PurgeTrial, Comm
     Ok(Ok((shown, faults)))
 }
 
-/// Finds a person to whom a row belongs and who can be erased by the id; `None` when there is none.
+/// Finds an owner of rows who can be erased by the id; `None` if there is none.
 async fn someone(store: &Store) -> Result<Option<String>, CommandFailure> {
     for entity in Entity::ALL.iter().copied().filter(|e| e.column("user_id").is_some()) {
         if store.sources_of(entity).is_err() {
@@ -262,17 +258,17 @@ async fn someone(store: &Store) -> Result<Option<String>, CommandFailure> {
     Ok(None)
 }
 
-/// Number of rows of an entity that the plan of an erasure changes: lists and figures of rows that stay lose what goes.
+/// Number of rows of an entity that an erasure changes: lists and aggregates of remaining rows lose deleted rows.
 fn named(store: &Store, entity: Entity, receipt: &PurgeReceipt) -> usize {
     let sources = store.sources_of(entity).unwrap_or_default();
     let tables: HashSet<String> = sources.into_iter().map(|source| table_of(source).title()).collect();
     tables.iter().filter_map(|table| receipt.counts.get(table)?.get("update")).sum()
 }
 
-/// The rows whose owner the layout knows.
+/// The rows with a known owner.
 #[derive(Default)]
 struct OwnedRows {
-    /// Other people's rows by entity and id: a digest of what is stored of each.
+    /// Other people's rows by entity and id: a digest of the stored values of each.
     of_others: HashMap<(Entity, u64), u64>,
     /// Rows of the person, by entity.
     of_person: BTreeMap<&'static str, usize>,
@@ -286,7 +282,7 @@ struct OtherRows {
 }
 
 impl OwnedRows {
-    /// Compares other people's rows with what they are afterwards, by entity.
+    /// Compares other people's rows with their later state, by entity.
     fn compared(&self, after: &OwnedRows) -> BTreeMap<Entity, OtherRows> {
         let mut found: BTreeMap<Entity, OtherRows> = BTreeMap::new();
         for (row, stored) in &self.of_others {
@@ -300,8 +296,8 @@ impl OwnedRows {
     }
 }
 
-/// Reads whose rows are: they say it themselves, or the episode that they depend on does. `episodes` are those of the
-/// person, and fill where none are known yet.
+/// Reads the owners of rows, from themselves or from the episode they depend on. `episodes` are those of the person;
+/// they are collected if empty.
 async fn owned_rows(store: &Store, person: &str, episodes: &mut HashSet<u64>) -> Result<OwnedRows, CommandFailure> {
     let (mut owned, mut others) = (OwnedRows::default(), HashSet::new());
     // Episodes come first.
@@ -309,7 +305,7 @@ async fn owned_rows(store: &Store, person: &str, episodes: &mut HashSet<u64>) ->
         Entity::ALL.iter().copied().filter(|e| ["user_id", "episode_id"].iter().any(|c| e.column(c).is_some()))
     {
         let Ok(sources) = store.sources_of(entity) else { continue };
-        // What other rows make of a row changes with these.
+        // Values computed from other rows change with these.
         let is_stored = |column: &str| sources.iter().any(|source| has_place(source, column));
         let stored: Vec<&str> = entity.columns().iter().map(|column| column.name).filter(|c| is_stored(c)).collect();
         let row = |row: Row| {

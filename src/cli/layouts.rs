@@ -1,4 +1,4 @@
-//! `layouts`: the known ones, one of them, and a new file checked against a database.
+//! `layouts`: lists the known ones, shows one, and checks a new file against a database.
 
 use std::path::{Path, PathBuf};
 
@@ -53,7 +53,7 @@ pub enum LayoutCommand {
     },
 }
 
-/// Runs `layouts` and what is below it.
+/// Runs `layouts` and its subcommands.
 pub async fn run(session: &Session<'_>, command: Option<&LayoutCommand>) -> Result<(), CommandFailure> {
     match command {
         None => list(session),

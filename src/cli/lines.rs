@@ -10,17 +10,17 @@ use crate::ui::escaped;
 /// Bytes that wait to be printed.
 const WAITING: usize = 64 << 10;
 
-/// Lines of which the first parts are printed while the last ones are made.
+/// A buffer for lines that prints the first parts while the last ones are made.
 #[derive(Debug)]
 pub struct PrintedLines {
-    /// Whether what would act on a terminal is escaped.
+    /// Whether control characters are escaped.
     is_escaped: bool,
     waiting: Vec<u8>,
     is_read: bool,
 }
 
 impl PrintedLines {
-    /// Begins; on a terminal what would act on it may be escaped.
+    /// Creates an empty buffer; `is_escaped` escapes control characters, for terminals.
     #[must_use]
     pub fn new(is_escaped: bool) -> Self {
         PrintedLines { is_escaped, waiting: Vec::new(), is_read: true }
@@ -32,12 +32,12 @@ impl PrintedLines {
         self.is_read
     }
 
-    /// Adds words that wait to be printed.
+    /// Adds text to print.
     pub fn put(&mut self, words: &str) {
         self.waiting.extend_from_slice(words.as_bytes());
     }
 
-    /// Prints what waits where it is much.
+    /// Prints the waiting text if there is much of it.
     ///
     /// # Errors
     /// As [`output::piped`].
@@ -45,7 +45,7 @@ impl PrintedLines {
         if self.waiting.len() >= WAITING { self.print() } else { Ok(()) }
     }
 
-    /// Prints what waits.
+    /// Prints the waiting text.
     ///
     /// # Errors
     /// As [`output::piped`].
@@ -61,11 +61,11 @@ impl PrintedLines {
     }
 }
 
-/// Takes parts; they are printed where many wait, in whole lines where what is printed is changed on its way.
+/// Collects parts and prints them when many are waiting; whole lines only, if the text is changed when printed.
 impl Write for PrintedLines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let bytes = &bytes[..bytes.len().min(WAITING)];
-        // Only what comes is looked at: a value on one line comes in very many parts.
+        // Only new bytes are searched: a value on one line arrives in very many parts.
         let end = bytes.iter().rposition(|byte| *byte == b'\n').map(|at| self.waiting.len() + at);
         self.waiting.extend_from_slice(bytes);
         if self.waiting.len() < WAITING {

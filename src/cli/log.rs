@@ -1,5 +1,5 @@
-//! Log of the program's work: warnings to standard error, more with `-v`, and all of it to a file with `--log`. Lines
-//! hold no passwords, no masked handles, and nothing that would act on a terminal.
+//! Log of the program: warnings to standard error, more with `-v`, and all of it to a file with `--log`. Lines contain
+//! no passwords, no masked handles, and no control characters.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,13 +20,13 @@ use super::output;
 use crate::ground::private_file;
 use crate::ui::text::SafeText;
 
-/// Variable that says which parts of the program tell how much, such as `mnemoscope=debug` or `mnemoscope::store=trace`.
+/// Variable that sets the log level of parts of the program, such as `mnemoscope=debug` or `mnemoscope::store=trace`.
 const VARIABLE: &str = "RUST_LOG";
 
-/// Lines that are kept for the time after the console at most.
+/// Most lines kept for the time after the console.
 const HELD: usize = 100;
 
-/// Lines that wait until the screen has been given back; none while nobody draws on it.
+/// Lines waiting until the screen has been restored; `None` while nobody draws on it.
 static WAITING: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
 /// Starts telling.
@@ -50,14 +50,14 @@ pub fn start(global: &Global) -> Result<(), CommandFailure> {
         (_, 2) => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
-    // Libraries tell of statements and connections, which is for whoever asks for it by name.
+    // Libraries log statements and connections, which must be requested by name.
     let ours = |level: LevelFilter| asked.clone().unwrap_or_else(|| Targets::new().with_target("mnemoscope", level));
     let words = fmt::layer().without_time().with_target(global.verbose > 1).with_ansi(false).with_writer(LogWriter);
     let file = global.log.as_deref().map(kept_in).transpose()?;
     let file = file
         .map(|file| fmt::layer().with_ansi(false).with_writer(file).with_filter(ours(level.max(LevelFilter::INFO))));
     let subscriber = tracing_subscriber::registry().with(words.with_filter(ours(level))).with(file);
-    // Another subscriber is there where a program that uses this library has set its own: that one hears it.
+    // A program that uses this library may have set its own subscriber, which is kept.
     let _ = tracing::subscriber::set_global_default(subscriber);
     Ok(())
 }
@@ -69,7 +69,7 @@ fn kept_in(path: &Path) -> Result<LogFile, CommandFailure> {
     Ok(LogFile(Arc::new(file)))
 }
 
-/// Lines for standard error wait from now on, until this is dropped: someone draws on the screen.
+/// Holds back lines for standard error until dropped, while someone draws on the screen.
 #[must_use]
 pub struct HeldLines;
 
@@ -88,13 +88,13 @@ impl Drop for HeldLines {
     }
 }
 
-/// Writes lines to standard error, or has them wait.
+/// Writes lines to standard error, or holds them back.
 struct LogWriter;
 
 /// Appends lines to the file of `--log`.
 struct LogFile(Arc<File>);
 
-/// One event as it is written: handed on when it is whole.
+/// One event as text, passed on when complete.
 struct LogLine<W: FnMut(&str)> {
     bytes: Vec<u8>,
     to: W,
@@ -125,7 +125,7 @@ impl<'w> MakeWriter<'w> for LogWriter {
         LogLine { bytes: Vec::new(), to: |line| tell(line, |line| say("mnemoscope: ", line)) }
     }
 
-    /// A warning is a note of the answer that a program reads; more than these are asked for as they come.
+    /// A warning becomes a note in the answer for a program; lower levels are printed at once.
     fn make_writer_for(&'w self, about: &Metadata<'_>) -> Self::Writer {
         if *about.level() > Level::WARN {
             return self.make_writer();
@@ -134,7 +134,7 @@ impl<'w> MakeWriter<'w> for LogWriter {
     }
 }
 
-/// Says a line, or has it wait.
+/// Prints a line, or holds it back.
 fn tell(line: &str, say: fn(&str)) {
     match &mut *WAITING.lock().unwrap_or_else(PoisonError::into_inner) {
         Some(waiting) if waiting.len() < HELD => waiting.push(line.to_owned()),

@@ -1,4 +1,4 @@
-//! The commands that look: status, list, show, chain, export.
+//! The reading commands: status, list, show, chain, export.
 
 use std::io::{IsTerminal as _, Write};
 
@@ -24,9 +24,9 @@ use crate::store::reading::ListReading;
 use crate::store::surplus::{StoredForm, Surplus};
 use crate::ui::text::SafeText;
 
-/// Rows of a table at most: all are held while its columns are measured.
+/// Most rows of a table: all are held while its columns are measured.
 pub(super) const TABLE: usize = 10_000;
-/// Rows that are printed together.
+/// Rows printed together.
 const STRIDE: usize = 500;
 
 /// Choice and order of an entity's rows.
@@ -58,7 +58,7 @@ pub(super) fn entity(name: &str) -> Result<Entity, CommandFailure> {
         .ok_or_else(|| CommandFailure::usage(unknown("entity", name, Entity::ALL.iter().map(|e| e.name()))))
 }
 
-/// The question behind `--where`, `--order` and `--canvas`.
+/// The query for `--where`, `--order` and `--canvas`.
 pub(super) fn query(entity: Entity, selection: &Selection) -> Result<Query, CommandFailure> {
     let now = Utc::now();
     let mut query = Query::new(entity);
@@ -140,7 +140,7 @@ pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), CommandFai
     }
 }
 
-/// Writes the capabilities that are not available, grouped by the reason they share.
+/// Writes the missing capabilities, grouped by reason.
 fn write_missing(out: &mut dyn Write, capabilities: &[Capability]) -> std::io::Result<()> {
     let mut lacks: Vec<(String, Vec<&str>)> = Vec::new();
     for capability in capabilities.iter().filter(|c| !c.available) {
@@ -181,10 +181,10 @@ pub async fn list(
         query.columns = Some(columns::read(query.entity));
         query.preview = Some(columns::preview());
     }
-    let (store, as_of) = past::store(session, as_of).await?;
+    let (mut store, as_of) = past::store(session, as_of).await?;
     if format != Format::Table {
         let most = limit.or((format == Format::Json).then_some(PAGE));
-        let printed = stream(session, &store, query.clone(), most, Printer::new(format, as_of)).await?;
+        let printed = stream(session, &mut store, query.clone(), most, Printer::new(format, as_of)).await?;
         if printed == 0 {
             hints::values(session, &store, &query).await;
         }
@@ -206,7 +206,7 @@ pub async fn list(
             PART >> 20
         ));
     } else if let Some(next) = session.printed_cursor(page.next) {
-        // A cursor is long: it is for whoever takes pages one by one, or a program.
+        // A cursor is long: it is only useful for reading page by page, or for a program.
         let is_asked = after.is_some() || session.global.verbose > 0 || !std::io::stdout().is_terminal();
         if is_asked {
             output::tell(&format!("more rows follow: --after {next}"));
@@ -234,10 +234,11 @@ fn print_table(entity: Entity, rows: &[Row]) -> Result<(), CommandFailure> {
     })
 }
 
-/// Prints the rows of a query as they are read, `most` of them where there is a limit; gives how many there were.
+/// Prints the rows of a query as they are read, `most` of them where there is a limit; gives how many there were. At a
+/// damaged page it continues with what can be read.
 async fn stream(
     session: &Session<'_>,
-    store: &Store,
+    store: &mut Store,
     query: Query,
     most: Option<usize>,
     mut printer: Printer,
@@ -245,10 +246,17 @@ async fn stream(
     let mut query = query.in_parts();
     let mut printed = 0;
     let mask = session.mask();
-    let reading = ListReading::default();
+    let mut reading = ListReading::default();
     loop {
         query.limit = most.map_or(query.limit, |most| query.limit.min(most - printed));
-        let mut page = store.page_of(&query, &reading).await?;
+        let page = store.page_of(&query, &reading).await.map_err(CommandFailure::from);
+        let mut page = match page {
+            Ok(page) => page,
+            Err(failure) => {
+                (*store, reading) = (session.past(failure).await?, ListReading::default());
+                continue;
+            }
+        };
         if let Some(mask) = &mask {
             page.rows.iter_mut().for_each(|row| mask.row(row));
         }
@@ -304,7 +312,7 @@ impl Printer {
         }
     }
 
-    /// Prints what follows the rows.
+    /// Prints the lines after the rows.
     fn end(mut self, entity: Entity, next: Option<String>) -> Result<(), CommandFailure> {
         if matches!(self, Printer::Csv { is_begun: false, .. }) {
             self.rows(entity, &[], &[])?;
@@ -324,8 +332,8 @@ impl Printer {
     }
 }
 
-/// An exported row: its canonical values, its entity, and what brings it back as it is stored. It is written without a
-/// copy: a row may have a million ids.
+/// An exported row: its canonical values, its entity, and the data to restore it exactly. It is written without a copy:
+/// a row may have a million ids.
 #[derive(serde::Serialize)]
 struct ExportedRow<'a> {
     #[serde(flatten)]
@@ -333,7 +341,7 @@ struct ExportedRow<'a> {
     entity: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     stored: Option<StoredForm<'a>>,
-    /// 32-bit floats print their shortest digits, which read back to the same bits.
+    /// 32-bit floats are printed with the shortest digits that give the same bits.
     #[serde(skip_serializing_if = "Option::is_none")]
     vector: Option<&'a [f32]>,
 }
@@ -367,6 +375,12 @@ pub async fn export(
     selection: &Selection,
     out: Option<&std::path::Path>,
 ) -> Result<(), CommandFailure> {
+    if matches!(session.global.format, Some(Format::Csv | Format::Table)) {
+        return Err(CommandFailure::usage(
+            "`export` writes JSON lines: leave out --format; `list ENTITY --format csv` prints rows as CSV, `--format table` as a \
+             table",
+        ));
+    }
     // Of one person, unless the second word is an entity too.
     if let [first, subject] = names
         && Entity::parse(first) == Some(Entity::Subject)
@@ -386,17 +400,17 @@ pub async fn export(
     for name in names {
         queries.push(query(entity(name)?, selection)?);
     }
-    let store = session.store().await?;
+    let mut store = session.store().await?;
     for query in &queries {
         store.sources_of(query.entity)?;
     }
     if session.mask().is_some() {
         output::tell("mnemoscope: masked: vectors and stored values are left out");
     }
-    // What others depend on comes first, as an import needs it.
+    // Entities that others depend on come first, as an import needs them.
     queries.sort_by_key(|q| ORDER.iter().position(|entity| *entity == q.entity).unwrap_or(ORDER.len()));
     for query in queries {
-        if stream(session, &store, query.clone(), None, Printer::Export).await? == 0 {
+        if stream(session, &mut store, query.clone(), None, Printer::Export).await? == 0 {
             hints::values(session, &store, &query).await;
         }
     }

@@ -6,7 +6,7 @@ use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
-/// Names and meanings, by section, that the help of no command says.
+/// Names and meanings, by section, that are in no command's help.
 const MORE: [(&str, &[(&str, &str)]); 3] = [
     (
         "EXIT STATUS",
@@ -92,7 +92,7 @@ fn item(page: &mut Roff, name: Vec<Inline>, meaning: &str) {
     page.text([roman(meaning)]);
 }
 
-/// Describes an option or an argument, with the words it takes and the value it has unless it is given.
+/// Describes an option or an argument, with its possible values and its default.
 #[must_use]
 pub fn meaning(arg: &Arg) -> String {
     let mut words = arg.get_help().map(ToString::to_string).unwrap_or_default();
@@ -112,7 +112,7 @@ pub fn meaning(arg: &Arg) -> String {
     words
 }
 
-/// An option or an argument as it is typed.
+/// An option or an argument as typed.
 fn spelled(arg: &Arg) -> Vec<Inline> {
     let mut words = Vec::new();
     words.extend(arg.get_short().map(|short| bold(format!("-{short} "))));

@@ -1,8 +1,8 @@
-//! `migrate`: what a database lacks, with its statements, what was applied with other statements, and applying it.
+//! `migrate`: pending migrations with their statements, those applied with other statements, and applying them.
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
@@ -15,7 +15,7 @@ use super::output;
 use crate::change::anchor;
 use crate::change::migrate::{self, MigrationChoice, MigrationOutcome, MigrationState};
 use crate::change::plan::migration::PendingMigration;
-use crate::ground::private_file;
+use crate::ground::{database_url, private_file};
 use crate::memory::agreeing;
 use crate::store::Target;
 use crate::ui::text::SafeText;
@@ -37,8 +37,8 @@ pub struct MigrateArgs {
     pub by: By,
 }
 
-/// Shows the migrations of the database, after applying those that are wanted where that was asked. The native layout
-/// can be applied to a file that does not exist yet.
+/// Shows the migrations of the database, after applying the requested ones. The native layout can be applied to a file
+/// that does not exist yet.
 ///
 /// # Errors
 /// As [`migrate::apply_chosen`]; code 6 when it was applied and not every row can be read.
@@ -53,11 +53,12 @@ pub(super) async fn run(session: &Session<'_>, args: &MigrateArgs) -> Result<(),
     migrated
 }
 
-/// Makes the file that is named where there is none and the native layout alone is named with it: an empty file is an empty
+/// Creates the named file if it does not exist and only the native layout is named with it: an empty file is an empty
 /// database.
 fn new_file(session: &Session<'_>) -> Result<Option<PathBuf>, CommandFailure> {
     let Some((Target::File(path), options)) = session.target(None)? else { return Ok(None) };
-    if options.layouts != ["mnemoscope"] || path.exists() {
+    let is_clear = database_url::file(&path.to_string_lossy(), Path::new("")).is_ok();
+    if options.layouts != ["mnemoscope"] || path.exists() || !is_clear {
         return Ok(None);
     }
     match private_file::create(&path, b"") {
@@ -73,7 +74,7 @@ async fn migrated(session: &Session<'_>, args: &MigrateArgs) -> Result<(), Comma
     let (mut outcome, mut anchored) = (None, None);
     if apply {
         outcome = Some(migrate::apply_chosen(&store, &author, &choice).await?);
-        // What is there now is recognised again: a palace has its companion, a layout another variant.
+        // The database is recognized again: a palace has its companion now, a layout another variant.
         store = session.store().await?;
         anchored = anchor::missed(&store).await;
     }
@@ -98,7 +99,7 @@ async fn migrated(session: &Session<'_>, args: &MigrateArgs) -> Result<(), Comma
     }
 }
 
-/// Prints the state, what was applied before, and why no anchor could be kept.
+/// Prints the state, the applied migrations, and the reason if no anchor could be stored.
 fn print(
     session: &Session<'_>,
     state: &MigrationState,

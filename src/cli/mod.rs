@@ -58,6 +58,7 @@ pub mod table;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use clap::{CommandFactory as _, Parser as _, ValueEnum as _};
@@ -67,7 +68,7 @@ use crate::ground::open_files;
 use crate::ground::unfinished::EndWithoutRemains;
 use crate::memory::nearest::nearest;
 use args::{Cli, Command};
-use context::Session;
+use context::{Damage, Session};
 use failure::CommandFailure;
 use options::Format;
 
@@ -79,7 +80,7 @@ pub fn main() -> ExitCode {
             output::speak(&cli.global);
             (logged(&cli), cli.global.format.is_some_and(Format::is_json))
         }
-        // Help and version: words of ours only.
+        // Help and version contain only our own words.
         Err(answer) if !answer.use_stderr() => (output::is_read(answer.print()).map(drop), false),
         Err(wrong) => {
             let format = asked_format();
@@ -100,7 +101,7 @@ pub fn main() -> ExitCode {
     progress::end();
     match outcome {
         Ok(()) => {
-            // An answer without rows printed nothing, so nothing followed it.
+            // An empty answer printed nothing that could trigger these.
             output::say_afterwards();
             output::held().iter().for_each(|words| failure::say("", words));
             ExitCode::SUCCESS
@@ -114,15 +115,15 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Hides handles when values are masked and a command failed before it opened the database: asks the database for the
-/// handles that the error message may repeat. A database that cannot be opened knows none.
+/// Prepares the hiding of handles if values are masked and a command failed before it opened the database: reads the
+/// handles that the error message may repeat. A database that cannot be opened has none.
 fn veil_words() {
     if output::is_veiled() || open_files::check_room().is_err() {
         return;
     }
     let Ok(config) = config::load() else { return };
     let Some(asked) = asked_globals() else { return };
-    // What it failed for may be the layout or the profile.
+    // The layout or the profile may be the reason for the failure.
     let bare = asked
         .database
         .as_ref()
@@ -140,7 +141,7 @@ fn command_names() -> Vec<String> {
     Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect()
 }
 
-/// The surroundings of a command that changes nothing.
+/// The session of a command that changes nothing.
 fn session<'a>(cli: &'a Cli, config: &'a Config) -> Session<'a> {
     Session {
         global: &cli.global,
@@ -149,10 +150,11 @@ fn session<'a>(cli: &'a Cli, config: &'a Config) -> Session<'a> {
         config,
         changes: false,
         looks: false,
+        damage: Damage::default(),
     }
 }
 
-/// Reads what the command line says about the database and masking, even when the rest of it cannot be read.
+/// Parses the global options about the database and masking, even if the rest of the command line is invalid.
 fn asked_globals() -> Option<Cli> {
     let matches = Cli::command().ignore_errors(true).try_get_matches().ok()?;
     let mut deepest = &matches;
@@ -172,12 +174,12 @@ fn asked_globals() -> Option<Cli> {
     Cli::try_parse_from(words).ok()
 }
 
-/// The words of the command line, as far as they are text.
+/// The words of the command line that are valid text.
 fn typed() -> impl Iterator<Item = String> {
     std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
 }
 
-/// Reads the command line. Without a command it opens the console, whose options are known then too.
+/// Parses the command line. Without a command it opens the console, whose options are added then.
 fn parsed() -> Result<Cli, clap::Error> {
     Cli::try_parse().or_else(|wrong| {
         let is_option = wrong.kind() == clap::error::ErrorKind::UnknownArgument;
@@ -187,7 +189,7 @@ fn parsed() -> Result<Cli, clap::Error> {
     })
 }
 
-/// The format that a command line asks for which could not be read.
+/// The requested format of an invalid command line.
 fn asked_format() -> Option<Format> {
     let words: Vec<String> = typed().collect();
     let following = words.windows(2).filter(|pair| pair[0] == "--format").map(|pair| pair[1].as_str());
@@ -196,7 +198,7 @@ fn asked_format() -> Option<Format> {
     asked.last().and_then(|name| Format::from_str(name, true).ok())
 }
 
-/// The failure of a command line that was not read because its first word is not a command.
+/// The failure of a command line whose first word is not a command.
 fn misspelt(wrong: &clap::Error) -> Option<CommandFailure> {
     use clap::error::ErrorKind::{InvalidSubcommand, UnknownArgument};
     if !matches!(wrong.kind(), UnknownArgument | InvalidSubcommand) {
@@ -207,7 +209,7 @@ fn misspelt(wrong: &clap::Error) -> Option<CommandFailure> {
     (!std::path::Path::new(word).exists()).then(|| CommandFailure::usage(no_command(word)))
 }
 
-/// Formats the message that there is no such command, with the nearest one.
+/// Formats the message about an unknown command, with the nearest one.
 fn no_command(word: &str) -> String {
     let known = Cli::command();
     let near = nearest(word, known.get_subcommands().map(clap::Command::get_name));
@@ -215,7 +217,7 @@ fn no_command(word: &str) -> String {
     format!("there is no command `{word}`{hint}")
 }
 
-/// Runs, and writes down when and with what end. Arguments may name people: they are not written down.
+/// Runs a command, and logs its time and result. Arguments may name people: they are not logged.
 fn logged(cli: &Cli) -> Result<(), CommandFailure> {
     log::start(&cli.global)?;
     let began = Instant::now();
@@ -235,7 +237,7 @@ fn run(cli: &Cli) -> Result<(), CommandFailure> {
     }
     match &cli.command {
         Some(Command::Completions { shell }) => {
-            // Not straight into the pipe: the generator panics where that is closed.
+            // Not written straight into the pipe: the generator panics if that is closed.
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut completed(), "mnemoscope", &mut script);
             return output::piped(|out| out.write_all(&script));
@@ -264,7 +266,7 @@ fn run(cli: &Cli) -> Result<(), CommandFailure> {
     outcome
 }
 
-/// The program as shells complete it. Without the database before a command, which zsh would take the command for.
+/// The program for shell completions, without the database before a command, which zsh would confuse with the command.
 fn completed() -> clap::Command {
     let whole = Cli::command();
     let options = whole.get_arguments().filter(|arg| !arg.is_positional()).cloned();
@@ -272,8 +274,8 @@ fn completed() -> clap::Command {
     program.subcommands(whole.get_subcommands().cloned())
 }
 
-/// Whether a signal ends a command at once. The console and running jobs see to that by themselves; a demo does when it
-/// opens the console.
+/// Whether a signal ends a command at once. The console and running jobs handle signals themselves, and so does a demo
+/// that opens the console.
 fn ends_at_once(command: Option<&Command>) -> bool {
     match command {
         None | Some(Command::Console { .. } | Command::Demo { .. } | Command::Backfill(_)) => false,
@@ -282,7 +284,7 @@ fn ends_at_once(command: Option<&Command>) -> bool {
     }
 }
 
-/// Refuses a word alone that names no database but resembles a command or a profile.
+/// Refuses a single word that names no database but resembles a command or a profile.
 fn check_meant(word: &str, config: &Config) -> Result<(), CommandFailure> {
     let is_named = config.profile.contains_key(word) || std::path::Path::new(word).exists();
     if is_named || word.contains(['/', '.', ':']) {
@@ -309,6 +311,7 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), CommandFailure> {
         config,
         changes,
         looks: cli.command.as_ref().is_some_and(Command::looks),
+        damage: Damage::default(),
     };
     if changes && session.format() == Format::Csv {
         // Nothing may be done whose receipt cannot be printed.
@@ -317,9 +320,18 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), CommandFailure> {
     match run_command(cli, &session).await {
         // These name their databases by themselves.
         Err(failure) if !matches!(cli.command, Some(Command::Change(change::ChangeCommand::Copy(_)))) => {
+            let is_first = !session.damage.is_met.load(Ordering::Relaxed);
+            let may_begin_again = session.looks && is_first && failure.is_damage() && !output::has_begun();
+            if may_begin_again {
+                session.damage.is_met.store(true, Ordering::Relaxed);
+                if run_command(cli, &session).await.is_ok() {
+                    return session.complete();
+                }
+                session.damage.is_met.store(false, Ordering::Relaxed);
+            }
             Err(session.named_damage(failure).await)
         }
-        outcome => outcome,
+        outcome => outcome.and_then(|()| session.complete()),
     }
 }
 

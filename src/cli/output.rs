@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
@@ -24,7 +25,7 @@ use crate::ui::text::SafeText;
 /// Veils that hide people's handles in all output when values are masked: one for each database that was opened.
 static VEILS: RwLock<Vec<Arc<Veil>>> = RwLock::new(Vec::new());
 
-/// Hides handles in everything that this run says from now on.
+/// Hides handles in all later output of this run.
 pub fn veil(veil: Veil) {
     VEILS.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(veil));
 }
@@ -43,13 +44,13 @@ fn over(veils: &[Arc<Veil>], words: &str) -> String {
     veils.iter().fold(words.to_owned(), |words, veil| veil.change(&words).unwrap_or(words))
 }
 
-/// Words as they may be said.
+/// A text after hiding.
 #[must_use]
 pub fn veiled(words: &str) -> String {
     over(&veils(), words)
 }
 
-/// A writer of lines in which handles are hidden. A handle does not run over the end of a line.
+/// A writer that hides handles line by line. A handle does not extend over a line end.
 struct Veiled<W: Write> {
     veils: Vec<Arc<Veil>>,
     out: W,
@@ -84,10 +85,19 @@ impl<W: Write> Write for Veiled<W> {
     }
 }
 
+/// Whether a part of the answer was printed.
+static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// Whether a part of the answer was printed: it cannot begin again.
+#[must_use]
+pub fn has_begun() -> bool {
+    HAS_BEGUN.load(Ordering::Relaxed)
+}
+
 /// Writes to standard output through a buffer; a reader that has gone away is not an error.
 ///
 /// # Errors
-/// Anything else that keeps the output from being written.
+/// Any other write error.
 pub fn piped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CommandFailure> {
     piped_open(write).map(|_| ())
 }
@@ -97,6 +107,7 @@ pub fn piped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
 /// # Errors
 /// As [`piped`].
 pub fn piped_open(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<bool, CommandFailure> {
+    HAS_BEGUN.store(true, Ordering::Relaxed);
     if is_read_by_people() {
         progress::end();
     }
@@ -114,7 +125,7 @@ pub fn piped_open(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Resul
     is_read(written)
 }
 
-/// Whether the reader of what was written to standard output is still there.
+/// Whether the reader of standard output is still there.
 ///
 /// # Errors
 /// As [`piped`].
@@ -126,7 +137,7 @@ pub fn is_read(written: io::Result<()>) -> Result<bool, CommandFailure> {
     }
 }
 
-/// Whether the reader has gone, also where the writer of CSV tells it.
+/// Whether the reader is gone, also as reported by the CSV writer.
 fn broken_pipe(error: &io::Error) -> bool {
     let within = error.get_ref().and_then(|inner| inner.downcast_ref::<csv::Error>()).map(csv::Error::kind);
     match within {
@@ -135,12 +146,12 @@ fn broken_pipe(error: &io::Error) -> bool {
     }
 }
 
-/// Whether standard output is a terminal, where stored text must do no harm; a program gets it as it is.
+/// Whether standard output is a terminal, where stored text must be harmless; a program gets it unchanged.
 pub(super) fn is_read_by_people() -> bool {
     io::stdout().is_terminal()
 }
 
-/// One JSON document, indented. On a terminal what would act on it is escaped: it is the same JSON.
+/// Prints one JSON document, indented. On a terminal, control characters are escaped: the JSON is equivalent.
 ///
 /// # Errors
 /// As [`piped`].
@@ -154,15 +165,15 @@ pub fn json(value: &impl Serialize) -> Result<(), CommandFailure> {
     })
 }
 
-/// Indented JSON. All JSON is printed to one kind of writer: what prints a type is built once for each.
+/// Writes indented JSON. All JSON goes to one type of writer, so that the code for each type is generated once.
 pub(super) fn indented(value: &impl Serialize) -> io::Result<String> {
     let mut text = Vec::new();
     serde_json::to_writer_pretty(&mut text as &mut dyn Write, value)?;
     String::from_utf8(text).map_err(io::Error::other)
 }
 
-/// One JSON document on one line; on a terminal as [`json`]. Characters that many readers take for the end of a line,
-/// the Unicode ones too, are escaped: it is the same JSON.
+/// Writes one JSON document on one line; on a terminal as [`json`]. Characters that many readers take for a line end,
+/// including the Unicode ones, are escaped: the JSON is equivalent.
 ///
 /// # Errors
 /// The writer's.
@@ -186,7 +197,7 @@ pub(super) fn on_one_line(out: &mut dyn Write, value: &impl Serialize) -> io::Re
     Ok(value.serialize(&mut serde_json::Serializer::with_formatter(out, OneLine))?)
 }
 
-/// Compact JSON without a character that ends a line.
+/// Formatter for compact JSON without line ends.
 struct OneLine;
 
 impl Formatter for OneLine {
@@ -201,8 +212,8 @@ impl Formatter for OneLine {
     }
 }
 
-/// Prints what has a JSON shape in a format; as a table its fields line by line. There is no second tree of it: a row may
-/// have a list of a million ids.
+/// Prints a value in a format; as a table, its fields line by line. There is no second tree of it: a row may have a
+/// list of a million ids.
 ///
 /// # Errors
 /// Code 2 for CSV; else as [`piped`].
@@ -215,7 +226,7 @@ pub fn shape(format: Format, shape: &impl Serialize) -> Result<(), CommandFailur
     }
 }
 
-/// The failure of what is to be printed as CSV and has no rows.
+/// The failure for CSV output without rows.
 pub(super) fn no_table() -> CommandFailure {
     CommandFailure::usage("this is not a table of rows: use --format json, jsonl or table")
 }
@@ -304,8 +315,8 @@ pub fn csv_fields(row: &Row) -> impl Iterator<Item = String> {
     (0..row.values.len()).map(|at| csv_field(row.part(at)))
 }
 
-/// A value as a CSV field, JSON values as JSON text; what a spreadsheet would take for a formula is kept from being one
-/// by a leading apostrophe. On a terminal what would act on it is shown by marks.
+/// A value as a CSV field, with JSON values as JSON text. A leading apostrophe keeps spreadsheets from taking it for a
+/// formula. On a terminal, control characters are replaced by marks.
 #[must_use]
 pub fn csv_field<'a>(part: impl Into<JsonPart<'a>>) -> String {
     let text = match part.into() {
@@ -317,8 +328,8 @@ pub fn csv_field<'a>(part: impl Into<JsonPart<'a>>) -> String {
     if is_read_by_people() { SafeText::new(&text).to_string() } else { text }
 }
 
-/// Whether a spreadsheet may take a cell for a formula, also one that takes full-width signs for plain ones or drops what
-/// ends a line. A number below zero is none.
+/// Whether a spreadsheet may take a cell for a formula, even one that normalizes full-width signs or drops line ends. A
+/// negative number is not one.
 fn is_formula(text: &str) -> bool {
     let is_number = || text.chars().all(|c| c.is_ascii_digit() || ".eE+-".contains(c)) && text.parse::<f64>().is_ok();
     match text.chars().next() {
@@ -328,7 +339,7 @@ fn is_formula(text: &str) -> bool {
     }
 }
 
-/// JSON objects as CSV: a column for each key that any of them has, in the order in which they first come.
+/// Prints JSON objects as CSV: a column for each key in any of them, in order of first occurrence.
 ///
 /// # Errors
 /// As [`piped`].
@@ -349,7 +360,7 @@ pub fn csv_table(rows: &[Value]) -> Result<(), CommandFailure> {
     })
 }
 
-/// A table for people, as wide as the terminal; what it does not show is said afterwards.
+/// Prints a table for people, as wide as the terminal; omissions are reported afterwards.
 ///
 /// # Errors
 /// The writer's.
@@ -360,23 +371,23 @@ pub fn table(out: &mut dyn Write, columns: &[PrintedColumn], rows: &[Vec<SafeTex
     Ok(())
 }
 
-/// Width that people's tables have: what `COLUMNS` says, else the terminal's. None when standard output is not a
-/// terminal: whatever reads it has room.
+/// Width of people's tables: `COLUMNS`, else the terminal's width. `None` if standard output is not a terminal, as its
+/// reader has room.
 #[must_use]
 pub fn width() -> Option<usize> {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok()).filter(|columns| *columns > 0);
     let of_terminal = || crossterm::terminal::size().map_or(0, |(columns, _)| usize::from(columns));
-    // A terminal that does not know its size says 0.
+    // A terminal that does not know its size reports 0.
     let of_terminal = || Some(of_terminal()).filter(|columns| *columns > 0).or(Some(80));
     said.or_else(|| is_read_by_people().then(of_terminal).flatten())
 }
 
-/// Manner of the run's output: set once, when the command line has been read.
+/// Settings of the run's output, set once after the command line has been parsed.
 #[derive(Debug, Clone, Copy)]
 struct Manner {
     out: OutputInk,
     quiet: bool,
-    /// A program reads what fails: nothing else may be before it.
+    /// Whether a program reads the failure: nothing else may be printed before it.
     is_json: bool,
 }
 
@@ -395,15 +406,15 @@ pub fn ink() -> OutputInk {
     MANNER.get().map_or(OutputInk::none(), |manner| manner.out)
 }
 
-/// Lines that follow on standard error when what is being printed is out.
+/// Lines for standard error after the current output.
 static AFTERWARDS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Says a line on standard error once what is being printed is out.
+/// Prints a line to standard error after the current output.
 pub fn afterwards(line: String) {
     AFTERWARDS.lock().unwrap_or_else(PoisonError::into_inner).push(line);
 }
 
-/// Says the lines that wait for the end of the answer.
+/// Prints the lines that wait for the end of the answer.
 pub fn say_afterwards() {
     let mut lines = std::mem::take(&mut *AFTERWARDS.lock().unwrap_or_else(PoisonError::into_inner));
     // Several tables of one answer lack room for the same columns.
@@ -411,10 +422,10 @@ pub fn say_afterwards() {
     lines.iter().for_each(|line| tell(line));
 }
 
-/// Words that wait until it is known whether the command fails.
+/// Words held back until it is known whether the command fails.
 static HELD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Says words on standard error, unless only failures are wanted; where a program reads these, once the command has ended.
+/// Prints words to standard error, unless only failures are wanted; for a program, after the command has ended.
 pub fn tell(words: &str) {
     match MANNER.get() {
         Some(manner) if manner.quiet => {}
@@ -423,7 +434,7 @@ pub fn tell(words: &str) {
     }
 }
 
-/// Says a warning of the log on standard error; where a program reads that, once the command has ended.
+/// Prints a log warning to standard error; for a program, after the command has ended.
 pub fn warn(line: &str) {
     match MANNER.get() {
         Some(manner) if manner.is_json => HELD.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned()),
@@ -431,7 +442,7 @@ pub fn warn(line: &str) {
     }
 }
 
-/// Takes the words that wait.
+/// Takes the words held back.
 pub fn held() -> Vec<String> {
     std::mem::take(&mut *HELD.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -21,7 +21,7 @@ pub struct PartTotals {
     pub changes: usize,
     /// Receipts of the parts that changed anything: id, number in the audit trail and undo.
     pub receipts: Vec<Value>,
-    /// Disclosures without the number that they begin with, and the sum of those numbers; none where there is no number.
+    /// Disclosures without their leading number, and the sum of these numbers; `None` if they have none.
     disclosures: BTreeMap<String, Option<u64>>,
 }
 
@@ -38,7 +38,7 @@ impl PartTotals {
         plan.disclosures.iter().for_each(|sentence| self.disclose(sentence));
     }
 
-    /// Adds the receipt of a part, and whether its anchor could be kept.
+    /// Adds the receipt of a part, and whether its anchor could be stored.
     pub async fn add_receipt(&mut self, receipt: &Receipt, store: &Store) {
         if let Some(missed) = anchor::missed(store).await {
             self.disclose(&missed);
@@ -50,7 +50,7 @@ impl PartTotals {
         }
     }
 
-    /// Makes the failure of a part into that of the whole, where earlier parts are in: they stand.
+    /// Turns the failure of a part into that of the whole; it says that earlier parts are done.
     #[must_use]
     pub fn stopped(&self, failure: CommandFailure, rest: &str) -> CommandFailure {
         let standing = agreeing(
@@ -64,7 +64,7 @@ impl PartTotals {
 
     /// Adds a sentence; those that differ only in the number that they begin with become one.
     pub fn disclose(&mut self, sentence: &str) {
-        // As `agreeing` writes it, with its thousands apart.
+        // The number as printed by `agreeing`, with thousands separators.
         let digits = sentence.find(|c: char| !c.is_ascii_digit() && c != ',').unwrap_or(sentence.len());
         match sentence[..digits].replace(',', "").parse::<u64>() {
             Ok(number) => {

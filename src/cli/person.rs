@@ -17,7 +17,7 @@ use crate::store::{Store, StoreError};
 /// `export subject SUBJECT`: never masked, since it would be of no use to the person then.
 ///
 /// # Errors
-/// Code 2 with a mask, 6 where there is more of the person that could not be read; else what the database says.
+/// Code 2 with a mask, 6 if some of the person's data could not be read; else an error of the database.
 pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) -> Result<(), CommandFailure> {
     if session.mask().is_some() {
         return Err(CommandFailure::usage(
@@ -36,7 +36,7 @@ pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) ->
     if lines.0.is_read() { report_left_out(&written?.0) } else { Ok(()) }
 }
 
-/// Says which tables are not in a bundle, and fails where one could not be read.
+/// Reports the tables missing from a bundle, and fails if one could not be read.
 fn report_left_out(manifest: &Value) -> Result<(), CommandFailure> {
     let left_out = manifest["left_out"].as_array().map(Vec::as_slice).unwrap_or_default();
     let words = |entry: &Value| {
@@ -55,7 +55,7 @@ fn report_left_out(manifest: &Value) -> Result<(), CommandFailure> {
     )))
 }
 
-/// The lines of a bundle on their way to standard output: a reader that has gone away ends them.
+/// The lines of a bundle for standard output: a reader that is gone ends them.
 struct PersonLines(PrintedLines);
 
 impl Write for PersonLines {
@@ -69,7 +69,7 @@ impl Write for PersonLines {
     }
 }
 
-/// `show subject ID`: who it is, what belongs to the person, and what names the person elsewhere.
+/// `show subject ID`: the person, their rows, and mentions elsewhere.
 pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result<Value, CommandFailure> {
     let options = PurgeOptions { account: true, ..PurgeOptions::default() };
     let plan = purge::plan(store, subject, &options, &say).await?;

@@ -13,16 +13,16 @@ use crate::ui::text::SafeText;
 
 /// Time between two lines.
 const OFTEN: Duration = Duration::from_millis(250);
-/// Time that a command takes at least before it is told how far it is.
+/// Time before progress is shown.
 const SOON: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 struct ProgressLine {
-    /// Whether progress is told.
+    /// Whether progress is shown.
     is_told: bool,
-    /// Whether the line stands on the terminal.
+    /// Whether the line is on the terminal.
     stands: bool,
-    /// The work that is being done.
+    /// The current step.
     doing: String,
 }
 
@@ -32,8 +32,8 @@ fn line() -> MutexGuard<'static, ProgressLine> {
     LINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells from now on how many rows have been read, at which rate, and when the reads that have begun will end, until the
-/// command prints something.
+/// Shows the number of rows read, the rate, and the expected end of the current reads, until the command prints
+/// something.
 pub fn begin(session: &Session<'_>) {
     if !session.shows_progress() || std::mem::replace(&mut line().is_told, true) {
         return;
@@ -56,7 +56,7 @@ pub fn begin(session: &Session<'_>) {
     });
 }
 
-/// Says what is being done, next to the rows.
+/// Shows the current step beside the rows.
 pub fn doing(words: &str) {
     let mut line = line();
     if line.doing != words {
@@ -64,7 +64,7 @@ pub fn doing(words: &str) {
     }
 }
 
-/// Takes the line away, for good.
+/// Removes the line for good.
 pub fn end() {
     let mut line = line();
     line.is_told = false;

@@ -78,7 +78,7 @@ pub struct PurgeArgs {
     /// PostgreSQL: rewrite the tables, which locks them while it runs.
     #[arg(long)]
     pub full: bool,
-    /// Go on at once, without --apply, with a purge that was stopped or ended incomplete. --mentions and --mention may change earlier decisions.
+    /// Resume, without --apply, a purge that was stopped or ended incomplete. --mentions and --mention may change earlier decisions.
     #[arg(long, conflicts_with_all = ["plan_out", "what_if"])]
     pub resume: bool,
     /// Write the person's data to this new folder first; its hash is in the receipt.
@@ -178,7 +178,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandF
     }
     let plan = purge::plan(&store, args.subject(), &options, &say).await?;
     let hold = match purge::check_hold(&store, &plan.subject).await {
-        // A plan writes nothing: that it is not known is said, and keeps nobody from looking.
+        // A plan writes nothing: missing knowledge is reported, and does not prevent it.
         Err(ChangeError::Store(StoreError::Denied { reason, remedy })) => {
             Some(format!("cannot check the person for a legal hold: {reason}; {remedy}"))
         }
@@ -205,7 +205,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandF
     Ok(())
 }
 
-/// A plan, and its effect on recall when asked for.
+/// A plan, with its effect on recall if requested.
 #[derive(Serialize)]
 struct PlanWithRecall {
     #[serde(flatten)]
@@ -226,7 +226,7 @@ fn printed(session: &Session<'_>, plan: PurgePlan) -> PrintedPurgePlan {
     printed
 }
 
-/// The same as JSON, in the form in which a plan alone is printed.
+/// The same as JSON, in the form of a plan alone.
 pub(super) fn printed_text(session: &Session<'_>, plan: PurgePlan) -> std::io::Result<String> {
     output::indented(&PlanWithRecall { plan: printed(session, plan), recall: None })
 }
@@ -307,7 +307,7 @@ pub(super) fn desk<'a>(author: &'a Author, progress: Say<'a>) -> Result<Desk<'a>
     Ok(Desk { folder, key, author, progress, forget_kept: &config::desk::forget_kept })
 }
 
-/// Tells how far an erasure is.
+/// Shows the progress of an erasure.
 pub(super) fn say(what: &str, count: u64) {
     if what == "deleting" {
         return progress::doing(&format!("deleting, {} rows so far", thousands(count)));

@@ -1,4 +1,4 @@
-//! `queries`: the questions that are kept for a database.
+//! `queries`: the saved questions of a database.
 
 use clap::Subcommand;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `tables` and `table`: what a database holds, whether a layout knows it or not.
+//! `tables` and `table`: the contents of a database, with or without a layout.
 
 use clap::Args;
 use serde::{Serialize, Serializer};
@@ -32,7 +32,7 @@ pub struct RawSelection {
     pub after: Option<String>,
 }
 
-/// Rows read at a time when all of them are wanted.
+/// Rows read at a time if all of them are wanted.
 const STRIDE: usize = 500;
 /// Columns of the list of tables.
 const TITLES: [(&str, CellShape); 6] = [
@@ -112,7 +112,7 @@ fn fields(table: &RawTable) -> [String; 6] {
 
 /// `table NAME`.
 pub async fn table(session: &Session<'_>, name: &str, selection: &RawSelection) -> Result<(), CommandFailure> {
-    let store = session.store().await?;
+    let mut store = session.store().await?;
     let table = store.raw().raw_table(name).await?;
     if let Some(why) = &table.unread {
         return Err(CommandFailure::refused(format!("the rows of {} cannot be read: {why}", table.title)));
@@ -124,7 +124,7 @@ pub async fn table(session: &Session<'_>, name: &str, selection: &RawSelection) 
     let limit = selection.limit.unwrap_or(query.limit);
     if format != Format::Table {
         let most = selection.limit.or((format == Format::Json).then_some(limit));
-        return stream(session, &store, query, most, format).await;
+        return stream(session, &mut store, query, most, format).await;
     }
     (query.limit, query.preview, query.bytes) = (limit, Some(columns::preview()), Some(PART / 2));
     let page = page(session, &store, &query).await?;
@@ -138,7 +138,7 @@ pub async fn table(session: &Session<'_>, name: &str, selection: &RawSelection) 
     Ok(())
 }
 
-/// Headings of a raw table: the key first to stay where there is little room.
+/// Headings of a raw table: the key comes first, so that it is never dropped.
 fn titles(table: &RawTable) -> Vec<PrintedColumn> {
     let titled = |(at, column): (usize, &crate::layout::CatalogColumn)| {
         let rank = if table.key.contains(&column.name) { 0 } else { u8::try_from(at + 1).unwrap_or(u8::MAX) };
@@ -159,10 +159,11 @@ async fn page(session: &Session<'_>, store: &Store, query: &RawQuery) -> Result<
     Ok(page)
 }
 
-/// Prints rows as they are read, `most` of them where there is a limit.
+/// Prints rows as they are read, `most` of them where there is a limit. At a damaged page it continues with what can be
+/// read.
 async fn stream(
     session: &Session<'_>,
-    store: &Store,
+    store: &mut Store,
     mut query: RawQuery,
     most: Option<usize>,
     format: Format,
@@ -171,7 +172,13 @@ async fn stream(
     let (mut printed, mut document) = (0, RowsDocument::begin());
     loop {
         query.limit = most.map_or(STRIDE, |most| most - printed);
-        let page = page(session, store, &query).await?;
+        let page = match page(session, store, &query).await {
+            Ok(page) => page,
+            Err(failure) => {
+                *store = session.past(failure).await?;
+                continue;
+            }
+        };
         let table = &query.table;
         let is_read = match format {
             Format::Json => document.rows(page.rows.iter().map(|row| RowObject(table, row)))?,

@@ -97,14 +97,14 @@ pub struct RecallArgs {
 }
 
 impl RecallArgs {
-    /// Builds the question: a kept one, overridden by the options given next to it.
+    /// Builds the question: a saved one, overridden by options.
     #[must_use]
     pub fn inquiry(&self, kept: Option<Inquiry>) -> Inquiry {
         let mut asked = kept.unwrap_or_else(|| Inquiry::new(Ranking::Boosted));
         if let Some(ranking) = self.ranking {
             asked.ranking = ranking;
         }
-        // A situation takes the place of another one as a whole.
+        // A situation replaces another one as a whole.
         if self.text.is_some() || self.like.is_some() {
             (asked.text, asked.like) = (self.text.clone(), self.like.clone());
         }
@@ -301,8 +301,8 @@ async fn request_of(
     Ok(request)
 }
 
-/// The questions that are kept for a database, ready to be asked before and after a change. What cannot be asked is
-/// said on standard error, and is no reason to show no plan.
+/// The saved questions of a database, ready to be asked before and after a change. Failures are printed to standard
+/// error, and do not prevent the plan.
 pub async fn kept(session: &Session<'_>, store: &Store) -> Vec<KeptQuestion> {
     let at = time::spell_utc(Utc::now()).unwrap_or_default();
     let saved = SavedQuestion::load(store.location()).unwrap_or_else(|why| {
@@ -319,7 +319,7 @@ pub async fn kept(session: &Session<'_>, store: &Store) -> Vec<KeptQuestion> {
     kept
 }
 
-/// The vector of a text, or why there is none.
+/// The vector of a text, or the reason why there is none.
 pub(super) async fn vector_of(
     session: &Session<'_>,
     store: &Store,
@@ -381,7 +381,7 @@ fn print_way(out: &mut dyn Write, answer: &RecallAnswer) -> std::io::Result<()> 
     Ok(())
 }
 
-/// Prints what was left out, and how rows were compared.
+/// Prints the rows left out, and how rows were compared.
 fn print_rest(out: &mut dyn Write, answer: &RecallAnswer) -> std::io::Result<()> {
     for left in &answer.left_out {
         let line = format!("left out: {}: {}", left.id, left.words);
@@ -423,7 +423,7 @@ fn print_item(out: &mut dyn Write, number: usize, item: &RowInContext) -> std::i
     findings.iter().try_for_each(|f| writeln!(out, "   ! {}", SafeText::new(&f.message)))
 }
 
-/// The members of a row that `recall` prints, besides what depends on it.
+/// The members of a row in the output of `recall`, besides dependent rows.
 fn head(ranked: &RankedRow) -> Vec<(&'static str, HeadValue<'_>)> {
     let RankedRow { row, score, base, probability, found_by, .. } = ranked;
     let mut members = Vec::new();

@@ -1,4 +1,4 @@
-//! Rows of `recall` and `replay` with what depends on them, which is printed as it is read.
+//! Rows of `recall` and `replay` with their dependent rows, printed as they are read.
 
 use std::io;
 
@@ -20,14 +20,14 @@ use crate::store::Store;
 use crate::store::context::RecalledContext;
 use crate::store::hanging::HangingRows;
 
-/// Members of a row before those about what depends on it.
+/// Members of a row that come before its dependent rows.
 pub type Head = fn(&RankedRow) -> Vec<(&'static str, HeadValue<'_>)>;
 
 /// A value of a member.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum HeadValue<'r> {
-    /// Facts that are known of the row.
+    /// A known value.
     Known(Value),
     /// The whole row.
     Row(&'r Row),
@@ -36,7 +36,7 @@ pub enum HeadValue<'r> {
 }
 
 impl HeadValue<'_> {
-    /// The value of a table's cell: of a row or a long document its JSON text, which takes less than its values.
+    /// The value of a table's cell: a row or a long document as JSON text, which takes less memory than its values.
     fn cell(&self) -> Value {
         match self {
             HeadValue::Known(value) => value.clone(),
@@ -47,7 +47,7 @@ impl HeadValue<'_> {
     }
 }
 
-/// The surroundings in which rows are read and printed.
+/// Context for reading and printing rows.
 pub struct RecalledRows<'a> {
     store: &'a Store,
     mask: Option<Mask>,
@@ -56,7 +56,7 @@ pub struct RecalledRows<'a> {
 }
 
 impl<'a> RecalledRows<'a> {
-    /// Rows that are printed in the format of the session.
+    /// Creates it for rows in the format of the session.
     #[must_use]
     pub fn new(session: &Session<'_>, store: &'a Store, rows: RowsInContext<'a>) -> Self {
         RecalledRows { store, mask: session.mask(), format: session.format(), rows }
@@ -74,7 +74,7 @@ impl<'a> RecalledRows<'a> {
         Ok(next)
     }
 
-    /// Canvas events and feedback around a row, as far as a line of so many characters tells them.
+    /// Canvas events and feedback of a row, as far as they fit in this many characters.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -92,10 +92,10 @@ impl<'a> RecalledRows<'a> {
         self.mask.iter().for_each(|mask| mask.row(row));
     }
 
-    /// Prints all rows as JSON or CSV; as one JSON document with `rest` behind them.
+    /// Prints all rows as JSON or CSV; one JSON document ends with `rest`.
     ///
     /// # Errors
-    /// The engine's refusal, or what keeps the output from being written.
+    /// An error of the engine, or a write error.
     pub async fn print(mut self, head: Head, rest: Value) -> Result<(), CommandFailure> {
         match self.format {
             Format::Csv => self.print_table(head).await,
@@ -131,7 +131,7 @@ impl<'a> RecalledRows<'a> {
         document.member("findings", &findings)
     }
 
-    /// A cell holds all rows of a kind.
+    /// A cell holds all dependent rows of a kind.
     async fn print_table(mut self, head: Head) -> Result<(), CommandFailure> {
         let mut rows = Vec::new();
         while let Some(RowInContext { ranked, around }) = self.next().await? {
@@ -147,7 +147,7 @@ impl<'a> RecalledRows<'a> {
         output::csv_table(&rows)
     }
 
-    /// Rows as the text of a JSON list, which takes less than its values.
+    /// Rows as the text of a JSON list, which takes less memory than their values.
     async fn whole(&self, rows: HangingRows) -> Result<Value, CommandFailure> {
         let (mut text, mut parts) = (b"[".to_vec(), self.store.contexts().parts(rows));
         loop {

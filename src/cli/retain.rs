@@ -1,4 +1,4 @@
-//! `retain`: retention rules for every kind of row, in a file that can live next to the code.
+//! `retain`: retention rules for every kind of row, in a file that can be kept with the code.
 
 // Help texts are shown as they stand: backticks would be.
 #![allow(clippy::doc_markdown)]
@@ -14,7 +14,7 @@ use crate::change::Operation;
 use crate::config;
 use crate::memory::retention::RetentionRules;
 
-/// Bytes that a file of rules may have.
+/// Most bytes of a file of rules.
 const RULES_BYTES: u64 = 1 << 20;
 /// The file's usual name.
 const NAME: &str = "retention.toml";
@@ -54,7 +54,7 @@ impl RetainArgs {
     }
 }
 
-/// The file of rules that is used where none is named.
+/// The default file of rules.
 #[must_use]
 pub fn usual() -> Option<PathBuf> {
     let beside = || config::path().and_then(|settings| Some(settings.parent()?.join(NAME)));

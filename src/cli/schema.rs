@@ -1,4 +1,4 @@
-//! `schema`: JSON Schemas of what commands print.
+//! `schema`: JSON Schemas of the output of commands.
 
 use clap::Args;
 use serde_json::json;
@@ -39,7 +39,10 @@ pub(super) fn run(session: &Session<'_>, asked: &Schema) -> Result<(), CommandFa
     };
     let found = schema(name).ok_or_else(|| {
         let known = names();
-        CommandFailure::not_found(unknown("schema", name, known.iter().map(String::as_str)))
+        CommandFailure {
+            remedy: Some("`mnemoscope schema` lists every name".to_owned()),
+            ..CommandFailure::not_found(unknown("schema", name, known.iter().map(String::as_str)))
+        }
     })?;
     match session.format() {
         // A schema is read as the JSON that it is.

@@ -1,4 +1,4 @@
-//! Output of `show` and `chain`: a row, and what depends on it, which is printed as it is read.
+//! Output of `show` and `chain`: a row and its dependent rows, printed as they are read.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ impl<'a> PrintedContext<'a> {
     /// `show episode`.
     ///
     /// # Errors
-    /// The engine's refusal, or what keeps the output from being written.
+    /// An error of the engine, or a write error.
     pub async fn episode(mut self, outline: EpisodeOutline, as_of: Option<AsOf>) -> Result<(), CommandFailure> {
         let EpisodeOutline { mut episode, chain, .. } = outline;
         self.mask(std::slice::from_mut(&mut episode));
@@ -54,7 +54,7 @@ impl<'a> PrintedContext<'a> {
         self.finish(as_of)
     }
 
-    /// `show` of any other row: it, and what depends on it under names of its own next to the canonical columns.
+    /// `show` of any other row: its canonical columns, and its dependent rows under names of their own.
     ///
     /// # Errors
     /// As [`PrintedContext::episode`].
@@ -109,7 +109,7 @@ impl<'a> PrintedContext<'a> {
         list(&mut self.document, name, (self.store, self.mask.as_ref()), rows).await
     }
 
-    /// The episodes of a chain root first, the children, and what is odd about it.
+    /// The episodes of a chain from the root, the children, and notes on errors in it.
     async fn links(&mut self, chain: EpisodeChain) -> Result<(), CommandFailure> {
         let EpisodeChain { chain, children, .. } = chain;
         self.document.list("chain", chain.ids.len());

@@ -58,6 +58,6 @@ impl SignalArgs {
             CommandFailure::usage(unknown("signal", word, Signal::ALL.iter().map(|signal| signal.word())))
         })?;
         let (episode, reason) = (self.episode.clone().unwrap_or_default(), self.doing.by.reason.clone());
-        Ok((Operation::Signal { episode, signal, reason }, &self.doing))
+        Ok((Operation::Signal { episode, signal, reason, feedback: None }, &self.doing))
     }
 }

@@ -6,9 +6,9 @@ use std::io::{self, Write};
 use super::ink::OutputInk;
 use crate::ui::text::{Align, SafeText};
 
-/// Width that a free text gets before another column is dropped for it, in terminal columns.
+/// Width of a free text, in terminal columns, below which another column is dropped for it.
 const LEAST_TEXT: usize = 22;
-/// The same in tenths of the width, where that is more.
+/// The same in tenths of the width, if that is more.
 const LEAST_TENTHS: usize = 3;
 
 /// Blanks between two columns.
@@ -20,11 +20,11 @@ pub const NOTHING: &str = "·";
 /// Form in which a column is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellShape {
-    /// Whole, at the left: ids, times, words out of a few.
+    /// Never cut, left-aligned: ids, times, fixed words.
     Word,
     /// Whole, at the right.
     Number,
-    /// Cut where there is no room for it.
+    /// Cut if there is no room.
     Text,
 }
 
@@ -48,7 +48,7 @@ impl PrintedColumn {
         PrintedColumn { title: title.to_owned(), unit: None, shape, rank }
     }
 
-    /// The same with a unit.
+    /// Adds a unit.
     #[must_use]
     pub fn with(self, unit: Option<String>) -> Self {
         PrintedColumn { unit, ..self }
@@ -80,7 +80,7 @@ pub struct FittedTable {
 }
 
 impl FittedTable {
-    /// Describes in one line what the table does not show; `None` when it shows everything.
+    /// Describes the omissions of the table in one line; `None` if it shows everything.
     #[must_use]
     pub fn note(&self, width: Option<usize>) -> Option<String> {
         let dropped = (!self.dropped.is_empty()).then(|| format!("no room for {}", self.dropped.join(", ")));
@@ -91,7 +91,7 @@ impl FittedTable {
     }
 }
 
-/// Writes a table, at most as wide as `width` where its whole columns allow that; without a width nothing is cut or
+/// Writes a table, at most as wide as `width` if its uncut columns allow that; without a width nothing is cut or
 /// dropped.
 ///
 /// # Errors
@@ -142,7 +142,7 @@ fn is_nothing(cell: &SafeText) -> bool {
     cell.as_str().is_empty() || cell.as_str() == NOTHING
 }
 
-/// The columns that are shown, each with its width.
+/// The columns shown, each with its width.
 fn places(
     columns: &[PrintedColumn],
     natural: &[usize],
@@ -157,7 +157,7 @@ fn places(
     let gaps = |kept: &[usize]| GAP * kept.len().saturating_sub(1);
     let needs = |kept: &[usize]| kept.iter().map(least).sum::<usize>() + gaps(kept);
     let cuts = |kept: &[usize]| kept.iter().map(|at| natural[*at]).sum::<usize>() + gaps(kept) > room;
-    // A column in which nothing stands goes before one that says something; of equals the last one goes.
+    // An empty column is dropped before one with values; among equals, the last one.
     let order = |at: &usize| (is_empty(*at), columns[*at].rank, *at);
     let mut dropped = Vec::new();
     while cuts(&kept) {
@@ -168,7 +168,7 @@ fn places(
         kept.retain(|at| *at != gone);
         dropped.push(gone);
     }
-    // One that went before a wide one may have room now.
+    // A column dropped before a wide one may fit now.
     for at in dropped.into_iter().rev().filter(|at| !is_empty(*at)) {
         let mut more = kept.clone();
         more.push(at);
@@ -181,11 +181,11 @@ fn places(
     let mut left = room.saturating_sub(whole + GAP * kept.len().saturating_sub(1));
     let mut texts: Vec<usize> = kept.iter().copied().filter(|at| is_text(at)).collect();
     texts.sort_by_key(|at| natural[*at]);
-    // The short ones first: what they do not need is for the long ones.
+    // Short columns come first: the room they do not need goes to the long ones.
     let mut widths = natural.to_vec();
     for (number, at) in texts.iter().enumerate() {
         let share = left / (texts.len() - number);
-        // Some of a text is shown even where the ids alone are too wide.
+        // Some of a text is shown even if the ids alone are too wide.
         widths[*at] = natural[*at].min(share.max(8));
         left = left.saturating_sub(widths[*at]);
     }

@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{read_toml, state_folder};
-use crate::ground::private_file;
+use crate::ground::{database_url, private_file};
 use crate::memory::name_words::is_word_in;
 
-/// Bytes that such a file may have.
+/// Most bytes of such a file.
 const MOST: u64 = 4 << 20;
 
-/// A kind of thing that is kept, by its file's name and first lines.
+/// A kind of records, with its file's name and heading.
 #[derive(Debug, Clone, Copy)]
 pub struct Book {
     /// File in the state folder, without its ending.
@@ -25,7 +25,7 @@ pub struct Book {
     pub heading: &'static str,
 }
 
-/// Kept record, with the database that it belongs to.
+/// A record, with the database that it belongs to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Entry<T> {
     database: String,
@@ -47,11 +47,10 @@ impl Book {
         Some(state_folder()?.join(format!("{}.toml", self.name)))
     }
 
-    /// Loads the records that are kept for a database, which is named by its path or its URL without a password; in
-    /// the file's order.
+    /// Loads the records of a database, which is named by its path or its URL without a password; in file order.
     ///
     /// # Errors
-    /// What is wrong with the file, with its name.
+    /// The error in the file, with its name.
     pub fn load<T: DeserializeOwned>(self, database: &str) -> anyhow::Result<Vec<T>> {
         let Some(path) = self.path() else { return Ok(Vec::new()) };
         let database = place_of(database);
@@ -59,19 +58,19 @@ impl Book {
         Ok(entries.filter(|entry| entry.database == database).map(|entry| entry.kept).collect())
     }
 
-    /// The one thing that is kept for a database; none when there is none, or where it cannot be read.
+    /// The single record of a database; `None` if there is none, or if it cannot be read.
     #[must_use]
     pub fn only<T: DeserializeOwned>(self, database: &str) -> Option<T> {
         self.load(database).unwrap_or_default().into_iter().next()
     }
 
-    /// Keeps one thing for a database in the place of the one before. Where that cannot be kept, it is not there the next
-    /// time.
+    /// Saves a single record of a database in place of the old one. A failure is ignored: the record is then missing
+    /// the next time.
     pub fn keep_only<T: DeserializeOwned + Serialize + Clone>(self, database: &str, one: &T) {
         let _ = self.change(database, |kept: &mut Vec<T>| *kept = vec![one.clone()]);
     }
 
-    /// Changes what is kept for a database; all that is kept for it then.
+    /// Changes the records of a database, and returns them.
     ///
     /// # Errors
     /// The file is damaged or cannot be written.
@@ -84,7 +83,7 @@ impl Book {
         let named = || path.display().to_string();
         let folder = path.parent().unwrap_or(Path::new("."));
         private_file::folder(folder).with_context(named)?;
-        // Two runs at the same time lose nothing of each other's.
+        // Concurrent runs do not lose each other's changes.
         let _turn = private_file::lock(&path.with_extension("lock")).with_context(named)?;
         let database = place_of(database);
         let (own, mut others): (Vec<_>, Vec<_>) =
@@ -98,8 +97,8 @@ impl Book {
         Ok(kept)
     }
 
-    /// Forgets what is kept for a database and names someone by one of some handles, each with whether it tells also
-    /// within a text.
+    /// Deletes the records of a database that name someone by one of some handles. Each handle comes with whether it
+    /// counts within a longer text.
     ///
     /// # Errors
     /// The file is damaged or cannot be written.
@@ -116,11 +115,11 @@ impl Book {
     }
 }
 
-/// Characters from which a handle is looked for within words.
+/// Least characters of a handle that is found within words.
 const LONG: usize = 4;
 
-/// Whether a value names someone by one of some handles, in any case: as a text of its own, or where the handle says
-/// so, within a text.
+/// Whether a value names someone by one of some handles, in any case: as a whole text, or within a text for handles
+/// that allow it.
 fn names(value: &Value, handles: &[(&str, bool)]) -> bool {
     match value {
         Value::String(text) => {
@@ -136,7 +135,7 @@ fn names(value: &Value, handles: &[(&str, bool)]) -> bool {
     }
 }
 
-/// Whether a text holds a handle; one that is short, or a number, as a word alone.
+/// Whether a text contains a handle; a short or numeric one only as a whole word.
 fn is_within(text: &str, handle: &str) -> bool {
     if handle.chars().count() >= LONG && !handle.bytes().all(|b| b.is_ascii_digit()) {
         return text.contains(handle);
@@ -144,18 +143,18 @@ fn is_within(text: &str, handle: &str) -> bool {
     is_word_in(text, handle, char::is_alphanumeric)
 }
 
-/// The name under which something is kept about a database: a file is the same however its path is written.
+/// The name of a database in records: a file has one name, however its path is written.
 #[must_use]
 pub fn place_of(database: &str) -> String {
-    let plain = database.strip_prefix("sqlite://").or_else(|| database.strip_prefix("sqlite:")).unwrap_or(database);
-    Path::new(plain).canonicalize().map_or_else(|_| database.to_owned(), |path| path.display().to_string())
+    let real = database_url::file(database, Path::new("")).ok().and_then(|path| path.canonicalize().ok());
+    real.map_or_else(|| database.to_owned(), |path| path.display().to_string())
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<Entry<T>>> {
     Ok(read_toml::<Page<T>>(path, MOST)?.map(|page| page.entries).unwrap_or_default())
 }
 
-/// Replaces the file as a whole: whoever reads it meanwhile sees the old one or the new one.
+/// Replaces the file atomically: concurrent readers see the old one or the new one.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     private_file::replace(path, text.as_bytes())
 }

@@ -1,5 +1,5 @@
-//! Settings that the console keeps from one session to the next: filters, appearance, and the number of findings, so
-//! that the next run can name new ones. All of it in the state folder, never in a database.
+//! State that the console saves between sessions: filters, appearance, and the number of findings, so that the next run
+//! can mark new ones. It is in the state folder, never in a database.
 
 use std::collections::BTreeMap;
 
@@ -24,32 +24,32 @@ const FINDINGS: Book =
 
 /// The name of the place that was left last.
 pub const LAST: &str = "where I was last";
-/// Filters kept for a database.
+/// Most filters saved for a database.
 const FILTERS_KEPT: usize = 100;
 
 /// Looks of the console.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ConsoleLooks {
-    /// Name of the theme that was chosen; none when none was.
+    /// Name of the chosen theme, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<String>,
-    /// By how many steps lists were made larger, or smaller.
+    /// Number of steps by which lists were enlarged (or shrunk, if negative).
     pub pane_steps: i16,
     /// Columns that were chosen for a list, by the entity's name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub columns: BTreeMap<Entity, Vec<String>>,
 }
 
-/// Filters that were written for a database, the newest last; none when they cannot be read.
+/// Saved filters of a database, newest last; empty if they cannot be read.
 #[must_use]
 pub fn filters(database: &str) -> Vec<WrittenFilter> {
     FILTERS.load(database).unwrap_or_default()
 }
 
-/// Keeps the filters that a session has at its end. Of those that it had `found`, others may have removed some
-/// meanwhile, and they may have written some of their own: both stays so. Nothing is kept where a person was erased by
-/// another process since then. Where it cannot be kept, the next session does not offer them.
+/// Saves the filters of a session at its end, merged with the changes of others since the session `found` them: filters
+/// they removed stay removed, and their new ones are kept. Nothing is saved if another process erased a person since
+/// then. A failure is ignored: the next session then lacks the filters.
 pub fn keep_filters(database: &str, found: &FoundFilters, written: &[WrittenFilter]) {
     if written == found.filters {
         return;
@@ -92,7 +92,7 @@ impl FoundFilters {
         FoundFilters { mark: ERASURES.only(database), filters: filters(database) }
     }
 
-    /// Whether a person was erased since.
+    /// Result of the check whether a person was erased since.
     #[must_use]
     pub fn erasure(&self, database: &str) -> ErasureSince {
         match ERASURES.only::<ErasureMark>(database) {
@@ -110,42 +110,42 @@ struct ErasureMark {
     number: u32,
 }
 
-/// Loads the looks that the console had when it was left.
+/// Loads the looks of the console.
 #[must_use]
 pub fn looks() -> ConsoleLooks {
     LOOKS.only("").unwrap_or_default()
 }
 
-/// Keeps how it looks.
+/// Saves the looks of the console.
 pub fn keep_looks(looks: &ConsoleLooks) {
     LOOKS.keep_only("", looks);
 }
 
-/// The last full look for findings; none when there was none, or where it cannot be read.
+/// The last full look for findings; `None` if there was none, or if it cannot be read.
 #[must_use]
 pub fn last_findings(database: &str) -> Option<EarlierLook> {
     FINDINGS.only(database)
 }
 
-/// Keeps a look for findings in the place of the one before. Where that cannot be kept, the next look says less.
+/// Saves a look for findings in place of the last one. A failure is ignored: the next look then shows less.
 pub fn keep_findings(database: &str, look: &EarlierLook) {
     FINDINGS.keep_only(database, look);
 }
 
-/// Forgets what is kept outside of a database and may name a person who was erased: every filter, the place that was
-/// left last, and saved places, questions and mutes that name them by one of some handles.
+/// Deletes the state kept outside of a database that may name an erased person: all filters, the last place, and those
+/// saved places, questions and mutes that name them by one of some handles.
 ///
 /// # Errors
-/// In words, that a file is damaged or cannot be written.
+/// A message that a file is damaged or cannot be written.
 pub fn forget_kept(database: &str, handles: &[(&str, bool)]) -> Result<(), String> {
-    // First: a console that ends meanwhile writes nothing afterwards.
+    // This comes first, so that a console that ends meanwhile writes nothing afterwards.
     let mark = ErasureMark { process: std::process::id(), number: rand::random() };
     let marked = ERASURES.change(database, |kept: &mut Vec<ErasureMark>| *kept = vec![mark]).map(drop);
     let has_last = KeptPlace::load(database).is_ok_and(|places| places.iter().any(|place| place.name == LAST));
     let last = if has_last { KeptPlace::forget(database, LAST).map(drop) } else { Ok(()) };
     let none = |kept: &mut Vec<WrittenFilter>| kept.clear();
     let filters = if filters(database).is_empty() { Ok(()) } else { FILTERS.change(database, none).map(drop) };
-    // One file that is damaged keeps none of the others from it.
+    // A damaged file does not prevent the deletion in the others.
     let done = [
         marked,
         filters,

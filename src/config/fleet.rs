@@ -1,16 +1,16 @@
-//! A fleet file: several databases in which one person may be remembered.
+//! A fleet file: several databases that may contain data of one person.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::ground::{location, server_words};
+use crate::ground::{database_url, location, server_words};
 
 /// A database of the fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FleetMember {
-    /// Path, folder or URL; a path is made relative to the file's folder.
+    /// Path, folder or URL; a path is relative to the file's folder.
     pub url: String,
     /// Layout name or file, instead of recognition.
     pub layout: Option<String>,
@@ -36,7 +36,7 @@ struct FleetEntry {
 /// Reads a fleet file's text. `path` is its place, for errors and for paths in it.
 ///
 /// # Errors
-/// Every fault with its line; never a URL, which may hold a password.
+/// All errors with their lines; never a URL, which may contain a password.
 pub fn parse(path: &Path, text: &str) -> Result<Vec<FleetMember>, Vec<String>> {
     let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
     let fault = |at: usize, words: &str| format!("{}:{}: {words}", path.display(), line(at));
@@ -75,16 +75,14 @@ fn is_file(layout: &str) -> bool {
     Path::new(layout).extension().is_some()
 }
 
-/// A relative path as it is in the file, from where we are.
+/// A relative path in the file, resolved against its folder.
 fn located(file: &Path, text: &str) -> String {
     // What may not be repeated as it stands is not a path, whatever it was meant for.
-    if text.contains("://") || server_words::is_server(text) || location::shown(text) != text {
+    if server_words::is_server(text) || location::shown(text) != text {
         return text.to_owned();
     }
-    let inner = text.strip_prefix("sqlite:").unwrap_or(text);
-    let folder = file.parent().map(Path::to_path_buf).unwrap_or_default();
-    let path: PathBuf = if Path::new(inner).is_absolute() { inner.into() } else { folder.join(inner) };
-    path.display().to_string()
+    let folder = file.parent().unwrap_or(Path::new(""));
+    database_url::file(text, folder).map_or_else(|_| text.to_owned(), |path| path.display().to_string())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Records that the operator keeps about a database under names: places, questions to recall, muted findings. Each kind has
+//! Named records that the operator keeps about a database: places, questions to recall, muted findings. Each kind has
 //! one readable file of the user's own, never the database.
 
 use serde::Serialize;
@@ -18,15 +18,15 @@ pub trait Kept: DeserializeOwned + Serialize + Clone {
     /// Returns the record's name.
     fn name(&self) -> &str;
 
-    /// Loads the records that are kept for a database, by name.
+    /// Loads the records of a database, by name.
     ///
     /// # Errors
-    /// What is wrong with the file, with its name.
+    /// The error in the file, with its name.
     fn load(database: &str) -> anyhow::Result<Vec<Self>> {
         Self::BOOK.load(database)
     }
 
-    /// Keeps the record in the place of one with the same name; all that are kept then.
+    /// Saves the record in place of one with the same name. Returns all records.
     ///
     /// # Errors
     /// The file is damaged or cannot be written.
@@ -38,7 +38,7 @@ pub trait Kept: DeserializeOwned + Serialize + Clone {
         })
     }
 
-    /// Forgets the record of that name; all that are kept then.
+    /// Deletes the record of this name. Returns the others.
     ///
     /// # Errors
     /// The file is damaged or cannot be written.
@@ -46,7 +46,8 @@ pub trait Kept: DeserializeOwned + Serialize + Clone {
         Self::BOOK.change(database, |kept: &mut Vec<Self>| kept.retain(|other| other.name() != name))
     }
 
-    /// Forgets the records that name a person by one of some handles, each with whether it tells also within a text.
+    /// Deletes the records that name a person by one of some handles. Each handle comes with whether it counts within a
+    /// longer text.
     ///
     /// # Errors
     /// The file is damaged or cannot be written.
@@ -55,7 +56,7 @@ pub trait Kept: DeserializeOwned + Serialize + Clone {
     }
 }
 
-/// The findings that are muted about a database, to look by. A file that cannot be read mutes nothing.
+/// The muted findings of a database. An unreadable file mutes nothing.
 #[must_use]
 pub fn muted(database: &str) -> Muted {
     Muted::of(&Mute::load(database).unwrap_or_default())

@@ -11,7 +11,7 @@ use crate::console::core::key_map::KeyBinding;
 #[derive(Deserialize)]
 struct Keys(#[serde(deserialize_with = "one_or_several")] Vec<String>);
 
-/// The bindings in the order of the file; for a line each has the byte at which its keys stand.
+/// The bindings in file order; each with the byte position of its keys, for the line number.
 pub(super) fn bound<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<KeyBinding>, D::Error> {
     type Parts = BTreeMap<String, BTreeMap<String, Spanned<Keys>>>;
     let mut bound = Vec::new();

@@ -24,26 +24,26 @@ use crate::ground::{password_command, private_file};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatabaseProfile {
-    /// Path, folder, URL, or libpq's words; empty where the profile names none. A password is better kept in `.pgpass` or
-    /// PGPASSWORD.
+    /// Path, folder, URL, or libpq's connection words; empty if the profile names none. A password is better kept in
+    /// `.pgpass` or PGPASSWORD.
     #[serde(default)]
     pub database: String,
-    /// The other name of `database`, next to `read`; once the settings are read, only there where both are named.
+    /// Synonym of `database` beside `read`; after loading it is only set if both are given, which is an error.
     pub write: Option<String>,
-    /// A standby that follows `database`: rows are looked at there, and planned and changed in `database`.
+    /// A standby of `database`: rows are read from it, while plans and changes use `database`.
     pub read: Option<String>,
-    /// Command of the shell whose first line is the server's password: `pass show memory`, `secret-tool lookup …`. It runs when
-    /// the database is opened, and again when the server no longer takes what it printed.
+    /// Shell command whose first line of output is the server's password: `pass show memory`, `secret-tool lookup …`.
+    /// It runs when the database is opened, and again if the server no longer accepts its output.
     pub password_command: Option<String>,
-    /// Seconds that a server may take to let us in, where `database` says nothing; 0 is as long as it takes.
+    /// Seconds to wait for a server's login, unless `database` sets them; 0 waits without a limit.
     pub connect_timeout: Option<u64>,
-    /// Layout name or file, or a list of them, instead of recognition.
+    /// Name or file of a layout, or a list of them, instead of recognition.
     #[serde(default, deserialize_with = "one_or_several")]
     pub layout: Vec<String>,
-    /// Mask personal values unless told otherwise.
+    /// Mask personal values by default.
     #[serde(default)]
     pub mask: bool,
-    /// The database matters: the console says so on every screen.
+    /// The database is important: the console shows that on every screen.
     #[serde(default)]
     pub production: bool,
     /// Endpoint that makes the vector of a text; without it no network is used, and texts are compared by keywords.
@@ -58,7 +58,7 @@ pub struct Embedding {
     pub url: String,
     /// Model: the one that made the stored vectors.
     pub model: String,
-    /// Environment variable that holds the key; none when none is needed.
+    /// Environment variable with the key; `None` if no key is needed.
     pub key_env: Option<String>,
     /// Seconds for everything, all tries included.
     #[serde(default = "five")]
@@ -83,10 +83,10 @@ fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Stri
 }
 
 impl DatabaseProfile {
-    /// The server's password, by the command that the profile names; none when it names none. The command may ask on the terminal.
+    /// The server's password, from the profile's command; `None` if it has none. The command may ask on the terminal.
     ///
     /// # Errors
-    /// The command cannot be run, fails, or prints nothing; what it prints is in no error.
+    /// The command cannot be run, fails, or prints nothing; no error contains its output.
     pub fn password(&self) -> anyhow::Result<Option<String>> {
         self.password_command.as_deref().map(password_command::password).transpose().map_err(|why| anyhow!(why))
     }
@@ -104,7 +104,7 @@ fn two() -> u32 {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Profile that is opened when nothing else is named.
+    /// Profile that is opened by default.
     pub default: Option<String>,
     /// Theme of the console: dark, light, contrast, mono, or a file of that name in `themes/` next to the settings
     /// file.
@@ -115,9 +115,9 @@ pub struct Config {
     /// Leave the mouse to the terminal.
     #[serde(default)]
     pub no_mouse: bool,
-    /// Megabytes of vectors that the console keeps in memory between recalls; 256 when not said, 0 keeps none.
+    /// Megabytes of vectors that the console caches between recalls; 256 by default, 0 disables the cache.
     pub vector_cache_mb: Option<u32>,
-    /// Keys of console commands that take the place of the usual ones.
+    /// Keys of console commands that replace the default ones.
     #[serde(default, deserialize_with = "keys::bound")]
     pub keys: Vec<KeyBinding>,
     /// Databases by name.
@@ -138,8 +138,8 @@ pub fn path() -> Option<PathBuf> {
     }
 }
 
-/// The operator's own layout files: `layouts/*.toml` next to the settings file, by path and text in the order of their
-/// names. One that cannot be read is left out.
+/// The operator's own layout files: `layouts/*.toml` next to the settings file, as path and text, sorted by name. An
+/// unreadable one is left out.
 #[must_use]
 pub fn layouts() -> Vec<(String, String)> {
     files_in("layouts")
@@ -161,7 +161,7 @@ fn files_in(folder: &str) -> Vec<(String, String)> {
     files.into_iter().filter_map(read).collect()
 }
 
-/// Folder for what the product remembers itself: `$MNEMOSCOPE_STATE`, else `mnemoscope` in the user's state folder.
+/// Folder of the program's own state: `$MNEMOSCOPE_STATE`, else `mnemoscope` in the user's state folder.
 #[must_use]
 pub fn state_folder() -> Option<PathBuf> {
     match std::env::var_os("MNEMOSCOPE_STATE") {
@@ -170,10 +170,10 @@ pub fn state_folder() -> Option<PathBuf> {
     }
 }
 
-/// Reads the settings; none there is the same as empty ones.
+/// Loads the settings; a missing file counts as an empty one.
 ///
 /// # Errors
-/// What is wrong with the file, with its name.
+/// The error in the file, with its name.
 pub fn load() -> anyhow::Result<Config> {
     let Some(path) = path() else { return Ok(Config::default()) };
     let Some(text) = read_text(&path, SETTINGS_BYTES)? else { return Ok(Config::default()) };
@@ -187,10 +187,10 @@ pub fn load() -> anyhow::Result<Config> {
     Ok(config)
 }
 
-/// A TOML file of at most that many bytes; none when there is no such file.
+/// A TOML file of limited size; `None` if it does not exist.
 ///
 /// # Errors
-/// What is wrong with the file, after its name and the line.
+/// The error in the file, after its name and the line.
 fn read_toml<T: DeserializeOwned>(path: &Path, most: u64) -> anyhow::Result<Option<T>> {
     read_text(path, most)?.map(|text| parse_toml(path, &text)).transpose()
 }
@@ -203,7 +203,7 @@ fn read_text(path: &Path, most: u64) -> anyhow::Result<Option<String>> {
 }
 
 fn parse_toml<T: DeserializeOwned>(path: &Path, text: &str) -> anyhow::Result<T> {
-    // The parser quotes the line: it may hold a password in a URL.
+    // The parser quotes the line, which may hold a password in a URL.
     toml::from_str(text).map_err(|e| {
         let line = e.span().map_or(1, |s| line_at(text, s.start));
         anyhow!("{}:{line}: {}", path.display(), e.message())
@@ -215,7 +215,7 @@ fn line_at(text: &str, byte: usize) -> usize {
     text.as_bytes().iter().take(byte).filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// The database of ours that goes with a palace folder.
+/// Our own database for a palace folder.
 #[must_use]
 pub fn companion(palace: &Path) -> Option<PathBuf> {
     use sha2::{Digest as _, Sha256};
@@ -230,8 +230,8 @@ pub fn anchor_folder() -> Option<PathBuf> {
     Some(state_folder()?.join("anchors"))
 }
 
-/// The key of the pseudonyms that `--mask` shows: made once, kept in the state folder, so that pseudonyms stay the
-/// same from run to run and cannot be guessed from the values. Where it cannot be kept, one for this run only.
+/// The key of the pseudonyms shown by `--mask`: created once and kept in the state folder, so that pseudonyms are
+/// stable across runs and cannot be guessed from the values. If it cannot be saved, it is used for this run only.
 #[must_use]
 pub fn mask_key() -> [u8; 32] {
     let path = state_folder().map(|f| f.join("mask.key"));
@@ -246,11 +246,11 @@ pub fn mask_key() -> [u8; 32] {
     key
 }
 
-/// The key under which the handles of erased people are listed: made once, kept in the state folder and nowhere else, so
-/// that the list in the database says nothing to whoever reads it. None where it is not there and is not to be made.
+/// The key under which the handles of erased people are listed: created once, and kept only in the state folder, so
+/// that the list in the database reveals nothing. `None` if it does not exist and `make` is false.
 ///
 /// # Errors
-/// Why it cannot be kept: without it the list would be worth nothing.
+/// It cannot be saved: without it the list would be useless.
 pub fn erasure_key(make: bool) -> std::io::Result<Option<[u8; 32]>> {
     let Some(path) = state_folder().map(|f| f.join("erasure.key")) else {
         return Err(std::io::Error::other("there is no folder for it: set MNEMOSCOPE_STATE"));
@@ -271,7 +271,7 @@ fn key_at(path: &Path, make: bool) -> std::io::Result<Option<[u8; 32]>> {
             let key: [u8; 32] = rand::random();
             match keep_secret(path, &key) {
                 Ok(()) => Ok(Some(key)),
-                // Another run made it meanwhile.
+                // Another run created it meanwhile.
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => key_at(path, false),
                 Err(e) => Err(e),
             }
@@ -280,7 +280,7 @@ fn key_at(path: &Path, make: bool) -> std::io::Result<Option<[u8; 32]>> {
     }
 }
 
-/// Puts a key in the place of an empty file. Runs that come at the same time wait for one another and agree on one key.
+/// Writes a key to an empty file. Concurrent runs wait for one another and agree on one key.
 fn fill(path: &Path) -> std::io::Result<[u8; 32]> {
     let _turn = private_file::lock(&path.with_extension("lock"))?;
     let there = input_file::read(path, KEY_BYTES).unwrap_or_default();

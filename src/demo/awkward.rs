@@ -1,6 +1,6 @@
-//! Rows that real databases contain and nobody expects: hostile text, broken values, links that do not meet.
+//! Unexpected rows as found in real databases: hostile text, broken values, dangling links.
 //!
-//! Each sort of awkwardness is done to one otherwise ordinary episode, which is tagged `awkward` and `awkward:NAME`.
+//! Each kind of awkwardness is applied to one otherwise ordinary episode, which is tagged `awkward` and `awkward:NAME`.
 
 use serde_json::json;
 
@@ -30,7 +30,7 @@ pub struct AwkwardContext {
 
 /// Way in which an episode is made awkward.
 enum Trick {
-    /// This text goes wherever people write.
+    /// This text is put into every free-text field.
     Text(&'static str),
     /// These bytes do.
     Bytes(&'static [u8]),
@@ -42,7 +42,7 @@ enum Trick {
 
 use Trick::{Bytes, Column, Text};
 
-/// Sorts of awkwardness: a name and what it does.
+/// Kinds of awkwardness: the name and the trick.
 const TRICKS: &[(&str, Trick)] = &[
     ("ansi_sgr", Text("Totals \u{1b}[31;1mIN RED\u{1b}[0m and \u{1b}[7mreversed\u{1b}[0m")),
     ("ansi_clear_home", Text("Before \u{1b}[2J\u{1b}[H after the screen was cleared")),
@@ -179,12 +179,12 @@ pub fn count() -> u64 {
     TRICKS.len() as u64
 }
 
-/// Their names, in the order in which they come in the story.
+/// Their names, in story order.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TRICKS.iter().map(|(name, _)| *name)
 }
 
-/// Makes an episode awkward in the way of that number (below [`count`]).
+/// Applies the trick with this number (below [`count`]) to an episode.
 pub fn apply(number: u64, scene: &mut Scene, around: &AwkwardContext) {
     let Some((name, trick)) = TRICKS.get(number as usize) else { return };
     scene.episode.set("tags", list(&["awkward".to_owned(), format!("awkward:{name}")]));
@@ -198,7 +198,7 @@ pub fn apply(number: u64, scene: &mut Scene, around: &AwkwardContext) {
     }
 }
 
-/// Puts a text wherever people or models write; `json` is the same text where it is within JSON.
+/// Puts a text into every field that people or models write; `json` is the same text for use within JSON.
 fn everywhere(scene: &mut Scene, around: &AwkwardContext, number: u64, text: &BulkValue, within: &str) {
     for column in ["title", "summary", "observation", "insight"] {
         scene.episode.set(column, text.clone());
@@ -249,7 +249,7 @@ fn link(around: &AwkwardContext, memory: &str, rank: i64) -> DemoRow {
         .with("rank", rank)
 }
 
-/// Text of that many bytes that reads like a log.
+/// Text of this many bytes that reads like a log.
 fn long_text(bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 64);
     for line in 1.. {

@@ -1,4 +1,4 @@
-//! Banks of cases: what was asked, planned, done and how it was rewarded, with vectors, policies and an audit trail.
+//! Banks of cases: question, plan, actions and reward, with vectors, policies and an audit trail.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,10 +14,10 @@ use super::vectors;
 use super::world::{AGENTS, DemoPerson};
 use crate::memory::reward::reward;
 
-/// Most cases that a story has, however long it is.
+/// Most cases of a story, however long it is.
 const MOST_CASES: f64 = 20_000.0;
 
-/// Most people that have banks.
+/// Most people with banks.
 const MOST_OWNERS: usize = 120;
 
 /// Number of the newest cases of a bank that can be referred to.
@@ -40,25 +40,25 @@ pub struct DemoBanks {
     seed: u64,
     share: f64,
     owners: usize,
-    /// By position of the person and of the agent.
+    /// By the positions of the person and the agent.
     profiles: BTreeMap<(usize, usize), DemoProfile>,
 }
 
 impl DemoBanks {
-    /// Banks for a story of that many episodes; `owned` is the share (0..=1) of them whose people have banks at all.
+    /// Creates banks for a story of this many episodes; `owned` is the share (0..=1) of them whose people have banks.
     #[must_use]
     pub fn new(seed: u64, episodes: u64, owned: f64) -> DemoBanks {
         let share = (MOST_CASES / (episodes as f64 * owned).max(1.0)).min(0.6);
         DemoBanks { seed, share, owners: MOST_OWNERS, profiles: BTreeMap::new() }
     }
 
-    /// Returns how many of that many people have banks.
+    /// Returns how many of this many people have banks.
     #[must_use]
     pub fn owners(people: usize) -> usize {
         people.min(MOST_OWNERS)
     }
 
-    /// Newest cases of that person and agent, oldest first.
+    /// Newest cases of a person and an agent, oldest first.
     #[must_use]
     pub fn recent(&self, person: usize, agent: usize) -> Vec<String> {
         self.profiles.get(&(person, agent)).map(|p| p.recent.iter().cloned().collect()).unwrap_or_default()
@@ -87,7 +87,7 @@ impl DemoBanks {
             recent: VecDeque::new(),
             message: String::new(),
         });
-        // People ask the same thing twice: such cases are duplicates by hash.
+        // People ask the same question twice: such cases are duplicates by hash.
         if profile.message.is_empty() || !chance.is(0.06) {
             let ask = moment.words.say(&moment.topic.asks, &mut chance);
             profile.message = format!("{}. {ask}", moment.title);
@@ -123,7 +123,7 @@ impl DemoBanks {
         rows
     }
 
-    /// The rows of the banks themselves, their policies and what was done to both.
+    /// The rows of the banks, of their policies, and of the audit trail of both.
     pub fn rows(&self, people: &[DemoPerson], anchor: i64, ids: &mut IdCounters) -> Vec<DemoRow> {
         let mut rows = Vec::new();
         for (number, ((person, agent), profile)) in self.profiles.iter().enumerate() {

@@ -15,7 +15,7 @@ pub const DAY: i64 = 24 * HOUR;
 /// Length of the story, in days.
 pub const LENGTH: i64 = 120;
 
-/// The anchor by which office hours are counted: Monday, 2026-06-15, 16:00.
+/// The anchor that defines office hours: Monday, 2026-06-15, 16:00.
 pub const REFERENCE: i64 = 1_781_539_200 * SECOND;
 /// Least time between the start of the last episode and the anchor.
 const LATEST: i64 = 9 * MINUTE;
@@ -29,17 +29,17 @@ const HOURS: [f64; 24] = [
 /// Relative activity on each day of the week, Monday first.
 const WEEKDAYS: [f64; 7] = [1.1, 1.2, 1.15, 1.1, 0.9, 0.22, 0.18];
 
-/// Spreads the story over its days. Times are microseconds since 1970, in UTC.
+/// Distributes the story over its days. Times are microseconds since 1970, in UTC.
 #[derive(Debug)]
 pub struct Calendar {
     start: i64,
-    /// Share of the story that is over when each hour ends.
+    /// Share of the story that is over at the end of each hour.
     over: Vec<f64>,
 }
 
 impl Calendar {
-    /// The days up to `anchor`. What is busy when is counted from the same place of a week whatever the anchor: the same
-    /// seed tells the same story, as long ago.
+    /// The days up to `anchor`. Busy hours are placed relative to the anchor: the same seed tells the same story, at
+    /// the same age.
     #[must_use]
     pub fn new(anchor: i64) -> Calendar {
         let start = anchor - LENGTH * DAY;

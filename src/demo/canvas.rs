@@ -1,4 +1,4 @@
-//! Canvases of the demo, and what people do with them: sheets are closed at once, charts looked at, forms filled.
+//! Canvases of the demo, and their use: sheets are closed at once, charts looked at, forms filled.
 
 use serde_json::{Value as Json, json};
 
@@ -69,7 +69,7 @@ pub fn events(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> Vec<DemoRow> {
     rows
 }
 
-/// Makes up the events on one canvas: action, time since the one before, and what is noted about it.
+/// Generates the events on one canvas: action, time since the last one, and its details.
 fn session(moment: &EpisodeFacts<'_>, show: CanvasShow, chance: &mut Chance) -> Vec<(&'static str, i64, Json)> {
     let look = look(show);
     let mut happens = vec![("present", 0, presented(moment, show, chance))];
@@ -80,7 +80,7 @@ fn session(moment: &EpisodeFacts<'_>, show: CanvasShow, chance: &mut Chance) -> 
         happens.push(("update", chance.between(4, 40) * SECOND, json!({"by": by, "changed": [changed]})));
     }
     let mut open = chance.between(look.open.0, look.open.1);
-    // A glance is all that a table gets, mostly.
+    // Most tables get only a glance.
     let glance = show == CanvasShow::Sheet && chance.is(0.75) || chance.is(0.04);
     let acts = match show {
         CanvasShow::Form => chance.is(0.75),

@@ -1,11 +1,11 @@
-//! Reproducible chance: `SplitMix64` (Steele, Lea, Flood 2014), so that a seed means one story on every machine and
-//! with every version of the libraries.
+//! Reproducible random numbers: `SplitMix64` (Steele, Lea, Flood 2014), so that a seed gives one story on every machine
+//! and with every version of the libraries.
 
 /// A stream of numbers that its seeds decide.
 #[derive(Debug, Clone)]
 pub struct Chance(u64);
 
-/// Stirs a number so that every bit of it moves every bit of the answer.
+/// Hashes a number so that every bit affects every bit of the result.
 #[must_use]
 pub fn mix(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -21,7 +21,7 @@ pub fn hash(text: &str) -> u64 {
 }
 
 impl Chance {
-    /// The stream of one thing (`number`) of one sort (`sort`) in the world of `seed`.
+    /// The stream for one item (`number`) of one kind (`sort`) in the world of `seed`.
     #[must_use]
     pub fn new(seed: u64, sort: &str, number: u64) -> Chance {
         Chance(mix(mix(seed) ^ mix(hash(sort)).rotate_left(17) ^ mix(number).rotate_left(41)))
@@ -34,7 +34,7 @@ impl Chance {
         number
     }
 
-    /// A whole number of 0..`bound`; 0 when the bound is 0.
+    /// An integer in 0..`bound`; 0 if the bound is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
@@ -57,12 +57,12 @@ impl Chance {
     /// One of the items.
     ///
     /// # Panics
-    /// When there are none.
+    /// The slice is empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len() as u64) as usize]
     }
 
-    /// Position of one of the weights, each as likely as it is heavy; the last when all are 0.
+    /// A random position with probabilities proportional to the weights; the last one if all are 0.
     pub fn weighted(&mut self, weights: &[f64]) -> usize {
         let mut left = self.unit() * weights.iter().sum::<f64>();
         for (position, weight) in weights.iter().enumerate() {

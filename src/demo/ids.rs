@@ -2,10 +2,10 @@
 
 use super::chance::{hash, mix};
 
-/// Crockford's base 32, which leaves out what is easily misread.
+/// Crockford's base 32, which leaves out easily confused characters.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// Ids of one sort of thing.
+/// Ids of one kind of item.
 #[derive(Debug)]
 pub struct Ids {
     prefix: &'static str,
@@ -20,8 +20,8 @@ impl Ids {
         Ids { prefix, key: mix(seed ^ hash(prefix)), next: 0 }
     }
 
-    /// The id of the thing of that number (below 2^29): eight digits, the last two of which cannot be guessed from the
-    /// neighbours'.
+    /// The id of an item by its number (below 2^29): eight digits, the last two of which cannot be guessed from
+    /// neighbours.
     #[must_use]
     pub fn at(&self, number: u64) -> String {
         let serial = (self.key & 0x1FFF_FFFF) + number;

@@ -1,4 +1,4 @@
-//! The event log of an episode's workflow, with what the episode keeps of it: thoughts, actions, interventions.
+//! The event log of an episode's workflow, and the values derived for the episode: thoughts, actions, interventions.
 
 use serde_json::{Value as Json, json};
 
@@ -7,7 +7,7 @@ use super::chance::Chance;
 use super::moment::{EpisodeEnd, EpisodeFacts, IdCounters};
 use super::rows::{DemoRow, EVENTS};
 
-/// A log and what was derived from it.
+/// A log and the values derived from it.
 #[derive(Debug)]
 pub struct EventLog {
     /// Events in order.

@@ -1,5 +1,5 @@
-//! A made-up memory database that tells a coherent story: agents and the people they work for, chains over days,
-//! canvases, feedback, utilities, cases, logs, and awkward rows as real databases have them.
+//! A made-up memory database with a coherent story: agents and the people they work for, chains over days, canvases,
+//! feedback, utilities, cases, logs, and awkward rows as in real databases.
 //!
 //! The same options give the same rows, on every machine.
 
@@ -31,17 +31,17 @@ use crate::store::bulk::{BulkBatch, BulkError, ExistingTarget, Loader, NATIVE_SC
 use rows::{EPISODES, RowBatches, TABLES};
 use story::StoryTeller;
 
-/// Batches that wait for the database at most: enough that neither side waits for the other, little in memory.
+/// Most batches that wait for the database: enough that neither side waits for the other, little in memory.
 const WAITING: usize = 16;
 
 /// Options for the story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DemoOptions {
-    /// Number of episodes, awkward ones included; segments, canvas events, feedback and so on come in proportion.
+    /// Number of episodes, including awkward ones; segments, canvas events, feedback and so on are in proportion.
     pub episodes: u64,
-    /// Number of episodes that have a vector, the newest ones.
+    /// Number of episodes with a vector: the newest ones.
     pub vectors: u64,
-    /// Seed: another one tells another story.
+    /// Seed of the story.
     pub seed: u64,
     /// End of the story; it began 120 days earlier.
     pub anchor: DateTime<Utc>,
@@ -50,7 +50,7 @@ pub struct DemoOptions {
 }
 
 impl Default for DemoOptions {
-    /// 2,000 episodes up to 2026-06-15, at most 20,000 of them with vectors, and nothing overwritten.
+    /// 2,000 episodes up to 2026-06-15, at most 20,000 of them with vectors; nothing is overwritten.
     fn default() -> DemoOptions {
         let anchor = DateTime::from_timestamp(1_781_539_200, 0).unwrap_or_default();
         DemoOptions { episodes: 2_000, vectors: 20_000, seed: 1, anchor, existing: ExistingTarget::Refuse }
@@ -62,21 +62,21 @@ impl Default for DemoOptions {
 pub enum DemoProgress {
     /// Rows are being written.
     Rows {
-        /// Episodes that are written.
+        /// Episodes written.
         episodes: u64,
         /// Number of episodes in all.
         of: u64,
     },
     /// Indexes are being built.
     Indexes {
-        /// Indexes that are built.
+        /// Indexes built.
         done: usize,
         /// Number of indexes in all.
         of: usize,
     },
 }
 
-/// Summary of what was made.
+/// Summary of the database made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// Rows of each table.
@@ -85,8 +85,8 @@ pub struct Summary {
     pub bytes: u64,
 }
 
-/// Names of the awkward rows, in the order in which they come in the story: each episode among them is tagged
-/// `awkward` and `awkward:NAME`. A story of fewer episodes has the first ones only.
+/// Names of the awkward rows, in story order: each of these episodes is tagged `awkward` and `awkward:NAME`. A story of
+/// fewer episodes has only the first ones.
 pub fn awkward_names() -> impl Iterator<Item = &'static str> {
     awkward::names()
 }
@@ -94,8 +94,8 @@ pub fn awkward_names() -> impl Iterator<Item = &'static str> {
 /// Makes the demo database at `path`: a SQLite file with the native layout. It appears there only when it is whole.
 ///
 /// # Errors
-/// [`BulkError::Exists`] when something is there and `options` do not say to replace it; else what the file system or
-/// SQLite says.
+/// [`BulkError::Exists`] if the file exists and `options` do not allow replacing it; else an error of the file system
+/// or of SQLite.
 pub async fn build(
     path: &Path,
     options: &DemoOptions,
@@ -104,7 +104,7 @@ pub async fn build(
     let mut loader = Loader::create(path, &NATIVE_SCHEMA, options.existing).await?;
     let (sender, mut receiver) = mpsc::channel(WAITING);
     let told = *options;
-    // Telling is all computing; it ends when there is no more to tell or nobody listens.
+    // Generating is pure computation; it ends with the story, or when the receiver is gone.
     let teller = tokio::task::spawn_blocking(move || tell(&told, |batch| sender.blocking_send(batch).is_ok()));
     let mut rows: Vec<(&'static str, u64)> = TABLES.iter().map(|table| (table.name, 0)).collect();
     while let Some(batch) = receiver.recv().await {
@@ -126,7 +126,7 @@ pub async fn build(
     Ok(Summary { rows, bytes })
 }
 
-/// Sends the whole story to `send`, table by table in batches, until that returns that nobody listens any more.
+/// Sends the whole story to `send`, table by table in batches, until that returns false.
 fn tell(options: &DemoOptions, mut send: impl FnMut(BulkBatch) -> bool) {
     let mut story = StoryTeller::new(options);
     let mut batches = RowBatches::new();

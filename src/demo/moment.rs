@@ -1,4 +1,4 @@
-//! The facts of one episode, from which everything that depends on it is told.
+//! The facts of one episode, from which all dependent rows are generated.
 
 use super::chance::Chance;
 use super::ids::Ids;
@@ -9,17 +9,17 @@ use super::world::{AGENTS, DemoAgent, DemoPerson};
 /// Ending of an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EpisodeEnd {
-    /// Episode that did what was wanted.
+    /// The goal was reached.
     Success,
-    /// Episode that did part of what was wanted.
+    /// The goal was reached in part.
     Partial,
-    /// Episode that did not do what was wanted.
+    /// The goal was not reached.
     Failure,
     /// Episode that was stopped.
     Aborted,
-    /// Episode that has not ended.
+    /// The episode has not ended.
     Ongoing,
-    /// Nobody noted it.
+    /// The outcome was not recorded.
     Unknown,
 }
 
@@ -37,7 +37,7 @@ impl EpisodeEnd {
         }
     }
 
-    /// Whether it succeeded, when that is known.
+    /// Whether it succeeded, if known.
     #[must_use]
     pub fn success(self) -> Option<bool> {
         match self {
@@ -47,7 +47,7 @@ impl EpisodeEnd {
         }
     }
 
-    /// Whether people have reason to be content.
+    /// Whether people are likely to be content.
     #[must_use]
     pub fn pleases(self) -> bool {
         matches!(self, EpisodeEnd::Success | EpisodeEnd::Unknown)
@@ -81,13 +81,13 @@ pub struct EpisodeFacts<'a> {
     pub executions: Vec<String>,
     /// Start of the episode.
     pub started: i64,
-    /// End of the episode; of one still going on, its future end.
+    /// End of the episode; for an ongoing one, its future end.
     pub ended: i64,
     /// The end of the story: nothing is later.
     pub anchor: i64,
     /// Ending of the episode.
     pub outcome: EpisodeEnd,
-    /// Whether an awkward row is made of it: it gets at least one of everything that can depend on an episode.
+    /// Whether it becomes an awkward row: it gets at least one of each dependent row.
     pub rich: bool,
 }
 
@@ -104,20 +104,20 @@ impl EpisodeFacts<'_> {
         self.executions.first().map_or("", String::as_str)
     }
 
-    /// The moment when `share` (0..=1) of it is over.
+    /// The moment at which `share` (0..=1) of it is over.
     #[must_use]
     pub fn within(&self, share: f64) -> i64 {
         self.started + ((self.ended - self.started) as f64 * share) as i64
     }
 
-    /// Chance for one part of it, so that no part depends on how another is told.
+    /// Random numbers for one part of it, so that the parts are independent.
     #[must_use]
     pub fn chance(&self, part: &str) -> Chance {
         Chance::new(self.seed, part, self.number)
     }
 }
 
-/// The next id of each sort.
+/// The next id of each kind.
 #[derive(Debug)]
 pub struct IdCounters {
     /// Episodes, by number.
@@ -128,7 +128,7 @@ pub struct IdCounters {
     pub execution: Ids,
     /// Segments.
     pub segment: Ids,
-    /// Messages, which only segments name.
+    /// Messages, which only segments refer to.
     pub message: Ids,
     /// Canvases.
     pub canvas: Ids,

@@ -1,4 +1,4 @@
-//! Fills the slots of the demo's phrases, the same way through a whole story.
+//! Fills the slots of the demo's phrases, consistently within a story.
 
 use super::chance::Chance;
 use super::topics::Topic;
@@ -75,12 +75,12 @@ pub const MONTHS: &[&str] = &[
 /// Names of the days, Monday first.
 pub const DAYS: &[&str] = &["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// Words that fill the slots of one story.
+/// Words for the slots of one story.
 #[derive(Debug, Clone)]
 pub struct StoryWords {
     /// The customer that it is about.
     pub customer: &'static str,
-    /// City where the story happens.
+    /// City of the story.
     pub city: &'static str,
     city2: &'static str,
     /// The software that it is about.
@@ -94,14 +94,14 @@ pub struct StoryWords {
     amount: String,
     user: &'static str,
     phone: String,
-    /// Full name of someone else who is named in it.
+    /// Full name of a colleague mentioned in it.
     pub colleague: String,
     colleague_first: &'static str,
     colleague_mail: String,
 }
 
 impl StoryWords {
-    /// The words of a story about `topic` for `user` that names `colleague` and happens in `month` (0..12).
+    /// The words of a story about `topic` for `user` that mentions `colleague` and takes place in `month` (0..12).
     pub fn new(
         chance: &mut Chance,
         topic: &Topic,
@@ -131,7 +131,7 @@ impl StoryWords {
         }
     }
 
-    /// The phrase with its slots filled. Small numbers are drawn again each time; an unknown slot keeps its braces.
+    /// The phrase with its slots filled. Small numbers are drawn anew each time; an unknown slot keeps its braces.
     pub fn fill(&self, phrase: &str, chance: &mut Chance) -> String {
         let mut filled = String::with_capacity(phrase.len() + 48);
         let mut rest = phrase;

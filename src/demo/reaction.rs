@@ -1,4 +1,4 @@
-//! Feedback that people give on an episode, and the signals that move its utility.
+//! Feedback of people on an episode, and the signals that change its utility.
 
 use super::calendar::{DAY, HOUR, MINUTE, stamp};
 use super::moment::{EpisodeEnd, EpisodeFacts, IdCounters};
@@ -15,7 +15,7 @@ const REASONS: [&str; 5] = [
     "no reaction within two days",
 ];
 
-/// Feedback with the score that it gives the episode: -1..=1, none when nothing counts.
+/// Feedback with the resulting score of the episode: -1..=1, `None` if nothing counts.
 #[derive(Debug)]
 pub struct DemoFeedback {
     /// Rows in time order.
@@ -24,7 +24,7 @@ pub struct DemoFeedback {
     pub score: Option<f64>,
 }
 
-/// Makes up the feedback that people give after the end of an episode.
+/// Generates the feedback given after the end of an episode.
 pub fn feedback(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> DemoFeedback {
     let mut chance = moment.chance("feedback");
     let mut rows = Vec::new();
@@ -83,7 +83,7 @@ pub fn signals(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> DemoSignals {
     };
     let mut heard = Vec::new();
     let mut clock = moment.ended;
-    // A few episodes are used again and again: their history is long enough to meet both ends of the scale.
+    // A few episodes are used repeatedly: their history is long enough to reach both ends of the scale.
     let count = if chance.is(0.03) { chance.between(6, 14) } else { chance.weighted(&[0.4, 0.38, 0.15, 0.07]) as i64 };
     for _ in 0..count.max(i64::from(moment.rich)) {
         let which = chance.weighted(&weights);

@@ -92,7 +92,7 @@ impl DemoRow {
         }
     }
 
-    /// Text of a column; empty when it holds none.
+    /// Text of a column; empty if it has none.
     #[must_use]
     pub fn text(&self, column: &str) -> &str {
         match self.table.columns.iter().position(|c| *c == column).and_then(|p| self.values.get(p)) {
@@ -119,7 +119,7 @@ impl RowBatches {
         RowBatches(TABLES.iter().map(|table| BulkBatch { table, values: Vec::new() }).collect())
     }
 
-    /// Adds a row; a batch that is full then goes to `send`. False when that says that nobody wants more.
+    /// Adds a row; a full batch is passed to `send`. False if that returns false.
     pub fn add(&mut self, row: DemoRow, send: &mut impl FnMut(BulkBatch) -> bool) -> bool {
         let Some(batch) = self.0.iter_mut().find(|batch| batch.table == row.table) else { return true };
         batch.values.extend(row.values);
@@ -130,7 +130,7 @@ impl RowBatches {
         send(BulkBatch { table: batch.table, values: std::mem::replace(&mut batch.values, room) })
     }
 
-    /// Sends what is left.
+    /// Sends the last batch.
     pub fn flush(self, send: &mut impl FnMut(BulkBatch) -> bool) {
         self.0.into_iter().filter(|batch| !batch.values.is_empty()).all(send);
     }

@@ -10,7 +10,7 @@ use super::rows::{DemoRow, EPISODES, list};
 use super::world::ORGANISATIONS;
 use crate::store::bulk::BulkValue;
 
-/// Age from which retention looks at an episode, in days.
+/// Age in days from which retention considers an episode.
 const OLD: f64 = 90.0;
 
 /// An episode and its rows.
@@ -49,7 +49,7 @@ impl Scene {
     }
 }
 
-/// Place of an episode within its story, and what became of it.
+/// Place of an episode within its story, and its later fate.
 #[derive(Debug, Default)]
 pub struct EpisodeFate {
     /// The episode before it.

@@ -1,4 +1,4 @@
-//! The pieces of an episode: what was said, what was run, what changed on a canvas.
+//! The segments of an episode: messages, runs of tools, changes on canvases.
 
 use super::calendar::stamp;
 use super::moment::{EpisodeEnd, EpisodeFacts, IdCounters};

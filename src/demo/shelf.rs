@@ -1,4 +1,4 @@
-//! The memories that episodes retrieve: facts in drawers and closets, a few of which mislead.
+//! The memories that episodes retrieve: facts in drawers and closets, a few of which are misleading.
 
 use std::collections::VecDeque;
 
@@ -39,7 +39,7 @@ pub struct MemoryShelf {
 }
 
 impl MemoryShelf {
-    /// The memories of a story of that many episodes that begins at `start`.
+    /// Creates the memories of a story of this many episodes that begins at `start`.
     #[must_use]
     pub fn new(seed: u64, start: i64, episodes: u64) -> MemoryShelf {
         let per_topic = (episodes / 80).clamp(8, 1_000) as usize;
@@ -65,7 +65,7 @@ impl MemoryShelf {
         if Self::kind(number) == "closet" { self.closets.at(number as u64) } else { self.drawers.at(number as u64) }
     }
 
-    /// Whether episodes that trust the memory tend to go wrong.
+    /// Whether episodes that rely on the memory tend to fail.
     #[must_use]
     pub fn misleads(&self, number: usize) -> bool {
         mix(self.seed ^ number as u64).is_multiple_of(11)
@@ -76,7 +76,8 @@ impl MemoryShelf {
         self.start + (span * (position as f64 + 0.5) / (self.per_topic as f64 + 1.0)) as i64
     }
 
-    /// Numbers of the memories of a topic that an episode of that moment retrieves, best first; old ones come up most.
+    /// Numbers of a topic's memories that an episode at this moment retrieves, best first; old ones are the most
+    /// frequent.
     pub fn retrieve(&self, topic: usize, moment: i64, count: usize, chance: &mut Chance) -> Vec<usize> {
         let known = (0..self.per_topic).take_while(|p| self.stored_at(*p) < moment).count();
         let mut found = Vec::with_capacity(count);
@@ -89,7 +90,7 @@ impl MemoryShelf {
         found
     }
 
-    /// Notes that an episode used the memory, and what became of the episode.
+    /// Records that an episode used the memory, with the episode's utility.
     pub fn used(&mut self, number: usize, utility: f64) {
         if let Some(memory) = self.uses.get_mut(number) {
             memory.times += 1;

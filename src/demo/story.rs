@@ -1,4 +1,4 @@
-//! Teller of the story: episode after episode in time order, each aware of what came before it.
+//! Generator of the story: episodes in time order, each depending on earlier ones.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,19 +15,19 @@ use super::topics::TOPICS;
 use super::world::{self, DemoPerson, MOST_PEOPLE};
 use super::{DemoOptions, canvas, log, reaction, segments, vectors};
 
-/// Largest number of episodes that one digest takes in.
+/// Most episodes in one digest.
 const DIGESTED: usize = 40;
 
 /// Additions to the title of a story that continues.
 const PHASES: &[&str] =
     &["second look", "the day after", "narrowed down", "a fix to try", "checked over night", "one question left"];
 
-/// Stories that are told whatever chance says: position of the topic, share of all episodes after which it begins,
-/// number of episodes, hours from one to the next.
+/// Stories that are always told: position of the topic, share of all episodes before its beginning, number of episodes,
+/// hours from one to the next.
 const SURE: [(usize, f64, u32, (i64, i64)); 2] = [
     // A month-end close that drags on for weeks.
     (15, 0.06, 26, (20, 60)),
-    // A leak that is hunted for three days.
+    // A memory leak that is hunted for three days.
     (6, 0.55, 7, (3, 12)),
 ];
 
@@ -52,9 +52,9 @@ struct Thread {
 struct Cue {
     number: u64,
     started: i64,
-    /// Number of the way in which the episode is made awkward, if it is.
+    /// Number of the trick that makes the episode awkward, if any.
     trick: Option<u64>,
-    /// The agent whose digest it is.
+    /// The agent of the digest, if the episode is one.
     digest: Option<usize>,
 }
 
@@ -74,11 +74,11 @@ pub struct StoryTeller {
     /// Stories that continue, by when.
     pending: BTreeMap<(i64, u64), Thread>,
     stories: u64,
-    /// Number of the [`SURE`] stories that have begun.
+    /// Number of [`SURE`] stories begun.
     sure: usize,
     /// Newest episodes of each topic.
     recent: Vec<VecDeque<String>>,
-    /// Newest episode of each agent, and when it was seen.
+    /// Newest episode of each agent, with its time.
     latest: Vec<(String, i64)>,
     /// Episodes of each agent that wait for its next digest.
     digested: Vec<Vec<String>>,
@@ -86,7 +86,7 @@ pub struct StoryTeller {
 }
 
 impl StoryTeller {
-    /// The story that the options ask for.
+    /// The story for some options.
     #[must_use]
     pub fn new(options: &DemoOptions) -> StoryTeller {
         let DemoOptions { episodes, vectors, seed, .. } = *options;
@@ -115,7 +115,7 @@ impl StoryTeller {
         }
     }
 
-    /// The episode of that number (0 first, each once, in order) with everything that depends on it.
+    /// The episode of this number (0 first, each once, in order) with all dependent rows.
     pub fn scene(&mut self, number: u64) -> Scene {
         let mut chance = Chance::new(self.seed, "story", number);
         let started = self.calendar.moment((number as f64 + chance.unit()) / self.episodes.max(1) as f64);
@@ -125,7 +125,7 @@ impl StoryTeller {
         let cue = Cue { number, started, trick, digest };
         let everybody = self.people.len();
         let mut thread = match (trick, digest) {
-            // Awkward episodes leave cases too, which only some people have.
+            // Awkward episodes have cases too, which only some people have.
             (Some(_), _) => {
                 let topic = any_topic(&mut chance);
                 self.new_thread(started, topic, DemoBanks::owners(everybody), Some(1), &mut chance)
@@ -142,7 +142,7 @@ impl StoryTeller {
         scene
     }
 
-    /// The rows that come once everything is told.
+    /// The rows that follow after all episodes.
     pub fn ending(&mut self) -> Vec<DemoRow> {
         let mut rows = self.bank.rows(&self.people, self.anchor, &mut self.ids);
         rows.extend(self.shelf.rows(&self.people));
@@ -169,7 +169,7 @@ impl StoryTeller {
         rows
     }
 
-    /// Goes on with a story that is due, or begins a new one.
+    /// Continues a due story, or begins a new one.
     fn next_thread(&mut self, cue: Cue, chance: &mut Chance) -> Thread {
         let due = self.pending.first_key_value().map(|(key, _)| *key).filter(|(due, _)| *due <= cue.started);
         if let Some(thread) = due.and_then(|key| self.pending.remove(&key)) {
@@ -189,7 +189,7 @@ impl StoryTeller {
         }
     }
 
-    /// A story for one of the first `people`, of that many episodes, or as many as its topic mostly has.
+    /// A story for one of the first `people`, with this many episodes, or as many as usual for its topic.
     fn new_thread(&mut self, now: i64, topic: usize, people: usize, left: Option<u32>, chance: &mut Chance) -> Thread {
         let person = skewed(people, chance.unit());
         self.stories += 1;
@@ -216,7 +216,7 @@ impl StoryTeller {
         StoryWords::new(chance, &TOPICS[topic], user, colleague, month(now))
     }
 
-    /// The agent whose digest has that number; one a week and agent.
+    /// The agent whose digest has this number; there is one per week and agent.
     fn digest_at(&self, number: u64) -> Option<usize> {
         let agents = world::AGENTS.len() as u64;
         let period = self.digest_period();
@@ -227,7 +227,7 @@ impl StoryTeller {
         (self.episodes / (17 * world::AGENTS.len() as u64)).max(20)
     }
 
-    /// Number of the agent's next digest after that episode, when the story gets that far.
+    /// Number of the agent's next digest after this episode, if the story gets that far.
     fn next_digest(&self, agent: usize, number: u64) -> Option<u64> {
         let (agents, period) = (world::AGENTS.len() as u64, self.digest_period());
         let round = number / period;
@@ -244,7 +244,7 @@ impl StoryTeller {
         thread
     }
 
-    /// Plans what comes after an episode of the thread.
+    /// Plans the next episode of the thread.
     fn go_on(&mut self, mut thread: Thread, now: i64, chance: &mut Chance) {
         thread.left = thread.left.saturating_sub(1);
         if thread.left == 0 {
@@ -332,7 +332,7 @@ impl StoryTeller {
         scene
     }
 
-    /// The digest that the episode goes into, if it does.
+    /// The digest that includes the episode, if any.
     fn consolidate(&mut self, moment: &EpisodeFacts<'_>, stays: bool, chance: &mut Chance) -> Option<String> {
         let agent = moment.topic.agent;
         let open = self.digested[agent].len() < DIGESTED && moment.outcome != EpisodeEnd::Ongoing;
@@ -372,7 +372,7 @@ impl StoryTeller {
         rows
     }
 
-    /// Makes up the access by which the agent recalled something before the episode began; `None` when there is none.
+    /// Generates the access by which the agent recalled something before the episode began; `None` if there is none.
     fn access(&mut self, moment: &EpisodeFacts<'_>, person: usize, chance: &mut Chance) -> Option<DemoRow> {
         if !moment.rich && !chance.is(0.2) {
             return None;
@@ -450,24 +450,24 @@ fn outcome(thread: &Thread, misleading: bool, chance: &mut Chance) -> EpisodeEnd
         [chance.weighted(&weights)]
 }
 
-/// A position of 0..`count` for a number of 0.0..1.0; the first ones take up more of these than the last.
+/// A position in 0..`count` for a number in 0.0..1.0; the first positions cover more of the range than the last.
 fn skewed(count: usize, unit: f64) -> usize {
     ((count as f64 * unit * unit.sqrt()) as usize).min(count.saturating_sub(1))
 }
 
-/// The share of all [`skewed`] positions of `count` that lies in the first `some` of them, counted on a fine grid.
+/// The share of all [`skewed`] positions of `count` that are among the first `some`, computed on a fine grid.
 fn share_of_first(some: usize, count: usize) -> f64 {
     let grid = 4_096;
     (0..grid).filter(|i| skewed(count, f64::from(*i) / f64::from(grid)) < some).count() as f64 / f64::from(grid)
 }
 
-/// The number of the episode that a sort of awkwardness is done to: spread over the story, unless that is too short.
+/// The number of the episode that a trick is applied to: spread over the story, unless that is too short.
 fn number_of_trick(trick: u64, episodes: u64) -> u64 {
     let tricks = awkward::count();
     if episodes < 2 * tricks { trick } else { (2 * trick + 1) * episodes / (2 * tricks) }
 }
 
-/// Returns the way in which the episode of that number is made awkward, if it is.
+/// Returns the trick that is applied to the episode of this number, if any.
 fn trick_at(number: u64, episodes: u64) -> Option<u64> {
     let tricks = awkward::count();
     if episodes < 2 * tricks {

@@ -1,5 +1,4 @@
-//! Topics that the agents of the demo work on: the words of their episodes, with slots in braces (see
-//! [`super::phrase`]).
+//! Topics of the demo's agents: the words of their episodes, with slots in braces (see [`super::phrase`]).
 
 use std::sync::LazyLock;
 
@@ -7,7 +6,7 @@ use serde::Deserialize;
 
 use crate::ground::assets;
 
-/// A kind of canvas with what is shown on it.
+/// A kind of canvas with its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CanvasShow {
@@ -29,7 +28,7 @@ pub enum CanvasShow {
     Diff,
     /// A plan of several agents' steps.
     Board,
-    /// A component that a user made.
+    /// A user's own component.
     Custom,
 }
 
@@ -69,15 +68,15 @@ pub struct Topic {
     pub failures: Vec<&'static str>,
     /// Lessons that were learned.
     pub insights: Vec<&'static str>,
-    /// Decisions that were made.
+    /// Decisions made.
     pub decisions: Vec<&'static str>,
-    /// Questions that people ask.
+    /// Questions of people.
     pub asks: Vec<&'static str>,
-    /// Answers that the agent gives.
+    /// Answers of the agent.
     pub answers: Vec<&'static str>,
     /// Corrections that people make.
     pub corrections: Vec<&'static str>,
-    /// Facts that are kept in memories.
+    /// Facts stored in memories.
     pub facts: Vec<&'static str>,
     /// Steps of the workflow.
     pub steps: Vec<TopicStep>,
@@ -85,7 +84,7 @@ pub struct Topic {
     pub tools: Vec<&'static str>,
     /// Tags.
     pub tags: Vec<&'static str>,
-    /// Kinds of canvas that are shown.
+    /// Kinds of canvas shown.
     pub shows: Vec<CanvasShow>,
     /// Weights of the number of episodes in a story: one, two, three, ….
     pub length: Vec<f64>,

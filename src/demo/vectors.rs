@@ -1,5 +1,4 @@
-//! Vectors of the demo, laid out so that neighbours make sense: the same story is nearest, then the same topic, then
-//! the same domain.
+//! Vectors of the demo with plausible neighbours: the same story is nearest, then the same topic, then the same domain.
 
 use super::chance::Chance;
 
@@ -12,8 +11,8 @@ const SHARES: [f32; 4] = [0.35, 0.8, 0.45, 0.2];
 
 type Vector = [f32; DIMENSIONS];
 
-/// A direction of length 1 that `sort` and `number` decide. Sums and a square root only, which every machine rounds the
-/// same way.
+/// A direction of length 1 determined by `sort` and `number`. It uses only sums and a square root, which every machine
+/// rounds the same way.
 fn direction(seed: u64, sort: &str, number: u64) -> Vector {
     let mut chance = Chance::new(seed, sort, number);
     let mut vector = [0.0; DIMENSIONS];

@@ -13,13 +13,13 @@ pub struct DemoAgent {
     pub domain: &'static str,
     /// Status in the registry.
     pub status: &'static str,
-    /// Share of all episodes, in relation to the others'.
+    /// Relative share of all episodes.
     pub weight: f64,
     /// Maturity in the first, second, third and last quarter of the story.
     pub maturity: [&'static str; 4],
 }
 
-/// The agents, in the order in which topics name them.
+/// The agents, in the order used by topics.
 pub const AGENTS: &[DemoAgent] = &[
     DemoAgent {
         id: "agent_support",
@@ -76,7 +76,7 @@ pub const AGENTS: &[DemoAgent] = &[
 pub struct Organisation {
     /// Name.
     pub name: &'static str,
-    /// Domain of its mail addresses, under a top-level domain that is never real.
+    /// Domain of its mail addresses, under a reserved top-level domain.
     pub mail: &'static str,
 }
 
@@ -100,7 +100,7 @@ pub struct DemoPerson {
     pub organisation: usize,
     /// Mail address.
     pub mail: String,
-    /// Telephone number, of a range kept for fiction.
+    /// Telephone number from a range reserved for fiction.
     pub phone: String,
     /// Preferences of the person.
     pub preferences: Vec<&'static str>,
@@ -165,12 +165,12 @@ const PATTERNS: &[&str] = &[
 /// Largest number of different people.
 pub const MOST_PEOPLE: u64 = (FIRST.len() * LAST.len()) as u64;
 
-/// The person of that number (below [`MOST_PEOPLE`]).
+/// The person with this number (below [`MOST_PEOPLE`]).
 #[must_use]
 pub fn person(number: u64, seed: u64) -> DemoPerson {
     let (first, last) = (FIRST.len() as u64, LAST.len() as u64);
     let (given, given_id) = FIRST[(number % first) as usize];
-    // Every round over the first names moves the family names on by one, so that no two people share both.
+    // Every round over the first names shifts the family names by one, so that no two people share both.
     let (family, family_id) = LAST[((number / first + (number % first) * 13) % last) as usize];
     let mut chance = Chance::new(seed, "person", number);
     let organisation = chance.weighted(&[0.45, 0.3, 0.25]);

@@ -1,4 +1,4 @@
-//! Files that ship inside the program. The build script packs those of `assets/` that are read at run time.
+//! Files that ship inside the program. The build script packs those files of `assets/` that are read at run time.
 
 use std::io::Read as _;
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use flate2::read::DeflateDecoder;
 
 static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/assets.deflate"));
 
-/// Path and text of each, in the order of their paths.
+/// Path and text of each, sorted by path.
 static FILES: LazyLock<Vec<(&'static str, &'static str)>> = LazyLock::new(|| {
     let mut all = String::new();
     if DeflateDecoder::new(PACKED).read_to_string(&mut all).is_err() {
@@ -17,8 +17,8 @@ static FILES: LazyLock<Vec<(&'static str, &'static str)>> = LazyLock::new(|| {
     std::iter::from_fn(|| Some((parts.next()?, parts.next()?))).collect()
 });
 
-/// Name and text of each file of a folder below `assets/`, such as `layouts`, in the order of their names; none of an
-/// unknown one.
+/// Name and text of each file in a folder below `assets/`, such as `layouts`, sorted by name; none for an unknown
+/// folder.
 pub fn within(folder: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
     FILES.iter().filter_map(move |(path, text)| {
         let (parent, name) = path.rsplit_once('/')?;

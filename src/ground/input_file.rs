@@ -1,5 +1,5 @@
-//! The only way to read files that people name: up to a number of bytes and within a time, whatever they turn out to
-//! be. Plain files, pipes and standard input are read; folders, devices and sockets are refused.
+//! The only way to read files named by users, with limits on size and time. Regular files, pipes and standard input are
+//! read; folders, devices and sockets are refused.
 
 use std::fs::{self, File, FileType, OpenOptions};
 use std::io::{self, IsTerminal as _, Read};
@@ -13,28 +13,28 @@ use rustix::fs::OFlags;
 
 use super::open_files::is_open_here;
 
-/// Bytes that a settings, layout, theme or fleet file may have.
+/// Most bytes of a settings, layout, theme or fleet file.
 pub const SETTINGS_BYTES: u64 = 1 << 20;
 
-/// Limits on waiting for input that is not a plain file.
+/// Limits on waiting for input that is not a regular file.
 #[derive(Debug, Clone, Copy)]
 struct Patience {
     /// Without a byte.
     quiet: Duration,
-    /// For all of it.
+    /// For the whole input.
     whole: Duration,
 }
 
-/// A pipe with a name: whoever writes it should be there already.
+/// A named pipe: its writer should exist already.
 const PIPE: Patience = Patience { quiet: Duration::from_secs(10), whole: Duration::from_mins(1) };
 
-/// Standard input that is not a terminal: what feeds it may have to work for it.
+/// Standard input that is not a terminal: its source may take some time.
 const STANDARD: Patience = Patience { quiet: Duration::from_secs(30), whole: Duration::from_mins(10) };
 
 /// Reason why a file was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
-    /// There is none.
+    /// The file does not exist.
     #[error("there is no such file")]
     NotFound,
     /// The path leads to something other than a file.
@@ -43,10 +43,10 @@ pub enum InputError {
     /// The input is longer than the limit, in bytes.
     #[error("it contains more than {}, the maximum", in_words(*.0))]
     TooLong(u64),
-    /// Nobody writes it.
+    /// The input stays silent for this time.
     #[error("no data arrived for {} seconds: is anything writing to it?", .0.as_secs())]
     Quiet(Duration),
-    /// The input takes too long to end.
+    /// The input does not end within this time.
     #[error("it did not end within {} seconds", .0.as_secs())]
     Endless(Duration),
     /// The input is not UTF-8.
@@ -75,7 +75,7 @@ fn in_words(bytes: u64) -> String {
     }
 }
 
-/// A file, or standard input, that gives no more than it may.
+/// A file, or standard input, with a limit on its size.
 #[derive(Debug)]
 pub struct InputFile {
     file: File,
@@ -86,7 +86,7 @@ pub struct InputFile {
 }
 
 impl InputFile {
-    /// Opens a file, or standard input for `-`, of which `most` bytes may be read.
+    /// Opens a file, or standard input for `-`, with a limit of `most` bytes.
     ///
     /// # Errors
     /// [`InputError::NotFound`], [`InputError::NotAFile`], or the system's.
@@ -99,7 +99,7 @@ impl InputFile {
         if fs::metadata(path).is_ok_and(|about| about.is_file() && is_open_here(&about)) {
             return Err(InputError::NotAFile("the database that is open"));
         }
-        // Not blocking: opening a pipe that nobody writes would wait for ever.
+        // Non-blocking: opening a pipe without a writer would wait forever.
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
         let kind = file.metadata()?.file_type();
@@ -113,7 +113,7 @@ impl InputFile {
         InputFile { file, most, left: most, patience, since: Instant::now() }
     }
 
-    /// Waits until there is something to read, or the end.
+    /// Waits for data or the end.
     fn wait(&self, patience: Patience) -> Result<(), InputError> {
         let left = patience.whole.checked_sub(self.since.elapsed()).ok_or(InputError::Endless(patience.whole))?;
         let turn = left.min(patience.quiet);
@@ -138,7 +138,7 @@ impl Read for InputFile {
             if let Some(patience) = self.patience {
                 self.wait(patience).map_err(io::Error::other)?;
             }
-            // One byte more than may be had tells the end from a cut.
+            // One byte beyond the limit distinguishes the end from an excess.
             let room = bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX).saturating_add(1));
             match self.file.read(&mut bytes[..room]) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -153,7 +153,7 @@ impl Read for InputFile {
     }
 }
 
-/// Names the kind of something that is neither a plain file nor a pipe; `None` when it is one of these.
+/// Names the kind of something that is neither a regular file nor a pipe; `None` for these.
 fn other_kind(kind: FileType) -> Option<&'static str> {
     match kind {
         k if k.is_file() || k.is_fifo() => None,
@@ -163,7 +163,7 @@ fn other_kind(kind: FileType) -> Option<&'static str> {
     }
 }
 
-/// All bytes of a file, or of standard input for `-`, when they are no more than `most`.
+/// All bytes of a file, or of standard input for `-`, if they are at most `most`.
 ///
 /// # Errors
 /// [`InputError`].

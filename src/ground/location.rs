@@ -1,20 +1,20 @@
-//! Names of databases for display: never with a password, wherever it occurs in the name. A login without a password
-//! may itself be a password: it is shown only after a server has accepted it as a role.
+//! Names of databases for display, never with a password, wherever it is in the name. A user without a password may
+//! itself be a password: it is shown only after a server has accepted it as a role.
 
 use std::collections::BTreeSet;
 use std::sync::{PoisonError, RwLock};
 
 use url::{Position, Url};
 
-use super::server_words;
+use super::{database_url, server_words};
 
-/// Text that is shown in place of a URL that cannot be read.
+/// Replacement for an unreadable URL.
 const UNREADABLE: &str = "://… (not a valid URL)";
 
-/// Text that is shown in place of words that hold a secret and do not form a connection.
+/// Replacement for words that contain a secret and do not form a connection.
 const CONNECTION_WORDS: &str = "what was named (connection words; write a postgres:// URL)";
 
-/// Options of a connection that say where and how, and hold no secret.
+/// Connection options that contain no secret.
 const HARMLESS: [&str; 15] = [
     "application_name",
     "connect_timeout",
@@ -33,13 +33,13 @@ const HARMLESS: [&str; 15] = [
     "user",
 ];
 
-/// Words before `=` that tell of a secret.
+/// Words before `=` that indicate a secret.
 const SECRETS: [&str; 6] = ["pass", "pwd", "secret", "token", "sslkey", "api_key"];
 
-/// Names that are known to be a user's: a server has let this process in by them, or a password is next to them.
+/// Names known to be users: a server has accepted them, or there is a password beside them.
 static ROLES: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
 
-/// Notes that a server let someone in by the name that is in a URL: it is a role, and shown from now on.
+/// Records that a server accepted the user in a URL: it is a role, and shown from now on.
 pub fn let_in(text: &str) {
     user_alone(text).iter().for_each(|user| note_role(user));
 }
@@ -54,12 +54,12 @@ fn is_known(user: &str) -> bool {
     ROLES.read().unwrap_or_else(PoisonError::into_inner).contains(&decoded(user))
 }
 
-/// A name as it is meant, however it is spelled in a URL.
+/// A name after percent-decoding.
 fn decoded(user: &str) -> String {
     percent_encoding::percent_decode_str(user).decode_utf8_lossy().into_owned()
 }
 
-/// Returns the user part of a server's URL that has no password next to it.
+/// Returns the user of a server's URL without a password.
 fn user_alone(text: &str) -> Option<String> {
     let place = server_words::hosts_of(text)?;
     let login = text[..place.start].split_once("://")?.1.strip_suffix('@')?;
@@ -67,8 +67,8 @@ fn user_alone(text: &str) -> Option<String> {
     (!login.contains(':') && !login.is_empty()).then(|| login.to_owned())
 }
 
-/// Hides the user part of a URL, which may be a password, in the words of a server that refuses a login, such as
-/// `role "ada" does not exist`.
+/// Hides the user of a URL, which may be a password, in a server's message about a refused login, such as `role "ada"
+/// does not exist`.
 #[must_use]
 pub fn without_user(words: &str, text: &str) -> String {
     let Some(user) = user_alone(text).filter(|user| !is_known(user)) else { return words.to_owned() };
@@ -76,9 +76,9 @@ pub fn without_user(words: &str, text: &str) -> String {
     [user, meant].iter().fold(words.to_owned(), |words, user| words.replace(&format!("\"{user}\""), "\"…\""))
 }
 
-/// A path or a URL as it may be shown: of a server's URL the user, the place and the harmless options are left; a user
-/// without a password only where that is known for one. What only resembles a URL, or holds connection
-/// words with a password, is not repeated at all.
+/// A path or a URL for display. For a server's URL, only the user, the host and harmless options are kept; a user
+/// without a password only if it is known to be one. Text that merely resembles a URL, or that has connection words
+/// with a password, is replaced entirely.
 #[must_use]
 pub fn shown(text: &str) -> String {
     if server_words::is_url(text) {
@@ -87,7 +87,7 @@ pub fn shown(text: &str) -> String {
     if server_words::is_server(text) {
         return pairs(text).unwrap_or_else(|| CONNECTION_WORDS.to_owned());
     }
-    let path = text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:")).unwrap_or(text);
+    let path = database_url::without_scheme(text).unwrap_or(text);
     if resembles_url(path) {
         unreadable(path)
     } else if has_secret_word(path) {
@@ -97,8 +97,8 @@ pub fn shown(text: &str) -> String {
     }
 }
 
-/// Words that may quote what someone typed, such as an error of the command line: `typed` is shown in them as [`shown`]
-/// has it, and any other URL or `password=…` without its password.
+/// Makes a message safe that may quote user input, such as a command-line error: `typed` is replaced as by [`shown`],
+/// and any other URL or `password=…` loses its password.
 #[must_use]
 pub fn without_passwords<'t>(words: &str, typed: impl IntoIterator<Item = &'t str>) -> String {
     let mut words = words.to_owned();
@@ -113,20 +113,20 @@ pub fn without_passwords<'t>(words: &str, typed: impl IntoIterator<Item = &'t st
     without_values(&without_logins(&words))
 }
 
-/// Connection words without secrets; none when they cannot be read.
+/// Connection words without secrets; `None` if they cannot be parsed.
 fn pairs(text: &str) -> Option<String> {
     let mut pairs = server_words::pairs(text).ok()?;
     pairs.retain(|(name, value)| is_harmless(name, value));
     Some(server_words::written(&pairs))
 }
 
-/// A server's URL without secrets; none when it cannot be read as one for certain.
+/// A server's URL without secrets; `None` if it cannot be parsed with certainty.
 fn server(text: &str) -> Option<String> {
     // To PostgreSQL this sign is a letter like any other.
     let text = &text.replace('#', "%23");
     let place = server_words::hosts_of(text)?;
     let hosts = &text[place.clone()];
-    // What only PostgreSQL knows, several hosts or none after a login, a stand-in is read for.
+    // For forms that only PostgreSQL supports, several hosts or none after a login, a stand-in host is parsed.
     let theirs = hosts.contains(',') || (hosts.is_empty() && text[..place.start].ends_with('@'));
     if !theirs {
         return harmless(Url::parse(text).ok()?).map(String::from);
@@ -139,7 +139,7 @@ fn server(text: &str) -> Option<String> {
 }
 
 fn harmless(mut url: Url) -> Option<Url> {
-    // A sign of this kind after the host: the password holds one of `/?`, and what was read is not what was meant.
+    // Such a character after the host: the password contains one of `/?`, so the URL was split wrongly.
     if [url.path(), url.query().unwrap_or_default()].iter().any(|p| p.contains('@')) {
         return None;
     }
@@ -166,20 +166,20 @@ fn harmless(mut url: Url) -> Option<Url> {
 fn is_harmless(option: &str, value: &str) -> bool {
     let fits = match option {
         "user" => is_role(value),
-        // What is before it is a login.
+        // A login precedes it.
         "host" | "hostaddr" => !value.contains('@') || value.starts_with('/'),
         _ => true,
     };
     HARMLESS.contains(&option) && fits && !has_secret_word(value)
 }
 
-/// Whether a user's place holds a name and nothing else.
+/// Whether the user part consists only of a name.
 fn is_role(text: &str) -> bool {
     let text = decoded(text);
     text.len() < 64 && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$'))
 }
 
-/// Whether a text that is not a server's URL was meant for one: it names a scheme, or a login is before an `@`.
+/// Whether a text that is not a server's URL was meant as one: it has a scheme, or a login before an `@`.
 fn resembles_url(text: &str) -> bool {
     let meant_for_server = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("postg"));
     let is_path = text.starts_with(['.', '~']) || (text.starts_with('/') && !text.starts_with("//"));
@@ -188,12 +188,18 @@ fn resembles_url(text: &str) -> bool {
 }
 
 fn unreadable(text: &str) -> String {
-    let scheme = text.split(':').next().unwrap_or_default();
-    let is_scheme = text.contains("://") && scheme.len() < 16 && scheme.chars().all(|c| c.is_ascii_alphanumeric());
-    format!("{}{UNREADABLE}", if is_scheme { scheme } else { "…" })
+    format!("{}{UNREADABLE}", scheme_of(text).unwrap_or("…"))
 }
 
-/// Whether a value is given to a word that tells of a secret; percent signs hide no letter.
+/// Returns the scheme of a URL, such as `mysql` or `postgresql+asyncpg`; none for what may be anything else.
+#[must_use]
+pub fn scheme_of(text: &str) -> Option<&str> {
+    let (scheme, _) = text.split_once("://")?;
+    let is_word = |word: &str| !word.is_empty() && word.len() < 16 && word.chars().all(|c| c.is_ascii_alphanumeric());
+    (scheme.split('+').count() <= 2 && scheme.split('+').all(is_word)).then_some(scheme)
+}
+
+/// Whether a word that indicates a secret has a value; percent-encoded letters are recognized.
 fn has_secret_word(text: &str) -> bool {
     let decoded: String = url::form_urlencoded::parse(format!("x={text}").replace('&', "%26").as_bytes())
         .map(|(_, value)| value.to_ascii_lowercase())
@@ -210,7 +216,7 @@ fn has_secret_word(text: &str) -> bool {
 }
 
 /// Words without the logins of URLs: `scheme://user:password@` becomes `scheme://user@`, and `scheme://user@` loses the
-/// user unless that is known for one.
+/// user unless it is known to be one.
 fn without_logins(words: &str) -> String {
     let (mut out, mut rest) = (String::with_capacity(words.len()), words);
     while let Some(at) = rest.find("://") {
@@ -235,7 +241,7 @@ fn without_logins(words: &str) -> String {
     out
 }
 
-/// Words without the values of `password=value` and its like.
+/// Words without the values of `password=value` and the like.
 fn without_values(words: &str) -> String {
     let mut out = String::with_capacity(words.len());
     for piece in words.split_inclusive(|c: char| c.is_whitespace() || matches!(c, '&' | '?' | '`' | '"' | '\'')) {
@@ -279,6 +285,10 @@ mod tests {
             ("postgres://ada:12?S3cret@host/db", "postgres://… (not a valid URL)"),
             ("postgres://ada:12#S3cret@host/db", "postgres://ada@host/db"),
             ("postgres://ada:S3 cret@[bad", "postgres://… (not a valid URL)"),
+            ("postgresql+asyncpg://ada:S3cret@host/db", "postgresql+asyncpg://ada@host/db"),
+            ("postgresql+ssh://ada:S3cret@host/db", "postgresql+ssh://… (not a valid URL)"),
+            ("sqlite+aiosqlite:///data/a.db", "sqlite+aiosqlite:///data/a.db"),
+            ("file:///data/a.db?mode=ro", "file:///data/a.db?mode=ro"),
             ("postgres:/ada:S3cret@host/db", "…://… (not a valid URL)"),
             ("postgres:ada:S3cret@host", "…://… (not a valid URL)"),
             ("postgress//ada:S3cret@host", "…://… (not a valid URL)"),

@@ -1,5 +1,5 @@
-//! Files that this process has open. They are not opened a second time: closing a file drops every lock that the process
-//! holds on it, and SQLite would lose those of its database.
+//! Files that this process has open. They are not opened a second time: closing a file drops every lock that the
+//! process holds on it, and SQLite would lose those of its database.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 
 use rustix::fs::{Mode, OFlags};
 
-/// Files that a command opens beside those that are open: its database, what SQLite keeps beside it, and what tells of signals.
+/// Descriptors needed besides those open at the start: for the database, SQLite's files beside it, and signals.
 const ROOM: usize = 24;
 
 /// Checks that this process may open as many further files as a command needs.
@@ -22,7 +22,7 @@ pub fn check_room() -> io::Result<()> {
         .map(drop)
 }
 
-/// Whether this process has that very file open, by whatever name.
+/// Whether this process has this file open, under any name.
 pub(super) fn is_open_here(file: &Metadata) -> bool {
     let descriptors = fs::read_dir("/dev/fd").into_iter().flatten().flatten();
     let mut open = descriptors.filter_map(|entry| fs::metadata(entry.path()).ok());

@@ -3,19 +3,19 @@
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-/// Time that the command has where nobody waits for its questions.
+/// Time limit of the command when it cannot ask questions.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Runs the command, which may ask on the terminal.
 ///
 /// # Errors
-/// It cannot be run, fails, or prints nothing; what it prints is in no error.
+/// It cannot be run, fails, or prints nothing; no error contains its output.
 pub fn password(command: &str) -> Result<String, String> {
     let output = Command::new("sh").args(["-c", command]).stdin(Stdio::inherit()).stderr(Stdio::inherit()).output();
     printed(&output.map_err(|error| format!("`password_command` cannot be run: {error}"))?)
 }
 
-/// Runs the command again while something else has the terminal; none where it gives no password.
+/// Runs the command again while the terminal is in use; `None` if it gives no password.
 pub async fn password_again(command: &str) -> Option<String> {
     let mut run = tokio::process::Command::new("sh");
     run.args(["-c", command]).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);

@@ -13,25 +13,25 @@ use rustix::fs::OFlags;
 use super::open_files::is_open_here;
 use super::unfinished::UnfinishedPath;
 
-/// Longest time that a file may be in the making where no lock tells.
+/// Age from which an unfinished file counts as abandoned if locks are not supported.
 const MAKING: Duration = Duration::from_hours(1);
 
 /// Longest wait for a lock: others hold it while they write a small file.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// No link is followed, and a pipe that nobody reads does not keep us waiting.
+/// No link is followed, and opening a pipe without a reader does not block.
 const PLAIN: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// Beginning of the name of a file in the making.
 const PART: &str = ".mnemoscope-";
 
-/// Owner reads and writes, nobody else does anything.
+/// Read and write for the owner only.
 const OWNER_ONLY: u32 = 0o600;
 
 /// Everybody reads, and the owner writes.
 const READABLE: u32 = 0o644;
 
-/// A private file in the making, next to the place where it will be. Dropped before it is finished, it is gone.
+/// A private file being written, beside its final place. It is deleted if dropped unfinished.
 #[derive(Debug)]
 pub struct PrivateFile {
     part: UnfinishedPath,
@@ -51,15 +51,16 @@ impl PrivateFile {
         let part = whole.with_file_name(format!("{PART}{:016x}.part", rand::random::<u64>()));
         let part = UnfinishedPath::new(&part);
         let file = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(part.path())?;
-        // Let go with the process: nobody takes it for abandoned before. Not every file system has locks.
+        // Released when the process ends, so that nobody takes it for abandoned before. Not every file system has
+        // locks.
         let _ = file.try_lock();
         Ok(PrivateFile { part, whole: whole.to_path_buf(), file: BufWriter::new(file) })
     }
 
-    /// Gives it its name, in the place of a plain file that was there. It is on the disk when this returns.
+    /// Gives it its final name, in place of an existing regular file. It is on the disk when this returns.
     ///
     /// # Errors
-    /// What is there is a link, a folder or a device; or the disk refuses.
+    /// There is a link, a folder or a device; or the write fails.
     pub fn replace(mut self) -> io::Result<()> {
         self.sync()?;
         check_place(&self.whole)?;
@@ -68,14 +69,14 @@ impl PrivateFile {
         Ok(())
     }
 
-    /// Gives it its name where nothing has that name. It is on the disk when this returns.
+    /// Gives it its final name if that is free. It is on the disk when this returns.
     ///
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`], also for a link that leads nowhere; or the disk refuses.
     pub fn create(mut self) -> io::Result<()> {
         self.sync()?;
         check_name(&self.whole)?;
-        // A link, unlike a new name, never takes the place of a file that came meanwhile.
+        // A hard link, unlike a rename, never replaces a file that was created meanwhile.
         match fs::hard_link(self.part.path(), &self.whole) {
             // Not every file system has links.
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists && self.whole.symlink_metadata().is_err() => {
@@ -105,12 +106,12 @@ impl Write for PrivateFile {
 
 impl Drop for PrivateFile {
     fn drop(&mut self) {
-        // Gone already where it got its name by being renamed.
+        // Already gone if it was renamed.
         let _ = fs::remove_file(self.part.path());
     }
 }
 
-/// Whether a file may be written there: nothing is there, or a plain file that is not a database.
+/// Checks that a file may be written there: the name is free, or a regular file that is not a database.
 fn check_place(path: &Path) -> io::Result<()> {
     let refused = |words: &str| Err(io::Error::other(words));
     check_name(path)?;
@@ -123,7 +124,7 @@ fn check_place(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Refuses the names under which SQLite looks for what belongs to a database that is there.
+/// Refuses names of files that SQLite uses beside an existing database.
 fn check_name(path: &Path) -> io::Result<()> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let mains = ["-wal", "-shm", "-journal"].into_iter().filter_map(|ending| name.strip_suffix(ending));
@@ -141,7 +142,7 @@ fn begins_as_database(path: &Path) -> bool {
     File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok() && &head == b"SQLite format 3"
 }
 
-/// Writes a whole file, in the place of the plain file that was there.
+/// Writes a whole file, in place of an existing regular file.
 ///
 /// # Errors
 /// As [`PrivateFile::replace`].
@@ -151,7 +152,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.replace()
 }
 
-/// The same for a file that everybody may read from the moment that it has its name.
+/// The same for a file that everybody may read once it has its name.
 ///
 /// # Errors
 /// As [`PrivateFile::replace`].
@@ -162,7 +163,7 @@ pub fn publish(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.replace()
 }
 
-/// Checks that a file could be written there now. What runs that were killed left in the making next to it is removed.
+/// Checks that a file could be written there now. Unfinished files of killed runs beside it are removed.
 ///
 /// # Errors
 /// As [`PrivateFile::begin`] and [`PrivateFile::replace`].
@@ -175,7 +176,7 @@ pub fn check_room(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a whole file where there is none.
+/// Writes a whole new file.
 ///
 /// # Errors
 /// As [`PrivateFile::create`].
@@ -185,11 +186,11 @@ pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.create()
 }
 
-/// Adds a line to a file, which is made when it is not there and private from then on. It is on the disk when this
-/// returns. A line that an earlier run left unfinished is ended first.
+/// Appends a line to a file, which is created if missing and made private. It is on the disk when this returns. An
+/// incomplete last line of an earlier run is ended first.
 ///
 /// # Errors
-/// What is there is a link, a folder or a device; or the disk refuses.
+/// There is a link, a folder or a device; or the write fails.
 pub fn append(path: &Path, line: &str) -> io::Result<()> {
     use std::os::unix::fs::FileExt as _;
     let mut file = appending(path)?;
@@ -203,10 +204,10 @@ pub fn append(path: &Path, line: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Opens a file to add to it; it is made when it is not there, and private from then on.
+/// Opens a file for appending; it is created if missing, and made private.
 ///
 /// # Errors
-/// What is there is a link, a folder, a device or a database; or the disk refuses.
+/// There is a link, a folder, a device or a database; or the file cannot be opened.
 pub fn appending(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true).mode(OWNER_ONLY).custom_flags(PLAIN.bits().cast_signed());
@@ -218,20 +219,20 @@ pub fn appending(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a file that is there to be locked and holds nothing; it is made when it is not there.
+/// Opens an empty file that serves as a lock; it is created if missing.
 ///
 /// # Errors
-/// What is there is a link or a folder; or the disk refuses.
+/// There is a link or a folder; or the file cannot be opened.
 pub fn lock_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(OWNER_ONLY).custom_flags(PLAIN.bits().cast_signed());
     options.open(path)
 }
 
-/// Opens such a file and locks it. While another process holds the lock, it waits, but not for long.
+/// Opens such a file and locks it, waiting for a limited time for another process.
 ///
 /// # Errors
-/// As [`lock_file`]; or the lock is still held, which is said in words.
+/// As [`lock_file`]; or a message that the lock is still held.
 pub fn lock(path: &Path) -> io::Result<File> {
     let (file, begun) = (lock_file(path)?, Instant::now());
     loop {
@@ -251,7 +252,7 @@ pub fn lock(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether it is a file in the making that nobody will finish: a run that was killed left it.
+/// Whether it is an unfinished file of a killed run.
 #[must_use]
 pub fn is_abandoned(path: &Path) -> bool {
     let age = || fs::metadata(path).ok()?.modified().ok()?.elapsed().ok();
@@ -259,26 +260,26 @@ pub fn is_abandoned(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "part") && (is_free() || age().is_some_and(|age| age > MAKING))
 }
 
-/// A folder of temporary files that nobody else can look into. Dropped, it is gone with all that is in it; where the
-/// process is killed, a later one removes it.
+/// A private folder for temporary files. It is deleted with its contents on drop; after a killed process, a later one
+/// removes it.
 #[derive(Debug)]
 pub struct PrivateFolder {
     folder: UnfinishedPath,
-    /// Let go with the process.
+    /// Released when the process ends.
     lock: Option<File>,
 }
 
 /// Ending of the name of such a folder.
 const FOLDER: &str = ".copy";
 
-/// File in it that is locked while it is in use.
+/// File in the folder that is locked while it is in use.
 const IN_USE: &str = "in-use";
 
-/// Age from which that file is locked, if the folder is in use.
+/// Age from which that file must be locked if the folder is in use.
 const LOCKED: Duration = Duration::from_mins(1);
 
 impl PrivateFolder {
-    /// Makes one under a name that nobody can guess, and removes those of this user that killed processes left.
+    /// Creates a folder with an unguessable name, and removes those of this user left by killed processes.
     ///
     /// # Errors
     /// The folder of temporary files cannot be written; the error names the path.
@@ -324,21 +325,22 @@ impl Drop for PrivateFolder {
     }
 }
 
-/// Whether a file that a process would keep locked is free.
+/// Whether the lock file of a running process would be locked, and this one is not.
 fn is_left(lock: &Path) -> bool {
     let age = fs::symlink_metadata(lock).ok().and_then(|about| about.modified().ok()?.elapsed().ok());
     age.is_some_and(|age| age > LOCKED) && File::open(lock).is_ok_and(|file| file.try_lock().is_ok())
 }
 
-/// Makes a folder, and those above it, that nobody else can look into; one that is there stays as it is.
+/// Creates a private folder, with its parents; an existing one is unchanged.
 ///
 /// # Errors
-/// It cannot be made.
+/// It cannot be created.
 pub fn folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// A new name is on the disk when its folder is. Not every file system can say so, and the file itself is there.
+/// Syncs the folder, so that a new name is on the disk. Not every file system supports that, and the file itself is
+/// safe.
 fn sync_folder(path: &Path) {
     let _ = File::open(folder_of(path)).and_then(|folder| folder.sync_all());
 }

@@ -1,12 +1,12 @@
-//! Files without a name, for values that do not fit in memory. They are gone when they are closed, or their process is killed.
+//! Unnamed files for values that do not fit in memory. They vanish when closed, or when their process is killed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
-/// Opens an empty file that only this process can reach, in the folder that SQLite takes too: `SQLITE_TMPDIR`, `TMPDIR`,
-/// `/var/tmp` or `/tmp`, the first that is a folder.
+/// Opens an empty file that only this process can reach, in the same folder as SQLite's temporary files:
+/// `SQLITE_TMPDIR`, `TMPDIR`, `/var/tmp` or `/tmp`, the first one that is a folder.
 ///
 /// # Errors
 /// The folder cannot be written; the error names it.
@@ -19,7 +19,7 @@ pub fn scratch_file() -> io::Result<File> {
     Ok(file)
 }
 
-/// Says where scratch files cannot be written.
+/// A message that names the folder in which scratch files cannot be written.
 #[must_use]
 pub fn no_room(error: &io::Error) -> String {
     format!("cannot write a scratch file in {}: {error}; set TMPDIR to another folder", folder().display())

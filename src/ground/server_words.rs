@@ -1,10 +1,10 @@
-//! The words that name a PostgreSQL server: a URL or `key=value` pairs, read as libpq reads them. Pure.
+//! Connection settings of a PostgreSQL server: a URL or `key=value` pairs, parsed as by libpq. Pure.
 
 use std::collections::BTreeMap;
 
 use percent_encoding::percent_decode_str;
 
-/// Settings of a connection by their names, as someone wrote them: nothing is filled in.
+/// Settings of a connection by name, as written: without defaults.
 pub type Words = BTreeMap<String, String>;
 
 /// Names of libpq's settings.
@@ -63,6 +63,12 @@ const KNOWN: [&str; 52] = [
     "user",
 ];
 
+/// Drivers of SQLAlchemy that go to a PostgreSQL server by the address in the URL.
+const DRIVERS: [&str; 7] = ["aiopg", "asyncpg", "pg8000", "psycopg", "psycopg2", "psycopg2cffi", "psycopg_async"];
+
+/// Values of `sslmode`, which asyncpg takes as `ssl`.
+const SSL_MODES: [&str; 6] = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
+
 /// Whether libpq has a setting of that name.
 #[must_use]
 pub fn is_known(name: &str) -> bool {
@@ -85,14 +91,18 @@ fn are_pairs(text: &str) -> bool {
     text.split_once('=').is_some_and(|(name, _)| is_known(name.trim()))
 }
 
+/// The URL after its scheme, which may name a driver as SQLAlchemy has it: `postgresql+asyncpg://`.
 fn after_scheme(text: &str) -> Option<&str> {
-    text.strip_prefix("postgres://").or_else(|| text.strip_prefix("postgresql://"))
+    let (scheme, rest) = text.split_once("://")?;
+    let (engine, driver) = scheme.split_once('+').map_or((scheme, None), |(engine, driver)| (engine, Some(driver)));
+    let is_known = ["postgres", "postgresql"].contains(&engine) && driver.is_none_or(|d| DRIVERS.contains(&d));
+    is_known.then_some(rest)
 }
 
-/// The settings that a URL or pairs say.
+/// Parses the settings in a URL or in pairs.
 ///
 /// # Errors
-/// What cannot be read, without repeating any of it.
+/// A message about the error that repeats nothing of the text.
 pub fn parse(text: &str) -> Result<Words, String> {
     match after_scheme(text) {
         Some(rest) => url(rest),
@@ -100,7 +110,7 @@ pub fn parse(text: &str) -> Result<Words, String> {
     }
 }
 
-/// The same words with a password, which goes before one that they hold.
+/// Adds a password to the words; it overrides one in them.
 #[must_use]
 pub fn with_password(words: &str, password: &str) -> String {
     if is_url(words) {
@@ -158,13 +168,16 @@ fn url(rest: &str) -> Result<Words, String> {
                 all.push_str(&format!("{space}-c {option}={}", value.replace('\\', "\\\\").replace(' ', "\\ ")));
             }
             (None, "ssl") if value == "true" => drop(words.insert("sslmode".to_owned(), "require".to_owned())),
+            (None, "ssl") if SSL_MODES.contains(&&*value) => {
+                drop(words.insert("sslmode".to_owned(), value.into_owned()));
+            }
             (None, name) => drop(words.insert(usual_name(name).to_owned(), value.into_owned())),
         }
     }
     Ok(words)
 }
 
-/// A list as one setting; empty where nothing is in it.
+/// A list as one setting; empty if all entries are.
 fn listed(all: &[String]) -> String {
     if all.iter().all(String::is_empty) { String::new() } else { all.join(",") }
 }
@@ -201,7 +214,7 @@ fn decoded(text: &str) -> Result<String, String> {
 /// Pairs in their order: `name = value`, a value with spaces in single quotes, `\` before a quote or a `\`.
 ///
 /// # Errors
-/// What is missing.
+/// A message about the missing part.
 pub fn pairs(text: &str) -> Result<Vec<(String, String)>, String> {
     let mut found = Vec::new();
     let mut rest = text.trim_start();
@@ -275,6 +288,10 @@ mod tests {
             ("postgres://", ""),
             ("postgres://ada:S%2F3@h:6432/db", "dbname=db host=h password=S/3 port=6432 user=ada"),
             ("postgresql://h", "host=h"),
+            (
+                "postgresql+asyncpg://ada@h:6432/db?ssl=verify-full",
+                "dbname=db host=h port=6432 sslmode=verify-full user=ada",
+            ),
             ("postgres://ada@/db?host=/run/pg", "dbname=db host=/run/pg user=ada"),
             ("postgres://%2Frun%2Fpg/db", "dbname=db host=/run/pg"),
             ("postgres://a:1,b,[::1]:3/db", "dbname=db host=a,b,::1 port=1,,3"),

@@ -1,5 +1,4 @@
-//! Work that is unfinished when the program must end: unfinished files are removed, and the state of a change is
-//! reported.
+//! Unfinished work at the end of the program: unfinished files are removed, and the state of a change is reported.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -15,7 +14,7 @@ use signal_hook::low_level::emulate_default_handler;
 /// Files and folders in the making.
 static PATHS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// A file or folder that is of no use before it is finished. Dropped, it is nobody's concern any more.
+/// A file or folder that is useless before it is finished. Dropping this ends the supervision.
 #[derive(Debug)]
 pub struct UnfinishedPath(PathBuf);
 
@@ -40,15 +39,15 @@ impl Drop for UnfinishedPath {
     }
 }
 
-/// A sentence about what stands of a change that is made in parts, should the program be told to end in the middle of it.
+/// A sentence about the state of a change made in parts, printed if a signal ends the program meanwhile.
 static STANDING: Mutex<Option<&str>> = Mutex::new(None);
 
-/// A change that is made in parts. Dropped, it is over.
+/// A change made in parts; over when dropped.
 #[derive(Debug)]
 pub struct UnfinishedChange(());
 
 impl UnfinishedChange {
-    /// Begins one with a sentence about what stands, and how to continue.
+    /// Begins a change with a sentence about the finished parts, and how to continue.
     #[must_use]
     pub fn new(standing: &'static str) -> Self {
         *STANDING.lock().unwrap_or_else(PoisonError::into_inner) = Some(standing);
@@ -62,8 +61,8 @@ impl Drop for UnfinishedChange {
     }
 }
 
-/// While this lives, SIGINT, SIGTERM, SIGHUP and SIGQUIT end the program as they always do, after unfinished files were
-/// removed and what stands of a change was said.
+/// While this exists, SIGINT, SIGTERM, SIGHUP and SIGQUIT end the program as usual, but only after unfinished files
+/// were removed and the state of a change was printed.
 #[derive(Debug)]
 pub struct EndWithoutRemains(Option<Handle>);
 
@@ -76,7 +75,7 @@ impl EndWithoutRemains {
         let handle = signals.handle();
         thread::spawn(move || {
             for signal in signals.forever() {
-                // The lock stays: what would be begun now waits for the end.
+                // The lock is kept: anything begun now waits for the end.
                 let paths = PATHS.lock().unwrap_or_else(PoisonError::into_inner);
                 for path in paths.iter() {
                     let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
@@ -84,7 +83,7 @@ impl EndWithoutRemains {
                 if let Some(standing) = *STANDING.lock().unwrap_or_else(PoisonError::into_inner) {
                     let _ = writeln!(io::stderr(), "\nmnemoscope: stopped: {standing}");
                 }
-                // The first process of a container is not ended by the signal itself.
+                // The signal itself does not end the first process of a container.
                 if process::id() == 1 {
                     process::exit(128 + signal);
                 }
@@ -95,7 +94,7 @@ impl EndWithoutRemains {
     }
 }
 
-/// Whether a signal ends this process, as far as the kernel says: `nohup` has SIGHUP ignored, and that stays so.
+/// Whether a signal ends this process, according to the kernel: `nohup` makes SIGHUP ignored, and that is kept.
 fn ends(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());

@@ -5,8 +5,7 @@ use serde_json::{Map, Value};
 use crate::store::stored::TableName;
 use crate::store::{Store, StoreError};
 
-/// The columns of some tables with their types, as JSON: table to column to type. Read again, not from what was known when
-/// the database was opened.
+/// The columns of some tables with their types, as JSON: table to column to type. Read now, not from the cache.
 ///
 /// # Errors
 /// The engine's refusal; a missing table has no columns.
@@ -26,8 +25,8 @@ pub async fn columns(store: &Store, tables: &[TableName]) -> Result<Value, Store
     Ok(Value::Object(all))
 }
 
-/// Describes in words how the columns differ; empty when they do not. A new column is no difference: a job does not
-/// rely on what it does not know.
+/// Describes how the columns differ; empty if they do not. A new column is not a difference, since a job does not rely
+/// on it.
 #[must_use]
 pub fn differences(then: &Value, now: &Value) -> Vec<String> {
     let mut found = Vec::new();

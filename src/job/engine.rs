@@ -24,34 +24,34 @@ use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::write::WriteError;
 
-/// Interval at which a runner that does not write gives a sign of life, and checks whether others ask it to stop.
+/// Interval at which an idle runner sends a heartbeat, and checks for stop requests.
 const HEARTBEAT: Duration = Duration::from_millis(900);
-/// Longest time in a row that a runner waits for others before it gives up; what it did stays, and it can be resumed.
+/// Longest continuous wait of a runner for others before it gives up; finished batches stay, and it can be resumed.
 const ENDURANCE: Duration = PERSON;
 /// Longest time that a runner tries to write down why it broke off.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// Interval at which the database is checked for strain.
+/// Interval at which the database is checked for load.
 const PULSE: Duration = Duration::from_secs(2);
 /// Seconds that a replica may lag.
 const LAG: f64 = 10.0;
-/// Time that a replica is waited for which does not catch up, as one that is late on purpose.
+/// Longest wait for a replica that does not catch up, such as a deliberately delayed one.
 const LAG_WAIT: Duration = Duration::from_mins(1);
-/// Times that a batch is planned again when rows moved meanwhile.
+/// Most attempts to plan a batch again because rows changed meanwhile.
 const PLANNED_AT_MOST: u32 = 8;
 /// Rows that may be set aside in any case; beyond that, one in a hundred.
 const SET_ASIDE: u64 = 100;
 /// Sum of the changes that could not be written: the rows still need them.
 const REFUSED: &str = "refused";
-/// Times that a job is gone through again for rows that came meanwhile.
+/// Most further passes of a job for rows added meanwhile.
 const PASSES: u32 = 2;
 
-/// Runs a job until it is done, is told to stop, or breaks off. `wish` tells it to stop from this process; others ask
-/// through the database. `each` hears how it goes.
+/// Runs a job until it is done, told to stop, or fails. `wish` stops it from this process; others do so through the
+/// database. `each` receives its progress.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] where no jobs can be run, [`ChangeError::Conflict`] when someone else runs it or the
-/// database changed under it, [`ChangeError::Paused`] when someone took it over; else why it broke off. What was done
-/// stays, and the job can be resumed.
+/// [`ChangeError::Refused`] if jobs cannot run here, [`ChangeError::Conflict`] if someone else runs it or the database
+/// structure changed, [`ChangeError::Paused`] if someone took it over; otherwise the reason why it failed. Finished
+/// batches stay, and the job can be resumed.
 pub async fn run(
     store: &Store,
     job: &dyn Job,
@@ -92,7 +92,7 @@ pub async fn run(
         pulse: None,
         lags_on: false,
         narrowed: None,
-        // SQLite has one writer: the time in which a batch is planned is when agents, and who asks for a pause, get in.
+        // SQLite has one writer: agents, and pause requests, can write only while a batch is planned.
         plans_ahead: job.plans_ahead() && settings.rate.is_none() && store.engine() == Engine::Postgres,
         ahead: None,
     };
@@ -100,7 +100,8 @@ pub async fn run(
     match ended {
         Ok(()) => runner.outcome().await,
         Err(Stop::Taken) => Err(taken_over(job)),
-        // Whoever was silent for long finds its connection closed: what counts is that the job is no longer its own.
+        // After a long silence the connection is closed. If the job is no longer ours, that is reported instead of the
+        // error.
         Err(Stop::Failed(error)) => Err(if runner.failed(&error).await { error } else { taken_over(job) }),
     }
 }
@@ -135,7 +136,7 @@ enum BatchOutcome {
     Done,
     /// Another writer was in the way.
     Busy(String),
-    /// Rows moved: plan it again.
+    /// Rows have changed: plan it again.
     Moved(ChangeError),
     /// The database does not accept a value.
     Rejected(String),
@@ -197,7 +198,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Does batches until the end, or until it is asked to stop: the state says which.
+    /// Runs batches until the end, or until asked to stop; the state says which.
     async fn all_batches(&mut self) -> Result<(), Stop> {
         loop {
             let place = self.held.place();
@@ -224,8 +225,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Plans and applies one batch, as often as it takes; gives the rows that were looked at, none when told to stop
-    /// before anything was written.
+    /// Plans and applies one batch, with retries; returns the number of rows processed, `None` if told to stop before
+    /// anything was written.
     async fn one_batch(&mut self, place: &Value) -> Result<Option<usize>, Stop> {
         let mut planned = 0;
         let mut waited = Duration::ZERO;
@@ -278,7 +279,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The batch at a place: as it was planned ahead, else planned now. None when told to stop meanwhile.
+    /// The batch at a position: planned ahead, or planned now. `None` if told to stop meanwhile.
     async fn planned(&mut self, place: &Value, size: usize) -> Result<Option<JobBatch>, Stop> {
         match self.ahead.take() {
             Some((at, batch)) if at == *place && self.narrowed.is_none() => return Ok(Some(batch)),
@@ -289,8 +290,7 @@ impl Runner<'_> {
         self.beating(planning).await
     }
 
-    /// Writes a batch, and plans the next one meanwhile where that may be done. A plan that fails so is made again when its
-    /// turn comes.
+    /// Writes a batch, and plans the next one in parallel if allowed. If that plan fails, it is made again in its turn.
     async fn apply_and_plan_ahead(&mut self, batch: &JobBatch) -> Result<BatchOutcome, Stop> {
         let Some(place) = batch.next.as_ref().filter(|_| self.plans_ahead && self.narrowed.is_none()) else {
             return self.apply(batch).await;
@@ -313,7 +313,7 @@ impl Runner<'_> {
         Ok(applied)
     }
 
-    /// Sets the rows of a batch aside that are changed together, and continues behind them.
+    /// Quarantines the rows of a batch that change together, and continues after them.
     async fn skip(&mut self, batch: &JobBatch, problem: &str) -> Result<(), Stop> {
         let mut without = batch.clone();
         without.plan.mutations.clear();
@@ -351,7 +351,7 @@ impl Runner<'_> {
                 LostHold::Taken => Inside::Taken,
                 LostHold::Write(error) => Inside::Failed(FailedTransaction::Write(error)),
             })?;
-            // Whoever was erased since the batch was planned does not come back.
+            // A person erased since the batch was planned must not come back.
             suppress::check(self.store, &batch.plan).await.map_err(|e| Inside::Failed(e.into()))?;
             let seq = tokio::select! {
                 biased;
@@ -372,7 +372,7 @@ impl Runner<'_> {
             Ok(()) => match writer.commit().await {
                 Ok(()) => {}
                 Err(WriteError::Unknown(error)) => {
-                    // Lost at the end: the checkpoint says whether it was done.
+                    // The connection was lost during the commit: the checkpoint tells whether it was written.
                     let stored = self.store.records().job(&self.held.row.name).await?;
                     if stored.is_none_or(|row| row.batches != next.row.batches || row.token != next.row.token) {
                         return Ok(BatchOutcome::Busy(error.to_string()));
@@ -406,7 +406,7 @@ impl Runner<'_> {
         Ok(BatchOutcome::Done)
     }
 
-    /// Lets others go first where the database suffers.
+    /// Waits for others if the database is under load.
     async fn spare(&mut self) -> Result<(), Stop> {
         if self.pulse.is_some_and(|then| then.elapsed() < PULSE) {
             return Ok(());
@@ -414,7 +414,7 @@ impl Runner<'_> {
         let mut lagging: Option<(f64, Instant)> = None;
         loop {
             self.pulse = Some(Instant::now());
-            // Not everybody may look at that: then nothing is known, which is no reason to stop.
+            // If our role may not see the load, nothing is known, which is no reason to stop.
             let Ok(strain) = self.store.records().strain().await else { return Ok(()) };
             let why = match (strain.replica_lag, strain.waiting) {
                 (Some(lag), _) if lag > LAG && !self.lags_on => {
@@ -448,7 +448,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Waits for a future that writes nothing and gives signs of life meanwhile; none when told to stop before its end.
+    /// Waits for a future that writes nothing, with heartbeats meanwhile; `None` if told to stop before its end.
     async fn beating<T>(&mut self, work: impl Future<Output = Result<T, ChangeError>>) -> Result<Option<T>, Stop> {
         tokio::pin!(work);
         let mut wish = self.wish.clone();
@@ -459,8 +459,8 @@ impl Runner<'_> {
                 () = asked_to_stop(&mut wish) => return Ok(None),
                 () = tokio::time::sleep(HEARTBEAT) => {}
             }
-            // The work continues meanwhile: in SQLite's rollback journal the sign of life is not written before the
-            // statement that the work is reading is at its end.
+            // The work continues meanwhile: in SQLite's rollback journal modes, the heartbeat is only written when the
+            // work's current read ends.
             let mut done = None;
             {
                 let beat = self.beat();
@@ -482,7 +482,7 @@ impl Runner<'_> {
         }
     }
 
-    /// A sign of life, by which a request to stop is heard too.
+    /// Sends a heartbeat, and notices stop requests.
     async fn beat(&mut self) -> Result<(), Stop> {
         let at = now();
         let mut writer = match self.store.write_within(&at, PATIENCE).await {
@@ -510,14 +510,14 @@ impl Runner<'_> {
         }
         match writer.commit().await {
             Ok(()) => self.held = next,
-            // Someone reads on: the next sign of life will do.
+            // Someone is still reading: the next heartbeat suffices.
             Err(WriteError::Busy(_)) => {}
             Err(error) => return Err(error.into()),
         }
         Ok(())
     }
 
-    /// Waits, but not when told to stop meanwhile.
+    /// Waits, unless told to stop meanwhile.
     async fn wait(&mut self, pause: Duration, why: Option<String>) {
         if pause.is_zero() || self.asked_here() {
             return;
@@ -543,7 +543,7 @@ impl Runner<'_> {
         is_told(&self.wish)
     }
 
-    /// Stops between two batches, as this process was told to.
+    /// Stops between two batches, as this process was told.
     async fn stop_here(&mut self) -> Result<(), Stop> {
         let (cancel, by) = (*self.wish.borrow() == JobWish::Cancel, stop_move(&self.wish));
         self.settle(|held, state, at| {
@@ -553,7 +553,7 @@ impl Runner<'_> {
         .await
     }
 
-    /// Writes the row after a change of it, as often as it takes.
+    /// Writes the row after a change, with retries.
     async fn settle(&mut self, change: impl Fn(&mut HeldJob, JobState, &str)) -> Result<(), Stop> {
         self.settle_within(ENDURANCE, change).await
     }
@@ -604,14 +604,14 @@ impl Runner<'_> {
         self.held.sums().get(REFUSED).and_then(Value::as_u64).unwrap_or_default()
     }
 
-    /// Rows that still need the job and were not refused; none when told to stop meanwhile.
+    /// Number of rows that still need the job, without quarantined ones; `None` if told to stop meanwhile.
     async fn left(&mut self) -> Result<Option<u64>, Stop> {
         let (store, job) = (self.store, self.job);
         let plan = self.beating(async { look(store, job).await }).await?;
         Ok(plan.map(|plan| (plan.changes_total as u64).saturating_sub(self.refused())))
     }
 
-    /// Returns the reason why entries of this run cannot be undone; `None` when they can.
+    /// Returns the reason why entries of this run cannot be undone; `None` if they can.
     fn undo_reason(&self) -> Option<String> {
         undo_reason(self.job.undo_reason(), self.held.row.total.and_then(|total| u64::try_from(total).ok()))
     }
@@ -642,8 +642,8 @@ impl Runner<'_> {
         .await
     }
 
-    /// Writes down why it broke off; where even that fails, the lease runs out. False when someone else holds the job
-    /// by now, and it has not broken off at all.
+    /// Records the failure; if even that fails, the lease expires. Returns false if someone else holds the job by now,
+    /// so that it has not failed.
     async fn failed(&mut self, error: &ChangeError) -> bool {
         let words = error.to_string();
         let settled = self
@@ -667,7 +667,14 @@ impl Runner<'_> {
 
     async fn outcome(self) -> Result<JobOutcome, ChangeError> {
         let row = &self.held.row;
-        let undo_reason = self.undo_reason();
+        let entries = row.first_seq.zip(row.last_seq);
+        let (own_entries, undo_reason) = match (self.undo_reason(), entries) {
+            (None, Some((first, last))) => match self.store.records().entries_alike(first, last).await {
+                Ok(own) => (own, None),
+                Err(error) => (Vec::new(), Some(format!("its audit entries cannot be listed: {error}"))),
+            },
+            (reason, _) => (Vec::new(), reason),
+        };
         let mut effects = self.job.effects();
         effects.extend(self.job.summed(&self.held.sums()));
         Ok(JobOutcome {
@@ -679,7 +686,8 @@ impl Runner<'_> {
             disclosures: self.job.disclosures().into_iter().chain(suppress::unknown(self.store).await?).collect(),
             checks: self.checks,
             set_aside: self.store.records().job_quarantine(&self.held.own, &row.id, SHOWN).await?,
-            entries: row.first_seq.zip(row.last_seq),
+            entries,
+            own_entries,
             written: self.written,
             invocation: self.store.invocation().clone(),
             undo_reason,
@@ -695,14 +703,14 @@ fn stop_move(wish: &watch::Receiver<JobWish>) -> JobMove {
     if *wish.borrow() == JobWish::Leave { JobMove::Leave } else { JobMove::Stop }
 }
 
-/// Comes to its end when someone wishes that the job stops; never when nobody can wish any more.
+/// Completes when the job is told to stop; never if nobody can tell it any more.
 async fn asked_to_stop(wish: &mut watch::Receiver<JobWish>) {
     if wish.wait_for(|wish| *wish != JobWish::GoOn).await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// Comes to its end when someone wishes something; never when nobody can any more: then only time ends a wait.
+/// Completes when the wish changes; never if nobody can change it any more, so that only time ends a wait.
 async fn changed(wish: &mut watch::Receiver<JobWish>) {
     if wish.changed().await.is_err() {
         std::future::pending::<()>().await;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::change::Change;
 use crate::change::plan::{SHOWN, json_length};
 
-/// Bytes of changes, as JSON, behind which none is kept.
+/// Bytes of changes, as JSON, after which no more are stored.
 const ROOM: usize = 2 << 20;
 
 /// The first changes of a job.
@@ -17,7 +17,7 @@ pub struct FirstChanges {
 }
 
 impl FirstChanges {
-    /// Keeps the changes of a batch while there is room.
+    /// Adds the changes of a batch while there is room.
     pub fn take<'c>(&mut self, batch: impl Iterator<Item = Cow<'c, Change>>) {
         for change in batch {
             if self.changes.len() >= SHOWN || self.size >= ROOM {

@@ -1,4 +1,4 @@
-//! A preview of a job: every batch is planned, none applied.
+//! A preview of a job: plans every batch and applies none.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use super::record::ready;
 use super::{BatchAsk, Job};
 use crate::change::apply::report_refused;
 use crate::change::{ChangeDanger, ChangeError, Plan, not_yet, now};
-use crate::memory::agreeing;
+use crate::memory::counted;
 use crate::store::Store;
 
-/// Rows that are planned at a time.
+/// Rows planned at a time.
 const STRIDE: usize = 4_000;
 
 /// Plans the changes that a job would make, with the first ones in full.
@@ -43,12 +43,10 @@ pub async fn look(store: &Store, job: &dyn Job) -> Result<Plan, ChangeError> {
     sum.changes = first.changes;
     sum.effects.extend(job.summed(&sums));
     sum.facts = json!({ "seen": seen, "bad": bad });
-    if bad > 0 {
-        sum.disclosures.push(agreeing(
-            bad,
-            "{#} {row cannot|rows cannot} be handled: {it is set aside and listed|they are set aside and listed}",
-        ));
-    }
+    sum.disclosures.extend(counted(
+        bad,
+        "{#} {row cannot|rows cannot} be handled: {it is set aside and listed|they are set aside and listed}",
+    ));
     sum.plan_id = sum.digest();
     report_refused(store, sum).await
 }

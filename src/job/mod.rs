@@ -1,8 +1,8 @@
 //! Long changes, done in batches that each leave a checkpoint and an audit entry in their own transaction: cancelled,
 //! killed or quit, the checkpoint is the truth.
 //!
-//! A [`Job`] says what a batch is; [`run()`] does the rest: who may run it, how large batches are, when to wait, what is
-//! set aside, how it is verified. Each backfill is a file of its own under [`backfill`].
+//! A [`Job`] defines a batch; [`run()`] does the rest: leases, batch sizes, waiting, quarantine, verification. Each
+//! backfill is a file under [`backfill`].
 
 pub mod backfill;
 pub mod drift;
@@ -33,24 +33,24 @@ pub use record::{JobEntry, ask};
 pub struct BatchAsk<'a> {
     /// The database.
     pub store: &'a Store,
-    /// Our tables; none when the job is only looked at.
+    /// Our tables; `None` if the job is only previewed.
     pub own: Option<&'a OwnTables>,
     /// Start of the batch, as given by [`Job::begin`] or the batch before.
     pub place: &'a Value,
-    /// Rows to look at, at most.
+    /// Most rows to process.
     pub size: usize,
-    /// The batch is only looked at and never applied: nothing is done for it that costs money or leaves this machine.
+    /// Whether the batch is only previewed: nothing is done for it that costs money or sends data elsewhere.
     pub dry: bool,
 }
 
-/// One batch: what changes, and where the next one begins.
+/// One batch: its changes, and the position of the next one.
 #[derive(Debug, Clone)]
 pub struct JobBatch {
     /// Changes of the batch, sealed by [`crate::change::Draft::seal_batch`]; may be empty.
     pub plan: Plan,
-    /// Start of the next batch; `None` when this was the last.
+    /// Position of the next batch; `None` if this was the last.
     pub next: Option<Value>,
-    /// Rows that were looked at.
+    /// Number of rows processed.
     pub seen: usize,
     /// Rows that cannot be handled: written down, and skipped.
     pub bad: Vec<BadRow>,
@@ -58,21 +58,21 @@ pub struct JobBatch {
 
 /// A long change.
 ///
-/// A batch is planned outside of any transaction and applied in one together with the checkpoint. It must be about rows
-/// that *still need it*: planned again after it was applied, it is empty.
+/// A batch is planned outside of any transaction and applied in one, together with the checkpoint. It must only cover
+/// rows that *still need it*: planned again after it was applied, it is empty.
 pub trait Job: Send + Sync {
     /// Name, unique in a database while a run of it is unfinished.
     fn name(&self) -> &str;
 
-    /// Returns the arguments that the job was given, kept with the run.
+    /// Returns the arguments of the job, stored with the run.
     fn told(&self) -> Value {
         Value::Null
     }
 
-    /// The tables it reads and writes: a checkpoint is not gone on from when their columns have changed.
+    /// The tables it reads and writes: a run is not resumed if their columns have changed.
     fn relies_on<'a>(&'a self, store: &'a Store) -> Vec<TableName>;
 
-    /// Rows to process, where that can be counted quickly.
+    /// Number of rows to process, if it can be counted quickly.
     fn total<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Option<u64>, ChangeError>>;
 
     /// Returns the start of the first batch.
@@ -93,7 +93,7 @@ pub trait Job: Send + Sync {
         Vec::new()
     }
 
-    /// Returns the reason why the job's entries cannot be undone; `None` when each of them can.
+    /// Returns the reason why the job's entries cannot be undone; `None` if each of them can.
     fn undo_reason(&self) -> Option<String> {
         None
     }
@@ -103,20 +103,20 @@ pub trait Job: Send + Sync {
         backfill::left_out(sums)
     }
 
-    /// Looks at the result when everything is done. Rows that still need the job are found by planning it again; this is
-    /// for what else must hold.
+    /// Checks the result at the end. Rows that still need the job are found by planning again; this checks everything
+    /// else.
     fn verify<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Vec<JobCheck>, ChangeError>> {
         let _ = store;
         Box::pin(async { Ok(Vec::new()) })
     }
 
-    /// Whether a batch may be planned while the one before is being written: it comes out the same whether that one stands
-    /// or not. Every row is compared with what it was when it is written, in any case.
+    /// Whether a batch may be planned while the previous one is being written: the result must be the same whether that
+    /// one is committed or not. Rows are compared with their old values on writing in any case.
     fn plans_ahead(&self) -> bool {
         false
     }
 
-    /// Whether planning it again must find nothing: not so where planning would cost money.
+    /// Whether planning it again at the end must find nothing; false if planning costs money.
     fn is_planned_again(&self) -> bool {
         true
     }

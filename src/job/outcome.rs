@@ -5,7 +5,7 @@ use crate::change::plan::{Counts, Receipt, SHOWN};
 use crate::change::{Change, new_id, now};
 use crate::memory::invocation::Invocation;
 
-/// Results of a run of a job, from its start to where it is now.
+/// Result of a run of a job so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobOutcome {
     /// Name of the operation, as in the audit trail.
@@ -26,6 +26,8 @@ pub struct JobOutcome {
     pub set_aside: Vec<[String; 3]>,
     /// Numbers of its first and last audit entry.
     pub entries: Option<(i64, i64)>,
+    /// Audit entries of the job, in order; others may have written between them. Empty if they cannot be undone.
+    pub own_entries: Vec<i64>,
     /// Audit entries that this runner wrote, in order.
     pub written: Vec<i64>,
     /// Way to name the database in the commands that it advises.
@@ -35,13 +37,13 @@ pub struct JobOutcome {
 }
 
 impl JobOutcome {
-    /// Everything is done, and looking at the result found nothing wrong.
+    /// Whether everything is done, and the check of the result found nothing wrong.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.progress.state == JobState::Succeeded && self.checks.iter().all(|c| c.ok)
     }
 
-    /// Says what is not done, and how it is continued; none where everything is.
+    /// Describes what is not done, and how to continue; `None` if everything is done.
     #[must_use]
     pub fn shortfall(&self) -> Option<String> {
         if self.is_complete() {
@@ -60,7 +62,7 @@ impl JobOutcome {
         })
     }
 
-    /// `applied`, `nothing to do`, `incomplete`, or the state that it stopped in.
+    /// `applied`, `nothing to do`, `incomplete`, or the state in which it stopped.
     #[must_use]
     pub fn status(&self) -> &'static str {
         match self.progress.state {
@@ -74,10 +76,10 @@ impl JobOutcome {
     /// The receipt.
     #[must_use]
     pub fn receipt(&self) -> JobReceipt {
-        let (undo, undo_reason) = match (&self.undo_reason, self.entries) {
+        let (undo, undo_reason) = match (&self.undo_reason, &self.own_entries[..]) {
             (Some(reason), _) => (None, Some(reason.clone())),
-            (None, None) => (None, Some("nothing was changed".to_owned())),
-            (None, Some((first, last))) => (Some(undo_command(&self.invocation, first, last)), None),
+            (None, []) => (None, Some("nothing was changed".to_owned())),
+            (None, entries) => (Some(undo_command(&self.invocation, entries)), None),
         };
         let bad = |[entity, id, problem]: [String; 3]| BadRow { entity, id, problem };
         let receipt = Receipt {
@@ -107,10 +109,34 @@ impl JobOutcome {
     }
 }
 
-/// Builds the command that undoes a job: its entries, the last one first.
-fn undo_command(invocation: &Invocation, first: i64, last: i64) -> String {
-    if first == last {
-        return invocation.line(["undo", &last.to_string(), "--apply"]);
+/// Builds the command that undoes a job's own entries, the last one first. Consecutive numbers are given as ranges.
+fn undo_command(invocation: &Invocation, entries: &[i64]) -> String {
+    if let [only] = entries {
+        return invocation.line(["undo", &only.to_string(), "--apply"]);
     }
-    format!("for n in $(seq {last} -1 {first}); do {}; done", invocation.before("undo \"$n\" --apply"))
+    let ranges: Vec<String> = entries.chunk_by(|before, after| before + 1 == *after).rev().map(backwards).collect();
+    format!("for n in {}; do {}; done", ranges.join(" "), invocation.before("undo \"$n\" --apply"))
+}
+
+/// Shell words for consecutive numbers, the last one first.
+fn backwards(numbers: &[i64]) -> String {
+    match numbers {
+        [] => String::new(),
+        [only] => only.to_string(),
+        [first, .., last] => format!("$(seq {last} -1 {first})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_of_others_are_not_undone() {
+        let line = |entries: &[i64]| undo_command(&Invocation::default(), entries);
+        assert_eq!(line(&[7]), "mnemoscope undo 7 --apply");
+        let undo = "do mnemoscope undo \"$n\" --apply; done";
+        assert_eq!(line(&[2, 3, 4]), format!("for n in $(seq 4 -1 2); {undo}"));
+        assert_eq!(line(&[2, 3, 5, 8, 9]), format!("for n in $(seq 9 -1 8) 5 $(seq 3 -1 2); {undo}"));
+    }
 }

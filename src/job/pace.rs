@@ -8,17 +8,17 @@ pub const TARGET: Duration = Duration::from_millis(80);
 
 /// Rows of the first batch.
 const FIRST: usize = 500;
-/// Rows of a batch at least, unless told otherwise.
+/// Default minimum of rows per batch.
 const FEWEST: usize = 20;
-/// Rows of a batch at most, unless told otherwise.
+/// Default maximum of rows per batch.
 const MOST: usize = 20_000;
 
 /// Batches that the moving average covers.
 const WINDOW: usize = 12;
-/// Batches before which no rate is told.
+/// Batches before a rate is reported.
 const SURE: usize = 3;
 
-/// Chooses the size of batches: towards `TARGET`, at most doubling, halving where someone was in the way.
+/// Chooses the batch size: towards `TARGET`, at most doubling, halving after conflicts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizing {
     size: usize,
@@ -27,10 +27,10 @@ pub struct Sizing {
 }
 
 impl Sizing {
-    /// Sizes as the operator says: of a fixed size, below a number of rows a second.
+    /// Uses the operator's settings: a fixed size, or at most a number of rows per second.
     #[must_use]
     pub fn new(batch: Option<usize>, rate: Option<f64>) -> Self {
-        // Half a second's worth at most, so that a rate is kept within a second and not by the minute.
+        // At most half a second's rows, so that a rate holds within a second rather than within a minute.
         let most = rate.map_or(MOST, |r| ((r / 2.0).ceil() as usize).clamp(1, MOST));
         match batch {
             Some(size) => Sizing { size: size.max(1).min(most), most, fixed: true },
@@ -44,9 +44,9 @@ impl Sizing {
         self.size
     }
 
-    /// A batch of that many rows took so long.
+    /// Adjusts the size after a batch of this many rows and its duration.
     pub fn took(&mut self, rows: usize, elapsed: Duration) {
-        // The last batch is often short and says nothing of the size.
+        // The last batch is often short and says nothing about the size.
         if self.fixed || rows * 2 < self.size {
             return;
         }
@@ -55,20 +55,20 @@ impl Sizing {
         self.size = (wanted as usize).clamp(low.max(1), high).max(FEWEST).min(self.most).max(1);
     }
 
-    /// Halves the batch size when others were in the way: smaller batches are less in theirs.
+    /// Halves the batch size after a conflict: smaller batches cause fewer.
     pub fn in_the_way(&mut self) {
         self.size = (self.size / 2).max(1);
     }
 }
 
-/// Speed of a job: a moving average over its latest batches, pauses between them included.
+/// Speed of a job: a moving average over its latest batches, including pauses between them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pace {
     batches: VecDeque<(usize, Duration)>,
 }
 
 impl Pace {
-    /// A batch of that many rows took so long, with the waiting before it.
+    /// Adjusts the rate after a batch of this many rows and its duration, including the waiting before it.
     pub fn took(&mut self, rows: usize, elapsed: Duration) {
         self.batches.push_back((rows, elapsed));
         if self.batches.len() > WINDOW {
@@ -76,7 +76,7 @@ impl Pace {
         }
     }
 
-    /// Rows a second; none before three batches.
+    /// Rows per second; `None` before three batches.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
         if self.batches.len() < SURE {
@@ -87,14 +87,14 @@ impl Pace {
         (time > 0.0).then(|| rows as f64 / time)
     }
 
-    /// Seconds for the rows that are left; none before three batches, or when nothing moves.
+    /// Seconds for the remaining rows; `None` before three batches, or if nothing moves.
     #[must_use]
     pub fn eta(&self, left: u64) -> Option<f64> {
         self.rate().filter(|rate| *rate > 0.0).map(|rate| left as f64 / rate)
     }
 }
 
-/// Computes how long to wait after a batch so that a rate (rows a second) is kept.
+/// Computes the pause after a batch that keeps a rate (rows per second).
 #[must_use]
 pub fn rest(rows: usize, rate: Option<f64>, elapsed: Duration) -> Duration {
     let Some(rate) = rate.filter(|r| *r > 0.0) else { return Duration::ZERO };
@@ -111,7 +111,7 @@ mod tests {
     fn batches_grow_towards_the_target_and_shrink_back() {
         let mut sizing = Sizing::new(None, None);
         for _ in 0..10 {
-            // 4 microseconds a row: 20,000 rows take the target.
+            // 4 microseconds per row: 20,000 rows take the target.
             sizing.took(sizing.size(), Duration::from_micros(4) * sizing.size() as u32);
         }
         assert_eq!(sizing.size(), 20_000);

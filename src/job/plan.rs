@@ -1,5 +1,4 @@
-//! Description of a job as plain data: its states and the moves between them, its progress, and what a batch leaves
-//! behind.
+//! A job as plain data: its states and transitions, its progress, and the results of a batch.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -7,12 +6,12 @@ use serde_json::{Value, json};
 pub use super::pace::{Pace, Sizing};
 use crate::change::plan::Receipt;
 
-/// Rows to process up to which a job keeps what an undo needs: some hundred bytes for each row that changes, half a
-/// hundred megabytes in all. Beyond that the trail would grow as large as what it is about.
+/// Most rows to process for which a job stores undo data: some hundred bytes per changed row, about fifty megabytes in
+/// all. Beyond that the trail would become as large as the data.
 pub const UNDO_ROWS: u64 = 200_000;
 
-/// Explains why a job that looks at `total` rows cannot be undone, by its own reason or by their number; `None` when
-/// it can.
+/// Returns the reason why a job that processes `total` rows cannot be undone, its own or their number; `None` if it
+/// can.
 #[must_use]
 pub fn undo_reason(own: Option<String>, total: Option<u64>) -> Option<String> {
     let many = total.filter(|rows| *rows > UNDO_ROWS);
@@ -30,7 +29,7 @@ pub fn undo_reason(own: Option<String>, total: Option<u64>) -> Option<String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum JobState {
-    /// Nobody works on it; the next runner continues.
+    /// No runner works on it; the next one continues.
     Queued,
     /// A runner works on it.
     Running,
@@ -38,9 +37,9 @@ pub enum JobState {
     Pausing,
     /// The job waits at a checkpoint to be resumed.
     Paused,
-    /// The job ends after the current batch.
+    /// The job is cancelled after the current batch.
     Cancelling,
-    /// The job was ended early; the changes it made stay.
+    /// The job was cancelled; its changes stay.
     Cancelled,
     /// The job is done.
     Succeeded,
@@ -53,7 +52,7 @@ pub enum JobState {
 pub enum JobMove {
     /// A runner begins to work on the job, or resumes it.
     Start,
-    /// A runner takes the job over from one that is gone.
+    /// A runner takes the job over from a dead one.
     TakeOver,
     /// A user asks the job to pause.
     AskPause,
@@ -61,7 +60,7 @@ pub enum JobMove {
     Stop,
     /// The runner stopped at a checkpoint, and leaves the rest to the next one.
     Leave,
-    /// A user asks the job to end.
+    /// A user asks to cancel the job.
     AskCancel,
     /// Everything is done.
     Finish,
@@ -72,7 +71,7 @@ pub enum JobMove {
 use JobMove::{AskCancel, AskPause, Fail, Finish, Leave, Start, Stop, TakeOver};
 use JobState::{Cancelled, Cancelling, Failed, Paused, Pausing, Queued, Running, Succeeded};
 
-/// Every move that is possible: from, by, to. What is not here is refused.
+/// Every possible transition: from, by, to. Others are refused.
 pub const MOVES: &[(JobState, JobMove, JobState)] = &[
     (Queued, Start, Running),
     (Queued, AskPause, Paused),
@@ -106,13 +105,13 @@ impl JobState {
     /// Every state.
     pub const ALL: &'static [JobState] = &[Queued, Running, Pausing, Paused, Cancelling, Cancelled, Succeeded, Failed];
 
-    /// The state after a move; none when it cannot be made from here.
+    /// The state after a move; `None` if it is not possible in this state.
     #[must_use]
     pub fn after(self, by: JobMove) -> Option<JobState> {
         MOVES.iter().find(|(from, with, _)| *from == self && *with == by).map(|(_, _, to)| *to)
     }
 
-    /// Word for it, in the database too.
+    /// The state's word, also in the database.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -127,13 +126,13 @@ impl JobState {
         }
     }
 
-    /// The state of that word.
+    /// Parses a state's word.
     #[must_use]
     pub fn parse(word: &str) -> Option<JobState> {
         JobState::ALL.iter().copied().find(|s| s.word() == word)
     }
 
-    /// Nothing leads out of it.
+    /// Whether the state is final.
     #[must_use]
     pub fn is_over(self) -> bool {
         matches!(self, Cancelled | Succeeded)
@@ -169,9 +168,9 @@ pub struct JobProgress {
     pub name: String,
     /// State of the job.
     pub state: JobState,
-    /// Rows to process, as counted at the start; none when that is not known.
+    /// Rows to process, counted at the start; `None` if unknown.
     pub total: Option<u64>,
-    /// Rows that were looked at.
+    /// Number of rows processed.
     pub seen: u64,
     /// Rows that were changed.
     pub changed: u64,
@@ -181,24 +180,24 @@ pub struct JobProgress {
     pub batches: u64,
     /// Rows of the latest batch.
     pub batch: usize,
-    /// Rows a second, as a moving average; none before three batches.
+    /// Rows per second, as a moving average; `None` before three batches.
     pub rate: Option<f64>,
-    /// Seconds that are left at that rate; none before three batches.
+    /// Remaining seconds at that rate; `None` before three batches.
     pub eta_seconds: Option<f64>,
-    /// Reason why the job is slower than it could be; `None` when it is not.
+    /// Reason why the job is slowed down; `None` if it is not.
     pub throttle: Option<String>,
     /// Runner that works on the job, for users.
     pub owner: Option<String>,
-    /// Whether that runner still gives signs of life.
+    /// Whether that runner still sends heartbeats.
     pub alive: bool,
-    /// Description of the failure; `None` when nothing failed.
+    /// Description of the failure; `None` if there was none.
     pub problem: Option<String>,
     /// Time of the last update, in the canonical spelling.
     pub updated_at: String,
 }
 
 impl JobProgress {
-    /// Part that is done, in 0..1; none when the total is not known.
+    /// Completed part in 0..1; `None` if the total is unknown.
     #[must_use]
     pub fn part(&self) -> Option<f64> {
         match (self.state, self.total) {
@@ -216,22 +215,22 @@ pub struct BadRow {
     pub entity: String,
     /// Id of the row.
     pub id: String,
-    /// Description of what is wrong with the row, without quoting it.
+    /// Description of the row's problem, without quoting it.
     pub problem: String,
 }
 
-/// Check that is made when a job has ended.
+/// Check at the end of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobCheck {
     /// Subject of the check.
     pub what: String,
-    /// True when everything is as it should be.
+    /// Whether the check passed.
     pub ok: bool,
-    /// Result of the check, in words.
+    /// Result of the check, as text.
     pub found: String,
 }
 
-/// Numbers of the first and last audit entry of a run.
+/// Numbers of the first and last audit entry of a run; others may have written between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntrySpan {
     /// The first.
@@ -243,8 +242,8 @@ pub struct EntrySpan {
 /// Receipt for a run of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobReceipt {
-    /// Fields shared with a change's receipt: the run is its plan, its counts are over all runners, its changes the
-    /// first of the last runner, its status may also be `incomplete` or the state that the run stopped in.
+    /// Fields shared with a change's receipt: the run is its plan, its counts cover all runners, its changes are the
+    /// first of the last runner, and its status may also be `incomplete` or the state in which the run stopped.
     #[serde(flatten)]
     pub receipt: Receipt,
     /// Progress of the run.
@@ -256,15 +255,15 @@ pub struct JobReceipt {
     /// Audit entries of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_entries: Option<EntrySpan>,
-    /// Reason why no anchor of the run could be kept.
+    /// Reason why no anchor of the run could be stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anchor_problem: Option<String>,
-    /// Audit entries that this runner wrote, in order; others may have written between them.
+    /// Audit entries written by this runner, in order; others may have written between them.
     #[serde(skip)]
     pub written: Vec<i64>,
 }
 
-/// Event while a job runs, for whoever watches.
+/// Progress event of a running job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobBeat {
     /// Progress so far.
@@ -273,7 +272,7 @@ pub enum JobBeat {
     Said(String),
 }
 
-/// A job that there is, and how it is here.
+/// An available job, and its state here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobOffer {
     /// Name of the job.
@@ -282,20 +281,20 @@ pub struct JobOffer {
     pub does: String,
     /// True when the job can be done here.
     pub available: bool,
-    /// Reason why the job cannot be done here; `None` when it can.
+    /// Reason why the job cannot run here; `None` if it can.
     pub reason: Option<String>,
-    /// Rows that it would look at; none when that is not known.
+    /// Rows that it would process; `None` if unknown.
     pub looks_at: Option<u64>,
-    /// Latest run of the job; `None` when it never ran.
+    /// Latest run of the job; `None` if it never ran.
     pub run: Option<JobProgress>,
 }
 
 /// The settings of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct JobSettings {
-    /// Rows of each batch; `None` lets the job choose by how long batches take.
+    /// Rows per batch; `None` lets the job choose by the duration of batches.
     pub batch: Option<usize>,
-    /// Rows a second at most.
+    /// Most rows per second.
     pub rate: Option<f64>,
     /// Further arguments of the job, as JSON.
     pub told: Value,
@@ -367,7 +366,7 @@ mod tests {
 
         #[test]
         fn asked_to_end_nothing_but_the_end_follows(moves in prop::collection::vec(any_move(), 0..10)) {
-            // A runner that was asked to end never continues working, unless it broke off and someone starts it again.
+            // A runner asked to cancel never continues, unless it failed and someone starts it again.
             let mut state = JobState::Cancelling;
             for by in moves.into_iter().filter(|m| *m != Start) {
                 state = state.after(by).unwrap_or(state);

@@ -1,4 +1,4 @@
-//! The row of a job in the database: who holds it, how it moves from state to state, and what a checkpoint writes.
+//! The row of a job in the database: its runner, its transitions, and its checkpoints.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ use crate::store::own::OwnTables;
 use crate::store::stored::{Cell, Mutation};
 use crate::store::write::{WriteError, WriteTransaction};
 
-/// Longest silence before a runner counts as gone.
+/// Longest silence before a runner counts as dead.
 pub const LEASE: Duration = Duration::from_secs(15);
 
-/// Longest time that a job waits for others before it gives way.
+/// Longest wait of a job for others before it yields.
 pub const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Our tables, where jobs can be run.
+/// Our tables, if jobs can run here.
 ///
 /// # Errors
 /// [`ChangeError::Refused`] with the command that would help.
@@ -39,7 +39,7 @@ pub async fn ready(store: &Store) -> Result<OwnTables, ChangeError> {
     Err(without(store, own.as_ref(), "has no tables for jobs yet").await)
 }
 
-/// The runner of this process, as it is written down: host, process, and when that process began.
+/// Identity of this process's runner: host, process id, and start time of the process.
 #[must_use]
 pub fn this_runner() -> String {
     let id = std::process::id();
@@ -52,13 +52,12 @@ fn host() -> String {
     read("/proc/sys/kernel/hostname").or_else(named).unwrap_or_else(|| "this host".to_owned())
 }
 
-/// Reads the start time of a process, in the kernel's ticks; `None` when there is no such process, or the system does
-/// not say.
+/// Reads the start time of a process, in kernel ticks; `None` if there is no such process, or the system does not say.
 fn began(process: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name before it, in brackets, may hold blanks.
+    // The name before it, in parentheses, may contain spaces.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    // A process that ended, and whose parent has not asked how.
+    // A zombie process.
     fields.next().filter(|state| *state != "Z")?;
     fields.nth(18).map(str::to_owned)
 }
@@ -69,8 +68,8 @@ fn runner_title(owner: &str) -> String {
     format!("process {} on {}", owner["process"], owner["host"].as_str().unwrap_or("?"))
 }
 
-/// Whether the runner of a job still gives signs of life. One of this machine whose process is gone is dead at once, any
-/// other when its lease has run out.
+/// Whether the runner of a job is alive. One on this machine is dead as soon as its process is gone, any other when its
+/// lease has expired.
 #[must_use]
 pub fn alive(row: &JobRow) -> bool {
     let Some(owner) = &row.owner else { return false };
@@ -111,7 +110,7 @@ pub fn progress(row: &JobRow) -> JobProgress {
     }
 }
 
-/// A job that this process holds.
+/// A job held by this process.
 #[derive(Debug, Clone)]
 pub struct HeldJob {
     /// Our tables.
@@ -137,21 +136,19 @@ pub struct RunOpening {
     pub place: Value,
 }
 
-/// Way in which a job is entered.
+/// Way to enter a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobEntry {
-    /// To start it; an unfinished run is resumed unless someone paused it.
+    /// Start it; an unfinished run is resumed unless it is paused.
     Begin,
     /// To resume an unfinished run.
     Resume,
 }
 
-/// Takes hold of a job: an unfinished run is resumed, else a new one begins. Whoever held it before is refused from
-/// now on.
+/// Takes a job: an unfinished run is resumed, otherwise a new one begins. The previous runner is refused from then on.
 ///
 /// # Errors
-/// [`ChangeError::Conflict`] when someone else is at work on it, [`ChangeError::NotFound`] when there is nothing to
-/// resume.
+/// [`ChangeError::Conflict`] if someone else works on it, [`ChangeError::NotFound`] if there is nothing to resume.
 pub async fn hold(
     store: &Store,
     author: &Author,
@@ -182,7 +179,7 @@ pub async fn hold(
         match attempt.await {
             Ok(outcome) => return outcome,
             Err(error @ WriteError::Busy(_)) => waiting.again_after(&error).await?,
-            // Someone else inserted it at the same moment.
+            // Someone else inserted it at the same time.
             Err(WriteError::Rejected(_)) if tries < 3 => tries += 1,
             Err(error) => return Err(error.into()),
         }
@@ -198,7 +195,7 @@ async fn committed(mut writer: WriteTransaction<'_>, mutation: &Mutation) -> Res
     writer.commit().await
 }
 
-/// The row as this runner takes it, and whether it was there.
+/// The row as this runner takes it, and whether it existed.
 fn taken(
     open: Option<JobRow>,
     opening: &RunOpening,
@@ -260,10 +257,10 @@ fn begun(opening: &RunOpening, author: &Author, at: &str) -> JobRow {
     }
 }
 
-/// The state that a run gets when it is taken.
+/// The state of a run when it is taken.
 ///
 /// # Errors
-/// Someone runs it, it was paused and is not to be resumed, or it has ended.
+/// Someone runs it, it is paused and must not be resumed, or it has ended.
 fn next_state(row: &JobRow, name: &str, entry: JobEntry, invocation: &Invocation) -> Result<JobState, ChangeError> {
     let state = JobState::parse(&row.state).unwrap_or(JobState::Failed);
     let conflict = |message: String| ChangeError::Conflict { message, rows: Vec::new() };
@@ -285,7 +282,7 @@ fn next_state(row: &JobRow, name: &str, entry: JobEntry, invocation: &Invocation
     state.after(by).ok_or_else(|| conflict(format!("{name} is {} and cannot be resumed", state.word())))
 }
 
-/// Refuses to resume a run where what it relies on has changed since.
+/// Refuses to resume a run if the tables it relies on have changed.
 fn check_unmoved(row: &JobRow, opening: &RunOpening, invocation: &Invocation) -> Result<(), ChangeError> {
     let then: Value = serde_json::from_str(&row.relies_on).unwrap_or_default();
     let differences = super::drift::differences(&then, &opening.relies_on);
@@ -325,7 +322,7 @@ impl HeldJob {
         serde_json::from_str(&self.row.settings).unwrap_or_default()
     }
 
-    /// Returns the stored place: where the next batch begins (`at`), or that there is none (`end`), and the sums so
+    /// Returns the stored position: where the next batch begins (`at`), or that there is none (`end`), and the sums so
     /// far (`sums`).
     #[must_use]
     pub fn place(&self) -> Value {
@@ -338,11 +335,11 @@ impl HeldJob {
         self.place()["sums"].as_object().cloned().unwrap_or_default()
     }
 
-    /// Locks the job's row in a transaction and sees whether this runner still holds it: another one's token means that
-    /// nothing of this transaction may stand. Gives the state, which others may have moved to ask for a pause.
+    /// Locks the job's row in a transaction and checks that this runner still holds it: with another token, the
+    /// transaction must not commit. Returns the state, which others may have changed to request a pause.
     ///
     /// # Errors
-    /// [`LostHold::Taken`] when someone else holds it now.
+    /// [`LostHold::Taken`] if someone else holds it now.
     pub async fn fence(&self, writer: &mut WriteTransaction<'_>) -> Result<JobState, LostHold> {
         let row = writer.job_by_id(&self.own, &self.row.id).await?;
         let Some(row) = row.filter(|r| r.token == self.row.token && r.ended_at.is_none()) else {
@@ -351,7 +348,7 @@ impl HeldJob {
         Ok(JobState::parse(&row.state).unwrap_or(JobState::Failed))
     }
 
-    /// Writes the row as it is now, within a transaction that fenced it.
+    /// Writes the current row, within a transaction that was fenced.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -365,7 +362,7 @@ impl HeldJob {
         move_to(&mut self.row, state.after(by).unwrap_or(state), at);
     }
 
-    /// Writes what a batch could not handle, within its transaction.
+    /// Writes the rows that a batch could not process, within its transaction.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -408,10 +405,11 @@ impl From<WriteError> for LostHold {
     }
 }
 
-/// Asks for a pause or an end of a job, wherever it runs. One that nobody is at work on is moved at once.
+/// Asks to pause or cancel a job, wherever it runs. A job without a runner changes its state at once.
 ///
 /// # Errors
-/// [`ChangeError::NotFound`] when there is no unfinished run, [`ChangeError::Conflict`] when the move cannot be made.
+/// [`ChangeError::NotFound`] if there is no unfinished run, [`ChangeError::Conflict`] if the transition is not
+/// possible.
 pub async fn ask(store: &Store, name: &str, by: JobMove) -> Result<JobRow, ChangeError> {
     let own = ready(store).await?;
     let mut waiting = WaitingTries::begin();
@@ -428,7 +426,7 @@ pub async fn ask(store: &Store, name: &str, by: JobMove) -> Result<JobRow, Chang
             let mut state = JobState::parse(&row.state).unwrap_or(JobState::Failed);
             let Some(next) = state.after(by) else {
                 writer.rollback().await;
-                // Asking twice is not a mistake.
+                // Asking twice is not an error.
                 let asked = matches!((state, by), (JobState::Pausing | JobState::Paused, JobMove::AskPause))
                     || matches!((state, by), (JobState::Cancelling, JobMove::AskCancel));
                 let message = format!("{name} is {}: it cannot do that now", state.word());
@@ -437,7 +435,7 @@ pub async fn ask(store: &Store, name: &str, by: JobMove) -> Result<JobRow, Chang
             state = next;
             if state.is_active() && !alive(&row) {
                 state = state.after(JobMove::Stop).unwrap_or(state);
-                // Whoever comes back from the dead is refused.
+                // A runner that comes back is refused.
                 row.token = row.token.wrapping_add(1);
             }
             move_to(&mut row, state, &at);
@@ -452,7 +450,7 @@ pub async fn ask(store: &Store, name: &str, by: JobMove) -> Result<JobRow, Chang
     }
 }
 
-/// Columns that are written, with their values.
+/// Columns to write, with their values.
 fn cells(engine: Engine, row: &JobRow) -> Vec<(String, Cell)> {
     let text = |t: &str| FetchedValue::Text(t.to_owned());
     let maybe = |t: &Option<String>| t.as_deref().map_or(FetchedValue::Null, text);

@@ -14,12 +14,12 @@ use crate::recall::learn::{LearnError, TrainingExample, check};
 use crate::recall::policy::Policy;
 use crate::store::Store;
 
-/// Measures a version; without an id the versions in use on the banks' own pairs, and on given pairs what a policy
-/// trained on them is worth: each pair is then predicted by one that did not see its query.
+/// Measures a version. Without an id, measures the versions in use on the banks' own pairs; on given pairs, the policy
+/// that training on them would give (each pair is predicted by a policy that did not see its query).
 ///
 /// # Errors
-/// [`LabError::NotFound`] for a version that is not there, [`LabError::Refused`] for weights that cannot be used and
-/// pairs that nothing can be measured by.
+/// [`LabError::NotFound`] for a missing version, [`LabError::Refused`] for unusable weights and for pairs that allow no
+/// measurement.
 pub async fn measure(
     store: &Store,
     id: Option<&str>,
@@ -34,7 +34,7 @@ pub async fn measure(
     }
 }
 
-/// Pairs of one kind have no AUC, but a loss and a calibration.
+/// Pairs with a single label have no AUC, but a loss and a calibration.
 fn some(pairs: &TrainingPairs) -> Result<(), LabError> {
     if pairs.examples.is_empty() { Err(refused(pairs)(LearnError::Empty)) } else { Ok(()) }
 }
@@ -94,7 +94,7 @@ fn score_all(examples: &[TrainingExample], policy: &Policy, seed: u64) -> Assess
     assess::assess(examples, &scores, Some(policy), seed)
 }
 
-/// The pairs that were held out when the policy was trained on just these pairs; none when it was not.
+/// The pairs that were held out when the policy was trained on exactly these pairs; `None` if it was not.
 fn held_out(policy: &Row, pairs: &TrainingPairs) -> Option<Vec<TrainingExample>> {
     let metrics = policy.get("metrics");
     let seed = metrics.get("seed")?.as_u64()?;

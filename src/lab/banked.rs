@@ -13,22 +13,22 @@ use crate::recall::answer::{PolicyChoice, RecallRequest, UsedPolicy};
 use crate::recall::policy::Policy;
 use crate::store::Store;
 
-/// Columns of a policy that is used.
+/// Columns read of a policy.
 const USED: &[&str] = &["id", "profile_id", "version", "weights", "trained_at"];
 
 /// Cases, policy and number of rows that a request for cases resolves to.
 pub(super) struct BankedCases {
-    /// The cases that are ranked.
+    /// Filters of the ranked cases.
     pub filters: Vec<Filter>,
-    /// The policy that ranks them; none means likeness.
+    /// The ranking policy; `None` for similarity.
     pub policy: Option<(UsedPolicy, Policy)>,
     /// Rows that the bank is set to.
     pub k: Option<usize>,
 }
 
 impl BankedCases {
-    /// Finds the bank: that of the named policy, that of the case whose situation it is, or the only one of the named
-    /// user and agent. Several banks have no policy in common.
+    /// Finds the bank: that of the named policy, that of the given case, or the only one of the named user and agent.
+    /// Several banks have no common policy.
     pub async fn of(
         store: &Store,
         request: &RecallRequest,
@@ -65,13 +65,13 @@ impl BankedCases {
         Ok(BankedCases { filters, policy, k: rows_of(store, bank.as_deref()).await? })
     }
 
-    /// Whether a case is among those that are ranked.
+    /// Whether a case is ranked.
     pub fn holds(&self, case: &Row) -> bool {
         self.filters.iter().all(|filter| filter.matches(case))
     }
 }
 
-/// The only bank of an owner; none when there are several, or none.
+/// The only bank of an owner; `None` if there are several, or none.
 async fn only(store: &Store, filters: &[Filter]) -> Result<Option<String>, LabError> {
     if store.sources_of(Entity::Profile).is_err() {
         return Ok(None);
@@ -138,7 +138,7 @@ pub(super) fn standing(policy: &Row) -> (Option<i64>, Reverse<String>) {
     (policy.get("version").as_i64(), Reverse(policy.id().to_owned()))
 }
 
-/// The policies in use, by bank; none when policies are not kept.
+/// The policies in use, by bank; empty if the database has no policies.
 pub(super) async fn policies_in_use(store: &Store, told: Told<'_>) -> Result<HashMap<String, Policy>, LabError> {
     let mut used = HashMap::new();
     let mut query = Query::new(Entity::Policy);

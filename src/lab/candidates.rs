@@ -1,4 +1,4 @@
-//! The rows that a ranking chooses from, read as they come: only the first ones are kept.
+//! The rows from which a ranking chooses, read as a stream: only the best are kept.
 
 use std::io;
 use std::sync::Arc;
@@ -19,36 +19,36 @@ use crate::store::Store;
 use crate::store::scratch::sorter;
 use crate::store::vector::{EachCosine, KeptVectors};
 
-/// Rows of a kind that are read, and the columns to read of them.
+/// Filters and columns for reading the candidates of an entity.
 pub(super) struct CandidateRows<'a> {
     /// Entity of the rows.
     pub kind: Entity,
     /// Filters that select the rows.
     pub filters: &'a [Filter],
-    /// Columns that rankings look at.
+    /// Columns that rankings use.
     pub columns: &'a [&'static str],
-    /// Words to look up in an index, where there is one.
+    /// Words to look up in an index, if there is one.
     pub words: &'a [String],
 }
 
 impl CandidateRows<'_> {
-    /// Hands each row to `each`.
+    /// Calls `each` with every row.
     pub async fn each(&self, store: &Store, each: impl FnMut(Row) + Send) -> Result<(), LabError> {
         Ok(store.each_candidate(self.kind, self.filters, self.columns, self.words, each).await?)
     }
 }
 
-/// Texts of episodes and memories in which words are found, and which no ranking looks at otherwise.
+/// Texts of episodes and memories that are only searched for words.
 const TOLD: &[&str] = &["title", "summary", "detail", "observation", "result", "text"];
 
-/// Bytes of such a text that a row keeps once its words are found.
+/// Most bytes of such a text that a row keeps after the search.
 const KEPT: usize = 16_384;
 
-/// Bytes of cosines that stay in memory: each row asks for its own, in no order. Two million vectors.
+/// Most bytes of cosines in memory: rows look up theirs in random order. Enough for two million vectors.
 const LOOKED_UP: usize = 32 << 20;
 
-/// An episode or memory whose words are found: without its long texts, which would fill the memory while it waits to be
-/// one of the first. They are fetched again with the whole row.
+/// An episode or memory after the search for words, without its long texts, which would fill the memory while it waits.
+/// They are read again with the whole row.
 pub(super) fn without_long_texts(mut row: Row) -> Row {
     // Cases are compared with each other by their texts.
     if row.entity != Entity::Case {
@@ -61,17 +61,17 @@ pub(super) fn without_long_texts(mut row: Row) -> Row {
     row
 }
 
-/// Likeness of rows to what is asked, ready to be looked up.
+/// Similarity of rows to the question, ready to be looked up.
 pub(super) enum Measure {
-    /// Nothing is compared.
+    /// There is nothing to compare.
     Nothing,
-    /// By their vectors, which may be kept.
+    /// By vectors, which may be cached.
     Cosines(Box<IdTable<2>>, Option<Box<NumberedVectors>>),
-    /// By the words that a text of them holds.
+    /// By the words in a text of the rows.
     Words(WordFinder, ComparedText),
 }
 
-/// Vectors that are kept, one for each row, ready to be found by the row.
+/// Cached vectors, one for each row, to be found by row.
 pub(super) struct NumberedVectors {
     /// The vectors.
     pub vectors: Arc<KeptVectors>,
@@ -79,7 +79,7 @@ pub(super) struct NumberedVectors {
 }
 
 impl NumberedVectors {
-    /// Numbers those that can be compared with a query; none where a row has several.
+    /// Numbers the vectors that can be compared with a query; `None` if a row has several.
     fn of(vectors: Arc<KeptVectors>, query: &[f32]) -> Result<Option<Self>, LabError> {
         let mut numbers = sorter().within(LOOKED_UP);
         let Some(compared) = vectors.packed().compared(query) else { return Ok(None) };
@@ -98,8 +98,8 @@ impl NumberedVectors {
 }
 
 impl Measure {
-    /// Compares the stored vectors of a kind with what is asked, or gets ready to look for its words in `text`. With the
-    /// name of that likeness, and what became of the vectors.
+    /// Compares the stored vectors of an entity with the question, or prepares to search `text` for its words. Returns
+    /// the name of the measure too, and counts of the vectors.
     pub async fn of(
         store: &Store,
         kind: Entity,
@@ -121,7 +121,7 @@ impl Measure {
                 (tally, by) = (more.tally, more.by);
             }
         }
-        // A row may have several vectors: the nearest of them counts, and so it does of those that are asked with.
+        // A row may have several vectors, and so may the question: the nearest pair counts.
         let nearer = |first: &mut [u64; 2], next: &[u64; 2]| {
             if f64::from_bits(next[1]).total_cmp(&f64::from_bits(first[1])).is_gt() {
                 *first = *next;
@@ -133,7 +133,7 @@ impl Measure {
         Ok((Measure::Cosines(Box::new(cosines), kept.map(Box::new)), name, Some((tally, by))))
     }
 
-    /// Whether the likeness of every row could be read.
+    /// Fails if the similarity of a row could not be read.
     ///
     /// # Errors
     /// A file could not be read.
@@ -145,12 +145,12 @@ impl Measure {
         Ok(())
     }
 
-    /// The vectors that were compared, where they are kept.
+    /// The compared vectors, if cached.
     pub fn kept(&self) -> Option<&NumberedVectors> {
         if let Measure::Cosines(_, kept) = self { kept.as_deref() } else { None }
     }
 
-    /// Returns the likeness of a row.
+    /// Returns the similarity of a row.
     pub fn likeness(&self, row: &Row) -> FoundLikeness {
         match self {
             Measure::Nothing => FoundLikeness::Cosine(None),
@@ -169,7 +169,7 @@ impl Measure {
         }
     }
 
-    /// A list for rows of that likeness.
+    /// Creates a list for rows ranked by this similarity.
     pub fn shortlist<'a>(&'a self, room: usize, place: &'a Placing<'a>) -> Shortlist<'a> {
         Shortlist::new(room, self.finder(), place)
     }

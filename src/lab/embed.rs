@@ -1,4 +1,4 @@
-//! The vectors of texts, from the OpenAI-compatible endpoint that a profile names. Nothing else here uses the network.
+//! Vectors of texts from the OpenAI-compatible endpoint that a profile names. Nothing else here uses the network.
 
 use std::time::{Duration, Instant};
 
@@ -8,11 +8,11 @@ use url::{Host, Position, Url};
 use crate::memory::{Entity, vector};
 use crate::store::Store;
 
-/// Bytes of an answer at most.
+/// Most bytes of a response.
 const ANSWER: u64 = 16 << 20;
 /// First wait before another try; doubled each time.
 const BACKOFF: Duration = Duration::from_millis(200);
-/// Time at most for a request of many texts, all tries and waits included.
+/// Longest time for a request of many texts, including retries and waits.
 const LONGEST: Duration = Duration::from_mins(2);
 
 /// An endpoint and how to talk to it.
@@ -38,14 +38,14 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Host and port, for people: what else is in an address may be secret.
+    /// Host and port, for people: other parts of an address may be secret.
     #[must_use]
     pub fn host(&self) -> String {
         let Ok(url) = Url::parse(&self.url) else { return "an address that cannot be read".to_owned() };
         url[Position::BeforeHost..Position::AfterPort].to_owned()
     }
 
-    /// Whether it is on this machine, as far as its name says.
+    /// Whether it is on this machine, judging by its name.
     #[must_use]
     pub fn is_local(&self) -> bool {
         match Url::parse(&self.url).ok().as_ref().and_then(Url::host) {
@@ -56,7 +56,7 @@ impl Endpoint {
         }
     }
 
-    /// Other programs' words without what they may have repeated of the address and the key.
+    /// Removes the address and the key from a message of another program.
     fn without_secrets(&self, words: &str) -> String {
         let mut clean = words.replace(&self.url, &self.host());
         for secret in [self.key.as_deref(), self.url.split_once('?').map(|(_, query)| query)].into_iter().flatten() {
@@ -68,7 +68,7 @@ impl Endpoint {
     }
 }
 
-/// The vector of a text in the same space as the stored vectors of an entity, or why there is none.
+/// The vector of a text in the same space as the stored vectors of an entity, or the reason why there is none.
 pub async fn vector_of(
     store: &Store,
     kind: Entity,
@@ -79,14 +79,14 @@ pub async fn vector_of(
         return Err(format!("compared by keywords: this database keeps no {} vectors", kind.title()));
     }
     match endpoint {
-        None => Err("compared by keywords: the profile names no embedding endpoint".to_owned()),
+        None => Err("compared by keywords: no embedding endpoint is set".to_owned()),
         Some(Err(why)) => Err(format!("compared by keywords: {why}")),
         Some(Ok(endpoint)) => embed(endpoint, text).await.map_err(|why| format!("compared by keywords: {why}")),
     }
 }
 
 enum EmbedFailure {
-    /// Another try may help, after that time if it said one.
+    /// A retry may help, after this time if given.
     Passing(String, Option<Duration>),
     /// Another try would not help.
     Lasting(String),
@@ -95,13 +95,13 @@ enum EmbedFailure {
 /// The vector of a text.
 ///
 /// # Errors
-/// Why there is none, for people: no answer in time, a refusal, an answer that is none.
+/// A message for people: no response in time, a refusal, or an invalid response.
 pub async fn embed(endpoint: &Endpoint, text: &str) -> Result<Vec<f32>, String> {
     let vectors = embed_all(endpoint, &[text.to_owned()]).await?;
     vectors.into_iter().next().ok_or_else(|| "the answer holds no vector".to_owned())
 }
 
-/// The vectors of some texts, in their order, by one request. It may take as long for each text as for one alone, two
+/// The vectors of some texts, in order, by one request. The time limit is that of one text times their number, two
 /// minutes at most.
 ///
 /// # Errors
@@ -111,7 +111,7 @@ pub async fn embed_all(endpoint: &Endpoint, texts: &[String]) -> Result<Vec<Vec<
     let limit = endpoint.timeout.saturating_mul(count).min(LONGEST).max(endpoint.timeout);
     let (endpoint, texts) = (endpoint.clone(), texts.to_vec());
     let asked = tokio::task::spawn_blocking(move || ask_again(&endpoint, &texts, limit));
-    // A resolver that hangs is not waited for either.
+    // A hanging resolver is subject to the limit too.
     match tokio::time::timeout(limit + Duration::from_millis(50), asked).await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(_)) => Err("the embedding request broke off".to_owned()),
@@ -149,7 +149,7 @@ fn ask(endpoint: &Endpoint, texts: &[String], left: Duration) -> Result<Vec<Vec<
     if let Some(key) = &endpoint.key {
         request = request.header("authorization", &format!("Bearer {key}"));
     }
-    // One text is asked for as such: not every server takes lists.
+    // A single text is sent as a string: not every server accepts lists.
     let input = if let [one] = texts { json!(one) } else { json!(texts) };
     let body = json!({"model": endpoint.model, "input": input, "encoding_format": "float"}).to_string();
     let mut response = request.send(body).map_err(|e| EmbedFailure::Passing(told(endpoint, &e), None))?;

@@ -1,5 +1,5 @@
-//! Rankings by vectors out of what a recall before kept in memory: every row is looked at by bounds of its score, and those
-//! that may be among the first are ranked as rows that are read are. The answer is that of a recall which reads all rows, or
+//! Rankings by vectors from the rows that an earlier recall cached in memory. Every row's score is bounded; those that
+//! may be among the best are ranked like rows that are read. The answer equals that of a recall that reads all rows, or
 //! there is none.
 
 use super::LabError;
@@ -18,44 +18,44 @@ use crate::recall::rank::{self, RankedRow, Ranking};
 use crate::recall::shortlist::{FoundLikeness, Placing, Shortlist, ShortlistEnd};
 use crate::store::Store;
 
-/// Columns of an episode that rankings by vectors look at.
+/// Columns of an episode that rankings by vectors use.
 pub(super) const OF_EPISODE: &[&str] = &["started_at", "canvas_action_count", "feedback_score", "success", "outcome"];
 
 /// The same of a memory.
 pub(super) const OF_MEMORY: &[&str] = &["created_at", "status"];
 
-/// Rows that come between two looks at the room that is left for them.
+/// Rows between two checks of the memory limit.
 const STRIDE: usize = 1_024;
 
-/// The first rows by a ranking, with what was found out on the way.
+/// The best rows of a ranking, with facts found on the way.
 pub(super) struct KeptFind {
     /// The first rows in order.
     pub rows: Vec<RankedRow>,
-    /// Counts of what became of the vectors.
+    /// Counts of the vectors by outcome.
     pub tally: VectorTally,
     /// Number of rows that may be recalled.
     pub candidates: usize,
-    /// The query itself, where it is one of the rows.
+    /// The row that is the query itself, if any.
     pub itself: Option<Row>,
 }
 
-/// A look at kept rows.
+/// State of a scan over cached rows.
 struct KeptLook<'a> {
     rows: &'a PackedRows,
     vectors: PackedComparison<'a>,
-    /// For each kind of row its score without likeness and recency; none where it may not be recalled.
+    /// For each kind of row its score without similarity and recency; `None` if it may not be recalled.
     kinds: Vec<Option<f64>>,
     ranking: Ranking,
     now: Option<i64>,
 }
 
 impl KeptLook<'_> {
-    /// The bounds of the cosine of a row; none for a row without a vector.
+    /// The bounds of the cosine of a row; `None` for a row without a vector.
     fn likeness(&self, at: usize) -> Option<Bounds> {
         self.vectors.cosine(self.rows.vector(at)?)
     }
 
-    /// The bounds of a row's score; none for a row that is not a candidate of the ranking.
+    /// The bounds of a row's score; `None` for a row that is not a candidate.
     fn score(&self, at: usize, others: f64) -> Option<Bounds> {
         let likeness = self.likeness(at);
         if self.ranking == Ranking::Similar {
@@ -66,8 +66,8 @@ impl KeptLook<'_> {
     }
 }
 
-/// The first `room` rows by boosted recall or by likeness, as `place` ranks them. None where rows or vectors are not kept,
-/// where these do not tell, or where one of the rows was changed meanwhile.
+/// The best `room` rows by boosted recall or by similarity, as `place` ranks them. `None` if rows or vectors are not
+/// cached, if they do not determine the result, or if one of the rows was changed meanwhile.
 pub(super) async fn first_rows(
     store: &Store,
     of: &CandidateRows<'_>,
@@ -106,7 +106,8 @@ pub(super) async fn first_rows(
         }
         candidates += 1;
         if let Some(bounds) = look.score(at, others) {
-            selection.offer(at, bounds);
+            // Scores that are this near are tied.
+            selection.offer(at, Bounds { low: bounds.low - rank::TIE, high: bounds.high + rank::TIE });
         }
     }
     let first = selection.close();
@@ -120,7 +121,7 @@ pub(super) async fn first_rows(
     Ok(Some(KeptFind { rows: ranked, tally: kept.tally(query), candidates, itself }))
 }
 
-/// Ranks rows by what is stored of their vectors.
+/// Ranks rows by their stored vectors.
 async fn ranked(
     store: &Store,
     of: &CandidateRows<'_>,
@@ -153,7 +154,7 @@ async fn ranked(
     }
 }
 
-/// Whether rows are stored as they were kept.
+/// Whether the stored rows still equal the cached ones.
 async fn are_stored(store: &Store, of: &CandidateRows<'_>, ranked: &[RankedRow]) -> Result<bool, LabError> {
     let ids: Vec<String> = ranked.iter().map(|ranked| ranked.row.id().to_owned()).collect();
     let mut wanted = vec!["id"];
@@ -167,19 +168,19 @@ async fn are_stored(store: &Store, of: &CandidateRows<'_>, ranked: &[RankedRow])
     Ok(ranked.iter().all(|ranked| is_same(&ranked.row)))
 }
 
-/// Rows that are packed while they go by.
+/// Packs rows while they are read.
 pub(super) struct PackingRows {
     rows: Option<PackedRows>,
     room: usize,
 }
 
 impl PackingRows {
-    /// Room for rows of a kind, in bytes.
+    /// Creates a packer with a limit in bytes.
     pub fn new(kind: Entity, room: usize) -> Self {
         PackingRows { rows: Some(PackedRows::new(kind)), room }
     }
 
-    /// Takes a row, with the number of its vector.
+    /// Adds a row, with the number of its vector.
     pub fn push(&mut self, row: &Row, vector: Option<u32>) {
         if let Some(rows) = &mut self.rows {
             rows.push(row, vector);
@@ -189,7 +190,7 @@ impl PackingRows {
         }
     }
 
-    /// The rows; none where they are too many.
+    /// The packed rows; `None` if there are too many.
     pub fn close(self) -> Option<PackedRows> {
         let mut rows = self.rows.filter(|rows| rows.bytes() <= self.room)?;
         rows.close();

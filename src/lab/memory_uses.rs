@@ -11,7 +11,8 @@ use crate::memory::{Entity, Row, time, utility};
 use crate::store::Store;
 use crate::store::scratch::sorter;
 
-/// Uses of memories with the utility of what used them. Of those of one time the one with the higher utility is the later.
+/// Uses of memories with the utility of the user. Of uses at the same time, the one with the higher utility counts as
+/// later.
 pub(super) struct TimedUses(RecordSorter<4>);
 
 impl Default for TimedUses {
@@ -21,17 +22,17 @@ impl Default for TimedUses {
 }
 
 impl TimedUses {
-    /// Takes a use. `at` is the time of it, in microseconds since 1970; the least value when unknown.
+    /// Adds a use. `at` is its time in microseconds since 1970; the least value if unknown.
     pub fn add(&mut self, memory: Digest, at: i64, utility: f64) {
         let worth = descending(worth_of(utility.to_bits()));
         self.0.add([memory, descending(at), worth, utility.to_bits()]);
     }
 
-    /// Takes the uses that links say, pairs of an episode and a memory: an episode used a memory once, however often that is
-    /// said. `read` gives the time and the utility of an episode.
+    /// Adds the uses given by links, pairs of an episode and a memory: an episode counts once for a memory, even if
+    /// linked repeatedly. `read` gives the time and the utility of an episode.
     ///
     /// # Errors
-    /// Those that did not fit in memory could not be kept in a file.
+    /// A scratch file failed.
     pub fn add_links<const N: usize>(
         &mut self,
         links: RecordSorter<2>,
@@ -47,10 +48,10 @@ impl TimedUses {
         })
     }
 
-    /// Hands on each memory with the utility of its latest [`utility::LATEST`] uses, the latest first.
+    /// Calls `memory` with each memory and the utility of its latest [`utility::LATEST`] uses, latest first.
     ///
     /// # Errors
-    /// Those that did not fit in memory could not be kept in a file.
+    /// A scratch file failed.
     pub fn each(self, mut memory: impl FnMut(Digest, &[f64])) -> Result<(), LabError> {
         let sorted = self.0.sorted()?;
         let mut stream = sorted.stream()?;
@@ -68,12 +69,12 @@ impl TimedUses {
     }
 }
 
-/// A number for a record whose order is the reverse of that of a signed one.
+/// Maps a signed number to one with the reverse order, for a record.
 fn descending(number: i64) -> u64 {
     !ordered(number)
 }
 
-/// A number whose order is that of a utility, as [`f64::total_cmp`] has it, by the bits of the utility.
+/// Maps the bits of a utility to a number with the order of [`f64::total_cmp`].
 fn worth_of(bits: u64) -> i64 {
     let bits = bits as i64;
     bits ^ ((bits >> 63) as u64 >> 1) as i64
@@ -89,7 +90,7 @@ impl Default for EpisodeWorth {
 }
 
 impl EpisodeWorth {
-    /// Takes an episode.
+    /// Adds an episode.
     pub fn add(&mut self, episode: &Row) {
         let started = episode.text("started_at").and_then(time::epoch_micros).unwrap_or(i64::MIN);
         let utility = utility::of_use(episode.number("utility"));
@@ -104,7 +105,8 @@ pub(super) struct MemoryUses(IdTable<2>);
 impl MemoryUses {
     /// Reads the links of memories to these episodes.
     pub async fn read(store: &Store, episodes: EpisodeWorth) -> Result<Self, LabError> {
-        // Of several rows of an id the latest counts, of those of one time the worthiest.
+        // Of several rows with the same id the latest counts; of those at the same time, the one with the highest
+        // utility.
         let order = |[_, started, utility]: &[u64; 3]| (*started as i64, worth_of(*utility));
         let later = |first: &mut [u64; 3], next: &[u64; 3]| *first = std::cmp::max_by_key(*first, *next, order);
         let episodes = IdTable::of(episodes.0, later)?;
@@ -127,13 +129,13 @@ impl MemoryUses {
         Ok(MemoryUses(IdTable::of(means, |_, _| {})?))
     }
 
-    /// Utility of a row: of a memory the mean of the latest 20 episodes that used it, else its own.
+    /// Utility of a row: for a memory the mean of the latest 20 episodes that used it, else its own.
     pub fn utility(&self, row: &Row) -> Option<f64> {
         let by_use = Some(row).filter(|row| row.entity == Entity::Memory).and_then(|row| self.0.get(row.id()));
         by_use.map(|[_, mean]| f64::from_bits(mean)).or(row.number("utility"))
     }
 
-    /// Whether what was asked for could be read.
+    /// Fails if a lookup failed.
     ///
     /// # Errors
     /// A file could not be read.

@@ -35,13 +35,13 @@ pub enum LabError {
     /// The named thing does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// There is not enough to work on, or the database cannot do that.
+    /// There is not enough data, or the database does not support it.
     #[error("{0}")]
     Refused(String),
     /// Reading failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A scratch file could not be made, written or read.
+    /// A scratch file could not be created, written or read.
     #[error("values that do not fit in memory could not be spilled to a file: {0}")]
     Scratch(#[from] std::io::Error),
 }
@@ -57,7 +57,7 @@ fn owner(agent: Option<&str>, user: Option<&str>) -> Vec<Filter> {
     agent.into_iter().chain(user.map(|user| equal("user_id", user))).collect()
 }
 
-/// A question for some columns of an entity, of one agent where one is named.
+/// A query for some columns of an entity, optionally of one agent.
 fn of_agent(entity: Entity, columns: &[&'static str], agent: Option<&str>) -> Query {
     let mut query = Query::new(entity);
     query.columns = Some(columns.to_vec());
@@ -65,16 +65,16 @@ fn of_agent(entity: Entity, columns: &[&'static str], agent: Option<&str>) -> Qu
     query
 }
 
-/// Is told what is being read and how many rows of it were, now and then.
+/// Callback for progress: the entity being read, and the number of rows so far.
 pub type Told<'a> = &'a (dyn Fn(Entity, usize) + Send + Sync);
 
-/// Nobody is told.
+/// Ignores progress.
 pub fn silent(_: Entity, _: usize) {}
 
-/// Rows after which it is told how many there were.
+/// Rows between two progress reports.
 const TOLD_EVERY: usize = 2_000;
 
-/// Hands on all rows of a query, in no order; none when the database does not hold the entity. Whether it does.
+/// Calls a function with all rows of a query, in no order. False if the database does not hold the entity.
 ///
 /// # Errors
 /// The engine's refusal.

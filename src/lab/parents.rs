@@ -17,42 +17,42 @@ use crate::recall::parents::{self, Suggestion};
 use crate::store::Store;
 use crate::store::scratch::scratch;
 
-/// Episodes that took longer than a parent may lie back, or have no start, kept one by one. Of more long ones only the
-/// longest time is known; with more that have no start, nothing is.
+/// Most episodes kept one by one that have no start, or took longer than the limit for a parent. Of more long ones only
+/// the longest duration is known; with more that have no start, nothing is.
 const LONG_ONES: usize = 100_000;
 
-/// Bytes of possible parents that are held while several episodes are looked at.
+/// Most bytes of possible parents held while several episodes are examined.
 const HELD: usize = 64 << 20;
 
 /// Episodes whose vectors are read together.
 const TOGETHER: usize = 2_000;
 
-/// Suggestions for one episode at most: the most alike.
+/// Most suggestions for one episode: the most similar.
 pub const SUGGESTED: usize = 100;
 
-/// Episodes ahead whose possible parents are read with those of one, and the hours within which they began.
+/// Episodes whose possible parents are read together with those of one, and the hours within which they must begin.
 const AHEAD: usize = 500;
 const HOURS_AHEAD: f64 = 12.0;
 
-/// Bytes of ids and ends of possible parents that are held.
+/// Most bytes of ids and ends of possible parents held.
 const PLACED: usize = 4 << 20;
 
 /// Columns of a possible parent.
 const COLUMNS: &[&str] = &["id", "agent_id", "status", "started_at", "ended_at", "title"];
 
-/// Cosine by a fast comparison below which no exact one exceeds [`parents::ALIKE`]: they differ by less than a hundredth
-/// where vectors are of ordinary length and of less than 65,536 dimensions.
+/// Cosine by a fast comparison below which no exact one exceeds [`parents::ALIKE`]: they differ by less than a
+/// hundredth for vectors of ordinary length with less than 65,536 dimensions.
 const SURELY_OTHER: f64 = parents::ALIKE - 0.01;
 
-/// Earliest starts of possible parents: reading them once spares each of very many searches a look at all episodes of
-/// an agent, since episodes are found by when they began.
+/// Earliest starts of possible parents. Episodes are found by start time, so knowing these once spares every search a
+/// scan over all episodes of an agent.
 #[derive(Debug, Default)]
 pub struct EarliestStarts {
     /// End and start of episodes that took longer than [`parents::WITHIN_HOURS`], in microseconds since 1970.
     long: Vec<(i64, i64)>,
-    /// The longest time that one took, in microseconds, where there are too many to keep.
+    /// The longest duration in microseconds, if there are too many to keep.
     longest: Option<i64>,
-    /// End and id of those that ended and never began.
+    /// End and id of those that ended but have no start.
     startless: Vec<(i64, String)>,
 }
 
@@ -87,8 +87,8 @@ impl EarliestStarts {
         }
     }
 
-    /// The earliest moment at which a parent of an episode that began at `moment` may have begun, and the ids of those that
-    /// never began; none when these are too many.
+    /// The earliest possible start of a parent of an episode that began at `moment`, and the ids of those without a
+    /// start; `None` if these are too many.
     fn before(&self, moment: &str) -> Option<(String, Vec<String>)> {
         let at = time::epoch_micros(moment).filter(|_| self.startless.len() <= LONG_ONES)?;
         let window = at - micros_of(parents::WITHIN_HOURS)..=at;
@@ -100,8 +100,8 @@ impl EarliestStarts {
     }
 }
 
-/// The parents that an episode may have, most alike first and [`SUGGESTED`] at most: see [`parents::suggest`]. `vector` is
-/// the episode's own; the row's stored one is read where none is given. `starts` makes it quick where it is known.
+/// The possible parents of an episode, most similar first, at most [`SUGGESTED`]: see [`parents::suggest`]. `vector` is
+/// the episode's own; without it the stored one is read. `starts` makes it fast, if known.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -146,7 +146,7 @@ pub async fn suggest(
     possible.suggest(store, episode, vector).await
 }
 
-/// Episodes that fit in time, however many an agent has: ids and ends that do not fit in memory are in a scratch file.
+/// Episodes that fit in time, in any number: ids and ends that exceed the memory limit are in a scratch file.
 struct PossibleParents {
     ids: IdList,
     /// Ends in microseconds since 1970.
@@ -170,7 +170,7 @@ impl PossibleParents {
         }
     }
 
-    /// The first [`SUGGESTED`] that are alike: some vectors after the other are compared, and the rows of the first read.
+    /// The best [`SUGGESTED`]: vectors are compared in batches, then the rows of the best are read.
     async fn suggest(self, store: &Store, episode: &Row, vector: &[f32]) -> Result<Vec<Suggestion>, LabError> {
         let mut first = FirstOf::new(SUGGESTED);
         for from in (0..self.ids.len()).step_by(TOGETHER) {
@@ -200,8 +200,8 @@ impl PossibleParents {
     }
 }
 
-/// As [`suggest`], for several episodes with their vectors, in their order: of episodes of one agent the possible
-/// parents are read once, as time continues from one episode to the next.
+/// As [`suggest`], for several episodes with their vectors, in order: the possible parents of consecutive episodes of
+/// one agent are read once.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -278,7 +278,7 @@ impl PossibleParent {
 struct ParentWindow<'a> {
     store: &'a Store,
     agent: &'a str,
-    /// The moments, canonical; none while nothing was read.
+    /// The moments, canonical; `None` before anything was read.
     range: Option<(String, String)>,
     /// In order of their starts, as they were read.
     held: VecDeque<PossibleParent>,
@@ -295,9 +295,9 @@ impl<'a> ParentWindow<'a> {
         self.held.clear();
     }
 
-    /// Moves on to an episode that began no earlier than the one before, and reads what began until a later moment with it.
-    /// False where its parents are to be read for it alone: one of them may have begun long before, or they are too many to
-    /// be held.
+    /// Moves on to an episode that began no earlier than the one before, and reads ahead the episodes that began until
+    /// a later moment. False if its parents must be read separately: one of them may have begun long before, or they
+    /// are too many to hold.
     async fn move_to(&mut self, episode: &Row, until: &str, starts: &EarliestStarts) -> Result<bool, LabError> {
         let Some(started) = episode.text("started_at") else { return Ok(false) };
         let Some((earliest, startless)) = starts.before(started) else { return Ok(false) };
@@ -332,7 +332,7 @@ impl<'a> ParentWindow<'a> {
         Ok(true)
     }
 
-    /// Reads further ones, which began after those that are held. False where they are too many.
+    /// Reads more, which began after those held. False if there are too many.
     async fn read(&mut self, filters: Vec<Filter>) -> Result<bool, LabError> {
         let (mut found, mut bytes) = (Vec::new(), self.bytes);
         let query = Query { filters, columns: Some(COLUMNS.to_vec()), ..Query::new(Entity::Episode) };
@@ -363,7 +363,7 @@ impl<'a> ParentWindow<'a> {
         Ok(true)
     }
 
-    /// The parents that an episode may have, of those that are held: [`parents::suggest`] decides.
+    /// The possible parents of an episode among those held: [`parents::suggest`] decides.
     fn suggest(&self, episode: &Row, vector: &[f32]) -> Vec<Suggestion> {
         let Some(at) = episode.text("started_at").and_then(time::epoch_micros) else { return Vec::new() };
         let ended = at - micros_of(parents::WITHIN_HOURS)..=at;
@@ -390,7 +390,7 @@ impl<'a> ParentWindow<'a> {
     }
 }
 
-/// A cosine by which the most alike come first: positive numbers are in the order of their bits.
+/// A sort key by which the most similar come first: positive numbers are ordered like their bits.
 fn most_alike(cosine: f64) -> Reverse<u64> {
     Reverse(cosine.to_bits())
 }

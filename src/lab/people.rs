@@ -1,4 +1,4 @@
-//! The people of a database, with all of their names and handles: what masking must hide.
+//! The people of a database, with all of their names and handles: the texts that masking must hide.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,10 @@ use crate::memory::Entity;
 use crate::memory::query::{PageStart, Query};
 use crate::store::{Store, StoreError};
 
-/// Handles that are read at most: further people are masked in their rows only.
+/// Most handles read: further people are masked in their rows only.
 const MOST: usize = 100_000;
 
-/// Ids, names and other handles of the people that the database says it is about; where no layout lists people, whose its
-/// rows are.
+/// Ids, names and other handles of the people that the database lists; if no layout lists people, the owners of rows.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -35,7 +34,7 @@ pub async fn handles(store: &Store) -> Result<Vec<String>, StoreError> {
     Ok(handles)
 }
 
-/// Collects the people whom rows name as their owners, in the first rows of each kind.
+/// Collects the owners named in the first rows of each entity.
 async fn owners(store: &Store) -> Result<Vec<String>, StoreError> {
     let mut owners = BTreeSet::new();
     for entity in Entity::ALL.iter().copied().filter(|entity| entity.column("user_id").is_some()) {

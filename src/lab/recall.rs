@@ -1,4 +1,4 @@
-//! `recall`: what would be remembered in a situation, in order, with each score broken down.
+//! `recall`: the rows remembered in a situation, in order, with each score broken down.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ use super::{LabError, equal, owner};
 use crate::memory::feedback::{ScoreSum, score};
 use crate::memory::filter::Filter;
 use crate::memory::findings::is_poison;
-use crate::memory::vector::{ComparedBy, VectorTally, cosine_of};
+use crate::memory::vector::{ComparedBy, VectorTally, cosine_of, has_direction};
 use crate::memory::{Entity, Row};
 use crate::recall::among::{self, RankingInput};
 use crate::recall::answer::{NO_POLICY, RecallAnswer, RecallRequest, RecalledItem, StageTimes, UsedPolicy, WordsBy};
@@ -30,12 +30,12 @@ use crate::store::context::RecalledContext;
 use crate::store::hanging::HangingRows;
 use crate::store::vector::ComparedVectors;
 
-/// Rows below the chosen ones that are listed.
+/// Rows listed below the chosen ones.
 const BEYOND: usize = 3;
-/// Nearest rows that are asked for at most: more than any owner has.
+/// Most nearest rows requested: more than any owner has.
 const MOST: usize = 1 << 31;
 
-/// Rows in order with what was found out on the way.
+/// Ranked rows with facts found on the way.
 struct RankedFind {
     rows: Vec<RankedRow>,
     left_out: Vec<LeftOut>,
@@ -45,7 +45,7 @@ struct RankedFind {
     policy: Option<UsedPolicy>,
 }
 
-/// A situation ranked: the rows in order as far as rankings look at them, without what depends on them.
+/// A ranked situation: the rows in order with the columns that rankings use, without dependent rows.
 pub struct RankedSituation {
     /// The rows in order.
     pub rows: Vec<RankedRow>,
@@ -58,13 +58,12 @@ pub struct RankedSituation {
 /// Recalls. The same request on the same data gives the same answer.
 ///
 /// # Errors
-/// A row or policy that is not there, weights that are none, an entity that the database does not hold, or the engine's
-/// refusal.
+/// A missing row or policy, invalid weights, an entity that the database does not hold, or an error of the engine.
 pub async fn recall(store: &Store, request: &RecallRequest) -> Result<RecallAnswer, LabError> {
     timed(store, request).await.map(|(answer, _)| answer)
 }
 
-/// Recalls, and says how long each part took.
+/// Recalls, and reports the time of each stage.
 ///
 /// # Errors
 /// As [`recall`].
@@ -75,7 +74,7 @@ pub async fn timed(store: &Store, request: &RecallRequest) -> Result<(RecallAnsw
     Ok((RecallAnswer { rows, ..ranks.answer }, StageTimes { context: millis_since(begun), ..stages }))
 }
 
-/// Ranks a situation, as [`recall`] does before it fetches what depends on the rows.
+/// Ranks a situation, as [`recall`] does before it reads dependent rows.
 ///
 /// # Errors
 /// As [`recall`].
@@ -94,11 +93,11 @@ pub async fn ranked(store: &Store, request: &RecallRequest) -> Result<(RankedSit
     let begun = Instant::now();
     let known = asked.notes.len();
     let mut found = find(store, request, &mut asked).await?;
-    if let Some(why) =
-        found.compared.and_then(|(tally, _)| nothing_compared(&tally)).filter(|_| !asked.words.is_empty())
-    {
+    let vector = asked.vector.as_deref().unwrap_or_default();
+    let why = found.compared.and_then(|(tally, _)| nothing_compared(vector, &tally));
+    if let Some(why) = why.filter(|_| !asked.words.is_empty()) {
+        let dimensions = vector.len();
         asked.notes.truncate(known);
-        let dimensions = asked.vector.as_ref().map_or(0, Vec::len);
         asked.forget_vectors();
         asked.notes.push(format!("compared by keywords: the query's vector of {dimensions} dimensions {why}"));
         found = find(store, request, &mut asked).await?;
@@ -109,8 +108,11 @@ pub async fn ranked(store: &Store, request: &RecallRequest) -> Result<(RankedSit
         (None, false) => "keyword",
         (None, true) => "none",
     };
+    if used == "keyword" && without_words(&found.rows) {
+        asked.notes.push("no word of the question occurs in these rows: only the other terms rank them".to_owned());
+    }
     let ranking = millis_since(begun);
-    // Boosted recall and policies rank every row: only the others leave rows without a word out.
+    // Boosted recall and policies rank every row: only the others omit rows without a matching word.
     let narrowed = matches!(request.inquiry.ranking, Ranking::Cases | Ranking::Similar) && found.policy.is_none();
     let by_index = narrowed && store.has_word_index(kind);
     let words_by = (used == "keyword").then_some(if by_index { WordsBy::Index } else { WordsBy::Read });
@@ -131,8 +133,8 @@ pub async fn ranked(store: &Store, request: &RecallRequest) -> Result<(RankedSit
     Ok((ranks, StageTimes { embedding: 0.0, situation, ranking, context: 0.0 }))
 }
 
-/// Returns the entity that a ranking is over: cases, or episodes; memories when a database keeps no episodes, or when
-/// all layouts that keep some name memories as the rows to recall.
+/// Returns the entity of a ranking: cases, or episodes; memories if a database has no episodes, or if all layouts with
+/// such a setting recall memories.
 #[must_use]
 pub fn kind_of(store: &Store, ranking: Ranking) -> Entity {
     let mut episodes = store.sources_of(Entity::Episode).unwrap_or_default().into_iter();
@@ -150,7 +152,7 @@ fn names_memories(store: &Store, layout: &str) -> bool {
     store.recognised().layouts.iter().any(|l| l.name == layout && l.recalled == Some(Entity::Memory))
 }
 
-/// Reports memories that a ranking does not look at because another layout keeps episodes.
+/// Reports memories that a ranking ignores because another layout has episodes.
 fn unranked(store: &Store, ranking: Ranking) -> Option<String> {
     if ranking == Ranking::Proven || kind_of(store, ranking) != Entity::Episode {
         return None;
@@ -165,7 +167,7 @@ fn unranked(store: &Store, ranking: Ranking) -> Option<String> {
     ))
 }
 
-/// The agent and the person whose rows are asked for.
+/// The agent and the person whose rows are requested.
 type Owners<'a> = (Option<&'a str>, Option<&'a str>);
 
 /// Builds the filters for one agent's and one person's rows, as far as the database records the owners.
@@ -182,11 +184,11 @@ fn of_owners(store: &Store, kind: Entity, (agent, user): Owners<'_>) -> Vec<Filt
     filters
 }
 
-/// Columns of a memory that rankings look at.
+/// Columns of a memory that rankings use.
 const OF_MEMORY: &[&str] =
     &["title", "text", "collection", "tags", "status", "metadata", "created_at", "utility", "user_id", "agent_id"];
 
-/// The rows of the ranking that is asked for.
+/// The rows of the requested ranking.
 async fn find(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) -> Result<RankedFind, LabError> {
     match request.inquiry.ranking {
         Ranking::Boosted => boosted(store, request, asked).await,
@@ -196,31 +198,40 @@ async fn find(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuesti
     }
 }
 
-/// Explains why none of the stored vectors could be compared; `None` when some could, or there are none.
-fn nothing_compared(tally: &VectorTally) -> Option<&'static str> {
+/// Explains why none of the stored vectors could be compared with a query's; `None` when some could, or there are none.
+fn nothing_compared(vector: &[f32], tally: &VectorTally) -> Option<&'static str> {
     match tally {
-        VectorTally { compared: 0, other_dimensions: 1.., .. } => {
+        VectorTally { compared: 1.., .. } | VectorTally { other_dimensions: 0, no_direction: 0, .. } => None,
+        _ if !has_direction(vector) => Some("has no direction: it is all zeros, or holds NaN or infinity"),
+        VectorTally { other_dimensions: 1.., .. } => {
             Some("matches no stored one: is it from the model that made them?")
         }
-        VectorTally { compared: 0, no_direction: 1.., .. } => Some("or the stored ones are all zeros"),
-        _ => None,
+        _ => Some("meets only stored ones that have no direction"),
     }
+}
+
+/// Whether none of some rows, compared by keywords, contains a word of the question.
+fn without_words(rows: &[RankedRow]) -> bool {
+    let lacks = |row: &RankedRow| {
+        row.base.iter().chain(&row.score.terms).any(|term| term.name == "keywords" && term.value == 0.0)
+    };
+    !rows.is_empty() && rows.iter().all(lacks)
 }
 
 fn millis_since(begun: Instant) -> f64 {
     begun.elapsed().as_secs_f64() * 1_000.0
 }
 
-/// Rows that are fetched together: both what was ranked of them and all of them is held meanwhile.
+/// Rows read together: both the ranked and the whole rows are held meanwhile.
 const TOGETHER: usize = 8;
 
-/// Fetches of each row what was not looked at while it was ranked. A row that is gone stays as it was ranked.
+/// Reads the remaining columns of each ranked row. A deleted row stays as ranked.
 async fn fetch_whole(store: &Store, rows: &mut [RankedRow], owners: Owners<'_>) -> Result<(), LabError> {
     for some in rows.chunks_mut(TOGETHER) {
         for kind in [Entity::Episode, Entity::Case, Entity::Memory] {
             let ids: Vec<String> =
                 some.iter().filter(|r| r.row.entity == kind).map(|r| r.row.id().to_owned()).collect();
-            // Next to episodes, a memory that names nobody is everybody's.
+            // Beside episodes, a memory without an owner belongs to everybody.
             let shared = kind == Entity::Memory && store.sources_of(Entity::Episode).is_ok();
             let filters = if shared { Vec::new() } else { of_owners(store, kind, owners) };
             let mut found = store.related_among(kind, "id", &ids, &filters, None).await?;
@@ -234,7 +245,7 @@ async fn fetch_whole(store: &Store, rows: &mut [RankedRow], owners: Owners<'_>) 
     Ok(())
 }
 
-/// Takes the row that was ranked out of whole ones: of several with its id the one that holds what was looked at.
+/// Takes the ranked row out of whole ones: of several with its id, the one with the values ranked.
 fn take_whole(found: &mut Vec<Row>, ranked: &Row) -> Option<Row> {
     let of_id: Vec<usize> = (0..found.len()).filter(|at| found[*at].id() == ranked.id()).collect();
     let same = |(looked_at, stored): (&Value, &Value)| looked_at.is_null() || looked_at == stored;
@@ -246,7 +257,7 @@ fn take_whole(found: &mut Vec<Row>, ranked: &Row) -> Option<Row> {
     Some(found.swap_remove(at))
 }
 
-/// A whole row of an answer with what depends on it, where it is an episode.
+/// A whole row of an answer; for an episode, with its dependent rows.
 pub struct RowInContext {
     /// The row in its place.
     pub ranked: RankedRow,
@@ -254,7 +265,7 @@ pub struct RowInContext {
     pub around: Option<RecalledContext>,
 }
 
-/// The whole rows of an answer with what depends on them, read one after the other.
+/// The whole rows of an answer with their dependent rows, read one after the other.
 pub struct RowsInContext<'a> {
     store: &'a Store,
     owners: (Option<String>, Option<String>),
@@ -263,14 +274,14 @@ pub struct RowsInContext<'a> {
 }
 
 impl<'a> RowsInContext<'a> {
-    /// Rows as far as rankings look at them, which are of one agent and one person where these are named.
+    /// Creates it from ranked rows, with their agent and person if these were named.
     #[must_use]
     pub fn new(store: &'a Store, rows: Vec<RankedRow>, (agent, user): Owners<'_>) -> Self {
         let owners = (agent.map(str::to_owned), user.map(str::to_owned));
         RowsInContext { store, owners, ranked: rows.into_iter(), read: VecDeque::new() }
     }
 
-    /// Reads the next row; none when there are no more.
+    /// Reads the next row; `None` at the end.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -291,7 +302,7 @@ impl<'a> RowsInContext<'a> {
     }
 }
 
-/// Fetches the whole rows, and of the canvas and feedback context of every episode what is told.
+/// Reads the whole rows, and the parts shown of the canvas and feedback context of every episode.
 async fn enriched(store: &Store, rows: Vec<RankedRow>, request: &RecallRequest) -> Result<Vec<RecalledItem>, LabError> {
     let room = Budget { tokens: TOKENS, per_row: None }.room();
     let mut rows = RowsInContext::new(store, rows, (request.inquiry.agent.as_deref(), request.inquiry.user.as_deref()));
@@ -313,8 +324,8 @@ async fn enriched(store: &Store, rows: Vec<RankedRow>, request: &RecallRequest) 
     Ok(items)
 }
 
-/// Collects what a line of some characters tells of rows that depend on an episode; `look` sees each, and may change
-/// it.
+/// Collects the texts shown of the rows that depend on an episode, up to a number of characters; `look` sees each row,
+/// and may change it.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -337,7 +348,7 @@ pub async fn told(
     }
 }
 
-/// Says which rows are candidates, and what was left out.
+/// Decides which rows are candidates, and which are left out.
 struct CandidateSieve<'a> {
     asked: &'a ResolvedQuestion,
     request: &'a RecallRequest,
@@ -350,7 +361,7 @@ impl<'a> CandidateSieve<'a> {
         CandidateSieve { asked, request, left_out: Vec::new(), candidates: 0 }
     }
 
-    /// The rows go by from the beginning.
+    /// Starts over: the rows come again from the beginning.
     fn begin(&mut self) {
         self.left_out.clear();
         self.candidates = 0;
@@ -392,14 +403,14 @@ fn without(row: &Row, reason: &'static str, words: &str) -> LeftOut {
     LeftOut { id: row.id().to_owned(), reason, words: words.to_owned(), score: None, instead: None }
 }
 
-/// The first rows by a ranking, where nothing gives way to anything.
+/// The best rows of a ranking in which no row displaces another.
 fn first_of(found: FirstRows, request: &RecallRequest) -> (Vec<RankedRow>, Vec<LeftOut>) {
     rank::choose(found.rows, request.inquiry.rows(), BEYOND, |_, _| None)
 }
 
 /// Columns of an episode that ranking by time, canvas and feedback needs.
 const OF_EPISODE: &[&str] = &["started_at", "canvas_action_count", "feedback_score"];
-/// The same, with the texts that words are looked for in.
+/// The same, with the searched texts.
 const TOLD_OF_EPISODE: &[&str] = &[
     "started_at",
     "canvas_action_count",
@@ -427,17 +438,17 @@ async fn boosted(store: &Store, request: &RecallRequest, asked: &ResolvedQuestio
     let name = among::likeness_name(asked.vector.is_some());
     let way = RankingInput::Boosted { asked: asked.is_something(), name, at: &request.at };
     let place = |row: Row, likeness: Option<f64>| among::placed(row, likeness, &way);
-    // Every row has a place in this ranking: words only move it.
+    // Every row has a place in this ranking: words only change its position.
     let rows = CandidateRows { kind, filters: &filters, columns, words: &[] };
     by_score(store, &rows, (request, asked), ComparedText::Whole, &place).await
 }
 
-/// Columns that rankings by vectors look at.
+/// Columns that rankings by vectors use.
 fn by_vector(kind: Entity) -> &'static [&'static str] {
     if kind == Entity::Memory { kept_rows::OF_MEMORY } else { kept_rows::OF_EPISODE }
 }
 
-/// The rows with the best scores, by what a recall before kept in memory, else by all rows.
+/// The rows with the best scores, from cached rows if possible, else from all rows.
 async fn by_score(
     store: &Store,
     rows: &CandidateRows<'_>,
@@ -461,7 +472,7 @@ async fn by_score(
 }
 
 impl CandidateSieve<'_> {
-    /// The first rows, as a `list` keeps them.
+    /// The best rows, as kept by a `list`.
     async fn first_rows<'l>(
         &mut self,
         store: &Store,
@@ -500,7 +511,7 @@ impl CandidateSieve<'_> {
     }
 }
 
-/// Notes on parts of the question that its ranking does not look at.
+/// Notes on parts of the question that its ranking ignores.
 fn idle(request: &RecallRequest) -> impl Iterator<Item = String> {
     let policy = request.inquiry.policy.as_deref().is_some_and(|id| id != NO_POLICY);
     let parts = [
@@ -517,7 +528,7 @@ fn idle(request: &RecallRequest) -> impl Iterator<Item = String> {
     })
 }
 
-/// Notes on parts of the question that memories, where they are ranked, keep nothing of.
+/// Notes on parts of the question that do not apply to memories, if these are ranked.
 fn everybodys(store: &Store, kind: Entity, request: &RecallRequest) -> Vec<String> {
     if kind != Entity::Memory {
         return Vec::new();
@@ -538,7 +549,7 @@ fn everybodys(store: &Store, kind: Entity, request: &RecallRequest) -> Vec<Strin
     notes
 }
 
-/// The domain and topic that proven usefulness looks for, and whether words or vectors stand in for them.
+/// The domain and topic for proven usefulness, and whether they are replaced by words or vectors.
 fn sought(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) -> (ProvenQuery, bool) {
     let mut sought = ProvenQuery {
         domain: request.inquiry.domain.as_ref().map(SoughtName::from),
@@ -575,7 +586,7 @@ async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQues
     } else {
         (Measure::Nothing, None, None)
     };
-    // Episodes go by first: known from then on is what became of those that used a memory.
+    // Episodes come first: from then on the outcome of those that used a memory is known.
     let used_by: OnceLock<MemoryUses> = OnceLock::new();
     let utility = |row: &Row| match used_by.get() {
         Some(uses) => uses.utility(row),
@@ -589,7 +600,7 @@ async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQues
         let mut list = measure.shortlist(request.inquiry.rows().saturating_add(BEYOND), &place).again(known);
         let mut take = |row: Row| {
             if sieve.takes(&row) {
-                // The vectors are those of memories: an episode with the id of one has none.
+                // The vectors are those of memories: an episode with the same id has none.
                 let likeness = match row.entity {
                     Entity::Episode if asked.vector.is_some() => FoundLikeness::Cosine(None),
                     _ => measure.likeness(&row),
@@ -617,7 +628,7 @@ async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQues
             }
         }
         if memories {
-            // Next to episodes, a memory that names nobody is everybody's.
+            // Beside episodes, a memory without an owner belongs to everybody.
             let strict: &[Filter] = if episodes { &[] } else { &filters };
             let rows = CandidateRows { kind: Entity::Memory, filters: strict, columns: OF_MEMORY, words: &[] };
             rows.each(store, |row| {
@@ -656,7 +667,7 @@ async fn similar(store: &Store, request: &RecallRequest, asked: &ResolvedQuestio
     by_score(store, &rows, (request, asked), text, &place).await
 }
 
-/// Words to look up in an index; none when vectors are compared.
+/// Words to look up in an index; none if vectors are compared.
 fn asking_words(asked: &ResolvedQuestion) -> Vec<String> {
     if asked.vector.is_some() { Vec::new() } else { asked.words.iter().cloned().collect() }
 }
@@ -700,14 +711,14 @@ async fn cases(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuest
             let first = ranked.len();
             ranked.extend(others);
             ranked = among::merged(ranked, k, name);
-            // Of those behind the first only what is most like is known.
+            // Of the rows below the best, only the similarity is known.
             let found = ranked.iter().filter(|row| !row.found_by.is_empty()).count();
             ranked.truncate(first.max(found));
         }
         let first: Vec<String> = ranked.iter().take(looked_at).map(|r| r.row.id().to_owned()).collect();
         let vectors = store.embeddings().vectors_among(Entity::Case, &first, &filters).await?;
         let (mut chosen, more) = rank::choose(ranked, k, BEYOND, |a, b| alike(&vectors, a, b));
-        // Where too many gave way, the rows go by again with more room.
+        // If too many rows were displaced, the rows are read again with more room.
         let below = more.iter().filter(|left| left.reason == "below_k").count();
         if all || chosen.len() == k && below == BEYOND {
             rank::sort(&mut chosen);
@@ -718,7 +729,7 @@ async fn cases(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuest
     }
 }
 
-/// Counts how often each case was recalled by anybody, as the finding does, as far as the memory records it.
+/// Counts how often each case was recalled by anybody, as the finding does, as far as that is recorded.
 async fn recalls(store: &Store, asked: &mut ResolvedQuestion) -> Result<HashMap<String, u32>, LabError> {
     let mut recalls = HashMap::new();
     if store.sources_of(Entity::Access).is_err() {
@@ -735,7 +746,7 @@ async fn recalls(store: &Store, asked: &mut ResolvedQuestion) -> Result<HashMap<
     Ok(recalls)
 }
 
-/// Cosine of two rows; word overlap where one of them has no vector.
+/// Cosine of two rows; word overlap if one of them has no vector.
 fn alike(vectors: &HashMap<String, Vec<f32>>, a: &Row, b: &Row) -> Option<f64> {
     match (vectors.get(a.id()), vectors.get(b.id())) {
         (Some(a), Some(b)) => cosine_of(a, b),
@@ -743,7 +754,7 @@ fn alike(vectors: &HashMap<String, Vec<f32>>, a: &Row, b: &Row) -> Option<f64> {
     }
 }
 
-/// The nearest cases of an owner, near-duplicates aside: looks at more and more of them until `k` are chosen.
+/// The nearest cases of an owner without near-duplicates: considers more and more of them until `k` are chosen.
 async fn nearest_cases(
     store: &Store,
     k: usize,
@@ -761,7 +772,7 @@ async fn nearest_cases(
         rows.retain(|row| filters.iter().all(|f| f.matches(row)));
         let mut sieve = CandidateSieve::new(asked, request);
         rows.retain(|row| sieve.takes(row));
-        // The exact cosine, the same whoever found the row.
+        // The exact cosine, independent of how the row was found.
         let exact = |row: &Row| vectors.get(row.id()).and_then(|v| cosine_of(vector, v));
         let likeness: Vec<Option<f64>> = rows.iter().map(exact).collect();
         let ranked = among::ranked(rows.into_iter().zip(likeness), &RankingInput::Likeness { name: "similarity" });
@@ -771,7 +782,7 @@ async fn nearest_cases(
         let settled = chosen.len() == k && chosen.last().map(|c| c.score.total) > edge;
         if near.len() < most || settled || most == MOST {
             let compared = Some((tally, by));
-            // Of those that were not looked at it is not known whether they are quarantined.
+            // Whether the cases not considered are quarantined is unknown.
             let all = near.len() < most;
             let candidates = if all { sieve.candidates } else { tally.compared.saturating_sub(sieve.left_out.len()) };
             return Ok(RankedFind { compared, candidates, ..sieve.find((chosen, more), k) });
@@ -799,7 +810,7 @@ mod tests {
         let mut taken = |id: &str, at: &str| {
             take_whole(&mut found, &row(id, at, Value::Null)).and_then(|row| row.text("title").map(str::to_owned))
         };
-        // What was changed meanwhile is taken as it is, where no other has its id.
+        // A row changed meanwhile is taken as it is, if no other has its id.
         let titles = [("e", "2"), ("f", "3"), ("e", "1"), ("e", "1")].map(|(id, at)| taken(id, at));
         assert_eq!(titles.map(Option::unwrap_or_default), ["second", "f", "first", ""]);
     }

@@ -11,10 +11,10 @@ use crate::recall::sequence::sequence;
 use crate::recall::shortlist::{FoundLikeness, ShortlistEnd};
 use crate::store::Store;
 
-/// Episodes that are shown unless told otherwise.
+/// Default number of episodes.
 pub const LIMIT: usize = 10;
 
-/// Columns that are read of each episode.
+/// Columns read of each episode.
 const COLUMNS: &[&str] =
     &["started_at", "title", "summary", "detail", "observation", "topic", "domain", "tags", "workflow_name"];
 
@@ -25,14 +25,14 @@ pub struct TopicReplay {
     pub rows: Vec<RankedRow>,
     /// `vector` or `keyword`.
     pub used: &'static str,
-    /// Episodes that were looked at.
+    /// Number of episodes considered.
     pub candidates: usize,
 }
 
 /// Replays a topic: of the `limit` most relevant episodes, [`rank::MOST_ROWS`] at most, those above 0.5, by start time.
 ///
-/// Relevance is the cosine where the topic has a vector, else the share of its words that the episode holds, rare words
-/// counting more; an episode of just that topic has 1.
+/// Relevance is the cosine if the topic has a vector, else the share of its words that the episode contains, weighted
+/// by rarity; an episode of exactly that topic has 1.
 ///
 /// # Errors
 /// A database without episodes, or the engine's refusal.

@@ -15,30 +15,30 @@ use crate::store::Store;
 pub(super) struct ResolvedQuestion {
     /// The stored row that was pointed at.
     pub row: Option<Row>,
-    /// Distinct words; empty when nothing is asked.
+    /// Distinct words; empty if there is no question.
     pub words: BTreeSet<String>,
     /// Tags of the row.
     pub tags: BTreeSet<String>,
-    /// Vector; none means keywords.
+    /// Vector; `None` for keywords.
     pub vector: Option<Vec<f32>>,
-    /// Further vectors of the row: what is like one of them is like the row.
+    /// Further vectors of the row: similarity to any of them counts.
     pub more_vectors: Vec<Vec<f32>>,
     /// Remarks about the question that users should see.
     pub notes: Vec<String>,
 }
 
 impl ResolvedQuestion {
-    /// Whether anything is asked at all.
+    /// Whether there is a question at all.
     pub fn is_something(&self) -> bool {
         self.vector.is_some() || !self.words.is_empty()
     }
 
-    /// Leaves words alone to be compared.
+    /// Drops the vectors, so that only words are compared.
     pub fn forget_vectors(&mut self) {
         (self.vector, self.more_vectors) = (None, Vec::new());
     }
 
-    /// The situation as features see it: of a case just what it was asked, as when policies are trained.
+    /// The situation as features see it: for a case only its question, as in training.
     pub fn situation(&self, text: Option<&str>, at: &str) -> Situation {
         match self.row.as_ref().filter(|row| row.entity == Entity::Case) {
             Some(case) => {
@@ -50,7 +50,7 @@ impl ResolvedQuestion {
         }
     }
 
-    /// Looks up what a request asks.
+    /// Resolves the question of a request.
     pub async fn of(store: &Store, request: &RecallRequest, compared: Entity) -> Result<ResolvedQuestion, LabError> {
         let mut asked = ResolvedQuestion::default();
         if let Some(text) = &request.inquiry.text {
@@ -89,8 +89,8 @@ impl ResolvedQuestion {
     }
 }
 
-/// The row of that id: an episode, a case or a memory, first of the kind that is ranked. Says where another kind has the id,
-/// too.
+/// The row of this id: an episode, a case or a memory, preferably of the ranked entity. Reports other entities with the
+/// same id.
 async fn pointed_at(store: &Store, id: &str, ranked: Entity, notes: &mut Vec<String>) -> Result<Row, LabError> {
     let mut kinds = [Entity::Episode, Entity::Case, Entity::Memory];
     kinds.sort_by_key(|kind| *kind != ranked);

@@ -1,4 +1,4 @@
-//! Pairs for training and measuring: from a file, or from what the cases of a bank say about the cases they recalled.
+//! Pairs for training and measuring: from a file, or from the recalls recorded in the cases of a bank.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::banked::{is_active, standing};
 use super::{LabError, Told, each, equal, silent};
-use crate::memory::agreeing;
+use crate::memory::counted;
 use crate::memory::digest::digest;
 use crate::memory::first_of::FirstOf;
 use crate::memory::packed::id_table::IdTable;
@@ -24,20 +24,20 @@ use crate::recall::policy::{Policy, WeightSpelling};
 use crate::store::scratch::sorter;
 use crate::store::{Store, StoreError};
 
-/// Pairs that are learned from at most: for the seven numbers of a policy more would say the same.
+/// Most pairs used: a policy has seven numbers, so more would not improve it.
 const PAIRS: usize = 100_000;
 
 /// Pairs whose cases are read together.
 const TOGETHER: usize = 400;
 
-/// Versions of any bank that are listed at most, and those that are read together: each may hold thousands of marks.
+/// Most versions listed across all banks, and the number read together: each may hold thousands of marks.
 const VERSIONS: usize = 1_000;
 const READ: usize = 20;
 
 /// Columns from which a pair's features are computed.
 const COMPARED: &[&str] = &["id", "profile_id", "prompt", "outcome", "reward", "tags", "created_at", "quarantined"];
 
-/// Pairs with where they come from.
+/// Pairs with their origin.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TrainingPairs {
     /// The pairs as numbers.
@@ -57,7 +57,7 @@ pub struct TrainingPairs {
 /// Pairs of a file's text.
 ///
 /// # Errors
-/// [`LabError::Usage`] with the line that is not a pair.
+/// [`LabError::Usage`] with the line that is not a valid pair.
 pub fn from_file(name: &str, text: &str) -> Result<TrainingPairs, LabError> {
     let read = pairs::parse(text).map_err(|why| LabError::Usage(format!("{name}: {why}")))?;
     let mut queries: HashMap<usize, Situation> = HashMap::new();
@@ -84,9 +84,9 @@ pub fn from_file(name: &str, text: &str) -> Result<TrainingPairs, LabError> {
     })
 }
 
-/// Pairs of a bank, or of all banks: each case is a query, the cases that it names were recalled for it, and its own
-/// reward, at least 0.5 or not, is the label. Cases that are gone, quarantined ones and queries without a reward are
-/// left out and counted in the notes. Of more than 100,000 pairs those of the latest queries are taken.
+/// Pairs of a bank, or of all banks: each case is a query, the cases it names were recalled for it, and its own reward,
+/// at least 0.5 or not, is the label. Missing and quarantined cases, and queries without a reward, are left out and
+/// counted in the notes. Of more than 100,000 pairs, those of the latest queries are taken.
 ///
 /// # Errors
 /// A database without cases, or the engine's refusal.
@@ -94,7 +94,7 @@ pub async fn from_bank(store: &Store, profile: Option<&str>, told: Told<'_>) -> 
     from_banks(store, profile, &|_| true, told).await
 }
 
-/// The same of those banks alone that are wanted.
+/// The same for the wanted banks only.
 pub(super) async fn from_banks(
     store: &Store,
     profile: Option<&str>,
@@ -117,7 +117,7 @@ pub(super) async fn from_banks(
     let (mut gone, mut with_vector) = (0, false);
     let mut used: BTreeSet<&str> = BTreeSet::new();
     let mut print = Sha256::new();
-    // Queries are numbered by those that have pairs: the split must not depend on other cases.
+    // Only queries with pairs are numbered: the split must not depend on other cases.
     let mut numbers: HashMap<usize, usize> = HashMap::new();
     for pairs in pairs.chunks(TOGETHER) {
         let mut ids: Vec<String> = pairs.iter().map(|(_, id)| (*id).to_owned()).collect();
@@ -134,7 +134,7 @@ pub(super) async fn from_banks(
         for (number, reference) in pairs {
             let Some(query) = queries.get(*number) else { continue };
             let case = |id| cases.get(&(id, query.profile.as_str())).copied();
-            // A query that is gone meanwhile has no pairs.
+            // A query deleted meanwhile has no pairs.
             let Some(asking) = case(query.id.as_str()) else { continue };
             let Some(recalled) = case(*reference) else {
                 gone += 1;
@@ -158,15 +158,13 @@ pub(super) async fn from_banks(
     if !with_vector && !found.examples.is_empty() {
         found.notes.push("no case has a vector that can be read: similarity is 0".to_owned());
     }
-    if gone > 0 {
-        found.notes.push(agreeing(gone, "{#} {reference leads to a case that is|references lead to cases that are} gone, quarantined or of another bank"));
-    }
+    found.notes.extend(counted(gone, "{#} {reference leads to a case that is|references lead to cases that are} gone, quarantined or of another bank"));
     found.cases = used.into_iter().map(str::to_owned).collect();
     found.fingerprint = hex::encode(print.finalize());
     Ok(found)
 }
 
-/// A case that recalled others, and how it went.
+/// A case that recalled others, with its outcome.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct RecallingCase {
     at: Option<String>,
@@ -215,26 +213,22 @@ async fn latest_queries(
         });
     })
     .await?;
-    if unrewarded > 0 {
-        notes.push(agreeing(unrewarded, "{#} {case has|cases have} no reward to take a label from"));
-    }
-    if latest.older > 0 {
-        notes.push(agreeing(
-            latest.older,
-            "at most the latest 100,000 pairs are used: {#} older {case that recalled others is|cases that recalled \
+    notes.extend(counted(unrewarded, "{#} {case has|cases have} no reward to take a label from"));
+    notes.extend(counted(
+        latest.older,
+        "at most the latest 100,000 pairs are used: {#} older {case that recalled others is|cases that recalled \
              others are} left out",
-        ));
-    }
+    ));
     Ok(latest.by_id())
 }
 
-/// The latest of many cases that recalled others.
+/// Collector of the latest cases that recalled others.
 struct LatestQueries {
-    /// Pairs that are kept at most.
+    /// Most pairs kept.
     most: usize,
     pairs: usize,
     kept: BinaryHeap<Reverse<RecallingCase>>,
-    /// Time and id of the latest case that was left out: none before it is kept, in whatever order they come.
+    /// Time and id of the latest case that was left out: no earlier one is kept, whatever the order.
     floor: Option<(Option<String>, String)>,
     /// Cases that were left out.
     older: usize,
@@ -262,7 +256,7 @@ impl LatestQueries {
         }
     }
 
-    /// The cases that were kept, once each.
+    /// The cases kept, each once.
     fn by_id(self) -> Vec<RecallingCase> {
         let mut queries: Vec<RecallingCase> = self.kept.into_iter().map(|Reverse(query)| query).collect();
         queries.sort_unstable_by(|a, b| a.id.cmp(&b.id).then_with(|| a.profile.cmp(&b.profile)).then_with(|| b.cmp(a)));
@@ -271,16 +265,16 @@ impl LatestQueries {
     }
 }
 
-/// Versions of policies, and what was not read of them.
+/// Versions of policies, and the number of those not read.
 #[derive(Debug)]
 pub struct Versions {
-    /// The first of them, by bank and version, the newest first; without the marks of the cases they were trained on.
+    /// The first versions, by bank and version, newest first, without the marks of their training cases.
     pub list: Vec<Version>,
     /// Number of the others.
     pub left: u64,
 }
 
-/// Policy versions by bank and version, the newest first: all of one bank, or the first 1,000 of any.
+/// Policy versions by bank and version, newest first: all of one bank, or the first 1,000 of any.
 ///
 /// # Errors
 /// A database without policies, or the engine's refusal.
@@ -293,7 +287,7 @@ pub async fn versions(store: &Store, bank: Option<&str>, told: Told<'_>) -> Resu
     Ok(Versions { list, left: reader.left })
 }
 
-/// Reads policy versions by bank and version, the newest first, a few at a time: a bank may have very many.
+/// Reads policy versions by bank and version, newest first, in batches: a bank may have very many.
 pub struct VersionReader<'a> {
     store: &'a Store,
     told: Told<'a>,
@@ -327,7 +321,7 @@ impl<'a> VersionReader<'a> {
         Ok(VersionReader { store, told, ids: ids.into_iter(), there: None, taken: HashSet::new(), left })
     }
 
-    /// The next versions; none when there are no more.
+    /// The next versions; `None` at the end.
     ///
     /// # Errors
     /// The engine's refusal, or a file that cannot be read.
@@ -363,7 +357,7 @@ fn read(mut row: Row, there: Option<&IdTable<1>>) -> Version {
     Version { purged, policy: Policy::parse(row.get("weights")), in_use: false, row }
 }
 
-/// Counts the cases that a policy was trained on and that are gone.
+/// Counts the training cases of a policy that no longer exist.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -377,7 +371,7 @@ pub(super) async fn purged_cases(store: &Store, policy: &Row, told: Told<'_>) ->
 /// Name of the list of marks in a policy's metrics.
 const MARKS: &str = "training_cases";
 
-/// The mark that stands for a case in a policy's metrics: enough to see that the case is gone, and no id.
+/// The mark of a case in a policy's metrics: it shows whether the case still exists, and is not an id.
 #[must_use]
 pub fn mark(case: &str) -> String {
     let digest = Sha256::digest(case.as_bytes());
@@ -420,14 +414,14 @@ fn purged(policy: &Row, there: Option<&IdTable<1>>) -> PurgedCases {
     PurgedCases { cases: Some(marks.len()), gone: Some(gone), share: Some(share), reason: None }
 }
 
-/// Facts of a bank's policy versions by which a further one goes. A bank may have very many: none of them is held.
+/// Facts about a bank's policy versions for adding another one. A bank may have very many versions: none is held.
 #[derive(Debug)]
 pub struct BankVersions {
-    /// Greatest number of a version; 0 where none has one.
+    /// Greatest version number; 0 if there is none.
     pub highest: i64,
     /// Number and id of the version that readers use.
     pub in_use: Option<(Option<i64>, String)>,
-    /// The spelling in which the database's readers expect weights: that of the newest version that can be read, else the
+    /// The spelling of weights that the database's readers expect: that of the newest readable version, else the
     /// layout's own.
     pub spelling: WeightSpelling,
 }
@@ -447,7 +441,7 @@ impl BankVersions {
             let (version, id) = standing(&row);
             highest = highest.max(version);
             if let Ok(policy) = Policy::parse(row.get("weights")) {
-                // Of those of one time the last in a list of versions.
+                // Of those at the same time, the last in a list of versions.
                 let place = (row.text("trained_at").map(str::to_owned), Reverse(version), id.0.clone());
                 if newest.as_ref().is_none_or(|(known, _)| place > *known) {
                     newest = Some((place, policy.spelling));
@@ -490,7 +484,7 @@ mod tests {
         let told = |ids: &[(&str, usize)]| ids.iter().map(|(id, n)| ((*id).to_owned(), *n)).collect::<Vec<_>>();
         assert_eq!(kept(&[("c", 3, 4), ("a", 1, 4), ("b", 2, 2)]), (told(&[("a", 4), ("b", 2), ("c", 4)]), 0));
         assert_eq!(kept(&[("untimed", 0, 4), ("c", 3, 4), ("b", 2, 3)]), (told(&[("b", 3), ("c", 4)]), 1));
-        // What came before one that was left out is left out, in whatever order they come.
+        // Everything before a case that was left out is left out too, whatever the order.
         for order in [["a", "b", "c"], ["c", "a", "b"], ["b", "c", "a"], ["c", "b", "a"]] {
             let queries = order.map(|id| match id {
                 "a" => (id, 1, 4),

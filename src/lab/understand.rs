@@ -26,17 +26,17 @@ use crate::store::{Store, StoreError, named_ids};
 /// Memories shown that mislead, and that help.
 const SHOWN: usize = 10;
 
-/// Episodes with what canvases and figures need of them.
+/// Episodes with the columns for canvases and figures.
 #[derive(Default)]
 struct Episodes {
     /// Only for the readiness of an agent.
     worked: WorkTally,
     aged: AgeTally,
     facts: IdTable<4>,
-    /// Canvas events with the episode that names them, where some point back to none.
+    /// Canvas events with the episode that names them, if some do not name theirs.
     named: IdTable<2>,
     count: usize,
-    /// Whether one of them has a utility.
+    /// Whether any episode has a utility.
     rated: bool,
     there: bool,
 }
@@ -44,9 +44,9 @@ struct Episodes {
 /// Known facts about an episode.
 #[derive(Clone, Copy)]
 struct EpisodeFacts {
-    /// Feedback aggregate; not a number where it is unknown.
+    /// Feedback aggregate; NaN if unknown.
     feedback: f64,
-    /// The same.
+    /// Utility; NaN if unknown.
     utility: f64,
     /// Start of the episode, in microseconds since 1970; the least value when unknown.
     at: i64,
@@ -108,7 +108,7 @@ async fn read_feedback(store: &Store, agent: Option<&str>, told: Told<'_>) -> Re
     Ok(said)
 }
 
-/// Reads episodes. Where the readiness of an agent is asked for, `graded` says how many of the latest it looks at.
+/// Reads episodes. If the readiness of an agent is requested, `graded` is the number of latest episodes it uses.
 async fn read_episodes(
     store: &Store,
     agent: Option<&str>,
@@ -168,7 +168,7 @@ async fn read_episodes(
     Ok(found)
 }
 
-/// The columns that [`read_episodes`] reads: more where an agent's answers were judged.
+/// The columns that [`read_episodes`] reads: more if an agent's answers were judged.
 fn columns_of_episodes(coded: bool, links: &[EpisodeLink]) -> Vec<&'static str> {
     let mut columns = vec!["id", "outcome", "started_at", "feedback_score", "intervention_count", "utility"];
     columns.extend(["decay_score", "access_count", "archived_at", "consolidated_into", "status"]);
@@ -199,7 +199,7 @@ fn aged(row: &Row, micros: i64) -> AgedEpisode {
     }
 }
 
-/// Whether canvas events point back to no episode, where episodes name theirs.
+/// Whether canvas events name no episode while episodes name theirs.
 async fn has_loose_events(store: &Store, links: &[EpisodeLink]) -> Result<bool, StoreError> {
     let mut loose = false;
     let names = |link: &EpisodeLink| link.to == Entity::CanvasEvent && !matches!(link.by, LinkBy::Back);
@@ -233,7 +233,7 @@ fn teaching(metadata: &Value) -> Option<f64> {
     metadata.get("quality_score").filter(|_| proposal)?.as_f64().filter(|quality| *quality > 0.0)
 }
 
-/// Summarizes canvas events; `None` when the database keeps none.
+/// Summarizes canvas events; `None` if the database has none.
 async fn read_canvases(
     store: &Store,
     agent: Option<&str>,
@@ -250,9 +250,9 @@ async fn read_canvases(
     Ok(there.then_some(summary))
 }
 
-/// Keys under which the time that a canvas was open is recorded.
+/// Keys for the time that a canvas was open.
 const OPEN: [&str; 3] = ["open_seconds", "dwell_seconds", "open_duration_seconds"];
-/// Keys under which it is recorded who did something.
+/// Keys for whoever did something.
 const BY: [&str; 3] = ["by", "actor", "updated_by"];
 
 fn canvas_use<'r>(row: &'r Row, episodes: &Episodes) -> CanvasUse<'r> {
@@ -283,8 +283,8 @@ fn canvas_use<'r>(row: &'r Row, episodes: &Episodes) -> CanvasUse<'r> {
     }
 }
 
-/// Judges memories by their uses: by episodes where any of them has a utility, and by cases that name other cases, whose
-/// reward stands for it. `None` when nothing says what was used.
+/// Judges memories by their uses: by episodes if any has a utility, and by cases that name other cases, with the reward
+/// in place of the utility. `None` if no uses are recorded.
 async fn judge_memories(
     store: &Store,
     agent: Option<&str>,
@@ -327,7 +327,7 @@ fn links_of_memories() -> Query {
     links
 }
 
-/// The ids of memories that may be shown, read again.
+/// The ids of memories to show, read again.
 async fn ids_of_memories(
     store: &Store,
     agent: Option<&str>,
@@ -345,7 +345,7 @@ async fn ids_of_memories(
     each(store, &links_of_memories(), &silent, |row| row.text("memory_id").into_iter().for_each(&mut name)).await?;
     let cases = of_agent(Entity::Case, &["reference_case_ids"], agent);
     each(store, &cases, &silent, |row| row.list("reference_case_ids").into_iter().for_each(&mut name)).await?;
-    // A memory that is named no more is gone.
+    // A memory that is not found any more is deleted.
     ids.retain(|_, id| !id.is_empty());
     Ok(ids)
 }
@@ -366,10 +366,10 @@ async fn name_memories(store: &Store, judged: &mut JudgedMemories, mask: Option<
     Ok(())
 }
 
-/// Insights of one agent, or of all. `now` is the moment that ages are counted to.
+/// Insights of one agent, or of all. `now` is the moment for computing ages.
 ///
 /// # Errors
-/// [`LabError::NotFound`] for an agent of whom there is nothing, or the engine's refusal.
+/// [`LabError::NotFound`] for an unknown agent, or an error of the engine.
 pub async fn insights(
     store: &Store,
     agent: Option<&str>,
@@ -485,12 +485,12 @@ pub async fn graduation(store: &Store, agent: &str, now: &str, told: Told<'_>) -
     })
 }
 
-/// Whether the database is of the system whose code has a formula of its own.
+/// Whether the database belongs to the system whose code has its own formula.
 fn has_code(store: &Store) -> bool {
     no_code(store).is_none()
 }
 
-/// Reason why there is no readiness as coded; `None` when there is one.
+/// Reason why there is no readiness by the code's formula; `None` if there is one.
 fn no_code(store: &Store) -> Option<&'static str> {
     let named = |name: &str| store.recognised().layouts.iter().any(|l| l.name == name);
     if named("atom") {
@@ -515,7 +515,7 @@ fn no_agent(store: &Store, agent: &str) -> LabError {
     LabError::NotFound(format!("there is no agent `{agent}` in {}; `{list}` shows them", store.location()))
 }
 
-/// The ids of all agents, by the entity and, where there is none, by the episodes.
+/// The ids of all agents, from the entity or, without it, from the episodes.
 ///
 /// # Errors
 /// The engine's refusal.

@@ -1,5 +1,5 @@
-//! Comparison of recall before and after a change (what-if): real situations of the agents and banks that it touches,
-//! the rooms of its memories and saved questions, recalled from the database as it is and as the change would leave it.
+//! Comparison of recall before and after a change (what-if): real situations of the affected agents and banks, the
+//! rooms of affected memories, and saved questions, recalled from the current database and from the changed one.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,44 +17,43 @@ use crate::recall::what_if::{OrderedAnswer, PlaceMove, QuestionOutcome, WhatIf, 
 use crate::store::Store;
 use crate::store::stored::Mutation;
 
-/// Time within which a confirmation has its answer.
+/// Time limit of the answer for a confirmation.
 pub const BUDGET: Duration = Duration::from_millis(300);
-/// Agents and banks that are looked at.
+/// Most agents and banks considered.
 const OWNERS: usize = 4;
 /// Situations of an agent or a bank.
 const SITUATIONS: usize = 8;
-/// Number of these situations chosen because a changed row is most likely recalled in them, when there are changed
-/// rows.
+/// Number of these situations that are chosen because a changed row is most likely recalled in them.
 const ALIKE: usize = 4;
-/// Rooms that are looked at.
+/// Most rooms considered.
 const ROOMS: usize = 8;
 /// Newest rows of an owner among which situations are chosen.
 const NEWEST: usize = 64;
-/// Changed rows of a large change that are looked up to see who owns them.
+/// Most rows of a large change whose owners are looked up.
 const LOOKED_UP: usize = 200;
-/// Moves that are told.
+/// Most moves reported.
 const TOLD: usize = 200;
 
-/// Is told after each situation how many there were.
+/// Callback after each situation, with their number so far.
 pub type Counted<'a> = &'a (dyn Fn(usize) + Send + Sync);
 
-/// A saved question, with the request that asks it: its text has its vector already.
+/// A saved question, with its request, which already has the vector of its text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptQuestion {
     /// Name of the question.
     pub name: String,
-    /// The question itself, ready to be asked.
+    /// The question, ready to be asked.
     pub request: RecallRequest,
 }
 
-/// A change that someone wants to know more of.
+/// A change to compare.
 #[derive(Debug, Clone)]
 pub struct PlannedChange<'a> {
     /// Changes that the plan makes to stored rows.
     pub mutations: &'a [Mutation],
     /// The episodes, memories, cases and policies that it touches.
     pub touched: &'a BTreeSet<(Entity, String)>,
-    /// Questions that are kept for this database.
+    /// Saved questions of this database.
     pub kept: &'a [KeptQuestion],
     /// The moment of all recalls, canonical.
     pub at: &'a str,
@@ -62,8 +61,7 @@ pub struct PlannedChange<'a> {
     pub budget: Duration,
 }
 
-/// Recalls real situations before and after a change, as long as the budget lasts: what was found until then is the
-/// answer, and says that it is not all.
+/// Recalls real situations before and after a change within the budget. A partial answer is marked as such.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -89,7 +87,7 @@ fn ended_early(found: &WhatIf, start: Instant, budget: Duration) -> bool {
     !found.complete && start.elapsed() >= budget
 }
 
-/// Looks at everything; whether everything was seen.
+/// Runs the whole comparison. False if it was cut short.
 async fn look(
     store: &Store,
     ahead: &PlannedChange<'_>,
@@ -116,7 +114,7 @@ async fn look(
     Ok(unseen == 0)
 }
 
-/// A look under way.
+/// State of a comparison.
 struct WhatIfLook<'a> {
     before: Store,
     after: Store,
@@ -125,7 +123,7 @@ struct WhatIfLook<'a> {
     found: &'a mut WhatIf,
 }
 
-/// An agent or a bank, none for rows that name none; with its changed rows.
+/// Agents or banks, each with its changed rows; `None` for rows without an owner.
 type Owners = Vec<(Option<String>, Vec<Row>)>;
 
 impl WhatIfLook<'_> {
@@ -135,15 +133,15 @@ impl WhatIfLook<'_> {
         }
     }
 
-    /// The touched rows of a kind as they are, and where they do not exist yet as they will be. Of many some, spread
-    /// over all of them, so that few changes of a second bank are not lost among many of the first.
+    /// The changed rows of an entity in their current state; new rows in their future state. Of many rows a sample,
+    /// spread evenly, so that a few changes of a second bank are not lost.
     async fn touched(&self, kind: Entity) -> Result<Vec<Row>, LabError> {
         let ids: Vec<&String> = self.ahead.touched.iter().filter(|(entity, _)| *entity == kind).map(|t| &t.1).collect();
         let step = ids.len().div_ceil(LOOKED_UP).max(1);
         self.rows(kind, ids.into_iter().step_by(step).cloned().collect()).await
     }
 
-    /// Rows as they are, else as they will be.
+    /// Rows in their current state, else in their future state.
     async fn rows(&self, kind: Entity, mut ids: Vec<String>) -> Result<Vec<Row>, LabError> {
         let columns = Some(columns_of(kind));
         let mut rows = self.before.related_columns(kind, "id", &ids, columns).await?;
@@ -152,7 +150,7 @@ impl WhatIfLook<'_> {
         Ok(rows)
     }
 
-    /// A saved question may ask for what is gone by now.
+    /// A saved question may refer to deleted rows.
     async fn ask_kept(&mut self, question: &WhatIfQuestion, request: &RecallRequest) -> Result<(), LabError> {
         match self.ask(question, request).await {
             Err(LabError::Store(error)) => Err(LabError::Store(error)),
@@ -167,7 +165,7 @@ impl WhatIfLook<'_> {
         }
     }
 
-    /// Asks before and after; whether the answers differ.
+    /// Asks before and after. True if the answers differ.
     async fn ask(&mut self, question: &WhatIfQuestion, request: &RecallRequest) -> Result<bool, LabError> {
         let (before, _) = ranked(&self.before, request).await?;
         let (after, _) = ranked(&self.after, request).await?;
@@ -188,16 +186,16 @@ impl WhatIfLook<'_> {
         Ok(changed)
     }
 
-    /// A situation was looked at.
+    /// Handles that a situation was compared.
     async fn counted(&mut self, changed: bool) {
         self.found.situations += 1;
         self.found.changed += usize::from(changed);
         (self.told)(self.found.situations);
-        // Others have their turn, and the time may be over.
+        // Lets other tasks run; the time may be over.
         tokio::task::yield_now().await;
     }
 
-    /// Keeps the rows by which people know what moves.
+    /// Keeps the naming columns of moved rows.
     async fn name(&mut self, rows: BTreeSet<(Entity, String)>) -> Result<(), LabError> {
         let known = |found: &WhatIf, (entity, id): &(Entity, String)| {
             found.rows.iter().any(|row| row.entity == *entity && row.id() == id)
@@ -249,7 +247,7 @@ impl WhatIfLook<'_> {
         Ok(())
     }
 
-    /// Situations of the agents whose episodes are touched.
+    /// Situations of the agents with changed episodes.
     async fn agents(&mut self) -> Result<(), LabError> {
         if self.before.sources_of(Entity::Episode).is_err() {
             return Ok(());
@@ -262,7 +260,7 @@ impl WhatIfLook<'_> {
         Ok(())
     }
 
-    /// Situations of the banks whose cases or policies are touched.
+    /// Situations of the banks with changed cases or policies.
     async fn banks(&mut self) -> Result<(), LabError> {
         if self.before.sources_of(Entity::Case).is_err() {
             return Ok(());
@@ -293,7 +291,8 @@ impl WhatIfLook<'_> {
         self.ask_all(kind, likeness, changed, newest, rankings).await
     }
 
-    /// Asks the situations of one owner: those most like the changed rows, then the newest; never one whose row goes.
+    /// Asks the situations of one owner: those most similar to the changed rows, then the newest; never one whose row
+    /// is deleted.
     async fn ask_all(
         &mut self,
         kind: Entity,
@@ -377,12 +376,12 @@ fn ordered(ranks: &RankedSituation) -> OrderedAnswer<'_> {
     OrderedAnswer { rows: &ranks.rows, policy: ranks.policy.as_ref() }
 }
 
-/// The column that says who owns a row.
+/// The column with the owner of a row.
 fn owner_column(kind: Entity) -> &'static str {
     if kind == Entity::Case { "profile_id" } else { "agent_id" }
 }
 
-/// The columns by which people know a row, and by which it is seen who owns it and where.
+/// The columns that name a row, and those with its owner and place.
 fn columns_of(kind: Entity) -> &'static [&'static str] {
     match kind {
         Entity::Case => &["id", "profile_id", "user_id", "prompt", "created_at"],

@@ -19,15 +19,15 @@ pub fn texts() -> Vec<(&'static str, &'static str)> {
 /// All shipped layouts.
 ///
 /// # Errors
-/// What is wrong with a shipped file; a test keeps that from happening.
+/// The errors in a shipped file; a test ensures that there are none.
 pub fn all() -> Result<Vec<Layout>, Vec<LayoutError>> {
     SHIPPED.iter().map(ShippedLayout::whole).collect()
 }
 
-/// The shipped layout of our own audit trail, which is next to any other.
+/// The shipped layout of our own audit trail, which exists beside any other.
 pub const TRAIL: &str = "audit-trail";
 
-/// A shipped layout, read once by a process and no further than it is needed.
+/// A shipped layout, parsed once per process and only as far as needed.
 struct ShippedLayout {
     name: &'static str,
     text: &'static str,
@@ -46,12 +46,12 @@ static SHIPPED: LazyLock<Vec<ShippedLayout>> = LazyLock::new(|| {
     texts().into_iter().map(shipped).collect()
 });
 
-/// The shipped layouts that fit a database. The others are not parsed beyond what they require.
+/// The shipped layouts that fit a database. Of the others only the requirements are parsed.
 ///
 /// # Errors
-/// The faults of a shipped file; a test keeps that from happening.
+/// The errors in a shipped file; a test ensures that there are none.
 pub fn fitting(engine: Engine, catalog: &Catalog) -> Result<Vec<Layout>, Vec<LayoutError>> {
-    // A pattern stands for tables of any name, or for one that has another name here: only the whole layout knows which.
+    // A pattern stands for tables of any name, or for one with another name here: only the whole layout can tell.
     let is_named = |text: &str, need: &Need| {
         !need.table.starts_with('{') && !text.contains(&format!("stands_for = \"{}\"", need.table))
     };

@@ -9,7 +9,7 @@ pub struct CatalogColumn {
     pub name: String,
     /// Declared type in lower case, such as `uuid`, `timestamp with time zone`, `varchar(255)`.
     pub declared: String,
-    /// Whether the engine keeps NULL out.
+    /// Whether the engine rejects NULL.
     pub not_null: bool,
     /// Whether our role has no right to read it.
     pub denied: bool,
@@ -26,44 +26,44 @@ pub struct CatalogTable {
     pub visible: bool,
     /// Columns in order.
     pub columns: Vec<CatalogColumn>,
-    /// The leading column of each index.
+    /// The first column of each index.
     pub indexed: Vec<String>,
-    /// Lists of columns that a unique index keeps distinct together, apart from NULL.
+    /// Lists of columns that a unique index keeps distinct, except for NULL.
     pub unique: Vec<Vec<String>>,
-    /// Columns, with their types, by which the engine itself distinguishes rows whatever they hold; none for a view.
+    /// Columns, with their types, by which the engine itself distinguishes any rows; empty for a view.
     pub places: Vec<(String, String)>,
-    /// Rows as the engine estimates them; none when it does not.
+    /// Number of rows estimated by the engine; `None` if it has no estimate.
     pub estimate: Option<i64>,
-    /// Size in bytes with indexes; none when the engine does not say.
+    /// Size in bytes with indexes; `None` if the engine does not report it.
     pub bytes: Option<i64>,
     /// Whether our role has no right to read any of it.
     pub denied: bool,
-    /// Whether nobody may, as the server is a standby and the table is unlogged, or reads one that is.
+    /// Whether nobody can read it, because the server is a standby and the table, or one that it reads, is unlogged.
     pub unlogged: bool,
     /// Whether our role may not even enter its schema.
     pub closed_schema: bool,
-    /// Reason why the engine itself cannot read it, such as a view of a table that is gone.
+    /// Reason why the engine itself cannot read it, for example a view of a missing table.
     pub unread: Option<String>,
-    /// Whether row-level security may hide rows of it from our role.
+    /// Whether row-level security may hide some of its rows from our role.
     pub hides_rows: bool,
     /// Whether its rows are those of its partitions.
     pub partitioned: bool,
 }
 
 impl CatalogTable {
-    /// The column of that name; SQL's any-case rule applies.
+    /// The column with this name, in any case, as in SQL.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&CatalogColumn> {
         self.columns.iter().find(|c| c.name.eq_ignore_ascii_case(name))
     }
 
-    /// The column of that name, where our role may read it.
+    /// The column of this name, if our role may read it.
     #[must_use]
     pub fn readable(&self, name: &str) -> Option<&CatalogColumn> {
         self.column(name).filter(|c| !c.denied)
     }
 
-    /// Name for people: with the schema where it is not found without it.
+    /// Name for people: with the schema if it is not found without.
     #[must_use]
     pub fn title(&self) -> String {
         if self.visible { self.name.clone() } else { format!("{}.{}", self.schema, self.name) }
@@ -75,14 +75,14 @@ impl CatalogTable {
 pub struct Catalog {
     /// Tables and views, in order of schema and name.
     pub tables: Vec<CatalogTable>,
-    /// Full-text indexes of SQLite that can be asked, which are tables to a condition and to nothing else.
+    /// Searchable full-text indexes of SQLite, which only conditions can use as tables.
     pub word_indexes: Vec<String>,
-    /// The role that we are; empty when an engine has none, or does not say.
+    /// Our role; empty if the engine has none, or does not report it.
     pub role: String,
 }
 
 impl Catalog {
-    /// The table that a layout's name means: `table` where it is visible, or `schema.table`.
+    /// Finds a table by its name in a layout: `table` if visible, or `schema.table`.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<&CatalogTable> {
         let plain = |t: &&CatalogTable| t.visible && t.name.eq_ignore_ascii_case(name);
@@ -98,7 +98,7 @@ impl Catalog {
         self.tables.iter().find(|t| t.schema == schema && t.name == name)
     }
 
-    /// Explains that row-level security may hide rows from our role, and in which tables; `None` when it hides none.
+    /// Explains that row-level security may hide rows from our role, and in which tables; `None` if it hides none.
     #[must_use]
     pub fn hidden_rows(&self) -> Option<String> {
         let hiding: Vec<String> = self.tables.iter().filter(|t| t.hides_rows).map(CatalogTable::title).collect();
@@ -107,7 +107,7 @@ impl Catalog {
             .then(|| format!("rows may be hidden from your role{role} by row-level security: {}", hiding.join(", ")))
     }
 
-    /// Whether what a layout needs is there.
+    /// Whether a need of a layout is met.
     #[must_use]
     pub fn has(&self, need: &Need) -> bool {
         let Some(table) = self.table(&need.table) else { return false };

@@ -10,7 +10,7 @@ use super::{
     Sql, TextPart,
 };
 
-/// A column by which a person is known.
+/// A column with handles, by which a person is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HandleColumn {
     /// Table.
@@ -39,17 +39,17 @@ pub enum HandleValue {
 /// Effect of erasing on a row or a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EraseAction {
-    /// The row goes.
+    /// The row is deleted.
     Delete,
     /// Columns are emptied, the row stays.
     Empty,
     /// The column gets a pseudonym, the row stays.
     Pseudonym,
-    /// The column gets what the row it named had there: children follow the parent of the one that goes.
+    /// The column gets the value that the deleted row had there: children get the parent of their deleted parent.
     Reparent,
-    /// Ids are removed from a list; aggregates over the list are made again.
+    /// Ids are removed from a list; aggregates over the list are recomputed.
     Remove,
-    /// The row was learned from what goes: it is marked as out of date.
+    /// The row was learned from deleted rows: it is marked as out of date.
     Stale,
 }
 
@@ -65,7 +65,7 @@ impl EraseAction {
     ];
 }
 
-/// An aggregate that is made again from the rows that stay.
+/// An aggregate that is recomputed from the remaining rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recompute {
     /// The episode's feedback score.
@@ -82,8 +82,8 @@ impl Recompute {
         &[("feedback", Recompute::Feedback), ("canvas", Recompute::Canvas), ("memory", Recompute::Memory)];
 }
 
-/// A member of an object in a row's document that names a row of another table: by its key one column of that row, by its value
-/// another one.
+/// A member of an object in a row's document that refers to a row of another table: the member's key equals one
+/// column of that row, its value another one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeldMember {
     /// Column of the document.
@@ -96,7 +96,7 @@ pub struct HeldMember {
     pub value: String,
 }
 
-/// One way in which rows belong to, or name, a person.
+/// A rule that makes rows belong to a person, or name one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EraseRule {
     /// Table.
@@ -105,29 +105,30 @@ pub struct EraseRule {
     pub column: String,
     /// Place of the name within the column's value.
     pub inside: Inside,
-    /// Table whose erased rows the column names; the person's own id when none.
+    /// Table whose deleted rows the column refers to; `None` for the person's id.
     pub of: Option<String>,
-    /// Column of that table which is named; its key when none.
+    /// Column of that table that is referred to; its key if `None`.
     pub to: Option<String>,
-    /// Further columns that name together with the first one, each with the one of that table that it names.
+    /// Further columns of a composite reference, each with its counterpart in that table.
     pub also: Vec<(String, String)>,
-    /// A member that the row has to hold too.
+    /// A member that the row must also contain.
     pub holds: Option<HeldMember>,
     /// Further condition; the table's alias is `t`, `$subject` stands for the person's ids.
     pub when: Option<Sql>,
     /// Action on the row or its columns.
     pub action: EraseAction,
-    /// Columns that are emptied instead of `column`.
+    /// Columns that are cleared instead of `column`.
     pub columns: Vec<String>,
-    /// Value that emptied or stale columns get instead of NULL.
+    /// Value for cleared or stale columns instead of NULL.
     pub value: Option<Value>,
-    /// The row is the person's account with the application: it stays unless its erasure is asked for.
+    /// Whether the row is the person's account in the application: it is kept unless its deletion is requested.
     pub account: bool,
-    /// The rule holds for the erasure of a person only: where a row is removed otherwise, those that name it stay.
+    /// Whether the rule holds only for the erasure of a person: when a row is removed for another reason, rows that
+    /// refer to it stay.
     pub erasure_only: bool,
-    /// Aggregate that is made again.
+    /// Aggregate to recompute.
     pub recompute: Option<Recompute>,
-    /// Columns of the table that rows which stay cannot do without: their words are masked, and they are not emptied.
+    /// Columns of the table that remaining rows need: names in them are masked, and they are not cleared.
     pub never_empty: Vec<String>,
     /// Tables and columns that must exist for the rule to apply.
     pub requires: Vec<Need>,
@@ -144,8 +145,8 @@ pub struct Account {
     pub table: String,
     /// Column with the person's id.
     pub id: String,
-    /// Columns of the nameless account that a pseudonym refers to where a foreign key asks for one; `{}` stands for
-    /// the pseudonym.
+    /// Columns of the nameless account to which a pseudonym refers if a foreign key requires an account; `{}` is the
+    /// pseudonym.
     pub nameless: Vec<(String, Value)>,
     /// Line in the layout file, from 1.
     pub line: usize,
@@ -163,7 +164,7 @@ pub enum BoundValue {
     Sql(String),
 }
 
-/// A handle whose names were found.
+/// A handle whose names exist in the database.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoundHandle {
     /// Table.
@@ -176,7 +177,7 @@ pub struct BoundHandle {
     pub kind: String,
 }
 
-/// A rule whose names were found.
+/// A rule whose names exist in the database.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoundRule {
     /// Table.
@@ -185,45 +186,45 @@ pub struct BoundRule {
     pub column: String,
     /// Place of the name within the column's value.
     pub inside: Inside,
-    /// Place of the owner among its parts, where any of them may be the person.
+    /// Place of the owner among the parts; `None` if any part may be the person.
     pub owner: Option<OwnerPlace>,
-    /// Table whose erased rows are named; the person when none.
+    /// Table whose deleted rows are referred to; `None` for the person.
     pub of: Option<TableKey>,
-    /// Column of that table; its key when none.
+    /// Column of that table; its key if `None`.
     pub to: Option<String>,
-    /// Further columns that name together with the first one, each with the one of that table that it names.
+    /// Further columns of a composite reference, each with its counterpart in that table.
     pub also: Vec<(String, String)>,
-    /// A member that the row has to hold too.
+    /// A member that the row must also contain.
     pub holds: Option<HeldMember>,
     /// Further condition.
     pub when: Option<String>,
     /// Action on the row or its columns.
     pub action: EraseAction,
-    /// Columns that are emptied; `column` alone unless the layout says others.
+    /// Columns that are cleared; only `column` unless the layout names others.
     pub columns: Vec<String>,
-    /// Value that emptied or stale columns get instead of NULL.
+    /// Value for cleared or stale columns instead of NULL.
     pub value: Option<Value>,
     /// The row is the person's account.
     pub account: bool,
-    /// The rule holds for the erasure of a person only.
+    /// Whether the rule holds only for the erasure of a person.
     pub erasure_only: bool,
-    /// Aggregate that is made again.
+    /// Aggregate to recompute.
     pub recompute: Option<Recompute>,
 }
 
-/// The part of a text that is the owner of its row.
+/// The part of a text that holds the owner of its row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnerPlace {
     /// The part.
     pub inside: Inside,
-    /// Parts that are there and are nobody.
+    /// Parts that stand for nobody.
     pub nobody: Vec<String>,
     /// Whether the layout reads the owner there; else it is the first part that may be an id.
     pub is_read: bool,
 }
 
 impl BoundRule {
-    /// A rule by which rows go with those that a column names.
+    /// A rule that deletes rows together with those that a column refers to.
     #[must_use]
     pub fn hanging(table: TableKey, column: String, of: TableKey) -> Self {
         BoundRule {
@@ -255,19 +256,19 @@ impl BoundRule {
 /// Meaning of erasure in a recognised database.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Erasure {
-    /// By what people are known.
+    /// Columns with handles of people.
     pub handles: Vec<BoundHandle>,
-    /// Rules that say whose rows are and what erasing does to them.
+    /// Rules for the ownership of rows, and for the effect of erasing.
     pub rules: Vec<BoundRule>,
-    /// Columns that rows which stay cannot do without.
+    /// Columns that remaining rows need.
     pub never_empty: Vec<(TableKey, String)>,
     /// Tables of accounts.
     pub accounts: Vec<BoundAccount>,
-    /// Tables that triggers keep in step with others.
+    /// Tables that triggers keep in sync with others.
     pub follows: Vec<TableKey>,
-    /// Tables that may hold what is a person's in rows that do not tell who owns them.
+    /// Tables that may hold personal data in rows without an owner.
     pub unowned: Vec<TableKey>,
-    /// Sentences about what applications keep of a person outside of the database.
+    /// Sentences about personal data that applications keep outside of the database.
     pub elsewhere: Vec<String>,
     /// Names in a layout that the database lacks: line, key and message.
     pub missing: Vec<(usize, String, String)>,
@@ -285,14 +286,14 @@ pub struct BoundAccount {
 }
 
 impl EraseRule {
-    /// Whether the rule applies to a database that has its tables.
+    /// Whether the rule applies to a database: its tables exist.
     #[must_use]
     pub fn is_met(&self, catalog: &Catalog) -> bool {
         self.requires.iter().all(|need| catalog.has(need)) && !self.forbids.iter().any(|need| catalog.has(need))
     }
 }
 
-/// Binds what a layout says about erasing.
+/// Binds a layout's statements about erasing.
 pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Erasure) {
     for handle in layout.handles.iter().filter(|h| h.requires.iter().all(|need| catalog.has(need))) {
         let mut find = RuleFinder { catalog, line: handle.line, key: "handle", missing: &mut erasure.missing };
@@ -337,7 +338,7 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
         if let Some((table, name)) = find.table(&account.table)
             && let Some(id) = find.column(&name, &account.id)
         {
-            // Only what this database's accounts have.
+            // Only columns that the account table has here.
             let there = |(column, _): &&(String, Value)| find.catalog.has(&need(&name, column));
             let nameless = account.nameless.iter().filter(there).cloned().collect();
             erasure.accounts.push(BoundAccount { table, id, nameless });
@@ -345,8 +346,8 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
     }
 }
 
-/// Adds rules for vectors that lie next to rows, where the layouts have none: they go with their row. Vectors of rows
-/// of several kinds in one table are left alone, because their keys may be the same.
+/// Adds rules for vectors stored beside rows, if the layouts have none: they are deleted with their row. Vectors of
+/// several kinds of rows in one table are left alone, because their keys may collide.
 pub fn with_vectors(sources: &[BoundSource], catalog: &Catalog, erasure: &mut Erasure) {
     for source in sources {
         let Some(BoundVector { beside: Some(beside), column, keep: None, .. }) = &source.vector else { continue };
@@ -392,7 +393,7 @@ pub fn with_vectors(sources: &[BoundSource], catalog: &Catalog, erasure: &mut Er
     }
 }
 
-/// The stored columns that a source's id is made of, all of its own table.
+/// The stored columns of a source's id, if all are in its own table.
 fn id_columns(source: &BoundSource) -> Option<Vec<String>> {
     let [way] = source.column("id") else { return None };
     let parts = match &way.origin {
@@ -407,19 +408,19 @@ fn id_columns(source: &BoundSource) -> Option<Vec<String>> {
     parts.iter().map(own).collect()
 }
 
-/// The ways in which a layout reads who owns a row, each with its source.
+/// The columns in which a layout reads the owner of rows, each with its source.
 fn owner_columns(layout: &Layout) -> impl Iterator<Item = (&Source, &ColumnSpec)> {
     let columns = layout.sources.iter().flat_map(|source| source.columns.iter().map(move |column| (source, column)));
     let owners = columns.filter(|(_, (name, _))| name == "user_id");
     owners.flat_map(|(source, (_, ways))| ways.iter().map(move |way| (source, way)))
 }
 
-/// Words that a way maps to nobody.
+/// Words that a column maps to nobody.
 fn nobody(way: &ColumnSpec) -> impl Iterator<Item = String> {
     way.map.iter().filter(|(_, owner)| owner.is_empty()).map(|(word, _)| word.clone())
 }
 
-/// Parts that are nobody's id, wherever the layout looks at every part of a value: what it says of them once holds for all.
+/// Parts that are nobody's id, for layouts that consider every part of a value: stated once, they hold for all.
 fn words_of_application(layout: &Layout) -> Vec<String> {
     let ways = owner_columns(layout).map(|(_, way)| way).filter(|way| way.inside.by.is_some());
     let read = ways.flat_map(|way| nobody(way).chain(way.inside.except.iter().cloned()));
@@ -427,8 +428,8 @@ fn words_of_application(layout: &Layout) -> Vec<String> {
     read.chain(said).collect()
 }
 
-/// The part that holds the owner: the one that the layout reads in the rule's column, or with the same text between parts in
-/// another one, and as it reads it there; else the first that may be an id. An expression may read it of some rows only.
+/// The part that holds the owner: the one that the layout reads in the rule's column, or in another column with the
+/// same separator; else the first that may be an id. An expression may read it in some rows only.
 fn place_of_owner(layout: &Layout, rule: &EraseRule, inside: &Inside) -> OwnerPlace {
     let is_column = |way: &ColumnSpec| matches!(way.value, ColumnOrigin::Column(_));
     let alike = || owner_columns(layout).filter(|(_, way)| is_column(way) && way.inside.by == inside.by);
@@ -452,8 +453,8 @@ fn reads(source: &Source, way: &ColumnSpec, rule: &EraseRule) -> bool {
     column == rule.column && source.from.aliases().any(|named| named == (alias, rule.table.as_str()))
 }
 
-/// Owner rules of rows that refer to others by the column that names the owner: they name the owner themselves, also when
-/// what they belong to is gone.
+/// Owner rules for rows that refer to others by the column that names the owner: they name the owner themselves, even
+/// if the referenced rows are gone.
 fn inherited_owners(rules: &[BoundRule]) -> Vec<BoundRule> {
     let goes = |rule: &&BoundRule| rule.action == EraseAction::Delete && !rule.account;
     let owners = || rules.iter().filter(goes).filter(|rule| rule.of.is_none() && rule.when.is_none());
@@ -499,7 +500,7 @@ fn bind_rule(rule: &EraseRule, engine: Engine, find: &mut RuleFinder<'_>) -> Opt
     let columns: Vec<String> = if rule.columns.is_empty() {
         vec![find.column(&name, &rule.column)?]
     } else {
-        // A table has them in some versions and not in others.
+        // A table has them only in some versions.
         rule.columns.iter().filter_map(|c| find.there(&name, c)).collect()
     };
     let when = match rule.when.as_ref().and_then(|sql| sql.on(engine)) {
@@ -547,7 +548,7 @@ impl RuleFinder<'_> {
         Some(self.catalog.table(table)?.column(column)?.name.clone())
     }
 
-    /// An SQL text over a table all of whose names are there.
+    /// Binds an SQL text over a table; `None` if one of its names is missing.
     fn sql(&mut self, table: &str, sql: &str) -> Option<String> {
         if let Some(words) = lacking(sql, self.catalog.table(table), self.catalog) {
             self.missing.push((self.line, format!("{}.{table}", self.key), words));

@@ -1,11 +1,11 @@
-//! A layout that extends a shipped one: its own definitions, and the other's where it has none.
+//! A layout that extends a shipped one: its own definitions, and those of the other for the rest.
 
 use super::Layout;
 use super::erase::EraseRule;
 
 impl Layout {
-    /// The layout with what another one says and it does not. An entity that it maps is its own; so are the rules of a
-    /// table that it has rules for.
+    /// Adds the definitions of another layout that this one lacks. An entity mapped here replaces the other's, and so
+    /// do the rules of a table.
     #[must_use]
     pub(super) fn over(mut self, base: Layout) -> Layout {
         fn or<T>(own: &mut Vec<T>, other: Vec<T>) {

@@ -1,6 +1,6 @@
 //! Place of a value within a stored one: under encodings, at a path of a document, in a part of a text.
 
-/// An encoding that a layout takes off a stored value.
+/// An encoding that is removed from a stored value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Codec {
     /// A JSON document, as text or as bytes.
@@ -9,7 +9,7 @@ pub enum Codec {
     Msgpack,
     /// CBOR.
     Cbor,
-    /// A Python pickle, which is read and never run.
+    /// A Python pickle, which is parsed but never executed.
     Pickle,
     /// A Protocol Buffers message of an unknown schema.
     Protobuf,
@@ -50,12 +50,12 @@ impl Codec {
 /// Choice of one part of a text, or of all parts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum TextPart {
-    /// Every one of them.
+    /// All parts.
     #[default]
     Any,
-    /// The one at this place, from 0.
+    /// The part at this position, from 0.
     At(usize),
-    /// The one that begins with this text, without it and with its `%xx` undone.
+    /// The part that begins with this text, without it and percent-decoded.
     After(String),
 }
 
@@ -66,18 +66,18 @@ pub struct Inside {
     pub decode: Vec<Codec>,
     /// Path into the document, with dots; `*` is every element of a list.
     pub path: Option<String>,
-    /// Separator between the parts of a text; `None` when the text is taken whole.
+    /// Separator between the parts of a text; `None` if the text is used whole.
     pub by: Option<String>,
     /// Part of the text that holds the value.
     pub part: TextPart,
     /// Parts that do not count.
     pub except: Vec<String>,
-    /// Words: where a part that counts follows one of them, it holds the value, and its place is not asked.
+    /// Words before the value: if a part follows one of them, it holds the value, regardless of its position.
     pub after: Vec<String>,
 }
 
 impl Inside {
-    /// A path into a JSON value, and no more.
+    /// Only a path into a JSON value.
     #[must_use]
     pub fn at(path: impl Into<String>) -> Self {
         Inside { path: Some(path.into()), ..Inside::default() }
@@ -95,7 +95,7 @@ impl Inside {
         self.by.is_some() && self.part == TextPart::Any
     }
 
-    /// The parts of a text that are meant.
+    /// The selected parts of a text.
     #[must_use]
     pub fn parts<'t>(&self, text: &'t str) -> Vec<&'t str> {
         let Some(by) = &self.by else { return vec![text] };

@@ -1,8 +1,8 @@
-//! Layouts: how a database keeps its memories, described as data; how layouts are written and recognised.
+//! Layouts: descriptions, as data, of how databases store memories; their syntax and their recognition.
 //!
-//! A layout is a TOML file (`assets/layouts/`, or the operator's own) that maps tables to our entities.
-//! [`parse()`] reads one, [`catalog`] says what a database holds, [`recognise()`] finds which layouts fit it and
-//! what each of their columns comes down to there.
+//! A layout is a TOML file (`assets/layouts/`, or the operator's own) that maps tables to our entities. [`parse()`]
+//! reads one, [`catalog`] lists the tables of a database, [`recognise()`] finds the layouts that fit it and binds their
+//! columns.
 
 pub mod builtin;
 pub mod catalog;
@@ -54,7 +54,7 @@ impl Engine {
     }
 }
 
-/// Description of how one kind of memory database keeps its memories.
+/// Description of how one kind of memory database stores its memories.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layout {
     /// Short name, as in `--layout NAME`.
@@ -63,15 +63,15 @@ pub struct Layout {
     pub title: String,
     /// File the layout was read from, for messages.
     pub file: String,
-    /// Engines on which it occurs.
+    /// Engines on which it exists.
     pub engines: Vec<Engine>,
     /// Tables and columns that must exist for the layout to be recognised.
     pub requires: Vec<Need>,
     /// Tables and columns that must not exist for the layout to be recognised.
     pub forbids: Vec<Need>,
-    /// Named variants, in order of preference: the first whose needs are met names the variant.
+    /// Named variants, in order of preference: the first whose needs are met applies.
     pub variants: Vec<Variant>,
-    /// Further SQLite files of the same folder.
+    /// Further SQLite files in the same folder.
     pub attach: Vec<AttachedFile>,
     /// File that makes a folder such a database.
     pub folder: Option<String>,
@@ -79,21 +79,21 @@ pub struct Layout {
     pub sources: Vec<Source>,
     /// Kinds of tables of any name.
     pub patterns: Vec<TablePattern>,
-    /// Entities that the layout cannot hold, each with a sentence that says why and what to use instead.
+    /// Entities that the layout cannot hold, each with the reason and an alternative.
     pub absent: Vec<(Entity, String)>,
-    /// By what people are known.
+    /// Columns with handles of people.
     pub handles: Vec<erase::HandleColumn>,
-    /// Rules that say whose rows are and what erasing does to them.
+    /// Rules for the ownership of rows, and for the effect of erasing.
     pub rules: Vec<erase::EraseRule>,
     /// The table of accounts.
     pub account: Option<erase::Account>,
-    /// Tables that triggers keep in step with others: erasing leaves them to those.
+    /// Tables that triggers keep in sync with others: erasing leaves them to the triggers.
     pub follows: Vec<String>,
-    /// Tables that may hold what is a person's in rows that do not tell who owns them.
+    /// Tables that may hold personal data in rows without an owner.
     pub unowned: Vec<String>,
-    /// Sentences about what its application keeps of a person outside of the database, where no erasure reaches.
+    /// Sentences about personal data that the application keeps outside of the database, where no erasure reaches.
     pub elsewhere: Vec<String>,
-    /// Kind of rows that its agents recall, when the file says so.
+    /// Kind of rows that its agents recall, if the file names it.
     pub recalled: Option<Entity>,
     /// Whether anything may be changed or erased through it; a draft is closed until its author opens it.
     pub writable: bool,
@@ -102,9 +102,9 @@ pub struct Layout {
 /// A table, or a column of a table, that must or must not be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
-    /// Table, with its schema where that is not the default one.
+    /// Table, with its schema unless that is the default one.
     pub table: String,
-    /// Column of it.
+    /// Column of the table.
     pub column: Option<String>,
     /// Words of the declared type, one of which the column's type must contain (any case).
     pub types: Vec<String>,
@@ -112,24 +112,24 @@ pub struct Need {
     pub line: usize,
 }
 
-/// Tables of any name that are identified by their columns, such as one for each collection. Whatever names a table of
-/// the layout may say `{name}` for each of them.
+/// Tables of any name, identified by their columns, for example one per collection. Wherever the layout names a table,
+/// `{name}` stands for each of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TablePattern {
-    /// Name under which the rest of the layout speaks of such a table.
+    /// Name for such a table in the rest of the layout.
     pub name: String,
-    /// Columns that the table must have, each with words of which its declared type must contain one; any type when
-    /// there are none.
+    /// Columns that the table must have, each with words of which its declared type must contain one; any type if
+    /// empty.
     pub has: Vec<(String, Vec<String>)>,
-    /// True when the table must have these columns and no others.
+    /// Whether the table must have no other columns.
     pub only: bool,
-    /// Pattern for the table's name, in any case: `*` stands for any letters.
+    /// Pattern for the table's name, in any case: `*` stands for any characters.
     pub like: String,
-    /// Patterns that the table's name must not match, or a pattern named before, of which it must not be.
+    /// Patterns that the table's name must not match, or earlier named patterns that must not apply.
     pub unlike: Vec<String>,
-    /// Ending that the table's name has beyond that of another table with these columns.
+    /// Suffix of the table's name relative to another table with these columns.
     pub twin: Option<String>,
-    /// Table of the layout in whose place the only such table is where that is not there.
+    /// Table of the layout that the only such table replaces if it is missing.
     pub stands_for: Option<String>,
 }
 
@@ -144,7 +144,7 @@ pub struct Variant {
     pub forbids: Vec<Need>,
 }
 
-/// An SQLite file that is attached under a schema name.
+/// An SQLite file to attach under a schema name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachedFile {
     /// File name within the folder.
@@ -163,7 +163,7 @@ pub struct Sql {
 }
 
 impl Sql {
-    /// The text for an engine; none when the author gave none.
+    /// The text for an engine; `None` if the author gave none.
     #[must_use]
     pub fn on(&self, engine: Engine) -> Option<&str> {
         match engine {
@@ -178,7 +178,7 @@ impl Sql {
 pub struct Source {
     /// Entity of the rows.
     pub entity: Entity,
-    /// Name of the source for people: the table, or what the author says.
+    /// Name of the source for people: the table, or the author's label.
     pub label: String,
     /// The FROM clause: a table under the alias `t`, or the author's own.
     pub from: FromClause,
@@ -188,18 +188,18 @@ pub struct Source {
     pub requires: Vec<Need>,
     /// Tables and columns that must not exist for the source to be used.
     pub forbids: Vec<Need>,
-    /// Canonical columns: name and the ways to get it, the first one that gives a value wins.
+    /// Canonical columns: the name and the ways to read it; the first one with a value wins.
     pub columns: Vec<(String, Vec<ColumnSpec>)>,
     /// Links from an episode to canvas events and feedback.
     pub links: Vec<EpisodeLink>,
     /// Rust derivation that completes the rows.
     pub derive: Option<Derivation>,
-    /// Rules for writing the source's rows; `None` when they are only read.
+    /// Rules for writing the source's rows; `None` if they are read-only.
     pub write: Option<Write>,
     /// Location of the rows' vectors.
     pub vector: Option<VectorSpec>,
-    /// Condition that finds the rows with one of some words; `$words` stands for the words in the engine's own way of
-    /// asking for any of them.
+    /// Condition that finds the rows with one of some words; `$words` is replaced by the engine's query for any of
+    /// them.
     pub search: Option<Sql>,
     /// Line of the file, from 1.
     pub line: usize,
@@ -210,7 +210,7 @@ pub struct Source {
 pub enum FromClause {
     /// One table.
     Table(String),
-    /// The elements of a list in a column of a table's rows: the table, the column, and where in it the list is.
+    /// The elements of a list in a column: the table, the column, and the path to the list.
     Each {
         /// The table, under the alias `t`.
         table: String,
@@ -240,24 +240,24 @@ impl FromClause {
     }
 }
 
-/// One way to get a canonical column.
+/// One way to read a canonical column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnSpec {
     /// Source of the value.
     pub value: ColumnOrigin,
     /// Place of the value within the stored one.
     pub inside: Inside,
-    /// Stored word to canonical word.
+    /// Stored words with their canonical words.
     pub map: Vec<(String, String)>,
-    /// Encoding of the stored value, when its type does not say.
+    /// Encoding of the stored value, if its type does not determine it.
     pub stored: StoredAs,
     /// Tables and columns that must exist for this way to be used.
     pub requires: Vec<Need>,
-    /// Condition that finds the rows whose list holds one of some ids; `$ids` stands for the list of ids.
+    /// Condition that finds the rows whose list contains one of some ids; `$ids` stands for the list of ids.
     pub lookup: Option<Sql>,
     /// Tables and columns that must not exist for this way to be used.
     pub forbids: Vec<Need>,
-    /// A database without the column is not an error.
+    /// Whether a database may lack the column.
     pub optional: bool,
     /// Line of the file, from 1.
     pub line: usize,
@@ -268,31 +268,31 @@ pub struct ColumnSpec {
 pub enum ColumnOrigin {
     /// A column, perhaps `alias.column`.
     Column(String),
-    /// Several columns that make one value together: the id of a row whose key they are.
+    /// Several columns that form one value: the id of a row with a composite key.
     Columns(Vec<String>),
     /// Several columns as a JSON object: each name in it, and the column.
     Fields(Vec<(String, String)>),
     /// An SQL expression of the author's.
     Sql(Sql),
-    /// The same for every row.
+    /// A constant for every row.
     Value(Value),
 }
 
-/// Encoding of a stored value, when the column's type does not say.
+/// Encoding of a stored value, if the column's type does not determine it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StoredAs {
-    /// As the type and the first bytes say: text, JSON text, zlib, array, any spelling of time.
+    /// Determined by the type and the first bytes: text, JSON text, zlib, array, any spelling of time.
     #[default]
     Plain,
     /// Seconds since 1970, whole or with a fraction.
     Epoch,
     /// Milliseconds since 1970.
     EpochMillis,
-    /// A scalar that stands for a list of one.
+    /// A scalar that stands for a list with one element.
     One,
-    /// JSON whose strings may hold JSON again, with typed values.
+    /// JSON whose strings may contain JSON again, with typed values.
     Nested,
-    /// A list of ids in which whole numbers are ids too: the rows that it names are numbered.
+    /// A list of ids in which integers are ids too, as the referenced rows are numbered.
     Numbers,
 }
 
@@ -312,11 +312,11 @@ pub enum LinkBy {
     List(String),
     /// The other row's `episode_id` names the episode.
     Back,
-    /// A JSON column of the episode holds a list of ids at a path: column and path.
+    /// A JSON column of the episode with a list of ids at a path: column and path.
     Path(String, String),
 }
 
-/// Rust code that completes rows where data is not enough.
+/// Rust code that completes rows if data is not enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Derivation {
     /// Episodes out of the event log of their workflow run.
@@ -337,7 +337,7 @@ impl Derivation {
         }
     }
 
-    /// Canonical columns that it looks at, next to the id.
+    /// Canonical columns that it reads, besides the id.
     #[must_use]
     pub fn reads(self) -> &'static [&'static str] {
         match self {

@@ -1,10 +1,10 @@
-//! Tables and columns that an SQL text of a layout names, against those that a database has.
+//! Checks the tables and columns named in an SQL text of a layout against those of a database.
 
 use std::collections::BTreeMap;
 
 use super::{Catalog, CatalogTable};
 
-/// Words that may follow the name of a table and are no alias.
+/// Words that may follow a table's name without being an alias.
 const NO_ALIAS: &[&str] = &[
     "on",
     "using",
@@ -31,11 +31,11 @@ const NO_ALIAS: &[&str] = &[
     "not",
 ];
 
-/// Columns that every table has without naming them.
+/// Hidden columns of every table.
 const HIDDEN: &[&str] = &["rowid", "oid", "_rowid_", "ctid", "xmin"];
 
-/// Names the first table or column that an SQL text names and the database lacks. `main` is the table with the alias `t`,
-/// where that is one. What the text makes itself, and what is in other schemas, counts as there.
+/// Returns the first table or column in an SQL text that the database lacks. `main` is the table with the alias `t`, if
+/// there is one. Names defined by the text itself, and those in other schemas, count as present.
 pub(super) fn lacking(sql: &str, main: Option<&CatalogTable>, catalog: &Catalog) -> Option<String> {
     let words = words(sql);
     if words.iter().any(|word| word.eq_ignore_ascii_case("with")) {
@@ -59,7 +59,7 @@ pub(super) fn lacking(sql: &str, main: Option<&CatalogTable>, catalog: &Catalog)
         let next = if at(n + 2).eq_ignore_ascii_case("as") { at(n + 3) } else { at(n + 2) };
         let has_alias = is_name(next) && !NO_ALIAS.iter().any(|word| next.eq_ignore_ascii_case(word));
         let known = aliases.entry(if has_alias { next } else { name }).or_insert(Some(table));
-        // An alias of two tables in two parts of the text says nothing.
+        // An alias of two tables in two parts of the text is ambiguous.
         *known = known.filter(|known| known.title() == table.title());
     }
     words.windows(3).find_map(|three| {

@@ -23,9 +23,9 @@ pub struct LayoutError {
     pub file: String,
     /// Line, from 1.
     pub line: usize,
-    /// Key with its tables, with dots; empty when the file is not TOML at all.
+    /// Key with its tables, separated by dots; empty if the file is not TOML at all.
     pub key: String,
-    /// Description of the mistake, with the nearest valid name if there is one.
+    /// Description of the error, with the nearest valid name if there is one.
     pub message: String,
 }
 
@@ -76,7 +76,7 @@ const COLUMN_KEYS: &[&str] = &[
 /// Reads the text of a layout file.
 ///
 /// # Errors
-/// All that is wrong with it, in the order of the lines.
+/// All errors in the file, by line.
 pub fn parse(file: &str, text: &str) -> Result<Layout, Vec<LayoutError>> {
     let mut reader = LayoutReader::new(file, text);
     let layout = match DeTable::parse(text) {
@@ -140,7 +140,7 @@ impl LayoutReader<'_> {
         self.error(at, key, message);
     }
 
-    /// Reports keys of a table that are not among the known ones.
+    /// Reports unknown keys of a table.
     fn check_keys(&mut self, table: &DeTable<'_>, prefix: &str, known: &[&str]) {
         for key in table.keys() {
             if !known.contains(&key.get_ref().as_ref()) {
@@ -173,7 +173,7 @@ impl LayoutReader<'_> {
         if requires.is_empty() && !root.contains_key("extends") {
             self.error(0, "requires", "a layout is recognised by required tables or columns: name at least one");
         }
-        // What is missing above keeps nothing below from being read: all errors are told at once.
+        // Reading continues after an error: all errors are reported together.
         let layout = Layout {
             name: name.unwrap_or_default(),
             title: title.unwrap_or_default(),
@@ -201,7 +201,7 @@ impl LayoutReader<'_> {
             Some(base) => layout.over(base),
             None => layout,
         };
-        // A part that is not read may be the one that names the table.
+        // A part with errors may be the one that names the table.
         if self.errors.is_empty() {
             self.check_unowned(&unowned, &layout);
         }
@@ -211,7 +211,7 @@ impl LayoutReader<'_> {
         layout
     }
 
-    /// Reports names in `unowned` of tables of which the layout says nothing.
+    /// Reports tables in `unowned` that the layout does not mention otherwise.
     fn check_unowned(&mut self, unowned: &[(usize, String)], layout: &Layout) {
         let sources = layout.sources.iter().flat_map(|source| source.from.aliases()).map(|(_, table)| table);
         let ruled = layout.rules.iter().flat_map(|rule| std::iter::once(&rule.table).chain(&rule.of));
@@ -223,7 +223,7 @@ impl LayoutReader<'_> {
         }
     }
 
-    /// Reads which rows the agents recall: episodes or memories.
+    /// Reads the kind of rows that the agents recall: episodes or memories.
     fn recalled(&mut self, root: &DeTable<'_>) -> Option<Entity> {
         const WORDS: [Entity; 2] = [Entity::Episode, Entity::Memory];
         let word = self.text(root, "", "recall")?;
@@ -676,7 +676,7 @@ impl LayoutReader<'_> {
         constants
     }
 
-    /// Texts by their names, in the order in which they are written.
+    /// Named texts, in file order.
     fn pairs(&mut self, node: &Node<'_>, key: &str) -> Vec<(String, String)> {
         let Some(table) = self.table(node, key) else { return Vec::new() };
         let mut written: Vec<_> = table.iter().collect();

@@ -1,12 +1,12 @@
-//! Layouts with tables of any name, spelled out for the tables that a database has.
+//! Expands patterns for tables of any name to the tables of a database.
 
 use std::borrow::Cow;
 
 use super::erase::{EraseRule, HandleColumn, HandleValue};
 use super::{Catalog, CatalogTable, ColumnOrigin, ColumnSpec, FromClause, Layout, Need, Source, Sql, TablePattern};
 
-/// The layout with every source and rule that names a pattern written once for each table of that kind. The same where
-/// it has no patterns, and with a need that nothing meets where no table is of the kind.
+/// Expands a layout: every source and rule that names a pattern is repeated for each matching table. Unchanged without
+/// patterns; with an unmet need if no table matches.
 pub fn spelled_out<'l>(layout: &'l Layout, catalog: &Catalog) -> Cow<'l, Layout> {
     if layout.patterns.is_empty() {
         return Cow::Borrowed(layout);
@@ -49,8 +49,8 @@ fn table_of(source: &Source) -> &str {
     }
 }
 
-/// Whether a table has the same name as another with the same columns, and has the ending of a twin, where that is
-/// asked.
+/// Whether a table passes the test for a twin, if there is one: its name is that of another table with the same
+/// columns, plus the suffix.
 fn is_twin(pattern: &TablePattern, table: &CatalogTable, catalog: &Catalog) -> bool {
     pattern.twin.as_ref().is_none_or(|ending| {
         let of = table.name.strip_suffix(ending.as_str());
@@ -74,7 +74,7 @@ fn fits(pattern: &TablePattern, table: &CatalogTable) -> bool {
         && !pattern.unlike.iter().any(|unlike| is_like(unlike, &table.name))
 }
 
-/// Whether a name is like a pattern, in which `*` stands for any letters.
+/// Whether a name matches a pattern, in which `*` stands for any characters.
 fn is_like(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern.eq_ignore_ascii_case(name),
@@ -85,7 +85,7 @@ fn is_like(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Repeats the elements that name the pattern once for each table, and keeps the rest as they are.
+/// Repeats the elements that name the pattern for each table, and keeps the others unchanged.
 fn each<T: Clone>(
     all: Vec<T>,
     tables: &[String],
@@ -113,7 +113,7 @@ fn is_bare(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// A table's name in the place of the pattern's.
+/// A table's name in place of the pattern's.
 struct NameInPlace {
     mark: String,
     name: String,
@@ -126,8 +126,8 @@ impl NameInPlace {
         }
     }
 
-    /// A text with the name in the place of the mark. A mark that is a table's name itself is not part of a longer
-    /// name.
+    /// Replaces the mark in a text by the name. If the mark is itself a table's name, it is not replaced within longer
+    /// names.
     fn put(&self, text: &str) -> String {
         let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
         let (mut put, mut from) = (String::with_capacity(text.len()), 0);

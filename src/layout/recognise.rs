@@ -1,4 +1,4 @@
-//! Finds which layouts fit a database, and what each of their columns is there.
+//! Finds the layouts that fit a database, and binds their columns.
 
 use std::collections::HashMap;
 
@@ -20,11 +20,11 @@ use crate::memory::{Entity, ValueKind};
 pub struct RecognisedLayouts {
     /// Layouts that fit, the most specific first.
     pub layouts: Vec<Attachment>,
-    /// Sources of all of them; a table serves one layout only.
+    /// Sources of all of them; each table serves only one layout.
     pub sources: Vec<BoundSource>,
     /// Owners of rows, and the effect of erasing a person on them.
     pub erasure: super::erase::Erasure,
-    /// Parts that are left out because our role has no right to read them, or the database lacks columns that they need.
+    /// Parts that are left out because our role may not read them, or because the database lacks columns they need.
     pub withheld: Vec<WithheldPart>,
 }
 
@@ -33,13 +33,13 @@ pub struct RecognisedLayouts {
 pub struct WithheldPart {
     /// Entity that lacks it.
     pub entity: Entity,
-    /// Column of the entity that is null; none when rows are left out.
+    /// Column of the entity that is null; `None` if rows are left out.
     pub column: Option<String>,
     /// Name for people of the table that cannot be read.
     pub table: String,
     /// Reason in words.
     pub reason: String,
-    /// Advice to whoever can help.
+    /// Remedy, for whoever can apply it.
     pub remedy: String,
 }
 
@@ -50,15 +50,15 @@ pub struct Attachment {
     pub name: String,
     /// One line for people.
     pub title: String,
-    /// Variant in which it occurs; none when the layout knows no variants.
+    /// Variant found here; `None` if the layout has no variants.
     pub variant: Option<String>,
     /// Whether anything may be changed or erased through it.
     pub writable: bool,
-    /// Kind of rows that its agents recall, when the layout says so.
+    /// Kind of rows that its agents recall, if the layout names it.
     pub recalled: Option<Entity>,
     /// Entities that it cannot hold, with the reason.
     pub absent: Vec<(Entity, String)>,
-    /// Columns of the layout that this database lacks: line of the file, key, and what is missing.
+    /// Columns of the layout that this database lacks.
     pub missing: Vec<MissingColumn>,
 }
 
@@ -69,16 +69,16 @@ pub struct MissingColumn {
     pub line: usize,
     /// Key in the layout file.
     pub key: String,
-    /// Description of what is missing, with the nearest name that exists.
+    /// Description of the missing name, with the nearest one that exists.
     pub message: String,
-    /// The layout says that it may be missing.
+    /// Whether the layout marks it as optional.
     pub optional: bool,
 }
 
-/// A source whose names were found in the database.
+/// A source whose names exist in the database.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoundSource {
-    /// Layout it comes from.
+    /// Layout of the source.
     pub layout: String,
     /// Entity of the source's rows.
     pub entity: Entity,
@@ -86,16 +86,16 @@ pub struct BoundSource {
     pub label: String,
     /// FROM clause.
     pub from: BoundFrom,
-    /// Table whose rows these are: schema and name.
+    /// Table of the rows: schema and name.
     pub table: (String, String),
     /// The table's own estimate of its rows.
     pub estimate: Option<i64>,
-    /// Columns by which rows of the same id are distinguished; none where the engine keeps ids distinct, or there are
-    /// none.
+    /// Columns that distinguish rows of the same id; empty if the engine keeps ids distinct, or if there are no such
+    /// columns.
     pub places: Vec<BoundOrigin>,
     /// Condition that leaves bookkeeping rows out, as SQL.
     pub keep: Option<String>,
-    /// For each canonical column the ways to get it, in order of preference.
+    /// For each canonical column the ways to read it, in order of preference.
     pub columns: Vec<Vec<BoundColumn>>,
     /// The stored word behind `status`.
     pub raw_status: Vec<BoundColumn>,
@@ -105,9 +105,9 @@ pub struct BoundSource {
     pub links: Vec<EpisodeLink>,
     /// Rust derivation that completes the rows.
     pub derive: Option<Derivation>,
-    /// Rules for writing the source's rows; `None` when they are only read.
+    /// Rules for writing the source's rows; `None` if they are read-only.
     pub write: Option<Write>,
-    /// Location of the rows' vectors; `None` when there are no vectors.
+    /// Location of the rows' vectors; `None` if there are no vectors.
     pub vector: Option<BoundVector>,
     /// Condition that finds the rows with one of `$words`.
     pub search: Option<String>,
@@ -115,14 +115,14 @@ pub struct BoundSource {
     pub line: usize,
 }
 
-/// A FROM clause whose names were found.
+/// A FROM clause whose names exist in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BoundFrom {
     /// A table: schema and name, under the alias `t`.
     Table(String, String),
-    /// The elements of a list within the rows of a table: alias `item`, columns `value` and `key`, next to `t`.
+    /// The elements of a list in the rows of a table: alias `item`, columns `value` and `key`, beside `t`.
     Each {
-        /// The engine that takes the list apart.
+        /// The engine, which splits the list.
         engine: Engine,
         /// Schema and name of the table.
         table: (String, String),
@@ -135,40 +135,40 @@ pub enum BoundFrom {
     Query(String),
 }
 
-/// One way to get a canonical column.
+/// One way to read a canonical column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoundColumn {
     /// Source of the value.
     pub origin: BoundOrigin,
     /// Place of the value within the stored one.
     pub inside: Inside,
-    /// Stored word to canonical word.
+    /// Stored words with their canonical words.
     pub map: Vec<(String, String)>,
-    /// Meanings of the words that the map does not name.
+    /// Meanings of the words that are not in the map.
     pub vocabulary: Option<&'static Vocabulary>,
     /// Encoding of the stored value.
     pub stored: StoredAs,
     /// Condition that finds the rows whose list holds one of `$ids`.
     pub lookup: Option<String>,
-    /// Tables and columns that its value comes from besides what it names itself.
+    /// Tables and columns needed for its value, besides those named in it.
     pub needs: Vec<Need>,
 }
 
 impl BoundColumn {
-    /// The canonical word for a stored one; none when that is canonical already, or any word goes.
+    /// The canonical word for a stored one; `None` if that is canonical already, or if any word is allowed.
     #[must_use]
     pub fn canonical(&self, word: &str) -> Option<&str> {
         let mapped = self.map.iter().find(|(from, _)| from == word).map(|(_, to)| to.as_str());
         mapped.or_else(|| self.vocabulary.filter(|_| !word.is_empty())?.canonical(word))
     }
 
-    /// Whether stored words may stand for others.
+    /// Whether stored words may be translated.
     #[must_use]
     pub fn is_mapped(&self) -> bool {
         self.vocabulary.is_some() || !self.map.is_empty()
     }
 
-    /// The stored words that a canonical word stands for; none when they cannot be told.
+    /// The stored words for a canonical word; `None` if they are unknown.
     #[must_use]
     pub fn stored_words(&self, canonical: &str) -> Option<Vec<String>> {
         let mut words: Vec<String> =
@@ -193,11 +193,11 @@ pub enum BoundOrigin {
         name: String,
         /// Declared type in lower case.
         declared: String,
-        /// The engine keeps NULL out.
+        /// Whether the engine rejects NULL.
         not_null: bool,
         /// An index leads with it.
         indexed: bool,
-        /// SQLite: values of it may be bytes, as nothing was found that keeps them out.
+        /// SQLite: whether its values may be bytes, as nothing was found that prevents it.
         bytes: bool,
     },
     /// Columns that make one value together, a JSON list of theirs.
@@ -216,13 +216,13 @@ pub enum BoundOrigin {
     },
     /// An SQL expression of the author's.
     Sql(String),
-    /// The same for every row.
+    /// A constant for every row.
     Value(Value),
 }
 
 impl RecognisedLayouts {
-    /// Explains why nothing may be changed or erased, namely that a layout that fits says so; `None` when everything
-    /// may be written.
+    /// Explains that nothing may be changed or erased because a fitting layout forbids it; `None` if everything may be
+    /// written.
     #[must_use]
     pub fn closed(&self) -> Option<String> {
         let layout = self.layouts.iter().find(|l| !l.writable)?;
@@ -233,7 +233,7 @@ impl RecognisedLayouts {
         ))
     }
 
-    /// Whether a layout that fits reads a table, or would if it were let.
+    /// Whether a fitting layout reads a table, or would if it had the right.
     #[must_use]
     pub fn uses(&self, table: &CatalogTable) -> bool {
         let place = (table.schema.clone(), table.name.clone());
@@ -245,19 +245,19 @@ impl RecognisedLayouts {
 }
 
 impl BoundSource {
-    /// The ways to get a canonical column; none for a column that the source lacks.
+    /// The ways to read a canonical column; empty if the source lacks it.
     #[must_use]
     pub fn column(&self, name: &str) -> &[BoundColumn] {
         self.entity.position(name).map_or(&[], |i| &self.columns[i])
     }
 
-    /// Whether a canonical column may be filled by the source's derivation, so that what is stored does not decide it.
+    /// Whether the source's derivation may fill a canonical column, so that the stored value is not final.
     #[must_use]
     pub fn derives(&self, name: &str) -> bool {
         self.derive.is_some_and(|derive| derive.fills().contains(&name))
     }
 
-    /// Whether a text is all of a stored column that holds JSON: it is declared so, or read as JSON, or by a path.
+    /// Whether a text is the whole of a stored JSON column: one that is declared as JSON, or read as JSON or by a path.
     #[must_use]
     pub fn shows_json(&self, text: &BoundColumn) -> bool {
         let BoundOrigin::Column { alias, name, declared, .. } = &text.origin else { return false };
@@ -279,14 +279,14 @@ impl BoundSource {
         self.write.as_ref().is_some_and(|write| write.refuse.is_none())
     }
 
-    /// Whether a row that is removed stays, marked.
+    /// Whether removed rows are only marked.
     #[must_use]
     pub fn marks_removed(&self) -> bool {
         self.write.as_ref().is_some_and(|write| matches!(write.remove, Removal::Mark(_)))
     }
 }
 
-/// The needs of a layout that are not met; empty when it fits.
+/// The unmet needs of a layout; empty if it fits.
 #[must_use]
 pub fn unmet(layout: &Layout, engine: Engine, catalog: &Catalog) -> Vec<String> {
     let layout = &*super::pattern::spelled_out(layout, catalog);
@@ -303,7 +303,7 @@ pub fn unmet(layout: &Layout, engine: Engine, catalog: &Catalog) -> Vec<String> 
     unmet
 }
 
-/// Finds the layouts that fit and binds their sources, whatever our role may read of them.
+/// Finds the layouts that fit and binds their sources, regardless of our role's rights.
 #[must_use]
 pub fn recognise(layouts: &[Layout], engine: Engine, catalog: &Catalog) -> RecognisedLayouts {
     let mut fitting: Vec<_> = layouts.iter().map(|l| super::pattern::spelled_out(l, catalog)).collect();
@@ -337,7 +337,7 @@ pub fn recognise(layouts: &[Layout], engine: Engine, catalog: &Catalog) -> Recog
     found
 }
 
-/// Has lists of ids read whole numbers as ids, where the rows that they name are numbered or the column holds nothing else.
+/// Marks lists of ids whose integers are ids, if the referenced rows are numbered or the column holds nothing else.
 fn read_numbers(sources: &mut [BoundSource]) {
     let declared = |way: &BoundColumn| match &way.origin {
         BoundOrigin::Column { declared, .. } => declared.to_ascii_lowercase(),
@@ -381,7 +381,7 @@ fn met(requires: &[Need], forbids: &[Need], catalog: &Catalog) -> bool {
     requires.iter().all(|n| catalog.has(n)) && !forbids.iter().any(|n| catalog.has(n))
 }
 
-/// Binds a source; none when its table is not there.
+/// Binds a source; `None` if its table is missing.
 fn bind(
     layout: &Layout,
     source: &Source,
@@ -433,7 +433,7 @@ fn bind(
     })
 }
 
-/// Columns that distinguish rows whose ids may be the same.
+/// Columns that distinguish rows with the same id.
 fn places(source: &Source, main: &CatalogTable, id: &[BoundColumn]) -> Vec<BoundOrigin> {
     let column = |alias: &str, name: &str, declared: &str| BoundOrigin::Column {
         alias: alias.to_owned(),
@@ -443,7 +443,7 @@ fn places(source: &Source, main: &CatalogTable, id: &[BoundColumn]) -> Vec<Bound
         indexed: false,
         bytes: true,
     };
-    // The main table itself is first, under its alias, and not a query that is put together.
+    // The main table itself comes first under its alias, rather than a composed query.
     let is_main = |sql: &String| {
         let mut words = sql.split_whitespace();
         let table = words.next().unwrap_or_default();
@@ -461,7 +461,7 @@ fn places(source: &Source, main: &CatalogTable, id: &[BoundColumn]) -> Vec<Bound
     main.places.iter().map(place).chain(is_each.then(|| column("item", "key", "bigint"))).collect()
 }
 
-/// Whether the engine keeps the ids of a table distinct, and NULL out of them.
+/// Whether the engine keeps the ids of a table distinct and not NULL.
 fn is_distinct(id: &BoundColumn, main: &CatalogTable) -> bool {
     let sound = |origin: &BoundOrigin| match origin {
         BoundOrigin::Column { alias, name, not_null: true, .. } if alias == "t" => Some(name.clone()),
@@ -475,7 +475,7 @@ fn is_distinct(id: &BoundColumn, main: &CatalogTable) -> bool {
     id.inside.is_whole() && main.unique.iter().any(|unique| unique.iter().all(is_of_it))
 }
 
-/// The tables that a source reads, by their aliases; a column without an alias is the first one's that has it.
+/// The tables of a source by alias. A column without an alias belongs to the first table that has it.
 ///
 /// # Errors
 /// The missing table.
@@ -493,7 +493,7 @@ fn tables_of<'c>(source: &Source, catalog: &'c Catalog) -> Result<Vec<(String, &
         };
         aliases.push((alias.to_owned(), table));
     }
-    // A column without an alias is the main table's, where that has one of the name.
+    // A column without an alias belongs to the main table, if that has it.
     aliases.sort_by_key(|(alias, _)| alias != "t");
     Ok(aliases)
 }
@@ -501,7 +501,7 @@ fn tables_of<'c>(source: &Source, catalog: &'c Catalog) -> Result<Vec<(String, &
 /// The items of a list in a column, each as a row.
 ///
 /// # Errors
-/// The column is not there, or no JSON.
+/// An error if the column is missing, or is not JSON.
 fn each_item(
     source: &Source,
     (column, path): (&str, &str),
@@ -521,8 +521,8 @@ fn each_item(
     Ok(BoundFrom::Each { engine, table: (main.schema.clone(), main.name.clone()), column: column.name.clone(), path })
 }
 
-/// Binds the ways to get one column; ways that are not open in this database are left out, and the column is
-/// reported as missing when none is left.
+/// Binds the ways to read one column. Ways that this database does not support are left out; if none is left, the
+/// column is reported as missing.
 fn bind_column(
     entity: Entity,
     name: &str,
@@ -572,7 +572,7 @@ fn bind_column(
                     continue;
                 }
             },
-            // A member whose column is not there is not there either.
+            // A member whose column is missing is missing too.
             ColumnOrigin::Fields(fields) => {
                 let mut there = Vec::new();
                 for (member, column) in fields {
@@ -613,7 +613,7 @@ fn bind_column(
     bound
 }
 
-/// The elements of a list as a table: what they are, and their place in it.
+/// The elements of a list as a table: the element, and its position.
 fn item_table(engine: Engine) -> CatalogTable {
     let column = |name: &str, declared: &str| {
         let declared = if engine == Engine::Postgres { declared } else { "" };
@@ -646,7 +646,7 @@ fn find_column(written: &str, aliases: &[(String, &CatalogTable)]) -> Result<Bou
                 alias: alias.clone(),
                 name: column.name.clone(),
                 declared: column.declared.clone(),
-                // An outer join gives NULL for the columns of a table that is not the source's own.
+                // An outer join gives NULL for the columns of other tables than the source's own.
                 not_null: column.not_null && matches!(alias.as_str(), "t" | "item"),
                 indexed: table.indexed.iter().any(|i| i.eq_ignore_ascii_case(&column.name)),
                 bytes: true,
@@ -658,7 +658,7 @@ fn find_column(written: &str, aliases: &[(String, &CatalogTable)]) -> Result<Bou
     Err(with_nearest(format!("column `{name}` is not in {table}"), name, known))
 }
 
-/// A message about a name that is not there, with the one that it may be meant to be.
+/// A message about a missing name, with the most similar existing one.
 pub(crate) fn with_nearest<'a>(message: String, wrong: &str, known: impl Iterator<Item = &'a str>) -> String {
     match super::nearest(wrong, known) {
         Some(near) => format!("{message}; did you mean `{near}`?"),

@@ -1,54 +1,54 @@
-//! Location of the vectors of a layout's rows: in a column of the row itself, or in a table next to it.
+//! Location of the vectors of a layout's rows: in a column of the row, or in a separate table.
 
 use super::{Catalog, CatalogTable, Engine};
 
 /// Vectors as a layout file names them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VectorSpec {
-    /// Table next to the rows'; none when the row itself holds its vector.
+    /// Separate table for the vectors; `None` if the row contains its vector.
     pub table: Option<String>,
     /// A read-only query in place of that table.
     pub from: Option<super::Sql>,
-    /// Columns of that table that hold the row's id.
+    /// Columns of that table with the row's id.
     pub key: Vec<String>,
     /// Column of the vector.
     pub column: String,
-    /// Path into the JSON value that the column holds.
+    /// Path into the JSON value of the column.
     pub path: Option<String>,
     /// Condition on that table, whose alias is `vec`.
     pub keep: Option<String>,
 }
 
-/// A table of vectors next to the rows'.
+/// A separate table of vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VectorsBeside {
-    /// The table: schema and name; none when a query replaces it.
+    /// The table: schema and name; `None` if a query replaces it.
     pub table: Option<(String, String)>,
     /// Query that replaces the table, if there is one.
     pub query: Option<String>,
-    /// Columns that hold the row's id, each with its declared type.
+    /// Columns with the row's id, each with its declared type.
     pub key: Vec<(String, String)>,
 }
 
-/// Vectors whose names were found in the database.
+/// Vectors whose names exist in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundVector {
-    /// Location of the vectors next to the rows; `None` when the rows themselves hold them.
+    /// Separate table of the vectors; `None` if the rows contain them.
     pub beside: Option<VectorsBeside>,
-    /// Alias of the table that holds the column.
+    /// Alias of the table with the column.
     pub alias: String,
     /// Column of the vector.
     pub column: String,
     /// Declared type of the vector column, in lower case.
     pub declared: String,
-    /// Path into the JSON value that the column holds.
+    /// Path into the JSON value of the column.
     pub path: Option<String>,
     /// Condition on the separate table.
     pub keep: Option<String>,
 }
 
 impl VectorSpec {
-    /// Finds the names in a database; none when the table or a column is not there: such a database has no vectors.
+    /// Binds the names to a database; `None` if the table or a column is missing: such a database has no vectors.
     pub(super) fn bind(
         &self,
         engine: Engine,

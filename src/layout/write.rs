@@ -10,23 +10,23 @@ use super::{CatalogTable, Inside};
 /// Rules for writing the rows of a source. A source without them is only read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Write {
-    /// Reason why nothing of the source is written, for users; `None` when it can be written.
+    /// Reason why the source is read-only, for users; `None` if it can be written.
     pub refuse: Option<String>,
-    /// Feedback: kinds that can be stored; none means all.
+    /// Feedback kinds that can be stored; `None` for all.
     pub kinds: Option<Vec<String>>,
     /// Stored columns that a new row needs and no canonical column fills.
     pub insert: Vec<(String, Fill)>,
-    /// Stored columns that take the time of every change of the row.
+    /// Stored columns that are set to the time of every change of the row.
     pub touch: Vec<String>,
-    /// Places where values of canonical columns are stored once more.
+    /// Additional places where values of canonical columns are stored.
     pub copies: Vec<StoredCopy>,
     /// Effect of removing a row.
     pub remove: Removal,
-    /// Spelling of times whose column is text.
+    /// Spelling of times in text columns.
     pub times: TimeSpelling,
-    /// The store's own reader fails where a row has no vector: an edit leaves that of the earlier text.
+    /// Whether the store's own reader needs a vector in every row: an edit keeps that of the earlier text.
     pub keeps_vector: bool,
-    /// The engine numbers the rows; otherwise a new row gets a UUID.
+    /// Whether the engine numbers the rows; otherwise a new row gets a UUID.
     pub numbered: bool,
     /// Episodes: a new one is no row of its own; it is appended to its run's event log as an event of this kind.
     pub event: Option<String>,
@@ -35,7 +35,7 @@ pub struct Write {
 }
 
 impl Write {
-    /// The rules as far as a table has their columns: where it has no place for a mark, nothing is removed.
+    /// Limits the rules to the columns of a table: if it has no column for the mark, nothing can be removed.
     #[must_use]
     pub(super) fn of_table(mut self, table: &CatalogTable) -> Self {
         if let Removal::Mark(marks) = &self.remove
@@ -48,12 +48,12 @@ impl Write {
     }
 }
 
-/// A second place of what canonical columns say: an edit of the one is an edit of the other.
+/// A copy of canonical columns that must be edited with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredCopy {
     /// The canonical columns: of several, the copy is a digest of all that they store.
     pub of: Vec<String>,
-    /// The stored column that holds the copy.
+    /// The stored column with the copy.
     pub column: String,
     /// Place of the copy within that column's value.
     pub inside: Inside,
@@ -61,7 +61,7 @@ pub struct StoredCopy {
     pub form: CopyForm,
 }
 
-/// Form in which a copy of a text or of a time is stored.
+/// Format of a copy of a text or a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CopyForm {
     /// The text.
@@ -73,9 +73,9 @@ pub enum CopyForm {
     Md5,
     /// SHA-256 digest of the text, as hexadecimal digits.
     Sha256,
-    /// The same of nothing but its small letters a to z and digits, capitals made small.
+    /// The same of the lower-cased text reduced to the letters a to z and digits.
     Sha256Letters,
-    /// The same of the text in small letters, without white space around it.
+    /// The same of the lower-cased text without surrounding white space.
     Sha256Trimmed,
     /// The first 16 digits of the SHA-256 digest.
     Sha256Short,
@@ -103,7 +103,7 @@ impl CopyForm {
         !matches!(self, CopyForm::Same | CopyForm::Lower | CopyForm::Time(_))
     }
 
-    /// The spelling of a time; `None` for the copy of a text.
+    /// The spelling of a time; `None` for a copy of a text.
     #[must_use]
     pub fn spelling(self) -> Option<TimeSpelling> {
         if let CopyForm::Time(spelling) = self { Some(spelling) } else { None }
@@ -135,13 +135,13 @@ impl CopyForm {
 /// Effect of removing a row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Removal {
-    /// The stored row goes.
+    /// The stored row is deleted.
     #[default]
     Delete,
-    /// The row is that of something else: these stored columns are emptied; where none is named, all those that only
-    /// this entity is read from.
+    /// The row belongs to another entity: these stored columns are cleared; if none are named, all those that only this
+    /// entity reads.
     Empty(Vec<String>),
-    /// The row stays and is marked: stored columns with what they get, the time of the change where there is no value.
+    /// The row is kept and marked: stored columns with their new values; without a value, the time of the change.
     Mark(Vec<(String, Option<Value>)>),
     /// Refusal: the row cannot be removed, for this reason.
     Refuse(String),
@@ -150,21 +150,21 @@ pub enum Removal {
 /// Source of a column's value in a new row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fill {
-    /// The same for every row.
+    /// A constant for every row.
     Value(Value),
-    /// The stored column of that name of the row that the new one depends on: the episode of a feedback; for an episode
-    /// its parent, else the agent's latest one.
+    /// This stored column of the row on which the new one depends: the episode of a feedback; for an episode its
+    /// parent, else the agent's latest one.
     Owner(String),
-    /// By what a canonical column says that has no stored column of its own.
+    /// A value determined by a canonical column that has no stored column of its own.
     Word {
         /// The canonical column.
         column: String,
-        /// Words of the canonical column, each with the value stored for it.
+        /// Words of the canonical column, each with its stored value.
         words: Vec<(String, Value)>,
     },
 }
 
-/// Spelling of the times that are written to a database.
+/// Spelling of times written to a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeSpelling {

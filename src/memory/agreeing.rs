@@ -1,6 +1,6 @@
 //! Sentences that agree with a number.
 
-/// A number with its thousands apart: `12,400`.
+/// Formats a number with thousands separators: `12,400`.
 #[must_use]
 pub fn thousands(number: impl Copy + ToString) -> String {
     let written = number.to_string();
@@ -16,8 +16,8 @@ pub fn thousands(number: impl Copy + ToString) -> String {
     text
 }
 
-/// A sentence about a number: `{#}` is the number with its thousands apart, `{of one|of several}` the form that agrees with it; anything else in
-/// braces stays.
+/// Formats a sentence about a number: `{#}` is the number with thousands separators, `{singular|plural}` the form that
+/// agrees with it. Other braces are unchanged.
 #[must_use]
 pub fn agreeing<N: Copy + PartialEq + From<u8> + ToString>(number: N, sentence: &str) -> String {
     let is_one = number == N::from(1);
@@ -42,6 +42,11 @@ pub fn agreeing<N: Copy + PartialEq + From<u8> + ToString>(number: N, sentence: 
         };
     }
     out + rest
+}
+
+/// The sentence about a number, as [`agreeing`]; `None` for 0, where there is nothing to tell.
+pub fn counted<N: Copy + PartialEq + From<u8> + ToString>(number: N, sentence: &str) -> Option<String> {
+    (number != N::from(0)).then(|| agreeing(number, sentence))
 }
 
 #[cfg(test)]

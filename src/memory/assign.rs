@@ -1,4 +1,4 @@
-//! Values as people write them: text to set in a column, parsed by the column's kind.
+//! Values as people write them: text parsed by the column's kind.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -6,11 +6,11 @@ use serde_json::Value;
 use super::entity::{Column, ValueKind};
 use super::{json, time};
 
-/// Reads a value for a column: text as it is, numbers, true or false, times and ages, JSON, lists as JSON or with commas.
-/// `null` empties the column, `'null'` in quotes is the word.
+/// Parses a value for a column: text unchanged, numbers, true or false, times and ages, JSON, lists as JSON or
+/// comma-separated. `null` empties the column, `'null'` in quotes is the word.
 ///
 /// # Errors
-/// What the column takes.
+/// The format that the column takes.
 pub fn read_value(column: &Column, text: &str, now: DateTime<Utc>) -> Result<Value, &'static str> {
     if text == "null" {
         return Ok(Value::Null);
@@ -36,7 +36,8 @@ pub fn read_value(column: &Column, text: &str, now: DateTime<Utc>) -> Result<Val
     })
 }
 
-/// A value as it is written to be read again: text as it is, lists with commas where none of their texts has one.
+/// Formats a value so that it can be parsed again: text unchanged, lists comma-separated if none of their texts has a
+/// comma.
 #[must_use]
 pub fn write_value(column: &Column, value: &Value) -> String {
     match (column.kind, value) {

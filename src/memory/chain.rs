@@ -1,27 +1,27 @@
-//! Chains: rows linked child to parent, shown root first; they may branch, end at a missing row, or form a cycle.
+//! Chains: rows linked child to parent, shown root first. They may branch, end at a missing row, or form a cycle.
 
 use std::collections::{HashMap, HashSet};
 
 use super::packed::column::BitList;
 
-/// The way from a row up to its root, and what hangs below it. Serialises to the shape of the `chain` command.
+/// The path from a row up to its root, and the row's children. Serialises to the shape of the `chain` command.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Chain {
-    /// Ids from the root to the row that was asked for, each once.
+    /// Ids from the root to the requested row, each once.
     #[serde(rename = "chain")]
     pub ids: Vec<String>,
-    /// Rows whose parent is the one asked for, except itself.
+    /// Rows whose parent is the requested one, except itself.
     pub children: Vec<String>,
-    /// Whether the way up came back to a row that it had passed: then the first id is where it would have.
+    /// Whether the path came back to a row it had passed; the first id is then where it would have continued.
     pub cycle: bool,
-    /// The parent that the first row names and that does not exist.
+    /// The parent of the first row, if it does not exist.
     pub missing_parent: Option<String>,
 }
 
-/// Walks up to the root, one look-up after the other, wherever the rows may be.
+/// Walks up to the root, one look-up at a time, wherever the rows are stored.
 ///
-/// Until [`ChainWalk::wanted`] is `None`, look that row up and tell its parent to [`ChainWalk::found`], or say
-/// [`ChainWalk::not_found`]. A row is asked for at most once, so the walk ends in any graph.
+/// Until [`ChainWalk::wanted`] is `None`, look that row up and pass its parent to [`ChainWalk::found`], or call
+/// [`ChainWalk::not_found`]. Each row is requested at most once, so the walk ends in any graph.
 #[derive(Debug, Clone)]
 pub struct ChainWalk {
     upwards: Vec<String>,
@@ -50,7 +50,7 @@ impl ChainWalk {
         self.wanted.as_deref()
     }
 
-    /// The wanted row exists and has this parent; an empty id is none.
+    /// Reports that the wanted row exists and has this parent; an empty id means none.
     pub fn found(&mut self, parent: Option<&str>) {
         let Some(id) = self.wanted.take() else { return };
         self.seen.insert(id.clone());
@@ -61,12 +61,12 @@ impl ChainWalk {
         }
     }
 
-    /// The wanted row does not exist.
+    /// Reports that the wanted row does not exist.
     pub fn not_found(&mut self) {
         self.missing = self.wanted.take();
     }
 
-    /// The chain, given the children of the row that was asked for; `None` when that row itself does not exist.
+    /// The chain, given the children of the requested row; `None` if that row does not exist.
     #[must_use]
     pub fn finish(self, children: Vec<String>) -> Option<Chain> {
         let mut ids = self.upwards;
@@ -86,7 +86,7 @@ pub struct ParentLinks {
 }
 
 impl ParentLinks {
-    /// Takes (id, parent) pairs; children keep this order. Of an id that comes twice the first pair holds.
+    /// Takes (id, parent) pairs; children keep this order. If an id is repeated, its first pair counts.
     #[must_use]
     pub fn new(pairs: impl IntoIterator<Item = (String, Option<String>)>) -> Self {
         let mut links = ParentLinks::default();
@@ -104,7 +104,7 @@ impl ParentLinks {
         links
     }
 
-    /// Ids of the rows whose parent is that row.
+    /// Ids of the children of a row.
     #[must_use]
     pub fn children(&self, id: &str) -> Vec<String> {
         self.child_positions(id).iter().filter_map(|p| self.rows.get(*p)).map(|(id, _)| id.clone()).collect()
@@ -145,7 +145,7 @@ impl ParentLinks {
         Some(Tree { nodes })
     }
 
-    /// Every circle among the links, each as its ids from child to parent; a row that is its own parent is one too.
+    /// Every cycle among the links, as its ids from child to parent; a row that is its own parent is one too.
     #[must_use]
     pub fn cycles(&self) -> Vec<Vec<String>> {
         let id = |position: &usize| self.rows.get(*position).map(|(id, _)| id.clone());
@@ -166,8 +166,8 @@ impl ParentLinks {
     }
 }
 
-/// Every circle among this many rows, each from child to parent; a row that is its own parent is one too. `parent` tells the
-/// position of a row's parent.
+/// Every cycle among this many rows, from child to parent; a row that is its own parent is one too. `parent` returns
+/// the position of a row's parent.
 #[must_use]
 pub fn circles(rows: usize, parent: impl Fn(usize) -> Option<usize>) -> Vec<Vec<usize>> {
     let (mut walked, mut found) = (BitList::new(rows), Vec::new());
@@ -179,7 +179,7 @@ pub fn circles(rows: usize, parent: impl Fn(usize) -> Option<usize>) -> Vec<Vec<
             way.push(position);
             next = parent(position);
         }
-        // Where the way ends on itself, what follows is a circle; elsewhere it met an earlier one.
+        // If the path meets itself, a cycle begins there; otherwise it met an earlier path.
         if let Some(met) = next.and_then(|met| way.iter().position(|position| *position == met)) {
             found.push(way.split_off(met));
         }
@@ -203,15 +203,16 @@ pub struct Node {
     pub depth: usize,
     /// Position of its parent among the nodes.
     pub parent: Option<usize>,
-    /// Whether no sibling is drawn below it.
+    /// Whether it is the last of its siblings.
     pub is_last: bool,
-    /// Whether a child of it is drawn already further up, which is where a circle closes.
+    /// Whether one of its children is drawn already further up, which closes a cycle.
     pub closes_cycle: bool,
 }
 
 impl Tree {
-    /// For each level left of a node, from the outermost: whether a line passes there to a later sibling. The last
-    /// one tells of the node itself; a root has none. Costs the node's depth: ask for the rows on screen only.
+    /// For each level left of a node, from the outermost: whether a line passes there to a later sibling. The last one
+    /// belongs to the node itself; a root has none. Takes time in proportion to the depth, so call it for visible rows
+    /// only.
     #[must_use]
     pub fn rails(&self, position: usize) -> Vec<bool> {
         let above = |node: &&Node| node.parent.and_then(|p| self.nodes.get(p));
@@ -248,7 +249,7 @@ pub enum LinkFault {
     ForeignParent,
 }
 
-/// The faults of one link; `parent` is `None` when the row it names does not exist. What is not known is no fault.
+/// The faults of one link; `parent` is `None` if the row it names does not exist. Unknown facts are not faults.
 #[must_use]
 pub fn faults(child: ChainMember, parent: Option<ChainMember>) -> Vec<LinkFault> {
     let Some(parent) = parent else { return vec![LinkFault::MissingParent] };

@@ -1,4 +1,4 @@
-//! Two rows of a kind side by side: which columns differ, and where their texts do, word by word.
+//! Compares two rows of a kind: the columns that differ, and their texts word by word.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use super::entity::{Column, Personal, ValueKind};
 use super::json::JsonPart;
 use super::row::Row;
 
-/// Words, or lines of longer texts, up to which two texts are compared piece by piece: the work grows with the product.
+/// Most words, or lines of longer texts, for a comparison piece by piece: the work grows with the product.
 const PIECES: usize = 4_000;
 
 /// A column in which at least one of two rows has a value.
@@ -18,19 +18,19 @@ const PIECES: usize = 4_000;
 pub struct FieldPair {
     /// Canonical column.
     pub column: &'static str,
-    /// Both rows hold the same.
+    /// Whether both rows have the same value.
     pub same: bool,
-    /// The first row's text turned into the second's; none for values that are not texts, that are the same, or that
-    /// are too long to be compared by lines even.
+    /// The changes from the first text to the second; `None` for values that are not texts, that are equal, or that
+    /// have too many lines.
     pub words: Option<Vec<TextPiece>>,
 }
 
 /// A piece of one or both of two texts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TextPiece {
-    /// Text or texts that hold the piece.
+    /// Texts that contain the piece.
     pub how: PieceOf,
-    /// The words, with the blanks between them.
+    /// The words, with the spaces between them.
     pub text: String,
 }
 
@@ -46,7 +46,7 @@ pub enum PieceOf {
     Added,
 }
 
-/// Compares two rows of one entity, column by column in the canonical order. Columns that both leave empty are left out.
+/// Compares two rows of one entity, column by column in the canonical order, without columns empty in both.
 #[must_use]
 pub fn compare(first: &Row, second: &Row) -> Vec<FieldPair> {
     let columns = first.entity.columns();
@@ -66,7 +66,7 @@ pub fn compare(first: &Row, second: &Row) -> Vec<FieldPair> {
     columns.iter().enumerate().filter_map(pair).collect()
 }
 
-/// Whether a long document has too many lines in its indented form: that is not made then.
+/// Whether a long document would have too many lines in its indented form; it is then not built.
 fn has_many_lines(part: &JsonPart<'_>) -> bool {
     struct LinesLeft(usize);
 
@@ -85,7 +85,7 @@ fn has_many_lines(part: &JsonPart<'_>) -> bool {
     matches!(part, JsonPart::Document(_)) && serde_json::to_writer_pretty(LinesLeft(PIECES - 1), part).is_err()
 }
 
-/// The text of a value that reads as one: free text, and JSON in its indented form.
+/// The text of a value that can be compared by words: free text, and JSON in its indented form.
 fn text_of(column: &Column, part: JsonPart<'_>) -> Option<String> {
     match (column.kind, part) {
         (ValueKind::Text | ValueKind::Json, JsonPart::Value(Value::Null)) => Some(String::new()),
@@ -98,8 +98,8 @@ fn text_of(column: &Column, part: JsonPart<'_>) -> Option<String> {
     }
 }
 
-/// Breaks down how one text becomes another, by words, or by lines when there are very many words; `None` when there
-/// are too many lines as well.
+/// The differences between two texts, by words, or by lines if there are very many words; `None` if there are too many
+/// lines as well.
 fn pieces(a: &str, b: &str) -> Option<Vec<TextPiece>> {
     let few = |of: &dyn Fn(&str) -> usize| of(a).max(of(b)) <= PIECES;
     let diff = if few(&|text| text.split_whitespace().count()) {
@@ -114,13 +114,13 @@ fn pieces(a: &str, b: &str) -> Option<Vec<TextPiece>> {
     Some(told.end())
 }
 
-/// Pieces under way: changed words with nothing but blanks between them are one change.
+/// Pieces under construction: changed words with only spaces between them form one change.
 #[derive(Default)]
 struct Pieces {
     done: Vec<TextPiece>,
     removed: String,
     added: String,
-    /// Blanks that both texts have after a change.
+    /// Spaces that both texts have after a change.
     blank: String,
 }
 

@@ -1,6 +1,6 @@
-//! A short stand-in for an id, for very many rows: it takes 8 bytes, however long the id is.
+//! A short hash that replaces an id when there are very many rows: 8 bytes, whatever the id's length.
 
-/// Hash that replaces an id; never 0, which stands for none. Two ids among ten million have the same one once in 180,000
+/// Hash of an id; never 0, which means no id. Among ten million ids, two have the same hash in one of 180,000
 /// databases.
 pub type Digest = u64;
 
@@ -13,7 +13,7 @@ pub fn digest(id: &str) -> Digest {
     hasher.finish() | 1
 }
 
-/// Two hashes of an id, for where a mistake would change rows: no two ids of a database have both.
+/// Two hashes of an id, for cases in which a mix-up would change rows: together they are unique in a database.
 #[must_use]
 pub fn wide_digest(id: &str) -> [Digest; 2] {
     use std::hash::{DefaultHasher, Hash, Hasher};

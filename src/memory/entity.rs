@@ -40,11 +40,11 @@ impl ValueKind {
 /// Degree to which a column is personal, which decides what `--mask` does to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Personal {
-    /// Says nothing of a person.
+    /// Not about a person.
     No,
-    /// Names a person, or a list of persons: replaced by a stable pseudonym.
+    /// Names one or more persons: replaced by a stable pseudonym.
     Identity,
-    /// Free text or data that may say anything of a person: replaced by a stand-in that keeps its size.
+    /// Free text or data that may contain anything about a person: replaced by a placeholder that states its size.
     Content,
 }
 
@@ -59,7 +59,7 @@ pub struct Column {
     pub personal: Personal,
 }
 
-/// Columns of words that agents choose, next to free text: what is pasted into a name stays there.
+/// Short text columns with words chosen by agents: a secret pasted into them stays there.
 const WORDS: &[&str] = &[
     "action",
     "canvas_type",
@@ -73,9 +73,9 @@ const WORDS: &[&str] = &[
 ];
 
 impl Column {
-    /// Whether its texts are words: prose, documents, lists, and names that agents choose. They pass the check for secrets when
-    /// they enter, findings look through them, and backfills clean them. Ids are none, nor is what people, agents and
-    /// collections are called: other rows refer by these.
+    /// Whether its texts are words: prose, documents, lists, and names chosen by agents. Such texts are checked for
+    /// secrets on input, searched by findings, and cleaned by backfills. Ids are excluded, as are names of people,
+    /// agents and collections, because other rows refer by these.
     #[must_use]
     pub fn holds_words(&self) -> bool {
         match self.kind {
@@ -84,7 +84,7 @@ impl Column {
         }
     }
 
-    /// Whether its values are one line each: names, words, numbers, but no prose and no documents.
+    /// Whether its values are single lines: names, words, numbers, but not prose or documents.
     #[must_use]
     pub fn is_one_line(&self) -> bool {
         let is_prose = self.kind == ValueKind::Text && self.personal == Personal::Content && self.name != "title";
@@ -92,7 +92,8 @@ impl Column {
     }
 }
 
-/// Entity whose rows a list of ids names, by the list's canonical column; none where it may name rows of several.
+/// Entity of the rows that an id list refers to, by the list's canonical column; `None` if it may refer to several
+/// entities.
 #[must_use]
 pub fn named_in_list(column: &str) -> Option<Entity> {
     match column {
@@ -113,12 +114,12 @@ macro_rules! columns {
     (@marks $($name:ident: $kind:ident $($personal:ident)?),* $(,)?) => { const { &[$(mark(stringify!($name))),*] } };
 }
 
-/// A number for the length and up to seven letters of a name: columns are looked for by it, in every row.
+/// A number from the length and up to seven letters of a name, for a fast column look-up in every row.
 const fn mark(name: &str) -> u64 {
     let bytes = name.as_bytes();
     let (mut all, mut at) = (bytes.len() as u64, 0);
     while at < bytes.len() && at < 7 {
-        // From both ends: many names begin alike.
+        // Alternates between both ends, since many names begin alike.
         let letter = if at % 2 == 0 { bytes[at / 2] } else { bytes[bytes.len() - 1 - at / 2] };
         all = all << 8 | letter as u64;
         at += 1;
@@ -133,7 +134,7 @@ macro_rules! entities {
         pub enum Entity { $($(#[$doc])* #[serde(rename = $name)] $variant),* }
 
         impl Entity {
-            /// Every entity, in the order in which they are listed to people.
+            /// Every entity, in listing order.
             pub const ALL: &'static [Entity] = &[$(Entity::$variant),*];
 
             /// Name in JSON, on the command line and in layout files: snake case, singular.
@@ -153,7 +154,7 @@ macro_rules! entities {
                 match self { $(Entity::$variant => entities!(@marks $columns)),* }
             }
 
-            /// The column that orders rows when nothing else is asked for.
+            /// The column that orders rows by default.
             #[must_use]
             pub fn time_column(self) -> &'static str {
                 match self { $(Entity::$variant => stringify!($time)),* }
@@ -174,7 +175,7 @@ entities! {
         id: Text Identity, name: Text Identity, handles: List Identity, episodes: Integer, cases: Integer,
         feedback: Integer, last_seen: Time,
     }
-    /// One remembered experience: situation, what was done, outcome.
+    /// One remembered experience: situation, actions, outcome.
     Episode "episode" time started_at {
         id: Text, agent_id: Text, user_id: Text Identity, session_id: Text Identity, execution_ids: List,
         parent_id: Text, title: Text Content, summary: Text Content, detail: Text Content, domain: Text,
@@ -253,8 +254,7 @@ entities! {
 }
 
 impl Column {
-    /// Returns the unit of the column's numbers, the words that it accepts, and the like; `None` when kind and name
-    /// say it all.
+    /// Returns the unit of the column's numbers, the accepted words, and the like; `None` if kind and name say it all.
     #[must_use]
     pub fn unit(&self) -> Option<&'static str> {
         Some(match self.name {
@@ -279,7 +279,7 @@ impl Column {
         })
     }
 
-    /// A value of it as `--format json` shows one.
+    /// An example value in the form of `--format json`.
     #[must_use]
     pub fn example(&self) -> &'static str {
         match (self.name, self.kind) {
@@ -304,7 +304,7 @@ impl Column {
 }
 
 impl Entity {
-    /// The entity of that name; a plural, a hyphen or a space for the underscore are taken too.
+    /// The entity with this name; also accepts a plural, and a hyphen or a space for the underscore.
     #[must_use]
     pub fn parse(text: &str) -> Option<Entity> {
         let name = text.trim().to_ascii_lowercase().replace(['-', ' '], "_");
@@ -316,20 +316,20 @@ impl Entity {
             .or_else(|| (name == "audit").then_some(Entity::AuditEntry))
     }
 
-    /// Whether its rows are read where they are written: on a standby that is behind, a trail would look as if it were cut.
+    /// Whether its rows are always read from the primary: on a lagging standby a trail would look truncated.
     #[must_use]
     pub fn is_of_trail(self) -> bool {
         self == Entity::AuditEntry
     }
 
-    /// The column that says when a row was made; none where only its last use is known.
+    /// The column with the creation time of a row; `None` if only its last use is known.
     #[must_use]
     pub fn creation_column(self) -> Option<&'static str> {
         let column = self.column(self.time_column())?;
         (column.kind == ValueKind::Time && column.name != "last_seen").then_some(column.name)
     }
 
-    /// The canonical column of that name.
+    /// The canonical column with this name.
     #[must_use]
     pub fn column(self, name: &str) -> Option<&'static Column> {
         self.position(name).map(|at| &self.columns()[at])

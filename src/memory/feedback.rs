@@ -1,4 +1,4 @@
-//! Score of a feedback row, and of all rows of an episode together; the words by which a row corrects.
+//! Score of a feedback row, and of an episode's feedback; the words of corrections.
 
 use super::Row;
 
@@ -6,17 +6,17 @@ use super::Row;
 pub const THUMBS_UP: &str = "thumbs_up";
 /// Kind of a row that disapproves.
 pub const THUMBS_DOWN: &str = "thumbs_down";
-/// Kind of a row whose rating counts.
+/// Kind of a row with a rating.
 pub const RATING: &str = "rating";
 
-/// Columns of the rows that the aggregate of an episode is made of.
+/// Columns needed for the aggregate of an episode.
 pub const SCORED: &[&str] = &["id", "episode_id", "kind", "rating", "score", "counts", "source", "created_at"];
 
 /// Score of one feedback row, in -1..1, chosen by its kind alone: `thumbs_up` 1, `thumbs_down` -1 (whatever rating
 /// such a row also holds), `rating` 1 to 5: -1, -0.5, 0, 0.5, 1.
 ///
-/// `None` for a row that is shown but unscored: any other kind (correction, comment), a rating that is absent or out of
-/// range.
+/// `None` for a row that is shown but not scored: any other kind (correction, comment), or a missing or out-of-range
+/// rating.
 #[must_use]
 pub fn score(kind: &str, rating: Option<i64>) -> Option<f64> {
     match (kind, rating) {
@@ -27,7 +27,7 @@ pub fn score(kind: &str, rating: Option<i64>) -> Option<f64> {
     }
 }
 
-/// Whether a row may say more than [`score`] makes of it: its rating cannot be read, or its kind is one that counts, in
+/// Whether a row may mean more than [`score`] can tell: its rating is unreadable, or its kind is a scored one in
 /// another spelling.
 #[must_use]
 pub fn is_doubtful(row: &Row) -> bool {
@@ -36,11 +36,10 @@ pub fn is_doubtful(row: &Row) -> bool {
     !row.is_readable("rating") || kind != meant && [THUMBS_UP, THUMBS_DOWN, RATING].contains(&meant.as_str())
 }
 
-/// Kinds whose words correct nothing: what went well, and what an agent corrected on its own.
+/// Kinds whose text is not a correction: praise, and an agent's own corrections.
 const NOT_CORRECTING: [&str; 3] = ["completed", "praised", "self_corrected"];
 
-/// The words by which a row corrects, without blanks around them; `None` where there are none, or where its kind corrects
-/// nothing.
+/// The trimmed text of a correction; `None` if there is none, or if the row's kind corrects nothing.
 #[must_use]
 pub fn correction(row: &Row) -> Option<&str> {
     let corrects = !row.text("kind").is_some_and(|kind| NOT_CORRECTING.contains(&kind));
@@ -55,7 +54,7 @@ pub struct ScoreSum {
 }
 
 impl ScoreSum {
-    /// The same with another score.
+    /// Adds a score.
     #[must_use]
     pub fn with(self, score: f64) -> Self {
         ScoreSum { sum: self.sum + score, count: self.count + 1 }

@@ -26,14 +26,14 @@ pub enum Operator {
     Greater,
     /// `>=`
     GreaterOrEqual,
-    /// `~`: contains, any case.
+    /// `~`: contains, ignoring case.
     Contains,
-    /// `has`: a list holds exactly this element.
+    /// `has`: a list contains exactly this element.
     Has,
 }
 
 impl Operator {
-    /// Every operator, in the order in which they are explained to people.
+    /// Every operator, in the order of the help.
     pub const ALL: &'static [Operator] = &[
         Operator::Equal,
         Operator::NotEqual,
@@ -45,7 +45,7 @@ impl Operator {
         Operator::Has,
     ];
 
-    /// The operator as it is written.
+    /// The operator as written.
     #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
@@ -60,13 +60,13 @@ impl Operator {
         }
     }
 
-    /// The operator that is written so.
+    /// Parses an operator.
     #[must_use]
     pub fn parse(sign: &str) -> Option<Operator> {
         Operator::ALL.iter().copied().find(|op| op.sign().eq_ignore_ascii_case(sign))
     }
 
-    /// Whether values in that order satisfy it; `~` and `has` know no order and never do.
+    /// Whether values in that order satisfy it; always false for `~` and `has`, which know no order.
     #[must_use]
     pub fn accepts(self, ordering: Ordering) -> bool {
         match self {
@@ -84,7 +84,7 @@ impl Operator {
 /// Value that a column is compared with, already of the column's kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operand {
-    /// `null`, unquoted, with `=` or `!=`: asks whether there is a value.
+    /// `null`, unquoted, with `=` or `!=`: tests for presence.
     Null,
     /// Value for a text column; also the needle of `~` and the element of `has`.
     Text(String),
@@ -119,9 +119,9 @@ pub struct Filter {
     pub column: &'static str,
     /// Operator of the comparison.
     pub op: Operator,
-    /// With what.
+    /// Value to compare with.
     pub value: Operand,
-    /// Alternatives, any of which will do instead; they have no alternatives of their own.
+    /// Alternative conditions; these have none of their own.
     pub or: Vec<Filter>,
 }
 
@@ -143,46 +143,46 @@ pub enum FilterError {
         /// All of them, separated by spaces.
         columns: String,
     },
-    /// There is nothing where a condition should be.
+    /// A condition is missing.
     #[error("a condition is missing: write `column OP value`")]
     MissingCondition,
-    /// Alternatives begin with a bracket that nothing closes.
+    /// An opening parenthesis before alternatives is not closed.
     #[error("`{expression}` lacks its closing bracket: write `(column OP value or column OP value)`")]
     Unclosed {
         /// Expression as written.
         expression: String,
     },
-    /// There is nothing but a column.
+    /// The expression is only a column.
     #[error("`{expression}` lacks an operator: write `column OP value` with one of {}", signs())]
     MissingOperator {
         /// Expression as written.
         expression: String,
     },
-    /// The operator is none that we know.
+    /// The operator is unknown.
     #[error("unknown operator `{operator}`; operators are {}", signs())]
     UnknownOperator {
         /// Operator as written.
         operator: String,
     },
-    /// Nothing is after the operator.
+    /// The value is missing.
     #[error("`{expression}` lacks a value after the operator (write '' for an empty text)")]
     MissingValue {
         /// Expression as written.
         expression: String,
     },
-    /// A further condition is joined by a word that joins nothing.
+    /// A further condition is joined by an unsupported word.
     #[error("`{joint}` cannot join conditions: give each its own --where, or quote the value that it is part of")]
     Joined {
         /// The word.
         joint: &'static str,
     },
-    /// A quoted value does not end, or something follows it.
+    /// A quoted value is not closed, or something follows it.
     #[error("the value {value} does not end with its quote (double a quote inside it)")]
     BadQuotes {
         /// Value as written.
         value: String,
     },
-    /// The value cannot be one of that column.
+    /// The column cannot have this value.
     #[error("`{column}` {expected}, which `{value}` is not")]
     WrongValue {
         /// The column.
@@ -192,7 +192,7 @@ pub enum FilterError {
         /// Value as written.
         value: String,
     },
-    /// The operator says nothing about values of that kind.
+    /// The operator does not apply to values of this kind.
     #[error("`{op}` does not fit `{column}`, which {holds}; use {fitting}", op = op.sign())]
     WrongOperator {
         /// The column.
@@ -210,16 +210,16 @@ fn signs() -> String {
     Operator::ALL.iter().map(|op| op.sign()).collect::<Vec<_>>().join(" ")
 }
 
-/// A condition as it was written, before anybody asked what its column holds.
+/// A parsed condition, before its value is checked against the column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expression<'t> {
     /// Text before the operator.
     pub name: &'t str,
     /// Operator of the comparison.
     pub op: Operator,
-    /// With what, without its quotes.
+    /// Value to compare with, without its quotes.
     pub value: String,
-    /// The value stood in quotes: `'null'` is a word, `null` is none.
+    /// Whether the value was quoted: `'null'` is a word, `null` tests for presence.
     pub quoted: bool,
 }
 
@@ -239,7 +239,7 @@ impl<'t> Expression<'t> {
         Ok(Expression { name, op, value, quoted })
     }
 
-    /// Whether it asks for rows where the column is empty, or is not.
+    /// Whether it tests for presence or absence of a value.
     #[must_use]
     pub fn asks_presence(&self) -> bool {
         !self.quoted
@@ -260,7 +260,7 @@ impl Filter {
         std::iter::once(self).chain(&self.or)
     }
 
-    /// The columns that it looks at.
+    /// The columns that it uses.
     pub fn columns(&self) -> impl Iterator<Item = &'static str> {
         self.alternatives().map(|filter| filter.column)
     }
@@ -271,8 +271,8 @@ impl Filter {
         std::iter::once(own).chain(self.or.iter_mut().map(|filter| (filter.column, &mut filter.value)))
     }
 
-    /// Parses `column OP value`, or several joined by ` or `, in parentheses or not. An `or` that no further condition
-    /// follows is part of the value.
+    /// Parses `column OP value`, or several joined by ` or `, in parentheses or not. An `or` without a condition after
+    /// it is part of the value.
     ///
     /// The value may be quoted with `'…'` or `"…"`, the quote doubled inside; spaces around the operator are free,
     /// but `has` needs them. Times take an age before `now`, see [`time::parse_moment`]; a date alone is its midnight.
@@ -342,7 +342,8 @@ impl fmt::Display for Filter {
     }
 }
 
-/// The conditions of an expression: the parts between ` or `, outside of quotes, where a condition on a column follows.
+/// The conditions of an expression: the parts between ` or ` outside of quotes, each followed by a condition on a
+/// column.
 #[must_use]
 pub fn alternatives(entity: Entity, text: &str) -> Vec<&str> {
     const OR: &str = " or ";
@@ -351,12 +352,13 @@ pub fn alternatives(entity: Entity, text: &str) -> Vec<&str> {
     parts_between(text, OR, |rest| begins_condition(rest, OR, |name| entity.column(name).is_some()))
 }
 
-/// Whether a condition on a column that is known ends before the next joint.
+/// Whether a condition on a known column ends before the next joining word.
 fn begins_condition(rest: &str, joint: &str, known: impl Fn(&str) -> bool) -> bool {
     Expression::parse(rest.split(joint).next().unwrap_or(rest)).is_ok_and(|said| known(said.name))
 }
 
-/// Refuses a condition that one of some words joins to another one, of a column that is known: it would be part of the value.
+/// Refuses a condition joined by one of some words to another one on a known column, as it would become part of the
+/// value.
 ///
 /// # Errors
 /// [`FilterError::Joined`].
@@ -371,8 +373,8 @@ pub fn check_joined(text: &str, joints: &[&'static str], known: impl Fn(&str) ->
     Ok(())
 }
 
-/// The parts of a text between those joints, in any case and outside of quotes, behind which the rest is `wanted`. A quote
-/// within a word opens nothing.
+/// The parts of a text between joining words, in any case and outside of quotes, if the rest after each is `wanted`. A
+/// quote within a word is not an opening quote.
 #[must_use]
 pub fn parts_between<'t>(text: &'t str, joint: &str, wanted: impl Fn(&str) -> bool) -> Vec<&'t str> {
     let (mut parts, mut start, mut quote) = (Vec::new(), 0, None);
@@ -384,7 +386,7 @@ pub fn parts_between<'t>(text: &'t str, joint: &str, wanted: impl Fn(&str) -> bo
             None => {
                 let behind = at + joint.len();
                 let joins = text.get(at..behind).is_some_and(|s| s.eq_ignore_ascii_case(joint));
-                // One may begin with the blank that ends the one before.
+                // It may begin with the space that ends the previous one.
                 if joins && at >= start && wanted(&text[behind..]) {
                     parts.push(&text[start..at]);
                     start = behind;
@@ -396,7 +398,7 @@ pub fn parts_between<'t>(text: &'t str, joint: &str, wanted: impl Fn(&str) -> bo
     parts
 }
 
-/// Says which column was probably meant: whoever compares with an age means the time of the row.
+/// The error for an unknown column, with a suggestion: a comparison with an age suggests the row's time.
 fn unknown_column(entity: Entity, name: &str, rest: &str) -> FilterError {
     let names = || entity.columns().iter().map(|c| c.name);
     let is_age = time::parse_age(rest.trim_start_matches(|c: char| !c.is_alphanumeric())).is_some();
@@ -408,13 +410,13 @@ fn unknown_column(entity: Entity, name: &str, rest: &str) -> FilterError {
     }
 }
 
-/// Splits an expression into the column's name and what follows it.
+/// Splits an expression into the column's name and the rest.
 fn split_name(text: &str) -> (&str, &str) {
     text.split_at(text.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '.').unwrap_or(text.len()))
 }
 
-/// Splits what follows the column into operator and value. A sign is the longest run of sign characters, so that a
-/// mistyped one is an error and never part of the value.
+/// Splits the rest into operator and value. An operator is the longest run of sign characters, so that a mistyped one
+/// is an error and never part of the value.
 fn split_operator<'a>(text: &str, rest: &'a str) -> Result<(Operator, &'a str), FilterError> {
     let is_sign = |c: char| "=!<>~".contains(c);
     let end = if rest.starts_with(is_sign) {
@@ -479,7 +481,7 @@ fn operand(column: &Column, op: Operator, value: &str, now: DateTime<Utc>) -> Re
     operand.ok_or_else(|| FilterError::WrongValue { column: column.name, expected, value: value.to_owned() })
 }
 
-/// A whole number when it is one within 64 bits, however it is written; else a real to compare with.
+/// An integer if the value fits in 64 bits, in any notation; otherwise a real to compare with.
 fn integer(value: &str) -> Option<Operand> {
     if let Ok(whole) = value.parse() {
         return Some(Operand::Integer(whole));
@@ -501,7 +503,7 @@ fn boolean(value: &str) -> Option<bool> {
     }
 }
 
-/// Order of a stored value against an operand; none when the stored value is not of that kind.
+/// Order of a stored value and an operand; `None` if the stored value is not of that kind.
 fn compare(stored: &Value, operand: &Operand) -> Option<Ordering> {
     match operand {
         Operand::Null => None,
@@ -714,7 +716,7 @@ mod tests {
             .prop_map(|(entity, _, filter)| (entity, filter))
     }
 
-    /// A filter, and one with others of its entity next to it.
+    /// A filter, and one with alternatives for the same entity.
     fn any_filters() -> impl Strategy<Value = (Entity, Filter)> {
         (any_filter(), prop::collection::vec(any_filter(), 0..8)).prop_map(|((entity, filter), others)| {
             let or = others.into_iter().filter(|(other, _)| *other == entity).map(|(_, filter)| filter).collect();

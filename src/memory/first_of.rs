@@ -1,8 +1,8 @@
-//! The first of very many things, which come in any order.
+//! Keeps the first of very many items, which come in any order.
 
 use std::collections::BinaryHeap;
 
-/// The first of things that come in any order, and how many there are.
+/// The smallest items of a sequence in any order, and their total number.
 #[derive(Debug)]
 pub struct FirstOf<T> {
     most: usize,
@@ -11,13 +11,13 @@ pub struct FirstOf<T> {
 }
 
 impl<T: Ord> FirstOf<T> {
-    /// None yet; at most `most` are kept.
+    /// Creates an empty collection that keeps at most `most`.
     #[must_use]
     pub fn new(most: usize) -> Self {
         FirstOf { most, count: 0, held: BinaryHeap::new() }
     }
 
-    /// One more.
+    /// Adds an item.
     pub fn add(&mut self, thing: T) {
         self.count += 1;
         if self.held.len() < self.most {
@@ -29,20 +29,20 @@ impl<T: Ord> FirstOf<T> {
         }
     }
 
-    /// Takes what is here, and leaves nothing.
+    /// Takes the content, leaving it empty.
     #[must_use]
     pub fn take(&mut self) -> Self {
         let none = FirstOf::new(self.most);
         std::mem::replace(self, none)
     }
 
-    /// Number of things that came.
+    /// Total number of items.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Those that were kept, in order.
+    /// The kept items, in order.
     #[must_use]
     pub fn in_order(self) -> Vec<T> {
         self.held.into_sorted_vec()

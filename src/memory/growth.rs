@@ -1,4 +1,4 @@
-//! Growth of a table: its rows by the day on which they were made, and the weeks or months that a picture shows.
+//! Growth of a table: its rows by day of creation, and the weeks or months of a chart.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use chrono::{Datelike as _, Days, NaiveDate};
 
 use super::Entity;
 
-/// Days that are distinguished at most, some hundred years: rows of further days count as untimed.
+/// Most distinct days, about a hundred years: rows of further days count as untimed.
 const DAYS: usize = 40_000;
 
 /// Rows of a table by the day of their creation in UTC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableGrowth {
-    /// Entity that the rows are.
+    /// Entity of the rows.
     pub entity: Entity,
     /// Canonical column of the creation time.
     pub column: &'static str,
-    /// Number of rows a day; days without rows are left out.
+    /// Number of rows per day; days without rows are left out.
     pub days: BTreeMap<NaiveDate, u64>,
-    /// Rows without a time that can be read.
+    /// Rows without a readable time.
     pub untimed: u64,
 }
 
@@ -57,7 +57,7 @@ impl GrowthUnit {
     }
 }
 
-/// Rows in each of a row of weeks or months, without holes.
+/// Rows in each of consecutive weeks or months, including empty ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrowthBars {
     /// Width of a bar.
@@ -75,10 +75,10 @@ impl TableGrowth {
         TableGrowth { entity, column, days: BTreeMap::new(), untimed: 0 }
     }
 
-    /// Adds rows of a day, `YYYY-MM-DD`; none, or another text, is not a time.
+    /// Adds rows of a day, `YYYY-MM-DD`; `None`, or another text, counts as untimed.
     pub fn add(&mut self, day: Option<&str>, rows: u64) {
         let day = day.and_then(|day| NaiveDate::parse_from_str(day, "%Y-%m-%d").ok());
-        // The years that times are read of.
+        // The range of years in which times are read.
         let day = day.filter(|day| (1..=9999).contains(&day.year()));
         match day.filter(|day| self.days.len() < DAYS || self.days.contains_key(day)) {
             Some(day) => *self.days.entry(day).or_default() += rows,
@@ -86,8 +86,8 @@ impl TableGrowth {
         }
     }
 
-    /// The weeks from the first row to the last, or the months where those are more than `most`; of more months the
-    /// newest `most`. None where no row has a time.
+    /// The weeks from the first row to the last, or the months if these are more than `most`; of more months the newest
+    /// `most`. `None` if no row has a time.
     #[must_use]
     pub fn bars(&self, most: usize) -> Option<GrowthBars> {
         let (first, last) = (*self.days.keys().next()?, *self.days.keys().next_back()?);

@@ -1,33 +1,32 @@
-//! Changes ids of a stored list and leaves every other character as its writer spelled it: JSON lists, and arrays as
-//! PostgreSQL spells them.
+//! Changes ids in a stored list and leaves all other characters as written: JSON lists, and PostgreSQL arrays.
 
 use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
-/// Ids as a list spells them.
+/// Spelling of ids in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdSpelling {
     /// Each is a string.
     Texts,
-    /// A whole number is an id too.
+    /// Integers are ids too.
     Numbers,
 }
 
-/// The list with an id added at its end. `None` (SQL NULL), `null` and `[]` are empty lists.
+/// Adds an id at the end of the list. `None` (SQL NULL), `null` and `[]` are empty lists.
 ///
 /// # Errors
-/// Why the text is no list that can be added to.
+/// The reason why the text is not a list to which an id can be added.
 pub fn with(text: Option<&str>, id: &str, spelling: IdSpelling) -> Result<String, String> {
     let text = text.filter(|t| t.trim() != "null").unwrap_or("[]");
     let items = elements(text)?;
     Ok(respelled(text, &items, &as_they_are(&items), [spelling.item(id, &items)]))
 }
 
-/// The list without an id, wherever it is in it; none when it is not there.
+/// Removes an id from the list, at every position; `None` if it is not there.
 ///
 /// # Errors
-/// Why the text is not a list.
+/// The reason why the text is not a list.
 pub fn without(text: Option<&str>, id: &str, spelling: IdSpelling) -> Result<Option<String>, String> {
     let Some(text) = text.filter(|t| t.trim() != "null") else { return Ok(None) };
     let items = elements(text)?;
@@ -47,15 +46,15 @@ impl IdSpelling {
         json_text(item).or_else(|| number().map(|number| number.to_string()))
     }
 
-    /// An id as the other elements of a JSON list are spelled.
+    /// An id in the spelling of the other elements of a JSON list.
     fn item(self, id: &str, others: &[&str]) -> String {
         let is_number = self == IdSpelling::Numbers && id.parse::<i64>().is_ok_and(|number| number.to_string() == id);
         if is_number && !others.iter().any(|other| other.starts_with('"')) { id.to_owned() } else { json_item(id) }
     }
 }
 
-/// A JSON list or an array in which texts came and went until it holds the wanted ones in their order; what it holds
-/// next to texts stays. None where it is neither.
+/// Changes the texts of a JSON list or an array to the wanted ones, in their order; other elements stay. `None` if it
+/// is neither.
 #[must_use]
 pub fn relisted(text: &str, wanted: &[&str], spelling: IdSpelling) -> Option<String> {
     let is_array = text.starts_with('{');
@@ -72,8 +71,8 @@ pub fn relisted(text: &str, wanted: &[&str], spelling: IdSpelling) -> Option<Str
     Some(respelled(text, &items, &kept, wanted[used..].iter().map(spelled)))
 }
 
-/// A list, an array, or an object, whose elements became others or went, and got `more` behind the last one; all else as it was
-/// spelled.
+/// Replaces or removes elements of a list, an array or an object, and adds `more` after the last; the rest stays as
+/// written.
 pub(super) fn respelled<S: AsRef<str>>(
     text: &str,
     items: &[&str],
@@ -96,7 +95,7 @@ pub(super) fn respelled<S: AsRef<str>>(
     for (item, becomes) in items.iter().zip(becomes) {
         let place = place(item);
         if let Some(new) = becomes {
-            // With the comma before it, unless it is the first now.
+            // Includes the comma before it, unless it is now the first.
             list.push_str(if kept { &text[end..place.start] } else { "" });
             list.push_str(new.as_ref());
             kept = true;
@@ -112,7 +111,7 @@ pub(super) fn respelled<S: AsRef<str>>(
     list
 }
 
-/// The list or array without the elements that go; none when none of them does.
+/// The list or array without the matching elements; `None` if none matches.
 fn left(text: &str, items: &[&str], goes: impl Fn(&str) -> bool) -> Option<String> {
     let becomes: Vec<Option<&str>> = items.iter().map(|item| (!goes(item)).then_some(*item)).collect();
     becomes.contains(&None).then(|| respelled(text, items, &becomes, []))
@@ -122,8 +121,8 @@ fn as_they_are<'t>(items: &[&'t str]) -> Vec<Option<&'t str>> {
     items.iter().copied().map(Some).collect()
 }
 
-/// For each text of a list the wanted one in its place: itself where it stays, or one that is new. Where those that stay are in
-/// another order, one after the other. Also how many of the wanted ones have a place.
+/// Assigns a wanted text to each text of a list: itself if it stays, or a new one. If the remaining ones are in another
+/// order, they are assigned in sequence. Also returns how many wanted texts are assigned.
 fn places<'w>(texts: &[Option<String>], wanted: &[&'w str]) -> (Vec<Option<&'w str>>, usize) {
     let known: HashSet<&str> = texts.iter().flatten().map(String::as_str).collect();
     let stays: HashSet<&str> = wanted.iter().copied().filter(|text| known.contains(text)).collect();
@@ -150,17 +149,17 @@ fn places<'w>(texts: &[Option<String>], wanted: &[&'w str]) -> (Vec<Option<&'w s
     (becomes, wanted.len() - next.len())
 }
 
-/// The array with an id added at its end. `None` (SQL NULL) and `{}` are empty.
+/// Adds an id at the end of the array. `None` (SQL NULL) and `{}` are empty.
 ///
 /// # Errors
-/// Why the text is not an array of one dimension.
+/// The reason why the text is not a one-dimensional array.
 pub fn array_with(text: Option<&str>, id: &str) -> Result<String, String> {
     let text = text.unwrap_or("{}");
     let items = array_items(text)?;
     Ok(respelled(text, &items, &as_they_are(&items), [array_item(id)]))
 }
 
-/// The array without an id, wherever it is in it; none when it is not there.
+/// Removes an id from the array, at every position; `None` if it is not there.
 ///
 /// # Errors
 /// As [`array_with`].
@@ -186,7 +185,7 @@ fn json_text(item: &str) -> Option<String> {
     serde_json::from_str(item).ok()
 }
 
-/// An element as it is in an array: in quotes, which the server takes off where they are not needed.
+/// An array element in quotes, which the server drops if they are not needed.
 fn array_item(id: &str) -> String {
     format!("\"{}\"", id.replace('\\', "\\\\").replace('"', "\\\""))
 }
@@ -208,7 +207,7 @@ fn array_text(item: &str) -> Option<String> {
     Some(text)
 }
 
-/// The elements of an array as they are spelled.
+/// The elements of an array, as written.
 fn array_items(text: &str) -> Result<Vec<&str>, String> {
     let inner = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
     let inner = inner.ok_or_else(|| "it is not an array that begins at 1".to_owned())?;
@@ -233,7 +232,7 @@ fn array_items(text: &str) -> Result<Vec<&str>, String> {
     Ok(items)
 }
 
-/// The elements of a JSON list as they are spelled.
+/// The elements of a JSON list, as written.
 fn elements(text: &str) -> Result<Vec<&str>, String> {
     let strict: Result<Vec<&RawValue>, _> = serde_json::from_str(text);
     let list = strict.map_err(|_| {

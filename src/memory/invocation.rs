@@ -1,20 +1,20 @@
-//! Commands that people are advised to run, ready to paste into a shell: the only place that quotes.
+//! Commands to recommend, ready to paste into a shell: the only place that quotes.
 
-/// A word as a shell takes it whole.
+/// Quotes a word for a shell if needed.
 #[must_use]
 pub fn quoted(word: &str) -> String {
     shell_words::quote(word).into_owned()
 }
 
-/// Words that are commands of their own where an id may stand, as in `purge verify`.
+/// Subcommands that may stand in place of an id, as in `purge verify`.
 const COMMANDS: [&str; 3] = ["verify", "retract", "help"];
 
-/// Whether one of some ids would be taken for an option or a command.
+/// Whether one of some ids could be taken for an option or a subcommand.
 pub(super) fn needs_dashes(ids: &[&str]) -> bool {
     ids.iter().any(|id| id.starts_with('-') || COMMANDS.contains(id))
 }
 
-/// A command with its place for ids, `$id`, filled. Ids that could be taken for something else end it behind `--`.
+/// Fills in the ids for `$id` in a command. Ids that could be taken for something else are put at the end after `--`.
 #[must_use]
 pub fn filled(command: &str, ids: &[&str]) -> String {
     let quoted: Vec<String> = ids.iter().map(|id| quoted(id)).collect();
@@ -25,20 +25,21 @@ pub fn filled(command: &str, ids: &[&str]) -> String {
     command.replace("$id", &quoted)
 }
 
-/// Words that name the current database on a command line.
+/// Arguments that name the current database on a command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Invocation {
     words: Vec<String>,
 }
 
 impl Invocation {
-    /// From the words between the program's name and the command: `-d`, `--profile` and `--layout` with their values.
+    /// Takes the arguments between the program's name and the command: `-d`, `--profile` and `--layout` with their
+    /// values.
     #[must_use]
     pub fn of(words: Vec<String>) -> Self {
         Invocation { words }
     }
 
-    /// By where the database is, and the layouts that were asked for.
+    /// Uses the location of the database, and the requested layouts.
     #[must_use]
     pub fn at(location: &str, layouts: &[String]) -> Self {
         let named = ["-d", location].into_iter();
@@ -46,7 +47,7 @@ impl Invocation {
         Invocation::of(named.chain(layouts).map(str::to_owned).collect())
     }
 
-    /// The same, with another name of the database in the place of one that said less.
+    /// Replaces an ambiguous name of the database by another one.
     #[must_use]
     pub fn naming(&self, less: &str, name: &str) -> Self {
         let renamed = |word: &String| if word == less { name.to_owned() } else { word.clone() };
@@ -61,7 +62,7 @@ impl Invocation {
     }
 
     /// The command line of a command about rows or people, with its options. Ids that could be taken for something else
-    /// are behind `--`.
+    /// are put after `--`.
     #[must_use]
     pub fn about(&self, command: &[&str], ids: &[&str], options: &[&str]) -> String {
         let apart: &[&str] = if needs_dashes(ids) { &["--"] } else { &[] };
@@ -70,7 +71,7 @@ impl Invocation {
         self.line(words.into_iter().flatten().chain(ids).copied())
     }
 
-    /// The command line of a command whose words are quoted already.
+    /// The command line of a command whose words are already quoted.
     #[must_use]
     pub fn before(&self, quoted: &str) -> String {
         format!("{} {quoted}", self.line([]))
@@ -110,7 +111,7 @@ mod tests {
         assert_eq!(filled("profile set $id --window 200", &["p 1"]), "profile set 'p 1' --window 200");
         assert_eq!(filled("profile set $id --window 200", &["-p"]), "profile set --window 200 -- -p");
         assert_eq!(filled("migrate", &["-p"]), "migrate");
-        // A person may be called as a command is.
+        // A person may have the name of a subcommand.
         assert_eq!(invocation.about(&["purge"], &["verify"], &["--resume"]), "mnemoscope purge --resume -- verify");
     }
 }

@@ -1,4 +1,4 @@
-//! Reads stored JSON that is not strict, without ever failing a row: every repair is reported as a problem.
+//! Reads stored JSON leniently, without ever failing a row: every repair is reported as a problem.
 
 mod document;
 mod escapes;
@@ -24,35 +24,35 @@ pub use texts::{JsonText, each_text};
 /// Member that names the type of a typed value.
 pub const TYPE: &str = "__type__";
 
-/// Levels of arrays and objects that become values; what lies deeper stays text.
+/// Levels of arrays and objects that become values; deeper parts stay text.
 pub const MAX_DEPTH: usize = 128;
 
 /// Result of reading a JSON text.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JsonReading {
-    /// The value; null when nothing at all could be read (then `problems` says why).
+    /// The value; null if nothing was readable (`problems` then says why).
     pub value: Value,
-    /// Deviations from strict JSON, for users, with byte offsets counted from 0; empty for strict JSON.
+    /// Deviations from strict JSON, for users, with byte offsets from 0; empty for strict JSON.
     pub problems: Vec<String>,
-    /// Place where an object has a key twice, in the same words: strict JSON allows it, but one value is left out.
+    /// Message about a key that an object has twice: strict JSON allows it, but one value is lost.
     pub repeated: Option<String>,
 }
 
 /// Ids read from an id list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ListReading {
-    /// The strings of the list, in order, duplicates kept.
+    /// The strings of the list, in order, with duplicates.
     pub items: Vec<String>,
-    /// Reasons why the list names fewer ids than it seems to; empty for a sound list.
+    /// Reasons why ids of the list are missing here; empty for a valid list.
     pub problems: Vec<String>,
 }
 
 /// Ids read from an id list, each as a JSON string.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TextsReading {
-    /// The strings of the list, in order, duplicates kept.
+    /// The strings of the list, in order, with duplicates.
     pub items: Vec<Value>,
-    /// Reasons why the list names fewer ids than it seems to; empty for a sound list.
+    /// Reasons why ids of the list are missing here; empty for a valid list.
     pub problems: Vec<String>,
 }
 
@@ -68,30 +68,29 @@ impl From<TextsReading> for ListReading {
 
 /// Reads one JSON text.
 ///
-/// Not strict, but read: `NaN`, `Infinity` and `-Infinity` (null), lone surrogates (U+FFFD), control characters
-/// inside strings (kept), integers beyond 64 bits and reals beyond the range of a double (a string of their digits),
-/// nesting beyond [`MAX_DEPTH`] (a string of the deeper part's raw text). Not readable at all: empty, truncated, or with
-/// anything after the value. Of a key that occurs twice the last value holds, as everywhere.
+/// Accepted although not strict: `NaN`, `Infinity` and `-Infinity` (null), lone surrogates (U+FFFD), control characters
+/// in strings (kept), integers beyond 64 bits and reals beyond the range of a double (a string of their digits),
+/// nesting beyond [`MAX_DEPTH`] (a string with the raw text of the deeper part). Not accepted: an empty or truncated
+/// text, or anything after the value. If a key is repeated, its last value counts, as everywhere.
 ///
-/// Takes time in proportion to the text, and a bounded stack however deep the text nests.
+/// Takes time in proportion to the text, and a bounded stack whatever the nesting.
 #[must_use]
 pub fn read(text: &str) -> JsonReading {
     read_with(text, WideNumber::Digits)
 }
 
-/// Reads JSON that someone gives to be stored: numbers as they are written; of a key that occurs twice the last value
-/// holds.
+/// Parses JSON that is to be stored: numbers keep their spelling; if a key is repeated, its last value counts.
 ///
 /// # Errors
-/// What could not be kept as it is, or be read at all.
+/// The reason why it cannot be stored unchanged, or not be parsed.
 pub fn exactly(text: &str) -> Result<Value, String> {
     let JsonReading { value, problems, .. } = read(text);
     problems.into_iter().next().map_or(Ok(value), Err)
 }
 
-/// Reads a stored id list: SQL NULL (`None`), the JSON text `null` and `[]` are empty lists; a scalar, an object, a
-/// Python repr, an empty text or invalid JSON name nothing and are a problem; so is each element that is not a string,
-/// while the others stay.
+/// Reads a stored id list: SQL NULL (`None`), the JSON text `null` and `[]` are empty lists. A scalar, an object, a
+/// Python repr, an empty text or invalid JSON gives no ids and a problem; so does each element that is not a string,
+/// while the others are kept.
 #[must_use]
 pub fn read_list(text: Option<&str>) -> ListReading {
     text.map(|text| read_texts(text).into()).unwrap_or_default()
@@ -103,7 +102,7 @@ pub fn read_texts(text: &str) -> TextsReading {
     texts_of(text, texts_from)
 }
 
-/// As [`read_texts`], of a list in which whole numbers are ids: each as its digits.
+/// As [`read_texts`], for a list in which integers are ids: each as its digits.
 #[must_use]
 pub fn read_ids(text: &str) -> TextsReading {
     texts_of(text, ids_from)
@@ -119,7 +118,7 @@ fn texts_of(text: &str, from: impl Fn(Value) -> TextsReading) -> TextsReading {
     texts
 }
 
-/// The strings of a stored value that is a list of its own accord; none when its text is something else, such as one id.
+/// The strings of a stored value if its text is a list; `None` for other texts, such as a single id.
 #[must_use]
 pub fn listed(text: &str) -> Option<Vec<String>> {
     let begins = text.trim_start().starts_with('[');
@@ -127,13 +126,13 @@ pub fn listed(text: &str) -> Option<Vec<String>> {
     Some(list_from(read).items)
 }
 
-/// The rules of [`read_list`] for a value that has been read already.
+/// Applies the rules of [`read_list`] to a parsed value.
 #[must_use]
 pub fn list_from(value: Value) -> ListReading {
     texts_from(value).into()
 }
 
-/// As [`list_from`], with the texts as JSON strings. They stay where they are: a list may have a million.
+/// As [`list_from`], with the texts as JSON strings, which are moved: a list may have a million.
 #[must_use]
 pub fn texts_from(value: Value) -> TextsReading {
     let mut items = match value {
@@ -155,7 +154,7 @@ pub fn texts_from(value: Value) -> TextsReading {
     TextsReading { items, problems: problems.into_iter().collect() }
 }
 
-/// As [`texts_from`], of a list in which whole numbers are ids: each as its digits.
+/// As [`texts_from`], for a list in which integers are ids: each as its digits.
 #[must_use]
 pub fn ids_from(value: Value) -> TextsReading {
     let id = |item| match item {
@@ -168,7 +167,7 @@ pub fn ids_from(value: Value) -> TextsReading {
     })
 }
 
-/// Reads through a JSON string whose text is itself a JSON object or array; any other value stays as it is.
+/// Parses a JSON string whose text is itself a JSON object or array; other values are returned unchanged.
 #[must_use]
 pub fn unwrap_json_string(value: Value) -> Value {
     match container_in(&value) {
@@ -179,7 +178,7 @@ pub fn unwrap_json_string(value: Value) -> Value {
 
 /// Steps through objects by key, arrays by index (from 0) and JSON strings that hold JSON objects or arrays.
 ///
-/// Steps are parted by dots: `a.b.0.c`; the empty path is the value itself.
+/// Steps are separated by dots: `a.b.0.c`; the empty path is the value itself.
 #[must_use]
 pub fn path(value: &Value, path: &str) -> Option<Value> {
     if path.is_empty() {
@@ -199,7 +198,7 @@ pub fn path(value: &Value, path: &str) -> Option<Value> {
 
 /// Collects the values that `*` finds in the elements of a list; `rest` is the path within each.
 fn flat(found: Vec<Value>, rest: &str) -> Option<Value> {
-    // Every element of lists within a list is one of them all.
+    // Elements of nested lists are flattened.
     let is_flat = rest.split('.').any(|step| step == "*");
     let all: Vec<Value> = found
         .into_iter()
@@ -212,10 +211,10 @@ fn flat(found: Vec<Value>, rest: &str) -> Option<Value> {
     (!all.is_empty()).then_some(Value::Array(all))
 }
 
-/// Shows typed values (`{"__type__":"decimal","value":"0.1"}`) as what they hold, at every depth.
+/// Replaces typed values (`{"__type__":"decimal","value":"0.1"}`) by their contents, at every depth.
 ///
-/// Decimals, dates, times, time spans (seconds), enumerations and sets become their inner value, exceptions their
-/// class and message, bytes and pickles a marker with their size. Types that are not known stay as they are.
+/// Decimals, dates, times, time spans (seconds), enumerations and sets become their inner value, exceptions their class
+/// and message, bytes and pickles a marker with their size. Unknown types are unchanged.
 #[must_use]
 pub fn plain(value: &Value) -> Value {
     replace_typed(value.clone(), &|name, object| match name {
@@ -230,8 +229,8 @@ pub fn plain(value: &Value) -> Value {
     })
 }
 
-/// Replaces Python pickles, which are programs and never loaded, by a marker with their size, at every depth; all
-/// else stays as stored.
+/// Replaces Python pickles, which are programs and never loaded, by a marker with their size, at every depth; the rest
+/// is unchanged.
 #[must_use]
 pub fn without_pickles(value: Value) -> Value {
     replace_typed(value, &pickle_marker)
@@ -248,7 +247,7 @@ fn pickle_marker(name: &str, object: &Map<String, Value>) -> Option<Value> {
 /// it.
 type Replacement = dyn Fn(&str, &Map<String, Value>) -> Option<Value>;
 
-/// A value made again; where an object names its type, `replacement` may stand in for it.
+/// Rebuilds a value; `replacement` may replace an object that names its type.
 fn replace_typed(value: Value, replacement: &Replacement) -> Value {
     match value {
         Value::Array(elements) => elements.into_iter().map(|e| replace_typed(e, replacement)).collect(),
@@ -266,7 +265,7 @@ fn encoded_bytes(object: &Map<String, Value>) -> Option<usize> {
     Some(encoded.trim_end_matches('=').len() * 3 / 4)
 }
 
-/// The object or array that a JSON string holds as text.
+/// The object or array within a JSON string.
 fn container_in(value: &Value) -> Option<Value> {
     let text = value.as_str()?;
     if !text.trim_start().starts_with(['{', '[']) {

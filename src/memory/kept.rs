@@ -1,10 +1,10 @@
-//! A place that someone kept under a name: a list with its filter and its order, one row, or a screen.
+//! A named place to return to: a list with its filter and order, one row, or a screen.
 
 use serde::{Deserialize, Serialize};
 
 use super::Entity;
 
-/// A saved place. What it does not say is as it is on its own.
+/// A saved place. Missing fields have the place's defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct KeptPlace {
     /// Name of the place.
@@ -15,22 +15,22 @@ pub struct KeptPlace {
     /// The row's id; none for a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The filter of the list, as it is written.
+    /// The filter of the list, as written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
-    /// The order of the list, as `--order` takes it.
+    /// The order of the list, in the form of `--order`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<String>,
-    /// The name of a screen of its own kind.
+    /// Name of a screen other than a list or a row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub screen: Option<String>,
 }
 
-/// A filter that was written.
+/// A filter as written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenFilter {
-    /// Entity that the filter narrows.
+    /// Entity that it filters.
     pub entity: Entity,
-    /// As it was written.
+    /// Text of the filter.
     pub text: String,
 }

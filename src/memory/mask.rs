@@ -1,4 +1,4 @@
-//! Stand-ins for personal values: the same value gets the same pseudonym, and none can be reversed.
+//! Replaces personal values: equal values get the same pseudonym, and none can be reversed.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
@@ -9,13 +9,14 @@ use super::entity::Personal;
 use super::json::JsonPart;
 use super::row::Row;
 
-/// Bytes of a JSON document of which each part is masked.
+/// Bytes up to which each part of a JSON document is masked.
 const WHOLE: usize = 1 << 20;
 
-/// Begins a sealed cursor; no plain one begins so. It is one word with what follows, so that no handle is found in it.
+/// Prefix of a sealed cursor, which no plain one has. It forms one word with the rest, so that no handle is found in
+/// it.
 const SEALED: &str = "sealed";
 
-/// Bytes of which a cursor has a multiple before it is sealed: its length does not tell one row from another.
+/// Cursors are padded to a multiple of this many bytes before sealing, so that their length does not identify a row.
 const FILLED: usize = 128;
 
 /// Replaces personal values by stable pseudonyms.
@@ -32,19 +33,19 @@ impl std::fmt::Debug for Mask {
 }
 
 impl Mask {
-    /// A mask under a secret key; the same key gives the same pseudonyms.
+    /// Creates a mask with a secret key; the same key gives the same pseudonyms.
     #[must_use]
     pub fn new(key: [u8; 32]) -> Self {
         Mask { key }
     }
 
-    /// Masks what is personal of a row, its problems included.
+    /// Masks the personal values of a row, including its problems.
     pub fn row(&self, row: &mut Row) {
         for (at, column) in row.entity.columns().iter().enumerate() {
             if column.personal == Personal::No {
                 continue;
             }
-            // Of a longer document one stand-in is made, and no value.
+            // A longer document becomes one placeholder, without parsing it.
             if matches!(row.part(at), JsonPart::Document(text) if text.len() < WHOLE) {
                 let value = row.take(column.name);
                 row.set(column.name, value);
@@ -67,26 +68,26 @@ impl Mask {
         format!("{kind}-{}", self.digest(text))
     }
 
-    /// A cursor that tells nobody without the key which row it is at; the same for the same cursor. `None` when it could
-    /// not be encrypted.
+    /// Encrypts a cursor, so that nobody without the key can tell its row; equal cursors give equal results. `None` if
+    /// encryption fails.
     #[must_use]
     pub fn sealed(&self, cursor: &str) -> Option<String> {
         let mut bytes = cursor.as_bytes().to_vec();
         bytes.resize(bytes.len().next_multiple_of(FILLED), b' ');
         let cipher = self.cipher()?;
-        // Of the text itself: another text never has the same.
+        // Derived from the text, so that different texts have different nonces.
         let nonce: [u8; 12] = self.mac(&[b"nonce of a cursor ", &bytes])?[..12].try_into().ok()?;
         cipher.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut bytes).ok()?;
         Some(format!("{SEALED}{}{}", hex::encode(nonce), hex::encode(bytes)))
     }
 
-    /// Whether a cursor was sealed, by this key or another.
+    /// Whether a cursor was sealed, by any key.
     #[must_use]
     pub fn is_sealed(cursor: &str) -> bool {
         cursor.trim().starts_with(SEALED)
     }
 
-    /// The cursor that was sealed; `None` when it was changed, or sealed by another key.
+    /// Decrypts a sealed cursor; `None` if it was changed, or sealed by another key.
     #[must_use]
     pub fn opened(&self, sealed: &str) -> Option<String> {
         let bytes = hex::decode(sealed.trim().strip_prefix(SEALED)?).ok()?;
@@ -96,13 +97,13 @@ impl Mask {
         Some(std::str::from_utf8(text).ok()?.trim_end().to_owned())
     }
 
-    /// The cipher of cursors, under a key of its own.
+    /// The cipher for cursors, with a key derived for it.
     fn cipher(&self) -> Option<LessSafeKey> {
         let key = self.mac(&[b"key of cursors"])?;
         UnboundKey::new(&CHACHA20_POLY1305, &key).ok().map(LessSafeKey::new)
     }
 
-    /// Masks a value of which nothing is known.
+    /// Masks a value of unknown meaning.
     pub fn unknown(&self, value: &mut Value) {
         self.content(value);
     }

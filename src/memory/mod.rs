@@ -1,5 +1,5 @@
-//! Memory of agents: the entities with their canonical columns, and the rules that hold for them. Pure: it knows no
-//! database, file, clock or terminal.
+//! Memory of agents: the entities with their canonical columns, and the rules for them. Pure: no database, file, clock
+//! or terminal.
 
 mod agreeing;
 pub mod assign;
@@ -26,6 +26,7 @@ pub mod query;
 pub mod retention;
 pub mod reward;
 pub mod row;
+pub mod same_row;
 pub mod schema;
 pub mod score;
 pub mod search;
@@ -42,6 +43,6 @@ pub mod word_index;
 pub mod workflow;
 pub mod workings;
 
-pub use agreeing::{agreeing, thousands};
+pub use agreeing::{agreeing, counted, thousands};
 pub use entity::{Column, Entity, Personal, ValueKind};
 pub use row::{Problem, Row};

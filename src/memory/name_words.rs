@@ -1,6 +1,6 @@
-//! Words of the names of tables, columns and keys, and words within texts.
+//! Splits the names of tables, columns and keys into words, and finds words in texts.
 
-/// Whether a text contains a word between characters that are not part of words.
+/// Whether a text contains a whole word, by what counts as part of a word.
 #[must_use]
 pub fn is_word_in(text: &str, word: &str, is_of_words: impl Fn(char) -> bool) -> bool {
     let is_edge = |c: Option<char>| c.is_none_or(|c| !is_of_words(c));
@@ -8,8 +8,8 @@ pub fn is_word_in(text: &str, word: &str, is_of_words: impl Fn(char) -> bool) ->
         .any(|(at, _)| is_edge(text[..at].chars().next_back()) && is_edge(text[at + word.len()..].chars().next()))
 }
 
-/// Splits a name into its words, in small letters: at what is not a letter or digit, and before a capital after a small
-/// letter or a digit. `userId` and `user_id` are both `user`, `id`.
+/// Splits a name into its lower-case words: at characters other than letters and digits, and before a capital after a
+/// small letter or a digit. `userId` and `user_id` are both `user`, `id`.
 #[must_use]
 pub fn name_words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();

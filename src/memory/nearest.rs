@@ -1,19 +1,20 @@
-//! The known name that someone probably meant: one suggestion for every unknown word.
+//! Suggests the known name that was probably meant instead of an unknown one.
 
 use strsim::{osa_distance, sorensen_dice};
 
-/// Share of letter pairs that two names have in common at least, where too many letters differ to count them.
+/// Least share of common letter pairs for a suggestion, if too many letters differ.
 const ALIKE: f64 = 0.5;
 
-/// Names that are listed to people at most.
+/// Most names listed in a message.
 const LISTED: usize = 24;
 
-/// Letters of a word's beginning that are enough to know it by.
+/// Least letters of a prefix that identify a name.
 const BEGINNING: usize = 3;
 
-/// The shortest candidate that begins with `word`, ignoring ASCII case, where that is some letters long; else the one that differs from `word` by the fewest inserted, removed, replaced or swapped letters, ignoring ASCII
-/// case; where even that one differs by more than half of the longer name, the candidate that shares most pairs of
-/// letters with it, `sheets` for `spreadsheet`. `None` when there is neither. Of equals the first.
+/// The shortest candidate with the prefix `word`, ignoring ASCII case, if that has at least [`BEGINNING`] letters;
+/// otherwise the candidate with the fewest inserted, removed, replaced or swapped letters. If even that one differs by
+/// more than half of the longer name, the candidate with most letter pairs in common: `sheets` for `spreadsheet`.
+/// `None` if there is neither. The first of several equals.
 #[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
@@ -39,7 +40,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     close.map(|(_, name)| name).or(alike.map(|(_, name)| name))
 }
 
-/// Says that there is no such `what`, with the known name that was probably meant and a list of the known names.
+/// The message for an unknown `what`, with a suggestion and a list of the known names.
 #[must_use]
 pub fn unknown<'a>(what: &str, word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
@@ -50,7 +51,7 @@ pub fn unknown<'a>(what: &str, word: &str, known: impl IntoIterator<Item = &'a s
     format!("there is no {what} `{word}`; {hint}{}", listed(&known))
 }
 
-/// `known are a, b and c`, as far as a line should hold them.
+/// `known are a, b and c`, limited to a line's length.
 fn listed(known: &[&str]) -> String {
     if known.is_empty() {
         return "there are none yet".to_owned();

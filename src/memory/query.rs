@@ -1,5 +1,5 @@
-//! Questions to a memory database and their answers: pages of rows, an episode with its context, a chain, the state
-//! of the database. Plain data that the store answers and that screens and commands show.
+//! Queries to a memory database and their results: pages of rows, an episode with its context, a chain, the state of
+//! the database. Plain data, shared by the store, screens and commands.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,54 +14,54 @@ use super::nearest::nearest;
 use super::row::Row;
 use super::search::Search;
 
-/// Rows a page holds unless told otherwise.
+/// Default number of rows per page.
 pub const PAGE: usize = 50;
 
-/// Bytes of stored values that end a page where pages are read one after the other.
+/// Bytes of stored values that end a page when pages are read one after the other.
 pub const PART: usize = 8 << 20;
 
-/// Rows that end it: as values, a row takes several times its bytes.
+/// Rows that end it: parsed rows take several times their stored bytes.
 const PART_ROWS: usize = 2_048;
 
-/// A question for rows of one entity.
+/// A query for rows of one entity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
     /// Entity to list.
     pub entity: Entity,
     /// Conditions, all of which hold.
     pub filters: Vec<Filter>,
-    /// Episodes only: with a canvas event of this type (and action, on the same event).
+    /// Episodes only: those with a canvas event of this type (and action, on the same event).
     pub canvas: Option<CanvasFilter>,
-    /// Words that a row's texts must hold.
+    /// Words that must occur in a row's texts.
     pub search: Option<Search>,
-    /// Order; none means newest first by (time, id).
+    /// Order; `None` means newest first by (time, id).
     pub order: Option<Order>,
     /// Rows at most.
     pub limit: usize,
-    /// Bytes of stored values with which a page ends before its limit: its `next` then continues. None leaves it to the
+    /// Bytes of stored values after which a page ends before its limit; `next` then continues. `None` for no such
     /// limit.
     pub bytes: Option<usize>,
     /// Start of the page.
     pub start: PageStart,
-    /// Canonical columns to read; none means all. The id and what filters and order need are always read.
+    /// Canonical columns to read; `None` means all. The id and the columns needed by filters and order are always read.
     pub columns: Option<Vec<&'static str>>,
-    /// Characters of a text that are enough; none means whole values.
+    /// Characters of each text to read; `None` means whole values.
     pub preview: Option<usize>,
-    /// Strict JSON without escapes comes as its text, lists too: for those who search all of it. All else is read.
+    /// Whether strict JSON without escapes, including lists, is returned as text, for callers that search all of it.
     pub unparsed: bool,
-    /// Walks over all rows: only rows without a stored value here, as far as the database can decide it.
+    /// For walks over all rows: only rows without a stored value in this column, as far as the database can tell.
     pub absent: Option<&'static str>,
 }
 
 impl Query {
-    /// The same in pages that end before their rows take much memory: for those who read page after page. They hold many
-    /// rows, because each page sorts all of them where no index has their order.
+    /// Limits pages by size too, for callers that read page after page. Pages are large, because each one sorts all
+    /// rows if no index has their order.
     #[must_use]
     pub fn in_parts(self) -> Self {
         Query { bytes: Some(PART), limit: PART_ROWS, ..self }
     }
 
-    /// The first page of an entity, newest first, whole rows.
+    /// The first page of an entity, newest first, with all columns.
     #[must_use]
     pub fn new(entity: Entity) -> Self {
         Query {
@@ -91,7 +91,7 @@ pub struct CanvasFilter {
 }
 
 impl CanvasFilter {
-    /// Whether a canvas event is of the type, and of the action where one is named.
+    /// Whether a canvas event has the type, and the action if one is given.
     #[must_use]
     pub fn fits(&self, event: &Row) -> bool {
         event.text("canvas_type") == Some(&self.canvas_type)
@@ -113,7 +113,7 @@ impl CanvasFilter {
 pub struct Order {
     /// Canonical column.
     pub column: &'static str,
-    /// Greatest first.
+    /// Whether the greatest comes first.
     pub descending: bool,
 }
 
@@ -121,7 +121,7 @@ impl Order {
     /// Reads `COLUMN`, `COLUMN:asc` or `COLUMN:desc`.
     ///
     /// # Errors
-    /// What is wrong, with the entity's columns.
+    /// The error, with the entity's columns.
     pub fn parse(entity: Entity, text: &str) -> Result<Self, String> {
         let (name, direction) = text.split_once(':').unwrap_or((text, "asc"));
         let descending = match direction {
@@ -146,29 +146,29 @@ pub enum PageStart {
     /// At the first row.
     #[default]
     First,
-    /// So that it ends with the last row.
+    /// So that the page ends with the last row.
     Last,
     /// After the row of a [`Page::next`] cursor.
     After(String),
-    /// So that it ends before the row of a [`Page::previous`] cursor.
+    /// So that the page ends before the row of a [`Page::previous`] cursor.
     Before(String),
 }
 
-/// Rows in order, and how to continue in both directions.
+/// Rows in order, with cursors in both directions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Page {
     /// The rows.
     pub rows: Vec<Row>,
-    /// Cursor for [`PageStart::After`]; none at the end.
+    /// Cursor for [`PageStart::After`]; `None` at the end.
     pub next: Option<String>,
-    /// Cursor for [`PageStart::Before`]; none at the beginning.
+    /// Cursor for [`PageStart::Before`]; `None` at the beginning.
     pub previous: Option<String>,
 }
 
 /// A remark about the rows shown: a fact, not an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShownFinding {
-    /// Short stable word, such as `dangling_id`.
+    /// Short stable identifier, such as `dangling_id`.
     pub kind: String,
     /// Sentence for people.
     pub message: String,
@@ -176,41 +176,41 @@ pub struct ShownFinding {
     pub ids: Vec<String>,
 }
 
-/// Everything about one episode in one place.
+/// An episode with everything that depends on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EpisodeContext {
     /// The episode.
     pub episode: Row,
     /// Segments of the episode, in order.
     pub segments: Vec<Row>,
-    /// Canvas events that lists, back-links and metadata name, once each, in time order.
+    /// Canvas events from lists, back-links and metadata, without repeats, in time order.
     pub canvas: Vec<Row>,
-    /// Feedback that lists and back-links name, once each, in time order.
+    /// Feedback from lists and back-links, without repeats, in time order.
     pub feedback: Vec<Row>,
     /// The chain it is in.
     pub chain: Chain,
     /// Titles and times of the chain's episodes, and of those below it, by id.
     pub relatives: BTreeMap<String, Row>,
-    /// Episodes further below it were not all read.
+    /// Whether not all episodes further below were read.
     pub is_cut: bool,
     /// Signals in time order.
     pub utility: Vec<Row>,
     /// Links to memories, in order of rank.
     pub links: Vec<Row>,
-    /// The linked memories that are there.
+    /// The existing linked memories.
     pub memories: Vec<Row>,
     /// Workflow events of its runs in order.
     pub events: Vec<Row>,
     /// Accesses that recalled the episode.
     pub accesses: Vec<Row>,
-    /// Number of further rows of a kind, which are not here.
+    /// Number of further rows by entity, not included here.
     pub more: BTreeMap<Entity, usize>,
-    /// Remarks on empty parts, dangling references and disagreements.
+    /// Findings about empty parts, dangling references and contradictions.
     pub findings: Vec<ShownFinding>,
 }
 
 impl EpisodeContext {
-    /// Every row of it, so that nothing is forgotten when they are masked.
+    /// Iterates over all its rows, for masking.
     pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
         let parts = [
             &mut self.segments,
@@ -225,7 +225,7 @@ impl EpisodeContext {
         std::iter::once(&mut self.episode).chain(self.relatives.values_mut()).chain(parts.into_iter().flatten())
     }
 
-    /// Number of rows of a kind, with those that are not here.
+    /// Number of rows of an entity, including those not read.
     #[must_use]
     pub fn total(&self, entity: Entity) -> usize {
         let here = match entity {
@@ -241,7 +241,7 @@ impl EpisodeContext {
         here.len() + self.more.get(&entity).copied().unwrap_or_default()
     }
 
-    /// The children that are here, in order.
+    /// The children that were read, in order.
     pub fn children(&self) -> impl Iterator<Item = &Row> {
         self.chain.children.iter().filter_map(|id| self.relative(id))
     }
@@ -266,20 +266,20 @@ impl EpisodeContext {
         (self.chain.ids.len() + self.chain.children.len() + further).saturating_sub(1)
     }
 
-    /// An episode of its chain, itself among them, or one below it.
+    /// An episode of the chain or below it, including this one.
     #[must_use]
     pub fn relative(&self, id: &str) -> Option<&Row> {
         if id == self.episode.id() { Some(&self.episode) } else { self.relatives.get(id) }
     }
 
-    /// The shape that `show episode` prints.
+    /// The JSON printed by `show episode`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!(self)
     }
 }
 
-/// The shape that `show episode` prints, without a copy: rows may be long.
+/// The JSON printed by `show episode`, without copying rows, which may be long.
 impl Serialize for EpisodeContext {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut known: HashMap<&str, &Row> = HashMap::new();
@@ -302,7 +302,7 @@ impl Serialize for EpisodeContext {
     }
 }
 
-/// A memory link with the memory it names under `memory`, or null there.
+/// A memory link with its memory under `memory`, or null there.
 #[derive(Debug)]
 pub struct LinkedMemory<'r> {
     link: &'r Row,
@@ -326,7 +326,7 @@ impl Serialize for LinkedMemory<'_> {
     }
 }
 
-/// The shape that `chain` prints: the episodes root first, the children, and what is odd about it.
+/// The JSON printed by `chain`: the episodes root first, the children, and anomalies.
 #[derive(Debug, Serialize)]
 pub struct ShownChain<'c> {
     chain: Vec<&'c Row>,
@@ -336,7 +336,7 @@ pub struct ShownChain<'c> {
 }
 
 impl<'c> ShownChain<'c> {
-    /// A chain with its rows, as far as they are known.
+    /// A chain with its known rows.
     #[must_use]
     pub fn new(chain: &'c Chain, known: impl Fn(&str) -> Option<&'c Row>) -> Self {
         let rows = |ids: &'c [String]| ids.iter().filter_map(|id| known(id)).collect();
@@ -364,7 +364,7 @@ pub enum CountKind {
 pub struct EntityStatus {
     /// Tables it comes from.
     pub source: String,
-    /// Rows that are not bookkeeping.
+    /// Number of rows without bookkeeping rows.
     pub count: Option<i64>,
     /// Method by which the count was obtained.
     pub count_kind: CountKind,
@@ -378,7 +378,7 @@ pub struct EntityStatus {
 pub struct LayoutStatus {
     /// Short name.
     pub name: String,
-    /// Variant, where it knows some.
+    /// Variant, if it has several.
     pub variant: Option<String>,
     /// Entities by name.
     pub entities: BTreeMap<&'static str, EntityStatus>,
@@ -391,7 +391,7 @@ pub struct LayoutStatus {
 pub struct Capability {
     /// Short stable word: an entity's name, or an ability such as `write`.
     pub name: String,
-    /// Whether it can be done here and now.
+    /// Whether it is available now.
     pub available: bool,
     /// Reason why it is unavailable.
     pub reason: Option<String>,
@@ -399,19 +399,19 @@ pub struct Capability {
     pub remedy: Option<String>,
 }
 
-/// A table of the database, mapped or not.
+/// A table of the database, in a layout or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TableStatus {
-    /// Name, with its schema where that is needed.
+    /// Name, with its schema if needed.
     pub name: String,
-    /// Rows; about, where the engine only estimates.
+    /// Number of rows; approximate if the engine only estimates it.
     pub rows: Option<i64>,
-    /// Reason why there is no number of rows.
+    /// Reason for a missing number of rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows_reason: Option<String>,
-    /// Bytes with indexes, where the engine says.
+    /// Size with indexes in bytes, if known.
     pub bytes: Option<i64>,
-    /// Reason why there is no number of bytes.
+    /// Reason for a missing size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_reason: Option<String>,
 }
@@ -425,14 +425,14 @@ pub struct DatabaseStatus {
     pub version: String,
     /// Path or URL without its password.
     pub location: String,
-    /// Nothing can be changed here as it is: the capability `write` says why.
+    /// Whether nothing can be changed now; the capability `write` says why.
     pub read_only: bool,
     /// Remarks on how the database was opened, for users.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// The state of an opened database: the shape that `status` prints.
+/// The state of an opened database, as printed by `status`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StoreStatus {
     /// Location, engine and state of the database.

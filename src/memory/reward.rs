@@ -2,14 +2,14 @@
 
 use super::vocabulary;
 
-/// By how much a wholly good or wholly bad feedback moves a reward.
+/// Change of a reward by entirely good or bad feedback.
 pub const FEEDBACK_WEIGHT: f64 = 0.25;
 
-/// Reward from which a case counts as positive when a policy is trained.
+/// Reward from which a case is positive in training.
 pub const POSITIVE: f64 = 0.5;
 
-/// Reward of an outcome alone, in any of its spellings: success 1, partial 0.5, failure 0, aborted 0.2. Any other word has
-/// none.
+/// Reward of an outcome alone, in any of its spellings: success 1, partial 0.5, failure 0, aborted 0.2; `None` for
+/// other words.
 #[must_use]
 pub fn of_outcome(outcome: &str) -> Option<f64> {
     match vocabulary::outcome(outcome)? {
@@ -21,14 +21,14 @@ pub fn of_outcome(outcome: &str) -> Option<f64> {
     }
 }
 
-/// Reward in 0..1: that of the outcome plus [`FEEDBACK_WEIGHT`] x the feedback aggregate (-1..1, `None`: unknown),
-/// clamped. The weight is ours: feedback turns a partial outcome either way and never makes a success of a failure.
+/// Reward in 0..1: the outcome's plus [`FEEDBACK_WEIGHT`] x the feedback aggregate (-1..1, `None`: unknown), clamped.
+/// The weight is chosen so that feedback moves a partial outcome either way but never turns a failure into a success.
 #[must_use]
 pub fn reward(outcome: &str, feedback: Option<f64>) -> Option<f64> {
     Some(moved(of_outcome(outcome)?, feedback))
 }
 
-/// A reward, in 0..1, as feedback moves it. Feedback out of range counts as the nearest within it.
+/// A reward, in 0..1, moved by feedback, which is clamped to its range.
 #[must_use]
 pub fn moved(reward: f64, feedback: Option<f64>) -> f64 {
     let by = feedback.filter(|f| f.is_finite()).unwrap_or(0.0).clamp(-1.0, 1.0) * FEEDBACK_WEIGHT;

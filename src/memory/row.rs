@@ -1,4 +1,4 @@
-//! A row as every layout shows it: canonical values in order, and what could not be read of them.
+//! A row in canonical form: values in order, and problems with unreadable ones.
 
 use std::sync::OnceLock;
 
@@ -8,14 +8,14 @@ use serde_json::{Map, Value};
 use super::entity::Entity;
 use super::json::{self, JsonPart};
 
-/// A stored value of a row that could not be read as its column demands.
+/// A stored value that its column could not read.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Problem {
     /// Canonical column.
     pub column: String,
     /// Description of the problem, for users.
     pub problem: String,
-    /// The stored text; bytes that are no text are shown as hexadecimal digits.
+    /// The stored text; bytes that are not text in hexadecimal.
     pub raw: String,
 }
 
@@ -26,13 +26,13 @@ pub struct Row {
     pub entity: Entity,
     /// One value for each of [`Entity::columns`], in that order; absent ones are null.
     pub values: Vec<Value>,
-    /// Values that could not be read; empty for a sound row.
+    /// Problems of unreadable values; empty if there are none.
     pub problems: Vec<Problem>,
-    /// Values that are the text of a JSON object or list.
+    /// Values stored as the text of a JSON object or list.
     pub unparsed: Vec<Unparsed>,
 }
 
-/// A JSON object or list that is in a row as its text. It is read when someone asks for its value.
+/// A JSON object or list kept as text in a row, and parsed on demand.
 #[derive(Debug, Clone)]
 pub struct Unparsed {
     pub(super) at: usize,
@@ -40,14 +40,14 @@ pub struct Unparsed {
 }
 
 impl Unparsed {
-    /// The one at a position of the row.
+    /// Marks the value at a position of the row.
     #[must_use]
     pub fn new(at: usize) -> Self {
         Unparsed { at, value: OnceLock::new() }
     }
 }
 
-/// Whether it has been read makes no difference.
+/// Equal whether parsed or not.
 impl PartialEq for Unparsed {
     fn eq(&self, other: &Self) -> bool {
         self.at == other.at
@@ -55,14 +55,14 @@ impl PartialEq for Unparsed {
 }
 
 impl Row {
-    /// A row of nulls.
+    /// Creates a row of nulls.
     #[must_use]
     pub fn empty(entity: Entity) -> Self {
         let values = entity.columns().iter().map(|_| Value::Null).collect();
         Row { entity, values, problems: Vec::new(), unparsed: Vec::new() }
     }
 
-    /// A row of which some columns are set.
+    /// Creates a row with some columns set.
     #[must_use]
     pub fn with<'c>(entity: Entity, values: impl IntoIterator<Item = (&'c str, Value)>) -> Self {
         let mut row = Row::empty(entity);
@@ -70,7 +70,7 @@ impl Row {
         row
     }
 
-    /// Value of a canonical column; null when the entity has no such column.
+    /// Value of a canonical column; null if the entity has no such column.
     #[must_use]
     pub fn get(&self, column: &str) -> &Value {
         let Some(at) = self.entity.position(column) else { return &Value::Null };
@@ -78,7 +78,7 @@ impl Row {
         unparsed.map_or(&self.values[at], |it| it.value.get_or_init(|| self.part(at).to_value()))
     }
 
-    /// The value at a position as JSON has it.
+    /// The value at a position, as JSON.
     #[must_use]
     pub fn part(&self, at: usize) -> JsonPart<'_> {
         match &self.values[at] {
@@ -87,7 +87,7 @@ impl Row {
         }
     }
 
-    /// Value of a canonical column as JSON has it; null when the entity has no such column.
+    /// Value of a canonical column as JSON; null if the entity has no such column.
     #[must_use]
     pub fn json(&self, column: &str) -> JsonPart<'_> {
         self.entity.position(column).map_or(JsonPart::Value(&Value::Null), |at| self.part(at))
@@ -102,31 +102,31 @@ impl Row {
         }
     }
 
-    /// Text of a canonical column, when it holds text.
+    /// Text of a canonical column, if it is text.
     #[must_use]
     pub fn text(&self, column: &str) -> Option<&str> {
         self.get(column).as_str()
     }
 
-    /// Number of a canonical column, when it holds one.
+    /// Number in a canonical column, if it is one.
     #[must_use]
     pub fn number(&self, column: &str) -> Option<f64> {
         self.get(column).as_f64()
     }
 
-    /// Whether nothing is wrong with what is stored for a canonical column.
+    /// Whether the stored value of a canonical column has no problem.
     #[must_use]
     pub fn is_readable(&self, column: &str) -> bool {
         !self.problems.iter().any(|p| p.column == column)
     }
 
-    /// The strings of a list column; empty when it holds none.
+    /// The strings of a list column; empty if it has none.
     #[must_use]
     pub fn list(&self, column: &str) -> Vec<&str> {
         self.get(column).as_array().map(|a| a.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
     }
 
-    /// Sets a canonical column; a name that the entity does not have is ignored.
+    /// Sets a canonical column; ignores unknown names.
     pub fn set(&mut self, column: &str, value: Value) {
         if let Some(i) = self.entity.position(column) {
             self.values[i] = value;
@@ -134,13 +134,13 @@ impl Row {
         }
     }
 
-    /// Sets a canonical column to the text of a JSON object or list, which is read when someone asks for its value.
+    /// Sets a canonical column to the text of a JSON object or list, which is parsed on demand.
     pub fn set_text(&mut self, column: &str, text: Value) {
         self.set(column, text);
         self.unparsed.extend(self.entity.position(column).map(Unparsed::new));
     }
 
-    /// Takes the value of a canonical column out of the row; null when the entity has no such column.
+    /// Moves the value of a canonical column out of the row; null if the entity has no such column.
     pub fn take(&mut self, column: &str) -> Value {
         let Some(at) = self.entity.position(column) else { return Value::Null };
         let read = match self.part(at) {
@@ -152,7 +152,7 @@ impl Row {
         read.unwrap_or(stored)
     }
 
-    /// Takes the text of a JSON object or list out of the row; none where a column holds something else.
+    /// Moves the text of a JSON object or list out of the row; `None` for other values.
     #[must_use]
     pub fn take_text(&mut self, column: &str) -> Option<String> {
         let at = self.entity.position(column)?;
@@ -163,22 +163,22 @@ impl Row {
         }
     }
 
-    /// The row's id; empty for an entity without one.
+    /// The row's id; empty for an entity without ids.
     #[must_use]
     pub fn id(&self) -> &str {
         self.text("id").unwrap_or_default()
     }
 
-    /// Whether the row of a person says more than an id: a name or handles.
+    /// Whether the row of a person has more than an id: a name or handles.
     #[must_use]
     pub fn is_known_person(&self) -> bool {
         self.text("name").is_some() || !self.list("handles").is_empty()
     }
 
-    /// Writes what [`Row::to_json`] holds into an object that may hold more.
+    /// Adds the members of [`Row::to_json`] to an object.
     ///
     /// # Errors
-    /// The serializer's.
+    /// The serializer's error.
     pub fn entries<S: SerializeMap>(&self, object: &mut S) -> Result<(), S::Error> {
         for (at, column) in self.entity.columns().iter().enumerate() {
             object.serialize_entry(column.name, &self.part(at))?;
@@ -186,13 +186,13 @@ impl Row {
         if self.problems.is_empty() { Ok(()) } else { object.serialize_entry("problems", &self.problems) }
     }
 
-    /// The row as a JSON object: canonical columns in order, then `problems` when there are any.
+    /// The row as a JSON object: canonical columns in order, then `problems` if there are any.
     #[must_use]
     pub fn to_json(&self) -> Value {
         self.clone().into_json()
     }
 
-    /// As [`Row::to_json`], without a copy of the values.
+    /// As [`Row::to_json`], without copying the values.
     #[must_use]
     pub fn into_json(mut self) -> Value {
         let mut object = Map::new();
@@ -206,7 +206,7 @@ impl Row {
     }
 }
 
-/// As [`Row::to_json`], without a copy of the values.
+/// As [`Row::to_json`], without copying the values.
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_map(Some(self.values.len() + usize::from(!self.problems.is_empty())))?;

@@ -1,21 +1,21 @@
-//! JSON Schemas of what commands print: one for each entity, made from its canonical columns, and those of whole
-//! answers, which `assets/schemas/outputs.json` abbreviates.
+//! JSON Schemas of command output: one for each entity, built from its canonical columns, and those of whole results,
+//! which `assets/schemas/outputs.json` abbreviates.
 //!
-//! In short, an object lists its keys, and `?` after a key says that it may be missing. A list holds what its items are. A text
-//! is a type, a part or an entity by its name, `any`, `=word` for that word, or `a|b` for one of several; `[x]` is an array of
-//! x, `{x}` an object with any keys whose values are x, `x?` may be null, and ` -- ` begins a description. Of an object,
-//! `$title` and `$description` are words, `$null` says that it may be null, `$all` names parts whose keys it has too, `$more`
-//! is what further keys hold, `$items` makes it an array of them, and `$raw` is a schema as it is.
+//! In the abbreviated form, an object lists its keys; `?` after a key marks it as optional. A list describes its items.
+//! A text is a type, a part or an entity by its name, `any`, `=word` for that word, or `a|b` for one of several; `[x]`
+//! is an array of x, `{x}` an object with any keys and values x, `x?` may be null, and ` -- ` begins a description. In
+//! an object, `$title` and `$description` are texts, `$null` allows null, `$all` names parts whose keys it includes,
+//! `$more` describes further keys, `$items` makes it an array of such objects, and `$raw` is a complete schema.
 
 use serde_json::{Map, Value, json};
 
 use super::entity::{Column, Entity, ValueKind};
 use crate::ground::assets;
 
-/// Version of all schemas: it grows when a key goes or means something else, not when one is added.
+/// Version of all schemas: increased when a key is removed or changes its meaning, not when one is added.
 pub const VERSION: u32 = 1;
 
-/// Names that [`schema`] knows: answers first, then entities.
+/// Names that [`schema`] accepts: outputs first, then entities.
 #[must_use]
 pub fn names() -> Vec<String> {
     let document = document();
@@ -29,7 +29,7 @@ pub fn title(name: &str) -> Option<String> {
     schema(name)?["title"].as_str().map(str::to_owned)
 }
 
-/// The schema of that name; a plural and a hyphen are taken too. None for an unknown one.
+/// The schema of that name; also accepts a plural and a hyphen. `None` for an unknown one.
 #[must_use]
 pub fn schema(name: &str) -> Option<Value> {
     let document = document();
@@ -53,12 +53,12 @@ pub fn schema(name: &str) -> Option<Value> {
     Some(Value::Object(object))
 }
 
-/// Answers of commands, and the parts that they share.
+/// Abbreviated schemas of command output, and their shared parts.
 fn document() -> Value {
     serde_json::from_str(assets::text("schemas/outputs.json")).unwrap_or_default()
 }
 
-/// The schema that is said in short.
+/// Expands an abbreviated schema.
 fn expanded(short: &Value) -> Value {
     match short {
         Value::String(words) => {
@@ -138,7 +138,7 @@ fn object(members: &Map<String, Value>) -> Value {
     schema
 }
 
-/// Adds the parts that a schema refers to, and those that they refer to.
+/// Adds the parts that a schema refers to, directly or through others.
 fn gather(schema: &Value, shared: &Value, parts: &mut Map<String, Value>) {
     match schema {
         Value::Object(object) => {
@@ -156,7 +156,7 @@ fn gather(schema: &Value, shared: &Value, parts: &mut Map<String, Value>) {
     }
 }
 
-/// The schema of an entity's rows: every canonical column is there, null when nothing is stored.
+/// The schema of an entity's rows: every canonical column is present, null if nothing is stored.
 fn row(entity: Entity) -> Value {
     let columns = entity.columns();
     let mut properties: Map<String, Value> = columns.iter().map(|c| (c.name.to_owned(), column(c))).collect();
@@ -189,7 +189,7 @@ fn column(column: &Column) -> Value {
 mod tests {
     use super::*;
 
-    /// Lists the arrays and objects of a schema of whose contents it says nothing.
+    /// Lists the arrays and objects of a schema without a description of their contents.
     fn open(schema: &Value) -> Vec<&Value> {
         let is =
             |kind: &str| schema["type"] == kind || schema["type"].as_array().is_some_and(|k| k.contains(&json!(kind)));

@@ -1,17 +1,16 @@
-//! Scores (utilities, rewards, feedback scores) compared with one another, whatever numeric type a column stores them
-//! in.
+//! Compares scores (utilities, rewards, feedback scores), whatever numeric type a column stores them in.
 
-/// Difference up to which two scores are the same. A 32-bit column (`real`) keeps a score within 3e-8; a sum or mean of
+/// Difference up to which two scores are equal. A 32-bit column (`real`) stores a score within 3e-8; a sum or mean of
 /// such scores is off by a little more. The smallest signal moves a utility by 0.05.
 const TOLERANCE: f64 = 1e-6;
 
-/// Whether two scores are the same. What is not a number is the same as nothing.
+/// Whether two scores are equal; false if one is NaN.
 #[must_use]
 pub fn is_same(a: f64, b: f64) -> bool {
     (a - b).abs() < TOLERANCE
 }
 
-/// Whether two scores that may be unknown are the same: both unknown, or both known and the same.
+/// Whether two optional scores are equal: both unknown, or both known and equal.
 #[must_use]
 pub fn is_same_or_unknown(a: Option<f64>, b: Option<f64>) -> bool {
     match (a, b) {
@@ -20,13 +19,13 @@ pub fn is_same_or_unknown(a: Option<f64>, b: Option<f64>) -> bool {
     }
 }
 
-/// Whether a score is a limit or below it.
+/// Whether a score is at most a limit.
 #[must_use]
 pub fn is_at_most(score: f64, limit: f64) -> bool {
     score <= limit || is_same(score, limit)
 }
 
-/// Whether a score is below a limit. One that is the same as the limit is not.
+/// Whether a score is below a limit, and not equal to it.
 #[must_use]
 pub fn is_below(score: f64, limit: f64) -> bool {
     score < limit && !is_same(score, limit)

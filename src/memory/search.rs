@@ -1,4 +1,4 @@
-//! Full-text search: the query, the columns with texts, and the places of the words in a row.
+//! Full-text search: the query, the searched columns, and the matches in a row.
 
 use std::borrow::Cow;
 
@@ -8,17 +8,17 @@ use super::entity::{Entity, Personal};
 use super::json::{JsonPart, JsonText, each_text};
 use super::row::Row;
 
-/// Entities whose texts are searched, in the order in which they are.
+/// Searched entities, in order.
 pub const SEARCHED: &[Entity] = &[Entity::Episode, Entity::Segment, Entity::Feedback, Entity::Case, Entity::Memory];
 
-/// Words and phrases that may be asked for.
+/// Most words and phrases of a query.
 const TERMS: usize = 32;
-/// Characters of a question.
+/// Most characters of a query.
 const LENGTH: usize = 1_000;
-/// Characters of a snippet before and after the first word that is found.
+/// Characters of a snippet before and after the first match.
 const BEFORE: usize = 40;
 const AFTER: usize = 120;
-/// Last letters of a word that an index may have left out of account.
+/// Last letters of a word that an index may have ignored.
 const ENDING: usize = 3;
 
 /// Terms to search for: every one must occur somewhere in the texts of a row, in any order and any case.
@@ -27,20 +27,20 @@ pub struct Search {
     terms: Vec<String>,
 }
 
-/// Place in a row where the search terms occur.
+/// Best match of the search terms in a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchHit {
-    /// The canonical column with the most terms, the first of several.
+    /// The canonical column with most terms; the first of several.
     pub column: &'static str,
     /// Text of that column around the first of those terms, on one line.
     pub snippet: String,
 }
 
 impl Search {
-    /// Reads words; what is in double quotes is one term.
+    /// Parses words; text in double quotes is one term.
     ///
     /// # Errors
-    /// Nothing is asked, or too much.
+    /// The query is empty or too large.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.chars().count() > LENGTH || text.contains('\0') {
             return Err(format!("a search has at most {LENGTH} characters, and no NUL"));
@@ -67,21 +67,21 @@ impl Search {
         &self.terms
     }
 
-    /// The single words of all terms, as an index takes them.
+    /// The single words of all terms, for an index.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let words = self.terms.iter().flat_map(|term| term.split(|c: char| !c.is_alphanumeric()));
         words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
     }
 
-    /// Finds the place in a row that holds every term; `None` when a term is missing.
+    /// Finds the match in a row that contains every term; `None` if a term is missing.
     #[must_use]
     pub fn hit(&self, row: &Row) -> Option<SearchHit> {
         located(row, &self.terms).filter(|(found, _)| *found == self.terms.len()).map(|(_, hit)| hit)
     }
 
-    /// Finds the words in a row that an index found, perhaps with other endings; falls back to the beginning of its
-    /// first text when none is seen.
+    /// Finds the words in a row that an index returned, possibly with other endings; falls back to the beginning of its
+    /// first text.
     #[must_use]
     pub fn hit_by_index(&self, row: &Row) -> Option<SearchHit> {
         let stem = |word: String| {
@@ -119,7 +119,7 @@ fn located(row: &Row, terms: &[String]) -> Option<(usize, SearchHit)> {
     best.map(|(_, hit)| (all, hit))
 }
 
-/// The columns of an entity that hold texts for people. Metadata and the like are data.
+/// The columns of an entity with texts for people, as opposed to data such as metadata.
 pub fn columns(entity: Entity) -> impl Iterator<Item = &'static str> {
     let holds_text = move |c: &&super::entity::Column| {
         c.personal == Personal::Content && !matches!(c.name, "metadata" | "context") && SEARCHED.contains(&entity)
@@ -127,7 +127,7 @@ pub fn columns(entity: Entity) -> impl Iterator<Item = &'static str> {
     entity.columns().iter().filter(holds_text).map(|c| c.name)
 }
 
-/// The texts within a column of a row; names of fields are none.
+/// The texts within a column of a row, without field names.
 fn texts<'r>(row: &'r Row, column: &str) -> Vec<Cow<'r, str>> {
     let mut found = Vec::new();
     match row.entity.position(column).map(|at| row.part(at)) {
@@ -136,7 +136,7 @@ fn texts<'r>(row: &'r Row, column: &str) -> Vec<Cow<'r, str>> {
                 JsonText::Key(_) => {}
                 JsonText::Item(text) | JsonText::Member(_, text) => found.push(Cow::Owned(text.to_owned())),
             };
-            // What ends it early is not JSON any more, and holds no texts.
+            // If it ends early, the rest is not JSON and contains no texts.
             let _ = each_text(text, each);
         }
         Some(JsonPart::Value(value)) => within(value, &mut found),
@@ -161,7 +161,7 @@ fn place_of(text: &str, term: &str) -> Option<(usize, usize)> {
         let at = text.to_ascii_lowercase().find(&term.to_ascii_lowercase())?;
         return Some((at, term.len()));
     }
-    // Lower case may have another length: each place is tried by what its letters become, one by one.
+    // Lower case may have another length, so each position is compared letter by letter.
     let lower: String = term.chars().flat_map(char::to_lowercase).collect();
     text.char_indices().find_map(|(at, _)| {
         let mut rest = lower.as_str();
@@ -176,7 +176,7 @@ fn place_of(text: &str, term: &str) -> Option<(usize, usize)> {
     })
 }
 
-/// The text around a place, on one line, with an ellipsis where it is cut.
+/// The text around a match, on one line, with an ellipsis where it is cut.
 fn around(text: &str, at: usize, length: usize) -> String {
     let start = text[..at].char_indices().rev().nth(BEFORE - 1).map_or(0, |(i, _)| i);
     let end = text[at + length..].char_indices().nth(AFTER).map_or(text.len(), |(i, _)| at + length + i);

@@ -1,42 +1,41 @@
-//! Places in a text where one of very many words may begin, found without checking every byte.
+//! Finds positions in a text where one of very many words may begin, without checking every byte.
 
 use std::collections::HashSet;
 
-/// Bytes by which a text is looked at, and of the shortest word.
+/// Bytes of a text compared at once, and least length of a word.
 const GRAM: usize = 4;
 /// Bytes in which four windows of the shortest words begin.
 const BLOCK: usize = 2 * GRAM - 1;
-/// First bytes of a word by which it is distinguished from others, at most.
+/// Most leading bytes that distinguish a word from others.
 const BEGIN: usize = 8;
-/// Entries of the table for each four bytes of words, so that those of other words are rarely taken for them; but not below
-/// the first of these numbers nor above the second.
+/// Table entries per four-byte sequence of the words, so that others are rarely mistaken for them; within these two
+/// limits.
 const ENTRIES: usize = 16;
 const FEWEST: usize = 1 << 12;
 const MOST: usize = 1 << 20;
-/// Entries for each word of the table that tells their first bytes.
+/// Entries per word in the table of first bytes.
 const BEGINS: usize = 4;
-/// First bytes of words that are looked at, at most: a step of that many fits in a byte.
+/// Most first bytes of words that are used: a step of that many fits in a byte.
 const WINDOW: usize = 255;
 
 /// Words of four bytes or more, in any case of ASCII letters. After Wu and Manber, A fast algorithm for multi-pattern
 /// searching (1994): the longer the shortest word is, the more bytes of a text are skipped.
 #[derive(Debug)]
 pub struct WordSieve {
-    /// Bytes of the shortest word before its last four, or of the first [`WINDOW`] bytes of all.
+    /// Bytes of the shortest word before its last four, limited to the first [`WINDOW`] bytes.
     window: usize,
-    /// For each hash of four bytes at the end of a window, the least number of bytes by which a window that may be the begin
-    /// of a word is further on.
+    /// For each hash of the four bytes at the end of a window, how far the window can safely move ahead.
     ahead: Box<[u8]>,
-    /// Bits of a hash that are not part of a place in `ahead`.
+    /// Bits of a hash that are not part of an index in `ahead`.
     shift: u32,
-    /// For each hash of a word's first bytes, a bit each, whether a word may begin with them.
+    /// For each hash of a word's first bytes, one bit: whether a word may begin with them.
     begins: Box<[u64]>,
-    /// The bits of these bytes: eight, or as many as the shortest word has.
+    /// Mask of these bytes: eight, or as many as the shortest word has.
     begin: u64,
 }
 
 impl WordSieve {
-    /// Takes the words that `words` hands on, each time it is asked; none where one of them is too short.
+    /// Takes the words that `words` passes on each time it is called; `None` if one of them is too short.
     #[must_use]
     pub fn new(words: impl Fn(&mut dyn FnMut(&[u8]))) -> Option<Self> {
         let (mut shortest, mut count) = (WINDOW, 0);
@@ -68,19 +67,19 @@ impl WordSieve {
         Some(sieve)
     }
 
-    /// Whether a text may hold a word. False is certain.
+    /// Whether a text may contain a word. False is certain.
     #[must_use]
     pub fn may_be_in(&self, text: &str) -> bool {
         self.next(text.as_bytes(), 0).is_some()
     }
 
-    /// The first place from `at` on at which a word may begin; none is certain.
+    /// The first position from `at` on at which a word may begin; `None` is certain.
     #[must_use]
     pub fn next(&self, text: &[u8], mut at: usize) -> Option<usize> {
         let most = self.window + 1;
         loop {
             let ends = text.get(at + self.window..)?;
-            // Several windows are looked at together where nothing of a word is in any of them: mostly so.
+            // Checks several windows at once, since usually none of them contains part of a word.
             if self.is_free(ends, most) {
                 at += 4 * most;
                 continue;
@@ -93,7 +92,7 @@ impl WordSieve {
         }
     }
 
-    /// Whether nothing of a word ends four windows, one after the other; false where fewer are left.
+    /// Whether four consecutive windows end without part of a word; false if fewer are left.
     fn is_free(&self, ends: &[u8], most: usize) -> bool {
         if most == 1 {
             let Some(block) = ends.first_chunk::<BLOCK>() else { return false };
@@ -109,7 +108,7 @@ impl WordSieve {
         self.begins[at] & bit > 0
     }
 
-    /// Place of the first bytes of a word in `begins`, and its bit there: the same for letters in either case.
+    /// Index of a word's first bytes in `begins`, and its bit there; ignores case.
     fn begin_of(&self, word: &[u8]) -> (usize, u64) {
         let first = word.first_chunk().copied().unwrap_or_else(|| {
             let mut first = [0; BEGIN];
@@ -128,8 +127,7 @@ impl WordSieve {
     }
 }
 
-/// Place of four bytes in a table, by so many of the upper bits of their hash as `shift` leaves: the same for letters in
-/// either case.
+/// Index of four bytes in a table, from the upper bits of their hash that `shift` leaves; ignores case.
 fn place(gram: [u8; GRAM], shift: u32) -> usize {
     let small = u32::from_le_bytes(gram) | u32::from_le_bytes([b' '; GRAM]);
     // Fibonacci hashing: the upper bits of a product depend on all bits of the factor.

@@ -1,4 +1,4 @@
-//! An episode as one story: every moment that its context holds, in order of time, with the lane it belongs to.
+//! An episode as a story: every moment in its context, in time order, with its lane.
 
 use serde_json::Value;
 
@@ -6,15 +6,15 @@ use super::query::EpisodeContext;
 use super::utility::{self, UtilityReplay};
 use super::{Entity, Row, time};
 
-/// Actions of an episode that are told at most.
+/// Most actions of an episode to show.
 pub const ACTIONS: usize = 500;
 
 /// Kind of a moment, shown as a lane of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StoryLane {
-    /// Words that were said.
+    /// Spoken words.
     Said,
-    /// Actions that were done.
+    /// Actions.
     Did,
     /// Items shown to the user on canvases, and user actions there.
     Canvas,
@@ -71,7 +71,7 @@ pub enum MomentSource {
 }
 
 impl MomentSource {
-    /// The row that tells it; an action is part of the episode's own row.
+    /// The row of the moment; an action is part of the episode's own row.
     #[must_use]
     pub fn row(self, context: &EpisodeContext) -> Option<&Row> {
         match self {
@@ -89,10 +89,9 @@ impl MomentSource {
 /// One event in the story of an episode.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moment {
-    /// Place on the axis: seconds since 1970, or the moment's position when the axis is even.
+    /// Position on the axis: seconds since 1970, or the moment's index if the axis is even.
     pub at: f64,
-    /// True when the time of the moment is stored. Otherwise it is placed where the moment before it in its own list
-    /// is.
+    /// Whether the time of the moment is stored. Otherwise it gets that of the previous moment in its list.
     pub is_timed: bool,
     /// Lane that shows the moment.
     pub lane: StoryLane,
@@ -105,12 +104,12 @@ pub struct Moment {
 pub struct Story {
     /// From first to last.
     pub moments: Vec<Moment>,
-    /// Reason why the axis is even and does not show true time; `None` when it does.
+    /// Reason why the axis is even instead of showing true time; `None` if it shows true time.
     pub even: Option<&'static str>,
 }
 
 impl Story {
-    /// The story that a context tells.
+    /// Builds the story from a context.
     #[must_use]
     pub fn of(context: &EpisodeContext) -> Self {
         let mut told = Told::default();
@@ -119,7 +118,7 @@ impl Story {
         });
         told.list(&context.events, |row, at| Some((event_lane(row), MomentSource::Event(at))));
         if context.events.is_empty() {
-            // An event log tells the same more fully.
+            // An event log contains the same in more detail.
             told.actions(context.episode.get("actions"));
         }
         told.list(&context.canvas, |_, at| Some((StoryLane::Canvas, MomentSource::Canvas(at))));
@@ -129,7 +128,7 @@ impl Story {
         told.finish(context.episode.text("started_at").and_then(time::epoch_micros))
     }
 
-    /// Number of rows and actions that are not told, where there are very many.
+    /// Number of rows and actions left out if there are very many.
     #[must_use]
     pub fn untold(context: &EpisodeContext) -> usize {
         let actions = context.episode.get("actions").as_array().filter(|_| context.events.is_empty());
@@ -137,14 +136,14 @@ impl Story {
         context.more.values().sum::<usize>() + actions
     }
 
-    /// Counts the moments without a time of their own.
+    /// Counts the moments without a stored time.
     #[must_use]
     pub fn untimed(&self) -> usize {
         self.moments.iter().filter(|moment| !moment.is_timed).count()
     }
 }
 
-/// Moments as they are found: with their times, or the time of the one before them in their list.
+/// Moments as they are collected: with their times, or that of the previous one in their list.
 #[derive(Default)]
 struct Told {
     found: Vec<(Option<i64>, bool, StoryLane, MomentSource)>,
@@ -169,7 +168,7 @@ impl Told {
         }
     }
 
-    /// Puts them in order; those before every time are at the beginning of the episode.
+    /// Sorts the moments; those before every time are placed at the beginning of the episode.
     fn finish(mut self, started: Option<i64>) -> Story {
         let first = self.found.iter().filter_map(|(at, ..)| *at).min();
         let last = self.found.iter().filter_map(|(at, ..)| *at).max();
@@ -177,7 +176,7 @@ impl Told {
         for (at, ..) in &mut self.found {
             *at = at.or(begin);
         }
-        // Stable: what is told at the same time stays in the order of lanes, and within a list in its own order.
+        // Stable: at the same time, moments keep the order of lanes and, within a list, its own order.
         self.found.sort_by_key(|(at, ..)| *at);
         let even = match (first, last) {
             (None, _) => Some("no times are stored"),
@@ -197,7 +196,7 @@ impl Told {
     }
 }
 
-/// Whether a segment only repeats a canvas event, feedback or an event that is identified by its own row.
+/// Whether a segment only repeats a canvas event, feedback or workflow event that has a row of its own.
 fn is_told_elsewhere(segment: &Row, context: &EpisodeContext) -> bool {
     let Some(source) = segment.text("source_id").filter(|id| !id.is_empty()) else { return false };
     let among = |rows: &[Row]| rows.iter().any(|row| row.id() == source);
@@ -220,14 +219,14 @@ fn event_lane(row: &Row) -> StoryLane {
     if row.text("kind").is_some_and(|kind| kind.contains("message")) { StoryLane::Said } else { StoryLane::Did }
 }
 
-/// The signals of an episode, replayed from where the first one began.
+/// Replays the signals of an episode from the utility before the first one.
 #[must_use]
 pub fn signals(context: &EpisodeContext) -> UtilityReplay {
     let start = context.utility.first().and_then(|row| row.number("before")).unwrap_or(utility::START);
     utility::replay(start, context.utility.iter().map(|row| row.text("signal").unwrap_or_default()))
 }
 
-/// Destination of a moment: the kind and id of the row that tells it; the episode's own for an action.
+/// Kind and id of the row of a moment; the episode's own for an action.
 #[must_use]
 pub fn row_of(moment: &Moment, context: &EpisodeContext) -> (Entity, String) {
     let row = moment.source.row(context).unwrap_or(&context.episode);

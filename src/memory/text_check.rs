@@ -1,6 +1,7 @@
-//! Text that enters a memory: secrets are removed and counted; what reads like an instruction or hides characters is
-//! flagged for review.
+//! Checks text that enters a memory: secrets are removed and counted; text that reads like an instruction or hides
+//! characters is flagged for review.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -8,10 +9,12 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use unicode_normalization::char::canonical_combining_class;
+use unicode_script::{Script, UnicodeScript as _};
 
 use super::json::{JsonText, each_text};
 
-/// Oddities found in incoming text.
+/// Suspicious findings in incoming text.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct TextOddities {
     /// Secrets that were removed, by kind.
@@ -21,7 +24,7 @@ pub struct TextOddities {
 }
 
 impl TextOddities {
-    /// Adds what was found elsewhere.
+    /// Adds the findings of another text.
     pub fn add(&mut self, other: &TextOddities) {
         for (kind, count) in &other.secrets {
             *self.secrets.entry(kind).or_default() += count;
@@ -31,7 +34,7 @@ impl TextOddities {
         }
     }
 
-    /// The findings as sentences for people; none for harmless text.
+    /// The findings as sentences for people; empty for harmless text.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let secrets = self.secrets.iter().map(|(kind, n)| format!("{n} x {kind} removed from the text"));
@@ -43,19 +46,20 @@ impl TextOddities {
 /// Flag of text that addresses a model.
 pub(super) const INSTRUCTION: &str = "reads like an instruction to an agent";
 
-/// Whether a text holds characters that nobody sees, or that control a terminal.
+/// Whether a text contains invisible characters or terminal control characters.
 #[must_use]
 pub fn hides(text: &str) -> bool {
     hidden_characters(text) > 0
 }
 
-/// A text without the characters that [`hides`] is about.
+/// A text without the characters that [`hides`] is about. Controls that end a line or a page become line ends, so that words
+/// stay apart.
 #[must_use]
 pub fn visible(text: &str) -> String {
-    seen(text).filter_map(|(c, seen)| seen.then_some(c)).collect()
+    seen(text).filter_map(|(c, seen)| seen.then_some(c).or(c.is_whitespace().then_some('\n'))).collect()
 }
 
-/// A JSON value with every text within it made again, keys among them. Keys that come out alike are numbered, so that no
+/// Rebuilds a JSON value with every text converted, including keys. Keys that become equal are numbered, so that no
 /// member is lost.
 #[must_use]
 pub fn with_texts(value: &Value, text: &mut dyn FnMut(&str) -> String) -> Value {
@@ -87,10 +91,10 @@ fn members(given: Vec<(String, Value)>) -> Value {
 /// Replacement for a removed secret.
 const REDACTED: &str = "[secret removed]";
 
-/// Word in the place of a secret that a plan does not show.
+/// Placeholder for a secret in a plan.
 const WITHHELD: &str = "[secret not shown]";
 
-/// Beginnings of tokens, what they are, and how many letters, digits, `_` or `-` must follow at least.
+/// Prefixes of tokens, their kinds, and the least number of letters, digits, `_` or `-` that must follow.
 const TOKENS: &[(&str, &str, usize)] = &[
     ("AKIA", "AWS access key", 16),
     ("ASIA", "AWS access key", 16),
@@ -109,9 +113,63 @@ const TOKENS: &[(&str, &str, usize)] = &[
     ("npm_", "npm token", 30),
     ("hf_", "Hugging Face token", 30),
     ("SG.", "SendGrid key", 20),
+    ("ghu_", "GitHub token", 30),
+    ("ghr_", "GitHub token", 30),
+    ("gldt-", "GitLab token", 18),
+    ("glrt-", "GitLab token", 18),
+    ("glptt-", "GitLab token", 18),
+    ("glcbt-", "GitLab token", 18),
+    ("gloas-", "GitLab token", 18),
+    ("glsoat-", "GitLab token", 18),
+    ("xoxe-", "Slack token", 20),
+    ("xoxr-", "Slack token", 20),
+    ("xoxs-", "Slack token", 20),
+    ("xapp-", "Slack token", 20),
+    ("sk_test_", "Stripe key", 16),
+    ("rk_test_", "Stripe key", 16),
+    ("whsec_", "Stripe key", 30),
+    ("GOCSPX-", "Google client secret", 24),
+    ("ya29.", "Google token", 30),
+    ("pypi-AgE", "PyPI token", 50),
+    ("rubygems_", "RubyGems key", 48),
+    ("dckr_pat_", "Docker token", 20),
+    ("dop_v1_", "DigitalOcean token", 60),
+    ("doo_v1_", "DigitalOcean token", 60),
+    ("dor_v1_", "DigitalOcean token", 60),
+    ("shpat_", "Shopify token", 32),
+    ("shpca_", "Shopify token", 32),
+    ("shppa_", "Shopify token", 32),
+    ("shpss_", "Shopify token", 32),
+    ("sq0atp-", "Square token", 22),
+    ("sq0csp-", "Square token", 40),
+    ("hvs.", "Vault token", 60),
+    ("hvb.", "Vault token", 60),
+    ("dp.pt.", "Doppler token", 40),
+    ("pscale_tkn_", "PlanetScale token", 30),
+    ("pscale_pw_", "PlanetScale password", 30),
+    ("sbp_", "Supabase token", 40),
+    ("glsa_", "Grafana token", 32),
+    ("sntrys_", "Sentry token", 60),
+    ("sntryu_", "Sentry token", 60),
+    ("NRAK-", "New Relic key", 25),
+    ("HRKU-", "Heroku key", 36),
+    ("lin_api_", "Linear key", 32),
+    ("ntn_", "Notion token", 40),
+    ("figd_", "Figma token", 36),
+    ("PMAK-", "Postman key", 50),
+    ("ATATT3", "Atlassian token", 100),
+    ("gsk_", "Groq key", 48),
+    ("xai-", "xAI key", 60),
+    ("pplx-", "Perplexity key", 40),
+    ("tvly-", "Tavily key", 25),
+    ("lsv2_", "LangSmith key", 40),
+    ("pcsk_", "Pinecone key", 50),
+    ("CCIPAT_", "CircleCI token", 40),
+    ("bkua_", "Buildkite token", 40),
+    ("AGE-SECRET-KEY-", "age key", 40),
 ];
 
-/// Words after which a value is a secret, when `=` or `:` is between.
+/// Names before `=` or `:` that mark the value as a secret.
 const NAMES: &[&str] = &[
     "password",
     "passwd",
@@ -164,7 +222,7 @@ const INSTRUCTIONS: &[&str] = &[
     "always answer that",
 ];
 
-/// Words that are searched for in any case of ASCII letters: nearly all texts hold none, which one pass tells.
+/// Words searched for in any case of ASCII letters. Nearly all texts contain none, which a single pass shows.
 pub(super) struct Search(Option<AhoCorasick>);
 
 impl Search {
@@ -174,13 +232,13 @@ impl Search {
         Search(builder.build(words).ok())
     }
 
-    /// Whether a text may hold one of the words. False is certain.
+    /// Whether a text may contain one of the words. False is certain.
     pub fn may_match(&self, text: &str) -> bool {
         self.0.as_ref().is_none_or(|search| search.is_match(text))
     }
 }
 
-/// All that a secret begins with or holds.
+/// Words with which a secret begins, or that it contains.
 pub(super) static SECRET: LazyLock<Search> = LazyLock::new(|| Search::of(&secret_words()));
 /// All phrases that address a model.
 pub(super) static PHRASE: LazyLock<Search> = LazyLock::new(|| Search::of(INSTRUCTIONS));
@@ -193,16 +251,16 @@ fn secret_words() -> Vec<&'static str> {
     tokens.chain(NAMES.iter().copied()).collect()
 }
 
-/// Features of a text that its bytes show at a glance.
+/// Properties of a text found in a single pass over its bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Glance {
-    /// True when the text holds more than plain letters, signs and line ends, which may hide something.
+    /// Whether the text contains more than plain letters, punctuation and line ends, which may hide something.
     pub odd: bool,
-    /// Words stand one blank apart, as phrases are written.
+    /// Whether words are separated by single spaces, as in phrases.
     pub flat: bool,
 }
 
-/// Looks at each byte of a text once.
+/// Examines each byte of a text once.
 pub(super) fn glance(text: &str) -> Glance {
     let mut glance = Glance { odd: false, flat: true };
     let mut before = b'x';
@@ -215,13 +273,13 @@ pub(super) fn glance(text: &str) -> Glance {
     glance
 }
 
-/// Takes secrets out of a text and says what is odd about it.
+/// Removes secrets from a text and returns the findings.
 #[must_use]
 pub fn check(text: &str) -> (String, TextOddities) {
     check_with(text, REDACTED)
 }
 
-/// [`check`] with `word` in the place of each secret.
+/// As [`check`], with `word` in place of each secret.
 fn check_with(text: &str, word: &str) -> (String, TextOddities) {
     let mut found = TextOddities::default();
     let seen = glance(text);
@@ -237,9 +295,9 @@ fn check_with(text: &str, word: &str) -> (String, TextOddities) {
     (clean, found)
 }
 
-/// Counts the phrases of a text that address a model, whatever hides among their letters and is between their words.
+/// Counts the phrases of a text that address a model, ignoring hidden characters and anything between words.
 fn instructions(text: &str) -> usize {
-    let visible: String = text.chars().filter(|c| !is_hidden(*c)).collect();
+    let visible: String = text.chars().filter(|c| !is_hidden(*c) || c.is_whitespace()).collect();
     let flat = visible.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     if !PHRASE.may_match(&flat) {
         return 0;
@@ -247,20 +305,20 @@ fn instructions(text: &str) -> usize {
     INSTRUCTIONS.iter().filter(|phrase| flat.contains(**phrase)).count()
 }
 
-/// [`check`] for every text within a JSON value, keys among them. What is under a key such as `password` is a secret as
-/// it would be after `password=`.
+/// As [`check`], for every text within a JSON value, including keys. A value under a key such as `password` is a
+/// secret, as after `password=`.
 #[must_use]
 pub fn check_value(value: &Value, found: &mut TextOddities) -> Value {
     value_with(value, REDACTED, found)
 }
 
-/// A value as it is, but for its secrets: a word says that each is not shown.
+/// A value with each secret replaced by a placeholder.
 #[must_use]
 pub fn withheld(value: &Value) -> Value {
     value_with(value, WITHHELD, &mut TextOddities::default())
 }
 
-/// [`check_value`] with `word` in the place of each secret.
+/// As [`check_value`], with `word` in place of each secret.
 fn value_with(value: &Value, word: &str, found: &mut TextOddities) -> Value {
     let mut checked = |text: &str| {
         let (clean, more) = check_with(text, word);
@@ -290,8 +348,8 @@ fn value_with(value: &Value, word: &str, found: &mut TextOddities) -> Value {
     }
 }
 
-/// [`check_value`] for a JSON document that stays its text. Whether it may: what a text within it holds is only counted
-/// where none of them is a secret.
+/// As [`check_value`], for a JSON document kept as text. Returns whether it can be kept: if no text in it is a secret,
+/// findings are only counted.
 #[must_use]
 pub fn check_document(text: &str, found: &mut TextOddities) -> bool {
     let mut odd = TextOddities::default();
@@ -307,6 +365,13 @@ pub fn check_document(text: &str, found: &mut TextOddities) -> bool {
     stays
 }
 
+/// Whether a text within a JSON document holds no secret and is none by its key.
+#[must_use]
+pub fn holds_no_secret(part: JsonText<'_>) -> bool {
+    let is_secret = matches!(part, JsonText::Member(key, text) if is_secret_under(key, text));
+    !is_secret && (!SECRET.may_match(part.text()) || first_secret(part.text()).is_none())
+}
+
 /// Whether a text is a secret by the key that it is under.
 #[must_use]
 pub fn is_secret_under(key: &str, text: &str) -> bool {
@@ -320,8 +385,8 @@ pub fn is_secret_under(key: &str, text: &str) -> bool {
         && !stands_for_secret(name, text)
 }
 
-/// Whether a value only stands for a secret: a variable, a call, a placeholder, an address where it is set, a mask, what took
-/// the place of one, or, after `pwd`, a folder.
+/// Whether a value only refers to a secret: a variable, a call, a placeholder, the place where it is set, a mask, an
+/// earlier replacement, or, after `pwd`, a folder.
 fn stands_for_secret(name: &str, value: &str) -> bool {
     let is_name = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_');
     let is_read = value.split_once(['[', '(']).is_some_and(|(read, _)| read.split('.').all(is_name));
@@ -330,7 +395,7 @@ fn stands_for_secret(name: &str, value: &str) -> bool {
     is_placeholder(value) || value.contains("://") || is_read || is_mask || is_folder
 }
 
-/// Whether a value begins as a placeholder does: `$NAME`, `${name}`, `%NAME%`, `%(name)s`, `<name>`, `[name]`, `{name}`.
+/// Whether a value begins like a placeholder: `$NAME`, `${name}`, `%NAME%`, `%(name)s`, `<name>`, `[name]`, `{name}`.
 fn is_placeholder(value: &str) -> bool {
     let is_capital = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
     let is_variable = |name: &str| !name.is_empty() && name.trim_end_matches('%').bytes().all(is_capital);
@@ -356,9 +421,9 @@ fn without_secrets(text: &str, word: &str, secrets: &mut BTreeMap<&'static str, 
     clean
 }
 
-/// The first secret from a place on, which is the beginning or the end of another one.
+/// The first secret from a position on, which is the boundary of another one.
 fn next_secret(text: &str, from: usize) -> Option<(&'static str, Range<usize>)> {
-    // A secret begins where a word does: what is before it is not a letter or digit.
+    // A secret begins at a word boundary: no letter or digit precedes it.
     let mut before = if from == 0 { ' ' } else { ']' };
     text[from..].char_indices().find_map(|(offset, c)| {
         let begins = !before.is_alphanumeric() && before != '_';
@@ -374,12 +439,12 @@ pub fn first_secret(text: &str) -> Option<Range<usize>> {
     next_secret(text, 0).map(|(_, range)| range)
 }
 
-/// Finds the first words in a text that address a model: the range as written, with hidden characters among them.
+/// Finds the first words in a text that address a model: their range, including hidden characters.
 #[must_use]
 pub fn first_instruction(text: &str) -> Option<Range<usize>> {
-    // The text as phrases are written, and for each of its bytes where that came from.
+    // The text with single spaces, and the original position of each of its bytes.
     let (mut flat, mut places) = (String::new(), Vec::new());
-    for (at, c) in text.char_indices().filter(|(_, c)| !is_hidden(*c)) {
+    for (at, c) in text.char_indices().filter(|(_, c)| !is_hidden(*c) || c.is_whitespace()) {
         let end = at + c.len_utf8();
         if !c.is_whitespace() {
             flat.extend(c.to_lowercase());
@@ -404,11 +469,11 @@ pub fn first_hidden(text: &str) -> Option<Range<usize>> {
     })
 }
 
-/// The secret that begins at a place: its kind and the range to remove.
+/// The secret that begins at a position: its kind and the range to remove.
 fn secret_at(text: &str, at: usize) -> Option<(&'static str, usize, usize)> {
     let rest = &text[at..];
     let first = *rest.as_bytes().first()?;
-    // Nearly every place is none: decide by its first byte.
+    // Nearly no position begins one: decide by the first byte.
     if !first.is_ascii_alphabetic() && first != b'-' {
         return None;
     }
@@ -457,7 +522,7 @@ fn named_secret(text: &str, at: usize) -> Option<(&'static str, usize, usize)> {
         return None;
     }
     let start = text.len() - value.len();
-    // Words of a sentence ("password: please") are not secrets.
+    // Ordinary words ("password: please") are not secrets.
     let odd = value[..length].bytes().any(|b| !b.is_ascii_lowercase());
     (length >= 6 && odd && text.is_char_boundary(start + length)).then_some(("password or key", start, start + length))
 }
@@ -485,7 +550,7 @@ fn run(text: &str, fits: impl Fn(u8) -> bool) -> usize {
     text.bytes().take_while(|b| b.is_ascii() && fits(*b)).count()
 }
 
-/// Whether a character is not seen, or changes how others are.
+/// Whether a character is invisible, or changes how others are displayed.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     matches!(c,
@@ -495,19 +560,70 @@ pub fn is_hidden(c: char) -> bool {
         || (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
 }
 
-/// The characters of a text, each with whether someone sees it. Joiners within emoji and within scripts that need them
-/// are seen.
+/// Letters and digits of the longest code of a region, such as `gbeng`.
+const REGION: usize = 6;
+/// Marks on one letter that are looked past.
+const MARKS: usize = 8;
+
+/// The characters of a text, each with whether someone sees it, or needs it to read the text.
 fn seen(text: &str) -> impl Iterator<Item = (char, bool)> {
-    let mut before = ' ';
-    let mut chars = text.chars().peekable();
-    std::iter::from_fn(move || {
-        let c = chars.next()?;
-        let needed = matches!(c, '\u{200c}' | '\u{200d}')
-            && !before.is_ascii()
-            && chars.peek().is_some_and(|next| !next.is_ascii() && !is_hidden(*next));
-        before = c;
-        Some((c, needed || !is_hidden(c)))
+    let known = OnceCell::new();
+    let mixes = move || *known.get_or_init(|| text.chars().any(runs_leftward));
+    text.char_indices().map(move |(at, c)| (c, !is_hidden(c) || is_needed(text, at, c, &mixes)))
+}
+
+/// Whether a hidden character at a place is one that its script is written with, or part of an emoji. `mixes` says whether
+/// something in the text is written from right to left.
+fn is_needed(text: &str, at: usize, c: char, mixes: &impl Fn() -> bool) -> bool {
+    let last = text[..at].chars().next_back().unwrap_or(' ');
+    let next = text[at + c.len_utf8()..].chars().next().unwrap_or(' ');
+    let script = || text[..at].chars().rev().take(MARKS).map(|c| c.script()).find(|s| *s != Script::Inherited);
+    match c {
+        '\u{e0020}'..='\u{e007f}' => is_in_flag(text, at),
+        // Of several in a row, one is enough.
+        _ if is_hidden(last) => false,
+        '\u{200c}' | '\u{200d}' => {
+            let is_between = !last.is_ascii() && !next.is_ascii() && !is_hidden(next);
+            let is_virama = canonical_combining_class(last) == 9;
+            is_between || is_virama || matches!(script(), Some(Script::Arabic | Script::Syriac | Script::Mongolian))
+        }
+        '\u{180e}' => script() == Some(Script::Mongolian),
+        '\u{200b}' => script().is_some_and(has_no_spaces) && has_no_spaces(next.script()),
+        '\u{200e}' | '\u{200f}' | '\u{61c}' => {
+            let is_within_word = [last, next].iter().all(|c| c.is_alphanumeric() && !runs_leftward(*c));
+            !is_within_word && !is_hidden(next) && mixes()
+        }
+        '\u{e0100}'..='\u{e01ef}' => last.script() == Script::Han,
+        _ => false,
+    }
+}
+
+/// Whether words of a script are written without spaces between them.
+fn has_no_spaces(script: Script) -> bool {
+    matches!(script, Script::Thai | Script::Lao | Script::Khmer | Script::Myanmar)
+}
+
+/// Whether a character is of a script that is written from right to left.
+fn runs_leftward(c: char) -> bool {
+    matches!(c.script(), Script::Hebrew | Script::Arabic | Script::Syriac | Script::Thaana | Script::Nko)
+}
+
+/// Whether the tag at a place is of the flag of a region (UTS #51): a black flag, the code of the region, and an end.
+fn is_in_flag(text: &str, at: usize) -> bool {
+    let flag = text[..at].char_indices().rev().take(REGION + 1).find(|(_, c)| *c == '\u{1f3f4}');
+    flag.is_some_and(|(from, flag)| {
+        let tags = &text[from + flag.len_utf8()..];
+        let code: String = tags.chars().map_while(tagged).take(REGION + 1).collect();
+        let is_region = (3..=REGION).contains(&code.len()) && code.bytes().take(2).all(|b| b.is_ascii_lowercase());
+        let is_within = at <= from + flag.len_utf8() * (code.len() + 1);
+        is_region && is_within && tags.chars().nth(code.len()) == Some('\u{e007f}')
     })
+}
+
+/// The letter or digit that a tag stands for.
+fn tagged(tag: char) -> Option<char> {
+    let code = u32::from(tag).checked_sub(0xe0000)?;
+    char::from_u32(code).filter(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
 }
 
 fn hidden_characters(text: &str) -> usize {
@@ -527,6 +643,13 @@ mod tests {
             ("key AKIAIOSFODNN7EXAMPLE.", "key [secret removed].", "AWS access key"),
             ("use sk-proj-abcdefghijklmnop1234567890", "use [secret removed]", "API key"),
             ("ghp_abcdefghijklmnopqrstuvwxyz0123456789", "[secret removed]", "GitHub token"),
+            ("with glpat-ABCDEFGHIJKLMNOPQRS7", "with [secret removed]", "GitLab token"),
+            ("xapp-1-A0123456789-0123456789012-abc", "[secret removed]", "Slack token"),
+            (
+                "hvs.CAESI0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+                "[secret removed]",
+                "Vault token",
+            ),
             (r#"{"api_key": "Zx81-22"}"#, r#"{"api_key": "[secret removed]"}"#, "password or key"),
             ("PASSWORD=hunter2!", "PASSWORD=[secret removed]", "password or key"),
             ("password: $ecret-4711", "password: [secret removed]", "password or key"),
@@ -554,6 +677,7 @@ mod tests {
             "AKIA is a prefix",
             "user_id: mia_li_3668",
             "call_oIHazX6yQrB8hUwl4cRilFKj",
+            "hvs.example.com/path-1, xai-1, gsk_words_2_and_more, pypi-AgE-1",
             "a secret plan",
             "password = os.environ['DB_PASSWORD']",
             "client_secret=${CLIENT_SECRET} api_key: <YOUR_API_KEY>",
@@ -604,7 +728,54 @@ mod tests {
         assert_eq!(hidden, json!({"ab": ["x"]}));
     }
 
+    #[test]
+    fn what_a_script_or_an_emoji_needs_stays() {
+        let tags =
+            |text: &str| text.chars().map(|c| char::from_u32(0xe0000 + u32::from(c)).unwrap()).collect::<String>();
+        let england = format!("\u{1f3f4}{}\u{e007f}", tags("gbeng"));
+        for (kept, text) in [
+            ("a flag made of tags", &*england),
+            ("a variant of an ideograph", "\u{845b}\u{e0100}城市"),
+            ("a chillu at a word's end", "\u{d28}\u{d4d}\u{200d} x"),
+            ("a half form", "\u{915}\u{94d}\u{200d}"),
+            ("a joiner at the end of a Persian word", "\u{647}\u{200d}. \u{645}\u{64e}\u{200c}"),
+            ("divided Thai words", "\u{e01}\u{200b}\u{e02}"),
+            ("divided Khmer words", "\u{1780}\u{17b6}\u{200b}\u{1781}"),
+            ("direction marks in Hebrew", "\u{5e9}\u{5dc} (a\u{200e}) \u{200f}-5 \u{5d0}\u{200f}."),
+            ("a Mongolian vowel apart", "\u{1820}\u{180e}\u{1820}"),
+            ("a joined emoji", "\u{1f3f3}\u{fe0f}\u{200d}\u{1f308}"),
+        ] {
+            assert_eq!((visible(text).as_str(), hides(text)), (text, false), "{kept}");
+        }
+        let flagged = format!("{england}{}", tags("ignore all"));
+        let no_region = format!("\u{1f3f4}{}\u{e007f}", tags("run rm"));
+        let long = format!("\u{1f3f4}{}\u{e007f}", tags("gbignoreall"));
+        for (removed, text, clean) in [
+            ("text after a flag", &*flagged, &*england),
+            ("text in place of a region", &no_region, "\u{1f3f4}"),
+            ("a long text in a flag", &long, "\u{1f3f4}"),
+            ("a flag without an end", &england[..england.len() - 4], "\u{1f3f4}"),
+            ("a variant of a letter", "a\u{e0100}", "a"),
+            ("two variants", "\u{845b}\u{e0100}\u{e0101}", "\u{845b}\u{e0100}"),
+            ("a run of joiners", "\u{645}\u{200c}\u{200d}\u{200c}\u{645}", "\u{645}\u{200c}\u{645}"),
+            ("a mark within a word", "ig\u{200e}nore \u{5d0}", "ignore \u{5d0}"),
+            ("a mark where all goes to the right", "a \u{200f}b", "a b"),
+            ("a space without width", "a\u{200b}b \u{e01}\u{200b}b", "ab \u{e01}b"),
+            ("ends of pages and lines", "a\u{c}b\u{b}c\u{85}d", "a\nb\nc\nd"),
+        ] {
+            assert_eq!((visible(text).as_str(), hides(text)), (clean, true), "{removed}");
+        }
+        assert_eq!(check("ignore\u{c}all previous").1.flags.len(), 2);
+    }
+
     proptest! {
+        #[test]
+        fn a_text_is_visible_at_once(text in "[a\u{5d0}\u{645}\u{e01}\u{94d}\u{845b}\u{c}\u{200b}-\u{200f}\u{e0100}\u{1f3f4}\u{e0067}\u{e007f}]{0,24}") {
+            let clean = visible(&text);
+            prop_assert!(!hides(&clean), "{clean:?}");
+            prop_assert_eq!(visible(&clean), clean);
+        }
+
         #[test]
         fn any_text_is_survived_and_clean_text_stays_so(text in "\\PC*|[a-zA-Z0-9:=@/ _.\"-]{0,60}") {
             let (clean, found) = check(&text);

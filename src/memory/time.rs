@@ -1,4 +1,4 @@
-//! Times: every spelling that databases hold, brought to one that sorts as text; ages; parts of the day.
+//! Times: converts all stored spellings to one that sorts as text; ages; parts of the day.
 
 use chrono::{DateTime, Datelike, Duration, NaiveDate, NaiveDateTime, NaiveTime, Timelike, Utc};
 
@@ -13,15 +13,16 @@ pub enum EpochUnit {
     Microseconds,
 }
 
-/// Brings any stored spelling to `2026-02-04T10:00:00.000000Z`.
+/// Converts any stored spelling to `2026-02-04T10:00:00.000000Z`.
 ///
-/// Read are a date alone (midnight), or a date and a time parted by `T` or a space, with no seconds, whole seconds
-/// or any fraction (cut after microseconds), followed by nothing (UTC), `Z`, `UTC`, `+02`, `+0200`, `+02:00` or
-/// `+02:00:00`. Years are 0001 to 9999, so that the texts order as the times do. Impossible dates are `None`.
+/// Accepts a date alone (midnight), or a date and a time separated by `T` or a space, without seconds, with whole
+/// seconds or any fraction (truncated to microseconds), followed by nothing (UTC), `Z`, `UTC`, `+02`, `+0200`, `+02:00`
+/// or `+02:00:00`. Years are 0001 to 9999, so that texts sort like times. Impossible dates are `None`.
 #[must_use]
 pub fn canonical(text: &str) -> Option<String> {
     let time = parse(text)?;
-    // What is parsed and looks so is spelled so: most stored times are, and spelling each again takes longer than reading.
+    // If it parses and has this form, it is already canonical, as most stored times are; formatting it again takes
+    // longer.
     let bytes = text.as_bytes();
     let is_canonical = bytes.len() == SPELLED && bytes[10] == b'T' && bytes[19] == b'.' && bytes[SPELLED - 1] == b'Z';
     if is_canonical && time.date().year() > 0 { Some(text.to_owned()) } else { spell(time) }
@@ -30,7 +31,7 @@ pub fn canonical(text: &str) -> Option<String> {
 /// Bytes of a canonical spelling.
 const SPELLED: usize = "2026-02-04T10:00:00.000000Z".len();
 
-/// The canonical spelling of a whole number since 1970.
+/// The canonical spelling of an integer since 1970.
 #[must_use]
 pub fn from_epoch(count: i64, unit: EpochUnit) -> Option<String> {
     let factor = match unit {
@@ -41,32 +42,32 @@ pub fn from_epoch(count: i64, unit: EpochUnit) -> Option<String> {
     spell(DateTime::from_timestamp_micros(count.checked_mul(factor)?)?.naive_utc())
 }
 
-/// The canonical spelling of seconds since 1970 with a fraction, rounded to the nearest microsecond: a double holds
-/// today's seconds to about 0.2 of one, so cutting would often lose a whole one.
+/// The canonical spelling of fractional seconds since 1970, rounded to the nearest microsecond: a double stores today's
+/// seconds to about 0.2 microseconds, so truncation would often lose a whole one.
 #[must_use]
 pub fn from_epoch_real(seconds: f64) -> Option<String> {
     let micros = (seconds * 1e6).round();
     if micros.abs() < 1e18 { from_epoch(micros as i64, EpochUnit::Microseconds) } else { None }
 }
 
-/// Microseconds since 1970 of any spelling that [`canonical`] reads.
+/// Microseconds since 1970 for any spelling that [`canonical`] accepts.
 #[must_use]
 pub fn epoch_micros(text: &str) -> Option<i64> {
     Some(parse(text)?.and_utc().timestamp_micros())
 }
 
-/// The first moment of 1970, and the second before it: what a count of 0 or -1 reads as.
+/// The start of 1970, and the second before it: how a count of 0 or -1 reads.
 const COUNT_OF_NONE: [&str; 2] = ["1970-01-01T00:00:00.000000Z", "1969-12-31T23:59:59.000000Z"];
 
-/// Returns a canonical time unless it is one that programs write for "none" or "never": the first day of year 1, the last
-/// day of year 9999, or a count of 0 or -1 since 1970. Such a time says nothing about the age of a row.
+/// Returns a canonical time unless it stands for "none" or "never": the first day of year 1, the last day of year 9999,
+/// or a count of 0 or -1 since 1970. Such a time says nothing about the age of a row.
 #[must_use]
 pub fn known(text: &str) -> Option<&str> {
     let is_extreme = text.starts_with("0001-01-01T") || text.starts_with("9999-12-31T");
     (!is_extreme && !COUNT_OF_NONE.contains(&text)).then_some(text)
 }
 
-/// A moment as a person writes it: any spelling that [`canonical`] reads, or an age before `now` of whole weeks,
+/// Parses a time as people write it: any spelling that [`canonical`] accepts, or an age before `now` in whole weeks,
 /// days, hours, minutes or seconds: `2w`, `30d`, `12h`, `15m`, `45s`.
 #[must_use]
 pub fn parse_moment(text: &str, now: DateTime<Utc>) -> Option<String> {
@@ -76,7 +77,7 @@ pub fn parse_moment(text: &str, now: DateTime<Utc>) -> Option<String> {
     }
 }
 
-/// An age as in [`parse_moment`].
+/// Parses an age as in [`parse_moment`].
 #[must_use]
 pub fn parse_age(text: &str) -> Option<Duration> {
     let text = text.trim();
@@ -96,7 +97,7 @@ pub fn parse_age(text: &str) -> Option<Duration> {
     }
 }
 
-/// Seconds from `a` to `b`, negative when `b` is earlier; exact to a microsecond.
+/// Seconds from `a` to `b`, negative if `b` is earlier; exact to a microsecond.
 #[must_use]
 pub fn seconds_between(a: &str, b: &str) -> Option<f64> {
     Some((epoch_micros(b)? - epoch_micros(a)?) as f64 / 1e6)
@@ -178,7 +179,7 @@ impl TimeScanner<'_> {
         number.iter().all(u8::is_ascii_digit).then(|| to_number(number))
     }
 
-    /// Digits after the point, as microseconds: what is finer is cut.
+    /// Digits after the point as microseconds, truncated.
     fn fraction(&mut self) -> Option<u32> {
         let length = self.rest.iter().take_while(|b| b.is_ascii_digit()).count();
         let (digits, rest) = self.rest.split_at_checked(length)?;
@@ -187,7 +188,7 @@ impl TimeScanner<'_> {
         (length > 0).then(|| to_number(kept) * 10_u32.pow(6 - kept.len() as u32))
     }
 
-    /// Reads the offset after the time, to be subtracted for UTC.
+    /// Parses the offset after the time, to be subtracted for UTC.
     fn offset(&mut self) -> Option<Duration> {
         let _space = self.expect(b" ");
         if matches!(self.rest, b"" | b"Z" | b"z" | b"UTC") {

@@ -1,4 +1,4 @@
-//! Utility of an episode: a score in 0..1 that signals move, always found by replaying its whole history.
+//! Utility of an episode: a score in 0..1 that signals move, always computed by replaying its whole history.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -11,22 +11,22 @@ pub const START: f64 = 0.5;
 /// Number of the latest episodes using a memory that decide its utility.
 pub const LATEST: usize = 20;
 
-/// Utility that an episode gives to the memories it used, in 0..1: its own, or [`START`] where the data does not say it.
+/// Utility that an episode gives to the memories it used, in 0..1: its own, or [`START`] if it is not stored.
 #[must_use]
 pub fn of_use(stored: Option<f64>) -> f64 {
     stored.filter(|utility| utility.is_finite()).map_or(START, |utility| utility.clamp(0.0, 1.0))
 }
 
-/// Utility of a memory, in 0..1: the mean over the episodes that used it (see [`of_use`]), given newest first, the latest
-/// [`LATEST`] of them. Of episodes of one time the one with the higher utility is the newer. None without episodes.
+/// Utility of a memory, in 0..1: the mean over the latest [`LATEST`] episodes that used it (see [`of_use`]), given
+/// newest first. Of episodes with the same time, the one with the higher utility is the newer. `None` without episodes.
 #[must_use]
 pub fn of_memory(newest_first: impl IntoIterator<Item = f64>) -> Option<f64> {
     let latest: Vec<f64> = newest_first.into_iter().take(LATEST).collect();
-    // Oldest first, as whoever kept the sum while the episodes came has added them up.
+    // Summed oldest first, in the order in which an incremental sum would be built.
     (!latest.is_empty()).then(|| latest.iter().rev().sum::<f64>() / latest.len() as f64)
 }
 
-/// Signal about an episode, from the outcome of using it.
+/// Signal about an episode, from the outcome of its use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Signal {
@@ -43,11 +43,11 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// Every signal, from the best to the least telling.
+    /// Every signal, from the best to the least significant.
     pub const ALL: &'static [Signal] =
         &[Signal::Confirmed, Signal::Corrected, Signal::Rejected, Signal::Undone, Signal::Ignored];
 
-    /// The word that is stored and written on the command line.
+    /// The word used in storage and on the command line.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl Signal {
         }
     }
 
-    /// By how much it moves the utility, before clamping.
+    /// Change of the utility, before clamping.
     #[must_use]
     pub fn delta(self) -> f64 {
         match self {
@@ -71,7 +71,7 @@ impl Signal {
         }
     }
 
-    /// The signal of that word, spelled exactly.
+    /// Parses the exact word of a signal.
     #[must_use]
     pub fn parse(word: &str) -> Option<Signal> {
         Signal::ALL.iter().copied().find(|signal| signal.word() == word)
@@ -87,11 +87,11 @@ impl fmt::Display for Signal {
 /// Effect of one signal in a replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UtilityStep {
-    /// The signal; `None` when its word is unknown, which leaves the utility as it is.
+    /// The signal; `None` for an unknown word, which leaves the utility unchanged.
     pub signal: Option<Signal>,
     /// Utility before it, in 0..1.
     pub before: f64,
-    /// Utility after it, in 0..1. `after - before` is less than the signal's delta where the clamp bites.
+    /// Utility after it, in 0..1. Clamping may make `after - before` smaller than the signal's delta.
     pub after: f64,
 }
 
@@ -100,7 +100,7 @@ pub struct UtilityStep {
 pub struct UtilityReplay {
     /// Utility before the first signal.
     pub start: f64,
-    /// One step a signal, in their order.
+    /// One step per signal, in order.
     pub steps: Vec<UtilityStep>,
 }
 
@@ -119,30 +119,30 @@ impl UtilityReplay {
     }
 }
 
-/// Utility before the first signal, in 0..1, by a stored one: [`START`] when that is not a number.
+/// Utility before the first signal, in 0..1, from the stored one: [`START`] if that is not a number.
 #[must_use]
 pub fn begun(stored: f64) -> f64 {
     if stored.is_nan() { START } else { stored.clamp(0.0, 1.0) }
 }
 
-/// Utility after a signal, in 0..1; no signal leaves it as it is.
+/// Utility after a signal, in 0..1; `None` leaves it unchanged.
 #[must_use]
 pub fn moved(utility: f64, signal: Option<Signal>) -> f64 {
     signal.map_or(utility, |signal| (utility + signal.delta()).clamp(0.0, 1.0))
 }
 
-/// A stored signal as a replay needs it, in the order of time, those without one last. An episode may have very many.
+/// A stored signal, reduced for a replay, ordered by time with untimed ones last. An episode may have very many.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub struct StoredSignal {
     is_undated: bool,
     at: Box<str>,
     /// Id.
     pub id: Box<str>,
-    /// The signal; `None` when its word is unknown.
+    /// The signal; `None` for an unknown word.
     pub signal: Option<Signal>,
-    /// Utility before it, as it is stored.
+    /// Stored utility before it.
     pub before: Option<f64>,
-    /// Utility after it, as it is stored.
+    /// Stored utility after it.
     pub after: Option<f64>,
 }
 
@@ -167,7 +167,7 @@ impl StoredSignal {
     }
 }
 
-/// Puts signals in the order of time.
+/// Sorts signals by time.
 pub fn put_in_order(signals: &mut [StoredSignal]) {
     signals.sort_unstable_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
 }
@@ -180,8 +180,8 @@ pub fn replay<'a>(start: f64, words: impl IntoIterator<Item = &'a str>) -> Utili
 
 /// Replays signals, oldest first, from `start` (see [`begun`]).
 ///
-/// Every step is clamped to 0..1, so order matters: a signal is taken back or changed by replaying the history
-/// without it or with the new one, never by adding the opposite delta.
+/// Every step is clamped to 0..1, so order matters: a signal is undone or changed by replaying the history without it
+/// or with the new one, never by adding the opposite delta.
 #[must_use]
 pub fn replay_signals(start: f64, signals: impl IntoIterator<Item = Option<Signal>>) -> UtilityReplay {
     let start = begun(start);

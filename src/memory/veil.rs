@@ -1,12 +1,12 @@
-//! The last filter before display: a known handle of a person that is still in a text, a key, a path or an error is
-//! replaced by its pseudonym.
+//! The last filter before display: replaces known handles of people that remain in a text, a key, a path or an error by
+//! their pseudonyms.
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use super::entity::Entity;
 use super::mask::Mask;
 
-/// Characters of a handle at least: shorter ones are in other words.
+/// Shortest handle in characters: shorter ones occur in other words.
 const SHORTEST: usize = 4;
 
 /// Replaces known handles of people in finished text.
@@ -17,13 +17,13 @@ pub struct Veil {
 }
 
 impl std::fmt::Debug for Veil {
-    /// Without the handles: they belong into no report.
+    /// Without the handles, which belong in no report.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Veil").field("handles", &self.pseudonyms.len()).finish_non_exhaustive()
     }
 }
 
-/// The same pseudonyms are those of the same handles.
+/// Equal pseudonyms belong to equal handles.
 impl PartialEq for Veil {
     fn eq(&self, other: &Self) -> bool {
         self.pseudonyms == other.pseudonyms
@@ -31,8 +31,8 @@ impl PartialEq for Veil {
 }
 
 impl Veil {
-    /// A veil over some people's handles, however their letters are cased. Numbers, and words that name a column or a
-    /// kind of row, are left: replacing those would spoil what is shown. None when nothing is left to hide.
+    /// Creates a veil over some people's handles, in any case. Numbers, and words that name a column or a kind of row,
+    /// are left out: replacing those would corrupt the output. `None` if nothing is left to hide.
     #[must_use]
     pub fn new(mask: &Mask, handles: impl IntoIterator<Item = String>) -> Option<Self> {
         let (mut patterns, mut pseudonyms) = (Vec::new(), Vec::new());
@@ -54,13 +54,13 @@ impl Veil {
         (!patterns.is_empty()).then_some(Veil { finder, pseudonyms })
     }
 
-    /// The text with pseudonyms in the place of handles that stand as words of their own.
+    /// Replaces handles that are whole words by their pseudonyms.
     #[must_use]
     pub fn over(&self, text: &str) -> String {
         self.change(text).unwrap_or_else(|| text.to_owned())
     }
 
-    /// The same; none when no handle is in the text.
+    /// As [`Veil::over`]; `None` if the text contains no handle.
     #[must_use]
     pub fn change(&self, text: &str) -> Option<String> {
         let (mut out, mut from) = (String::new(), 0);
@@ -77,7 +77,7 @@ impl Veil {
     }
 }
 
-/// Whether a new word may begin after a text; the letter of a JSON escape is none of a word.
+/// Whether a new word may begin after a text; the letter of a JSON escape is not part of a word.
 fn ends_word(before: &str) -> bool {
     let escape = |letter: &char| before.ends_with(&format!("\\{letter}"));
     !before.chars().next_back().is_some_and(char::is_alphanumeric) || ['n', 'r', 't', 'b', 'f'].iter().any(escape)

@@ -1,10 +1,10 @@
-//! The words that databases use for the status and outcome of an episode, and their canonical equivalents.
+//! The stored words for the status and outcome of an episode, and their canonical equivalents.
 
-/// Canonical words, each with the other words for it, in lower case.
+/// Canonical words, each with its synonyms, in lower case.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Vocabulary {
     words: &'static [(&'static str, &'static [&'static str])],
-    /// Meaning of an unknown word; `None` when it stays as it is.
+    /// Meaning of an unknown word; `None` if it is kept.
     other: Option<&'static str>,
 }
 
@@ -34,7 +34,7 @@ static STATUSES: Vocabulary = Vocabulary {
     other: None,
 };
 
-/// The vocabulary of an episode's column; none for columns that hold words of any kind.
+/// The vocabulary of an episode's column; `None` for columns with arbitrary words.
 #[must_use]
 pub fn of_episode(column: &str) -> Option<&'static Vocabulary> {
     match column {
@@ -44,28 +44,28 @@ pub fn of_episode(column: &str) -> Option<&'static Vocabulary> {
     }
 }
 
-/// The canonical word of an outcome, without the blanks around it; `None` when the word is not known.
+/// The canonical word of an outcome, trimmed; `None` for an unknown word.
 #[must_use]
 pub fn outcome(word: &str) -> Option<&'static str> {
     OUTCOMES.known(&word.trim().to_ascii_lowercase())
 }
 
 impl Vocabulary {
-    /// Returns the meaning of a stored word: `failed`, `Failed` and `FAILED` are a failure. `None` when it is unknown
-    /// and the word stays.
+    /// Returns the meaning of a stored word: `failed`, `Failed` and `FAILED` are a failure. `None` if it is unknown and
+    /// kept.
     #[must_use]
     pub fn canonical(&self, word: &str) -> Option<&'static str> {
         let lower = word.to_ascii_lowercase();
         self.known(&lower).filter(|_| spellings(&lower).iter().any(|s| s == word)).or(self.other)
     }
 
-    /// The canonical word for one in lower case; `None` when it is not known.
+    /// The canonical word for one in lower case; `None` if unknown.
     fn known(&self, lower: &str) -> Option<&'static str> {
         let known = self.words.iter().find(|(canonical, others)| *canonical == lower || others.contains(&lower));
         known.map(|(canonical, _)| *canonical)
     }
 
-    /// The meaning of words that nobody knows; `None` when they stay.
+    /// The meaning of unknown words; `None` if they are kept.
     #[must_use]
     pub fn other(&self) -> Option<&'static str> {
         self.other
@@ -76,7 +76,7 @@ impl Vocabulary {
         self.words.iter().map(|(word, _)| *word)
     }
 
-    /// Every spelling that means a canonical word. None when words that nobody knows mean it too.
+    /// Every spelling with a canonical meaning. `None` if unknown words have it too.
     #[must_use]
     pub fn meaning(&self, canonical: &str) -> Option<Vec<String>> {
         if self.other == Some(canonical) {
@@ -87,7 +87,7 @@ impl Vocabulary {
     }
 }
 
-/// A word in the three cases that databases use. There are few, so that an index can find them.
+/// A word in the three cases that databases use; so few that an index can find them.
 fn spellings(word: &str) -> [String; 3] {
     let mut first = word.to_owned();
     if let Some(letter) = first.get_mut(..1) {

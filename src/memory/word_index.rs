@@ -1,4 +1,4 @@
-//! Very many words, found at a cost that hardly grows with their number: each takes its bytes and eight more.
+//! Very many words, searched at a cost that hardly grows with their number; each takes its length and eight bytes.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::sieve::WordSieve;
 pub struct WordList {
     /// The bytes of all words, one after the other.
     bytes: Vec<u8>,
-    /// The end of each word in them.
+    /// The end of each word in `bytes`.
     ends: Vec<u32>,
 }
 
@@ -20,13 +20,13 @@ impl WordList {
         self.ends.push(self.bytes.len() as u32);
     }
 
-    /// Gives back the space for words that do not come.
+    /// Frees unused space.
     pub fn shrink_to_fit(&mut self) {
         self.bytes.shrink_to_fit();
         self.ends.shrink_to_fit();
     }
 
-    /// The bytes of a word; none of one that is not there.
+    /// The bytes of a word; empty for an invalid number.
     #[must_use]
     pub fn word(&self, number: usize) -> &[u8] {
         let start = number.checked_sub(1).map_or(0, |before| self.ends.get(before).copied().unwrap_or_default());
@@ -40,19 +40,19 @@ impl WordList {
     }
 }
 
-/// Order of the words of a list, by which they are found.
+/// Search order of the words of a list.
 #[derive(Debug)]
 pub struct WordIndex {
-    /// Tells where they may begin; none where one of them is very short.
+    /// Finds where words may begin; `None` if one of them is very short.
     sieve: Option<WordSieve>,
-    /// The numbers of the words, ordered by their bytes in small letters of ASCII; those of the same bytes as they are.
+    /// The numbers of the words, ordered by their bytes in ASCII lower case, then as they are.
     order: Box<[u32]>,
-    /// Bytes of the shortest word.
+    /// Length of the shortest word in bytes.
     shortest: usize,
 }
 
 impl WordIndex {
-    /// Orders the words of a list, which no others are added to.
+    /// Sorts the words of a list, to which none may be added later.
     #[must_use]
     pub fn new(list: &WordList) -> Self {
         let word = |number: &u32| small(list.word(*number as usize));
@@ -62,14 +62,14 @@ impl WordIndex {
         WordIndex { sieve: WordSieve::new(|each| list.iter().for_each(each)), order, shortest }
     }
 
-    /// Whether a word is in some bytes, in any case of ASCII letters.
+    /// Whether some bytes contain a word, in any case of ASCII letters.
     #[must_use]
     pub fn is_in(&self, list: &WordList, bytes: &[u8]) -> bool {
         self.places(list, bytes).next().is_some()
     }
 
-    /// Every place of a word in some bytes, in any case of ASCII letters, with the word's number; in the order of where they
-    /// begin, the shorter first.
+    /// Every match of a word in some bytes, in any case of ASCII letters, with the word's number; ordered by start,
+    /// then length.
     pub fn places<'a>(
         &'a self,
         list: &'a WordList,
@@ -87,7 +87,7 @@ impl WordIndex {
         begins.flat_map(move |at| self.at(list, bytes, at))
     }
 
-    /// The words that begin as the text at one place does, as far as the shortest word goes: most places have none.
+    /// The words that share the text's bytes at a position, up to the length of the shortest word; usually none.
     fn beginning(&self, list: &WordList, text: &[u8]) -> &[u32] {
         let Some(begin) = text.get(..self.shortest) else { return &[] };
         let word = |number: &u32| small(&list.word(*number as usize)[..self.shortest]);
@@ -100,7 +100,7 @@ impl WordIndex {
         }
     }
 
-    /// The words that are at one place: at each further byte, those that continue as the text does are left.
+    /// The words at a position: with each further byte, those that match remain.
     fn at<'a>(
         &'a self,
         list: &'a WordList,

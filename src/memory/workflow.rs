@@ -11,7 +11,7 @@ use super::json::{JsonPart, LONG, TYPE, is_kept_as_text, members, plain, read, u
 use super::row::Row;
 use super::time;
 
-/// A run, as its table keeps it. JSON columns have been read once; the values inside may be JSON strings still.
+/// A run from its table. JSON columns have been parsed once; values inside may still be JSON strings.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct WorkflowRun {
     /// `completed`, `failed`, `cancelled`, `continued_as_new`, `suspended`, `running`, …
@@ -26,7 +26,7 @@ pub struct WorkflowRun {
     pub input_args: Value,
     /// Named start arguments: an object, or null.
     pub input_kwargs: Value,
-    /// Return value; a run without a parent keeps `x` as `[x]`.
+    /// Return value; a run without a parent stores `x` as `[x]`.
     pub result: Value,
     /// The run that started it as a child.
     pub parent_run_id: Option<String>,
@@ -35,20 +35,20 @@ pub struct WorkflowRun {
 /// An episode derived from a run's log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DerivedEpisode {
-    /// The start arguments as text, one to a line; `None` when there are none.
+    /// The start arguments as text, one per line; `None` if there are none.
     pub observation: Option<String>,
     /// Thoughts of the agent, in order.
     pub thoughts: Vec<String>,
-    /// Completed and failed steps, in order: objects with `step_name`, `status` (`completed` or `failed`), `result` (typed
-    /// values as stored, pickles as a marker), `error` and `at`. A step that was tried again is there once for each try.
+    /// Completed and failed steps, in order: objects with `step_name`, `status` (`completed` or `failed`), `result`
+    /// (typed values as stored, pickles as a marker), `error` and `at`. A retried step appears once per attempt.
     pub actions: StepActions,
     /// Return value of the run; typed values as stored, pickles as a marker.
     pub result: Value,
-    /// The return value is the text of a long JSON document.
+    /// Whether the return value is the text of a long JSON document.
     pub is_result_text: bool,
     /// True for a completed run, false for a failed or cancelled one, else unknown.
     pub success: Option<bool>,
-    /// Stored explanation of why it worked, if there is one; never invented.
+    /// Stored explanation of the success, if there is one; never made up.
     pub insight: Option<String>,
     /// Canonical time of its end; `None` while it may still continue.
     pub ended_at: Option<String>,
@@ -57,7 +57,7 @@ pub struct DerivedEpisode {
 }
 
 impl DerivedEpisode {
-    /// Sets the columns of an episode of which something was derived, each to what is made of that, if anything.
+    /// Sets the columns of an episode for which something was derived, each to the result of `made`, if any.
     pub fn fill(self, row: &mut Row, made: impl Fn(&'static str, Value) -> Option<Value>) {
         let (actions, are_text) = self.actions.into_json();
         let texts = [("result", self.is_result_text), ("actions", are_text)];
@@ -93,12 +93,12 @@ struct StepAction {
     id: Option<Box<str>>,
 }
 
-/// The completed and failed steps of a run, in order. A run may have very many, of which values would take several times
-/// as much as their texts.
+/// The completed and failed steps of a run, in order. A run may have very many, and parsed values would take several
+/// times the memory of their texts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StepActions {
     steps: Vec<(LogPlace, StepAction)>,
-    /// Each is told with the id of its step.
+    /// Whether each is listed with the id of its step.
     with_ids: bool,
 }
 
@@ -125,7 +125,7 @@ impl StepActions {
     }
 }
 
-/// Bytes of the names of a step's members and of its time.
+/// Bytes of a step's member names and its time.
 const STEP: usize = 128;
 
 impl StepAction {
@@ -135,7 +135,7 @@ impl StepAction {
         [("step_name", json!(self.name)), ("status", Value::from(status))]
     }
 
-    /// The members behind it.
+    /// The members after it.
     fn tail(&self, place: &LogPlace, with_id: bool) -> impl Iterator<Item = (&'static str, Value)> {
         let members = [("error", json!(self.error)), ("at", json!(time::canonical(&place.at)))];
         members.into_iter().chain(with_id.then(|| ("step_id", json!(self.id))))
@@ -160,8 +160,8 @@ impl StepAction {
     }
 }
 
-/// Place of an event in its run's log: by number, then by time, then by id. Events without a number that can be read come after
-/// the others, and so do those without a time among events of one number.
+/// Position of an event in its run's log: by number, then time, then id. Events without a readable number come last, as
+/// do those without a time among events with the same number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct LogPlace {
     is_unnumbered: bool,
@@ -192,7 +192,7 @@ struct Returned {
     is_text: bool,
 }
 
-/// Members of an event's data that are looked at.
+/// Members of an event's data that are used.
 const USED: &[&str] = &[
     "step_id",
     "step_name",
@@ -206,13 +206,13 @@ const USED: &[&str] = &[
     "error",
 ];
 
-/// The data of an event: of a long document only what is looked at.
+/// The data of an event; for a long document, only the used members.
 #[derive(Default)]
 struct EventData {
     value: Value,
-    /// The result where it is a long document itself.
+    /// The result, if it is itself a long document.
     result: Option<String>,
-    /// The arguments of a long document as lines of text, and whether there are any.
+    /// The arguments of a long document as lines of text.
     arguments: Option<Vec<String>>,
 }
 
@@ -228,7 +228,7 @@ impl EventData {
                 "args" | "kwargs" if member != "null" => {
                     let lines = long_lines(&text_within(member), name == "args");
                     let known = arguments.get_or_insert_with(Vec::new);
-                    // Positional ones come first, wherever they stand.
+                    // Positional arguments come first, wherever they are.
                     let at = if name == "args" { 0 } else { known.len() };
                     known.splice(at..at, lines);
                 }
@@ -251,7 +251,7 @@ fn text_within(text: &str) -> Cow<'_, str> {
     serde_json::from_str::<String>(text).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// Arguments as lines of text, as [`lines`] makes them of their values, one value at a time.
+/// Arguments as lines of text, in the form of [`lines`], one value at a time.
 fn long_lines(text: &str, is_positional: bool) -> Vec<String> {
     match serde_json::from_str::<Vec<&RawValue>>(text) {
         Ok(items) if is_positional => items.into_iter().flat_map(|item| lines_of_text(item.get())).collect(),
@@ -284,7 +284,7 @@ fn line_of_text(text: &str) -> String {
     }
 }
 
-/// The log of a run, taken event by event in any order: keeps only what an episode is made of.
+/// The log of a run, added event by event in any order: keeps only what an episode needs.
 #[derive(Debug, Clone, Default)]
 pub struct RunLog {
     has_thoughts: bool,
@@ -293,23 +293,23 @@ pub struct RunLog {
     last_sequence: Option<i64>,
     last_dated: Option<(LogPlace, String)>,
     end: Option<(LogPlace, &'static str)>,
-    /// Data of the event that started the run, and its arguments as text where these are long.
+    /// Data of the event that started the run, with its arguments as text if they are long.
     start: Option<(LogPlace, Value, Option<Vec<String>>)>,
     completion: Option<(LogPlace, Returned)>,
     is_result_logged: bool,
     is_stored_back: bool,
     insight: Option<(LogPlace, String)>,
     said: Vec<(LogPlace, String)>,
-    /// Thoughts in the results of steps, which count where none was said.
+    /// Thoughts in the results of steps, used if no others were recorded.
     reasoned: Vec<(LogPlace, String)>,
     actions: Vec<(LogPlace, StepAction)>,
-    /// Name of each step that any event of the run names, where its id says another one or none: a failure has no name, and
-    /// ids repeat across runs only.
+    /// Name of each step by any event of the run that states it; for steps whose id contains another name or none. A
+    /// failure event has no name, and ids repeat only between runs.
     step_names: HashMap<String, (LogPlace, String)>,
 }
 
 impl RunLog {
-    /// An empty log for these columns of an episode: thoughts and actions are kept only where they are wanted. None means
+    /// Creates an empty log for these columns of an episode: thoughts and actions are kept only if wanted. `None` means
     /// all columns.
     #[must_use]
     pub fn for_columns(wanted: Option<&[&str]>) -> RunLog {
@@ -317,7 +317,7 @@ impl RunLog {
         RunLog { has_thoughts: is_wanted("thoughts"), has_actions: is_wanted("actions"), ..RunLog::default() }
     }
 
-    /// Takes an event; says whether its data was kept.
+    /// Adds an event; returns whether its data was kept.
     pub fn take(&mut self, mut event: Row) -> bool {
         let place = LogPlace::of(&event);
         let stored_kind = event.text("kind").unwrap_or_default();
@@ -330,7 +330,7 @@ impl RunLog {
         if self.first.as_ref().is_none_or(|first| place < *first) {
             self.first = Some(place.clone());
         }
-        // An episode that was stored back is about the run, and no part of it.
+        // A stored-back episode describes the run and is not part of it.
         if let Some(at) = created_at.filter(|_| kind != "episode_created").and_then(time::canonical) {
             keep_last(&mut self.last_dated, &place, at);
         }
@@ -398,7 +398,7 @@ impl RunLog {
         self.has_actions || self.has_thoughts
     }
 
-    /// Data of the event that started the run; null where the log has none.
+    /// Data of the event that started the run; null if the log has none.
     #[must_use]
     pub fn start(&self) -> &Value {
         self.start.as_ref().map_or(&Value::Null, |(_, data, _)| data)
@@ -410,7 +410,7 @@ impl RunLog {
         self.first.as_ref().filter(|first| !first.is_undated).map(|first| first.at.as_str())
     }
 
-    /// Status with which the run came to its end; `None` while it has not.
+    /// Final status of the run; `None` if it has not ended.
     #[must_use]
     pub fn end(&self) -> Option<&'static str> {
         self.end.as_ref().map(|(_, status)| *status)
@@ -422,7 +422,7 @@ impl RunLog {
         self.last_sequence
     }
 
-    /// Whether the log holds the result as it was returned.
+    /// Whether the log contains the result as it was returned.
     #[must_use]
     pub fn is_result_logged(&self) -> bool {
         self.is_result_logged
@@ -458,7 +458,7 @@ impl RunLog {
         }
     }
 
-    /// The run's actions as an `episode_created` event keeps them: each with the id of its step.
+    /// The run's actions in the form of an `episode_created` event: each with the id of its step.
     #[must_use]
     pub fn actions_to_store(self) -> StepActions {
         StepActions { with_ids: true, ..named(self.actions, &self.step_names) }
@@ -473,7 +473,7 @@ impl RunLog {
     }
 }
 
-/// Result of a run, as its table has it, else its log.
+/// Result of a run, from its table, otherwise from its log.
 fn returned(logged: Option<(LogPlace, Returned)>, run: &WorkflowRun) -> Returned {
     let value = match (&run.result, run.parent_run_id.is_some()) {
         (Value::Null, _) => return logged.map(|(_, logged)| logged).unwrap_or_default(),
@@ -497,13 +497,13 @@ fn in_order<T>(mut parts: Vec<(LogPlace, T)>) -> Vec<T> {
     parts.into_iter().map(|(_, part)| part).collect()
 }
 
-/// Whether an event of that kind, as it is stored, begins the log of a run.
+/// Whether an event of that stored kind begins the log of a run.
 #[must_use]
 pub fn begins_run(kind: &str) -> bool {
     kind.replace('.', "_") == "workflow_started"
 }
 
-/// Whether an event of that kind, as it is stored, ends a run.
+/// Whether an event of that stored kind ends a run.
 #[must_use]
 pub fn ends_run(kind: &str) -> bool {
     let kind = kind.replace('.', "_");
@@ -519,7 +519,7 @@ fn end_of(kind: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a run of that status succeeded; `None` when it did not come to an end of its own.
+/// Whether a run with that status succeeded; `None` if it did not end by itself.
 #[must_use]
 pub fn success(status: &str) -> Option<bool> {
     match status {
@@ -537,14 +537,14 @@ fn text_field(data: &Value, name: &str) -> Option<String> {
     field(data, name).and_then(Value::as_str).map(str::to_owned)
 }
 
-/// A value that is stored as JSON text inside JSON; text that is not JSON stays text.
+/// Parses a value stored as JSON text inside JSON; other text stays text.
 fn stored(value: Value) -> Value {
     let Some(text) = value.as_str() else { return value };
     let reading = read(text);
     if reading.value.is_null() && !reading.problems.is_empty() { value } else { reading.value }
 }
 
-/// Takes a member out of an object, as [`stored`]; none for null.
+/// Takes a member out of an object, parsed as by [`stored`]; `None` for null.
 fn take_stored(data: &mut Value, name: &str) -> Option<Value> {
     data.get_mut(name).map(Value::take).filter(|value| !value.is_null()).map(stored)
 }
@@ -581,7 +581,7 @@ fn without_machinery(kwargs: Value) -> Value {
     }
 }
 
-/// An argument as lines of text: an object a line for each key, anything else one.
+/// An argument as lines of text: one per key of an object, otherwise a single line.
 fn lines(argument: &Value) -> Vec<String> {
     match plain(argument) {
         Value::Object(object) => object.iter().map(|(name, value)| format!("{name}: {}", one_line(value))).collect(),
@@ -653,7 +653,7 @@ impl StepResult {
     }
 }
 
-/// The action of an event; its name where the event itself says it.
+/// The action of an event; with a name if the event itself states it.
 fn action(kind: &str, data: &Value, result: StepResult) -> StepAction {
     let boxed = |text: Option<String>| text.map(String::into_boxed_str);
     StepAction {
@@ -665,7 +665,7 @@ fn action(kind: &str, data: &Value, result: StepResult) -> StepAction {
     }
 }
 
-/// The actions in order, each with the name of its step where any event of the run names it.
+/// The actions in order, each with the name of its step if any event of the run states it.
 fn named(mut actions: Vec<(LogPlace, StepAction)>, names: &HashMap<String, (LogPlace, String)>) -> StepActions {
     actions.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
     for (_, action) in &mut actions {
@@ -681,7 +681,7 @@ fn step_id(data: &Value) -> Option<String> {
     text_field(data, "step_id")
 }
 
-/// The name in a step id of the form `step_NAME_hash`, where the hash is hexadecimal.
+/// The name in a step id of the form `step_NAME_hash`, with a hexadecimal hash.
 fn name_in_id(id: &str) -> Option<&str> {
     let (name, hash) = id.strip_prefix("step_")?.rsplit_once('_')?;
     let is_hash = hash.len() >= 8 && hash.bytes().all(|b| b.is_ascii_hexdigit());

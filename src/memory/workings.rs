@@ -1,15 +1,15 @@
-//! Derivation of a row's numbers: each formula with the row's own values in it.
+//! Explains a row's numbers: each formula with the row's own values.
 
 use super::utility::{self, UtilityStep};
 use super::{Entity, Row, feedback, reward};
 
-/// Values of a sum that are spelled out; of more, the last ones.
+/// Values of a sum that are shown; of more, the last ones.
 const SPELLED: usize = 8;
 
-/// A number's name, and how it comes about.
+/// Name of a number, and its derivation.
 pub type NumberWorking = (&'static str, String);
 
-/// The numbers of a row that a formula gives, with the values that went into it. `feedback` and `signals` are those of an
+/// The numbers of a row that come from a formula, with their input values. `feedback` and `signals` are those of an
 /// episode, signals oldest first.
 #[must_use]
 pub fn workings(row: &Row, feedback: &[Row], signals: &[Row]) -> Vec<NumberWorking> {
@@ -41,8 +41,8 @@ fn utility_of(row: &Row, signals: &[Row]) -> Option<NumberWorking> {
     let replayed = utility::replay(start, signals.iter().map(|row| row.text("signal").unwrap_or_default()));
     if signals.is_empty() {
         let words = |stored: f64| {
-            let begins = if (stored - utility::START).abs() < SAME { ", where each begins" } else { "" };
-            format!("{stored:.2} is stored{begins}; there is no signal")
+            let begins = if (stored - utility::START).abs() < SAME { ", the starting value" } else { "" };
+            format!("{stored:.2} is stored{begins}; no signals")
         };
         return stored.map(|stored| ("utility", words(stored)));
     }
@@ -74,10 +74,10 @@ fn earned(row: &Row) -> Option<NumberWorking> {
     Some(("reward", format!("by the rule, {outcome} earns {rule:.2}{}", beside(rule, row.number("reward")))))
 }
 
-/// Differences that do not show.
+/// Largest difference that is not shown.
 const SAME: f64 = 5e-3;
 
-/// Names the stored number when it differs from the computed one, or says that nothing is stored.
+/// States the stored number if it differs from the computed one, or that nothing is stored.
 fn beside(worked_out: f64, stored: Option<f64>) -> String {
     match stored {
         Some(stored) if (stored - worked_out).abs() > SAME => format!("; stored is {stored:.2}"),

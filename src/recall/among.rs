@@ -1,4 +1,4 @@
-//! Ranks rows that are already read. Recall and its evaluation both go through here, so that figures judge what agents
+//! Ranks rows that are already read. Recall and its evaluation share this code, so that metrics measure what agents
 //! get.
 
 use std::borrow::Borrow;
@@ -14,37 +14,37 @@ use crate::memory::{Entity, Row};
 pub enum RankingInput<'a, R> {
     /// Base, canvas and feedback.
     Boosted {
-        /// Whether anything is asked; else time alone makes the base.
+        /// Whether anything is asked; otherwise time alone makes the base.
         asked: bool,
-        /// Name of the likeness: `similarity` or `keywords`.
+        /// Name of the similarity measure: `similarity` or `keywords`.
         name: &'static str,
         /// Moment of the recall, canonical.
         at: &'a str,
     },
     /// Domain, topic, utility and age.
     Proven {
-        /// Domain and topic that are asked for.
+        /// Requested domain and topic.
         sought: &'a ProvenQuery,
-        /// Name of the likeness that replaces domain and topic: `similarity` or `keywords`; `None` when it does not
+        /// Name of the likeness that replaces domain and topic: `similarity` or `keywords`; `None` if it does not
         /// replace them.
         like: Option<&'static str>,
-        /// Utility of a row, where one is known.
+        /// Utility of a row, if known.
         utility: &'a (dyn Fn(&R) -> Option<f64> + Sync),
         /// Moment of the recall, canonical.
         at: &'a str,
     },
-    /// Likeness alone. What has none, or holds no word of what is asked, is not a candidate.
+    /// Likeness alone. A row without one, or without any asked word, is not a candidate.
     Likeness {
-        /// Name of the likeness: `similarity` or `keywords`.
+        /// Name of the similarity measure: `similarity` or `keywords`.
         name: &'static str,
     },
     /// A learned policy.
     Policy {
         /// Weights of the policy.
         policy: &'a Policy,
-        /// Features of a row whose likeness is known.
+        /// Features of a row with a known likeness.
         features: &'a (dyn Fn(&R, Option<f64>) -> [f64; 6] + Sync),
-        /// Name of the likeness: `similarity` or `keywords`.
+        /// Name of the similarity measure: `similarity` or `keywords`.
         name: &'static str,
     },
 }
@@ -55,8 +55,8 @@ pub fn likeness_name(by_vector: bool) -> &'static str {
     if by_vector { "similarity" } else { "keywords" }
 }
 
-/// A row with its score by a ranking; none for a row that is not a candidate. `likeness` is that to what is asked,
-/// where there is one.
+/// A row with its score by a ranking; `None` for a row that is not a candidate. `likeness` is that to the question, if
+/// there is one.
 pub fn placed<R: Borrow<Row>>(row: R, likeness: Option<f64>, way: &RankingInput<'_, R>) -> Option<RankedRow<R>> {
     match way {
         RankingInput::Boosted { asked, name, at } => {
@@ -84,7 +84,7 @@ pub fn placed<R: Borrow<Row>>(row: R, likeness: Option<f64>, way: &RankingInput<
     }
 }
 
-/// Rows in order, each with its likeness to what is asked where there is one.
+/// Rows in order, each with its likeness to the question if there is one.
 pub fn ranked<R: Borrow<Row>>(
     rows: impl IntoIterator<Item = (R, Option<f64>)>,
     way: &RankingInput<'_, R>,
@@ -98,8 +98,8 @@ pub fn ranked<R: Borrow<Row>>(
     ranked
 }
 
-/// Candidates of a policy, for `k` places: the first 2 x `k` by the policy and the 2 x `k` most like what is asked come
-/// before all others, each saying which of them it is. Within both the policy's order holds.
+/// Candidates of a policy, for `k` places: the first 2 x `k` by the policy and the 2 x `k` most similar to the question
+/// come before all others, marked accordingly. Within both, the policy's order applies.
 #[must_use]
 pub fn merged<R>(mut ranked: Vec<RankedRow<R>>, k: usize, name: &'static str) -> Vec<RankedRow<R>> {
     let each = k.saturating_mul(2);
@@ -117,7 +117,7 @@ pub fn merged<R>(mut ranked: Vec<RankedRow<R>>, k: usize, name: &'static str) ->
 /// Weight of the term that lowers the score of a case that looks like poison.
 const POISON: f64 = -1.0;
 
-/// The row with a term of its own that takes `POISON` off its score where it looks like poison.
+/// The row with a term that lowers its score by `POISON` if it looks like poison.
 #[must_use]
 pub fn weighed_down<R>(mut row: RankedRow<R>, is_poison: bool) -> RankedRow<R> {
     row.add(Term::new("poison", f64::from(u8::from(is_poison)), POISON));
@@ -127,8 +127,8 @@ pub fn weighed_down<R>(mut row: RankedRow<R>, is_poison: bool) -> RankedRow<R> {
 /// Statuses of a memory that agents no longer get.
 const GONE: [&str; 3] = ["deleted", "forgotten", "superseded"];
 
-/// Whether a row may be recalled at all: a quarantined case and a memory that was deleted, forgotten or superseded may
-/// not, and `similar` looks at successes unless told.
+/// Whether a row may be recalled at all: a quarantined case and a deleted, forgotten or superseded memory may not, and
+/// `similar` only considers successes by default.
 #[must_use]
 pub fn eligible(row: &Row, ranking: Ranking, all_outcomes: bool) -> bool {
     if row.entity == Entity::Memory {

@@ -17,9 +17,9 @@ pub const NO_POLICY: &str = "none";
 /// Policy that ranks cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PolicyChoice<'r> {
-    /// The one that readers of the bank use, where there is one.
+    /// The active policy of the bank, if there is one.
     InUse,
-    /// None: likeness decides.
+    /// No policy: similarity decides.
     Likeness,
     /// This one.
     Named(&'r str),
@@ -30,15 +30,15 @@ pub enum PolicyChoice<'r> {
 pub struct RecallRequest {
     /// Question that is asked.
     pub inquiry: Inquiry,
-    /// Vector of the text, by the model that made the stored ones.
+    /// Vector of the text, by the model of the stored ones.
     pub vector: Option<Vec<f32>>,
     /// Reason why the text has no vector.
     pub vector_note: Option<String>,
-    /// Moment of the recall, canonical: ages are counted from here.
+    /// Moment of the recall, canonical, for computing ages.
     pub at: String,
 }
 
-/// Returns the policy that a word asks for.
+/// Returns the policy for a word.
 #[must_use]
 pub fn choice(policy: Option<&str>) -> PolicyChoice<'_> {
     match policy {
@@ -72,13 +72,13 @@ impl UsedPolicy {
 pub struct RecalledItem {
     /// The row in its place.
     pub ranked: RankedRow,
-    /// Canvas events of an episode, as far as the text for an agent tells them.
+    /// Canvas events of an episode, as far as an agent's text shows them.
     pub canvas: ToldRows,
     /// Feedback on an episode, likewise.
     pub feedback: ToldRows,
     /// The scores of all feedback on it.
     pub scores: ScoreSum,
-    /// Findings that explain why context is empty, where stored and resolved differ.
+    /// Findings that explain empty context, where stored and resolved links differ.
     pub findings: Vec<ShownFinding>,
 }
 
@@ -89,31 +89,31 @@ pub struct RecallAnswer {
     pub rows: Vec<RecalledItem>,
     /// Candidates that were left out, and why.
     pub left_out: Vec<LeftOut>,
-    /// `vector`, `keyword`, or `none` when nothing was asked.
+    /// `vector`, `keyword`, or `none` if nothing was asked.
     pub used: &'static str,
-    /// The policy that ranked the cases; none when likeness did.
+    /// The policy that ranked the cases; `None` if similarity did.
     pub policy: Option<UsedPolicy>,
     /// Rows at most.
     pub k: usize,
     /// Counts of all rows' vectors by result, and the component that compared them.
     pub compared: Option<(VectorTally, ComparedBy)>,
-    /// Component that looked for words; `None` when no words were compared.
+    /// Component that searched for words; `None` if no words were compared.
     pub words_by: Option<WordsBy>,
     /// Number of candidates.
     pub candidates: usize,
     /// Notes for users about the answer.
     pub notes: Vec<String>,
-    /// The stored row whose situation it is.
+    /// The stored row used as the situation.
     pub like: Option<Row>,
     /// Request that this answers.
     pub request: RecallRequest,
 }
 
-/// Component that looked for words.
+/// Component that searches for words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WordsBy {
-    /// The database's full-text index left out what holds none of them.
+    /// The database's full-text index excluded rows without any of them.
     Index,
     /// The program, in all texts.
     Read,
@@ -122,9 +122,9 @@ pub enum WordsBy {
 /// Durations of the parts of a recall, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StageTimes {
-    /// Asking for the vector of a text; 0 where none was asked for.
+    /// Computing the vector of a text; 0 if none was computed.
     pub embedding: f64,
-    /// Looking up what is asked.
+    /// Looking up the situation.
     pub situation: f64,
     /// Reading and ranking the candidates.
     pub ranking: f64,
@@ -143,7 +143,7 @@ impl RecallAnswer {
         self.rows.iter_mut().flat_map(told).chain(&mut self.like)
     }
 
-    /// Returns what `recall` prints after the rows, which it prints one by one.
+    /// Returns the output of `recall` after the rows, which are printed one by one.
     #[must_use]
     pub fn rest_json(&self) -> Value {
         json!({ "left_out": self.left_out, "query": self.query_json() })
@@ -154,7 +154,7 @@ impl RecallAnswer {
     pub fn query_json(&self) -> Value {
         let RecallRequest { inquiry, at, .. } = &self.request;
         json!({
-            // Two words, for scripts: what is not compared by vectors is compared by words, if only those of a topic.
+            // Two words, for scripts: everything not compared by vectors counts as compared by words.
             "used": if self.used == "vector" { "vector" } else { "keyword" },
             "ranking": inquiry.ranking,
             "formula": inquiry.ranking.formula(),
@@ -181,14 +181,14 @@ impl RecallAnswer {
 }
 
 impl RecalledItem {
-    /// A row of which no dependents are known yet.
+    /// A row before its context is read.
     #[must_use]
     pub fn new(ranked: RankedRow) -> Self {
         let (canvas, feedback) = (ToldRows::default(), ToldRows::default());
         RecalledItem { ranked, canvas, feedback, scores: ScoreSum::default(), findings: Vec::new() }
     }
 
-    /// The row as the text for an agent tells it.
+    /// The row in the form for an agent's text.
     #[must_use]
     pub fn told(&self) -> ContextRow<'_> {
         ContextRow { row: &self.ranked.row, canvas: &self.canvas, feedback: &self.feedback }

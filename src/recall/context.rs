@@ -1,5 +1,5 @@
-//! The text that an agent would get from a recall: Context / Actions / Outcome / Reward of each case within a token
-//! budget, lessons of similar episodes; with every episode what the canvas showed and what users said about it.
+//! The text that an agent gets from a recall: Context / Actions / Outcome / Reward of each case within a token budget,
+//! lessons of similar episodes; for every episode what its canvas showed and what users said about it.
 
 use std::collections::HashMap;
 
@@ -15,10 +15,10 @@ use crate::memory::{Entity, Row};
 
 /// Characters of a token: the usual rough count.
 pub const CHARACTERS_A_TOKEN: usize = 4;
-/// Tokens of the whole text unless told otherwise (ours).
+/// Default token budget of the whole text (ours).
 pub const TOKENS: usize = 1_000;
 
-/// A recalled row with what depends on it.
+/// A recalled row with its context.
 #[derive(Debug, Clone, Copy)]
 pub struct ContextRow<'a> {
     /// The row.
@@ -29,17 +29,17 @@ pub struct ContextRow<'a> {
     pub feedback: &'a ToldRows,
 }
 
-/// Canvas events of an episode, or feedback on it, as far as the beginning of a line tells them.
+/// Canvas events of an episode, or feedback on it, as far as the beginning of a line shows them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToldRows {
-    /// Rows in the order of time, each with the number of rows that tell the same; only what is told of them is there.
+    /// Rows in time order, each with the number of equal ones; only shown values are kept.
     pub rows: Vec<(Row, usize)>,
     /// Number of all rows.
     pub count: usize,
 }
 
 impl ToldRows {
-    /// Rows in the order of time, for a line of which so many characters are read.
+    /// Takes rows in time order, for a line of at most `room` characters.
     #[must_use]
     pub fn of(rows: &[Row], room: usize) -> Self {
         let mut told = ToldCollector::new(room);
@@ -48,11 +48,11 @@ impl ToldRows {
     }
 }
 
-/// Collects rows in the order of time for a line of which so many characters are read.
+/// Collects rows in time order for a line of limited length.
 #[derive(Debug)]
 pub struct ToldCollector {
     room: usize,
-    /// Characters of the words that are counted, and of corrections.
+    /// Characters of counted words, and of corrections.
     told: (usize, usize),
     places: HashMap<String, usize>,
     rows: ToldRows,
@@ -65,7 +65,7 @@ impl ToldCollector {
         ToldCollector { room, told: (0, 0), places: HashMap::new(), rows: ToldRows::default() }
     }
 
-    /// Takes the next row. What begins beyond the room is not kept.
+    /// Adds the next row. Text beyond the limit is not kept.
     pub fn add(&mut self, row: &Row) {
         self.rows.count += 1;
         let mut row = told_of(row, self.room.saturating_add(1));
@@ -95,10 +95,10 @@ impl ToldCollector {
     }
 }
 
-/// Characters of a kind, which say how it is told.
+/// Most characters of a kind, which determines its presentation.
 const KIND: usize = 32;
 
-/// A row with what a line tells of it, and no more than some characters of each text.
+/// A row with only the values shown on a line, with at most some characters of each text.
 fn told_of(row: &Row, most: usize) -> Row {
     let columns: &[&str] = match row.entity {
         Entity::Feedback => &["kind", "rating", "correction"],
@@ -108,7 +108,7 @@ fn told_of(row: &Row, most: usize) -> Row {
     for column in columns {
         let value = match row.get(column) {
             Value::String(text) => {
-                // Blanks before it are not told, and must not take the room of what is.
+                // Leading blanks are not shown, and must not use up the limit.
                 let (text, most) = match *column {
                     "correction" => (text.trim(), most),
                     "kind" => (&**text, most.max(KIND)),
@@ -128,7 +128,7 @@ fn told_of(row: &Row, most: usize) -> Row {
 pub struct Budget {
     /// Tokens in all.
     pub tokens: usize,
-    /// Tokens of each row; none means an equal share.
+    /// Tokens per row; `None` means an equal share.
     pub per_row: Option<usize>,
 }
 
@@ -141,12 +141,12 @@ pub struct RecallContext {
     pub tokens: usize,
     /// Rows in it.
     pub rows: Vec<String>,
-    /// The part of each of them, in the same order.
+    /// The parts of the text, in the same order.
     #[serde(skip)]
     pub parts: Vec<String>,
     /// Rows that were cut to fit.
     pub cut: Vec<String>,
-    /// Rows that had no room.
+    /// Rows that did not fit.
     pub omitted: Vec<String>,
 }
 
@@ -156,7 +156,7 @@ pub fn tokens(text: &str) -> usize {
     text.chars().count().div_ceil(CHARACTERS_A_TOKEN)
 }
 
-/// The text of recalled rows, in their order. Lessons where `lessons` is set, else a snippet a row.
+/// The text of recalled rows, in order: as lessons if `lessons` is set, otherwise a snippet per row.
 #[must_use]
 pub fn context(rows: &[ContextRow<'_>], budget: Budget, lessons: bool) -> RecallContext {
     let mut writer = ContextWriter::new(rows.len(), budget, lessons);
@@ -177,13 +177,13 @@ impl Budget {
 pub struct ContextWriter {
     budget: Budget,
     lessons: bool,
-    /// Rows in all, and those that were taken.
+    /// Total number of rows, and of those added.
     rows: (usize, usize),
     made: RecallContext,
 }
 
 impl ContextWriter {
-    /// Begins the text of so many rows.
+    /// Begins the text for a number of rows.
     #[must_use]
     pub fn new(rows: usize, budget: Budget, lessons: bool) -> Self {
         let text =
@@ -192,12 +192,12 @@ impl ContextWriter {
         ContextWriter { budget, lessons, rows: (rows, 0), made }
     }
 
-    /// Takes the next row.
+    /// Adds the next row.
     pub fn add(&mut self, told: &ContextRow<'_>) {
         self.add_text(&ContextText::of(told, self.lessons, self.budget.room()));
     }
 
-    /// Takes the text of the next row, made with the room of the budget.
+    /// Adds the text of the next row, made for this budget.
     pub fn add_text(&mut self, told: &ContextText) {
         let (made, (rows, before)) = (&mut self.made, self.rows);
         self.rows.1 += 1;
@@ -232,7 +232,7 @@ pub fn heading(lessons: bool) -> &'static str {
     if lessons { "Lessons from past similar situations:" } else { "Relevant past experience:" }
 }
 
-/// The beginning of a text, with the number of characters of all of it.
+/// The beginning of a text, with the total number of characters.
 #[derive(Debug, Clone)]
 struct Begun {
     text: String,
@@ -240,25 +240,25 @@ struct Begun {
 }
 
 impl Begun {
-    /// Keeps so many characters.
+    /// Keeps at most `room` characters.
     fn of(text: &str, room: usize) -> Self {
         let end = text.char_indices().nth(room).map_or(text.len(), |(end, _)| end);
         Begun { text: text[..end].to_owned(), characters: text.chars().count() }
     }
 }
 
-/// The text of a recalled row, of which no more is kept than a budget has room for.
+/// The text of a recalled row, limited to what fits in a budget.
 #[derive(Debug, Clone)]
 pub struct ContextText {
     id: String,
-    /// Text behind the number of the row.
+    /// Text after the number of the row.
     text: Begun,
     /// Lines about its canvas and feedback.
     lines: Begun,
 }
 
 impl ContextText {
-    /// The text of a row, for a budget with room for so many characters.
+    /// The text of a row, for a budget of `room` characters.
     #[must_use]
     pub fn of(told: &ContextRow<'_>, lessons: bool, room: usize) -> Self {
         let text = if lessons { lesson(told.row) } else { snippet(told.row) };
@@ -279,12 +279,12 @@ impl ContextText {
     }
 }
 
-/// Measures the whole line about the canvas of an episode, or about its feedback, of which no row is held.
+/// Measures the complete line about the canvas of an episode, or its feedback, without holding rows.
 #[derive(Debug, Default)]
 pub struct LineLength {
     /// Number and characters of corrections.
     corrections: (usize, usize),
-    /// Characters of the words that are told once, and how often they occur.
+    /// Characters of the distinct words, and how often they occur.
     words: HashMap<Digest, (usize, usize)>,
 }
 
@@ -314,7 +314,7 @@ impl LineLength {
     }
 }
 
-/// The first `room` characters, the last one an ellipsis where something was cut.
+/// The first `room` characters, the last one an ellipsis if it was cut.
 fn cut(begun: &Begun, room: usize) -> (String, bool) {
     if begun.characters <= room {
         return (begun.text.clone(), false);
@@ -323,8 +323,8 @@ fn cut(begun: &Begun, room: usize) -> (String, bool) {
     (if room == 0 { kept } else { kept + "…" }, true)
 }
 
-/// A row's text with the lines about its canvas and feedback behind it. Where it is too long, those lines keep up to
-/// half of the room: what people corrected says more than the end of a long text.
+/// A row's text followed by the lines about its canvas and feedback. If it is too long, those lines keep up to half of
+/// the space: corrections matter more than the end of a long text.
 fn fitted(text: &Begun, lines: &Begun, room: usize) -> (String, bool) {
     let (long, behind) = (text.characters, lines.characters);
     if long + behind <= room {
@@ -339,7 +339,7 @@ fn indent(lessons: bool) -> &'static str {
     if lessons { "   " } else { "" }
 }
 
-/// The lines about an episode's canvas and feedback; nothing for other rows.
+/// The lines about an episode's canvas and feedback; empty for other rows.
 fn around(told: &ContextRow<'_>, indent: &str) -> String {
     if told.row.entity != Entity::Episode {
         return String::new();
@@ -351,7 +351,7 @@ fn around_lines(feedback: &str, canvas: &str, indent: &str) -> String {
     format!("\n{indent}Feedback: {feedback}\n{indent}Canvas: {canvas}")
 }
 
-/// Sums up in one line what users said about an episode: the words of their corrections first, then thumbs and ratings.
+/// Summarizes in one line what users said about an episode: corrections first, then thumbs and ratings.
 #[must_use]
 pub fn feedback_line(feedback: &ToldRows) -> String {
     let corrections = feedback.rows.iter().filter_map(|(row, _)| correction(row));
@@ -362,14 +362,13 @@ fn corrected(words: &str) -> String {
     format!("corrected: \"{words}\"")
 }
 
-/// Sums up in one line what was done on an episode's canvas: each kind of event once, in order, with its number of
-/// occurrences.
+/// Summarizes in one line what happened on an episode's canvas: each kind of event once, in order, with its number.
 #[must_use]
 pub fn canvas_line(canvas: &ToldRows) -> String {
     listed(&counted(canvas))
 }
 
-/// The words of a row that are told once, with their number.
+/// The words of a row that are shown once, with their number.
 fn counted_words(row: &Row) -> Option<String> {
     if row.entity != Entity::Feedback {
         let on = ["canvas_type", "component_type", "component_name"].iter().filter_map(|column| row.text(column));
@@ -383,7 +382,7 @@ fn counted_words(row: &Row) -> Option<String> {
     }
 }
 
-/// Each text once, in the order in which it first occurs, with how often it occurs where that is more than once.
+/// Each text once, in the order of its first occurrence, with the number of occurrences if more than one.
 fn counted(rows: &ToldRows) -> Vec<String> {
     let (mut seen, mut places): (Vec<(String, usize)>, HashMap<String, usize>) = (Vec::new(), HashMap::new());
     for (row, times) in &rows.rows {
@@ -397,7 +396,7 @@ fn counted(rows: &ToldRows) -> Vec<String> {
     seen.into_iter().map(|(text, times)| text + &times_of(times)).collect()
 }
 
-/// Says how often something occurs where that is more than once.
+/// The number of occurrences as text, if more than one.
 fn times_of(times: usize) -> String {
     if times > 1 { format!(" x{times}") } else { String::new() }
 }
@@ -410,7 +409,7 @@ fn listed(parts: &[String]) -> String {
     if parts.is_empty() { NONE_RECORDED.to_owned() } else { parts.join(SEPARATOR) }
 }
 
-/// Context / Actions / Outcome / Reward of a case, an episode or a memory, behind its number.
+/// Context / Actions / Outcome / Reward of a case, an episode or a memory, after its number.
 fn snippet(row: &Row) -> String {
     let (context, actions, outcome, reward) = match row.entity {
         Entity::Case => {
@@ -438,8 +437,8 @@ fn snippet(row: &Row) -> String {
     )
 }
 
-/// A lesson, behind its number: of an episode when, observation, actions, result, insight; of a memory when, title and
-/// text. What is not recorded says so; nothing is made up.
+/// A lesson, after its number: for an episode its time, observation, actions, result and insight; for a memory its
+/// time, title and text. Missing values are marked as such, never made up.
 fn lesson(row: &Row) -> String {
     if row.entity == Entity::Memory {
         let kept = |column: &str| row.text(column).filter(|text| !text.trim().is_empty());
@@ -493,12 +492,12 @@ fn step_of(step: &Value) -> String {
     }
 }
 
-/// The items of a list of JSON, each as its text; none when the text is not a list.
+/// The items of a JSON list, each as its text; `None` if the text is not a list.
 fn items(text: &str) -> Option<Vec<&RawValue>> {
     serde_json::from_str(text).ok()
 }
 
-/// The names of actions in order. A run may have very many: of a long document one is looked at after the other.
+/// The names of actions in order. A run may have very many, so a long document is read item by item.
 fn names(actions: JsonPart<'_>) -> Vec<String> {
     let name = |action: &Value| match action {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Features of a (query, case) pair for a learned policy, and the words and matches that all rankings share.
+//! Features of a (query, case) pair for a learned policy, and the word matching shared by all rankings.
 
 use std::collections::BTreeSet;
 
@@ -12,28 +12,28 @@ use crate::memory::{Row, reward, time};
 /// The features, in the order of every feature vector and of a policy's weights.
 pub const NAMES: [&str; 6] = ["similarity", "reward", "outcome", "recency", "text_overlap", "tag_overlap"];
 
-/// Days after which a case counts half as recent (ours: no source gives one).
+/// Days after which a case's recency halves (ours: no source gives one).
 pub const RECENCY_HALF_LIFE_DAYS: f64 = 30.0;
 
-/// Value for a reward or an outcome that is not known: neither good nor bad.
+/// Value of an unknown reward or outcome: neither good nor bad.
 const UNKNOWN: f64 = 0.5;
 
-/// Keys under which prompts keep what was asked, most telling first.
+/// Keys of prompts that contain the question, most specific first.
 const ASKED: [&str; 9] = ["message", "query", "question", "task", "input", "instruction", "prompt", "text", "content"];
 
-/// Situation that a case bank is asked about.
+/// Situation for which a case bank is queried.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Situation {
     /// Distinct words of its text.
     pub words: BTreeSet<String>,
-    /// Tags of the situation in lower case. A text without tags of its own is matched by its words.
+    /// Tags of the situation in lower case. Without tags, a text is matched by its words.
     pub tags: BTreeSet<String>,
-    /// Moment of the question, canonical; ages are counted from here.
+    /// Moment of the question, canonical, for computing ages.
     pub at: String,
 }
 
 impl Situation {
-    /// A situation told in words.
+    /// A situation given as text.
     #[must_use]
     pub fn of_text(text: &str, at: &str) -> Self {
         Situation { words: words(text), tags: BTreeSet::new(), at: at.to_owned() }
@@ -48,16 +48,17 @@ impl Situation {
 
 /// The features of a pair, each in 0..1, in the order of [`NAMES`].
 ///
-/// `similarity` is the cosine of the vectors (-1..1, below 0 counts as 0; none counts as 0); `reward` the case's, else its
-/// outcome's, else 0.5; `outcome` success 1, partial 0.5, aborted 0.2, failure 0, else 0.5; `recency` halves every
-/// [`RECENCY_HALF_LIFE_DAYS`] (0 without a time); `text_overlap` and `tag_overlap` are shared / all distinct words and
-/// tags. Where the situation has no tags, `tag_overlap` is the share of the case's tags that its words name.
+/// `similarity` is the cosine of the vectors (-1..1, negative or missing counts as 0); `reward` is the case's,
+/// otherwise its outcome's, otherwise 0.5; `outcome` is success 1, partial 0.5, aborted 0.2, failure 0, otherwise 0.5;
+/// `recency` halves every [`RECENCY_HALF_LIFE_DAYS`] (0 without a time); `text_overlap` and `tag_overlap` are shared /
+/// all distinct words and tags. If the situation has no tags, `tag_overlap` is the share of the case's tags among its
+/// words.
 #[must_use]
 pub fn features(situation: &Situation, case: &Row, cosine: Option<f64>) -> [f64; 6] {
     features_told(situation, case, &words(&case_text(case)), cosine)
 }
 
-/// The [`features`] of a pair, where the distinct words of the case are known.
+/// The [`features`] of a pair, given the distinct words of the case.
 #[must_use]
 pub fn features_told(situation: &Situation, case: &Row, told: &BTreeSet<String>, cosine: Option<f64>) -> [f64; 6] {
     let of_outcome = case.text("outcome").and_then(reward::of_outcome);
@@ -83,35 +84,35 @@ fn tag_overlap(situation: &Situation, tags: &BTreeSet<String>) -> f64 {
     named.count() as f64 / tags.len() as f64
 }
 
-/// Computes how recent something is at `now`, in 0..1: 1 when new or in the future, halved every
-/// [`RECENCY_HALF_LIFE_DAYS`], 0 without a time.
+/// Computes the recency at `now`, in 0..1: 1 if new or in the future, halved every [`RECENCY_HALF_LIFE_DAYS`], 0
+/// without a time.
 #[must_use]
 pub fn recency(created_at: Option<&str>, now: &str) -> f64 {
     age_days(created_at, now).map_or(0.0, |days| 0.5_f64.powf(days.max(0.0) / RECENCY_HALF_LIFE_DAYS))
 }
 
-/// Age at `now` in days, negative in the future; none without a time.
+/// Age at `now` in days, negative in the future; `None` without a time.
 #[must_use]
 pub fn age_days(created_at: Option<&str>, now: &str) -> Option<f64> {
     time::seconds_between(created_at?, now).map(|seconds| seconds / 86_400.0)
 }
 
-/// The distinct words of a text in lower case, as Unicode parts them (each ideograph is a word); names such as
-/// `process_order` and `order.paid` are parted too.
+/// The distinct words of a text in lower case, by Unicode word boundaries (each ideograph is a word); names such as
+/// `process_order` and `order.paid` are split too.
 #[must_use]
 pub fn words(text: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
-    // Not collected: that would hold each word of a long text as often as it occurs.
+    // Not collected first: that would hold every repeat of a word in a long text.
     words.extend(word_parts(text).map(str::to_lowercase));
     words
 }
 
-/// The words of a text as it spells them, in its order: see [`words`].
+/// The words of a text as written, in order: see [`words`].
 pub fn word_parts(text: &str) -> impl Iterator<Item = &str> {
     text.unicode_words().flat_map(|word| word.split(['_', '.', ':'])).filter(|part| !part.is_empty())
 }
 
-/// Shared words by all distinct words of both, in 0..1; 0 when either has none.
+/// Shared words divided by all distinct words of both, in 0..1; 0 if either has none.
 #[must_use]
 pub fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     let shared = a.intersection(b).count();
@@ -119,10 +120,10 @@ pub fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     if all == 0 { 0.0 } else { shared as f64 / all as f64 }
 }
 
-/// Times by which a text may become shorter in lower case, in bytes, at most: a Kelvin sign is an ASCII letter then.
+/// Greatest factor by which a text can shrink in lower case, in bytes: a Kelvin sign becomes an ASCII letter.
 const SMALLER: usize = 3;
 
-/// A name that rows are sought by, such as a topic; read once, compared with every row.
+/// A name to search rows by, such as a topic; prepared once, compared with every row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SoughtName {
     lower: String,
@@ -137,14 +138,14 @@ impl<T: AsRef<str>> From<T> for SoughtName {
 }
 
 impl SoughtName {
-    /// Whether there is nothing to compare with.
+    /// Whether there is nothing to compare.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lower.is_empty()
     }
 
-    /// Computes how well a stored name matches: 1 if equal ignoring case, else the [`overlap`] of their words, 0 when
-    /// nothing is asked for or nothing is stored.
+    /// Computes how well a stored name matches: 1 if equal ignoring case, otherwise the [`overlap`] of their words; 0
+    /// if nothing is requested or stored.
     #[must_use]
     pub fn likeness(&self, stored: Option<&str>) -> f64 {
         let stored = stored.map_or("", str::trim);
@@ -166,14 +167,14 @@ pub fn tags(case: &Row) -> BTreeSet<String> {
     case.list("tags").into_iter().map(|tag| tag.trim().to_lowercase()).filter(|tag| !tag.is_empty()).collect()
 }
 
-/// Returns the question that a case was asked: the message within its prompt, else all of the prompt's text.
+/// Returns the question of a case: the message within its prompt, otherwise all of the prompt's text.
 #[must_use]
 pub fn case_text(case: &Row) -> String {
     asked_text(case.json("prompt"))
 }
 
-/// The message within a stored prompt: the text itself, what is under a key such as `message` or `query`, the last
-/// user's turn of a list of messages, else all texts one after the other.
+/// The message within a stored prompt: the text itself, the value of a key such as `message` or `query`, the last user
+/// turn in a list of messages, otherwise all texts joined.
 #[must_use]
 pub fn asked_text(prompt: JsonPart<'_>) -> String {
     let found = match prompt {
@@ -183,7 +184,7 @@ pub fn asked_text(prompt: JsonPart<'_>) -> String {
     found.unwrap_or_else(|| all_text(prompt))
 }
 
-/// The message within a value; none where that is all of its texts.
+/// The message within a value; `None` if that is all of its texts.
 fn asked_value(prompt: &Value) -> Option<String> {
     let asked = |value: &Value| asked_text(value.into());
     match prompt {
@@ -233,7 +234,7 @@ pub fn all_text(part: JsonPart<'_>) -> String {
     found
 }
 
-/// Hands each text within a JSON value to `each`, in order.
+/// Passes each text within a JSON value to `each`, in order.
 pub fn each_text(part: JsonPart<'_>, each: &mut dyn FnMut(&str)) {
     match part {
         JsonPart::Value(Value::String(text)) => each(text),

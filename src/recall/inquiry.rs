@@ -1,52 +1,52 @@
-//! A question to recall, without its moment and vector: it can be saved under a name and asked again.
+//! A recall question without its time and vector: it can be saved under a name and asked again.
 
 use serde::{Deserialize, Serialize};
 
 use super::answer::{self, PolicyChoice, RecallRequest};
 use super::rank::{self, MOST_ROWS, Ranking};
 
-/// Question put to recall, in a form that can be kept.
+/// Question for a recall, in a form that can be saved.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inquiry {
     /// Ranking to use.
     pub ranking: Ranking,
-    /// Policy by its id, or `none` (cases); the one in use when nothing is said.
+    /// Policy by its id, or `none` (cases); the active one by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
-    /// Situation in words.
+    /// Situation as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Id of a stored episode, case or memory whose situation it is.
+    /// Id of a stored episode, case or memory used as the situation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub like: Option<String>,
     /// Agent that recalls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// User for whom.
+    /// User to recall for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// Rows; none means the ranking's own number.
+    /// Number of rows; `None` means the ranking's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub k: Option<usize>,
-    /// Domain to look for (proven).
+    /// Domain to match (proven).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
-    /// Topic to look for (proven).
+    /// Topic to match (proven).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
-    /// Workflow whose episodes are looked at (similar).
+    /// Workflow of the episodes (similar).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,
     /// Failures too (similar).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_outcomes: bool,
-    /// Cases that look like poison are weighed down (cases).
+    /// Whether cases that look like poison are weighed down (cases).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub downweight: bool,
 }
 
 impl Inquiry {
-    /// A question for nothing in particular.
+    /// An empty question.
     #[must_use]
     pub fn new(ranking: Ranking) -> Self {
         Inquiry { ranking, ..Self::default() }
@@ -58,32 +58,31 @@ impl Inquiry {
         self.like.is_some() || self.text.as_deref().is_some_and(|text| !text.trim().is_empty())
     }
 
-    /// Whether it can be asked: where likeness alone ranks, a situation must be named.
+    /// Whether it can be asked: a ranking by likeness alone needs a situation.
     #[must_use]
     pub fn is_enough(&self) -> bool {
         self.has_situation() || !matches!(self.ranking, Ranking::Cases | Ranking::Similar)
     }
 
-    /// Rows at most, unless the bank is set to another number.
+    /// Most rows, unless the bank sets another number.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.k.unwrap_or_else(|| self.ranking.default_k()).min(MOST_ROWS)
     }
 
-    /// Says that fewer rows are given than are asked for.
+    /// Note that fewer rows are returned than requested.
     #[must_use]
     pub fn limited(&self) -> Option<String> {
         self.k.filter(|k| *k > MOST_ROWS).map(|_| rank::limited())
     }
 
-    /// Returns the policy that is asked for.
+    /// Returns the requested policy.
     #[must_use]
     pub fn choice(&self) -> PolicyChoice<'_> {
         answer::choice(self.policy.as_deref())
     }
 
-    /// Whether the vector of a text is of use: where a stored row is named it has its own, and proven relevance compares
-    /// none.
+    /// The text to embed, if its vector is useful: a stored row has its own, and proven relevance uses none.
     #[must_use]
     pub fn text_to_embed(&self) -> Option<&str> {
         let text = self.text.as_deref().filter(|text| !text.trim().is_empty())?;
@@ -98,12 +97,12 @@ impl Inquiry {
         RecallRequest { inquiry, at: at.to_owned(), ..RecallRequest::default() }
     }
 
-    /// The words of the command line that asks the same, in order.
+    /// The command-line arguments for the same question, in order.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         let text = self.text.as_ref().filter(|text| !text.trim().is_empty());
-        // A text that looks like an option goes behind the sign that no options follow.
+        // A text that looks like an option goes after `--`.
         let behind = text.is_some_and(|text| text.starts_with('-'));
         words.extend(text.filter(|_| !behind).cloned());
         let options = [
@@ -130,12 +129,12 @@ impl Inquiry {
     }
 }
 
-/// A question that was kept.
+/// A saved question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedQuestion {
     /// Name of the question, unique within a database.
     pub name: String,
-    /// Inquiry that is kept under the name.
+    /// The saved question.
     #[serde(flatten)]
     pub inquiry: Inquiry,
 }

@@ -1,5 +1,5 @@
-//! Keyword likeness, for queries without a vector: the share of the asked words that a text contains, with rare words
-//! counting more.
+//! Keyword likeness, for queries without a vector: the share of the asked words in a text, with rare words counting
+//! more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -41,7 +41,7 @@ impl ComparedText {
         }
     }
 
-    /// Hands the text to `each` in parts, none of which ends within a word.
+    /// Passes the text to `each` in parts that end between words.
     pub fn each_part(self, row: &Row, each: &mut dyn FnMut(&str)) {
         match self {
             ComparedText::Whole => match columns_of(row.entity) {
@@ -53,7 +53,7 @@ impl ComparedText {
     }
 }
 
-/// The columns whose texts a row is found by; none for cases, which are found by what was asked.
+/// The columns searched for a row; `None` for cases, which are found by their question.
 fn columns_of(entity: Entity) -> Option<&'static [&'static str]> {
     match entity {
         Entity::Case => None,
@@ -62,7 +62,7 @@ fn columns_of(entity: Entity) -> Option<&'static [&'static str]> {
     }
 }
 
-/// The columns whose texts are those words.
+/// The columns that contain those words.
 #[must_use]
 pub fn text_columns(entity: Entity) -> &'static [&'static str] {
     columns_of(entity).unwrap_or(&["prompt", "tags"])
@@ -93,46 +93,46 @@ fn situation_and_outcome(episode: &Row) -> String {
     format!("{situation}\n{outcome}\n{}", told("workflow_name"))
 }
 
-/// Letters that are not plain and become plain ones in lower case.
+/// Non-ASCII letters that become ASCII in lower case.
 const BECOME_PLAIN: [char; 2] = ['\u{130}', '\u{212a}'];
 
-/// Bytes of words, together, that take about 1 MB at most however they are looked for.
+/// Total bytes of words up to which any kind of search needs at most about 1 MB.
 const FEW: usize = 4_096;
 
-/// Asked words that a text holds: one bit for each word, in their order.
+/// Asked words found in a text: one bit per word, in order.
 pub type HeldWords = Vec<u64>;
 
-/// Finds asked words in texts, without parting every text into its words.
+/// Finds asked words in texts, without splitting every text into words.
 #[derive(Debug)]
 pub struct WordFinder {
-    /// In order, each once.
+    /// Sorted, without repeats.
     asked: Vec<String>,
-    /// Finds the words within plain text; none when there is nothing to look for.
+    /// Finds the words within plain text; `None` if there are none.
     needles: Option<AhoCorasick>,
-    /// All of them are of plain letters and digits.
+    /// Whether all consist of ASCII letters and digits.
     plain: bool,
 }
 
 impl WordFinder {
-    /// Looks for these words, as [`super::features::words`] gives them.
+    /// Searches for these words, in the form of [`super::features::words`].
     #[must_use]
     pub fn new(asked: &BTreeSet<String>) -> WordFinder {
         let asked: Vec<String> = asked.iter().cloned().collect();
         let mut builder = AhoCorasick::builder();
-        // The fastest kind takes the most room for each letter.
+        // The fastest automaton needs most memory per letter.
         let kind = (asked.iter().map(String::len).sum::<usize>() <= FEW).then_some(AhoCorasickKind::DFA);
         let needles = builder.ascii_case_insensitive(true).kind(kind).build(&asked).ok().filter(|_| !asked.is_empty());
         let plain = asked.iter().all(|word| word.is_ascii());
         WordFinder { asked, needles, plain }
     }
 
-    /// Whether there is nothing to look for.
+    /// Whether there is nothing to search for.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.asked.is_empty()
     }
 
-    /// Finds which of the words a row holds in its compared text.
+    /// Finds the words in a row's compared text.
     #[must_use]
     pub fn held_by(&self, row: &Row, text: ComparedText) -> HeldWords {
         let mut held = self.none();
@@ -140,7 +140,7 @@ impl WordFinder {
         held
     }
 
-    /// Finds which of the words a text holds.
+    /// Finds the words in a text.
     #[must_use]
     pub fn held(&self, text: &str) -> HeldWords {
         let mut held = self.none();
@@ -173,8 +173,8 @@ impl WordFinder {
     }
 }
 
-/// Whether [`word_parts`] would part a range of plain text from what is before and after it. The range begins and ends
-/// with a letter or a digit.
+/// Whether [`word_parts`] would separate a range of plain text from its surroundings. The range begins and ends with a
+/// letter or a digit.
 fn stands_alone(text: &[u8], range: Range<usize>) -> bool {
     let alike = |a: u8, b: u8| a.is_ascii_digit() == b.is_ascii_digit() && b.is_ascii_alphanumeric();
     // An apostrophe joins letters, and digits as commas do.
@@ -193,7 +193,7 @@ fn stands_alone(text: &[u8], range: Range<usize>) -> bool {
     !joined(*first, before(1), before(2)) && !joined(*last, behind(0), behind(1))
 }
 
-/// In how many texts each asked word stands, by which a word counts.
+/// Number of texts with each asked word, which determines its weight.
 #[derive(Debug, Clone, Default)]
 pub struct WordTally {
     counts: Vec<usize>,
@@ -201,7 +201,7 @@ pub struct WordTally {
 }
 
 impl WordTally {
-    /// Counts a text that holds these of `asked` words.
+    /// Counts a text with these of the `asked` words.
     pub fn add(&mut self, asked: &WordFinder, held: &HeldWords) {
         self.texts += 1;
         self.counts.resize(asked.asked.len(), 0);
@@ -210,8 +210,8 @@ impl WordTally {
         }
     }
 
-    /// The share of the asked words that a text holds, in 0..1. A word counts by its rarity among the texts:
-    /// ln(1 + texts / texts with it). 0 where nothing is asked.
+    /// The share of the asked words in a text, in 0..1, weighted by rarity: ln(1 + texts / texts with the word). 0 if
+    /// nothing is asked.
     #[must_use]
     pub fn share(&self, held: &HeldWords) -> f64 {
         let rarity = |count: usize| (1.0 + self.texts as f64 / count.max(1) as f64).ln();
@@ -225,7 +225,7 @@ fn holds(held: &HeldWords, at: usize) -> bool {
     held.get(at / 64).is_some_and(|bits| bits >> (at % 64) & 1 == 1)
 }
 
-/// For each text the [`WordTally::share`] of the asked words among all of them; the distinct words of the texts are known.
+/// The [`WordTally::share`] of each text among all of them, given the texts' distinct words.
 #[must_use]
 pub fn shares_told(asked: &BTreeSet<String>, told: &[&BTreeSet<String>]) -> Vec<f64> {
     let held: Vec<Vec<&str>> =

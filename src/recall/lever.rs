@@ -1,5 +1,4 @@
-//! Changes that would move a recalled row: each one that affects its score, with the place that the row would then
-//! have.
+//! Changes that would move a recalled row: each one that affects its score, with the resulting place of the row.
 
 use super::answer::{RecallAnswer, RecalledItem};
 use super::rank::{DISLIKED_BOOST, LIKED_BOOST, LeftOut, Ranking};
@@ -20,21 +19,21 @@ pub enum LeverAct {
     Remove,
 }
 
-/// A change, and what the answer would be with it, all else unchanged.
+/// A change, and its effect on the answer, all else unchanged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecallLever {
     /// The change.
     pub act: LeverAct,
-    /// The row's score with it; none when it is no longer ranked.
+    /// The row's resulting score; `None` if it is no longer ranked.
     pub score: Option<f64>,
-    /// The row's place with it, from 0; none when it is no longer among the first K.
+    /// The row's resulting place, from 0; `None` if it is no longer among the first K.
     pub place: Option<usize>,
-    /// Id of the row that comes in for it, where one is known.
+    /// Id of the row that replaces it, if known.
     pub enters: Option<String>,
 }
 
-/// Lists the changes that would move the row at `at` of an answer, except those that leave its score as it is. Places
-/// are counted among the rows of the answer and those it left out: further rows are not known here.
+/// Lists the changes that would move the row at `at` of an answer, without those that leave its score unchanged. Places
+/// count the rows of the answer and those it left out: further rows are unknown here.
 #[must_use]
 pub fn levers(answer: &RecallAnswer, at: usize) -> Vec<RecallLever> {
     let Some(item) = answer.rows.get(at) else { return Vec::new() };
@@ -53,7 +52,7 @@ pub fn levers(answer: &RecallAnswer, at: usize) -> Vec<RecallLever> {
     acts(answer.request.inquiry.ranking, item).into_iter().filter(moves).map(lever).collect()
 }
 
-/// The changes that a row can have, each with the score after it.
+/// The possible changes of a row, each with the resulting score.
 fn acts(ranking: Ranking, item: &RecalledItem) -> Vec<(LeverAct, Option<f64>)> {
     let mut acts = Vec::new();
     let (row, old) = (&item.ranked.row, &item.ranked.score);
@@ -93,8 +92,8 @@ fn thumbed(item: &RecalledItem, up: bool) -> f64 {
     more.into_iter().fold(item.scores, ScoreSum::with).mean().unwrap_or_default()
 }
 
-/// Ids of the first K with another score of the row at `at`, or without it. What is nearly the same as a chosen row gives way to
-/// it, as far as the answer says which those are.
+/// Ids of the first K with another score of the row at `at`, or without it. A near duplicate of a chosen row gives way
+/// to it, as far as the answer names those.
 fn order(answer: &RecallAnswer, at: usize, changed: Option<f64>) -> Vec<&str> {
     let rows = answer.rows.iter().enumerate().filter_map(|(position, item)| {
         let score = if position == at { changed? } else { item.ranked.score.total };

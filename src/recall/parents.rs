@@ -4,12 +4,12 @@ use serde::Serialize;
 
 use crate::memory::{Row, time};
 
-/// Hours before the start within which a parent must have ended: a whole 48 are too many.
+/// Hours before the start within which a parent must have ended.
 pub const WITHIN_HOURS: f64 = 48.0;
 /// Cosine that a parent must exceed.
 pub const ALIKE: f64 = 0.85;
 
-/// A parent that is suggested.
+/// A suggested parent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Suggestion {
     /// Id of the parent.
@@ -22,18 +22,18 @@ pub struct Suggestion {
     pub hours_before: f64,
     /// Cosine of their vectors.
     pub cosine: f64,
-    /// The rule and what was found, for people.
+    /// The rule and the evidence, for people.
     pub evidence: String,
 }
 
-/// Whether an episode comes before another one: it started earlier, or at the same moment with the smaller id. A total
-/// order, so links that all lead back in it never form a circle.
+/// Whether an episode comes before another one: it started earlier, or at the same time with the smaller id. This order
+/// is total, so links that all lead back in it never form a cycle.
 #[must_use]
 pub fn precedes(earlier: &Row, later: &Row) -> bool {
     comes_before(earlier.text("started_at"), earlier.id(), later)
 }
 
-/// As [`precedes`], of an episode of which only the start and the id are known.
+/// As [`precedes`], given only the start and the id of an episode.
 #[must_use]
 pub fn comes_before(started_at: Option<&str>, id: &str, later: &Row) -> bool {
     match (started_at, later.text("started_at")) {
@@ -43,8 +43,8 @@ pub fn comes_before(started_at: Option<&str>, id: &str, later: &Row) -> bool {
     }
 }
 
-/// The hours from the end of a candidate to the start of an episode, where it can be the parent: an episode of the same
-/// agent that comes before, was not abandoned, and ended within the 48 hours before the start.
+/// The hours from the end of a candidate to the start of an episode, if it can be the parent: an episode of the same
+/// agent that comes before, was not abandoned, and ended within 48 hours before the start.
 #[must_use]
 pub fn fits_in_time(episode: &Row, candidate: &Row) -> Option<f64> {
     let agent = episode.text("agent_id");
@@ -56,8 +56,8 @@ pub fn fits_in_time(episode: &Row, candidate: &Row) -> Option<f64> {
     (0.0..WITHIN_HOURS).contains(&hours).then_some(hours)
 }
 
-/// The parents that an episode may have: same agent, ended within the 48 hours before its start, cosine strictly above
-/// 0.85; the most alike first, ties the later first, then by id. `None` cosines do not count.
+/// The possible parents of an episode: same agent, ended within 48 hours before its start, cosine strictly above 0.85;
+/// most similar first, then latest first, then by id. `None` cosines do not count.
 #[must_use]
 pub fn suggest(episode: &Row, candidates: &[(Row, Option<f64>)]) -> Vec<Suggestion> {
     let mut found: Vec<Suggestion> = candidates

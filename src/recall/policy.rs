@@ -1,11 +1,11 @@
-//! The weights of a retrieval policy as they are stored: a bias and one number for each named feature, in either of
-//! the two spellings that databases hold.
+//! The stored weights of a retrieval policy: a bias and one number per named feature, in either of the two spellings in
+//! use.
 
 use serde_json::{Map, Value};
 
 pub use super::features::NAMES as FEATURES;
 
-/// The same in the spelling of ennube, whose readers know these names only.
+/// The same in the spelling of ennube, whose readers only know these names.
 const CAMEL: [&str; 6] =
     ["semanticWeight", "rewardWeight", "outcomeWeight", "recencyWeight", "textWeight", "tagWeight"];
 
@@ -31,14 +31,13 @@ impl WeightSpelling {
 /// Weights of a policy: Q = bias + sum of weight x feature, on the logit scale.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
-    /// Constant part of the score, before any feature is looked at.
+    /// Constant part of the score.
     pub bias: f64,
-    /// One weight for each of [`FEATURES`]; 0 where none is stored.
+    /// One weight per [`FEATURES`] entry; 0 if none is stored.
     pub weights: [f64; 6],
     /// Spelling in which the weights were stored.
     pub spelling: WeightSpelling,
-    /// Stored names that are none of our features: their weights count for nothing here, and whoever shows a score says
-    /// so.
+    /// Stored names that are not our features: their weights are ignored here, and score displays say so.
     pub unknown: Vec<String>,
 }
 
@@ -46,7 +45,8 @@ impl Policy {
     /// Reads stored weights, in either spelling.
     ///
     /// # Errors
-    /// Why they are none: nothing stored, not an object, a weight that is not a finite number, no known feature.
+    /// The reason why they are invalid: nothing stored, not an object, a weight that is not a finite number, no known
+    /// feature.
     pub fn parse(stored: &Value) -> Result<Policy, String> {
         let object = match stored {
             Value::Null => return Err("no readable weights are stored".to_owned()),

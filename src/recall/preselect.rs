@@ -1,19 +1,19 @@
-//! Bounds of a row's score, computed from what is kept of the row: they leave few of very many rows to rank.
+//! Bounds of a row's score from its compact form: they leave few of very many rows to rank.
 
 use super::features::RECENCY_HALF_LIFE_DAYS;
 use super::rank::LIKENESS_IN_BASE;
 use crate::memory::packed::preselect::Bounds;
 
-/// Twice more than what two ways to compute a score differ by.
+/// More than twice the difference between two ways to compute a score.
 const SLACK: f64 = 1e-9;
 
-/// Bounds of a score that is likeness alone.
+/// Bounds of a score that equals the likeness.
 pub(crate) fn of_likeness(likeness: Bounds) -> Bounds {
     Bounds { low: likeness.low - SLACK, high: likeness.high + SLACK }
 }
 
-/// Bounds of a score of boosted recall. `recency` is in 0..1; `others` is the score of the same row without likeness and
-/// recency.
+/// Bounds of a score of boosted recall. `recency` is in 0..1; `others` is the score of the same row without likeness
+/// and recency.
 pub(crate) fn of_boosted(likeness: Bounds, recency: f64, others: f64) -> Bounds {
     let score =
         |likeness: f64| LIKENESS_IN_BASE * likeness.clamp(0.0, 1.0) + (1.0 - LIKENESS_IN_BASE) * recency + others;

@@ -1,4 +1,4 @@
-//! The four rankings: how each scores a candidate, their order, and which row gives way to which.
+//! The four rankings: the score of a candidate, the order, and which row gives way to which.
 
 use std::borrow::{Borrow, Cow};
 use std::cmp::Ordering;
@@ -11,20 +11,20 @@ use super::{Score, Term};
 use crate::memory::json::{self, JsonPart, LONG};
 use crate::memory::{Entity, Row, utility};
 
-/// Cosine to a chosen row above which a candidate gives way to it.
+/// Cosine to a chosen row above which a candidate gives way.
 pub const NEAR_DUPLICATE: f64 = 0.95;
-/// Rows that a recall or a replay gives at most: what ranks them is held until the last candidate is read.
+/// Most rows that a recall or a replay returns: their ranking data is held until the last candidate is read.
 pub const MOST_ROWS: usize = 5_000;
-/// Rows that agents get of a case bank.
+/// Rows that agents get from a case bank.
 pub const CASES: usize = 4;
 /// Rows that agents get of similar episodes.
 pub const SIMILAR: usize = 3;
-/// Utility of what no signal has moved.
+/// Utility without any signal.
 pub const UTILITY_START: f64 = utility::START;
 
-/// Share of likeness in the base of boosted recall; time has the rest (ours: the source says "time and similarity").
+/// Share of likeness in the base of boosted recall; the rest is time (ours: the source says "time and similarity").
 pub(super) const LIKENESS_IN_BASE: f64 = 0.7;
-/// Weight of likeness where it stands in for domain and topic in proven relevance: what those two have together.
+/// Weight of likeness if it replaces domain and topic in proven relevance: the sum of theirs.
 pub const LIKENESS_FOR_PLACE: f64 = 0.6;
 /// Boost of an episode with canvas interactions.
 const CANVAS_BOOST: f64 = 0.1;
@@ -49,7 +49,7 @@ pub enum Ranking {
 }
 
 impl Ranking {
-    /// All, in the order in which they are offered.
+    /// All rankings, in display order.
     pub const ALL: [Ranking; 4] = [Ranking::Boosted, Ranking::Proven, Ranking::Cases, Ranking::Similar];
 
     /// Returns the name of the ranking on the command line.
@@ -63,7 +63,7 @@ impl Ranking {
         }
     }
 
-    /// Rows that it gives unless told otherwise.
+    /// Default number of rows.
     #[must_use]
     pub fn default_k(self) -> usize {
         if self == Ranking::Similar { SIMILAR } else { CASES }
@@ -88,18 +88,18 @@ impl Ranking {
     }
 }
 
-/// A row in its place; `R` is the row, or something that has it.
+/// A ranked row; `R` is the row, or a type that contains it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankedRow<R = Row> {
     /// The row.
     pub row: R,
     /// Score of the row, with its terms.
     pub score: Score,
-    /// Parts of the term `base`; empty when there is no such term.
+    /// Parts of the term `base`; empty without such a term.
     pub base: Vec<Term>,
-    /// Share of this row among the candidates, by softmax over Q; none without a policy.
+    /// Share of this row among the candidates, by softmax over Q; `None` without a policy.
     pub probability: Option<f64>,
-    /// Likeness of the row to what is asked; `None` when that is not compared.
+    /// Likeness of the row to the question; `None` if it is not compared.
     pub likeness: Option<f64>,
     /// Sources of a policy's candidate: the most like rows (`similarity` or `keywords`), the first rows of the
     /// `policy`, or both. Empty without a policy.
@@ -112,29 +112,29 @@ impl<R> RankedRow<R> {
         RankedRow { row, score, base: Vec::new(), probability: None, likeness: None, found_by: Vec::new() }
     }
 
-    /// The same with a further term of its score.
+    /// Adds a further term of its score.
     pub(super) fn add(&mut self, term: Term) {
         self.score.terms.push(term);
         self.score = Score::of(std::mem::take(&mut self.score.terms));
     }
 }
 
-/// Candidate that is not among the rows, with the reason.
+/// Candidate that was left out, with the reason.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LeftOut {
     /// Id of the candidate.
     pub id: String,
-    /// Short stable word: `query_itself`, `near_duplicate`, `quarantined`, `below_k`.
+    /// Short stable identifier: `query_itself`, `near_duplicate`, `quarantined`, `below_k`.
     pub reason: &'static str,
     /// The reason for people.
     pub words: String,
-    /// Score of the candidate, when it has one.
+    /// Score of the candidate, if it has one.
     pub score: Option<f64>,
     /// The chosen row that it gave way to.
     pub instead: Option<String>,
 }
 
-/// Likeness and recency, as the base of boosted recall; where nothing is asked, recency alone. In 0..1.
+/// Base of boosted recall from likeness and recency; without a question, recency alone. In 0..1.
 fn base(likeness: Option<f64>, name: &'static str, recency: f64) -> Vec<Term> {
     match likeness {
         Some(likeness) => vec![
@@ -145,10 +145,10 @@ fn base(likeness: Option<f64>, name: &'static str, recency: f64) -> Vec<Term> {
     }
 }
 
-/// Boosted recall of an episode or a memory: base + 0.1 with canvas interactions + 0.2 if the stored aggregate is above 0, - 0.3 if
-/// below; nothing is clamped. Count and aggregate are the stored ones: they are what agents see.
+/// Boosted recall of an episode or a memory: base + 0.1 with canvas interactions + 0.2 if the stored aggregate is above
+/// 0, - 0.3 if below; not clamped. Uses the stored count and aggregate, which agents see.
 ///
-/// `name` says what the likeness is: `similarity` or `keywords`; none when nothing was asked.
+/// `name` is the kind of likeness: `similarity` or `keywords`; `None` if nothing was asked.
 #[must_use]
 pub fn boosted<R: Borrow<Row>>(episode: R, likeness: Option<f64>, name: &'static str, now: &str) -> RankedRow<R> {
     let row: &Row = episode.borrow();
@@ -168,23 +168,23 @@ pub fn boosted<R: Borrow<Row>>(episode: R, likeness: Option<f64>, name: &'static
     RankedRow { base: parts, ..RankedRow::new(episode, terms) }
 }
 
-/// Domain and topic that proven relevance is asked for.
+/// Domain and topic requested from proven relevance.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProvenQuery {
     /// Domain; a memory's wing.
     pub domain: Option<SoughtName>,
-    /// Topic; a memory's room.
+    /// Topic; for a memory, its room.
     pub topic: Option<SoughtName>,
 }
 
 impl ProvenQuery {
-    /// Whether neither domain nor topic is asked for.
+    /// Whether neither domain nor topic is requested.
     #[must_use]
     pub fn is_nowhere(&self) -> bool {
         [&self.domain, &self.topic].into_iter().flatten().all(SoughtName::is_empty)
     }
 
-    /// The same, where nothing is asked for what a row is about.
+    /// Uses the domain and topic of a row if none is requested.
     #[must_use]
     pub fn or_that_of(self, row: &Row) -> Self {
         let (domain, topic) = place_of(row);
@@ -195,8 +195,8 @@ impl ProvenQuery {
     }
 }
 
-/// Proven relevance of a memory or an episode: 0.3 domain + 0.3 topic + 0.2 utility + 0.1 if younger than 7 days + 0.1 if
-/// younger than 24 hours. `utility` in 0..1, [`UTILITY_START`] where nothing says otherwise.
+/// Proven relevance of a memory or an episode: 0.3 domain + 0.3 topic + 0.2 utility + 0.1 if younger than 7 days + 0.1
+/// if younger than 24 hours. `utility` is in 0..1, [`UTILITY_START`] by default.
 #[must_use]
 pub fn proven<R: Borrow<Row>>(row: R, sought: &ProvenQuery, utility: Option<f64>, now: &str) -> RankedRow<R> {
     let stored: &Row = row.borrow();
@@ -214,14 +214,14 @@ pub fn proven<R: Borrow<Row>>(row: R, sought: &ProvenQuery, utility: Option<f64>
     RankedRow::new(row, terms)
 }
 
-/// Domain and topic of an episode; wing and room of a memory, whose collection stands in for a wing it does not name.
+/// Domain and topic of an episode; wing and room of a memory, whose collection replaces a missing wing.
 #[must_use]
 pub fn place_of(row: &Row) -> (Option<Cow<'_, str>>, Option<Cow<'_, str>>) {
     let text = |column| row.text(column).map(Cow::Borrowed);
     if row.entity != Entity::Memory {
         return (text("domain"), text("topic"));
     }
-    // Of a long document no value is made for two names.
+    // A long document is not parsed for two names.
     let document = match row.json("metadata") {
         JsonPart::Document(document) if document.len() >= LONG => Some(json::members(document).unwrap_or_default()),
         _ => None,
@@ -233,7 +233,7 @@ pub fn place_of(row: &Row) -> (Option<Cow<'_, str>>, Option<Cow<'_, str>>) {
     (named(["wing", "domain"]).or_else(|| text("collection")), named(["room", "topic"]))
 }
 
-/// A row whose likeness is its score, in one term.
+/// A row whose score is its likeness, as a single term.
 #[must_use]
 pub fn by_likeness<R>(row: R, likeness: f64, name: &'static str) -> RankedRow<R> {
     RankedRow::new(row, vec![Term::new(name, likeness, 1.0)])
@@ -249,19 +249,23 @@ pub fn by_policy<R>(case: R, found: [f64; 6], policy: &Policy) -> RankedRow<R> {
     RankedRow::new(case, terms.collect())
 }
 
+/// Difference of two scores that adding up their terms may make: rows that are no further apart are tied.
+pub const TIE: f64 = 1e-9;
+
 /// Puts rows in order: greatest score first, ties newer first, then by id.
 pub fn sort<R: Borrow<Row>>(rows: &mut [RankedRow<R>]) {
+    // Adding 0 leaves no -0, which is another number in this order.
+    let steps = |ranked: &RankedRow<R>| (ranked.score.total / TIE).round() + 0.0;
     rows.sort_by(|a, b| {
         let (one, other): (&Row, &Row) = (a.row.borrow(), b.row.borrow());
-        b.score
-            .total
-            .total_cmp(&a.score.total)
+        steps(b)
+            .total_cmp(&steps(a))
             .then_with(|| time_of(other).cmp(&time_of(one)))
             .then_with(|| one.id().cmp(other.id()))
     });
 }
 
-/// Says that no more rows are ranked.
+/// Note that no more rows are ranked.
 #[must_use]
 pub fn limited() -> String {
     format!("only the first {MOST_ROWS} rows are ranked: `list` and `export` give all")
@@ -271,13 +275,13 @@ fn time_of(row: &Row) -> Option<&str> {
     row.text(row.entity.time_column())
 }
 
-/// Gives each row its share by softmax over the scores.
+/// Sets each row's share by softmax over the scores.
 pub fn softmax<R>(rows: &mut [RankedRow<R>]) {
     let totals: Vec<f64> = rows.iter().map(|r| r.score.total).collect();
     softmax_of(rows, &totals);
 }
 
-/// Gives each row its share by softmax over the scores of all rows, of which these are some.
+/// Sets each row's share by softmax over the scores of all rows, of which these are some.
 pub fn softmax_of<R>(rows: &mut [RankedRow<R>], totals: &[f64]) {
     let top = totals.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = totals.iter().map(|total| (total - top).exp()).sum();
@@ -286,10 +290,10 @@ pub fn softmax_of<R>(rows: &mut [RankedRow<R>], totals: &[f64]) {
     }
 }
 
-/// Takes the first `k` of rows in order, where one that is nearly the same as a chosen row gives way to it. Returns the
-/// chosen rows and those that were skipped, up to `beyond` of them after the last chosen one.
+/// Takes the first `k` of sorted rows; a near duplicate of a chosen row gives way. Returns the chosen rows and those
+/// skipped, with up to `beyond` of them after the last chosen one.
 ///
-/// `likeness` of two ids is a cosine, or the word overlap where there are no vectors.
+/// `likeness` of two ids is a cosine, or the word overlap without vectors.
 pub fn choose<R: Borrow<Row>>(
     rows: Vec<RankedRow<R>>,
     k: usize,

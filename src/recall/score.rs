@@ -20,15 +20,15 @@ impl Term {
     #[must_use]
     pub fn new(name: &'static str, value: f64, weight: f64) -> Self {
         let value = if value.is_finite() { value + 0.0 } else { 0.0 };
-        // Nothing times less than nothing is 0, not -0.
+        // Avoids -0.
         Term { name, value, weight, contribution: value * weight + 0.0 }
     }
 }
 
-/// A score and the terms that it is made of.
+/// A score and its terms.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Score {
-    /// The sum of the contributions, in the order of the terms. No range: nothing is clamped.
+    /// The sum of the contributions, in the order of the terms; not clamped.
     pub total: f64,
     /// The terms, in the order of the formula.
     pub terms: Vec<Term>,
@@ -41,7 +41,7 @@ impl Score {
         Score { total: terms.iter().map(|t| t.contribution).sum(), terms }
     }
 
-    /// The term of that name.
+    /// The term with this name.
     #[must_use]
     pub fn term(&self, name: &str) -> Option<&Term> {
         self.terms.iter().find(|t| t.name == name)

@@ -1,12 +1,12 @@
-//! The history of a topic: the most relevant episodes, shown in the order in which they happened.
+//! The history of a topic: the most relevant episodes, in chronological order.
 
 use super::rank::RankedRow;
 
 /// Relevance that an episode must exceed to belong to a topic.
 pub const RELEVANT: f64 = 0.5;
 
-/// The sequence of a topic: of the `limit` most relevant episodes those of relevance above 0.5, by start time. `ranked` is in
-/// order of relevance, and is cut before it is put in order of time: cutting afterwards would drop the newest.
+/// The sequence of a topic: of the `limit` most relevant episodes those of relevance above 0.5, by start time.
+/// `ranked` is in order of relevance, and is cut before it is sorted by time: cutting afterwards would drop the newest.
 #[must_use]
 pub fn sequence(ranked: Vec<RankedRow>, limit: usize) -> Vec<RankedRow> {
     let mut shown: Vec<RankedRow> = ranked.into_iter().filter(|r| r.score.total > RELEVANT).take(limit).collect();

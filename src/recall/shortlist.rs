@@ -1,5 +1,5 @@
-//! The first of very many rows, kept while the rows pass: memory depends on how many are wanted, not on how many there
-//! are. The rows that stay are those that a sort of all rows would put first.
+//! Keeps the first of very many rows while they pass: memory depends on the number wanted, not on the total. The kept
+//! rows are those that a sort of all rows would put first.
 
 use std::collections::HashMap;
 
@@ -9,36 +9,36 @@ use super::keyword::{HeldWords, WordFinder, WordTally};
 use super::rank::{self, RankedRow};
 use crate::memory::Row;
 
-/// Rows held at most next to those that are wanted: about 60 MB of whole episodes.
+/// Most rows held in addition to the wanted ones: about 60 MB of whole episodes.
 const HELD: usize = 16_384;
 
-/// Rows of a group that are sorted out together at most.
+/// Most surplus rows of a group before it is pruned.
 const SLACK: usize = 4_096;
 
-/// Bytes of texts in held rows from which those are looked through that need not be held.
+/// Bytes of texts in held rows after which unneeded ones are dropped.
 const BYTES: usize = 32 << 20;
 
-/// Provisional share of the asked words, while the true one is not known yet.
+/// Provisional share of the asked words, while the true one is unknown.
 const SOME: f64 = 0.5;
 
-/// Likeness of a row to what is asked, as far as that is known while the rows are read.
+/// Likeness of a row to the question, as far as known while rows are read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FoundLikeness {
-    /// The cosine; none for a row without a vector, or where nothing is compared.
+    /// The cosine; `None` for a row without a vector, or without a comparison.
     Cosine(Option<f64>),
-    /// The asked words that it holds. How much each of them counts is known in the end, so the first rows of each set of
-    /// words stay until then.
+    /// The asked words in the row. Their weights are known only at the end, so the first rows of each set of words are
+    /// kept until then.
     Words {
         /// The words.
         held: HeldWords,
-        /// Number for whatever else decides the row's place together with its words: rows with different numbers are
-        /// kept apart.
+        /// Number for everything else that decides the row's place together with its words: rows with different numbers
+        /// are kept separately.
         apart: u64,
     },
 }
 
-/// Gives a row its score; none for a row that is not a candidate. Among rows of the same words the order must not
-/// depend on what the words count.
+/// Scores a row; returns `None` for a row that is not a candidate. Among rows with the same words the order must not
+/// depend on the words' weights.
 pub type Placing<'a> = dyn Fn(Row, Option<f64>) -> Option<RankedRow> + Sync + 'a;
 
 /// The first rows by score, ties newer first, then by id.
@@ -46,13 +46,13 @@ pub struct Shortlist<'a> {
     place: &'a Placing<'a>,
     room: usize,
     asked: Option<&'a WordFinder>,
-    /// Weights of the words, found by an earlier skip the same rows.
+    /// Weights of the words, from an earlier pass over the same rows.
     known: Option<WordTally>,
     tally: WordTally,
-    /// By their words and what keeps them apart; none where a row's score is final.
+    /// Rows by their words and number; `None` for rows with a final score.
     groups: HashMap<Option<(HeldWords, u64)>, KeptRows>,
     kept: usize,
-    /// Bytes of texts in the kept rows, at most, and from which number room is made.
+    /// Bytes of texts in the kept rows, and the limit after which some are dropped.
     bytes: usize,
     full: usize,
     by_likeness: bool,
@@ -65,23 +65,23 @@ pub struct Shortlist<'a> {
 pub enum ShortlistEnd {
     /// The first rows.
     Rows(FirstRows),
-    /// There are too many different sets of words to keep rows of each: the rows must go by again, with
+    /// There are too many different sets of words to keep rows of each: another pass is needed, with
     /// [`Shortlist::again`].
     Again(WordTally),
 }
 
 /// The first rows in order.
 pub struct FirstRows {
-    /// As many as there was room for, or all.
+    /// The first rows, up to the limit.
     pub rows: Vec<RankedRow>,
-    /// Most similar of the rows behind these, in order of score; empty unless asked for.
+    /// Most similar of the further rows, by score; empty unless requested.
     pub alike: Vec<RankedRow>,
     /// Whether there are no other rows.
     pub all: bool,
 }
 
 impl<'a> Shortlist<'a> {
-    /// Room for `room` rows. `asked` finds the words of rows that come with words.
+    /// Keeps `room` rows. `asked` finds the words of rows given by words.
     #[must_use]
     pub fn new(room: usize, asked: Option<&'a WordFinder>, place: &'a Placing<'a>) -> Self {
         Shortlist {
@@ -101,21 +101,21 @@ impl<'a> Shortlist<'a> {
         }
     }
 
-    /// The same for a further skip the rows, where it is known what words count.
+    /// Prepares a further pass over the same rows, with known weights of the words.
     #[must_use]
     pub fn again(mut self, known: Option<WordTally>) -> Self {
         self.known = known;
         self
     }
 
-    /// Keeps the most like rows too, and each row's share by softmax over the scores of all.
+    /// Also keeps the most similar rows, and computes each row's share by softmax over all scores.
     #[must_use]
     pub fn with_shares(mut self) -> Self {
         (self.by_likeness, self.totals) = (true, Some(Vec::new()));
         self
     }
 
-    /// Takes a row.
+    /// Offers a row.
     pub fn offer(&mut self, row: Row, found: FoundLikeness) {
         let (likeness, key) = match found {
             FoundLikeness::Cosine(cosine) => (cosine, None),
@@ -139,7 +139,7 @@ impl<'a> Shortlist<'a> {
         }
         let crowd = self.crowd();
         let group = self.groups.entry(key).or_default();
-        if !self.by_likeness && group.floor.is_some_and(|floor| ranked.score.total < floor) {
+        if !self.by_likeness && group.floor.is_some_and(|floor| ranked.score.total < floor - rank::TIE) {
             return;
         }
         self.bytes += text_bytes(&ranked.row);
@@ -153,13 +153,13 @@ impl<'a> Shortlist<'a> {
         }
     }
 
-    /// Rows of a group beyond which those that it does not need are sorted out.
+    /// Rows of a group after which unneeded ones are dropped.
     fn crowd(&self) -> usize {
         let needed = if self.by_likeness { self.room.saturating_mul(2) } else { self.room };
         needed.saturating_add(self.room.saturating_mul(3).clamp(48, SLACK))
     }
 
-    /// Drops what no group needs; gives up where that leaves too much, until the words' counts are known.
+    /// Drops unneeded rows; if that leaves too many, gives up until the words' weights are known.
     fn make_room(&mut self) {
         for group in self.groups.values_mut() {
             self.kept -= group.prune(self.room, self.by_likeness);
@@ -170,11 +170,11 @@ impl<'a> Shortlist<'a> {
             self.groups.clear();
             (self.kept, self.bytes) = (0, 0);
         }
-        // What is wanted may be more than that on its own.
+        // The wanted rows alone may exceed the limit.
         self.full = BYTES.max(self.bytes + BYTES / 2);
     }
 
-    /// The first rows; that the rows must go by again, where words were of too many sets.
+    /// The first rows; or another pass is needed because there were too many sets of words.
     #[must_use]
     pub fn close(self) -> ShortlistEnd {
         if self.overflown {
@@ -214,12 +214,12 @@ fn text_bytes(row: &Row) -> usize {
 #[derive(Default)]
 struct KeptRows {
     rows: Vec<RankedRow>,
-    /// Score below which a row has no place any more.
+    /// Score below which a row is out.
     floor: Option<f64>,
 }
 
 impl KeptRows {
-    /// Keeps the first `room` rows, and as many of the most like others; how many went.
+    /// Keeps the first `room` rows, and as many of the most similar others; returns how many were dropped.
     fn prune(&mut self, room: usize, by_likeness: bool) -> usize {
         let before = self.rows.len();
         rank::sort(&mut self.rows);

@@ -7,7 +7,7 @@ use super::inquiry::Inquiry;
 use super::rank::{RankedRow, Ranking};
 use crate::memory::Row;
 
-/// Difference of two scores below which they are the same.
+/// Difference below which two scores are equal.
 const SAME_SCORE: f64 = 1e-9;
 
 /// Differences that a change would make to recalls.
@@ -15,15 +15,15 @@ const SAME_SCORE: f64 = 1e-9;
 pub struct WhatIf {
     /// Situations that were ranked before and after.
     pub situations: usize,
-    /// Situations among these whose answer differs after the change.
+    /// Number of these situations whose answer changes.
     pub changed: usize,
-    /// Whether all that should be looked at was looked at.
+    /// Whether all relevant situations were checked.
     pub complete: bool,
-    /// Whether the time was over before that.
+    /// Whether the time limit ended the check.
     pub stopped: bool,
-    /// Questions that were asked before and after, in order.
+    /// Questions asked before and after, in order.
     pub asked: Vec<QuestionOutcome>,
-    /// The rows that come, go or have another place, by situation and ranking.
+    /// The rows that enter, leave or change their place, by situation and ranking.
     pub moves: Vec<PlaceMove>,
     /// The rows that keep their place with another score.
     pub rescored: Vec<PlaceMove>,
@@ -38,51 +38,51 @@ pub struct WhatIf {
 }
 
 impl WhatIf {
-    /// The row that is meant by an id in [`WhatIf::moves`].
+    /// The row with an id in [`WhatIf::moves`].
     #[must_use]
     pub fn row(&self, id: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.id() == id)
     }
 }
 
-/// A question that was asked before and after.
+/// A question asked before and after.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QuestionOutcome {
-    /// The row whose situation it is, the name of a saved question, or a room.
+    /// The row used as situation, the name of a saved question, or a room.
     pub situation: String,
-    /// Arguments with which `recall` shows the same, including the policy that is in use after the change.
+    /// Arguments for `recall` to show the same, including the active policy after the change.
     pub recall: Vec<String>,
 }
 
-/// A question that is asked before and after.
+/// A question to ask before and after.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WhatIfQuestion {
-    /// The row whose situation it is, the name of a saved question, or a room.
+    /// The row used as situation, the name of a saved question, or a room.
     pub situation: String,
     /// Question to ask.
     pub inquiry: Inquiry,
-    /// True when the question is kept under that name.
+    /// Whether it is a saved question of that name.
     pub is_kept: bool,
 }
 
-/// A row that has another place after the change.
+/// A row whose place changes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlaceMove {
     /// The ranking.
     pub ranking: Ranking,
-    /// The row whose situation was asked, the name of a saved question, or a room.
+    /// The row used as situation, the name of a saved question, or a room.
     pub situation: String,
-    /// Arguments with which `recall` shows the same, including the policy that is in use after the change.
+    /// Arguments for `recall` to show the same, including the active policy after the change.
     pub recall: Vec<String>,
-    /// The policy that ranked after the change; none when none did.
+    /// The policy that ranked after the change; `None` without one.
     pub policy: Option<String>,
     /// The policy that ranked before.
     pub policy_before: Option<String>,
     /// The row that moves.
     pub id: String,
-    /// Place of the row before the change, from 1; `None` when it was not recalled.
+    /// Place of the row before the change, from 1; `None` if it was not recalled.
     pub before: Option<usize>,
-    /// Place of the row after the change, from 1; `None` when it is not recalled.
+    /// Place of the row after the change, from 1; `None` if it is not recalled.
     pub after: Option<usize>,
     /// Score of the row before the change.
     pub score_before: Option<f64>,
@@ -100,7 +100,7 @@ pub struct OrderedAnswer<'a> {
 }
 
 impl WhatIfQuestion {
-    /// Builds the arguments with which `recall` shows the answer after the change.
+    /// Builds the arguments for `recall` to show the answer after the change.
     #[must_use]
     pub fn repeated(&self, policy: Option<&UsedPolicy>) -> Vec<String> {
         let policy = policy.map(|used| used.id.clone());
@@ -113,8 +113,8 @@ impl WhatIfQuestion {
     }
 }
 
-/// The rows that have another place, or are recalled only before or only after, in order of their place after; and those
-/// that keep their place with another score.
+/// The rows with another place, or recalled only before or only after, by their place after; and those that keep their
+/// place with another score.
 #[must_use]
 pub fn moves(
     question: &WhatIfQuestion,

@@ -8,7 +8,7 @@ use super::rank::{RankedRow, place_of};
 use super::{Score, Term};
 use crate::memory::{Row, agreeing};
 
-/// Letters that tell the terms of scores apart: the first letter of the name that no earlier term has.
+/// Letters that identify the terms of scores: the first letter of the name that no earlier term uses.
 #[must_use]
 pub fn letters(score: &Score) -> Vec<char> {
     let mut taken: Vec<char> = Vec::new();
@@ -21,7 +21,7 @@ pub fn letters(score: &Score) -> Vec<char> {
     taken
 }
 
-/// Explains why a term of a ranked row has its value; `like` is the stored row whose situation was asked.
+/// Explains the value of a term of a ranked row; `like` is the stored row used as situation.
 #[must_use]
 pub fn why(term: &Term, ranked: &RankedRow, request: &RecallRequest, like: Option<&Row>) -> String {
     let row = &ranked.row;

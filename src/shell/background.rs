@@ -1,11 +1,11 @@
-//! Whether the terminal is light or dark: asked with an escape sequence, whose answer is separated from the keys around
-//! it.
+//! Whether the terminal is light or dark: queried with an escape sequence, whose answer is separated from the keys
+//! around it.
 //!
-//! The answer is read by the one reader of input that there is: a second one would take keys typed meanwhile with it.
+//! The answer is read by the only reader of input: a second reader would swallow keys typed meanwhile.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// Asks for the background's colour (OSC 11, as xterm understands it).
+/// Query for the background colour (OSC 11, in xterm's form).
 pub const QUESTION: &str = "\x1b]11;?\x1b\\";
 
 /// Beginning of an answer, after ESC and `]`.
@@ -22,7 +22,7 @@ pub enum Background {
     Light,
 }
 
-/// Listens for the answer. To the reader of input it looks like keys: alt and `]`, the text, alt and `\` or ctrl and `g`.
+/// Filter for the answer. The input reader reports it as keys: alt and `]`, the text, then alt and `\` or ctrl and `g`.
 #[derive(Debug, Default)]
 pub struct Listener {
     /// The question was put and not answered.
@@ -38,7 +38,7 @@ impl Listener {
         self.waits = true;
     }
 
-    /// Takes an event; the events that are not part of an answer, in order, and what the answer says when it is whole.
+    /// Takes an event. Returns the events that are not part of an answer, in order, and the complete answer.
     pub fn hear(&mut self, event: Event) -> (Vec<Event>, Option<Background>) {
         let Event::Key(key) = &event else { return (vec![event], None) };
         if !self.waits || key.kind == KeyEventKind::Release {
@@ -76,7 +76,7 @@ impl Listener {
         }
     }
 
-    /// Whether `c` is what an answer could have next.
+    /// Whether `c` can be the next character of an answer.
     fn continues(&self, c: char) -> bool {
         match BEGINNING.chars().nth(self.text.len()) {
             Some(wanted) => c == wanted,
@@ -97,7 +97,7 @@ fn background(answer: &str) -> Option<Background> {
     Some(if luma > 0.5 { Background::Light } else { Background::Dark })
 }
 
-/// A colour's part of one to four hexadecimal digits, from 0 to 1.
+/// A colour component of one to four hexadecimal digits, as a number from 0 to 1.
 fn share(digits: &str) -> Option<f64> {
     let most = match digits.len() {
         length @ 1..=4 => f64::from((1_u32 << (4 * length)) - 1),
@@ -125,7 +125,7 @@ mod tests {
         events
     }
 
-    /// Returns the events that are left, and the background that was answered.
+    /// Returns the remaining events, and the reported background.
     fn heard(events: Vec<Event>) -> (Vec<Event>, Option<Background>) {
         let mut listener = Listener::default();
         listener.expect();

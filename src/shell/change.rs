@@ -1,4 +1,4 @@
-//! Planning and applying for the core: complete plans are kept here until they are applied or discarded.
+//! Planning and applying for the core: full plans are kept here until they are applied or dropped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,12 +17,12 @@ use crate::memory::{Entity, Row, agreeing};
 use crate::recall::what_if::WhatIf;
 use crate::store::Store;
 
-/// Plans that wait for a yes, by the number of the request that made them.
+/// Plans waiting for confirmation, by the number of the request that made them.
 #[derive(Clone, Default)]
 pub struct Plans(Arc<Mutex<HashMap<Ticket, (Proposal, Plan)>>>, BackfillArguments);
 
 impl Plans {
-    /// None yet; what backfills are told.
+    /// Creates an empty collection, with the arguments for backfills.
     pub fn new(given: BackfillArguments) -> Self {
         Plans(Arc::default(), given)
     }
@@ -37,12 +37,12 @@ impl Plans {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, (proposal, plan));
     }
 
-    /// A plan as it is kept.
+    /// A copy of a kept plan.
     fn kept(&self, ticket: Ticket) -> Option<Plan> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&ticket).map(|(_, plan)| plan.clone())
     }
 
-    /// Hands a plan over; it is kept no longer.
+    /// Removes a plan and returns it.
     pub fn take(&self, ticket: Ticket) -> Option<(Proposal, Plan)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&ticket)
     }
@@ -74,14 +74,14 @@ pub async fn what_if(
     found.map(Box::new).map_err(|error| failure_of("Recall was not checked", &error))
 }
 
-/// The database as it was at a moment, and what that is; none for now.
+/// The database as of a moment, with a description of that; `None` for now.
 pub async fn look_back(store: &Store, moment: Option<Moment>) -> Result<Option<(Store, AsOf)>, RequestFailure> {
     let Some(moment) = moment else { return Ok(None) };
     let found = as_of::view(store, &moment).await;
     found.map(Some).map_err(|error| failure_of("The past could not be read", &error))
 }
 
-/// Plans what is proposed, keeps the plan, and gives it to be shown. Of several changes, those with nothing to do are left
+/// Plans a proposal, keeps the plan, and returns it for display. Of several changes, those with nothing to do are left
 /// out: `told` gets their positions.
 pub async fn plan(
     store: &Store,
@@ -116,8 +116,8 @@ pub async fn plan(
     }
 }
 
-/// Several plans as one to look at: what they come to together, and the positions of those with nothing to do, where others
-/// have something. Each is planned again when it is its turn.
+/// Merges several plans for display: their joint effect, and the positions of those with nothing to do if others have
+/// something. Each is planned again when it is applied.
 async fn plan_each(
     store: &Store,
     each: &[Operation],
@@ -172,7 +172,7 @@ fn joined(mut whole: Plan, next: Plan) -> Plan {
     whole
 }
 
-/// Applies a kept plan, and keeps an anchor of the trail outside the database: a session may end without notice.
+/// Applies a kept plan, and stores an anchor of the trail outside the database at once, as a session may end abruptly.
 pub async fn apply(store: &Store, kept: Option<(Proposal, Plan)>, author: &Author) -> AppliedPlan {
     let mut applied = carry_out(store, kept, author).await;
     if let Some((_, last)) = applied.receipts.last_mut() {
@@ -210,7 +210,7 @@ async fn carry_out(store: &Store, kept: Option<(Proposal, Plan)>, author: &Autho
     applied
 }
 
-/// Explains to users why a change was not made; when rows have moved, includes their current state.
+/// Explains to users why a change was not made; if rows have changed, includes their current state.
 async fn refusal(store: &Store, title: &str, changes: &[Change], error: ChangeError) -> Refusal {
     match error {
         ChangeError::Conflict { message, rows } => {
@@ -220,7 +220,7 @@ async fn refusal(store: &Store, title: &str, changes: &[Change], error: ChangeEr
     }
 }
 
-/// The rows of a plan as they are now.
+/// The current rows of a plan.
 async fn rows_now(store: &Store, changes: &[Change]) -> Vec<Option<Row>> {
     const LOOKED_AT: usize = 20;
     let mut rows = Vec::new();
@@ -234,12 +234,12 @@ async fn rows_now(store: &Store, changes: &[Change]) -> Vec<Option<Row>> {
     rows
 }
 
-/// A refusal of the change of that title, for people.
+/// A refusal of the change with this title, for people.
 pub fn failure(title: &str, error: &ChangeError) -> RequestFailure {
     failure_of(&format!("{title}: not done"), error)
 }
 
-/// A refusal for people; `what` says in a sentence what was not done.
+/// A refusal for people; `what` is a sentence that names the failed action.
 pub fn failure_of(what: &str, error: &ChangeError) -> RequestFailure {
     let remedy = match error {
         ChangeError::Store(error) => return super::load::failure(what, error),
@@ -255,7 +255,7 @@ pub fn failure_of(what: &str, error: &ChangeError) -> RequestFailure {
         ChangeError::Uncertain(_) => "check whether it was written before you repeat it",
     };
     let message = error.to_string();
-    // Its own words may say so already.
+    // The message may contain the remedy already.
     let remedy = Some(remedy.to_owned()).filter(|remedy| !message.to_lowercase().contains(remedy.as_str()));
     let failure = RequestFailure { what: what.to_owned(), message, code: None, remedy, passes: false };
     if matches!(error, ChangeError::Usage(_) | ChangeError::Refused(_)) { failure.as_refusal() } else { failure }
@@ -274,7 +274,7 @@ fn no_trail(what: impl Into<String>) -> RequestFailure {
     )
 }
 
-/// Whether and how the database can be written.
+/// Checks whether and how the database can be written.
 pub async fn writable(store: &Store) -> Result<WriteState, RequestFailure> {
     if let Some(reason) = store.why_not_writable() {
         return Ok(WriteState { blocked: Some(reason.to_owned()), ..WriteState::default() });
@@ -290,14 +290,14 @@ pub async fn writable(store: &Store) -> Result<WriteState, RequestFailure> {
     Ok(WriteState { audited, pending: state.pending, ..WriteState::default() })
 }
 
-/// Applies the pending migrations, and the optional ones of these names; what was applied.
+/// Applies the pending migrations, including the optional ones of these names, and returns the names of those applied.
 pub async fn migrate(store: &Store, author: &Author, optional: Vec<String>) -> Result<Vec<String>, RequestFailure> {
     let choice = migrate::MigrationChoice { to: None, optional };
     let outcome = migrate::apply_chosen(store, author, &choice).await;
     Ok(outcome.map_err(|e| failure("The migration", &e))?.applied)
 }
 
-/// Verifies our audit trail against the anchors kept for it; `told` gets the number of entries read.
+/// Verifies our audit trail against the stored anchors; `told` gets the number of entries read.
 pub async fn verify_trail(store: &Store, told: &(dyn Fn(usize) + Sync)) -> Result<Box<AuditVerdict>, RequestFailure> {
     let walked = anchor::walk(store, &[], told).await;
     walked.map(Box::new).map_err(|e| failure_of("The audit trail could not be checked", &e))

@@ -1,4 +1,4 @@
-//! The clipboard, through the terminal (OSC 52): works over a network too.
+//! The clipboard, through the terminal (OSC 52), which works over a network too.
 
 use std::io::Write;
 
@@ -8,10 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use crate::console::core::RequestFailure;
 use crate::ui::SafeText;
 
-/// Bytes of text that terminals take: most give up at 100,000 bytes of base64.
+/// Most bytes of text that terminals accept: most reject more than 100,000 bytes of base64.
 const LIMIT: usize = 74_000;
 
-/// Hands a text to the clipboard; `what` it is, for people. What could act on a terminal is made visible in it.
+/// Copies a text to the clipboard; `what` describes it for people. Control characters in it are made visible.
 pub fn copy(out: &mut impl Write, what: &str, text: &str) -> Result<String, RequestFailure> {
     let lines: Vec<String> = SafeText::block(text).iter().map(ToString::to_string).collect();
     let text = lines.join("\n");

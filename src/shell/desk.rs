@@ -1,4 +1,4 @@
-//! State that the console keeps from one session to the next, for the core: named places, filters, looks.
+//! State that the console saves between sessions: named places, filters, looks.
 
 use std::collections::BTreeMap;
 
@@ -18,17 +18,17 @@ fn kept(result: anyhow::Result<Vec<KeptPlace>>) -> Result<Vec<KeptPlace>, Reques
     result.map_err(|why| RequestFailure::new("Saved places", format!("{why:#}"), remedy))
 }
 
-/// The places kept for a database.
+/// The saved places of a database.
 pub fn places(store: &Store) -> Result<Vec<KeptPlace>, RequestFailure> {
     kept(KeptPlace::load(store.location()))
 }
 
-/// Keeps a place; all that are kept then.
+/// Saves a place. Returns all saved places.
 pub fn keep_place(store: &Store, place: &KeptPlace) -> Result<Vec<KeptPlace>, RequestFailure> {
     kept(place.keep(store.location()))
 }
 
-/// Forgets a place; all that are kept then.
+/// Deletes a saved place. Returns the others.
 pub fn forget_place(store: &Store, name: &str) -> Result<Vec<KeptPlace>, RequestFailure> {
     kept(KeptPlace::forget(store.location(), name))
 }
@@ -40,7 +40,7 @@ pub struct FoundDesk {
     columns: BTreeMap<Entity, Vec<&'static str>>,
 }
 
-/// Gives a new session what an earlier one left.
+/// Restores the state of the last session.
 pub fn restore(model: &mut Model) -> FoundDesk {
     let filters = FoundFilters::load(&model.context.opened.location);
     model.filters = filters.filters.iter().map(|filter| (filter.entity, filter.text.clone())).collect();
@@ -54,9 +54,9 @@ pub fn restore(model: &mut Model) -> FoundDesk {
     FoundDesk { filters, pane_steps: looks.pane_steps, columns: model.context.columns.clone() }
 }
 
-/// Keeps what the next session is to find: what this one changed, next to what others did meanwhile. Nothing is kept of
-/// what was written while personal values were masked: it may be of pseudonyms. A place that was left may name someone
-/// who was erased in this session.
+/// Saves the state for the next session: the changes of this one, merged with those that others made meanwhile. Text
+/// written while values were masked is not saved, as it may contain pseudonyms. The last place is checked too, as it
+/// may name someone who was erased in this session.
 pub fn leave(open: &OpenDatabase, now: Option<&str>) {
     let (cx, found) = (&open.model.context, &open.found);
     let location = &cx.opened.location;
@@ -81,7 +81,7 @@ pub fn leave(open: &OpenDatabase, now: Option<&str>) {
     }
 }
 
-/// The looks that are kept, with what was changed in this session.
+/// The saved looks, with the changes of this session.
 fn changed_looks(kept: &ConsoleLooks, cx: &Context, found: &FoundDesk) -> ConsoleLooks {
     let mut looks = kept.clone();
     if cx.settings.theme_chosen {

@@ -17,8 +17,8 @@ const READ_ONLY: u32 = 0o400;
 /// The owner reads and writes.
 const WRITABLE: u32 = 0o600;
 
-/// Shows a copy of a text in `$VISUAL` or `$EDITOR`, else `less`; returns when that is closed. The terminal must be given
-/// back first. Dropped before its end, it ends the editor.
+/// Shows a copy of a text in `$VISUAL` or `$EDITOR`, else `less`, and waits until that is closed. The terminal must be
+/// restored first. Dropping the future ends the editor.
 pub async fn view(ending: &str, text: &str) -> Result<EditorEnd, RequestFailure> {
     let copy = EditedFile::write(ending, &escaped(text), READ_ONLY).map_err(|error| not_opened(&error))?;
     let written = || fs::metadata(&copy.path).and_then(|about| about.modified()).ok();
@@ -36,7 +36,7 @@ pub async fn edit(ending: &str, text: &str) -> Result<EditorEnd, RequestFailure>
     opened.map(|()| EditorEnd::Kept(made.path.display().to_string()))
 }
 
-/// Opens a file in the user's editor; returns when that is closed.
+/// Opens a file in the user's editor, and waits until that is closed.
 async fn open(path: &Path) -> Result<(), RequestFailure> {
     let command = command();
     let mut words = command.split_whitespace();
@@ -59,7 +59,7 @@ fn not_opened(error: &io::Error) -> RequestFailure {
     }
 }
 
-/// A file that only its owner may read, there as long as this is, or longer.
+/// A file that only its owner may read. It is deleted on drop, unless it is to be kept.
 struct EditedFile {
     path: PathBuf,
     stays: bool,

@@ -1,4 +1,4 @@
-//! Effects that take time run as tasks, one for each ticket; dropping a task's future stops its query on the server.
+//! Slow effects run as tasks, one for each ticket; dropping a task's future stops its query on the server.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,13 +29,13 @@ use crate::store::{Store, Target};
 /// Context of a task: the database, plans, settings, and the request that it answers.
 #[derive(Clone)]
 struct Worker {
-    /// The database as it was when the task began.
+    /// The database at the start of the task.
     store: Arc<Store>,
-    /// The same as rows are shown of it: as it was at a moment of the past, or as it is.
+    /// The database for showing rows: as of a moment of the past, or current.
     seen: Arc<Store>,
-    /// The same as rows are looked at: on a standby, where there is one.
+    /// The database for reading: a standby, if there is one.
     looked: Arc<Store>,
-    /// True when the rows shown are those of a moment in the past, which does not change.
+    /// Whether the rows shown are those of a moment in the past, which does not change.
     past: bool,
     plans: Plans,
     erasures: Erasures,
@@ -53,7 +53,7 @@ impl Worker {
         Author { actor: self.actor.clone(), reason, ticket: None }
     }
 
-    /// Plans something, and keeps the plan until it is applied or left.
+    /// Plans a proposal, and keeps the plan until it is applied or dropped.
     async fn plan(&self, store: &Store, proposal: Proposal) -> Reply {
         let author = self.author(None);
         let idle = |positions| self.tell(Reply::NothingToDo(positions));
@@ -65,7 +65,7 @@ impl Worker {
         self.replies.send(Message::Reply(self.ticket, reply));
     }
 
-    /// The database as rows of an entity are shown of it.
+    /// The database for showing rows of an entity.
     fn seen_of(&self, entity: Entity) -> Arc<Store> {
         if self.past { Arc::clone(&self.seen) } else { self.store.looking_at(entity) }
     }
@@ -74,7 +74,7 @@ impl Worker {
         masked.then_some(&self.mask)
     }
 
-    /// Does what is asked; its last reply.
+    /// Executes a request and returns its last reply.
     async fn answer(&self, request: Request) -> Reply {
         let (store, seen) = (&*self.store, &*self.seen);
         let erasing = |what: &str, count| self.tell(Reply::Erasing(what.to_owned(), count));
@@ -157,7 +157,7 @@ impl Worker {
         }
     }
 
-    /// The same for what says how far it is, or is kept next to the database.
+    /// The same for requests with progress reports, and for those about state kept outside of the database.
     async fn answer_at_length(&self, request: Request) -> Reply {
         let (store, seen) = (&*self.store, &*self.seen);
         match request {
@@ -186,15 +186,15 @@ impl Worker {
 
 /// Tasks under way.
 pub struct Tasks {
-    /// Replaced when the database was opened again.
+    /// Replaced when the database is reopened.
     store: Arc<Mutex<Arc<Store>>>,
-    /// The database as it was, while someone looks at the past.
+    /// The database of the past, while it is shown.
     past: Arc<Mutex<Option<Arc<Store>>>>,
-    /// Another database, opened to be gone to.
+    /// Another database, opened in order to show it.
     beside: Arc<Mutex<Option<(Store, Door)>>>,
     doors: Doors,
     open: Opener,
-    /// Names the database for the core after it was opened again.
+    /// Name of the profile, and whether it is production, for reopening.
     profile: (Option<String>, bool),
     actor: String,
     plans: Plans,
@@ -212,7 +212,7 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// No tasks yet; what they find goes to `replies`.
+    /// Creates an empty set of tasks; their replies go to `replies`.
     pub fn new(store: Arc<Store>, doors: Doors, door: Door, options: &ConsoleOptions, replies: ReplySender) -> Self {
         store.looking().embeddings().keep_vectors(options.vector_bytes);
         Tasks {
@@ -254,7 +254,7 @@ impl Tasks {
         }
     }
 
-    /// Starts what an effect asks for; those that concern the terminal are not for here.
+    /// Starts an effect; those for the terminal are handled elsewhere.
     pub fn start(&mut self, effect: Effect) {
         if let Effect::Ask(ticket, Request::Apply { .. } | Request::Migrate(_) | Request::Erase { .. }) = &effect {
             let begun = self.worker(*ticket).store.commits_begun();
@@ -281,7 +281,7 @@ impl Tasks {
             }
             Effect::WishJob(ticket, wish) => {
                 if let Some(job) = self.jobs.get(&ticket) {
-                    // It does not listen only when it has ended.
+                    // The job does not listen only if it has ended.
                     let _ = job.send(wish);
                 }
             }
@@ -332,7 +332,7 @@ impl Tasks {
         }
     }
 
-    /// Opens another database next to this one.
+    /// Opens another database beside this one.
     fn try_database(&mut self, ticket: Ticket, name: String) {
         let (doors, place) = (self.doors.clone(), Arc::clone(&self.beside));
         let here = self.worker(ticket).store;
@@ -354,7 +354,7 @@ impl Tasks {
         });
     }
 
-    /// Another database is shown: nobody recalls from this one, whose vectors need no room then.
+    /// Frees cached vectors when another database is shown, as nobody recalls from this one then.
     pub fn rest(&self) {
         self.store.lock().unwrap_or_else(PoisonError::into_inner).looking().embeddings().forget_vectors();
     }
@@ -364,7 +364,7 @@ impl Tasks {
         self.beside.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Shows rows as they were at a moment from now on, or as they are.
+    /// Shows rows as of a moment from now on, or the current ones.
     fn look_back(&mut self, ticket: Ticket, moment: Option<Moment>) {
         let (worker, place) = (self.worker(ticket), Arc::clone(&self.past));
         self.spawn(ticket, async move {
@@ -390,7 +390,7 @@ impl Tasks {
         });
     }
 
-    /// Adds our tables and opens the database again, so that they are known.
+    /// Adds our tables and reopens the database, so that they are recognized.
     fn migrate(&mut self, ticket: Ticket, optional: Vec<String>) {
         let (worker, open, place) = (self.worker(ticket), Arc::clone(&self.open), Arc::clone(&self.store));
         let (profile, production) = self.profile.clone();
@@ -415,7 +415,7 @@ impl Tasks {
         });
     }
 
-    /// Closes the connections that nobody uses: others are made when they are needed.
+    /// Closes idle connections; new ones are opened on demand.
     pub fn reconnect(&self) {
         self.store.lock().unwrap_or_else(PoisonError::into_inner).close_idle();
     }
@@ -429,8 +429,8 @@ impl Tasks {
         }
     }
 
-    /// Has the jobs pause at their next checkpoint, and waits for that and for the end of other writing, but not for long: a
-    /// job that is broken off then is as good as paused.
+    /// Asks the jobs to pause at their next checkpoint, and waits for that and for other writes, with a time limit: a
+    /// job that is interrupted then is as good as paused.
     pub async fn close(&mut self) {
         const PATIENCE: Duration = Duration::from_secs(2);
         let until = tokio::time::Instant::now() + PATIENCE;
@@ -444,14 +444,14 @@ impl Tasks {
         }
     }
 
-    /// Breaks off what is still writing, jobs aside: the numbers of those requests, each with whether it may have made something
-    /// final.
+    /// Stops writes that are still running, except for jobs. Returns the numbers of their requests, each with whether
+    /// it may have committed something.
     pub async fn break_off(&mut self) -> Vec<(Ticket, bool)> {
         let mut broken = Vec::new();
         for (ticket, before) in std::mem::take(&mut self.writes) {
             let Some(task) = self.running.get_mut(&ticket).filter(|task| !task.is_finished()) else { continue };
             task.abort();
-            // Nothing is made final any more once it has ended.
+            // Nothing can be committed any more once it has ended.
             let ended = tokio::time::timeout(Duration::from_millis(200), task).await.is_ok();
             let begun = self.worker(ticket).store.commits_begun();
             broken.push((ticket, !ended || begun != before));
@@ -498,8 +498,8 @@ fn shape(store: &Store) -> Vec<TableOutline<'_>> {
     tables.map(|t| (&*t.schema, &*t.name, t.columns.iter().map(|c| (&*c.name, &*c.declared)).collect())).collect()
 }
 
-/// Whether a text is an address, or the path of a file or a folder that is there. A folder's name alone is not enough: it
-/// may be letters of something else.
+/// Whether a text is a URL, or the path of an existing file or folder. A bare folder name is not enough: it may be
+/// meant as a search.
 async fn names_database(text: &str) -> bool {
     match Target::parse(text) {
         Target::Postgres(_) => true,

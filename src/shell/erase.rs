@@ -15,14 +15,14 @@ fn options(choice: &ErasureChoice) -> PurgeOptions {
     PurgeOptions { mentions, each, account, full, ..PurgeOptions::default() }
 }
 
-/// The last plan to erase someone, as long as someone looks at it. It is only looked at: erasing plans again.
+/// The last plan of an erasure, kept while it is shown. It only serves for display: erasing makes a new plan.
 #[derive(Clone, Default)]
 pub struct Erasures {
     plan: Arc<Mutex<Option<Kept>>>,
     search: Arc<Mutex<Option<LastSearch>>>,
 }
 
-/// Findings of the last search for a person. The same choices again are a wish to look again.
+/// Result of the last search for a person. Repeating the same choices requests a new search.
 struct LastSearch {
     database: String,
     given: String,
@@ -38,13 +38,13 @@ impl Erasures {
         *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some((ticket, Arc::new(plan)));
     }
 
-    /// The plan of that number, if it is still kept.
+    /// The plan of this number, if it is still kept.
     pub fn kept(&self, ticket: Ticket) -> Option<Arc<PurgePlan>> {
         let kept = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         kept.as_ref().filter(|(number, _)| *number == ticket).map(|(_, plan)| Arc::clone(plan))
     }
 
-    /// Hands over what is known of a person in a database from a plan with other choices.
+    /// Returns the findings about a person from a plan of the same database with other choices.
     fn found_before(&self, store: &Store, given: &str, choice: &ErasureChoice) -> KeptSearch {
         let last = self.search.lock().unwrap_or_else(PoisonError::into_inner).take();
         let same =
@@ -58,13 +58,13 @@ impl Erasures {
             Some(LastSearch { database, given, choice, found });
     }
 
-    /// Forgets the plan of that number.
+    /// Drops the plan with this number.
     pub fn forget(&self, ticket: Ticket) {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner).take_if(|(number, _)| *number == ticket);
     }
 }
 
-/// Sessions of this database that are kept in the state folder and have not ended verified.
+/// Stored erasure sessions of this database that have not ended verified.
 async fn kept(store: &Store) -> Result<Vec<KeptSession>, ChangeError> {
     let own = store.records().own().await?.filter(|own| own.unread.is_none() && store.records().can_erase());
     let key = config::erasure_key(false).ok().flatten();
@@ -78,7 +78,7 @@ pub async fn unfinished(store: &Store) -> Vec<UnfinishedErasure> {
     kept.map(|kept| UnfinishedErasure { given: kept.subject.given, started_at: kept.started_at }).collect()
 }
 
-/// The session about that person that has not ended verified, if there is one here.
+/// The erasure session of this person that has not ended verified, if any.
 async fn begun(store: &Store, given: &str) -> Result<Option<KeptSession>, ChangeError> {
     let Some(key) = config::erasure_key(false).ok().flatten() else { return Ok(None) };
     let Some(session) = store.records().purge_of(&suppress::hmac(&key, given)).await? else { return Ok(None) };
@@ -86,7 +86,7 @@ async fn begun(store: &Store, given: &str) -> Result<Option<KeptSession>, Change
     Ok(kept(store).await?.into_iter().find(|kept| is_open && kept.session == session.id))
 }
 
-/// Plans an erasure and keeps the plan under that ticket; `told` gets what is being read.
+/// Plans an erasure and keeps the plan under this ticket; `told` gets the progress.
 pub async fn plan(
     store: &Store,
     erasures: &Erasures,
@@ -101,7 +101,7 @@ pub async fn plan(
         let plan = purge::plan_any(store, given, &options(choice), &mut found, told).await;
         erasures.keep_found(store, given, choice, found);
         let plan = match (plan, begun) {
-            // Nothing leads to the person any more, but what was begun is not proved yet.
+            // The person is no longer found, but the erasure is not verified yet.
             (Err(ChangeError::NotFound(_)), Some(kept)) => return purge::begun(store, &kept).await,
             (plan, begun) => (plan?, begun),
         };
@@ -118,7 +118,7 @@ pub async fn plan(
     })
 }
 
-/// Finds everything stored about a person, including their account with the application; keeps no plan.
+/// Finds all data about a person, including their account in the application; keeps no plan.
 pub async fn whereabouts(
     store: &Store,
     given: &str,
@@ -131,7 +131,7 @@ pub async fn whereabouts(
     found.await.map(Box::new).map_err(|error| failure_of("Could not find out where the person is", &error))
 }
 
-/// Erases; `told` hears what is being done.
+/// Erases a person; `told` gets the progress.
 pub async fn run(
     store: &Store,
     given: &str,
@@ -156,10 +156,10 @@ pub async fn run(
             None
         };
         let desk = Desk { folder, key, author, progress: told, forget_kept: &config::desk::forget_kept };
-        // Here a run is resumed as it was asked for.
+        // A run is resumed here with its original choices.
         let as_asked = resume.then(NewDecisions::default);
         let mut receipt = purge::run(store, given, &options(choice), as_asked.as_ref(), &desk, exported).await?;
-        // What is done is done, whether or not an anchor of it can be kept.
+        // The erasure is done even if its anchor cannot be stored.
         receipt.anchor_problem = anchor::missed(store).await;
         Ok(purge::outcome(receipt))
     };

@@ -18,7 +18,7 @@ use crate::store::{Store, StoreError};
 /// Rows read at a time.
 const BATCH: usize = 500;
 
-/// Writes the rows; how many, and to which file. `told` hears of the progress.
+/// Writes the rows. Returns their number and the file's path; `told` gets the progress.
 pub async fn write(
     store: &Store,
     export: &Export,

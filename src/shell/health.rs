@@ -1,4 +1,4 @@
-//! Findings and migrations for the core: a search of the database that reports as it runs, and the state of migrations.
+//! Findings and migrations for the core: a search that reports findings as it runs, and the state of migrations.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -23,10 +23,10 @@ use super::load;
 /// Examples of each finding.
 const EXAMPLES: usize = 50;
 
-/// Limits of a look that runs next to other work: enough for a hundred thousand episodes.
+/// Limits of a look that runs beside other work: enough for a hundred thousand episodes.
 const BRIEF: BriefLimit = BriefLimit { rows: 2_000_000, time: Duration::from_secs(30) };
 
-/// Looks through the database; `replies` hear what is found as it is found.
+/// Looks through the database; `replies` receives findings as they are found.
 pub async fn look(store: &Store, brief: bool, replies: impl Fn(Reply) + Sync) -> Result<LookNews, RequestFailure> {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     let mut told = |told: FindingNews| {
@@ -45,11 +45,11 @@ pub async fn look(store: &Store, brief: bool, replies: impl Fn(Reply) + Sync) ->
         replies(Reply::Finding(Ok(news)));
         ControlFlow::Continue(())
     };
-    // A file that cannot be read mutes nothing.
+    // An unreadable file mutes nothing.
     let muted = config::muted(store.location());
     let wanted =
         FindingRequest { kind: None, examples: EXAMPLES, brief: brief.then_some(BRIEF), muted, retention: None };
-    // The card offers to look again; where the cause passes, it says that this is done on its own.
+    // The card offers another look; after a temporary failure it says that one follows automatically.
     let failed = |error: change::ChangeError| {
         let failure = failure_of("Looking for findings ended early", &error);
         let remedy = failure.remedy.filter(|_| failure.passes);
@@ -62,7 +62,7 @@ pub async fn look(store: &Store, brief: bool, replies: impl Fn(Reply) + Sync) ->
     Ok(LookNews::Done)
 }
 
-/// The text that a finding is about, out of one row.
+/// The text in a row that a finding is about.
 pub async fn quoted(
     store: &Store,
     kind: &str,
@@ -78,14 +78,14 @@ pub fn muted(store: &Store) -> Result<Vec<Mute>, RequestFailure> {
     Mute::load(store.location()).map_err(|why| unkept("What is muted could not be read", &why))
 }
 
-/// Mutes a kind or a row; all that is muted then.
+/// Mutes a kind or a row. Returns all current mutes.
 pub fn mute(store: &Store, what: &str, reason: &str, actor: &str) -> Result<Vec<Mute>, RequestFailure> {
     let (what, reason, actor) = (what.to_owned(), reason.to_owned(), actor.to_owned());
     let mute = Mute { what, reason, actor, at: change::now() };
     mute.keep(store.location()).map_err(|why| unkept("It was not muted", &why))
 }
 
-/// Hears of a kind or a row again; all that is muted then.
+/// Unmutes a kind or a row. Returns all current mutes.
 pub fn unmute(store: &Store, what: &str) -> Result<Vec<Mute>, RequestFailure> {
     Mute::forget(store.location(), what).map_err(|why| unkept("It is still muted", &why))
 }
@@ -132,8 +132,7 @@ fn listed(state: MigrationState) -> MigrationList {
     MigrationList { items, layouts: state.layouts, foreign }
 }
 
-/// Describes when a migration was applied, with the beginning of its checksum, which distinguishes its statements
-/// from others.
+/// Describes when a migration was applied, with the beginning of its checksum, which identifies its statements.
 fn record(done: &DoneMigration) -> String {
     let checksum: String = done.checksum.chars().take(12).collect();
     format!("on {}, checksum {checksum}…", done.applied_at.get(..16).unwrap_or(&done.applied_at).replace('T', " "))

@@ -15,9 +15,9 @@ use crate::job::record;
 use crate::memory::{Entity, Row};
 use crate::store::{Store, Target};
 
-/// Bytes of the file that keeps when databases were looked at.
+/// Most bytes of the file with the times of last visits.
 const MOST: u64 = 1 << 20;
-/// Databases that are kept in it.
+/// Most databases in it.
 const DATABASES: usize = 500;
 
 /// Reads the work that waits for someone.
@@ -34,7 +34,7 @@ pub async fn work(store: &Store) -> Result<Box<WaitingWork>, RequestFailure> {
     }))
 }
 
-/// Feedback that needs a look: what the inbox would show.
+/// Feedback that needs a look: the contents of the inbox.
 async fn feedback(store: &Store) -> Result<Option<WaitingFeedback>, RequestFailure> {
     if store.sources_of(Entity::Feedback).is_err() {
         return Ok(None);
@@ -54,8 +54,8 @@ fn path() -> Option<PathBuf> {
     config::state_folder().map(|folder| folder.join("looked.json"))
 }
 
-/// Reads when each database was last looked at here: canonical times, by the place of the database. Paths that depend on a
-/// folder, which were kept once, are left out.
+/// Reads the times of the last visits, canonical, by the location of the database. Entries of earlier versions with
+/// relative paths are left out.
 #[must_use]
 pub fn kept() -> BTreeMap<String, String> {
     let bytes = path().and_then(|path| input_file::read(&path, MOST).ok()).unwrap_or_default();
@@ -72,12 +72,12 @@ pub fn kept() -> BTreeMap<String, String> {
     kept
 }
 
-/// Returns when this database was last looked at here, as a canonical time.
+/// Returns the time of the last visit to this database, canonical.
 pub fn looked(store: &Store) -> Option<String> {
     kept().remove(&config::place_of(store.location()))
 }
 
-/// Keeps that someone looked at it until now. Where that cannot be kept, the next look says less.
+/// Saves the time of this visit. If that fails, the next visit shows less.
 pub fn keep_looked(location: &str, now: &str) {
     let mut looked = kept();
     looked.insert(config::place_of(location), now.to_owned());

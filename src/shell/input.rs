@@ -14,14 +14,14 @@ const TWICE: Duration = Duration::from_millis(400);
 #[derive(Debug, Default)]
 pub struct Pointer {
     last: Option<(Instant, u16, u16)>,
-    /// The key that went down last and was not released since, where the terminal tells.
+    /// The last key pressed and not released yet, if the terminal reports releases.
     down: Option<KeyCode>,
-    /// The terminal says when keys are released.
+    /// Whether the terminal reports key releases.
     releases: bool,
 }
 
 impl Pointer {
-    /// The messages of an event; none for what means nothing here.
+    /// The messages for an event; empty if it has no meaning here.
     pub fn messages(&mut self, event: Event, hits: &Hits) -> Vec<Message> {
         if let Event::Key(key) = event {
             return self.key(key);
@@ -38,8 +38,8 @@ impl Pointer {
         }
     }
 
-    /// A key that comes again without having been released is held down. Terminals that tell of releases send a held
-    /// letter as if it were pressed again and again, or say that it repeats.
+    /// Handles a key. A key that repeats without a release is held down. Terminals that report releases send a held
+    /// letter as repeated presses, or as repeats.
     fn key(&mut self, event: KeyEvent) -> Vec<Message> {
         let event = KeyEvent { code: shifted(event), ..event };
         let mut messages = Vec::new();
@@ -76,7 +76,7 @@ impl Pointer {
     }
 }
 
-/// The key as it is typed: some terminals name a letter and that shift was held.
+/// The key as typed: some terminals report a letter and the shift key separately.
 fn shifted(event: KeyEvent) -> KeyCode {
     match event.code {
         KeyCode::Char(c) if event.modifiers.contains(KeyModifiers::SHIFT) => KeyCode::Char(c.to_ascii_uppercase()),

@@ -46,7 +46,7 @@ pub struct ShellRun {
     pub author: Author,
 }
 
-/// Runs a backfill and says how it goes; its receipt.
+/// Runs a backfill with progress reports, and returns its receipt.
 pub async fn run(
     store: Arc<Store>,
     run: ShellRun,

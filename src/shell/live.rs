@@ -12,21 +12,21 @@ use crate::memory::query::Query;
 use crate::store::Store;
 use crate::store::pulse::PulseBeat;
 
-/// Longest interval between two looks at the rows.
+/// Longest interval between two checks of the rows.
 const BEAT: Duration = Duration::from_secs(1);
-/// Share of the elapsed time that looking, and reading each kind of thing again, may take: one part in this many.
+/// Greatest share of time for checks, and for rereading each kind of data: one part in this many.
 const SHARE: u32 = 20;
-/// Longest time that something is not read again for, however long reading it took.
+/// Longest pause before data is read again, however long reading it took.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Failures in a row before they are told: someone else's lock for the time of a commit is none.
+/// Failures in a row before they are reported: a lock held for the time of a commit is no failure.
 const FAILURES: u32 = 2;
 
-/// Time in which any database that can be read answers whether something was written.
+/// Time limit for the check whether anything was written.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// Reports the newest rows whenever something was written, or the database can be read again, and why it cannot be read,
-/// until nobody waits for them any more.
+/// Reports the newest rows after every write, and when the database is readable again, and the reason when it is not,
+/// until the rows are no longer awaited.
 pub async fn watch(store: &Store, query: &Query, tell: impl Fn(Reply)) -> Infallible {
     let mut pulse = store.pulse();
     let mut told: Option<Vec<Row>> = None;
@@ -46,7 +46,7 @@ pub async fn watch(store: &Store, query: &Query, tell: impl Fn(Reply)) -> Infall
         };
         let is_new = match &beat {
             Ok(Some(now)) => mark.as_ref() != Some(now),
-            // Where the engine does not say whether something was written, the rows say it.
+            // If the engine does not report writes, the rows are compared.
             Ok(None) => true,
             Err(_) => false,
         };

@@ -85,7 +85,7 @@ pub async fn count(store: &Store, query: &Query) -> Result<RowCount, RequestFail
     }
 }
 
-/// The short values that the newest rows of a kind hold in a column, the most frequent first.
+/// The short values of a column in the newest rows of an entity, most frequent first.
 pub async fn values(store: &Store, entity: Entity, column: &'static str) -> Result<Vec<String>, RequestFailure> {
     const NEWEST: usize = 1_000;
     const OFFERED: usize = 200;
@@ -125,7 +125,7 @@ pub async fn detail(store: &Store, entity: Entity, key: &RowKey) -> Result<Optio
     Ok(row.map(|row| Content::Row(Box::new(row))))
 }
 
-/// Rows that others refer to, with what names them.
+/// Referenced rows, with their names.
 pub async fn names(store: &Store, wanted: Vec<(Entity, Vec<String>)>) -> Result<Vec<Row>, RequestFailure> {
     let mut named = Vec::new();
     for (entity, ids) in wanted {
@@ -141,7 +141,7 @@ pub async fn holds(store: &Store) -> Result<Vec<String>, RequestFailure> {
     Ok(holds.into_iter().map(|(person, _)| person).collect())
 }
 
-/// Rows of a kind whose texts hold words, a page of them.
+/// A page of the rows of an entity that match a search.
 pub async fn found(
     store: &Store,
     search: &Search,

@@ -20,8 +20,8 @@ pub struct LookChoices {
 }
 
 impl LookChoices {
-    /// The look to begin with; without a theme that is named, one for a dark background. The user's own themes go before
-    /// those of the same name that come with the program. What is `spoken` begins without colours.
+    /// Creates the initial look; without a named theme, one for a dark background. The user's own themes take
+    /// precedence over built-in ones of the same name. With `spoken`, it begins without colours.
     pub fn new(theme: Option<&str>, own: Vec<Theme>, ascii: bool, colour: Option<bool>, spoken: bool) -> Self {
         let theme = if spoken { Some("mono") } else { theme };
         let variable = |name: &str| env::var(name).ok();
@@ -41,8 +41,7 @@ impl LookChoices {
         LookChoices { name: name.to_owned(), own, depth, glyphs, look, guessed }
     }
 
-    /// Returns how long to wait for the terminal to report its background; `None` when the theme does not depend on
-    /// it.
+    /// Returns how long to wait for the terminal to report its background; `None` if the theme does not depend on it.
     pub fn patience(&self) -> Option<Duration> {
         let remote = env::var_os("SSH_TTY").is_some() || env::var_os("SSH_CONNECTION").is_some();
         self.guessed.then_some(if remote { REMOTE_ANSWER } else { ANSWER })
@@ -53,7 +52,7 @@ impl LookChoices {
         &self.name
     }
 
-    /// The look of that name; an unknown one keeps the look in use.
+    /// The look of this name; an unknown name keeps the current look.
     pub fn named(&mut self, name: &str) -> &Look {
         if name != self.name && theme_of(name, &self.own).is_some() {
             self.look = Look { spoken: self.look.spoken, ..look_of(name, &self.own, self.depth, self.glyphs) };
@@ -68,12 +67,12 @@ fn look_of(name: &str, own: &[Theme], depth: Depth, glyphs: &'static Glyphs) -> 
     Look::new(theme.at(depth), glyphs)
 }
 
-/// The theme of that name; the user's own go first.
+/// The theme of this name; the user's own come first.
 fn theme_of(name: &str, own: &[Theme]) -> Option<Theme> {
     own.iter().find(|theme| theme.name() == name).cloned().or_else(|| Theme::named(name))
 }
 
-/// Terminals that know no colours to tell of.
+/// Whether the terminal type has no colours to report.
 fn is_mute(term: Option<&str>) -> bool {
     matches!(term, None | Some("" | "dumb" | "linux"))
 }

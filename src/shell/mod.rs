@@ -62,41 +62,41 @@ pub use home::kept as looked_at;
 pub use recall::Embedding;
 pub use terminal::end_on_panic;
 
-/// Frames are drawn at most this often; those of keys next to those of replies.
+/// Least time between two frames; those for keys and those for replies are counted separately.
 const FRAME: Duration = Duration::from_millis(16);
 /// Time after the editor closes in which an interrupt may still come from a key typed there.
 const LATE: Duration = Duration::from_millis(250);
 /// Time that lines wait after a key for its effect.
 const SETTLE: Duration = Duration::from_millis(150);
-/// Interval at which the core is told the time.
+/// Interval at which the core gets the time.
 const TICK: Duration = Duration::from_secs(30);
 
 /// Options of the console.
 #[derive(Debug)]
 pub struct ConsoleOptions {
-    /// Name of the theme; none asks the terminal for its background.
+    /// Name of the theme; `None` asks the terminal for its background.
     pub theme: Option<String>,
-    /// Themes that the user made.
+    /// The user's own themes.
     pub own_themes: Vec<Theme>,
-    /// Keys and the commands that they give.
+    /// Keys and their commands.
     pub keys: KeyMap,
     /// Only ASCII is drawn.
     pub ascii: bool,
     /// The mouse is used.
     pub mouse: bool,
-    /// Changes are told in lines instead of being drawn.
+    /// Whether changes are output as lines instead of drawing the screen.
     pub plain: bool,
-    /// Whether colours are used; none follows the environment and the terminal.
+    /// Whether colours are used; `None` follows the environment and the terminal.
     pub colour: Option<bool>,
-    /// The mask under which personal values are replaced.
+    /// The mask that replaces personal values.
     pub mask: Mask,
     /// Person who makes the changes, for the audit trail.
     pub actor: String,
-    /// Bytes of vectors that are kept between recalls.
+    /// Most bytes of vectors cached between recalls.
     pub vector_bytes: usize,
 }
 
-/// A database that is opened, and what its profile says of it.
+/// An opener of a database, and the settings of its profile.
 #[derive(Clone)]
 pub struct Door {
     /// Opens it.
@@ -105,41 +105,40 @@ pub struct Door {
     pub masked: bool,
     /// Name of the profile that the database was named by.
     pub profile: Option<String>,
-    /// Others depend on the database: every change asks for one step more care.
+    /// Whether others depend on the database: every change needs one step more care.
     pub production: bool,
-    /// Endpoint for vectors of texts, or the reason why the profile's is not usable; `None` when the profile names
-    /// none.
+    /// Endpoint for vectors of texts, or the reason why the profile's is not usable; `None` if the profile names none.
     pub embedding: Embedding,
 }
 
-/// Makes the door to a database that is named, or says why there is none.
+/// Makes the opener of a named database, or returns an error message.
 pub type MakeDoor = Arc<dyn Fn(String) -> BoxFuture<'static, Result<Door, String>> + Send + Sync>;
 
-/// Lists the databases that are known next to the one at a location.
+/// Lists the known databases besides the one at a location.
 pub type ListDatabases = Arc<dyn Fn(&str) -> Vec<KnownDatabase> + Send + Sync>;
 
 /// The databases that can be opened instead of this one.
 #[derive(Clone)]
 pub struct Doors {
-    /// The door to one of them by its profile, path or address.
+    /// Makes the opener of a database from its profile, path or URL.
     pub door: MakeDoor,
-    /// Those that are known next to the one at a location, those first that were looked at last.
+    /// The known databases besides the one at a location, last visited first.
     pub known: ListDatabases,
 }
 
-/// Opens the database; again after tables of ours were added to it.
+/// Opens the database; called again after our tables were added.
 pub type Opener = Arc<dyn Fn() -> BoxFuture<'static, Result<Store, OpenError>> + Send + Sync>;
 
 /// Reason why the console did not start, or why it broke off.
 #[derive(Debug, thiserror::Error)]
 pub enum ConsoleError {
-    /// Nobody sits in front of it.
+    /// Standard input or output is not a terminal.
     #[error("the console needs a terminal; in a script use a command such as `mnemoscope -d DATABASE status`")]
     NoTerminal,
-    /// The database was not opened; the terminal is as it was.
+    /// The database was not opened; the terminal was not touched.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The terminal cannot be used any more.
+    /// The terminal failed.
     #[error("the terminal: {0}")]
     Terminal(#[from] io::Error),
 }
@@ -160,14 +159,14 @@ impl End {
     }
 }
 
-/// Runs the console on a database, and on those that are opened from there, until it is quit; the exit code: 0, or 128 and
-/// the number of the signal that ended it.
+/// Runs the console on a database, and on those opened from there, until it is quit. Returns the exit code: 0, or 128
+/// plus the number of the signal that ended it.
 ///
 /// # Errors
-/// There is no terminal, it can no longer be used, or the database is not opened.
+/// There is no terminal, it failed, or the database could not be opened.
 pub async fn run(door: Door, doors: Doors, options: ConsoleOptions) -> Result<u8, ConsoleError> {
     if !terminal::is_there() {
-        // What is wrong with the database is wrong in a script too.
+        // A database error is reported in scripts too, so it comes first.
         (door.open)().await?;
         return Err(ConsoleError::NoTerminal);
     }
@@ -185,7 +184,7 @@ pub async fn run(door: Door, doors: Doors, options: ConsoleOptions) -> Result<u8
     screen.close();
     let (end, told) = ended?;
     for line in told {
-        // Not by `eprintln!`: it panics where nobody hears it any more.
+        // Not `eprintln!`, which panics if standard error is closed.
         let _ = writeln!(io::stderr(), "{}", SafeText::new(&line));
     }
     Ok(end.code())
@@ -213,7 +212,7 @@ fn opened(store: &Store, profile: Option<&String>, production: bool) -> OpenedDa
     }
 }
 
-/// Columns that no source has, of those entities that the database holds.
+/// Columns that no source of the database's entities has.
 fn columns_without(store: &Store, has: fn(&BoundSource, &str) -> bool) -> BTreeSet<(Entity, &'static str)> {
     let mut lacking = BTreeSet::new();
     for entity in Entity::ALL {
@@ -225,7 +224,7 @@ fn columns_without(store: &Store, has: fn(&BoundSource, &str) -> bool) -> BTreeS
     lacking
 }
 
-/// Makes the console of a database: its model, what it found of earlier sessions, and its tasks.
+/// Creates the console of a database: its model, its saved state, and its tasks.
 fn made(
     store: Store,
     door: Door,
@@ -242,7 +241,7 @@ fn made(
 
 struct Console<'s> {
     open: OpenDatabases,
-    /// Steps to take next, each with the number of the database that asked for it.
+    /// Pending steps, each with the number of the database that requested it.
     steps: VecDeque<(u64, SwitchStep)>,
     /// Number of the database that was opened last.
     newest: u64,
@@ -256,13 +255,13 @@ struct Console<'s> {
     replies: mpsc::UnboundedReceiver<(u64, Message)>,
     screen: &'s mut TerminalScreen,
     signals: &'s mut SignalListener,
-    /// None while the terminal is not ours.
+    /// `None` while the terminal is not ours.
     events: Option<EventStream>,
     /// Hears the terminal's answer about its background among the keys.
     listener: Listener,
     /// Earliest time for the next frame.
     frame_at: Instant,
-    /// Earliest time for the next frame that shows what a key did: frames of replies do not delay it.
+    /// Earliest time of the next frame for a key: frames for replies do not delay it.
     key_frame_at: Instant,
     /// No frame was drawn yet.
     fresh: bool,
@@ -273,7 +272,7 @@ struct Console<'s> {
     /// Time at which the editor was closed: an interrupt shortly after may still come from a key typed there.
     edited: Option<Instant>,
     ended: Option<End>,
-    /// Lines to print when the terminal has been given back.
+    /// Lines to print after the terminal has been restored.
     told: Vec<String>,
 }
 
@@ -363,15 +362,15 @@ impl<'s> Console<'s> {
                 () = frame, if self.dirty => {}
                 _ = tick.tick() => self.tick().await,
             }
-            // What is answered after the end is told in a line: no frame shows it any more.
+            // A reply after the end is printed as a line, as no frame shows it any more.
             if self.ended.is_none() {
                 self.drain().await;
             }
         }
     }
 
-    /// Takes the replies that have come in meanwhile, so that one frame shows all of them. Events are taken one by one:
-    /// the stream forgets whom to wake when it is asked without being waited for.
+    /// Handles the replies that have arrived, so that one frame shows all of them. Events are taken one by one: the
+    /// stream loses its waker if it is polled without being awaited.
     async fn drain(&mut self) {
         while let Ok((database, reply)) = self.replies.try_recv() {
             self.tell(database, reply).await;
@@ -385,7 +384,7 @@ impl<'s> Console<'s> {
         }
     }
 
-    /// Tells a database what its console begins with.
+    /// Sends a console its first messages.
     async fn begin(&mut self, database: u64) -> io::Result<()> {
         let (width, height) = self.screen.size()?;
         self.tell(database, Message::Resize(width, height)).await;
@@ -398,7 +397,7 @@ impl<'s> Console<'s> {
         Ok(())
     }
 
-    /// Shows another database, or closes one, as the console of the database `from` asked for.
+    /// Shows another database, or closes one, as requested by the console of the database `from`.
     async fn switch(&mut self, from: u64, step: SwitchStep) -> io::Result<()> {
         let here = self.open.here().id;
         match step {
@@ -425,7 +424,7 @@ impl<'s> Console<'s> {
                     self.replace(from, self.newest).await;
                 }
                 self.begin(self.newest).await?;
-                // Who looks at another one meanwhile is not removed from it.
+                // If another one is shown meanwhile, it stays.
                 if from == here && step == SwitchStep::Opened {
                     self.show(self.newest).await;
                 }
@@ -447,7 +446,7 @@ impl<'s> Console<'s> {
         self.tell(self.open.here().id, Message::Arrived(Box::new(arrival))).await;
     }
 
-    /// Closes an open database that is not shown. Its jobs pause meanwhile.
+    /// Closes an open database that is not shown. Its jobs pause.
     fn close(&mut self, database: u64) {
         if let Some(mut closed) = self.open.take(database) {
             desk::leave(&closed, spell_utc(Utc::now()).as_deref());
@@ -455,8 +454,8 @@ impl<'s> Console<'s> {
         }
     }
 
-    /// Ends a database whose file was replaced, before the one that was opened at its path is read: both keep files of
-    /// the same name next to them, and to close those drops all locks of this process on them.
+    /// Closes a database whose file was replaced before the one opened at its path is read: both have files of the same
+    /// name beside them, and closing those drops all locks of this process on them.
     async fn replace(&mut self, old: u64, new: u64) {
         if self.open.here().id == old {
             self.show(new).await;
@@ -470,7 +469,7 @@ impl<'s> Console<'s> {
         }
     }
 
-    /// Passes on to the database that is shown what is new in the others.
+    /// Passes the news of the other databases to the one shown.
     fn pass_on(&self) {
         let (here, beside) = (self.open.here(), self.open.beside());
         if here.model.context.beside != beside {
@@ -478,8 +477,8 @@ impl<'s> Console<'s> {
         }
     }
 
-    /// Keeps what the next session is to find, has all jobs pause, and waits for what is being written, but not for long;
-    /// lines to print.
+    /// Saves the state for the next session, pauses all jobs, and waits for writes with a time limit. Returns lines to
+    /// print.
     async fn leave(mut self) -> Vec<String> {
         let mut all = self.open.into_all();
         join_all(all.iter_mut().map(|open| open.tasks.close())).await;
@@ -508,7 +507,7 @@ impl<'s> Console<'s> {
     async fn event(&mut self, event: Option<io::Result<Event>>) {
         match event {
             Some(Ok(event)) => self.heard(event).await,
-            // The terminal is gone; the signal that says so may be late.
+            // The terminal is gone; its signal may arrive later.
             Some(Err(_)) | None => self.ended = Some(End::Signal(signal_hook::consts::SIGHUP)),
         }
     }
@@ -528,13 +527,14 @@ impl<'s> Console<'s> {
             if matches!(event, Event::Resize(..)) && self.screen.forget().is_err() {
                 self.ended = Some(End::Signal(signal_hook::consts::SIGHUP));
             }
-            // Terminals cut or fold what they show, even when the size is soon as it was before: the frame is drawn again.
+            // Terminals cut or wrap the screen on a resize, even if the size is soon the same again: the frame is drawn
+            // again.
             self.dirty |= matches!(event, Event::Resize(..));
             for message in self.pointer.messages(event, &self.drawn.hits) {
                 self.tell(self.open.here().id, message).await;
             }
         }
-        // Once there was a frame, the theme stays: a screen that changes its colours on its own would only startle.
+        // After the first frame the theme is kept: a spontaneous change of colours would be startling.
         if let Some(background) = background.filter(|_| self.fresh) {
             if background == Background::Light {
                 "light".clone_into(&mut self.open.here_mut().model.context.settings.theme);
@@ -549,7 +549,8 @@ impl<'s> Console<'s> {
             TerminalSignal::End(number) | TerminalSignal::Interrupt(number) => self.ended = Some(End::Signal(number)),
             TerminalSignal::Stop => self.suspend().await?,
             TerminalSignal::Continued => {
-                // Stopped without being asked: whoever had the terminal meanwhile left it in a state of its own.
+                // The process was stopped by another one: the program that had the terminal meanwhile left it in its
+                // own state.
                 self.screen.leave()?;
                 self.resume()?;
             }
@@ -557,7 +558,7 @@ impl<'s> Console<'s> {
         Ok(())
     }
 
-    /// Tells the console of a database something, unless that was closed.
+    /// Sends a message to the console of a database, unless that was closed.
     async fn tell(&mut self, database: u64, message: Message) {
         let is_here = self.open.here().id == database;
         let Some(open) = self.open.find_mut(database) else { return };
@@ -631,7 +632,7 @@ impl<'s> Console<'s> {
         stopped
     }
 
-    /// Takes the terminal back as it is now.
+    /// Takes over the terminal in its current state.
     fn resume(&mut self) -> io::Result<()> {
         self.screen.enter()?;
         let (width, height) = self.screen.size()?;
@@ -650,7 +651,7 @@ impl<'s> Console<'s> {
         self.drawn = drawn;
         let here = self.open.here();
         if self.drawn.measures != here.model.context.measures {
-            // What fits decides how far things scroll and which rows are needed.
+            // The drawn sizes determine scroll ranges and the rows needed.
             self.tell(here.id, Message::Drawn(self.drawn.measures)).await;
         }
         Ok(())

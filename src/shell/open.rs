@@ -1,12 +1,11 @@
-//! The databases that are open in this session: each with its model and its tasks, which continue while another one is
-//! shown.
+//! The databases open in this session: each has its model and its tasks, which continue while another one is shown.
 
 use super::desk::FoundDesk;
 use super::effects::Tasks;
 use crate::console::Model;
 use crate::console::core::context::OpenBeside;
 
-/// A database that is open.
+/// An open database.
 pub struct OpenDatabase {
     /// Number in this session.
     pub id: u64,
@@ -33,12 +32,12 @@ impl OpenDatabases {
         OpenDatabases { all: vec![OpenDatabase { id, shown: 0, model, found, tasks }], here: 0, shown: 0 }
     }
 
-    /// The database that is shown.
+    /// The database shown.
     pub fn here(&self) -> &OpenDatabase {
         &self.all[self.here]
     }
 
-    /// The database that is shown.
+    /// The database shown, mutable.
     pub fn here_mut(&mut self) -> &mut OpenDatabase {
         &mut self.all[self.here]
     }
@@ -73,7 +72,7 @@ impl OpenDatabases {
         }
     }
 
-    /// Takes a database out that is not shown.
+    /// Removes a database that is not shown.
     pub fn take(&mut self, id: u64) -> Option<OpenDatabase> {
         let here = self.here().id;
         let at = self.all.iter().position(|open| open.id == id && id != here)?;

@@ -1,10 +1,10 @@
-//! Messages for users who end the console during a write: what was running, and what became of it.
+//! Messages for users who end the console during a write: the running operation, and its result.
 
 use crate::console::Model;
 use crate::console::core::change::{AppliedPlan, Refusal};
 use crate::console::core::{Reply, Ticket};
 
-/// Tells what became of a request that was answered when nothing was drawn any more; `None` when nothing was written by it.
+/// Describes the result of a request that was answered after the last frame; `None` if it wrote nothing.
 pub fn outcome(model: &mut Model, ticket: Ticket, mut reply: Reply) -> Option<String> {
     model.context.masking.inbound(&mut reply);
     match reply {
@@ -21,8 +21,8 @@ pub fn outcome(model: &mut Model, ticket: Ticket, mut reply: Reply) -> Option<St
     }
 }
 
-/// Says that a request which writes was broken off at the end, and where to look what it came to; `is_begun`: it may have made
-/// something final.
+/// Says that a write was interrupted at the end, and where its result can be checked; `is_begun` if it may have
+/// committed something.
 pub fn broken_off(model: &Model, ticket: Ticket, is_begun: bool) -> String {
     let cx = &model.context;
     let line = |words: &[&str]| cx.opened.invocation.line(words.iter().copied());

@@ -1,4 +1,4 @@
-//! Ranks situations for the core, and keeps its questions.
+//! Recall for the core, and the saved questions.
 
 use std::time::Instant;
 
@@ -12,10 +12,10 @@ use crate::recall::answer::{RecallAnswer, RecallRequest, StageTimes};
 use crate::recall::inquiry::{Inquiry, SavedQuestion};
 use crate::store::Store;
 
-/// Endpoint for vectors of texts, or the reason why the profile's is not usable; `None` when the profile names none.
+/// Endpoint for vectors of texts, or the reason why the profile's is not usable; `None` if the profile names none.
 pub type Embedding = Option<Result<Endpoint, String>>;
 
-/// Ranks a situation; `told` hears what is being done.
+/// Ranks a situation; `told` gets the progress.
 pub async fn rank(
     store: &Store,
     embedding: &Embedding,
@@ -31,7 +31,7 @@ pub async fn rank(
     let asked = begun.elapsed().as_secs_f64() * 1_000.0;
     told("ranking");
     let (mut answer, stages) = lab::timed(store, &request).await.map_err(|error| failure(&error))?;
-    // Nobody looks at it any more.
+    // It is not used any more.
     answer.request.vector = None;
     Ok(Box::new((answer, StageTimes { embedding: asked, ..stages })))
 }
@@ -49,12 +49,12 @@ async fn request(store: &Store, embedding: &Embedding, inquiry: &Inquiry, at: &s
     request
 }
 
-/// The questions that are kept for a database, ready to be asked before and after a change. In a hurry those are left
-/// out whose texts an endpoint would have to be asked for.
+/// The saved questions of a database, ready to be asked before and after a change. In a hurry, those whose texts need a
+/// request to an endpoint are left out.
 pub async fn kept(store: &Store, embedding: &Embedding, patient: bool) -> Vec<KeptQuestion> {
     let at = time::spell_utc(chrono::Utc::now()).unwrap_or_default();
     let mut kept = Vec::new();
-    // What cannot be read is said where questions are asked by name.
+    // An unreadable file is reported when questions are asked by name.
     for SavedQuestion { name, inquiry } in SavedQuestion::load(store.location()).unwrap_or_default() {
         if patient || embedding.is_none() || inquiry.text_to_embed().is_none() {
             let request = request(store, embedding, &inquiry, &at).await;
@@ -68,17 +68,17 @@ fn failure(error: &LabError) -> RequestFailure {
     super::load::failure_of_lab("The situation was not ranked", error)
 }
 
-/// The questions that are kept for a database.
+/// The saved questions of a database.
 pub fn saved(store: &Store) -> Result<Vec<SavedQuestion>, RequestFailure> {
     SavedQuestion::load(store.location()).map_err(|why| unkept("The saved questions were not read", &why))
 }
 
-/// Keeps a question; all that are kept then.
+/// Saves a question. Returns all saved questions.
 pub fn save(store: &Store, saved: &SavedQuestion) -> Result<Vec<SavedQuestion>, RequestFailure> {
     saved.keep(store.location()).map_err(|why| unkept("The question was not saved", &why))
 }
 
-/// Forgets a question; all that are kept then.
+/// Deletes a saved question. Returns the others.
 pub fn forget(store: &Store, name: &str) -> Result<Vec<SavedQuestion>, RequestFailure> {
     SavedQuestion::forget(store.location(), name).map_err(|why| unkept("The question was not forgotten", &why))
 }

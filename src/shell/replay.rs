@@ -13,13 +13,13 @@ use crate::memory::{Entity, Row};
 use crate::store::context::{EpisodeChain, Relatives};
 use crate::store::{Store, StoreError};
 
-/// Parents that are suggested for an episode at most.
+/// Most parents suggested for an episode.
 const PARENTS: usize = 2;
 
-/// Characters of a text that the time line shows at most.
+/// Most characters of a text in the timeline.
 const TEXT: usize = 2_000;
 
-/// Columns that are shown of an episode, and copied.
+/// Columns of an episode that are shown or copied.
 const COLUMNS: &[&str] = &[
     "id",
     "agent_id",
@@ -42,7 +42,7 @@ const COLUMNS: &[&str] = &[
     "workflow_name",
 ];
 
-/// The episodes in order of time, with the parents that some of them probably have.
+/// The episodes in order of time, with probable parents.
 pub async fn told(store: &Store, about: &ReplaySubject, limit: usize) -> Result<Box<ReplayedTopic>, RequestFailure> {
     let told = match about {
         ReplaySubject::Topic(topic) => of_topic(store, topic, None, limit).await,
@@ -84,8 +84,8 @@ async fn shown(store: &Store, ids: &[String]) -> Result<Vec<Row>, StoreError> {
     Ok(rows)
 }
 
-/// The chain of an episode with its children, as many of both as episodes of a topic, and what else its agent did of the same
-/// topic.
+/// The chain of an episode with its children, each limited like the episodes of a topic, and other episodes of its
+/// agent on the same topic.
 async fn around(store: &Store, id: &str, limit: usize) -> Result<ReplayedTopic, LabError> {
     let missing = || LabError::NotFound(format!("there is no episode `{id}` in {}", store.location()));
     let episode = store.row(Entity::Episode, id).await?.ok_or_else(missing)?;

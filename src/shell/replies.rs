@@ -4,7 +4,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::console::core::Message;
 
-/// Sender of what the tasks of one database find.
+/// Sender of the replies of one database's tasks.
 #[derive(Clone)]
 pub struct ReplySender {
     /// Number of the database.
@@ -16,7 +16,7 @@ pub struct ReplySender {
 impl ReplySender {
     /// Sends a message to the model of the database.
     pub fn send(&self, message: Message) {
-        // Nobody listens only when the console has ended.
+        // The receiver is gone only after the console has ended.
         let _ = self.all.send((self.database, message));
     }
 }

@@ -11,10 +11,10 @@ use crate::memory::query::{PageStart, Query};
 use crate::recall::judge::ranked::K;
 use crate::store::{Store, StoreError};
 
-/// Agents that are listed at most.
+/// Most agents listed.
 const AGENTS: usize = 1_000;
 
-/// The answer to a question; `told` hears how far it is.
+/// The answer to a question; `told` gets the progress.
 pub async fn answer(
     store: &Store,
     question: &StudyQuestion,
@@ -48,7 +48,7 @@ async fn agents(store: &Store) -> Result<StudyAnswer, LabError> {
     let query = Query { limit: AGENTS, start: PageStart::First, ..Query::new(Entity::Agent) };
     match store.page(&query).await {
         Ok(page) => Ok(StudyAnswer::Agents(page.rows)),
-        // What is known of all agents together is known without their names too.
+        // The data about all agents together does not need their names.
         Err(StoreError::Missing { .. }) => Ok(StudyAnswer::Agents(Vec::new())),
         Err(error) => Err(error.into()),
     }

@@ -1,4 +1,4 @@
-//! Tables as they stand, for the core.
+//! Raw tables, for the core.
 
 use super::load::failure;
 use crate::console::core::RequestFailure;
@@ -30,7 +30,7 @@ fn entry(table: RawTable) -> TableEntry {
     }
 }
 
-/// Rows of a table, a page of them.
+/// A page of a table's rows.
 pub async fn rows(store: &Store, name: &str, after: Option<String>) -> Result<TablePage, RequestFailure> {
     const PREVIEW: usize = 400;
     let what = "The rows of the table could not be read";
@@ -44,7 +44,7 @@ pub async fn rows(store: &Store, name: &str, after: Option<String>) -> Result<Ta
     Ok(TablePage { columns, rows, next: page.next })
 }
 
-/// Rows of a table by the day of their creation, or the reason why that is not known.
+/// Rows of a table by day of creation, or the reason why that is unknown.
 pub async fn growth(store: &Store, name: &str) -> Result<Result<TableGrowth, String>, RequestFailure> {
     let grown = async { store.raw().growth(&store.raw().raw_table(name).await?).await };
     grown.await.map_err(|e| failure("The growth of the table could not be counted", &e))

@@ -1,4 +1,4 @@
-//! The terminal: taken over at the start and restored at the end, whatever happens.
+//! The terminal: taken over at the start and restored at the end in every case.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::collections::BTreeMap;
@@ -27,35 +27,35 @@ use crate::ui::linear::{LinearMoment, LinearTeller};
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 64 * 1024;
-/// Clicks and the wheel, in the form without limits; movement is not asked for.
+/// Turns on clicks and the wheel, in the form without coordinate limits; movement is not reported.
 const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1006h";
 const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1000l";
-/// Turns on, and off, keys reported without ambiguity and with their releases, where the terminal can (kitty's keyboard protocol).
+/// Turns on, and off, unambiguous keys with releases, if the terminal supports that (kitty's keyboard protocol).
 const KEYS_ON: &str = "\x1b[>3u";
 const KEYS_OFF: &str = "\x1b[<1u";
-/// Keeps and brings back the window's title, where the terminal can.
+/// Saves and restores the window's title, if the terminal supports that.
 const TITLE_KEEP: &str = "\x1b[22;2t";
 const TITLE_BACK: &str = "\x1b[23;2t";
 
-/// Exit code after a panic, as Rust has it.
+/// Exit code after a panic, as in Rust.
 const PANICKED: i32 = 101;
 
-/// Whether the terminal is ours now; whoever sets it to false gives it back.
+/// Whether we have the terminal; whoever sets it to false restores the terminal.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Whether changes are told in lines: nothing but the terminal's mode is to be given back.
+/// Whether changes are output as lines: then only the terminal's mode must be restored.
 static PLAIN: AtomicBool = AtomicBool::new(false);
 
-/// Columns and rows of a screen that is told in lines.
+/// Columns and rows of a screen that is output as lines.
 const LINEAR: (u16, u16) = (95, 44);
 
-/// Whether someone sits in front of a terminal that both shows and types.
+/// Whether both standard input and standard output are a terminal.
 pub fn is_there() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Standard output while the terminal is ours; what is written later, by a thread that does not know yet that the
-/// terminal was given back, is lost.
+/// Standard output while we have the terminal. Later writes, by a thread that does not know yet that the terminal was
+/// restored, are dropped.
 struct Output;
 
 impl Write for Output {
@@ -69,13 +69,13 @@ impl Write for Output {
     }
 }
 
-/// Gives the terminal back, once; from any thread.
+/// Restores the terminal, once; from any thread.
 fn give_back() {
     // A command never took it, and its output may wait for a reader.
     if !TAKEN.load(Ordering::SeqCst) {
         return;
     }
-    // Held from before the change of hands, so that no frame is written in between.
+    // Locked before the change, so that no frame is written in between.
     let mut out = io::stdout().lock();
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
@@ -99,11 +99,11 @@ fn give_back() {
     let _ = disable_raw_mode();
 }
 
-/// Makes a panic in any thread give the terminal back, print what went wrong, and end the program.
+/// Makes a panic in any thread restore the terminal, print the message, and end the program.
 pub fn end_on_panic() {
     std::panic::set_hook(Box::new(|panic| {
         give_back();
-        // Not by `eprintln!`: where nobody hears it, that would panic again, and abort.
+        // Not `eprintln!`: if standard error is closed, that would panic again, and abort.
         let mut out = io::stderr().lock();
         let _ = writeln!(out, "{}", told(panic));
         let trace = Backtrace::capture();
@@ -128,8 +128,8 @@ fn told(panic: &PanicHookInfo<'_>) -> String {
     format!("mnemoscope: a bug, at {place}:\n{lines}\n{next}")
 }
 
-/// Panics when `MNEMOSCOPE_PANIC` names this place, with what follows the name as the message. Not in a release build:
-/// it is there to show that the terminal is given back.
+/// Panics if `MNEMOSCOPE_PANIC` names this place; the rest of the variable is the message. Not in a release build: it
+/// serves to test that the terminal is restored.
 pub fn panic_if_asked(place: &str) {
     if cfg!(development)
         && let Ok(asked) = std::env::var("MNEMOSCOPE_PANIC")
@@ -141,19 +141,19 @@ pub fn panic_if_asked(place: &str) {
 
 /// The screen while it is ours.
 pub struct TerminalScreen {
-    /// Never dropped: it would show the cursor when the terminal is no longer ours, and tell of a failure to where nobody
-    /// hears it.
+    /// Never dropped: that would show the cursor when the terminal is no longer ours, and print failures to a closed
+    /// stream.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Output>>>>,
     mouse: bool,
-    /// Teller of changes in lines; `Some` when nothing is drawn.
+    /// Output as lines; `Some` if nothing is drawn.
     linear: Option<LinearTeller>,
     title: SafeText,
-    /// Positions in the last frame whose columns belong to a symbol of several characters.
+    /// Positions in the last frame whose symbol has several characters.
     loose: LooseSymbols,
 }
 
 impl TerminalScreen {
-    /// Takes the terminal; `plain` tells changes in lines instead of drawing them, and leaves the mouse alone.
+    /// Takes over the terminal; `plain` outputs changes as lines instead of drawing them, and does not use the mouse.
     pub fn open(mouse: bool, plain: bool) -> io::Result<Self> {
         PLAIN.store(plain, Ordering::SeqCst);
         let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER, Output));
@@ -168,7 +168,7 @@ impl TerminalScreen {
         Ok(screen)
     }
 
-    /// Takes the terminal, at the beginning or again.
+    /// Takes over the terminal, at the start or again.
     pub fn enter(&mut self) -> io::Result<()> {
         enable_raw_mode()?;
         TAKEN.store(true, Ordering::SeqCst);
@@ -178,7 +178,7 @@ impl TerminalScreen {
         let out = self.terminal.backend_mut();
         write!(out, "{TITLE_KEEP}")?;
         queue!(out, EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)?;
-        // In the alternate screen: its keyboard state is its own.
+        // Sent in the alternate screen, which has its own keyboard state.
         write!(out, "{KEYS_ON}")?;
         if self.mouse {
             write!(out, "{MOUSE_ON}")?;
@@ -188,14 +188,14 @@ impl TerminalScreen {
         self.forget()
     }
 
-    /// Gives the terminal back for a while.
+    /// Restores the terminal for a while.
     pub fn leave(&mut self) -> io::Result<()> {
         Write::flush(self.terminal.backend_mut())?;
         give_back();
         Ok(())
     }
 
-    /// Gives the terminal back for good.
+    /// Restores the terminal for good.
     pub fn close(&mut self) {
         let _ = self.leave();
     }
@@ -209,8 +209,8 @@ impl TerminalScreen {
         Ok((size.width, size.height))
     }
 
-    /// Forgets what is on the screen, so that the next frame draws all of it. Not by `clear`, which asks the terminal
-    /// where its cursor is and fails when there is no answer.
+    /// Drops the known screen content, so that the next frame is drawn in full. Does not use `clear`, which queries the
+    /// cursor position and fails without an answer.
     pub fn forget(&mut self) -> io::Result<()> {
         if let Some(teller) = &mut self.linear {
             teller.forget();
@@ -221,7 +221,7 @@ impl TerminalScreen {
         self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
 
-    /// Writes a sequence at once.
+    /// Writes a sequence and flushes.
     pub fn write(&mut self, sequence: &str) -> io::Result<()> {
         let out = self.terminal.backend_mut();
         write!(out, "{sequence}")?;
@@ -233,7 +233,7 @@ impl TerminalScreen {
         self.terminal.backend_mut()
     }
 
-    /// Names the window; what the name holds cannot become a sequence.
+    /// Sets the window's title; its text cannot contain escape sequences.
     pub fn set_title(&mut self, title: &str) -> io::Result<()> {
         const WIDEST: usize = 120;
         self.title = SafeText::limited(title, WIDEST);
@@ -245,7 +245,7 @@ impl TerminalScreen {
         Write::flush(out)
     }
 
-    /// Takes the mouse or leaves it to the terminal.
+    /// Captures the mouse, or releases it to the terminal.
     pub fn use_mouse(&mut self, ours: bool) -> io::Result<()> {
         if self.linear.is_some() {
             return Ok(());
@@ -256,12 +256,12 @@ impl TerminalScreen {
         Write::flush(out)
     }
 
-    /// Whether changes are told in lines.
+    /// Whether changes are output as lines.
     pub fn is_plain(&self) -> bool {
         self.linear.is_some()
     }
 
-    /// Draws a frame; only what changed is written, all at once. `moment`: what it is drawn after.
+    /// Draws a frame; only changes are written, all at once. `moment` is the trigger of the drawing.
     pub fn draw(&mut self, moment: &LinearMoment, paint: impl FnOnce(&mut Buffer)) -> io::Result<()> {
         if let Some(teller) = &mut self.linear {
             let mut buf = Buffer::empty(Rect::new(0, 0, LINEAR.0, LINEAR.1));
@@ -284,16 +284,16 @@ impl TerminalScreen {
     }
 }
 
-/// Symbols of several characters in the last frame (of Indic scripts, or joined emoji), by their columns and rows. Many
-/// terminals show their characters one by one, in more columns than the symbol has: what follows would move to the right,
-/// and who writes over the first character leaves the others.
+/// Symbols of several characters in the last frame (of Indic scripts, or joined emoji), by column and row. Many
+/// terminals show their characters one by one, in more columns than the symbol has: the following text would move to
+/// the right, and overwriting the first character would leave the others.
 #[derive(Debug, Default)]
 struct LooseSymbols {
     last: BTreeMap<(u16, u16), String>,
 }
 
 impl LooseSymbols {
-    /// Has the cursor put where a symbol ends, and the columns written again that one may have run over.
+    /// Forces the cursor position after such a symbol, and rewrites the columns that it may have covered.
     fn settle(&mut self, buf: &mut Buffer) {
         let loose = buf.content.iter().enumerate().filter(|(_, cell)| cell.symbol().chars().nth(1).is_some());
         let now: BTreeMap<_, _> = loose.map(|(index, cell)| (buf.pos_of(index), cell.symbol().to_owned())).collect();
@@ -332,7 +332,7 @@ impl Drop for TerminalScreen {
 pub enum TerminalSignal {
     /// Request to end, with the signal's number.
     End(i32),
-    /// The interrupt or quit key of a terminal that is not in raw mode, with its number.
+    /// The interrupt or quit key of a terminal that is not in raw mode, with its signal number.
     Interrupt(i32),
     /// Request to stop (suspend) the program.
     Stop,
@@ -351,7 +351,7 @@ pub struct SignalListener {
 }
 
 impl SignalListener {
-    /// Begins to listen; from then on no signal ends or stops the program on its own.
+    /// Begins to listen; from then on no signal ends or stops the program by itself.
     pub fn listen() -> io::Result<Self> {
         use signal_hook::consts::{SIGCONT, SIGTSTP};
         Ok(SignalListener {
@@ -364,8 +364,8 @@ impl SignalListener {
         })
     }
 
-    /// Stops this process as the terminal's stop key would; returns when it is continued and that signal was heard. A
-    /// later one tells of another stop.
+    /// Stops this process as the terminal's stop key would; returns when it is continued and that signal has arrived. A
+    /// later signal belongs to another stop.
     pub async fn stop(&mut self) -> io::Result<()> {
         signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
         self.continued.recv().await;
@@ -385,9 +385,9 @@ impl SignalListener {
         }
     }
 
-    /// Waits for work while the terminal is not ours, and stops with it when the terminal's stop key says so. A signal
-    /// to end drops the work; the keys that interrupt do so only where they are meant for us and not for another
-    /// program that has the terminal.
+    /// Waits for work while the terminal is not ours, and stops with it on the terminal's stop key. A termination
+    /// signal drops the work; interrupt keys do so only if they are meant for us and not for another program that has
+    /// the terminal.
     ///
     /// # Errors
     /// The number of the signal that ended it.
@@ -402,7 +402,7 @@ impl SignalListener {
                 TerminalSignal::End(number) => return Err(number),
                 TerminalSignal::Interrupt(number) if keys_are_ours => return Err(number),
                 TerminalSignal::Stop => {
-                    // Where we cannot be stopped we continue.
+                    // If stopping fails, the work continues.
                     let _ = self.stop().await;
                 }
                 TerminalSignal::Interrupt(_) | TerminalSignal::Continued => {}

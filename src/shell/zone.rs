@@ -4,9 +4,9 @@ use chrono::{DateTime, Local, Offset as _, TimeZone as _};
 
 use crate::console::core::zone::ShownZone;
 
-/// Between these moments the zone is looked at, in seconds since 1970: 1970 to 2100.
+/// Range in which the zone's changes are determined, in seconds since 1970: 1970 to 2100.
 const SPAN: (i64, i64) = (0, 4_102_444_800);
-/// Seconds between two looks at the offset of the zone; no zone changes twice within this time.
+/// Seconds between two probes of the zone's offset; no zone changes twice within this time.
 const STRIDE: i64 = 7 * 86_400;
 
 /// The zone that `TZ` or the machine names.
@@ -24,7 +24,7 @@ pub fn local() -> ShownZone {
     ShownZone::new(changes)
 }
 
-/// The first second at which the zone is no more as it was before.
+/// The first second at which the offset differs from `before`.
 fn change_between(mut low: i64, mut high: i64, before: i32) -> i64 {
     while high - low > 1 {
         let middle = low + (high - low) / 2;

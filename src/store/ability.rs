@@ -1,5 +1,5 @@
-//! Abilities that not every server has: tried once, and not used after a refusal. A refusal is a missing capability,
-//! with the server's words as its reason; it never stops a database from opening or from being read.
+//! Abilities that not every server has. Each is tried once, and not again after a refusal. A refusal becomes a missing
+//! capability with the server's message as its reason; it never prevents opening or reading a database.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,37 +12,37 @@ use super::write::{WriteError, WriteTransaction};
 use super::{Store, StoreError};
 use crate::memory::query::Capability;
 
-/// Ability of PostgreSQL that servers speaking its language may lack.
+/// Ability of PostgreSQL that compatible servers may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ServerAbility {
     /// Sizes of tables, in bytes: `pg_total_relation_size`.
     Sizes,
-    /// Rights of our role to read: `has_table_privilege` and the like.
+    /// Read privileges of our role: `has_table_privilege` and the like.
     Rights,
     /// Whether policies apply to our role: `row_security_active`.
     RowSecurity,
     /// Leading columns of indexes: `pg_index`.
     Indexes,
-    /// Tables that are parts of others: `pg_inherits`.
+    /// Tables that are part of others: `pg_inherits`.
     Parts,
-    /// Whether the server follows another one: `pg_is_in_recovery`.
+    /// Whether the server is a standby: `pg_is_in_recovery`.
     Standby,
-    /// Extensions that are there: `pg_extension`, `pg_available_extensions`.
+    /// Installed and available extensions: `pg_extension`, `pg_available_extensions`.
     Extensions,
     /// Policies of tables: `pg_policies`.
     Policies,
-    /// Whether others wait: `pg_stat_activity`, `pg_stat_replication`.
+    /// Whether other sessions wait: `pg_stat_activity`, `pg_stat_replication`.
     Activity,
-    /// A lock that keeps two migrations apart: `pg_advisory_xact_lock`.
+    /// Lock that serializes migrations: `pg_advisory_xact_lock`.
     MigrationLock,
-    /// Indexes that are built while others write: `CREATE INDEX CONCURRENTLY`.
+    /// Index builds without blocking writes: `CREATE INDEX CONCURRENTLY`.
     ConcurrentIndexes,
-    /// Objects outside of tables: `pg_largeobject_metadata`.
+    /// Objects outside tables: `pg_largeobject_metadata`.
     LargeObjects,
 }
 
 impl ServerAbility {
-    /// Name among the capabilities, and what is so without it.
+    /// Capability name, and the consequence of its absence.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             ServerAbility::Sizes => ("table_sizes", "sizes of tables are not shown"),
@@ -71,21 +71,21 @@ impl ServerAbility {
     }
 }
 
-/// Abilities that a server has refused so far, each with its words.
+/// Abilities that a server has refused so far, each with its message.
 #[derive(Debug, Default)]
 pub struct RefusedAbilities(Mutex<BTreeMap<ServerAbility, String>>);
 
 impl RefusedAbilities {
-    /// Whether something was refused before: it is not asked for again.
+    /// Whether the server has refused an ability before; it is then not tried again.
     #[must_use]
     pub fn has(&self, ability: ServerAbility) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&ability)
     }
 
-    /// Notes a refusal; gives the error back where it says nothing of what the server can do.
+    /// Records a refusal. Returns the error if it says nothing about the server's abilities.
     ///
     /// # Errors
-    /// The connection was lost, or the server was busy: another try may succeed.
+    /// The connection was lost, or the server was busy; a retry may succeed.
     pub fn note(&self, ability: ServerAbility, error: sqlx::Error) -> Result<(), sqlx::Error> {
         if !is_refusal(&error) {
             return Err(error);
@@ -99,7 +99,7 @@ impl RefusedAbilities {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(ability, words);
     }
 
-    /// The answer of a server that may not know the question: none when it refuses.
+    /// Returns the answer of a server that may not know the question; `None` if it refuses.
     ///
     /// # Errors
     /// As [`RefusedAbilities::note`].
@@ -118,7 +118,7 @@ impl RefusedAbilities {
         }
     }
 
-    /// As capabilities that are missing.
+    /// The refused abilities as missing capabilities.
     #[must_use]
     pub fn capabilities(&self) -> Vec<Capability> {
         let refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,7 +135,7 @@ impl RefusedAbilities {
     }
 }
 
-/// Whether an error says that a server cannot do something, and not that it is busy, full, cancelled or gone.
+/// Whether an error means that the server cannot do something, rather than that it is busy, full, cancelled or gone.
 fn is_refusal(error: &sqlx::Error) -> bool {
     const PASSING: [&str; 6] = ["08", "25", "40", "53", "55", "57"];
     match error {
@@ -145,12 +145,12 @@ fn is_refusal(error: &sqlx::Error) -> bool {
 }
 
 impl StoreError {
-    /// The words of a PostgreSQL server about a value that its column's type does not take; none of any other failure.
+    /// The message of a PostgreSQL server for a value that does not fit its column's type; `None` for other errors.
     #[must_use]
     pub fn unfit_value(&self) -> Option<String> {
         match self {
             StoreError::Engine(error @ sqlx::Error::Database(e)) => {
-                // The last one says that a domain does not allow it.
+                // The last code means that a domain forbids it.
                 let unfit = |code: &str| {
                     matches!(code, "22P02" | "22003" | "22007" | "22008" | "22009" | "22015" | "22023" | "23514")
                 };
@@ -160,7 +160,7 @@ impl StoreError {
         }
     }
 
-    /// The words of a PostgreSQL server that does not know a statement, or does not allow it; none of any other failure.
+    /// The message of a PostgreSQL server that does not know or does not allow a statement; `None` for other errors.
     #[must_use]
     pub fn refusal(&self) -> Option<String> {
         match self {
@@ -174,7 +174,7 @@ impl StoreError {
 }
 
 impl Store {
-    /// The answer of a server that may not know the question; nothing where it refuses.
+    /// The answer of a server that may not know the question; empty if it refuses.
     ///
     /// # Errors
     /// As [`RefusedAbilities::note`].
@@ -184,7 +184,7 @@ impl Store {
 }
 
 impl Snapshot<'_> {
-    /// As [`Store::ask`], within the transaction, which continues after a refusal.
+    /// As [`Store::ask`], within the transaction, which stays usable after a refusal.
     ///
     /// # Errors
     /// As [`RefusedAbilities::note`].
@@ -209,7 +209,7 @@ impl Snapshot<'_> {
 }
 
 impl WriteTransaction<'_> {
-    /// Runs a statement that a server may not know, within the transaction, which continues after a refusal.
+    /// Runs a statement that a server may not know, within the transaction, which stays usable after a refusal.
     ///
     /// # Errors
     /// As [`RefusedAbilities::note`].

@@ -1,4 +1,4 @@
-//! Data that PostgreSQL keeps next to the rows of tables: large objects, and statistics with the most common values of
+//! Data that PostgreSQL stores outside the rows of tables: large objects, and statistics with the most common values of
 //! columns.
 
 use super::StoreError;
@@ -8,16 +8,16 @@ use super::snapshot::Snapshot;
 use super::stored::TableName;
 use crate::layout::Engine;
 
-/// Bytes of a large object that are looked at.
+/// Largest large object to read, in bytes.
 pub const OBJECT: usize = 64 << 20;
 
-/// Whether each may be read by us.
+/// Second column: whether our role may read the object.
 const OBJECTS: &str = "SELECT l.oid::bigint, current_setting('lo_compat_privileges')::bool \
        OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) OR pg_has_role(l.lomowner, 'USAGE') \
        OR EXISTS (SELECT 1 FROM aclexplode(l.lomacl) a WHERE a.privilege_type = 'SELECT' \
          AND (a.grantee = 0 OR pg_has_role(a.grantee, 'USAGE'))) FROM pg_largeobject_metadata l ORDER BY 1";
 
-/// Those of an index are those of its table.
+/// Statistics of an index are listed under its table.
 const STATISTICS: &str = "SELECT s.schemaname::text, coalesce((SELECT t.relname FROM pg_index i \
        JOIN pg_class x ON x.oid = i.indexrelid JOIN pg_namespace n ON n.oid = x.relnamespace \
        JOIN pg_class t ON t.oid = i.indrelid WHERE x.relname = s.tablename AND n.nspname = s.schemaname), s.tablename)::text, \
@@ -30,7 +30,7 @@ const STATISTICS: &str = "SELECT s.schemaname::text, coalesce((SELECT t.relname 
 const OF_EXPRESSIONS: &str = " UNION ALL SELECT schemaname::text, tablename::text, statistics_name::text, \
      concat_ws(' ', most_common_vals::text, histogram_bounds::text, most_common_elems::text) FROM pg_stats_ext_exprs";
 
-/// Tables that inherit from others or are partitions of them, each with such a one.
+/// Tables that inherit from others or are partitions of them, each with such a parent.
 const PARENTS: &str = "SELECT pn.nspname::text, p.relname::text, wn.nspname::text, w.relname::text FROM pg_inherits i \
      JOIN pg_class p ON p.oid = i.inhrelid JOIN pg_namespace pn ON pn.oid = p.relnamespace \
      JOIN pg_class w ON w.oid = i.inhparent JOIN pg_namespace wn ON wn.oid = w.relnamespace WHERE w.relkind IN ('r', 'p', 'f')";
@@ -40,16 +40,16 @@ const PARENTS: &str = "SELECT pn.nspname::text, p.relname::text, wn.nspname::tex
 pub struct ColumnStatistics {
     /// Table.
     pub table: TableName,
-    /// Tables through which its rows are seen as well: of a partition the whole.
+    /// Tables through which its rows are also visible: for a partition, the partitioned table.
     pub within: Vec<TableName>,
     /// Column, or the statistics' own name.
     pub column: String,
-    /// The values that they hold.
+    /// The values in the statistics.
     pub values: String,
 }
 
 impl Snapshot<'_> {
-    /// The large objects, and whether we may read each; none when the server does not tell.
+    /// Lists the large objects, and whether we may read each; `None` if the server does not say.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -61,11 +61,19 @@ impl Snapshot<'_> {
         Ok(objects.map(|rows| rows.iter().map(|row| (number(row, 0), number(row, 1) == 1)).collect()))
     }
 
-    /// The bytes of a large object; none of one that is longer than [`OBJECT`].
+    /// Hands on the number and the bytes of each large object that we may read; no bytes of one that is longer than
+    /// [`OBJECT`].
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn large_object(&mut self, id: i64) -> Result<Option<Vec<u8>>, StoreError> {
+    pub async fn each_large_object(&mut self, mut each: impl FnMut(i64, Option<Vec<u8>>)) -> Result<(), StoreError> {
+        for (id, _) in self.large_objects().await?.into_iter().flatten().filter(|(_, readable)| *readable) {
+            each(id, self.large_object(id).await?);
+        }
+        Ok(())
+    }
+
+    async fn large_object(&mut self, id: i64) -> Result<Option<Vec<u8>>, StoreError> {
         let sql = format!("SELECT lo_get($1::oid, 0, {})", OBJECT + 1);
         let rows = self.fetch(&sql, &[FetchedValue::Text(id.to_string())]).await?;
         Ok(match rows.into_iter().next().and_then(|row| row.into_iter().next()) {

@@ -1,4 +1,4 @@
-//! Receivers of rows. Readers know one type of them, so that each reader is compiled once, not for every caller.
+//! Receivers of rows. Readers use this one type, so that each reader is compiled once and not per caller.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use tokio::sync::mpsc::Sender;
 use super::fetched::RawRow;
 use super::tally;
 
-/// Makes something of a row, in a task that reads ahead.
+/// Converts a row, in a task that reads ahead.
 pub type ReadRow<R> = Arc<dyn Fn(RawRow) -> R + Send + Sync>;
 
-/// Takes what was made of each row, until it breaks off.
+/// Receives each converted row, until it breaks.
 pub type TakeEach<'t, R> = dyn FnMut(R) -> ControlFlow<()> + Send + 't;
 
-/// Taker of the rows of a statement, a batch at a time.
+/// Receives the rows of a statement in batches.
 pub struct BatchTaker<'t> {
     target: BatchTarget<'t>,
     has_taken: bool,
@@ -22,32 +22,32 @@ pub struct BatchTaker<'t> {
 }
 
 enum BatchTarget<'t> {
-    /// Takes each row at once, until it breaks off.
+    /// Passes each row on immediately, until the receiver breaks.
     Rows(&'t mut TakeEach<'t, RawRow>),
-    /// Takes a batch when it has room for one, as long as someone listens.
+    /// Sends a batch when the channel has room, as long as there is a receiver.
     Ahead(&'t Sender<Vec<RawRow>>),
 }
 
 impl<'t> BatchTaker<'t> {
-    /// Makes one that takes each row as it comes.
+    /// Creates a taker that passes each row on as it comes.
     #[must_use]
     pub fn rows(each: &'t mut TakeEach<'t, RawRow>) -> Self {
         BatchTaker { target: BatchTarget::Rows(each), has_taken: false, is_tallied: false }
     }
 
-    /// Makes one that takes batches when there is room for them.
+    /// Creates a taker that sends batches when there is room.
     #[must_use]
     pub fn ahead(give: &'t Sender<Vec<RawRow>>) -> Self {
         BatchTaker { target: BatchTarget::Ahead(give), has_taken: false, is_tallied: false }
     }
 
-    /// The same, with its rows among those that this process has read.
+    /// Counts its rows among those that this process has read.
     #[must_use]
     pub fn tallied(self) -> Self {
         BatchTaker { is_tallied: true, ..self }
     }
 
-    /// Whether any batch has come.
+    /// Whether any batch has arrived.
     #[must_use]
     pub fn has_taken(&self) -> bool {
         self.has_taken

@@ -19,23 +19,23 @@ use crate::memory::vector::read_floats;
 pub struct Hanging {
     /// Table whose rows depend on another's.
     pub table: TableName,
-    /// Column of the table that names the other row.
+    /// Column that refers to the other row.
     pub column: String,
-    /// Columns that tell its rows apart.
+    /// Columns that identify its rows.
     pub key: Vec<String>,
-    /// True when the rows go with the other row: the column must have a value, or the foreign key says so.
+    /// Whether the rows are deleted with the other row: the column is NOT NULL, or the foreign key cascades.
     pub bound: bool,
-    /// True when rows of other tables refer to its rows, or it is there under another column too.
+    /// Whether other tables refer to its rows, or it is listed under another column too.
     pub referred: bool,
-    /// Way in which the column is compared with what it names, where its own is another.
+    /// Comparison between the column and its target, if it differs from the column's own.
     pub compared: Option<Comparison>,
-    /// Column of the table with a vector; `None` when it has no such column.
+    /// Column with a vector; `None` if it has none.
     pub vector: Option<String>,
 }
 
 impl ShapeReader<'_> {
-    /// The tables whose rows depend on a source's rows, whose id is in that column: by a foreign key, or because the
-    /// layout keeps their vectors there.
+    /// The tables whose rows depend on a source's rows, with their id in that column: by a foreign key, or because the
+    /// layout stores their vectors there.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -81,8 +81,7 @@ impl ShapeReader<'_> {
         Ok(hanging)
     }
 
-    /// The keys by which a column of a table names some rows, as they are spelled there if it is compared in a way that is
-    /// not its own.
+    /// The keys by which a column refers to some rows, in the spelling of the column if its comparison is not its own.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -105,7 +104,7 @@ impl ShapeReader<'_> {
         Ok(spelled)
     }
 
-    /// Vectors of some rows, by the id of the row that they depend on. One that cannot be read is left out.
+    /// Vectors of some rows, by the id of the row they depend on. Unreadable ones are left out.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -126,7 +125,7 @@ impl ShapeReader<'_> {
     }
 }
 
-/// A vector as it is stored: float32 numbers, little-endian, or a list in JSON or as PostgreSQL writes an array.
+/// Parses a stored vector: little-endian float32 numbers, a JSON list, or PostgreSQL's array text.
 fn vector(raw: &FetchedValue) -> Option<Vec<f32>> {
     match raw {
         FetchedValue::Bytes(bytes) => {

@@ -25,12 +25,12 @@ pub static NATIVE_SCHEMA: LazyLock<String> = LazyLock::new(|| {
         .concat()
 });
 
-/// Values in one statement: enough to make its cost small, few enough that a batch stays small too.
+/// Values per statement: enough to amortize its cost, few enough to keep a batch small.
 const VALUES_PER_STATEMENT: usize = 2_400;
 
 /// Page cache while rows are written, in KiB.
 const CACHE_KIB: u32 = 32 * 1024;
-/// Page cache while indexes are built, in KiB. Keys are sorted in as much again, so more costs twice.
+/// Page cache while indexes are built, in KiB. Sorting keys takes the same amount again.
 const SORT_KIB: u32 = 16 * 1024;
 
 /// A value as it is stored.
@@ -46,11 +46,11 @@ pub enum BulkValue {
     Text(Cow<'static, str>),
     /// Bytes.
     Blob(Vec<u8>),
-    /// Text that need not be UTF-8: SQLite does not check, and neither do all that write to it.
+    /// Text that may be invalid UTF-8: SQLite does not check, nor do all programs that write to it.
     RawText(Vec<u8>),
 }
 
-/// A table with the columns that rows are given for, in order.
+/// A table with the columns of the rows to insert, in order.
 #[derive(Debug, PartialEq, Eq)]
 pub struct BulkTable {
     /// Name of the table.
@@ -60,13 +60,13 @@ pub struct BulkTable {
 }
 
 impl BulkTable {
-    /// Rows that go into one statement.
+    /// Number of rows that fit in one statement.
     #[must_use]
     pub fn rows_per_statement(&self) -> usize {
         (VALUES_PER_STATEMENT / self.columns.len().max(1)).max(1)
     }
 
-    /// An INSERT of rows whose values are each written as `value` says.
+    /// An INSERT of rows; `value` gives the placeholder of each value.
     fn insert(&self, rows: usize, value: impl Fn(usize) -> &'static str) -> String {
         let columns: Vec<String> = self.columns.iter().map(|c| format!("\"{c}\"")).collect();
         let row = |r: usize| {
@@ -83,7 +83,7 @@ impl BulkTable {
 pub struct BulkBatch {
     /// Table to fill.
     pub table: &'static BulkTable,
-    /// Their values, row after row, each in the order of the table's columns.
+    /// Values, row after row, in the order of the table's columns.
     pub values: Vec<BulkValue>,
 }
 
@@ -95,39 +95,39 @@ impl BulkBatch {
     }
 }
 
-/// Action when something already exists where the database is to be built.
+/// Behaviour if something exists at the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExistingTarget {
     /// Refuse, unless it is an empty file.
     Refuse,
-    /// Replace it, and whatever journal lies next to it.
+    /// Replace it, and any journal next to it.
     Replace,
 }
 
 /// Reason why a file could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BulkError {
-    /// Failure because something exists at the path already and was not to be replaced.
+    /// The path is taken by a file that must not be replaced.
     #[error("{0} exists already")]
     Exists(PathBuf),
-    /// The path cannot be that of a database file.
+    /// The path cannot be a database file.
     #[error("{0} is not a valid file path")]
     NotAFile(PathBuf),
-    /// The file system would not.
+    /// Error of the file system.
     #[error("cannot write {path}: {source}")]
     File {
         /// The file or folder.
         path: PathBuf,
-        /// Error of the system.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// SQLite would not.
+    /// Error of SQLite.
     #[error("cannot build the database: {0}")]
     Database(#[from] sqlx::Error),
 }
 
-/// A SQLite file in the making. Nothing is at the target before [`Loader::finish`]; dropped earlier, it leaves nothing
-/// behind.
+/// An unfinished SQLite file. Nothing exists at the target before [`Loader::finish`]; if dropped earlier, it leaves
+/// nothing behind.
 #[derive(Debug)]
 pub struct Loader {
     connection: SqliteConnection,
@@ -139,16 +139,16 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// Starts a file with the tables of `schema`: statements that each end with a line, `--` for comments and never
-    /// within a literal. Its indexes wait until the rows are in.
+    /// Creates a file with the tables of `schema`. Each statement must end at the end of a line, and `--` may only
+    /// start comments, not occur in a literal. Indexes are built after the rows.
     ///
     /// # Errors
-    /// [`BulkError::Exists`] when the target holds something and is not to be replaced; else what the file system or
-    /// SQLite says.
+    /// [`BulkError::Exists`] if something exists at the target and must not be replaced; otherwise the error of the
+    /// file system or SQLite.
     pub async fn create(target: &Path, schema: &str, existing: ExistingTarget) -> Result<Loader, BulkError> {
         check_target(target, existing)?;
         let partial = Partial::beside(target)?;
-        // No journal and no waiting for the disk: a file that fails is thrown away, and only a whole one is moved.
+        // No journal and no fsync: a failed file is discarded, and only a complete one is moved.
         let mut connection = SqliteConnectOptions::new()
             .filename(partial.0.path())
             .journal_mode(SqliteJournalMode::Off)
@@ -168,10 +168,10 @@ impl Loader {
         Ok(Loader { connection, partial, target: target.to_owned(), existing, indexes, full: None })
     }
 
-    /// Adds rows. Batches of [`BulkTable::rows_per_statement`] rows go fastest; larger ones are cut.
+    /// Adds rows. Batches of [`BulkTable::rows_per_statement`] rows are fastest; larger ones are split.
     ///
     /// # Errors
-    /// What SQLite says, for example of a key that is already there.
+    /// The error of SQLite, for example a duplicate key.
     pub async fn insert(&mut self, batch: BulkBatch) -> Result<(), BulkError> {
         let table = batch.table;
         let width = table.columns.len().max(1);
@@ -193,13 +193,13 @@ impl Loader {
         } else {
             table.insert(rows, |i| if odd.get(i) == Some(&true) { "CAST(? AS TEXT)" } else { "?" })
         };
-        // Only the usual statement is worth keeping prepared.
+        // Only the statement of a full batch is worth preparing.
         let query = sqlx::query(AssertSqlSafe(sql)).persistent(usual);
         values.into_iter().fold(query, bind).execute(&mut self.connection).await?;
         Ok(())
     }
 
-    /// The statement of a full batch; the latest is kept, since batches of one table come in a row.
+    /// The statement of a full batch, cached because batches of one table come one after the other.
     fn full_statement(&mut self, table: &'static BulkTable) -> String {
         match &self.full {
             Some((known, sql)) if *known == table => sql.clone(),
@@ -211,12 +211,12 @@ impl Loader {
         }
     }
 
-    /// Builds the indexes, closes the file in WAL mode, makes sure that it is on disk and moves it to the target.
-    /// `progress` gets how many indexes are done, and of how many. Returns the size in bytes.
+    /// Builds the indexes, closes the file in WAL mode, syncs it to disk and moves it to the target. `progress` gets
+    /// the number of finished indexes and their total. Returns the size in bytes.
     ///
     /// # Errors
-    /// [`BulkError::Exists`] when something came to be at the target meanwhile; else what the file system or SQLite
-    /// says.
+    /// [`BulkError::Exists`] if something has appeared at the target meanwhile; otherwise the error of the file system
+    /// or SQLite.
     pub async fn finish(mut self, mut progress: impl FnMut(usize, usize)) -> Result<u64, BulkError> {
         run(&mut self.connection, "COMMIT".to_owned()).await?;
         let indexes = std::mem::take(&mut self.indexes);
@@ -240,7 +240,7 @@ impl Loader {
         }
         fs::rename(partial, &self.target).map_err(at(&self.target))?;
         let folder = self.target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // Its new name is on the disk when the folder is; not every file system can say so.
+        // The new name is on disk once the folder is synced, which not every file system supports.
         let _ = fs::File::open(folder).and_then(|folder| folder.sync_all());
         Ok(bytes)
     }
@@ -261,7 +261,7 @@ async fn run(connection: &mut SqliteConnection, sql: String) -> Result<(), BulkE
     Ok(())
 }
 
-/// The statements of a schema, without comments. Each ends with its line; a trigger's last line is `END;`.
+/// The statements of a schema, without comments. Each ends at the end of a line; a trigger's last line is `END;`.
 fn statements(schema: &str) -> Vec<String> {
     let mut statements = Vec::new();
     let mut statement = String::new();
@@ -276,13 +276,13 @@ fn statements(schema: &str) -> Vec<String> {
     statements
 }
 
-/// The file in the making; removed with what SQLite may have put next to it when it goes out of use. It is locked until
-/// then, so that another process sees whether someone makes it still.
+/// The unfinished file. It is removed when dropped, with SQLite's files next to it. Until then it is locked, so that
+/// another process sees that it is in use.
 #[derive(Debug)]
 struct Partial(UnfinishedPath, #[expect(dead_code, reason = "held for its lock")] fs::File);
 
 impl Partial {
-    /// A new file in the target's folder, under a name of its own.
+    /// Creates a new file in the target's folder, under a unique name.
     fn beside(target: &Path) -> Result<Partial, BulkError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let name = target.file_name().ok_or_else(|| BulkError::NotAFile(target.to_owned()))?;
@@ -294,7 +294,7 @@ impl Partial {
         let path = target.with_file_name(partial);
         let unfinished = UnfinishedPath::new(&path);
         let file = fs::OpenOptions::new().write(true).create_new(true).open(&path).map_err(at(&path))?;
-        // Not every file system has locks.
+        // Not every file system supports locks.
         let _ = file.try_lock();
         Ok(Partial(unfinished, file))
     }
@@ -302,17 +302,17 @@ impl Partial {
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // Nobody is left to tell; after a rename there is nothing to remove.
+        // Errors cannot be reported here; after a rename there is nothing to remove.
         for path in journals(self.0.path()).into_iter().chain([self.0.path().to_owned()]) {
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// Age from which a file in the making is locked, if someone makes it.
+/// Age after which an unfinished file without a lock is abandoned.
 const STALE: Duration = Duration::from_mins(1);
 
-/// Removes what killed processes left next to a target of the same name.
+/// Removes unfinished files that killed processes left for the same target.
 fn remove_stale(target: &Path) {
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let Some(name) = target.file_name().map(|name| format!(".{}.", name.to_string_lossy())) else { return };
@@ -324,7 +324,7 @@ fn remove_stale(target: &Path) {
     }
 }
 
-/// Whether a path is that of a file in the making, of which the name begins so, and nobody makes it any more.
+/// Whether a path is an abandoned unfinished file whose name begins with `begins`.
 fn is_stale(path: &Path, begins: &str) -> bool {
     let own = path.file_name().map(|own| own.to_string_lossy().into_owned()).unwrap_or_default();
     let number = own.strip_prefix(begins).and_then(|rest| rest.strip_suffix(".partial")).unwrap_or_default();
@@ -337,14 +337,14 @@ fn is_stale(path: &Path, begins: &str) -> bool {
     changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STALE)) && file.try_lock().is_ok()
 }
 
-/// Refuses a target that holds something, unless it is to be replaced. A journal without a database counts as
-/// something: SQLite would play it back into the new file.
+/// Refuses a target that exists, unless it may be replaced. A journal without a database counts: SQLite would roll it
+/// back into the new file.
 fn check_target(target: &Path, existing: ExistingTarget) -> Result<(), BulkError> {
     if target.is_dir() {
         return Err(BulkError::NotAFile(target.to_owned()));
     }
     let holds_something = |path: &PathBuf| fs::metadata(path).is_ok_and(|m| m.len() > 0);
-    // A link that leads nowhere is someone's too.
+    // A dangling link is also someone's.
     let is_link = |path: &PathBuf| path == target && path.is_symlink();
     let stands = |path: &PathBuf| holds_something(path) || is_link(path);
     let found = [target.to_owned()].into_iter().chain(journals(target)).find(stands);
@@ -354,7 +354,7 @@ fn check_target(target: &Path, existing: ExistingTarget) -> Result<(), BulkError
     }
 }
 
-/// The files that SQLite may keep next to a database.
+/// The files that SQLite may create next to a database.
 fn journals(database: &Path) -> Vec<PathBuf> {
     let beside = |suffix: &str| {
         let mut path = database.as_os_str().to_owned();

@@ -1,5 +1,5 @@
-//! Finds the indexed columns of SQLite that hold no bytes: values equal to a text are one value there, so the index
-//! also yields the order of the rows.
+//! Finds the indexed columns of SQLite that contain no blobs: there, equal texts are one value, so the index also gives
+//! the order of the rows.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,8 @@ use super::fetched::FetchedValue;
 use super::session::Sessions;
 use crate::layout::{BoundOrigin, BoundSource};
 
-/// Tells the columns whose index ends without a value in bytes, which sort last. A source that cannot be asked stays as it is.
+/// Marks the columns whose index ends without a blob, as blobs sort last. A source that cannot be queried stays
+/// unmarked.
 pub(super) async fn look_for_bytes(sessions: &Sessions, sources: &mut [BoundSource]) {
     for source in sources {
         let table = dialect::table(&source.table.0, &source.table.1);

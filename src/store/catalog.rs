@@ -11,10 +11,10 @@ use super::fetched::{FetchedValue, RawRow, integer, text};
 use super::row_number::{free_name_sql, has_key_index};
 use super::session::Sessions;
 
-/// Reads the catalog of the opened database. What the server refuses to tell is left out and noted.
+/// Reads the catalog of the opened database. Parts that the server refuses to show are left out and noted.
 ///
 /// # Errors
-/// The engine's, for example when the file is damaged.
+/// The engine's error, for example for a damaged file.
 pub async fn read(sessions: &Sessions, refusals: &RefusedAbilities) -> Result<Catalog, sqlx::Error> {
     let mut catalog = Catalog::default();
     match sessions.engine() {
@@ -33,7 +33,7 @@ async fn read_sqlite(sessions: &Sessions, schema: &str, catalog: &mut Catalog) -
     let quoted = quote(schema);
     let s = schema.replace('\'', "''");
     let first = catalog.tables.len();
-    // A virtual table of a module that is not compiled in cannot be described; its shadow tables can.
+    // A virtual table whose module is not compiled in cannot be described; its shadow tables can.
     let named = format!(
         "SELECT name, type FROM {quoted}.sqlite_schema WHERE type IN ('table', 'view') \
          AND lower(substr(name, 1, 7)) <> 'sqlite_' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
@@ -73,8 +73,7 @@ async fn read_sqlite(sessions: &Sessions, schema: &str, catalog: &mut Catalog) -
         let columns = "SELECT name, lower(type), \"notnull\" FROM pragma_table_xinfo($1, $2) ORDER BY cid";
         match sessions.fetch(columns, &named).await {
             Ok(rows) => table.columns = rows.iter().map(sqlite_column).collect(),
-            // One of a table that is gone, or of a function that is not here, says so on its own and keeps no others
-            // back.
+            // A view of a missing table or function is broken by itself; other tables are not affected.
             Err(error) if is_wrong_in_itself(&error) => table.unread = Some(explain(&error)),
             Err(error) => return Err(error),
         }
@@ -93,7 +92,8 @@ async fn read_sqlite(sessions: &Sessions, schema: &str, catalog: &mut Catalog) -
     identities_sqlite(sessions, schema, &places, &mut catalog.tables).await
 }
 
-/// Reads what tells the rows of tables apart: unique indexes, and the number of a row, or its key where rows have none.
+/// Reads the columns that identify the rows of tables: unique indexes, and the row number, or the key of a table
+/// without one.
 async fn identities_sqlite(
     sessions: &Sessions,
     schema: &str,
@@ -130,8 +130,7 @@ async fn identities_sqlite(
     Ok(())
 }
 
-/// Columns of indexes, row by row with table and index: the table of each index, and its columns. One of an expression is left
-/// out.
+/// Groups the columns of indexes by index; each comes with its table. Indexes on expressions are left out.
 fn by_index(rows: Vec<RawRow>) -> Vec<(String, Vec<String>)> {
     let mut indexes: Vec<(String, String, Vec<String>)> = Vec::new();
     for row in rows {
@@ -146,7 +145,7 @@ fn by_index(rows: Vec<RawRow>) -> Vec<(String, Vec<String>)> {
     indexes.into_iter().map(|(table, _, columns)| (table, columns)).collect()
 }
 
-/// Whether SQLite cannot make sense of a statement or a view, as against a file that is damaged, locked or gone.
+/// Whether a statement or a view is itself invalid, as opposed to a file that is damaged, locked or gone.
 fn is_wrong_in_itself(error: &sqlx::Error) -> bool {
     matches!(error, sqlx::Error::Database(e) if e.code().as_deref() == Some("1"))
 }
@@ -155,13 +154,13 @@ fn sqlite_column(row: &RawRow) -> CatalogColumn {
     CatalogColumn { name: text(row, 0), declared: text(row, 1), not_null: flag(row, 2), denied: false }
 }
 
-/// Query that every server gets: the tables with their numbers, names and estimates.
+/// Query that every server supports: the tables with their numbers, names and row estimates.
 const TABLES: &str = "SELECT c.oid::bigint, n.nspname::text, c.relname::text, pg_table_is_visible(c.oid), \
      c.reltuples::bigint, c.relkind = 'p', c.relrowsecurity, c.relkind IN ('r', 'm'), c.relpersistence = 'u' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
      ORDER BY 2, 3";
 
-/// The columns of all tables, each with its type; of a domain with that which it is made of, by which its values are read and
+/// The columns of all tables, each with its type; a domain with its base type, by which its values are read and
 /// compared.
 const COLUMNS: &str = "WITH RECURSIVE made_of (domain, type, modifier) AS ( \
        SELECT oid, typbasetype, typtypmod FROM pg_type WHERE typtype = 'd' UNION ALL \
@@ -176,18 +175,18 @@ const COLUMNS: &str = "WITH RECURSIVE made_of (domain, type, modifier) AS ( \
      WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
      AND a.attnum > 0 AND NOT a.attisdropped ORDER BY 1, a.attnum";
 
-/// The leading column of each index that knows all rows.
+/// The leading column of each index that covers all rows.
 const INDEXES: &str = "SELECT i.indrelid::bigint, a.attname::text FROM pg_index i JOIN pg_attribute a \
      ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] WHERE i.indpred IS NULL ORDER BY 1, 2";
 
-/// The columns of each unique index that knows all rows; NULL for an expression.
+/// The columns of each unique index that covers all rows; NULL for an expression.
 const DISTINCT: &str = "SELECT i.indrelid::bigint, i.indexrelid::text, a.attname::text FROM pg_index i \
      CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(number, place) \
      LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number AND k.number > 0 \
      WHERE i.indisunique AND i.indisvalid AND i.indpred IS NULL AND k.place <= i.indnkeyatts ORDER BY 1, 2, 3";
 
-/// The sizes of tables. A table that someone holds for himself alone, or is about to, is left out with its indexes:
-/// asking would wait until he lets go.
+/// The sizes of tables. A table with an exclusive lock, held or requested, is left out with its indexes: the query
+/// would wait for the lock.
 const SIZES: &str = "WITH held AS (SELECT l.relation FROM pg_locks l JOIN pg_database d ON d.oid = l.database \
        WHERE d.datname = current_database() AND l.mode = 'AccessExclusiveLock'), \
      kept AS (SELECT relation FROM held \
@@ -197,8 +196,8 @@ const SIZES: &str = "WITH held AS (SELECT l.relation FROM pg_locks l JOIN pg_dat
      AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
      AND NOT EXISTS (SELECT 1 FROM kept k WHERE k.relation IN (c.oid, c.reltoastrelid))";
 
-/// Tables that our role may not read as a whole, whether it may enter their schema, and which columns of them it may
-/// read all the same; at least one row for each, and one row with our name.
+/// Tables that our role may not read as a whole, whether it may use their schema, and the columns that it may read
+/// anyway; at least one row for each, and one row with the role's name.
 const RIGHTS: &str = "SELECT 0::bigint, true, NULL::text, current_user::text \
      UNION ALL SELECT c.oid::bigint, has_schema_privilege(n.oid, 'USAGE'), a.attname::text, NULL FROM pg_class c \
      JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 \
@@ -206,7 +205,7 @@ const RIGHTS: &str = "SELECT 0::bigint, true, NULL::text, current_user::text \
      WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
      AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))";
 
-/// Unlogged tables, where the server is a standby, with the tables and views that read them.
+/// Unlogged tables on a standby, with the tables and views that read them.
 const UNLOGGED: &str = "WITH RECURSIVE reads (above, below) AS (SELECT inhparent, inhrelid FROM pg_inherits \
        UNION ALL SELECT v.oid, d.refobjid FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid \
        JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v' \
@@ -215,13 +214,13 @@ const UNLOGGED: &str = "WITH RECURSIVE reads (above, below) AS (SELECT inhparent
        UNION SELECT e.above FROM reads e JOIN unlogged u ON u.oid = e.below) \
      SELECT oid::bigint FROM unlogged";
 
-/// Schemas of the search path as it is set, whether our role may enter them or not.
+/// Schemas of the search path as set, whether our role may use them or not.
 const SEARCH_PATH: &str = "SELECT btrim(replace(btrim(s.name), '$user', current_user), '\"') \
      FROM unnest(string_to_array(current_setting('search_path'), ',')) s (name)";
 
 const HIDING: &str = "SELECT c.oid::bigint FROM pg_class c WHERE c.relrowsecurity AND row_security_active(c.oid)";
 
-/// Query for the tables whose rows are seen through another table: partitions, and tables that inherit.
+/// Tables whose rows are seen through another table: partitions, and inheriting tables.
 const PARTS: &str = "SELECT inhparent::bigint, inhrelid::bigint FROM pg_inherits ORDER BY 1, 2";
 
 async fn read_postgres(
@@ -229,7 +228,7 @@ async fn read_postgres(
     refusals: &RefusedAbilities,
     catalog: &mut Catalog,
 ) -> Result<(), sqlx::Error> {
-    // By their numbers: where they are among the tables.
+    // Indexes into the list of tables, by table number.
     let mut places: HashMap<i64, usize> = HashMap::new();
     let mut secured: Vec<i64> = Vec::new();
     let mut has_unlogged = false;
@@ -273,7 +272,7 @@ async fn read_postgres(
         }
     }
     let sizes = match refusals.ask(sessions, ServerAbility::Sizes, SIZES).await {
-        // Someone took a table meanwhile.
+        // Someone has locked a table meanwhile.
         Err(error) if fault(&error) == Some(EngineFault::Locked) => None,
         sizes => sizes?,
     };
@@ -315,7 +314,7 @@ async fn read_postgres(
     Ok(())
 }
 
-/// The place where a row is stored, in a partitioned table also the partition.
+/// The columns for the physical location of a row, in a partitioned table including the partition.
 fn places_postgres(is_partitioned: bool, has_rows: bool) -> Vec<(String, String)> {
     let (partition, place) = (("tableoid", "oid"), ("ctid", "tid"));
     let columns = match (is_partitioned, has_rows) {
@@ -326,7 +325,7 @@ fn places_postgres(is_partitioned: bool, has_rows: bool) -> Vec<(String, String)
     columns.into_iter().map(|(name, declared)| (name.to_owned(), declared.to_owned())).collect()
 }
 
-/// Notes that a table cannot be read as a whole, but for one column of it where one is said.
+/// Notes that a table cannot be read, except for one column if given.
 fn deny(table: &mut CatalogTable, readable: &str, schema_open: bool) {
     if !table.denied && table.columns.iter().all(|c| !c.denied) {
         table.denied = true;
@@ -339,8 +338,8 @@ fn deny(table: &mut CatalogTable, readable: &str, schema_open: bool) {
     }
 }
 
-/// Has the names of the search path lead to tables of schemas that our role may not enter, too, which the server skips:
-/// they are there, and may not be read.
+/// Resolves names through closed schemas of the search path too, which the server skips: their tables exist but may not
+/// be read.
 fn see_closed(catalog: &mut Catalog, path: &[String]) {
     for schema in path {
         for at in 0..catalog.tables.len() {
@@ -353,7 +352,7 @@ fn see_closed(catalog: &mut Catalog, path: &[String]) {
     }
 }
 
-/// A partitioned table holds nothing itself: its rows and bytes are those of its partitions, at any depth.
+/// A partitioned table stores nothing itself: its rows and bytes are the sum of its partitions, at any depth.
 fn sum_of_parts(catalog: &mut Catalog, parts: &[(usize, usize)], at: usize) {
     if !catalog.tables[at].partitioned {
         return;

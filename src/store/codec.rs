@@ -1,5 +1,5 @@
-//! Turns stored values into canonical ones, as the column requires; an unreadable value becomes a problem of the row,
-//! never an error of the page.
+//! Converts stored values to canonical ones, as their column requires. An unreadable value becomes a problem of the
+//! row, never an error of the page.
 
 use std::borrow::Cow;
 
@@ -12,17 +12,17 @@ use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Inside, StoredAs};
 use crate::memory::row::Unparsed;
 use crate::memory::{Entity, Problem, Row, ValueKind, agreeing, feedback, json, time};
 
-/// Characters of a stored value that a problem quotes.
+/// Most characters of a stored value that a problem quotes.
 const RAW_LIMIT: usize = 65_536;
-/// Packed bytes that may hold a long document.
+/// Bytes from which a compressed value may contain a long document.
 const PACKED: usize = 4 << 10;
 
-/// Reads the raw rows of a source as its projection says.
+/// Decodes the raw rows of a source by its projection.
 pub fn decoder(source: BoundSource, projection: Projection) -> impl Fn(RawRow) -> Row + Send + Sync + 'static {
     move |mut raw| decode(&source, &projection, &mut raw)
 }
 
-/// Reads one raw row as the projection of its source says. Texts that stay as they are move out of it.
+/// Decodes one raw row by the projection of its source. Texts that stay unchanged are moved out of it.
 #[must_use]
 pub fn decode(source: &BoundSource, projection: &Projection, raw: &mut RawRow) -> Row {
     let mut row = Row::empty(source.entity);
@@ -31,7 +31,7 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &mut RawRow) -
         match slot.target {
             SlotTarget::RawStatus => raw_status = raw_status.or_else(|| stored_word(slot, raw)),
             SlotTarget::RawOutcome => raw_outcome = raw_outcome.or_else(|| stored_word(slot, raw)),
-            // Of several ways the first that says something counts, and the stored word behind it.
+            // If a column has several readings, the first one that says something counts, with its stored word.
             SlotTarget::Column(i) if says_nothing(&row.values[i]) => {
                 if let Some(text) = moved(projection, slot, row.entity.columns()[i].kind, raw) {
                     row.values[i] = Value::String(text);
@@ -64,12 +64,12 @@ pub fn decode(source: &BoundSource, projection: &Projection, raw: &mut RawRow) -
     row
 }
 
-/// Whether a value leaves the word to the next way of its column: nothing, an empty list, or an empty text.
+/// Whether a value leaves the decision to the next reading of its column: NULL, an empty list, or an empty text.
 pub(super) fn says_nothing(value: &Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty) || value.as_str().is_some_and(str::is_empty)
 }
 
-/// Moves out a stored text that is the canonical one as it is; none where it is not, or something else reads it too.
+/// Moves out a stored text that is canonical as it is; `None` if it is not, or if another slot reads it too.
 fn moved(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &mut RawRow) -> Option<String> {
     let column = &slot.column;
     let at = slot.at.filter(|at| kind == ValueKind::Text && !slot.shows_json && !projection.is_shared(*at))?;
@@ -83,7 +83,7 @@ fn moved(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &mut RawRow
     }
 }
 
-/// As [`unparsed`], moved out of the raw row: of a long text there is one, except where something else reads it too.
+/// As [`unparsed`], moved out of the raw row, so that a long text exists once; copied if another slot reads it too.
 fn kept_text(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &mut RawRow) -> Option<String> {
     let made = match unparsed(projection, slot, kind, raw)? {
         Cow::Owned(text) => Some(text),
@@ -98,7 +98,7 @@ fn kept_text(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &mut Ra
     })
 }
 
-/// The text of a JSON value, or of a list, that need not be read, or of a long JSON value.
+/// The text of a list or JSON value that need not be parsed, or of a long JSON value.
 fn unparsed<'a>(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &'a RawRow) -> Option<Cow<'a, str>> {
     let stored = slot.at.and_then(|at| raw.get(at))?;
     if !matches!(kind, ValueKind::Json | ValueKind::List) || !slot.column.inside.is_whole() {
@@ -106,7 +106,7 @@ fn unparsed<'a>(projection: &Projection, slot: &Slot, kind: ValueKind, raw: &'a 
     }
     let text = match stored {
         FetchedValue::Text(text) => Cow::from(text),
-        // A text in bytes, or what is packed into as many that it may be long.
+        // JSON as bytes, or compressed bytes long enough to hold a long document.
         FetchedValue::Bytes(bytes) if matches!(bytes[..], [b'{' | b'[', ..]) || bytes.len() > PACKED => {
             json_text(stored).ok()?
         }
@@ -139,14 +139,14 @@ fn fill(row: &mut Row, i: usize, slot: &Slot, raw: &RawRow) {
     row.values[i] = letters.map_or(value, Value::String);
     for problem in problems {
         let problem = Problem { column: column.name.to_owned(), problem, raw: quoted(stored) };
-        // Several ways may lead into one broken value.
+        // Several readings may lead into one broken value.
         if !row.problems.contains(&problem) {
             row.problems.push(problem);
         }
     }
 }
 
-/// A list column that the layout maps is a list, if an empty one.
+/// Sets list columns that the layout maps to an empty list if they are NULL.
 fn empty_lists(row: &mut Row, projection: &Projection) {
     for slot in &projection.slots {
         if let SlotTarget::Column(i) = slot.target
@@ -158,7 +158,7 @@ fn empty_lists(row: &mut Row, projection: &Projection) {
     }
 }
 
-/// The stored words behind status and outcome stay visible in the metadata where they differ.
+/// Keeps the stored words for status and outcome in the metadata if they differ from the canonical ones.
 fn keep_raw_words(row: &mut Row, raw_status: Option<String>, raw_outcome: Option<String>) {
     for (column, key, word) in [("status", "raw_status", raw_status), ("outcome", "raw_outcome", raw_outcome)] {
         let Some(word) = word.filter(|w| !w.is_empty() && row.text(column) != Some(w)) else { continue };
@@ -173,7 +173,7 @@ fn keep_raw_words(row: &mut Row, raw_status: Option<String>, raw_outcome: Option
     }
 }
 
-/// Completes a feedback row: its source, its score by kind, and whether it enters the aggregate.
+/// Completes a feedback row: its source, its score by kind, and whether it counts in the aggregate.
 fn score(row: &mut Row, source: &BoundSource) {
     row.set("source", Value::from(source.label.clone()));
     if source.column("score").is_empty() {
@@ -197,7 +197,7 @@ fn stored_word(slot: &Slot, raw: &RawRow) -> Option<String> {
     }
 }
 
-/// The canonical value of a stored one, and what is wrong with it.
+/// Converts a stored value, and returns the problem with it, if any.
 pub(super) fn value(kind: ValueKind, column: &BoundColumn, raw: &FetchedValue) -> (Value, Vec<String>) {
     if *raw == FetchedValue::Null {
         return (Value::Null, Vec::new());
@@ -218,7 +218,7 @@ pub(super) fn value(kind: ValueKind, column: &BoundColumn, raw: &FetchedValue) -
         && let Some(word) = word(&value)
         && let Some(to) = column.canonical(&word)
     {
-        // A word that is mapped to nothing says nothing.
+        // A word mapped to an empty one means nothing.
         value = if to.is_empty() { Value::Null } else { Value::from(to) };
     }
     (value, problems)
@@ -232,8 +232,8 @@ fn word(value: &Value) -> Option<String> {
     }
 }
 
-/// A value within a stored one. Only problems that touch the value are of interest here: the column itself, where it is
-/// mapped, reports its own.
+/// Converts a value within a stored one. Only problems of this value are reported: the column itself, if mapped,
+/// reports its own.
 fn inside(kind: ValueKind, place: &Inside, stored: StoredAs, raw: &FetchedValue) -> (Value, Vec<String>) {
     let (found, problems) = within::found(raw, place);
     let Some(found) = found else { return (Value::Null, problems) };
@@ -379,7 +379,7 @@ fn list(stored: StoredAs, raw: &FetchedValue) -> (Value, Vec<String>) {
     }
 }
 
-/// The stored value as a problem quotes it.
+/// The stored value, as quoted in a problem.
 fn quoted(raw: &FetchedValue) -> String {
     let whole = match raw {
         FetchedValue::Null => return String::new(),

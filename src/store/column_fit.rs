@@ -1,4 +1,4 @@
-//! Whether a column stores a value that comes from another database as it is, or would change or refuse it.
+//! Whether a column stores a value from another database unchanged, or would change or refuse it.
 
 use serde_json::value::RawValue;
 
@@ -9,14 +9,14 @@ use crate::layout::Engine;
 use crate::memory::time;
 
 impl ShapeColumn {
-    /// Whether it stores a value of another database as it is, as far as the value tells.
+    /// Whether the column stores a value of another database unchanged, as far as the value shows.
     #[must_use]
     pub fn takes(&self, engine: Engine, raw: &FetchedValue) -> bool {
         takes(engine, &self.base, raw)
     }
 }
 
-/// Whether a column of a type stores a value of another database as it is, as far as the value tells.
+/// Whether a column of a type stores a value of another database unchanged, as far as the value shows.
 fn takes(engine: Engine, declared: &str, raw: &FetchedValue) -> bool {
     let text = match raw {
         FetchedValue::Null => return true,
@@ -28,7 +28,7 @@ fn takes(engine: Engine, declared: &str, raw: &FetchedValue) -> bool {
         }
     };
     if engine == Engine::Sqlite {
-        // A text that looks like a number becomes that number.
+        // A text that looks like a number is converted to it.
         let turns =
             affinity(declared).is_some_and(|affinity| affinity != "TEXT") && matches!(raw, FetchedValue::Text(_));
         let is_number = || text.trim().parse::<f64>().is_ok_and(f64::is_finite);
@@ -54,7 +54,7 @@ fn takes(engine: Engine, declared: &str, raw: &FetchedValue) -> bool {
         PgType::Timestamp if declared == "date" => {
             holds_time(&text).is_some_and(|utc| utc.contains("T00:00:00.000000"))
         }
-        // Its zone is left out.
+        // The column drops the time zone.
         PgType::Timestamp => holds_time(&text).is_some_and(|utc| {
             let bare = text.replace(' ', "T");
             bare.len() <= 10 || utc.get(..16) == bare.get(..16)
@@ -62,28 +62,28 @@ fn takes(engine: Engine, declared: &str, raw: &FetchedValue) -> bool {
     }
 }
 
-/// Letters that a column of texts takes at most.
+/// Most characters of a text column.
 fn limit(declared: &str) -> Option<usize> {
     declared.starts_with("character").then(|| declared.split_once('(')?.1.trim_end_matches(')').parse().ok()).flatten()
 }
 
-/// The canonical spelling of a time that loses nothing by it.
+/// The canonical form of a time, if it loses nothing.
 fn holds_time(text: &str) -> Option<String> {
     let fraction = text.split_once('.').map_or("", |(_, rest)| rest);
     let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
     time::canonical(text).filter(|_| digits <= 6)
 }
 
-/// Whether a number is spelled as an engine spells it, so that its text says no more than the number.
+/// Whether a number has the engine's own spelling, so that its text carries no more than the number.
 fn is_plain(text: &str) -> bool {
     let Ok(number) = text.parse::<f64>() else { return false };
     let plain = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };
-    // As PostgreSQL writes powers of ten.
+    // PostgreSQL's form of powers of ten.
     let power = text.split_once('e').is_some_and(|(_, power)| power.len() > 2 && power.starts_with(['+', '-']));
     power || number.to_string() == plain || text.parse::<i64>().is_ok_and(|number| number.to_string() == text)
 }
 
-/// Whether a column of numbers holds each digit of one.
+/// Whether a numeric column keeps every digit of a number.
 fn holds_number(declared: &str, text: &str) -> bool {
     let Ok(number) = text.trim().parse::<f64>() else { return false };
     let Some((_, limits)) = declared.split_once('(') else {

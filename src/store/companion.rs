@@ -1,5 +1,5 @@
-//! Our companion database of a palace: a palace stores no episodes and no outcomes and is only read, so what is
-//! recorded about it goes into a separate file, attached next to it.
+//! Our companion database of a palace. A palace stores no episodes and no outcomes and is only read, so our additions
+//! go to a separate file, attached next to it.
 
 use std::path::{Path, PathBuf};
 
@@ -7,22 +7,22 @@ use super::Store;
 use super::bulk::{BulkError, ExistingTarget, Loader, NATIVE_SCHEMA};
 use crate::memory::invocation::Invocation;
 
-/// Name under which its tables are attached.
+/// Schema name under which it is attached.
 pub const SCHEMA: &str = "companion";
 
-/// Reason why a palace itself is not written.
+/// Reason why the palace itself is not written.
 pub const PALACE: &str = "it is a palace, which only its own tools may write; our additions go into a companion \
  database";
 
-/// Name of the step that makes it, as migrations are named.
+/// Name of the step that creates it, in the form of a migration name.
 pub const STEP: &str = "0000_companion";
 
-/// A companion, there or not.
+/// A companion, which may not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Companion {
     /// Path of the companion's file.
     pub path: PathBuf,
-    /// Whether it was there when the palace was opened.
+    /// Whether it existed when the palace was opened.
     pub exists: bool,
 }
 
@@ -33,22 +33,22 @@ impl Companion {
         Companion { exists: path.is_file(), path }
     }
 
-    /// Returns the path of the companion's file if it has yet to be made; `None` when it exists.
+    /// Returns the path of the companion's file if it does not exist yet; `None` if it does.
     #[must_use]
     pub fn missing(&self) -> Option<&Path> {
         (!self.exists).then_some(&self.path)
     }
 
-    /// The command that makes it, where it is missing.
+    /// The command that creates it, if it is missing.
     pub(super) fn remedy(&self, invocation: &Invocation) -> Option<String> {
         self.missing().map(|_| invocation.line(["migrate", "--apply"]))
     }
 }
 
-/// Makes a companion with every table of the native layout, empty. Whole or not at all; one that is there stays.
+/// Creates an empty companion with every table of the native layout, atomically. An existing one stays.
 ///
 /// # Errors
-/// What the file system or SQLite says.
+/// The error of the file system or SQLite.
 pub async fn make(path: &Path) -> Result<(), BulkError> {
     if let Some(folder) = path.parent() {
         let mut builder = std::fs::DirBuilder::new();
@@ -64,7 +64,7 @@ pub async fn make(path: &Path) -> Result<(), BulkError> {
 }
 
 impl Store {
-    /// The companion that goes with this palace, there or not; none when the database is not a palace.
+    /// The companion of this palace, existing or not; `None` if the database is not a palace.
     #[must_use]
     pub fn companion(&self) -> Option<&Companion> {
         self.companion.as_ref()

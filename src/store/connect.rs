@@ -1,4 +1,4 @@
-//! Finds the named database, opens it read-only, and explains clearly when it cannot.
+//! Finds the named database, opens it read-only, and explains why if that fails.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use tokio::task::spawn_blocking;
 
 use super::ability::{RefusedAbilities, ServerAbility};
 use super::bytes_in_columns::look_for_bytes;
@@ -16,11 +17,13 @@ use super::file_state::stamp;
 use super::identity::{self, Identity};
 use super::migration::is_blank;
 use super::raw_file::{RawFiles, UnreadBytes};
+use super::salvage::{self, UnreadRows};
 use super::server::{self, Server};
 use super::session::{Opener, Sessions};
 use super::sqlite_reader::{self, SqliteFile};
 use super::withhold::recognise_readable;
 use super::{Store, StoreError, catalog};
+use crate::ground::database_url::{self, UrlFault};
 use crate::ground::input_file::{self, SETTINGS_BYTES};
 use crate::ground::private_file::PrivateFolder;
 use crate::ground::{location, server_words};
@@ -30,24 +33,24 @@ use crate::memory::invocation::Invocation;
 /// Database to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// An SQLite file, or a folder that holds one.
+    /// An SQLite file, or a folder that contains one.
     File(PathBuf),
-    /// A PostgreSQL server, by a URL or by libpq's words.
+    /// A PostgreSQL server, by URL or libpq keywords.
     Postgres(String),
 }
 
 impl Target {
-    /// Reads a path, `sqlite:PATH`, a `postgres://` URL, or words such as `host=db dbname=memory`.
+    /// Reads a path, `sqlite:PATH` and other URLs of files, a `postgres://` URL, or words such as `host=db dbname=memory`. What
+    /// does not name one file for certain is taken as it is, and opening it says why.
     #[must_use]
     pub fn parse(text: &str) -> Target {
         if server_words::is_url(text) || (server_words::is_server(text) && !Path::new(text).exists()) {
             return Target::Postgres(text.to_owned());
         }
-        let path = text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:")).unwrap_or(text);
-        Target::File(PathBuf::from(path))
+        Target::File(database_url::file(text, Path::new("")).unwrap_or_else(|_| PathBuf::from(text)))
     }
 
-    /// The same server with a password in the place of one that it names; a file stays as it is.
+    /// The same server with its password replaced; a file is unchanged.
     #[must_use]
     pub fn with_password(self, password: &str) -> Target {
         match self {
@@ -56,7 +59,7 @@ impl Target {
         }
     }
 
-    /// The target for people: without its password, wherever that stands.
+    /// The target for display: without its password.
     #[must_use]
     pub fn shown(&self) -> String {
         match self {
@@ -65,7 +68,7 @@ impl Target {
         }
     }
 
-    /// Returns the location, spelled alike however it was named: the real path, or server and name.
+    /// Returns a location that is the same for all spellings of a target: the real path, or server and name.
     fn place(&self) -> String {
         match self {
             Target::File(path) => path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string(),
@@ -79,29 +82,31 @@ impl Target {
 /// Options for opening a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Names of layouts or layout files, instead of recognition: all of them have to fit.
+    /// Names of layouts or layout files, instead of recognition: all of them must fit.
     pub layouts: Vec<String>,
-    /// Layout files of the operator's own, by path and text: known by name, and tried where no shipped one fits.
+    /// The operator's own layout files, by path and text: selectable by name, and tried if no shipped layout fits.
     pub own_layouts: Vec<(String, String)>,
-    /// Words by which the operator names the database on a command line; its location and layout when `None`.
+    /// Arguments that name the database on a command line; its location and layout if `None`.
     pub invocation: Option<Invocation>,
-    /// Connections at most.
+    /// Most connections.
     pub connections: usize,
-    /// Time after which PostgreSQL gives a read up; none means never.
+    /// Time after which PostgreSQL cancels a read; `None` means never.
     pub statement_timeout: Option<Duration>,
-    /// Time that a server may take to let us in, when the words that name it say nothing; zero means as long as it
-    /// takes, `None` means `PGCONNECT_TIMEOUT` or ten seconds.
+    /// Time limit for connecting, if the target sets none: zero means no limit, `None` means `PGCONNECT_TIMEOUT` or ten
+    /// seconds.
     pub connect_timeout: Option<Duration>,
-    /// Command whose first line is a password of the servers, for when they no longer take the one that they were named with.
+    /// Command that prints a password of the servers on its first line, for when the given one is no longer accepted.
     pub password_command: Option<String>,
-    /// A standby that follows the database, where rows are looked at.
+    /// A standby of the database, for reading rows.
     pub replica: Option<Target>,
     /// A companion database to attach next to a palace, when it exists.
     pub companion: Option<PathBuf>,
-    /// Folder in which anchors of the audit trail are kept.
+    /// Folder for anchors of the audit trail.
     pub anchors: Option<PathBuf>,
-    /// Key outside the database under which erased people's handles are listed.
+    /// Key outside the database for the HMACs of erased people's handles.
     pub secret: Option<[u8; 32]>,
+    /// Damaged pages of an SQLite database are read past: from a private copy of all rows that can be read.
+    pub reads_past_damage: bool,
     /// Program that reads raw bytes of database files in a process of its own; the running one unless a test names it.
     pub program: Option<PathBuf>,
 }
@@ -120,6 +125,7 @@ impl Default for OpenOptions {
             companion: None,
             anchors: None,
             secret: None,
+            reads_past_damage: false,
             program: None,
         }
     }
@@ -128,18 +134,18 @@ impl Default for OpenOptions {
 /// Reason why a database was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("{0}: there is no such file; check the path, or try `mnemoscope demo`")]
     NoFile(String),
-    /// A folder that is not a palace.
+    /// The folder is not a palace.
     #[error(
         "{0} is a folder, not a memory database: a palace folder contains chroma.sqlite3. Name the database file in it"
     )]
     Folder(String),
-    /// A file of another kind.
+    /// The file is not an SQLite database.
     #[error("{0} is not an SQLite database{1}")]
     NotSqlite(String, String),
-    /// The file may not be read.
+    /// The file is not readable for us.
     #[error("{0}: permission denied; ask for read access to the file and its folder")]
     Denied(String),
     /// Wrong user or password.
@@ -150,28 +156,28 @@ pub enum OpenError {
     Login {
         /// Location of the database.
         location: String,
-        /// The server's words.
+        /// The server's message.
         message: String,
         /// Reason why a password was not found.
         hint: String,
     },
-    /// Nobody listens there.
+    /// The connection was refused.
     #[error("{location}: no connection ({message}); is the server running, and are the host and the port correct?")]
     Refused {
         /// Location of the server.
         location: String,
-        /// The system's words.
+        /// The system's message.
         message: String,
     },
-    /// There is no such database on the server.
+    /// The server has no such database.
     #[error("{location}: {message}; `psql -l` lists the server's databases")]
     NoDatabase {
         /// Location of the database.
         location: String,
-        /// The server's words.
+        /// The server's message.
         message: String,
     },
-    /// TLS was asked for and is not available, or the other way round.
+    /// TLS was requested and is not available, or is required and was not requested.
     #[error("{location}: the encrypted connection failed ({message}); see `sslmode` in docs/databases.md")]
     Tls {
         /// Location of the server.
@@ -179,7 +185,7 @@ pub enum OpenError {
         /// Description of what went wrong.
         message: String,
     },
-    /// The server's certificate was not accepted.
+    /// The server's certificate is not valid.
     #[error("{location}: the server's certificate was not accepted: {message}")]
     Certificate {
         /// Location of the server.
@@ -187,9 +193,12 @@ pub enum OpenError {
         /// Description of what is wrong with the certificate.
         message: String,
     },
-    /// The words that name a server cannot be followed.
+    /// The connection string is invalid.
     #[error("cannot tell which server is meant: {0}; a URL looks like postgres://user:password@host:5432/name")]
     Url(String),
+    /// A URL that does not name one database for certain.
+    #[error("cannot tell which database is meant: {0}")]
+    Unclear(String),
     /// No layout of that name.
     #[error("there is no layout `{0}`{1}; `mnemoscope layouts` lists them, and a file name works too")]
     UnknownLayout(String, String),
@@ -202,12 +211,12 @@ pub enum OpenError {
     /// A layout file that cannot be read.
     #[error("{0}: {1}")]
     LayoutFile(String, String),
-    /// Another process does not let anybody in.
+    /// Another process has locked the database.
     #[error("{location}: another process holds it locked ({message}); try again when it has finished")]
     Locked {
         /// Location of the database.
         location: String,
-        /// The engine's words.
+        /// The engine's message.
         message: String,
     },
     /// Anything else.
@@ -227,17 +236,17 @@ fn lines(errors: &[LayoutError]) -> String {
 struct OpenedConnection {
     sessions: Sessions,
     notes: Vec<String>,
-    /// Reason why nothing can be written, whatever the operator may do; `None` when nothing blocks writing.
+    /// Reason why nothing can be written, whatever the operator does; `None` if writing is possible.
     blocked: Option<String>,
     copy: Option<PrivateFolder>,
     companion: Option<Companion>,
 }
 
 impl Store {
-    /// Opens a database read-only and recognises its layouts; with it, the standby where its rows are looked at.
+    /// Opens a database read-only and recognises its layouts; also opens the standby for reading rows, if named.
     ///
     /// # Errors
-    /// [`OpenError`], each kind with what to do about it.
+    /// [`OpenError`], each kind with a remedy.
     pub async fn open(target: &Target, options: &OpenOptions) -> Result<Store, OpenError> {
         let mut store = Store::open_one(target, options).await?;
         if let Some(replica) = &options.replica {
@@ -252,11 +261,12 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a database for a command, or, when it `looks` at rows and a standby is named, the standby alone. What the database
-    /// itself says of its identity is compared if it says so in time: rows are looked at also while it is away.
+    /// Opens a database for a command, or only the standby if the command `looks` at rows and a standby is named. The
+    /// standby's identity is compared with the database's if that answers in time, so rows can be read while it is
+    /// down.
     ///
     /// # Errors
-    /// [`OpenError`], each kind with what to do about it.
+    /// [`OpenError`], each kind with a remedy.
     pub async fn open_for(looks: bool, target: &Target, options: &OpenOptions) -> Result<Store, OpenError> {
         let Some(replica) = options.replica.as_ref().filter(|_| looks) else {
             return Store::open_one(target, options).await;
@@ -273,7 +283,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Tells whoever looks at rows on a standby that it may be behind, or why it is refused; `None` where none is named.
+    /// Note for reads from a standby: it may lag, or the reason why it is refused; `None` if no standby is named.
     pub async fn standby_note(target: &Target, options: &OpenOptions) -> Option<String> {
         let replica = options.replica.as_ref()?;
         match Store::open_for(true, target, options).await {
@@ -290,7 +300,7 @@ impl Store {
             Target::File(path) => open_file(path, &choice, options).await?,
             Target::Postgres(url) => open_postgres(url, options).await?,
         };
-        // The user of a URL is known for a role by now.
+        // By now the user in a URL is resolved to a role.
         let location = target.shown();
         let engine = opened.sessions.engine();
         let failed = |e: sqlx::Error| classify(&location, &e);
@@ -362,10 +372,11 @@ impl Store {
 }
 
 impl Store {
-    /// A private copy of the database's one file, on which changes can be tried. It goes when the first of the two is dropped.
+    /// Makes a private copy of the database's file, on which changes can be tried. It is deleted when the folder is
+    /// dropped.
     ///
     /// # Errors
-    /// Why there is none, for people.
+    /// The reason why there is none, for people.
     pub async fn private_copy(&self) -> Result<(PrivateFolder, PathBuf), String> {
         let Opener::Sqlite(file) = self.sessions.opener() else {
             return Err(
@@ -381,7 +392,7 @@ impl Store {
     }
 }
 
-/// The operator's own layouts, and what is wrong with those that are left out.
+/// The operator's own layouts, and the errors of those left out.
 fn own_layouts(options: &OpenOptions) -> (Vec<Layout>, Vec<String>) {
     let (mut layouts, mut faults) = (Vec::new(), Vec::new());
     for (file, text) in &options.own_layouts {
@@ -398,9 +409,9 @@ fn own_layouts(options: &OpenOptions) -> (Vec<Layout>, Vec<String>) {
 /// Layouts that recognition may choose from.
 #[derive(Debug, Clone)]
 pub(super) enum LayoutChoice {
-    /// Those that were asked for: all of them have to fit.
+    /// Layouts that were named: all of them must fit.
     Named(Vec<Layout>),
-    /// Those that ship; when none of them fits, the operator's own.
+    /// Shipped layouts; if none of them fits, the operator's own.
     Any(Vec<Layout>),
 }
 
@@ -415,7 +426,7 @@ impl LayoutChoice {
         let mut named: Vec<Layout> = Vec::new();
         for name in &options.layouts {
             let layout = layout_named(name, &known, &own)?;
-            // Two of one name could not be distinguished, and one that is named twice is one.
+            // A layout named twice counts once, since two of one name could not be distinguished.
             if named.iter().all(|other| other.name != layout.name) {
                 named.push(layout);
             }
@@ -437,7 +448,7 @@ impl LayoutChoice {
         Ok(own.iter().cloned().chain(shipped).collect())
     }
 
-    /// The first of those that were asked for.
+    /// The first named layout.
     fn first_named(&self) -> Option<&Layout> {
         match self {
             LayoutChoice::Named(layouts) => layouts.first(),
@@ -445,8 +456,8 @@ impl LayoutChoice {
         }
     }
 
-    /// The layout of a folder, and its main file: a named one that says it, else one that we know. A layout for some of the
-    /// tables in a folder need not say of which files it is made.
+    /// The layout of a folder, and its main file: a named layout that describes a folder, otherwise a known one. A
+    /// layout for some of the tables need not describe the folder.
     fn of_folder(&self, path: &Path) -> Result<Option<(Layout, PathBuf)>, OpenError> {
         let named = match self {
             LayoutChoice::Named(layouts) => layouts.clone(),
@@ -479,10 +490,14 @@ fn layout_named(name: &str, known: &[Layout], own: &[Layout]) -> Result<Layout, 
 async fn open_file(path: &Path, choice: &LayoutChoice, options: &OpenOptions) -> Result<OpenedConnection, OpenError> {
     let shown = location::shown(&path.display().to_string());
     let about = std::fs::metadata(path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound if shown.contains("://") => {
-            OpenError::Url(format!("{shown} is neither a file nor a PostgreSQL server"))
-        }
-        std::io::ErrorKind::NotFound => OpenError::NoFile(shown.clone()),
+        std::io::ErrorKind::NotFound => match database_url::file(&path.to_string_lossy(), Path::new("")) {
+            Err(UrlFault::Unclear(words)) => OpenError::Unclear(words),
+            Err(UrlFault::Missing(paths)) => OpenError::NoFile(paths),
+            Ok(_) if shown.contains("://") => {
+                OpenError::Url(format!("{shown} is neither a file nor a PostgreSQL server"))
+            }
+            Ok(_) => OpenError::NoFile(shown.clone()),
+        },
         std::io::ErrorKind::PermissionDenied => OpenError::Denied(shown.clone()),
         _ => OpenError::Other { location: shown.clone(), message: e.to_string() },
     })?;
@@ -505,12 +520,12 @@ async fn open_file(path: &Path, choice: &LayoutChoice, options: &OpenOptions) ->
     let companion = options.companion.clone().map(Companion::at);
     let there = companion.as_ref().filter(|c| c.exists);
     let opened = open_sqlite(&main, attached, there.map(|c| c.path.clone()), options).await?;
-    // The companion takes the writes, whatever the folder itself allows.
+    // Writes go to the companion, whatever the folder allows.
     let blocked = if there.is_some() { None } else { Some(companion::PALACE.to_owned()) };
     Ok(OpenedConnection { blocked, companion, ..opened })
 }
 
-/// Whether SQLite takes a file for a database, as far as it says.
+/// Whether SQLite accepts a file as a database.
 async fn may_be_sqlite(path: &Path) -> bool {
     let asked = async {
         let mut reader = SqliteFile::at(path).reader().await?;
@@ -523,7 +538,7 @@ fn is_no_database(error: &sqlx::Error) -> bool {
     matches!(error, sqlx::Error::Database(e) if e.code().as_deref() == Some("26"))
 }
 
-/// Makes the error for a file that SQLite does not take for a database, with a hint at its kind from its first bytes.
+/// The error for a file that SQLite does not accept, with a guess at its kind by its first bytes.
 async fn not_sqlite(path: &Path, raw_files: &RawFiles) -> OpenError {
     let head = raw_files.head(path, 16).await.unwrap_or_default();
     let hint = if head.starts_with(b"--") || head.starts_with(b"PGDMP") {
@@ -552,6 +567,11 @@ async fn open_sqlite(
     let ours = companion.as_deref();
     let opened =
         |sessions| OpenedConnection { sessions, notes: Vec::new(), blocked: None, copy: None, companion: None };
+    if options.reads_past_damage {
+        let (copy, sessions, notes) = past_damage(path, attached, ours, options).await?;
+        let blocked = notes.first().cloned();
+        return Ok(OpenedConnection { notes, blocked, copy: Some(copy), ..opened(sessions) });
+    }
     let first = try_sqlite(path, &attached, ours, options, false).await;
     let error = match first {
         Ok(sessions) => return Ok(OpenedConnection { blocked: kept_from_writing(path), ..opened(sessions) }),
@@ -569,13 +589,13 @@ async fn open_sqlite(
     }
     let files = || std::iter::once(path).chain(attached.iter().map(|(file, _)| file.as_path()));
     let is_left = |ending| files().any(|file| has(file, ending));
-    // A process that was killed inside a transaction left a journal: no reader may pass it over.
+    // A process killed inside a transaction left a journal, which no reader may ignore.
     if is_left("-journal") && recover(files()).await.is_ok() {
         let sessions = try_sqlite(path, &attached, ours, options, false).await.map_err(|e| classify(&location, &e))?;
         let note = "a transaction that a killed process left unfinished was rolled back".to_owned();
         return Ok(OpenedConnection { notes: vec![note], ..opened(sessions) });
     }
-    // A database in WAL mode needs files next to it that cannot be made in a folder without write access.
+    // A database in WAL mode needs files next to it, which cannot be created in a folder without write access.
     if !is_left("-wal") && !is_left("-journal") {
         let sessions = try_sqlite(path, &attached, ours, options, true).await.map_err(|e| classify(&location, &e))?;
         let note = "opened as immutable: its folder is not writable, and no rows wait in a -wal file".to_owned();
@@ -593,6 +613,32 @@ async fn open_sqlite(
     Ok(OpenedConnection { notes: vec![note.clone()], blocked: Some(note), copy: Some(copy), ..opened(sessions) })
 }
 
+/// Opens a private copy of the rows that can be read, with notes on those that cannot.
+async fn past_damage(
+    path: &Path,
+    attached: Attached,
+    companion: Option<&Path>,
+    options: &OpenOptions,
+) -> Result<(PrivateFolder, Sessions, Vec<String>), OpenError> {
+    let location = location::shown(&path.display().to_string());
+    let failed = |message: String| OpenError::Other { location: location.clone(), message };
+    let raw_files = RawFiles::through(options.program.clone());
+    let (copy, main, attached) = private_copy(path, attached, &raw_files).await.map_err(|e| failed(e.to_string()))?;
+    recover(std::iter::once(main.as_path()).chain(attached.iter().map(|(file, _)| file.as_path())))
+        .await
+        .map_err(|e| classify(&location, &e))?;
+    let mut notes = vec!["read from a private copy as of now, past damaged pages".to_owned()];
+    for file in std::iter::once(&main).chain(attached.iter().map(|(file, _)| file)) {
+        let (from, to) = (file.clone(), salvage::beside(file));
+        let salvaged = spawn_blocking(move || salvage::salvage(&from, &to)).await;
+        let unread = salvaged.map_err(|e| failed(e.to_string()))?.map_err(|e| failed(e.to_string()))?;
+        notes.extend(unread.iter().map(UnreadRows::told));
+    }
+    let attached: Attached = attached.into_iter().map(|(file, schema)| (salvage::beside(&file), schema)).collect();
+    let sessions = try_sqlite(&salvage::beside(&main), &attached, companion, options, false).await;
+    Ok((copy, sessions.map_err(|e| classify(&location, &e))?, notes))
+}
+
 async fn try_sqlite(
     path: &Path,
     attached: &[(PathBuf, String)],
@@ -601,7 +647,7 @@ async fn try_sqlite(
     immutable: bool,
 ) -> Result<Sessions, sqlx::Error> {
     let mode = if immutable { "immutable=1" } else { "mode=ro" };
-    // Ours is written while the rest stands still: it is never taken for immutable.
+    // The companion is written while the rest is unchanged, so it is never opened as immutable.
     let ours = companion.map(|path| (sqlite_reader::uri(path, "mode=ro"), companion::SCHEMA.to_owned()));
     let attached =
         attached.iter().map(|(p, schema)| (sqlite_reader::uri(p, mode), schema.clone())).chain(ours).collect();
@@ -611,7 +657,7 @@ async fn try_sqlite(
     Ok(sessions)
 }
 
-/// Whether the system lets us read a file. It is not opened for that.
+/// Whether the system lets us read a file. Does not open it.
 #[cfg(unix)]
 fn may_be_read(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::READ_OK) != Err(rustix::io::Errno::ACCESS)
@@ -622,7 +668,7 @@ fn may_be_read(_: &Path) -> bool {
     true
 }
 
-/// Explains why the system does not let us write a file, which is not opened for that; `None` where it does.
+/// Reason why the system does not let us write a file; `None` if it does. Does not open it.
 #[cfg(unix)]
 fn kept_from_writing(path: &Path) -> Option<String> {
     use rustix::io::Errno;
@@ -639,7 +685,7 @@ fn kept_from_writing(_: &Path) -> Option<String> {
     None
 }
 
-/// Whether the system lets us open no further files, though SQLite needs some for a database.
+/// Whether the process has run out of file descriptors, of which SQLite needs some.
 #[cfg(unix)]
 fn lacks_descriptors() -> bool {
     use rustix::fs::{Mode, OFlags};
@@ -653,19 +699,19 @@ fn lacks_descriptors() -> bool {
     false
 }
 
-/// The file of that ending next to a database, which SQLite keeps next to the file that a link leads to.
+/// The path of SQLite's file with that suffix; SQLite resolves links of the database's path first.
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut beside = path.canonicalize().unwrap_or_else(|_| path.to_owned()).into_os_string();
     beside.push(ending);
     PathBuf::from(beside)
 }
 
-/// Whether there is a file with something in it next to a database.
+/// Whether there is a non-empty file with that suffix next to a database.
 fn has(path: &Path, ending: &str) -> bool {
     std::fs::metadata(beside(path, ending)).is_ok_and(|m| m.len() > 0)
 }
 
-/// Lets SQLite roll back what a killed process left in a journal, under its own locks.
+/// Lets SQLite roll back the journal of a killed process, under its own locks.
 async fn recover(files: impl Iterator<Item = &Path>) -> Result<(), sqlx::Error> {
     for file in files.filter(|file| has(file, "-journal")) {
         let options = SqliteConnectOptions::new().filename(file).busy_timeout(Duration::from_secs(3));
@@ -679,11 +725,11 @@ async fn recover(files: impl Iterator<Item = &Path>) -> Result<(), sqlx::Error> 
 
 type Attached = Vec<(PathBuf, String)>;
 
-/// Times that files are copied where others keep writing to them.
+/// Attempts to copy files that others keep writing to.
 const COPIES: u32 = 3;
 
-/// Copies files to where we may make what SQLite needs next to them. A log and a database that were copied at different
-/// states do not fit together: where others wrote meanwhile, all is copied again.
+/// Copies files to a folder where SQLite's own files can be created. A log and a database copied at different states do
+/// not match: if others wrote meanwhile, everything is copied again.
 async fn private_copy(
     path: &Path,
     attached: Attached,
@@ -715,7 +761,7 @@ async fn private_copy(
 }
 
 fn cannot_open(error: &sqlx::Error) -> bool {
-    // 14 CANTOPEN, 8 READONLY, 1 among them when an attached file is meant.
+    // 14 is CANTOPEN, 8 READONLY, 1 also occurs for an attached file.
     match error {
         sqlx::Error::Database(e) => {
             matches!(primary_code(error), Some(14 | 8)) || e.message().starts_with("unable to open database")
@@ -733,7 +779,7 @@ fn no_standby(replica: &Target, target: &Target) -> OpenError {
     OpenError::Other { location: replica.shown(), message }
 }
 
-/// Identity of a database, and when its server was started; none where it does not say.
+/// Identity of a database, and the start time of its server; `None` if it does not say.
 async fn identity_of(target: &Target, options: &OpenOptions) -> Option<(Identity, Option<String>)> {
     match target {
         Target::File(path) => Some((Identity::of_file(path), None)),
@@ -744,7 +790,7 @@ async fn identity_of(target: &Target, options: &OpenOptions) -> Option<(Identity
     }
 }
 
-/// Time at which a server was started: two names of one server tell the same.
+/// Start time of a server, which is the same under all its names.
 async fn started(sessions: &Sessions) -> Option<String> {
     let rows = sessions.fetch("SELECT extract(epoch FROM pg_postmaster_start_time())::text", &[]).await.ok()?;
     match rows.into_iter().next()?.into_iter().next()? {
@@ -753,7 +799,7 @@ async fn started(sessions: &Sessions) -> Option<String> {
     }
 }
 
-/// Whether a server follows nobody any more and is not the other one, which started at that time.
+/// Whether a server is no longer a standby, and is not the server that started at `other`.
 async fn parted(beside: &Store, other: Option<String>) -> bool {
     let follows = beside.engine() == Engine::Sqlite || beside.notes.iter().any(|note| note == STANDBY);
     !follows && other.is_some() && started(&beside.sessions).await != other
@@ -780,7 +826,7 @@ async fn open_postgres(words: &str, options: &OpenOptions) -> Result<OpenedConne
     Ok(OpenedConnection { sessions, notes, blocked: None, copy: None, companion: None })
 }
 
-/// Time that a database gets to say what it is, while its standby is opened.
+/// Time limit for the database to report its identity while its standby is opened.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 const STANDBY: &str = "this server is a standby: it follows another server and accepts no writes";
@@ -788,7 +834,7 @@ const STANDBY: &str = "this server is a standby: it follows another server and a
 const READ_ONLY: &str =
     "default_transaction_read_only is on for this server, database, or role, or in the URL: nothing is written";
 
-/// Facts about a PostgreSQL server that bear on what is shown.
+/// Facts about a PostgreSQL server that affect what is shown.
 async fn server_notes(
     sessions: &Sessions,
     refusals: &RefusedAbilities,
@@ -807,7 +853,7 @@ fn classify(location: &str, error: &sqlx::Error) -> OpenError {
     classified(location, error, words_of(error))
 }
 
-/// The words of an error that are next to the location.
+/// The message of an error, next to the location.
 fn words_of(error: &sqlx::Error) -> String {
     if let sqlx::Error::Io(error) = error { server::cause_of(error) } else { explain(error) }
 }
@@ -832,7 +878,7 @@ fn classified(location: &str, error: &sqlx::Error, message: String) -> OpenError
         }
         sqlx::Error::Io(_) => OpenError::Refused { location, message },
         sqlx::Error::Tls(_) => OpenError::Tls { location, message },
-        // The driver prepares a name and a password by the rules of 2002, and sends none that these do not know.
+        // The driver prepares names and passwords by the rules of 2002, and sends none with characters unknown to them.
         sqlx::Error::Configuration(e) if e.to_string().contains("saslprep") => {
             let words = "the name or the password of the role holds a character that this program cannot send, such as an \
                  emoji: give the role another password";

@@ -1,4 +1,4 @@
-//! Everything about one episode in one place, its chain, and their problems.
+//! An episode with everything that depends on it, its chain, and their problems.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -18,20 +18,19 @@ use crate::memory::packed::pages::PageStore;
 use crate::memory::query::{EpisodeContext, PART, ShownFinding};
 use crate::memory::{Entity, Row, score};
 
-/// Ids that a finding names at most.
+/// Most ids that a finding names.
 const IDS: usize = 100;
 
 /// Findings about feedback of an episode's executions.
 const NOT_LINKED: [&str; 2] = ["feedback_newer", "not_linked"];
 
-/// Links of a chain that are followed upwards at most; longer chains are cut and say so.
+/// Most links of a chain followed upwards; longer chains are cut and say so.
 const CHAIN_LIMIT: usize = 10_000;
 
-/// Ids that are looked up together.
+/// Ids per query.
 const AT_ONCE: usize = 2_000;
 
-/// Columns that name and date another episode of a chain, and say who owns it; where it is derived, its end needs the
-/// status.
+/// Columns that name and date another episode of a chain, and its owner; a derived title or date also needs the status.
 const NAMING: &[&str] = &[
     "id",
     "agent_id",
@@ -46,24 +45,24 @@ const NAMING: &[&str] = &[
     "ended_at",
 ];
 
-/// Characters of a text that name an episode where it has no title.
+/// Characters of a text that stand for a missing title.
 const NAME: usize = 200;
 
-/// Rows of a kind that the console shows of an episode, where there are more.
+/// Rows of each kind that the console shows of an episode.
 const FIRST: usize = 200;
 
-/// Generations below the children of an episode that are read with its chain.
+/// Most generations below an episode's children that are read with its chain.
 const DEPTH: usize = 16;
 
-/// Columns that lead from an episode to others of its chain, and that findings look at.
+/// Columns that lead from an episode to others of its chain, and that findings use.
 const LINKING: &[&str] = &["id", "agent_id", "parent_id", "started_at"];
 
-/// Extent to which the other episodes of a chain are read.
+/// Columns of a chain's other episodes to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relatives {
-    /// Their ids; of the parent, what findings look at.
+    /// Ids only; of the parent, the columns that findings use.
     Ids,
-    /// Names and dates; of long texts the beginning.
+    /// Names and dates; of long texts, the beginning.
     Named,
 }
 
@@ -74,22 +73,22 @@ pub struct EpisodeChain {
     pub chain: Chain,
     /// Other episodes of it, by id, as far as they were read.
     pub relatives: BTreeMap<String, Row>,
-    /// The children, by which their rows are read.
+    /// The children, in the order in which their rows are read.
     pub children: HangingRows,
-    /// Episodes further below it were not all read.
+    /// Not all episodes further below were read.
     pub is_cut: bool,
 }
 
-/// An episode with everything that depends on it, of which many rows are not read yet.
+/// An episode with everything that depends on it; rows of large parts are read on demand.
 #[derive(Debug)]
 pub struct EpisodeOutline {
     /// The episode.
     pub episode: Row,
     /// Segments, in order.
     pub segments: HangingRows,
-    /// Canvas events that lists, back-links and metadata name, in time order.
+    /// Canvas events from lists, back-links and metadata, in time order.
     pub canvas: HangingRows,
-    /// Feedback that lists and back-links name, in time order.
+    /// Feedback from lists and back-links, in time order.
     pub feedback: HangingRows,
     /// The chain it is in.
     pub chain: EpisodeChain,
@@ -101,23 +100,23 @@ pub struct EpisodeOutline {
     pub events: HangingRows,
     /// Accesses that recalled the episode.
     pub accesses: HangingRows,
-    /// Remarks on empty parts, dangling references and disagreements.
+    /// Findings about empty parts, dangling references and contradictions.
     pub findings: Vec<ShownFinding>,
 }
 
-/// Surroundings that every recall shows next to an episode, of which many rows are not read yet.
+/// Context that every recall shows next to an episode; rows of large parts are read on demand.
 #[derive(Debug)]
 pub struct RecalledContext {
     /// Canvas events, in time order.
     pub canvas: HangingRows,
     /// Feedback, in time order.
     pub feedback: HangingRows,
-    /// Remarks on empty parts, dangling references and disagreements.
+    /// Findings about empty parts, dangling references and contradictions.
     pub findings: Vec<ShownFinding>,
 }
 
 impl ContextReader<'_> {
-    /// An episode with its context: the first rows of each kind where there are many. None when there is no such episode.
+    /// Reads an episode with its context, limited to the first rows of each kind. `None` if there is no such episode.
     ///
     /// # Errors
     /// The engine's refusal, or a database without episodes.
@@ -164,7 +163,7 @@ impl ContextReader<'_> {
         }))
     }
 
-    /// The memories that links name. Where they are long, the links end with those that were read.
+    /// The memories that links name. If they are long, the links are cut to the memories that were read.
     async fn first_memories(
         self,
         links: &mut Vec<Row>,
@@ -184,7 +183,7 @@ impl ContextReader<'_> {
         Ok(rows)
     }
 
-    /// An episode with what puts the rows in order that depend on it; none when there is no such episode.
+    /// Reads an episode with the order of the rows that depend on it; `None` if there is no such episode.
     ///
     /// # Errors
     /// The engine's refusal, or a database without episodes.
@@ -195,7 +194,7 @@ impl ContextReader<'_> {
         let (links, room) = (self.episode_links(), key_room());
         let by = |column: &'static str| move |row: &Row| (0, row.get(column).as_i64());
         let (by_sequence, by_rank, by_time) = (by("sequence"), by("rank"), by(""));
-        // Independent reads: they overlap where the store has more than one connection.
+        // These reads are independent: they overlap if the store has more than one connection.
         let (canvas, feedback, segments, links_found, chain, utility, events, accesses) = tokio::try_join!(
             self.linked_to(&episode, &links, Entity::CanvasEvent, &room),
             self.linked_to(&episode, &links, Entity::Feedback, &room),
@@ -225,9 +224,8 @@ impl ContextReader<'_> {
         }))
     }
 
-    /// Reads what every recall shows next to episodes: canvas and feedback context, and why some of it is empty. Of the
-    /// rest of their context nothing is read. Feedback that belongs to one although no stored link says so is there, as
-    /// in lists; the findings are about what is stored.
+    /// Reads the context that every recall shows next to episodes: canvas and feedback, and why some of it is empty. As
+    /// in lists, feedback without a stored link to its episode is included; the findings are about stored links.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -247,7 +245,7 @@ impl ContextReader<'_> {
         Ok(contexts)
     }
 
-    /// The feedback of an episode with that which belongs to it although no stored link says so.
+    /// The feedback of an episode, including feedback that belongs to it without a stored link.
     async fn with_belonging(
         self,
         episode: &Row,
@@ -276,7 +274,7 @@ impl ContextReader<'_> {
         Ok(feedback)
     }
 
-    /// The chain an episode is in; none when there is no such episode.
+    /// Reads the chain of an episode; `None` if there is no such episode.
     ///
     /// # Errors
     /// The engine's refusal, or a database without episodes.
@@ -288,7 +286,7 @@ impl ContextReader<'_> {
         Ok(Some(chain))
     }
 
-    /// The chain, with the other people's rows in it as far as they are wanted.
+    /// Reads the chain, with as much of the other episodes as requested.
     async fn chain_of(self, episode: &Row, relatives: Relatives, room: &PageStore) -> Result<EpisodeChain, StoreError> {
         let mut known: BTreeMap<String, Row> = BTreeMap::new();
         let mut walk = ChainWalk::from(episode.id());
@@ -329,7 +327,7 @@ impl ContextReader<'_> {
         Ok(EpisodeChain { chain, relatives: known, children, is_cut })
     }
 
-    /// The episodes below these, as far as `FIRST` of them and `DEPTH` generations; whether there are more.
+    /// The descendants of these episodes, up to `FIRST` episodes and `DEPTH` generations, and whether there are more.
     async fn descendants(
         self,
         mut parents: Vec<String>,
@@ -383,7 +381,7 @@ impl ContextReader<'_> {
         links
     }
 
-    /// The memories of these ids. A case is one too: it is shown as a memory of its own kind.
+    /// Reads memories by id. A case counts as one: it is shown as a memory of its own kind.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -391,7 +389,7 @@ impl ContextReader<'_> {
         Ok(self.memories_within(ids, usize::MAX).await?.map_or_else(Vec::new, |(memories, _)| memories))
     }
 
-    /// The same with their bytes; none where these are more.
+    /// As `memories`, with their size in bytes; `None` if it exceeds `most`.
     async fn memories_within(self, ids: &[String], most: usize) -> Result<Option<(Vec<Row>, usize)>, StoreError> {
         let (mut memories, mut bytes): (Vec<Row>, usize) = (Vec::new(), 0);
         for entity in [Entity::Memory, Entity::Case] {
@@ -440,8 +438,8 @@ impl ContextReader<'_> {
         Ok(())
     }
 
-    /// The rows that lists and back-links of each episode lead to, in time order. With some columns only, `wanted` must name
-    /// the id, the episode and the time, and of feedback the source.
+    /// Reads the rows that lists and back-links of each episode lead to, in time order. If only some columns are
+    /// `wanted`, they must include the id, the episode and the time, and for feedback the source.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -455,7 +453,7 @@ impl ContextReader<'_> {
         self.linked_to_each(episodes, links, to, wanted, &key_room()).await
     }
 
-    /// As [`ContextReader::linked_to`] of several episodes: where no index leads to their rows, these are read once.
+    /// As [`ContextReader::linked_to`] for several episodes: if no index leads to their rows, the table is read once.
     async fn linked_to_each(
         self,
         episodes: &[&Row],
@@ -513,7 +511,7 @@ impl ContextReader<'_> {
         Ok(findings)
     }
 
-    /// Says of rows that our role may not see that they are hidden, instead of what their absence would tell.
+    /// Replaces findings about missing rows by a note, if our role may not see them.
     fn leave_out_unseen(self, findings: &mut Vec<ShownFinding>) {
         let mut reasons: Vec<String> = Vec::new();
         findings.retain(|finding| {
@@ -525,7 +523,7 @@ impl ContextReader<'_> {
         findings.extend(reasons.into_iter().map(|reason| finding("hidden_rows", reason, &[])));
     }
 
-    /// The linked missing memories.
+    /// The finding about missing linked memories.
     async fn missing_memories(self, links: &HangingRows) -> Result<Option<ShownFinding>, StoreError> {
         let (mut gone, mut count) = (Vec::new(), 0);
         let mut named = links.ids().map(|(id, _)| id.into_owned()).filter(|id| !id.is_empty());
@@ -579,8 +577,8 @@ impl ContextReader<'_> {
         })
     }
 
-    /// The ids of the earliest rows with one of these values in a column, no more than a finding names, and how many rows
-    /// there are; `look` sees the time of each.
+    /// The ids of the earliest rows with one of these values in a column, up to the number that a finding names, and
+    /// the total; `look` gets the time of each.
     async fn first_related(
         self,
         entity: Entity,
@@ -634,23 +632,23 @@ impl ContextReader<'_> {
     }
 }
 
-/// Memories that links name, read so that few bytes are held together.
+/// Memories that links name, read in portions of few bytes.
 pub struct LinkedMemories<'a> {
     reader: ContextReader<'a>,
-    /// Links whose memories are read next.
+    /// Links per portion.
     together: usize,
     /// Bytes of the memories that were read.
     bytes: usize,
 }
 
 impl<'a> LinkedMemories<'a> {
-    /// None yet.
+    /// Creates a reader; nothing is read yet.
     #[must_use]
     pub fn new(reader: ContextReader<'a>) -> Self {
         LinkedMemories { reader, together: AT_ONCE, bytes: 0 }
     }
 
-    /// The memories of the first of some links, and of how many: of one at least.
+    /// Reads the memories of the first links, at least one. Returns the number of links covered.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -670,7 +668,7 @@ impl<'a> LinkedMemories<'a> {
     }
 }
 
-/// Says of feedback, by its ids, that it is shown although no link leads to it.
+/// Adds a finding for feedback that is shown although no link leads to it.
 fn say_by_execution(findings: &mut Vec<ShownFinding>, mut ids: Vec<&str>) {
     let alone = |words: &str| format!("shown because of its execution only: {words}");
     let mut is_told = false;
@@ -688,7 +686,7 @@ fn say_by_execution(findings: &mut Vec<ShownFinding>, mut ids: Vec<&str>) {
     }
 }
 
-/// Cuts the texts of an episode that only name it.
+/// Cuts the texts of an episode that serve only as its name.
 fn shorten(row: &mut Row) {
     for column in ["summary", "observation"] {
         if let Some(name) = row.text(column).map(|text| text.chars().take(NAME).collect::<String>()) {
@@ -712,13 +710,13 @@ fn case_as_memory(case: &Row) -> Row {
     memory
 }
 
-/// A finding; of many ids it names the first, and says so.
+/// A finding; it names only the first of many ids, and says so.
 fn finding(kind: &str, message: impl Into<String>, ids: &[String]) -> ShownFinding {
     let (count, message) = (ids.len(), message.into());
     some(kind, |_| message, ids.iter().take(IDS).map(String::as_str), count)
 }
 
-/// A finding about some rows, if there are any: no more of them are kept than it names.
+/// A finding about some rows, if there are any. No more ids are kept than it names.
 fn finding_of<'i>(
     kind: &str,
     message: impl FnOnce(usize) -> String,
@@ -741,7 +739,7 @@ fn some<'i>(
     ShownFinding { kind: kind.to_owned(), message, ids: ids.map(str::to_owned).collect() }
 }
 
-/// Dangling, repeated and one-way links of one kind.
+/// Findings about dangling, repeated and one-way links of one kind.
 fn link_findings(
     episode: &Row,
     links: &[EpisodeLink],
@@ -761,7 +759,7 @@ fn link_findings(
         |n| agreeing(n, &format!("{{#}} {{id of a {what} row that is|ids of {what} rows that are}} missing")),
         dangling,
     ));
-    // Only those of rows that are there matter from here on.
+    // From here on only existing rows matter.
     let named = &there;
     let mut repeated: Vec<&str> = episode.list(list);
     repeated.sort_unstable();
@@ -797,17 +795,17 @@ fn link_findings(
     }
 }
 
-/// Whether rows of this kind carry a back-link at all: an unlinked one is then worth a word.
+/// Whether rows of this kind have a back-link, so that an unlinked one is worth a finding.
 fn has_back(entity: Entity) -> bool {
     entity == Entity::CanvasEvent
 }
 
-/// Feedback of a second table is linked by its back-link only.
+/// Feedback of a second table is linked only by its back-link.
 fn in_lists(entity: Entity, facts: LinkFacts) -> bool {
     entity != Entity::Feedback || facts.counts != Some(false)
 }
 
-/// Stored counts and aggregates against the rows themselves.
+/// Whether rows of this kind can be linked by a back-link.
 fn has_back_link(links: &[EpisodeLink], to: Entity) -> bool {
     links.iter().any(|link| link.to == to && link.by == LinkBy::Back)
 }

@@ -1,5 +1,5 @@
-//! Row counts without waiting: exact if counting is quick, else from the engine's statistics, else none, with the
-//! reason.
+//! Row counts without waiting: exact if counting is fast, otherwise from the engine's statistics, otherwise none, with
+//! the reason.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -13,11 +13,11 @@ use crate::layout::{BoundSource, CatalogTable, Engine};
 use crate::memory::Entity;
 use crate::memory::query::CountKind;
 
-/// Rows up to which a table of PostgreSQL is counted; beyond that its statistics are taken. Statistics of SQLite that say less
-/// are older than a table that takes long to count.
+/// Rows up to which a PostgreSQL table is counted; beyond that its statistics are used. SQLite statistics below this
+/// are ignored as outdated if counting the table takes long.
 const COUNTED: i64 = 100_000;
 
-/// Reason where the number of a large table is not that of the rows which are taken of it.
+/// Reason for an unknown number if only some rows of a large table count.
 const ELSE: &str = "the table is large, and an estimate of it says nothing about the rows that match";
 
 /// Time limits of one count, and of all counts together.
@@ -27,11 +27,11 @@ const TOGETHER: Duration = Duration::from_secs(3);
 /// A number of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counted {
-    /// The number; none when it is not known.
+    /// The number; `None` if unknown.
     pub rows: Option<i64>,
     /// Source of the number: counted or estimated.
     pub kind: CountKind,
-    /// Reason why the number is not known.
+    /// Reason why the number is unknown.
     pub reason: Option<String>,
 }
 
@@ -41,11 +41,11 @@ impl Counted {
     }
 }
 
-/// The counts of one answer, which have a time together.
+/// The counts of one answer, with a common time limit.
 pub(super) struct Counting<'s> {
     store: &'s Store,
     ends: Instant,
-    /// Tables that were counted.
+    /// Tables counted already.
     tables: HashMap<(String, String), Counted>,
 }
 
@@ -54,15 +54,15 @@ impl<'s> Counting<'s> {
         Counting { store, ends: Instant::now() + TOGETHER, tables: HashMap::new() }
     }
 
-    /// Rows of a source that are not bookkeeping.
+    /// Counts the rows of a source, without bookkeeping rows.
     pub(super) async fn source(&mut self, source: &BoundSource) -> Counted {
         let (schema, name) = &source.table;
         let table = self.store.catalog().exactly(schema, name);
         if let (Some(table), BoundFrom::Table(..), None) = (table, &source.from, &source.keep) {
             return self.table(table).await;
         }
-        // An estimate of the base table says nothing of the rows of a query over it, nor of some of its rows, nor of
-        // what is within them.
+        // An estimate for the base table says nothing about a query on it, about some of its rows, or about elements
+        // within them.
         let all = matches!(&source.from, BoundFrom::Table(..)) && source.keep.is_none();
         let grouped = matches!(&source.from, BoundFrom::Query(_));
         let alike = all || grouped && matches!(source.entity, Entity::Memory | Entity::Case);
@@ -87,14 +87,14 @@ impl<'s> Counting<'s> {
         counted
     }
 
-    /// Counts the rows that a statement over a table finds; `alike` says whether the table's own number will do.
+    /// Counts the rows of a statement; `alike` says whether the table's own number may be used.
     async fn count(&self, sql: &str, table: Option<&CatalogTable>, alike: bool) -> Counted {
         let large = table.filter(|_| alike).and_then(|table| table.estimate).filter(|rows| *rows > COUNTED);
         if large.is_some() {
             return Counted { rows: large, kind: CountKind::About, reason: None };
         }
         let left = EACH.min(self.ends.saturating_duration_since(Instant::now()));
-        // What is dropped is stopped on the server too.
+        // Dropping the future also cancels the statement on the server.
         match tokio::time::timeout(left, self.store.fetch_text(sql)).await {
             Ok(Ok(rows)) => Counted { rows: integer(&rows), kind: CountKind::Exact, reason: None },
             Ok(Err(error)) => Counted::unknown(format!("counting failed: {error}")),
@@ -108,8 +108,8 @@ impl<'s> Counting<'s> {
         }
     }
 
-    /// Reads the number of rows that `ANALYZE` noted for a large SQLite table; PostgreSQL's statistics were read with
-    /// the catalog.
+    /// Reads the row count that `ANALYZE` recorded for a large SQLite table; PostgreSQL's statistics come with the
+    /// catalog.
     async fn statistics(&self, table: Option<&CatalogTable>) -> Option<i64> {
         let table = table.filter(|_| self.store.engine() == Engine::Sqlite)?;
         let sql = format!(

@@ -6,12 +6,12 @@ use super::stored::TableName;
 use super::{EngineFault, RawTables, StoreError};
 use crate::layout::Engine;
 
-/// Advice where a page of a database is damaged.
+/// Advice for a database with a damaged page.
 pub const DAMAGED: &str =
     "restore a backup, or copy what can be read into a new database: `sqlite3 FILE .recover`, `pg_dump --table`";
 
 impl RawTables<'_> {
-    /// The titles of those tables of which a page is damaged; of all when none is named. PostgreSQL does not say.
+    /// Returns the titles of the tables with a damaged page, among those named or all. Always empty on PostgreSQL.
     ///
     /// # Errors
     /// The engine's refusal to describe the database.
@@ -26,7 +26,7 @@ impl RawTables<'_> {
                 let sql = format!("PRAGMA {}.quick_check({})", quote(&table.schema), quote(&table.name));
                 let is_damaged = match self.store.fetch_text(&sql).await {
                     Ok(found) => found.iter().flatten().any(|value| *value != FetchedValue::Text("ok".to_owned())),
-                    // What is broken off, or is a view, says nothing.
+                    // A cancelled read, or a view, proves nothing.
                     Err(error) => error.fault() == Some(EngineFault::Damaged),
                 };
                 if is_damaged {

@@ -1,4 +1,4 @@
-//! Completes rows whose stored columns are not enough: episodes from the event log of their workflow run.
+//! Completes rows whose stored columns are incomplete: episodes, from the event log of their workflow run.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -11,50 +11,50 @@ use crate::memory::query::PART;
 use crate::memory::workflow::{RunLog, WorkflowRun};
 use crate::memory::{Entity, Row};
 
-/// Runs whose logs are read by one statement: at first, and at most.
+/// Runs whose logs one statement reads: at first, and at most.
 const RUNS: (usize, usize) = (4, 64);
 
-/// Columns that are read of an event.
+/// Columns of an event to read.
 const EVENT: &[&str] = &["id", "run_id", "sequence", "kind", "data", "created_at"];
 
-/// Part of the derived episodes that is wanted.
+/// The part of derived episodes to compute.
 #[derive(Debug, Clone, Copy)]
 pub struct DerivedPart<'a> {
-    /// Canonical columns; none means all.
+    /// Canonical columns; `None` means all.
     pub columns: Option<&'a [&'a str]>,
-    /// Characters of a text that are enough; none means whole values.
+    /// Characters of each text; `None` means whole values.
     pub preview: Option<usize>,
-    /// Bytes of events with which it ends.
+    /// Bytes of events after which it stops.
     pub bytes: usize,
 }
 
-/// A log with the bytes of its events that are kept.
+/// A log with the size of its kept events.
 #[derive(Debug, Default)]
 pub struct SizedLog {
     /// The log.
     pub log: RunLog,
-    /// Bytes, as they are stored.
+    /// Size in bytes, as stored.
     pub size: usize,
 }
 
-/// Reads the logs of runs, of so many runs at a time that few bytes are kept together.
+/// Reads the logs of runs, a number of runs at a time that keeps memory low.
 #[derive(Debug)]
 pub struct LogReader<'a> {
     store: &'a Store,
-    /// Canonical columns of the episodes that are derived; none means all.
+    /// Canonical columns of the episodes to derive; `None` means all.
     columns: Option<&'a [&'a str]>,
-    /// Runs that are read next.
+    /// Runs in the next read.
     runs: usize,
 }
 
 impl<'a> LogReader<'a> {
-    /// A reader for these columns of derived episodes; none means all.
+    /// Creates a reader for these columns of derived episodes; `None` means all.
     #[must_use]
     pub fn new(store: &'a Store, columns: Option<&'a [&'a str]>) -> LogReader<'a> {
         LogReader { store, columns, runs: RUNS.0 }
     }
 
-    /// The logs of the first of some runs: of one at least, and of as many as have few bytes to keep.
+    /// Reads the logs of the first runs: at least one, and as many as keep memory low.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -73,7 +73,7 @@ impl<'a> LogReader<'a> {
         }
     }
 
-    /// The logs of some runs and the bytes of them that are kept; broken off where several runs have many.
+    /// The logs of some runs and the size of their kept events; cut off if several runs are large.
     async fn read(&self, runs: &[String]) -> Result<(HashMap<String, SizedLog>, usize), StoreError> {
         let empty = || SizedLog { log: RunLog::for_columns(self.columns), size: 0 };
         let mut logs: HashMap<String, SizedLog> = runs.iter().map(|run| (run.clone(), empty())).collect();
@@ -94,8 +94,8 @@ impl<'a> LogReader<'a> {
 }
 
 impl ContextReader<'_> {
-    /// Completes episodes that are workflow runs from their events, until the bytes are reached; gives the bytes of
-    /// each one that is complete. What a layout maps is where the log says nothing.
+    /// Completes episodes that are workflow runs from their events, up to a number of bytes. Returns the bytes of each
+    /// completed one. Mapped columns are used where the log says nothing.
     pub(super) async fn derive_from_events(
         self,
         mut rows: Vec<&mut Row>,
@@ -128,7 +128,7 @@ fn complete(row: &mut Row, log: RunLog, part: DerivedPart<'_>) {
         completed_at: text("ended_at"),
         input_args: Value::Null,
         input_kwargs: Value::Null,
-        // The log holds the result as it was returned; the run keeps a wrapped copy, which serves where the log is cut.
+        // The log has the result as it was returned; the run has a wrapped copy, used if the log is cut.
         result: if log.is_result_logged() { Value::Null } else { row.get("result").clone() },
         parent_run_id: text("parent_id"),
     };
@@ -136,7 +136,7 @@ fn complete(row: &mut Row, log: RunLog, part: DerivedPart<'_>) {
     log.derive(&run).fill(row, |column, value| is_wanted(column).then(|| shortened(column, value, part.preview)));
 }
 
-/// A text cut to the characters that are enough.
+/// A text cut to the requested characters.
 fn shortened(column: &str, value: Value, preview: Option<usize>) -> Value {
     let is_text = Entity::Episode.column(column).is_some_and(|column| column.kind == ValueKind::Text);
     match (value, preview.filter(|_| is_text)) {

@@ -1,25 +1,25 @@
-//! Differences between the two engines in the text of statements.
+//! Differences between the two engines in SQL.
 
 use crate::layout::{BoundColumn, BoundOrigin, Engine};
 use crate::memory::ValueKind;
 use crate::store::fetched::{FetchedValue, Param};
 use crate::store::row_number::HIDDEN;
 
-/// An identifier in quotes, safe whatever it holds.
+/// Quotes an identifier, whatever characters it contains.
 #[must_use]
 pub fn quote(name: &str) -> String {
     format!("\"{}\"", name.trim_start_matches(HIDDEN).replace('"', "\"\""))
 }
 
-/// A table in quotes, with its schema where it has one.
+/// Quotes a table, with its schema if it has one.
 #[must_use]
 pub fn table(schema: &str, name: &str) -> String {
     if schema.is_empty() { quote(name) } else { format!("{}.{}", quote(schema), quote(name)) }
 }
 
-/// Builds the SQL that joins the elements of a list within a column to its row, as `item` with `value` and `key`. A
-/// value that is not JSON, or has no list there, has no elements. SQLite also reads numbers that JSON has not, and a
-/// text of JSON whose text is JSON.
+/// Builds the SQL that joins the elements of a list in a column to its row, as `item` with `value` and `key`. A value
+/// that is not JSON, or has no list there, has no elements. SQLite also accepts numbers that JSON does not have, and a
+/// JSON text that contains JSON.
 #[must_use]
 pub fn each(engine: Engine, column: &str, path: &[String]) -> String {
     let text = |step: &String| format!("'{}'", step.replace('\'', "''"));
@@ -49,7 +49,7 @@ pub fn each(engine: Engine, column: &str, path: &[String]) -> String {
     }
 }
 
-/// The bare SQL expression of a column's value, as an index would know it.
+/// The SQL expression of a column's value, in the form that an index can match.
 #[must_use]
 pub fn expression(origin: &BoundOrigin) -> Option<String> {
     match origin {
@@ -85,7 +85,7 @@ fn object(engine: Engine, fields: &[(String, BoundOrigin)]) -> Option<String> {
     Some(format!("{function}({})", members.join(", ")))
 }
 
-/// SQLite: a value as JSON may hold it. One blob would make the whole statement fail.
+/// SQLite: a value in a form that JSON allows. A single blob would make the whole statement fail.
 fn member(value: &str) -> String {
     format!("CASE typeof({value}) WHEN 'blob' THEN CAST({value} AS TEXT) ELSE {value} END")
 }
@@ -99,7 +99,7 @@ pub fn declared(origin: &BoundOrigin) -> &str {
     }
 }
 
-/// Meaning of a column's PostgreSQL type for reading, comparing and binding.
+/// PostgreSQL type of a column, for reading, comparing and binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PgType {
     /// text, varchar and everything that reads and compares as text.
@@ -122,12 +122,12 @@ pub enum PgType {
     Array,
     /// bytea.
     Bytes,
-    /// oid and tid, which tell where a row is stored.
+    /// oid and tid, the physical location of a row.
     Place,
 }
 
 impl PgType {
-    /// Reads a type name as `format_type` gives it.
+    /// Parses a type name in the format of `format_type`.
     #[must_use]
     pub fn of(declared: &str) -> PgType {
         match declared {
@@ -147,15 +147,15 @@ impl PgType {
     }
 }
 
-/// The projection that reads a column in a form that the codec knows, cut to `preview` characters if asked.
+/// The projection that reads a column in a form the codec knows, cut to `preview` characters if given.
 #[must_use]
 pub fn project(engine: Engine, column: &BoundColumn, kind: ValueKind, preview: Option<usize>) -> Option<String> {
     let bare = expression(&column.origin)?;
-    // A part of a document or of a key could not be read.
+    // A cut document or key could not be parsed.
     let preview = preview.filter(|_| column.inside.is_whole() && !matches!(column.origin, BoundOrigin::Key { .. }));
     if engine == Engine::Sqlite {
         return Some(match preview {
-            // Only text is cut: a cut blob or JSON could not be read.
+            // Only text is cut: a cut blob or JSON could not be parsed.
             Some(n) if kind == ValueKind::Text => beginning(&bare, n),
             _ => bare,
         });
@@ -164,7 +164,7 @@ pub fn project(engine: Engine, column: &BoundColumn, kind: ValueKind, preview: O
         BoundOrigin::Sql(_) if kind == ValueKind::Time => PgType::Timestamptz,
         origin => PgType::of(declared(origin)),
     };
-    // What the author's own SQL reads of encoded bytes comes as it is.
+    // Encoded bytes that a layout author's own SQL reads are returned as they are.
     if matches!(column.origin, BoundOrigin::Sql(_)) && !column.inside.decode.is_empty() {
         return Some(bare);
     }
@@ -183,11 +183,11 @@ pub fn project(engine: Engine, column: &BoundColumn, kind: ValueKind, preview: O
     })
 }
 
-/// A value of SQLite, of a text the first characters. `substr` ends at a NUL: a text with one is whole, so that nothing hides
-/// behind it.
+/// An SQLite value, cut to its first characters if it is text. `substr` ends at a NUL, so a text with one is not cut:
+/// otherwise its rest would be hidden.
 #[must_use]
 pub fn beginning(value: &str, characters: usize) -> String {
-    // A character has four bytes at most.
+    // A character has at most four bytes.
     let bytes = 4 * characters;
     format!(
         "CASE WHEN typeof({value}) = 'text' AND instr(substr(CAST({value} AS BLOB), 1, {bytes}), x'00') = 0 \
@@ -195,8 +195,8 @@ pub fn beginning(value: &str, characters: usize) -> String {
     )
 }
 
-/// A value of PostgreSQL as text, of which the first characters. In a database of the encoding `SQL_ASCII` a character is a byte,
-/// and a cut could leave a part of one: a text is whole there.
+/// A PostgreSQL value as text, cut to its first characters. In a database with the encoding `SQL_ASCII` a character is
+/// a byte, and a cut could split a character: there it is not cut.
 #[must_use]
 pub fn beginning_postgres(value: &str, characters: usize) -> String {
     format!(
@@ -205,7 +205,7 @@ pub fn beginning_postgres(value: &str, characters: usize) -> String {
     )
 }
 
-/// A timestamp as the one canonical text; an infinite one, and one before our era, as PostgreSQL writes it.
+/// A timestamp in canonical form; infinite ones, and those BC, in PostgreSQL's form.
 fn pg_time(expression: &str, written: &str) -> String {
     format!(
         "CASE WHEN isfinite({expression}) AND {expression} >= '0001-01-01' THEN to_char({expression}, 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') \
@@ -213,7 +213,7 @@ fn pg_time(expression: &str, written: &str) -> String {
     )
 }
 
-/// The placeholder with the cast that lets it meet a column of that declared type.
+/// The placeholder, with a cast to a type comparable with a column of that declared type.
 #[must_use]
 pub fn placeholder(engine: Engine, number: usize, declared: &str) -> String {
     if engine == Engine::Sqlite {
@@ -234,11 +234,11 @@ pub fn placeholder(engine: Engine, number: usize, declared: &str) -> String {
     format!("${number}::{cast}")
 }
 
-/// Values up to which a statement keeps its numbered placeholders.
+/// Most values of a statement with numbered placeholders.
 const NUMBERED: usize = 100;
 
-/// A statement of many values for SQLite, its placeholders `$1`, `$2`, … without numbers, and the value of each: SQLite
-/// looks numbers up by their names, one after the other, so that thousands of them take seconds.
+/// Rewrites a statement with many values for SQLite to placeholders without numbers, and returns the value of each:
+/// SQLite finds numbered ones by a linear search of their names, which takes seconds for thousands.
 pub(super) fn unnumbered(sql: &str, params: Vec<Param>) -> (String, Vec<Param>) {
     if params.len() <= NUMBERED {
         return (sql.to_owned(), params);
@@ -269,7 +269,7 @@ pub(super) fn unnumbered(sql: &str, params: Vec<Param>) -> (String, Vec<Param>) 
     (plain, if in_order { params } else { places.into_iter().map(value).collect() })
 }
 
-/// The expression as a sort key: text in PostgreSQL is ordered by its bytes, as SQLite does.
+/// The expression as a sort key: PostgreSQL text is ordered by its bytes, as in SQLite.
 #[must_use]
 pub fn sort_key(engine: Engine, expression: &str, declared: &str) -> String {
     if engine == Engine::Postgres && PgType::of(declared) == PgType::Text {
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(few, ("SELECT $1, $1".to_owned(), values(1)));
         let listed = unnumbered(&format!("x IN ({})", marks(1..=200)), values(200));
         assert_eq!(listed, (format!("x IN ({})", plain(200)), values(200)));
-        // A value that is named twice, and what only looks like a place.
+        // A value that is used twice, and text that only looks like a placeholder.
         let (sql, bound) = unnumbered(&format!("'$1''$2' \"a\"\"'$3\" $ $x $200 {}", marks(1..=200)), values(200));
         assert_eq!(sql, format!("'$1''$2' \"a\"\"'$3\" $ $x ? {}", plain(200)));
         assert_eq!(bound.len(), 201);

@@ -1,5 +1,4 @@
-//! Storage of the vectors of a source's rows for writing: their spelling there, and the sizes of those that are already
-//! there.
+//! Storage of the vectors of a source's rows for writing: their stored form, and the dimension of existing ones.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -11,7 +10,7 @@ use crate::layout::vector::VectorsBeside;
 use crate::layout::{BoundSource, Engine};
 use crate::store::encode::table_of;
 
-/// Stored vectors that are looked at for their usual size.
+/// Stored vectors sampled for their usual dimension.
 const SAMPLE: usize = 5_000;
 
 /// Place where the vectors of a source's rows are stored.
@@ -19,7 +18,7 @@ const SAMPLE: usize = 5_000;
 pub struct VectorShelf {
     /// The table: the rows' own, or one next to it.
     pub table: TableName,
-    /// Column of that table that holds the row's id; none when the vector is in the row itself.
+    /// Column of that table with the row's id; `None` if the vector is in the row itself.
     pub key: Option<String>,
     /// Column of the vector.
     pub column: String,
@@ -28,10 +27,10 @@ pub struct VectorShelf {
 }
 
 impl VectorShelf {
-    /// Finds the place where the vectors of a source's rows are written.
+    /// Finds where the vectors of a source's rows are written.
     ///
     /// # Errors
-    /// Why they cannot be.
+    /// The reason why they cannot be written.
     pub fn of(source: &BoundSource) -> Result<VectorShelf, String> {
         let Some(place) = &source.vector else { return Err(format!("{} has no place for vectors", source.label)) };
         if place.path.is_some() || place.keep.is_some() {
@@ -48,7 +47,7 @@ impl VectorShelf {
         })
     }
 
-    /// Numbers of a vector as the column's type fixes them; none when it takes any.
+    /// Dimension that the column's type requires; `None` if it accepts any.
     #[must_use]
     pub fn fixed_size(&self) -> Option<usize> {
         let (name, rest) = self.declared.split_once('(')?;
@@ -57,12 +56,12 @@ impl VectorShelf {
     }
 }
 
-/// Whether a declared type is one of the extension, whatever schema and size it names.
+/// Whether a declared type is this type of the extension, in any schema and of any dimension.
 fn is_type(declared: &str, name: &str) -> bool {
     declared.split('(').next().and_then(|bare| bare.rsplit('.').next()) == Some(name)
 }
 
-/// A vector as a column of that type takes it.
+/// A vector in the form that a column of that type accepts.
 #[must_use]
 pub fn spelled(engine: Engine, declared: &str, numbers: &[f32]) -> FetchedValue {
     let items = || numbers.iter().map(f32::to_string).collect::<Vec<_>>().join(",");
@@ -81,7 +80,7 @@ pub fn spelled(engine: Engine, declared: &str, numbers: &[f32]) -> FetchedValue 
 }
 
 impl VectorReader<'_> {
-    /// The size that most of the first stored vectors of a source have; none when there are none.
+    /// The dimension of most of the first stored vectors of a source; `None` if there are none.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -1,4 +1,4 @@
-//! The inverse of the codec: turns canonical values back into stored ones, by the layout and the column's type.
+//! The inverse of the codec: converts canonical values back to stored ones, by the layout and the column's type.
 
 use std::borrow::{Borrow, Cow};
 use std::collections::{HashMap, HashSet};
@@ -26,18 +26,18 @@ use crate::memory::{Entity, Row, ValueKind, json};
 pub enum GivenValue {
     /// This value.
     Is(Value),
-    /// The value of this text, which is a JSON document that is kept as its text.
+    /// The value of this JSON document, whose text is kept as written.
     Document(String),
-    /// A list of these texts; what else is in the stored one stays there.
+    /// A list of these texts; other elements of the stored list stay.
     Texts(Value),
-    /// An object with these members; those of the stored one that are the same stay as they are written there.
+    /// An object with these members; equal members of the stored one keep their spelling.
     Members(Value),
     /// The time of the change.
     Now,
 }
 
 impl GivenValue {
-    /// The value of a canonical column of a row.
+    /// Takes the value from a canonical column of a row.
     #[must_use]
     pub fn of(row: &Row, column: &str) -> Self {
         match row.json(column) {
@@ -46,7 +46,7 @@ impl GivenValue {
         }
     }
 
-    /// The value that a canonical column of a row has become: in a list texts came and went, in an object members did.
+    /// Takes the new value of a canonical column of a row: a list changed by texts, an object by members.
     #[must_use]
     pub fn changed(row: &Row, column: &str) -> Self {
         let is = |kind| row.entity.column(column).is_some_and(|c| c.kind == kind);
@@ -57,13 +57,13 @@ impl GivenValue {
         }
     }
 
-    /// As [`GivenValue::of`], and takes it out of the row.
+    /// As [`GivenValue::of`], but moves the value out of the row.
     #[must_use]
     pub fn take(row: &mut Row, column: &str) -> Self {
         row.take_text(column).map_or_else(|| GivenValue::Is(row.take(column)), GivenValue::Document)
     }
 
-    /// Puts it into a canonical column of a row; the time of the change is not a value.
+    /// Puts the value in a canonical column of a row, unless it is the time of the change.
     pub fn put(self, row: &mut Row, column: &str) {
         match self {
             GivenValue::Is(value) | GivenValue::Texts(value) | GivenValue::Members(value) => row.set(column, value),
@@ -89,16 +89,16 @@ impl<T: Into<Value>> From<T> for GivenValue {
     }
 }
 
-/// One row as it is stored and as it is shown.
+/// One row, in stored and in canonical form.
 #[derive(Debug, Clone)]
 pub struct LocatedRow<'s> {
     /// Source of the row.
     pub source: &'s BoundSource,
-    /// Columns and values that find it.
+    /// Columns and values that identify it.
     pub key: Vec<(String, FetchedValue)>,
     /// The stored row.
     pub image: Image,
-    /// The same, canonical.
+    /// The row in canonical form.
     pub row: Row,
 }
 
@@ -116,10 +116,10 @@ impl LocatedRow<'_> {
         StoredRows { table: self.table(), by, keys: vec![values] }
     }
 
-    /// Columns of the row set again, and what the layout sets with every change.
+    /// Updates columns of the row, and what the layout sets with every change.
     ///
     /// # Errors
-    /// Why a value cannot be stored.
+    /// The reason why a value cannot be stored.
     pub fn update(&self, shape: &TableShape, values: &[(&str, GivenValue)]) -> Result<Mutation, String> {
         let engine = shape.engine;
         let mut set: Vec<(String, Cell)> = Vec::new();
@@ -181,7 +181,7 @@ impl LocatedRow<'_> {
         Ok(Mutation::Update { table: self.table(), key: self.key.clone(), set })
     }
 
-    /// Sets the further places by which the layout reads who owns the row, where they name the same owner as the row
+    /// Updates the other places from which the layout reads the row's owner, if they name the same owner as the row
     /// did.
     fn rename_elsewhere(
         &self,
@@ -218,8 +218,8 @@ impl LocatedRow<'_> {
         Ok(())
     }
 
-    /// A text that takes the place of a whole stored value keeps that in the form in which it was: bytes stay bytes, and a
-    /// document, of which other columns are read, stays one.
+    /// Keeps the form of a stored value that a text replaces as a whole: bytes stay bytes, and a document from which
+    /// other columns are read stays a document.
     fn keep_form(&self, column: &str, name: &str, cell: &mut Cell) -> Result<(), String> {
         let (Some(old), Cell::Is(FetchedValue::Text(new))) = (self.image.get(name), &*cell) else { return Ok(()) };
         let is_text = self.source.entity.column(column).is_some_and(|c| c.kind == ValueKind::Text);
@@ -232,7 +232,7 @@ impl LocatedRow<'_> {
                 "{table}.{name} holds a JSON document, and `{column}` is the whole document: give JSON, not words"
             ));
         }
-        // In the place of a number, a text or null of JSON words are a text of JSON.
+        // Text that replaces a JSON number, string or null is stored as a JSON string.
         let quoted = shared && is_json(old) && !is_json(&FetchedValue::Text(new.clone()));
         let new = if quoted { Value::from(new).to_string() } else { new };
         *cell = Cell::Is(match old {
@@ -242,8 +242,8 @@ impl LocatedRow<'_> {
         Ok(())
     }
 
-    /// The way within a stored column by which a canonical one is read of this row: of those that say nothing of it, the
-    /// first. None when a whole column says it.
+    /// The reading within a stored column that gives a canonical column for this row: the first one, if none gives a
+    /// value. `None` if a whole column gives it.
     fn way_in_use(&self, column: &str) -> Option<(&str, &BoundColumn)> {
         let ways = || self.source.column(column).iter();
         let kind = self.source.entity.column(column).map_or(ValueKind::Text, |c| c.kind);
@@ -271,7 +271,8 @@ impl LocatedRow<'_> {
         Some((within_table(way)?, way))
     }
 
-    /// Checks that what is stored alone says the value of a column, where the layout asks other rows first.
+    /// Checks that the value of a column comes from stored values of this row alone, if the layout reads other rows
+    /// first.
     fn check_alone(&self, column: &str) -> Result<(), String> {
         let Some(first) = asks_others(self.source, column) else { return Ok(()) };
         let behind = &self.source.column(column)[first..];
@@ -297,16 +298,16 @@ impl LocatedRow<'_> {
         }
     }
 
-    /// Whether the stored row goes when this one is removed; otherwise it stays with other values.
+    /// Whether removing this row deletes the stored row; otherwise it stays with other values.
     #[must_use]
     pub fn goes(&self) -> bool {
         self.source.write.as_ref().is_none_or(|write| write.remove == Removal::Delete)
     }
 
-    /// Whether it was removed before, and stayed as its layout says.
+    /// Whether the row was removed before, and stayed by a rule of its layout.
     ///
     /// # Errors
-    /// Why it cannot be removed.
+    /// The reason why it cannot be removed.
     pub fn is_removed(&self, shape: &TableShape) -> Result<bool, String> {
         let Mutation::Update { set, .. } = self.removal(shape)? else { return Ok(false) };
         let touched = touched(self.source, shape);
@@ -321,7 +322,7 @@ impl LocatedRow<'_> {
     /// Plans the removal of the row: it is deleted, or stays with other values.
     ///
     /// # Errors
-    /// Why it cannot be removed.
+    /// The reason why it cannot be removed.
     pub fn removal(&self, shape: &TableShape) -> Result<Mutation, String> {
         let Some(write) = &self.source.write else { return Ok(self.delete()) };
         let mut set: Vec<(String, Cell)> = match &write.remove {
@@ -353,31 +354,31 @@ impl LocatedRow<'_> {
         Ok(Mutation::Update { table: self.table(), key: self.key.clone(), set })
     }
 
-    /// The row removed.
+    /// The deletion of the row.
     #[must_use]
     pub fn delete(&self) -> Mutation {
         Mutation::Delete(self.rows())
     }
 }
 
-/// Canonical columns of what a row belongs to: a row that is emptied keeps them.
+/// Canonical columns for what a row belongs to: an emptied row keeps them.
 const OF_THE_WHOLE: [&str; 9] =
     ["id", "episode_id", "execution_id", "user_id", "agent_id", "session_id", "created_at", "updated_at", "profile_id"];
 
-/// Reason why words do not take the place of a document.
+/// Reason why plain text cannot replace a document.
 const NO_DOCUMENT: &str = "holds a JSON document here: give JSON, not words";
 
-/// The place of the first way of a column that asks other rows, where one does.
+/// The index of a column's first reading that queries other rows.
 fn asks_others(source: &BoundSource, column: &str) -> Option<usize> {
     let asks =
         |way: &BoundColumn| matches!(&way.origin, BoundOrigin::Sql(sql) if sql.to_ascii_lowercase().contains("select"));
     source.column(column).iter().position(asks)
 }
 
-/// Canonical columns of who owns a row: no place of a row that names the earlier owner is left by an edit.
+/// Canonical columns with the owner of a row: an edit updates every place that names the earlier owner.
 const OWNERS: [&str; 2] = ["user_id", "agent_id"];
 
-/// Whether something is read out of the document that a stored column holds.
+/// Whether other columns are read from the document in a stored column.
 fn is_shared(source: &BoundSource, name: &str) -> bool {
     source.entity.columns().iter().any(|column| {
         let reads = |way: &BoundColumn| matches!(&way.origin, BoundOrigin::Column { alias, name: other, .. } if alias == "t" && other == name);
@@ -403,7 +404,7 @@ fn text_of(raw: &FetchedValue) -> Option<&str> {
     }
 }
 
-/// Ids as a list of a source spells them.
+/// The spelling of ids in a list of a source.
 #[must_use]
 pub fn spelling_of_ids(source: &BoundSource, column: &str) -> IdSpelling {
     let is_numbers = |way: &BoundColumn| way.stored == StoredAs::Numbers;
@@ -415,7 +416,7 @@ fn list_of_ids(items: &[Value]) -> String {
     id_list::of(&items.iter().filter_map(Value::as_str).collect::<Vec<_>>(), IdSpelling::Numbers)
 }
 
-/// Has a list of texts that takes the place of a stored one keep what that holds next to texts, and how it is spelled.
+/// Keeps the other elements, and the spelling, of a stored list that a list of texts replaces.
 pub fn keep_others(image: &Image, texts: &Value, cells: &mut [(String, Cell)], spelling: IdSpelling) {
     let wanted: Vec<&str> = texts.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for (name, cell) in cells {
@@ -432,14 +433,14 @@ pub fn keep_others(image: &Image, texts: &Value, cells: &mut [(String, Cell)], s
     }
 }
 
-/// Reason why a document is not written again.
+/// Reason why a document is not rewritten.
 const TOO_MANY_DIGITS: &str = "holds numbers with more digits than we keep when we write it again";
 
-/// A stored object that became another one, given both as they are read: members that are the same stay as they are written.
-/// None where no object is stored.
+/// Changes a stored object; `was` and `becomes` are its parsed values. Unchanged members keep their spelling. `None` if
+/// no object is stored.
 ///
 /// # Errors
-/// Why it cannot be changed, for people.
+/// The reason why it cannot be changed, for people.
 pub fn with_members(old: &FetchedValue, was: &Value, becomes: &Value) -> Result<Option<FetchedValue>, String> {
     let Some(text) = text_of(old).filter(|text| text.trim_start().starts_with('{')) else { return Ok(None) };
     match (json::remade(text, was, becomes), old) {
@@ -449,9 +450,9 @@ pub fn with_members(old: &FetchedValue, was: &Value, becomes: &Value) -> Result<
     }
 }
 
-/// The stored copies of canonical values that are written, each with its column, given what is `set` of a row that is or
-/// was `there`, and the row as it `was`, of those copies that are `wanted`. Of a copy within a value that is there, one that is
-/// missing stays missing; a new row gets all. An owner's copy is followed where it names the earlier owner, and is never made.
+/// The `wanted` stored copies of canonical values to write, each with its column, for a change that `set`s some.
+/// `there` is the stored row, `was` the row before. A missing copy within an existing value stays missing; a new row
+/// gets all. An owner's copy is updated if it names the earlier owner, and never created.
 fn copies(
     source: &BoundSource,
     shape: &TableShape,
@@ -506,11 +507,11 @@ fn copies(
     Ok(made)
 }
 
-/// The stored copies that are `wanted` of canonical `values` which a change `set`s in a row that is `there`, made again as an edit
-/// does; the row as it `was`.
+/// Recomputes the `wanted` stored copies of canonical `values` that a change `set`s in an existing row, as an edit
+/// does. `was` is the row before.
 ///
 /// # Errors
-/// Why one cannot be stored.
+/// The reason why one cannot be stored.
 pub fn copies_again(
     source: &BoundSource,
     shape: &TableShape,
@@ -522,7 +523,7 @@ pub fn copies_again(
     copies(source, shape, values, (set, there), Some(was), wanted)
 }
 
-/// Some canonical columns of a row as far as its own stored values say them: of several ways the first that says something.
+/// Some canonical columns of a row, read from its own stored values only: the first reading that gives a value.
 #[must_use]
 pub fn told_by(source: &BoundSource, columns: &[&str], image: &Image) -> Row {
     let mut row = Row::empty(source.entity);
@@ -535,7 +536,7 @@ pub fn told_by(source: &BoundSource, columns: &[&str], image: &Image) -> Row {
     row
 }
 
-/// A time in another spelling; `None` for what is not a time.
+/// A time in another spelling; `None` for a value that is not a time.
 fn time_cell(spelling: TimeSpelling, time: &GivenValue) -> Option<Cell> {
     match time {
         GivenValue::Now => Some(Cell::Now(spelling)),
@@ -545,7 +546,7 @@ fn time_cell(spelling: TimeSpelling, time: &GivenValue) -> Option<Cell> {
     }
 }
 
-/// Returns the value that a stored column holds, or is about to hold.
+/// Returns the value that a stored column has, or will have.
 fn current<'c>(set: &'c [(String, Cell)], image: &'c Image, name: &str) -> &'c FetchedValue {
     let set = set.iter().find_map(|(known, cell)| match cell {
         Cell::Is(raw) if known == name => Some(raw),
@@ -554,7 +555,7 @@ fn current<'c>(set: &'c [(String, Cell)], image: &'c Image, name: &str) -> &'c F
     set.or(image.get(name)).unwrap_or(&FetchedValue::Null)
 }
 
-/// A canonical value put into the stored one that it is read out of.
+/// Puts a canonical value into the stored one that it is read from.
 fn put_within(
     engine: Engine,
     source: &BoundSource,
@@ -596,8 +597,8 @@ fn put_within(
     within::replaced(old, &way.inside, &value).map_err(|why| format!("{}.{column} {why}", title()))
 }
 
-/// A text as a value that takes the place of another one: in that of an object or a list it is a document too, also where a
-/// text within a document holds that.
+/// A text as a value that replaces another one. If that is an object or a list, the text is parsed as a document, also
+/// if the stored one is a document in a string.
 fn in_place_of(there: Option<Value>, inside: &Inside, text: &str) -> Result<Value, String> {
     let is_every = inside.path.as_ref().is_some_and(|path| path.split('.').any(|step| step == within::EVERY));
     let is_document = |value: &Value| value.is_object() || value.is_array();
@@ -621,7 +622,7 @@ fn in_place_of(there: Option<Value>, inside: &Inside, text: &str) -> Result<Valu
     }
 }
 
-/// Adds what the layout sets with every change of a row, unless the change says otherwise.
+/// Adds what the layout sets with every change of a row, unless the change sets it.
 pub fn touch(source: &BoundSource, shape: &TableShape, set: &mut Vec<(String, Cell)>) {
     for (name, times) in touched(source, shape) {
         if !set.iter().any(|(known, _)| *known == name) {
@@ -630,12 +631,12 @@ pub fn touch(source: &BoundSource, shape: &TableShape, set: &mut Vec<(String, Ce
     }
 }
 
-/// The stored columns that take the time of every change of a row, copies of such times among them, with how it is spelled.
+/// The stored columns that get the time of every change of a row, including copies, with their time spelling.
 #[must_use]
 pub fn touched(source: &BoundSource, shape: &TableShape) -> Vec<(String, TimeSpelling)> {
     let Some(write) = &source.write else { return Vec::new() };
     let there = write.touch.iter().filter_map(|name| shape.column(name));
-    // A column that the layout reads is spelled as it is read.
+    // A column that the layout reads is written in the spelling it is read in.
     let read = |name: &str| {
         source.columns.iter().flatten().find(|way| way.stored != StoredAs::Plain && stored_in_table(way) == Some(name))
     };
@@ -663,19 +664,20 @@ pub fn table_of(source: &BoundSource) -> TableName {
     TableName::of(&source.table)
 }
 
-/// The stored column that holds a canonical one as it is, when there is one in the source's own table.
+/// The stored column that contains a canonical one unchanged, if the source's own table has one.
 #[must_use]
 pub fn plain_column<'b>(source: &'b BoundSource, column: &str) -> Option<(&'b str, &'b BoundColumn)> {
     source.column(column).iter().find_map(|way| Some((stored_in_table(way)?, way)))
 }
 
-/// The stored column of the source's own table that a way reads, whole or within it.
+/// The stored column of the source's own table from which a value is read, whole or within it.
 #[must_use]
 pub fn own_column(way: &BoundColumn) -> Option<&str> {
     stored_in_table(way).or_else(|| within_table(way))
 }
 
-/// Whether a change can set a canonical column: a stored one that is not part of the id holds it, whole or within it.
+/// Whether a change can set a canonical column: it is read from a stored column that is not part of the id, whole or
+/// within it.
 #[must_use]
 pub fn can_set(source: &BoundSource, column: &str) -> bool {
     let key = plain_column(source, "id").map(|(name, _)| vec![name]).or_else(|| key_columns(source, "id"));
@@ -684,7 +686,7 @@ pub fn can_set(source: &BoundSource, column: &str) -> bool {
     writes && source.column(column).iter().filter_map(own_column).any(holds)
 }
 
-/// The stored columns that an id in a column of a source is made of, where it is made of several of its own table.
+/// The stored columns that make up an id in a column of a source, if there are several in its own table.
 #[must_use]
 pub fn key_columns<'b>(source: &'b BoundSource, column: &str) -> Option<Vec<&'b str>> {
     let [BoundColumn { origin: BoundOrigin::Key { parts, .. }, .. }] = source.column(column) else { return None };
@@ -695,13 +697,13 @@ pub fn key_columns<'b>(source: &'b BoundSource, column: &str) -> Option<Vec<&'b 
     parts.iter().map(own).collect()
 }
 
-/// Whether the ids of a source's rows lead back to these; otherwise the layout makes them of other values.
+/// Whether rows can be found by the ids of a source; otherwise the layout computes the ids from other values.
 #[must_use]
 pub fn leads_back(source: &BoundSource) -> bool {
     plain_column(source, "id").is_some() || key_columns(source, "id").is_some()
 }
 
-/// The stored column of the source's own table within which a way leads.
+/// The stored column of the source's own table within which a value is read.
 fn within_table(way: &BoundColumn) -> Option<&str> {
     match &way.origin {
         BoundOrigin::Column { alias, name, .. } if alias == "t" && !way.inside.is_whole() => Some(name),
@@ -716,11 +718,11 @@ pub(super) fn stored_in_table(way: &BoundColumn) -> Option<&str> {
     }
 }
 
-/// The stored columns that a canonical value fills, each with its value. Where a value is stored in several ways
-/// (a kind as a word and as a thumb), all of them are filled.
+/// The stored columns that a canonical value sets, each with its value. If a value is stored in several forms (a kind
+/// as a word and as a thumb), all of them are set.
 ///
 /// # Errors
-/// Why it cannot be stored.
+/// The reason why it cannot be stored.
 pub fn encode(
     source: &BoundSource,
     shape: &TableShape,
@@ -754,7 +756,7 @@ pub(super) fn encode_value(
     for (position, way) in source.column(column).iter().enumerate() {
         let Some(name) = stored_in_table(way) else { continue };
         let Some(stored) = shape.column(name) else { continue };
-        // A further way in other words is the same value once more; one without is where to look when the first is empty.
+        // A further column with a word map stores the same value again; one without is only a fallback for reading.
         if !cells.is_empty() && way.map.is_empty() {
             continue;
         }
@@ -777,11 +779,11 @@ pub(super) fn encode_value(
     Ok(cells)
 }
 
-/// The stored word behind a canonical one. A word that the map does not know is stored as it is where the column is
-/// the first choice and holds words, and leaves a second one empty.
+/// The stored word for a canonical one. A word missing from the map is stored unchanged if the column is the first
+/// choice and holds words; a second column stays empty.
 ///
 /// # Errors
-/// The words that there are, where the column holds numbers.
+/// The possible words, if the column holds numbers.
 fn mapped<'v>(way: &BoundColumn, value: &'v Value, first: bool) -> Result<Cow<'v, Value>, String> {
     let Value::String(word) = value else { return Ok(Cow::Borrowed(value)) };
     if way.map.is_empty() {
@@ -790,7 +792,7 @@ fn mapped<'v>(way: &BoundColumn, value: &'v Value, first: bool) -> Result<Cow<'v
     let mut words = way.map.iter().filter(|(_, to)| to == word).map(|(from, _)| from.as_str());
     let is_flag = matches!(dialect::declared(&way.origin), "boolean" | "bool" | "integer" | "int");
     let numeric = |w: &&str| w.bytes().all(|b| b.is_ascii_digit());
-    // A map may say that a canonical word is a stored one too: `success = "success"`.
+    // A map may list a canonical word as a stored one too: `success = "success"`.
     if words.clone().any(|from| from == word) {
         return Ok(Cow::Borrowed(value));
     }
@@ -807,7 +809,7 @@ fn mapped<'v>(way: &BoundColumn, value: &'v Value, first: bool) -> Result<Cow<'v
     })
 }
 
-/// The spelling of a time in a column of that type: seconds with their fraction where it keeps one.
+/// The spelling of a time in a column of that type: with fractional seconds if it stores them.
 fn exact(spelling: TimeSpelling, declared: &str) -> TimeSpelling {
     let keeps_fraction = declared.eq_ignore_ascii_case("numeric") || fetched::affinity(declared) == Some("REAL");
     match spelling {
@@ -820,7 +822,7 @@ fn spelling(engine: Engine, way: &BoundColumn, times: TimeSpelling) -> TimeSpell
     match (way.stored, engine) {
         (StoredAs::Epoch, _) => exact(TimeSpelling::Epoch, dialect::declared(&way.origin)),
         (StoredAs::EpochMillis, _) => TimeSpelling::EpochMillis,
-        // PostgreSQL reads any spelling into its own types, and texts hold what the layout says.
+        // PostgreSQL accepts any spelling for its own types; texts use the layout's.
         (_, Engine::Postgres) if PgType::of(dialect::declared(&way.origin)) != PgType::Text => TimeSpelling::Canonical,
         _ => exact(times, dialect::declared(&way.origin)),
     }
@@ -865,7 +867,7 @@ fn raw(
     Ok(FetchedValue::Text(text))
 }
 
-/// A JSON document as it is stored: as its value would be.
+/// A JSON document in stored form, as its value would be stored.
 fn document(engine: Engine, declared: &str, text: &str) -> Result<FetchedValue, String> {
     if engine == Engine::Postgres && declared.eq_ignore_ascii_case("jsonb") {
         let mut has_nul = false;
@@ -877,7 +879,7 @@ fn document(engine: Engine, declared: &str, text: &str) -> Result<FetchedValue, 
     JsonPart::Document(text).written().map(FetchedValue::Text).map_err(|error| error.to_string())
 }
 
-/// Whether a text within a value holds NUL, which JSON spells in letters.
+/// Whether a text within a value contains a NUL, which JSON writes as an escape.
 fn holds_nul(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains('\0'),
@@ -887,7 +889,7 @@ fn holds_nul(value: &Value) -> bool {
     }
 }
 
-/// A whole number as a column of whole numbers takes it: 60 where 60.0 would be an error.
+/// A number in the form that an integer column accepts: 60, as 60.0 would be an error.
 fn whole(declared: &str, value: &Value) -> Value {
     match value.as_f64() {
         Some(x) if keeps_whole(declared) && x.fract() == 0.0 && x.abs() < 9e15 => Value::from(x as i64),
@@ -895,30 +897,30 @@ fn whole(declared: &str, value: &Value) -> Value {
     }
 }
 
-/// Whether a column of that type keeps whole numbers only.
+/// Whether a column of that type holds integers only.
 #[must_use]
 pub fn keeps_whole(declared: &str) -> bool {
     matches!(declared.to_ascii_lowercase().as_str(), "integer" | "bigint" | "smallint" | "int")
 }
 
-/// A number that the column would round is refused: nothing is dropped silently.
+/// Refuses a number that the column would round.
 fn check_scale(declared: &str, value: &Value) -> Result<(), String> {
     let inner = declared.strip_prefix("numeric(").and_then(|rest| rest.strip_suffix(')'));
     let scale = inner.and_then(|digits| digits.split(',').nth(1)?.trim().parse::<i32>().ok());
     let scale = scale.or(keeps_whole(declared).then_some(0));
     let (Some(scale), Some(number)) = (scale, value.as_f64()) else { return Ok(()) };
     let shifted = number * 10_f64.powi(scale);
-    // What a sum of such numbers is off by, and what a double of that size cannot tell.
+    // Tolerates the error of a sum of such numbers, and the precision of a double of that size.
     if (shifted - shifted.round()).abs() <= f64::max(1e-9, 4.0 * f64::EPSILON * shifted.abs()) {
         return Ok(());
     }
     Err(format!("keeps {scale} decimals and would round {number}"))
 }
 
-/// Checks that the column of a value keeps each digit of its seconds.
+/// Checks that the column of a value stores every digit of its seconds.
 ///
 /// # Errors
-/// What the column would make of it.
+/// The value that the column would store instead.
 pub fn check_seconds(source: &BoundSource, shape: &TableShape, column: &str, value: &Value) -> Result<(), String> {
     let Some((name, way)) = plain_column(source, column) else { return Ok(()) };
     let Some(stored) = shape.column(name) else { return Ok(()) };
@@ -946,7 +948,7 @@ pub fn check_seconds(source: &BoundSource, shape: &TableShape, column: &str, val
     }
 }
 
-/// A constant as it is stored.
+/// A constant in stored form.
 fn constant(engine: Engine, value: &Value) -> FetchedValue {
     match (engine, value) {
         (_, Value::Null) => FetchedValue::Null,
@@ -969,8 +971,8 @@ fn array_literal(items: &[Value]) -> String {
     format!("{{{}}}", items.iter().map(element).collect::<Vec<_>>().join(","))
 }
 
-/// Whether a canonical column of a new row is put into a stored value: it is in none of its own, or in one that is a
-/// document of which other columns are read.
+/// Whether a canonical column of a new row is put into another stored value: it has no column of its own, or its column
+/// is a document from which other columns are read.
 #[must_use]
 pub fn goes_within(source: &BoundSource, column: &str) -> bool {
     let is_text = source.entity.column(column).is_some_and(|c| c.kind == ValueKind::Text);
@@ -983,7 +985,8 @@ pub fn goes_within(source: &BoundSource, column: &str) -> bool {
     }
 }
 
-/// Whether what a way leads to can be put where nothing stands yet: a whole value, or a member of an object.
+/// Whether a value can be created at this place if nothing is stored there yet: a whole value, or a member of an
+/// object.
 fn can_be_made(way: &BoundColumn) -> bool {
     let inside = &way.inside;
     let member = |path: &String| !path.contains(['.', '*']) && path.parse::<usize>().is_err();
@@ -992,10 +995,10 @@ fn can_be_made(way: &BoundColumn) -> bool {
         && (inside.by.is_none() || inside.part == TextPart::Any)
 }
 
-/// Canonical columns of what a row says: what they say goes before the same in a document that is given with them.
+/// Canonical columns with a row's contents. They take precedence over the same contents in a document given with them.
 const SAID: [&str; 2] = ["text", "content"];
 
-/// Adds a cell of a new row; the name of the column where another value is in it already.
+/// Adds a cell to a new row. Fails with the column's name if it already has another value.
 fn add_cell(cells: &mut Vec<(String, Cell)>, (name, cell): (String, Cell)) -> Result<(), String> {
     let nothing = Cell::Is(FetchedValue::Null);
     match cells.iter_mut().find(|(known, _)| *known == name) {
@@ -1007,7 +1010,7 @@ fn add_cell(cells: &mut Vec<(String, Cell)>, (name, cell): (String, Cell)) -> Re
     Ok(())
 }
 
-/// Whether two cells say the same, a number as a text or not.
+/// Whether two cells have the same value, number or text.
 fn same(a: &Cell, b: &Cell) -> bool {
     let text = |cell: &Cell| match cell {
         Cell::Is(FetchedValue::Integer(number)) => Some(number.to_string()),
@@ -1020,7 +1023,7 @@ fn same(a: &Cell, b: &Cell) -> bool {
 /// No stored columns.
 const NOTHING: &StoredColumns = &Vec::new();
 
-/// The refusal to change a row that the layout makes of several stored ones.
+/// The error for changing a row that the layout builds from several stored ones.
 fn made_of_several(source: &BoundSource, id: &str) -> StoreError {
     StoreError::CannotHold(format!(
         "{} `{id}` is read-only: the layout {} builds it from several rows of {}, and does not say how to write them",
@@ -1030,15 +1033,15 @@ fn made_of_several(source: &BoundSource, id: &str) -> StoreError {
     ))
 }
 
-/// Rows that one statement reads by their ids.
+/// Rows that one statement reads by id.
 const AT_ONCE: usize = 400;
 
 impl<'a> RowEncoder<'a> {
-    /// The row of an id with the table it is in; none when there is none. Where no row has it, what is in front of a
-    /// colon may be the table's name.
+    /// Finds the row of an id, and its table; `None` if there is none. If no row has the id, the part before a colon
+    /// may be the table's name.
     ///
     /// # Errors
-    /// [`StoreError::Ambiguous`] when several rows have the id, an entity that the database does not hold, or the
+    /// [`StoreError::Ambiguous`] if several rows have the id, an entity that the database does not hold, or the
     /// engine's refusal.
     pub async fn locate(self, entity: Entity, id: &str) -> Result<Option<LocatedRow<'a>>, StoreError> {
         let mut found = None;
@@ -1054,7 +1057,7 @@ impl<'a> RowEncoder<'a> {
         }
     }
 
-    /// Makes sure that each of some ids is that of one row, in all sources together.
+    /// Checks that each id belongs to only one row, over all sources.
     ///
     /// # Errors
     /// As [`RowEncoder::locate`].
@@ -1079,7 +1082,7 @@ impl<'a> RowEncoder<'a> {
         Err(StoreError::Ambiguous(entity.title(), id, words))
     }
 
-    /// As [`RowEncoder::locate`], for many ids at once: those of the rows that there are, by their ids.
+    /// As [`RowEncoder::locate`], for many ids at once. Returns the existing rows by id.
     ///
     /// # Errors
     /// As [`RowEncoder::locate`].
@@ -1159,8 +1162,8 @@ impl<'a> RowEncoder<'a> {
         Ok(rows.pop().map(|row| LocatedRow { source, key, image, row }))
     }
 
-    /// Whether a column can hold that id: a text that is no UUID is in no uuid column, and bare words are in none of JSON;
-    /// asking would be an error.
+    /// Whether a column can contain that id: a uuid column contains only UUIDs, and a JSON column no bare words.
+    /// Querying for others would be an error.
     #[must_use]
     pub fn can_be(self, way: &BoundColumn, id: &str) -> bool {
         match PgType::of(dialect::declared(&way.origin)) {
@@ -1171,7 +1174,8 @@ impl<'a> RowEncoder<'a> {
         }
     }
 
-    /// A new row of a source. `owner` is the stored row that it depends on, from which the layout may take columns.
+    /// Inserts a row into a source. `owner` is the stored row that it depends on, from which the layout may copy
+    /// columns.
     ///
     /// # Errors
     /// [`StoreError::CannotHold`] with the reason.
@@ -1185,7 +1189,7 @@ impl<'a> RowEncoder<'a> {
         self.insertions(source, &columns, &[row], owner).await
     }
 
-    /// New rows of a source, with values for the same canonical columns.
+    /// Inserts rows into a source, all with values for the same canonical columns.
     ///
     /// # Errors
     /// As [`RowEncoder::insertion`].
@@ -1200,8 +1204,8 @@ impl<'a> RowEncoder<'a> {
         self.insertions_as_stored(source, columns, &rows, owner).await
     }
 
-    /// As [`RowEncoder::insertions`], with values for stored columns next to the canonical ones, the same columns for
-    /// each row.
+    /// As [`RowEncoder::insertions`], with values for stored columns in addition to the canonical ones, the same
+    /// columns for each row.
     ///
     /// # Errors
     /// As [`RowEncoder::insertion`].
@@ -1233,7 +1237,7 @@ impl<'a> RowEncoder<'a> {
             Some(parts) => Some(parts.into_iter().map(str::to_owned).collect()),
             None => key_columns.iter().map(|c| Some(plain_column(source, c)?.0.to_owned())).collect(),
         };
-        // The engine numbers rows that bring no number.
+        // The engine numbers rows without a number.
         let is_given = |key: &Vec<String>| !write.numbered || key.iter().all(|name| names.contains(name));
         let key = stored.filter(is_given).unwrap_or_default();
         Ok(Mutation::Insert { table, key, columns: names, rows: cells })
@@ -1256,7 +1260,7 @@ impl<'a> RowEncoder<'a> {
                 cells.push((name.clone(), Cell::Is(raw.clone())));
             }
         };
-        // What comes as it was stored says all that was read of it.
+        // A stored value contains everything that was read from it.
         keep(&mut cells);
         let only_within = |c: &str| {
             plain_column(source, c).is_none() && source.column(c).iter().any(|way| within_table(way).is_some())
@@ -1273,7 +1277,7 @@ impl<'a> RowEncoder<'a> {
                 }
             }
         }
-        // What is within a stored value is put into it once that is there.
+        // Values within a stored value are added after that is set.
         let inside = values.iter().filter(|(column, _)| within(column));
         for (column, value) in inside {
             if let Some(value) = value.part() {
@@ -1294,7 +1298,8 @@ impl<'a> RowEncoder<'a> {
         }
     }
 
-    /// Puts a value of a new row into the stored value that holds it, unless that says the same already or is kept as it is.
+    /// Puts a value of a new row into the stored value that contains it, unless that has it already or is kept
+    /// unchanged.
     fn put_into(
         self,
         source: &BoundSource,
@@ -1309,7 +1314,7 @@ impl<'a> RowEncoder<'a> {
         let says = |place: &&(&str, &BoundColumn)| {
             within::found(current(cells, &none, place.0), &place.1.inside).0.is_some_and(|found| !found.is_null())
         };
-        // Of a value that does not exist yet the whole is the best place, else the one least deep.
+        // For a value that does not exist yet the whole value is the best place, otherwise the shallowest.
         let depth = |place: &&(&str, &BoundColumn)| (!can_be_made(place.1), place.1.inside.path.is_some());
         let said = places.iter().find(says);
         let Some((name, way)) = said.or(places.iter().min_by_key(depth)).copied() else { return Ok(()) };
@@ -1321,7 +1326,7 @@ impl<'a> RowEncoder<'a> {
             return Ok(());
         }
         let is_key = key_columns(source, "id").unwrap_or_default().contains(&name);
-        // To a list other rows may have added.
+        // Other rows may have contributed to a list.
         let lists = told.as_array().zip(value.as_array()).filter(|_| asks_others(source, column).is_some());
         let adds = lists.is_some_and(|(told, all)| told.iter().all(|one| all.contains(one)));
         if said.is_some() && (is_key || !SAID.contains(&column) && !adds) {
@@ -1334,7 +1339,7 @@ impl<'a> RowEncoder<'a> {
         Ok(())
     }
 
-    /// Fills the columns of a new row that the layout gives a value and that have none.
+    /// Sets the columns of a new row for which the layout has a value, if they have none.
     fn fill(
         self,
         shape: &TableShape,
@@ -1368,7 +1373,7 @@ impl<'a> RowEncoder<'a> {
     }
 }
 
-/// Explains that a new row must have a value in a column, and where that value would come from.
+/// Explains that a new row needs a value in a column, and where it would come from.
 fn lacking(source: &BoundSource, write: &Write, name: &str) -> String {
     let title = table_of(source).title();
     let canonical = source.entity.columns().iter().find(|c| plain_column(source, c.name).is_some_and(|p| p.0 == name));

@@ -1,8 +1,8 @@
-//! Meaning of an engine's error: in words for users, and for the connection it came over.
+//! Meaning of engine errors, for users and for the connection.
 
 use super::server::raised::{hint_of, is_raised, place_of};
 
-/// An engine's error for people, with its code where there is one.
+/// The message of an engine's error, with its code if there is one.
 #[must_use]
 pub fn explain(error: &sqlx::Error) -> String {
     match error {
@@ -28,58 +28,58 @@ pub fn explain(error: &sqlx::Error) -> String {
 const ROOM: &str = "this program needs two connections at a time: raise the limit of the role, the database or the \
      server (CONNECTION LIMIT, max_connections), or close other connections";
 
-/// Whether the server takes no further connection now.
+/// Whether the server has no room for another connection now.
 pub(super) fn is_crowded(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(sqlx::error::DatabaseError::code).is_some_and(|code| code == "53300")
 }
 
-/// Whether the connection itself is gone, not just the statement refused.
+/// Whether the connection is lost, as opposed to a failed statement.
 pub(super) fn lost(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => true,
         _ if is_raised(error) => false,
-        // Class 08 is said by poolers of a server that they lost or have none left of.
+        // Poolers report class 08 if they lost the server, or have no server connection left.
         sqlx::Error::Database(e) => e.code().is_some_and(|c| c.starts_with("57P") || c.starts_with("08")),
         _ => false,
     }
 }
 
-/// Whether the encoding of the database has no letter for one of a text.
+/// Whether the database's encoding lacks a character of a text.
 pub(super) fn is_untranslatable(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(sqlx::error::DatabaseError::code).is_some_and(|code| code == "22P05")
 }
 
-/// SQLite's number for an error, without what it adds to that; none of PostgreSQL's, whose codes have five letters.
+/// SQLite's primary error code, without the extended part; `None` for PostgreSQL, whose codes have five characters.
 pub(super) fn primary_code(error: &sqlx::Error) -> Option<i32> {
     let code = error.as_database_error()?.code().filter(|code| code.len() < 5)?;
     Some(code.parse::<i32>().ok()? & 0xff)
 }
 
-/// Whether the disk failed under SQLite. What was written to its log by then may be found there when the database is opened
+/// Whether a disk error occurred under SQLite. Data written to its log by then may be there when the database is opened
 /// again.
 pub(super) fn is_disk(error: &sqlx::Error) -> bool {
     primary_code(error) == Some(10)
 }
 
-/// Reason for an engine's error that people can do something about.
+/// Kind of an engine's error that people can act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineFault {
     /// Another process holds a lock.
     Locked,
-    /// A table or a column is not there: someone changed them.
+    /// A table or a column is missing: someone has changed the structure.
     Changed,
-    /// The statement was broken off, mostly because it took too long.
+    /// The statement was cancelled, mostly by a timeout.
     Stopped,
-    /// The disk has no room.
+    /// The disk is full.
     Full,
-    /// A page of the database is not what the engine wrote.
+    /// A page of the database is damaged.
     Damaged,
-    /// A function, trigger or policy of the database raised it, or a server that the database asks.
+    /// Raised by a function, trigger or policy of the database, or by a foreign server.
     Raised,
 }
 
 impl EngineFault {
-    /// Advice for a fault of the database that waiting and trying again do not end.
+    /// Advice for a fault that does not go away by waiting and retrying.
     #[must_use]
     pub fn lasting_remedy(self) -> Option<&'static str> {
         match self {
@@ -93,7 +93,7 @@ impl EngineFault {
     }
 }
 
-/// Reason for an error; none where its words say all there is.
+/// Kind of an error; `None` if its message says everything.
 pub(super) fn fault(error: &sqlx::Error) -> Option<EngineFault> {
     if is_raised(error) {
         return Some(EngineFault::Raised);
@@ -101,22 +101,22 @@ pub(super) fn fault(error: &sqlx::Error) -> Option<EngineFault> {
     let sqlx::Error::Database(error) = error else { return is_late(error).then_some(EngineFault::Stopped) };
     let code = error.code()?;
     match code.as_ref() {
-        // SQLite says in words alone what is missing.
+        // SQLite reports missing objects by message only.
         "1" if ["no such column", "no such table"].iter().any(|words| error.message().contains(words)) => {
             Some(EngineFault::Changed)
         }
         "42P01" | "42703" => Some(EngineFault::Changed),
         "5" | "6" | "261" | "262" | "55P03" => Some(EngineFault::Locked),
         "9" | "57014" => Some(EngineFault::Stopped),
-        // SQLite's last two: it could not write, or make its shared memory larger.
+        // SQLite's last two: a write failed, or shared memory could not grow.
         "13" | "53100" | "778" | "4874" => Some(EngineFault::Full),
-        // SQLite's own, and those of a virtual table, a sequence and an index.
+        // SQLite's code, and those for a virtual table, a sequence and an index.
         "11" | "267" | "523" | "779" | "XX001" | "XX002" => Some(EngineFault::Damaged),
         _ => None,
     }
 }
 
-/// Whether it was waited for long enough already.
+/// Whether the error came after a long enough wait.
 pub(super) fn is_late(error: &sqlx::Error) -> bool {
     matches!(error, sqlx::Error::Io(io) if io.kind() == std::io::ErrorKind::TimedOut)
 }

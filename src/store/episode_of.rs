@@ -1,4 +1,4 @@
-//! The episode that a feedback row belongs to if none of its columns says so: the only episode of its execution, else
+//! Derives the episode of a feedback row whose columns do not name one: the only episode of its execution, otherwise
 //! the one that lists it. Only rows that are shown, listed or exported are completed this way; changes follow stored
 //! links.
 
@@ -21,19 +21,19 @@ use crate::layout::{BoundColumn, BoundSource, Derivation, Engine, EpisodeLink, L
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::{Entity, Row};
 
-/// Values in one IN list.
+/// Values per IN list.
 const IN_LIST: usize = 400;
 
-/// Ids that one statement asks for.
+/// Ids per statement.
 const AT_ONCE: usize = 2_000;
 
-/// Episodes, executions and ids that are held at most.
+/// Most episodes, executions and ids held in memory.
 const MOST_HELD: usize = 2_000_000;
 
-/// Columns that are read from episodes, besides those with their lists.
+/// Columns of episodes to read, in addition to their lists.
 const EPISODE: [&str; 4] = ["id", "agent_id", "execution_ids", "started_at"];
 
-/// Ways to find the rows that belong to an episode: by the stored back-link, by their id, by their execution.
+/// Conditions for the rows of an episode: by stored back-link, by id, by execution.
 #[derive(Debug, Default)]
 pub(super) struct EpisodeBelonging {
     episode: String,
@@ -42,7 +42,7 @@ pub(super) struct EpisodeBelonging {
 }
 
 impl EpisodeBelonging {
-    /// Adds the condition; nothing where the database cannot decide it.
+    /// Adds the condition; does nothing if the database cannot evaluate it.
     pub fn narrow(&self, source: &BoundSource, statement: &mut SelectStatement) {
         let before = statement.params.len();
         let ways = [
@@ -63,8 +63,7 @@ impl EpisodeBelonging {
 }
 
 impl<'a> ContextReader<'a> {
-    /// Reads the filters of a list for the episode, when that is not a stored column; `None` when they say nothing
-    /// that narrows the rows.
+    /// Reads the list filters about the episode, if that is not a stored column; `None` if they do not narrow the rows.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -91,8 +90,8 @@ impl<'a> ContextReader<'a> {
         Ok(Some(belonging))
     }
 
-    /// Fills in the episode that rows of a source belong to, where they name none. With `index`, the second of several
-    /// calls reads the links of all episodes, and those after it none.
+    /// Sets the episode of rows that name none. With `index`, the second of several calls reads the links of all
+    /// episodes, and later calls read none.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -148,7 +147,7 @@ impl<'a> ContextReader<'a> {
         Ok(())
     }
 
-    /// The feedback that belongs to an episode by its executions: its ids, each with the number of its source.
+    /// The ids of the feedback that belongs to an episode by its executions, each with the number of its source.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -175,7 +174,7 @@ impl<'a> ContextReader<'a> {
         Ok(found)
     }
 
-    /// Completes rows that stored links led to, source by source.
+    /// Completes rows that were found by stored links, source by source.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -193,7 +192,7 @@ impl<'a> ContextReader<'a> {
         Ok(())
     }
 
-    /// The episodes' sources from which a row of `to` may get its episode; other layouts' conversations are none of them.
+    /// The sources of episodes from which a row of `to` may get its episode, without conversations of other layouts.
     fn that_link_to(self, to: Entity) -> impl Iterator<Item = &'a BoundSource> {
         let links = move |source: &&BoundSource| {
             let names = !source.column("execution_ids").is_empty() || source.links.iter().any(|link| link.to == to);
@@ -202,7 +201,7 @@ impl<'a> ContextReader<'a> {
         self.store.sources_of(Entity::Episode).unwrap_or_default().into_iter().filter(links)
     }
 
-    /// The episodes whose lists name some of the ids, each with those that it names.
+    /// The episodes whose lists contain some of the ids, each with those ids.
     async fn naming(
         self,
         links: &[EpisodeLink],
@@ -231,7 +230,7 @@ impl<'a> ContextReader<'a> {
         Ok(naming)
     }
 
-    /// The links of all episodes; none when they are too many to be held.
+    /// The links of all episodes; `None` if they are too many for memory.
     async fn all_links(
         self,
         links: &[EpisodeLink],
@@ -254,24 +253,24 @@ impl<'a> ContextReader<'a> {
     }
 }
 
-/// Index of the episodes that the rows of a list may belong to, kept from page to page.
+/// Index of the episodes that rows of a list may belong to, kept from page to page.
 #[derive(Debug, Default)]
 pub struct EpisodeIndex {
     calls: AtomicUsize,
     all: OnceCell<Option<EpisodeLinks>>,
 }
 
-/// Executions and rows that some episodes name.
+/// Executions and rows listed by some episodes.
 #[derive(Debug, Default)]
 struct EpisodeLinks {
     episodes: Vec<Linking>,
     of_run: HashMap<String, Vec<usize>>,
     naming: HashMap<String, Vec<usize>>,
-    /// Episodes, executions and named ids together.
+    /// Number of episodes, executions and listed ids together.
     held: usize,
 }
 
-/// An episode as far as its links need it.
+/// The part of an episode that its links need.
 #[derive(Debug)]
 struct Linking {
     id: String,
@@ -302,7 +301,7 @@ impl EpisodeLinks {
         same.next().filter(|_| same.next().is_none()).map(|e| e.id.as_str())
     }
 
-    /// The episode that lists a row. Where several do: that of its execution, else the first.
+    /// The episode that lists a row. If there are several: that of its execution, otherwise the first.
     fn by_list(&self, row: &Row) -> Option<&str> {
         let of_run = row.text("execution_id").and_then(|run| self.of_run.get(run));
         let best = self.naming.get(row.id())?.iter().min_by_key(|i| {
@@ -313,7 +312,7 @@ impl EpisodeLinks {
     }
 }
 
-/// The episode's columns that the derivation looks at.
+/// The columns of an episode that the derivation uses.
 fn columns(links: &[EpisodeLink]) -> Vec<&'static str> {
     let mut columns = EPISODE.to_vec();
     for link in links.iter().filter(|l| l.to == Entity::Feedback) {
@@ -324,7 +323,7 @@ fn columns(links: &[EpisodeLink]) -> Vec<&'static str> {
     columns
 }
 
-/// Narrows to the episodes whose lists may name one of the ids, where the engine can tell.
+/// Narrows to the episodes whose lists may contain one of the ids, if the engine can tell.
 fn narrow_to_naming(source: &BoundSource, to: Entity, ids: &[String], statement: &mut SelectStatement) {
     let engine = statement.engine;
     let mut places = Vec::new();
@@ -361,13 +360,13 @@ fn narrow_to_naming(source: &BoundSource, to: Entity, ids: &[String], statement:
     let _ = write!(statement.sql, " AND ({})", conditions.join(" OR "));
 }
 
-/// A stored list, or the list at a path of a stored JSON value, as a JSON array; what is none of these counts as empty.
+/// A stored list, or the list at a path of a stored JSON value, as a JSON array; anything else counts as empty.
 fn list_text(engine: Engine, way: &BoundColumn, path: Option<&str>) -> Option<String> {
     let path = match (path, &way.inside.path) {
         (Some(_), Some(_)) => return None,
         (path, own) => path.or(own.as_deref()),
     };
-    // Only plain names: anything else is left to the canonical value.
+    // Only plain names; others are left to the canonical value.
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let plain_path = path.is_none_or(|p| p.split('.').all(|step| !step.is_empty() && step.chars().all(plain)));
     let is_list = matches!(way.stored, StoredAs::Plain | StoredAs::Numbers);

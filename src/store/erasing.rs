@@ -1,4 +1,4 @@
-//! Stored state of erasures: holds, suppressed handles, sessions; and the reach of a transaction that erases.
+//! Stored state of erasures: holds, suppressed handles, sessions; and the setup of a transaction that erases.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -10,14 +10,14 @@ use super::write::{WriteError, WriteTransaction};
 use super::{RecordReader, StoreError, withhold};
 use crate::layout::{CatalogTable, Engine};
 
-/// Kind of a handle that other people have too, or that is too short to tell: an erasure is found by it, a person's return
-/// is not noticed by it.
+/// Kind of a handle that is short, or that other people have too: an erasure is found by it, but it does not signal the
+/// person's return.
 pub const SHARED: &str = "shared";
 
-/// Kind of the listing that tells under which key an erasure was listed: the HMAC of its session.
+/// Kind of the entry that records the key of an erasure's list: the HMAC of the session under that key.
 pub const UNDER: &str = "key";
 
-/// An erasure as its row in the database has it.
+/// An erasure, as recorded in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PurgeSession {
     /// Id of the session.
@@ -26,13 +26,13 @@ pub struct PurgeSession {
     pub plan_id: String,
     /// `running`, `incomplete`, `verified` or `verified with disclosures`.
     pub status: String,
-    /// Batches that are done.
+    /// Number of finished batches.
     pub position: i64,
-    /// Rows that were changed so far, as JSON text.
+    /// Rows changed so far, as JSON text.
     pub counts: String,
-    /// Time of the session's last batch: changes with each one, so that of two runs only one can make the next.
+    /// Time of the session's last batch. It changes with each batch, so that only one of two runs can make the next.
     pub updated_at: String,
-    /// SHA-256 of its receipt; empty while it has none.
+    /// SHA-256 of its receipt; empty until there is one.
     pub receipt_hash: String,
 }
 
@@ -52,19 +52,19 @@ impl PurgeSession {
 }
 
 impl<'a> RecordReader<'a> {
-    /// The key outside the database under which erased people's handles are listed.
+    /// The key outside the database for the HMACs of erased people's handles.
     #[must_use]
     pub fn secret(self) -> Option<&'a [u8; 32]> {
         self.store.secret.as_ref()
     }
 
-    /// Whether the tables that erasing needs are there.
+    /// Whether the tables for erasing exist.
     #[must_use]
     pub fn can_erase(self) -> bool {
         self.table("memory_purges").is_some()
     }
 
-    /// Handles by which someone's return is noticed; none before the tables are there.
+    /// HMACs of handles that signal an erased person's return; empty before the tables exist.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -77,7 +77,7 @@ impl<'a> RecordReader<'a> {
         Ok(rows.iter().map(|row| text(row, 0)).collect())
     }
 
-    /// Erasures of which something is listed.
+    /// Erasures with entries in the list.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -89,7 +89,7 @@ impl<'a> RecordReader<'a> {
         Ok(rows.iter().map(|row| text(row, 0)).collect())
     }
 
-    /// Number of erasures that are known and of which nothing is listed any more.
+    /// Number of recorded erasures without entries in the list.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -102,7 +102,7 @@ impl<'a> RecordReader<'a> {
         Ok(self.fetch_own(sql, &[]).await?.first().map_or(0, |row| number(row, 0) as usize))
     }
 
-    /// Erasures that say under which key they were listed: session, and its HMAC with that key.
+    /// Erasures that record the key of their list: session, and its HMAC under that key.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -115,11 +115,12 @@ impl<'a> RecordReader<'a> {
         Ok(rows.iter().map(|row| (text(row, 0), text(row, 1))).collect())
     }
 
-    /// Checks that our role may write what an erasure writes: so many rows by table and verb, and our own tables. A server that
-    /// does not tell is found out by trying.
+    /// Checks that our role may write what an erasure writes: the given rows by table and verb, and our own tables. On
+    /// a server that does not report privileges, only trying tells.
     ///
     /// # Errors
-    /// [`StoreError::Denied`] with the first table that it may not write, and the GRANT that helps; else the engine's refusal.
+    /// [`StoreError::Denied`] with the first table that it may not write, and the GRANT that helps; otherwise the
+    /// engine's refusal.
     pub async fn check_rights(self, counts: &BTreeMap<String, BTreeMap<String, usize>>) -> Result<(), StoreError> {
         let store = self.store;
         if store.engine() == Engine::Sqlite {
@@ -129,7 +130,7 @@ impl<'a> RecordReader<'a> {
         if let Some(denied) = self.denied(&own, counts).await? {
             return Err(denied);
         }
-        // A server that does not tell has no publications.
+        // A server that does not know the query has no publications.
         let unidentified = store.sessions.fetch(UNIDENTIFIED, &[]).await.unwrap_or_default();
         for row in unidentified {
             let table = TableName::new(text(&row, 0), text(&row, 1));
@@ -151,8 +152,8 @@ impl<'a> RecordReader<'a> {
         Ok(())
     }
 
-    /// The refusal that so many rows by table and verb would meet, before they are written: of the first table that our role may
-    /// not write. None where it may write all of them, or the server does not tell.
+    /// The refusal that writing these rows, by table and verb, would meet: for the first table that our role may not
+    /// write. `None` if it may write all of them, or the server does not say.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -209,7 +210,7 @@ impl<'a> RecordReader<'a> {
         Ok(self.holds().await?.into_iter().map(|(id, _)| id).collect())
     }
 
-    /// The latest erasure that a handle's HMAC stands for.
+    /// The latest erasure for a handle's HMAC.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -222,7 +223,7 @@ impl<'a> RecordReader<'a> {
         Ok(rows.first().map(purge))
     }
 
-    /// The erasure of that id; none while it has written nothing.
+    /// The erasure with that id; `None` if it has written nothing yet.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -233,15 +234,15 @@ impl<'a> RecordReader<'a> {
     }
 }
 
-/// Tables with schema and name, and whether our role may delete, insert, and update rows of each. A right to some of its
+/// Tables with schema and name, and whether our role may delete, insert, and update rows of each. A privilege on some
 /// columns may be enough.
 const RIGHTS: &str = "SELECT n.nspname::text, c.relname::text, has_table_privilege(c.oid, 'DELETE'), \
      has_any_column_privilege(c.oid, 'INSERT'), has_any_column_privilege(c.oid, 'UPDATE') \
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.relkind IN ('r', 'p', 'v', 'f') AND n.nspname !~ '^pg_'";
 
-/// Query for the tables of publications whose rows the server does not distinguish for those that follow: whether
-/// deletions and changes of them are published, which it refuses then.
+/// Tables in publications without a replica identity, and whether their deletions and updates are published, which the
+/// server would refuse.
 const UNIDENTIFIED: &str = "SELECT n.nspname::text, w.relname::text, max(b.pubdelete::int)::bigint, max(b.pubupdate::int)::bigint \
      FROM pg_publication_tables p JOIN pg_publication b ON b.pubname = p.pubname \
      JOIN pg_namespace s ON s.nspname = p.schemaname JOIN pg_class c ON c.relnamespace = s.oid AND c.relname = p.tablename \
@@ -250,7 +251,7 @@ const UNIDENTIFIED: &str = "SELECT n.nspname::text, w.relname::text, max(b.pubde
      WHERE c.relreplident = 'n' OR c.relreplident = 'd' AND NOT EXISTS \
        (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) GROUP BY 1, 2 ORDER BY 1, 2";
 
-/// Writes of every erasure in our own tables, by table and verb.
+/// Rows that every erasure writes in our own tables, by table and verb.
 const WRITTEN: [(&str, &str); 7] = [
     ("memory_audit", "insert"),
     ("memory_audit_private", "insert"),
@@ -283,8 +284,8 @@ fn purge(row: &RawRow) -> PurgeSession {
 const NONE: [Param; 0] = [];
 
 impl WriteTransaction<'_> {
-    /// Sees to it that what is deleted in this transaction is overwritten. Foreign keys are not enforced: a cascade would take
-    /// rows that no plan names, and each one is checked afterwards.
+    /// Makes the transaction overwrite deleted data. Foreign keys are not enforced, since a cascade would delete rows
+    /// that no plan lists; each one is checked afterwards.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -293,13 +294,13 @@ impl WriteTransaction<'_> {
             Engine::Sqlite => {
                 self.fetch("PRAGMA secure_delete = ON", &NONE).await?;
             }
-            // A batch may take longer than what a screen waits for.
+            // A batch may take longer than a screen waits.
             Engine::Postgres => self.script("SET LOCAL statement_timeout = 0").await?,
         }
         Ok(())
     }
 
-    /// The erasure that a handle's HMAC stands for and that has not ended verified, as the transaction sees it.
+    /// The erasure for a handle's HMAC that has not ended verified, as the transaction sees it.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -319,7 +320,7 @@ impl WriteTransaction<'_> {
         Ok(rows.iter().map(|row| (text(row, 0), text(row, 1))).collect())
     }
 
-    /// Lists a handle's HMAC; one that does not tell the person from others as [`SHARED`], which a telling one outdoes.
+    /// Lists a handle's HMAC. An ambiguous handle is listed as [`SHARED`], which a unique one replaces.
     ///
     /// # Errors
     /// The engine's refusal.

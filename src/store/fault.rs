@@ -1,15 +1,16 @@
-//! Deliberate failures: a transaction that fails at its n-th statement, a process that stops there to be killed, plans
-//! with small limits. For tests of the state left behind.
+//! Deliberate failures, for tests of the state left behind: a transaction that fails at its n-th statement, a process
+//! that stops there to be killed, plans with small limits.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use super::{Store, StoreError};
 
-/// Names the statement at which the process stops, counted from 1 over all its transactions. Not in a release build.
+/// Variable with the number of the statement at which the process stops, counted from 1 over all transactions. Not in a
+/// release build.
 const STOP_AT: &str = "MNEMOSCOPE_STOP_AT_WRITE";
 
-/// Statements that may still be run before one fails; below 0 none fails.
+/// Statements that may still run before one fails; negative if none fails.
 #[derive(Debug)]
 pub struct FaultCounter(AtomicI64);
 
@@ -20,10 +21,10 @@ impl Default for FaultCounter {
 }
 
 impl FaultCounter {
-    /// Counts a statement that is about to be run.
+    /// Counts a statement before it runs.
     ///
     /// # Errors
-    /// It is the one that is to fail.
+    /// This statement is the one to fail.
     pub(super) fn step(&self) -> Result<(), StoreError> {
         stop_if_asked();
         let left = self.0.load(Ordering::Relaxed);
@@ -39,7 +40,7 @@ impl FaultCounter {
     }
 }
 
-/// Bytes that a plan may take at most, whatever it could hold.
+/// Most bytes of a plan, below its normal limit.
 #[derive(Debug)]
 pub struct PlanRoom(AtomicUsize);
 
@@ -50,24 +51,24 @@ impl Default for PlanRoom {
 }
 
 impl Store {
-    /// Lets plans be full from that many bytes on. It is there for tests of what goes in several plans.
+    /// Limits plans to that many bytes. For tests of work that takes several plans.
     pub fn plans_within(&self, bytes: usize) {
         self.plan_room.0.store(bytes, Ordering::Relaxed);
     }
 
-    /// Returns the bytes from which a plan is full, at most those that it could hold.
+    /// Returns the bytes from which a plan is full, at most `most`.
     pub(crate) fn plan_room(&self, most: usize) -> usize {
         most.min(self.plan_room.0.load(Ordering::Relaxed))
     }
 
-    /// Lets every statement of a writing transaction fail that comes after that many further ones; none takes that back.
-    /// COMMIT counts as a statement. It is there for tests: whatever fails, the database must be as before or as after.
+    /// Makes every statement of a writing transaction fail after that many further ones; `None` resets it. COMMIT
+    /// counts as a statement. For tests that the database is left either as before or as after.
     pub fn fail_after(&self, statements: Option<u32>) {
         self.fault.0.store(statements.map_or(-1, i64::from), Ordering::Relaxed);
     }
 }
 
-/// Stops the process for good at the statement that the environment names, and says so, so that it can be killed there.
+/// Stops the process at the statement that the environment names, and prints that, so that it can be killed there.
 pub(super) fn stop_if_asked() {
     static DONE: AtomicU64 = AtomicU64::new(0);
     if !cfg!(development) {

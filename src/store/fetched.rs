@@ -1,4 +1,4 @@
-//! Values as an engine returned them, before a layout says what they mean.
+//! Values as an engine returned them, before a layout interprets them.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ pub enum FetchedValue {
     Null,
     /// Text that is valid UTF-8.
     Text(String),
-    /// Text that is not: its bytes.
+    /// Text that is not valid UTF-8, as bytes.
     BadText(Vec<u8>),
     /// A blob or bytea.
     Bytes(Vec<u8>),
@@ -26,7 +26,7 @@ pub enum FetchedValue {
 }
 
 impl FetchedValue {
-    /// The bytes of a text or a blob; none of anything else.
+    /// The bytes of a text or a blob; `None` for other values.
     #[must_use]
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
@@ -36,7 +36,7 @@ impl FetchedValue {
         }
     }
 
-    /// The digits of a whole number; of a real only where it holds each of them.
+    /// The digits of an integer; of a real only if it represents them exactly.
     #[must_use]
     pub fn whole_number(&self) -> Option<String> {
         const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -58,8 +58,8 @@ impl FetchedValue {
     }
 }
 
-/// The values that a column of SQLite may hold for what reads as the same text: any keeps a blob as a blob, and one whose
-/// declared type decides nothing a number as a number and a text as a text.
+/// The values that an SQLite column may hold for what reads as the same text: any column keeps a blob as a blob, and
+/// one without an affinity keeps numbers and texts apart.
 #[must_use]
 pub fn alike(declared: &str, value: &FetchedValue) -> Vec<FetchedValue> {
     let text = match value {
@@ -74,7 +74,7 @@ pub fn alike(declared: &str, value: &FetchedValue) -> Vec<FetchedValue> {
     }
     let bytes = FetchedValue::Bytes(text.clone().into_bytes());
     if affinity(declared).is_some() {
-        // Texts and numbers are compared as the column keeps them.
+        // Texts and numbers are compared in the column's stored form.
         let own = if matches!(value, FetchedValue::Bytes(_)) { FetchedValue::Text(text) } else { value.clone() };
         return vec![own, bytes];
     }
@@ -82,7 +82,7 @@ pub fn alike(declared: &str, value: &FetchedValue) -> Vec<FetchedValue> {
     [FetchedValue::Text(text), bytes].into_iter().chain(number).collect()
 }
 
-/// The number that reads as a text; it equals itself, whether it is kept as an integer or as a real one.
+/// The number that reads as a text; equal whether stored as an integer or a real.
 #[must_use]
 pub fn number_of(text: &str) -> Option<FetchedValue> {
     let integer = text.parse::<i64>().ok().filter(|number| number.to_string() == text).map(FetchedValue::Integer);
@@ -90,8 +90,8 @@ pub fn number_of(text: &str) -> Option<FetchedValue> {
     integer.or_else(real)
 }
 
-/// The affinity by which a column of SQLite of a declared type keeps and compares texts and numbers; none where it keeps what
-/// it gets. Source: <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>.
+/// The affinity by which an SQLite column of a declared type stores and compares texts and numbers; `None` if it stores
+/// values unchanged. Source: <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>.
 #[must_use]
 pub fn affinity(declared: &str) -> Option<&'static str> {
     let declared = declared.to_ascii_lowercase();
@@ -107,7 +107,7 @@ pub fn affinity(declared: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a cast to an affinity leaves a value what the column makes of it.
+/// Whether a cast to an affinity gives the same value as storing it in the column.
 #[must_use]
 pub fn keeps(affinity: &str, value: &FetchedValue) -> bool {
     match value {
@@ -125,10 +125,10 @@ pub type Param = FetchedValue;
 /// One row in the order of the projection.
 pub type RawRow = Vec<FetchedValue>;
 
-/// Bytes that each value of JSON takes, about.
+/// Approximate bytes of each parsed JSON value.
 const MADE: usize = 64;
 
-/// Bytes that a row takes once it is read: of short JSON, values are made, as many as there are commas.
+/// Approximate bytes of a row once parsed: short JSON becomes values, about one per comma.
 pub(super) fn read_size(row: &[FetchedValue]) -> usize {
     let made = |value: &FetchedValue| match value.bytes() {
         Some(text) if text.len() < json::LONG && matches!(text, [b'{' | b'[', ..]) => {
@@ -144,7 +144,7 @@ pub(super) fn row_size(row: &[FetchedValue]) -> usize {
     row.iter().map(FetchedValue::size).sum()
 }
 
-/// A value of a row as text; empty when there is none.
+/// A value of a row as text; empty if there is none.
 #[must_use]
 pub fn text(row: &[FetchedValue], at: usize) -> String {
     match row.get(at) {
@@ -156,7 +156,7 @@ pub fn text(row: &[FetchedValue], at: usize) -> String {
     }
 }
 
-/// A value as the text that JSON would hold: none for anything but a text or a whole number.
+/// A value as the text that JSON would hold; `None` for anything but a text or an integer.
 #[must_use]
 pub fn as_text(raw: &FetchedValue) -> Option<String> {
     match raw {
@@ -166,7 +166,7 @@ pub fn as_text(raw: &FetchedValue) -> Option<String> {
     }
 }
 
-/// A value of a row as an integer, where it is one or spells one.
+/// A value of a row as an integer, if it is one or spells one.
 #[must_use]
 pub fn integer(row: &[FetchedValue], at: usize) -> Option<i64> {
     match row.get(at)? {
@@ -176,18 +176,18 @@ pub fn integer(row: &[FetchedValue], at: usize) -> Option<i64> {
     }
 }
 
-/// A value of a row as a number; 0 when it is none.
+/// A value of a row as an integer; 0 if it is not one.
 #[must_use]
 pub fn number(row: &[FetchedValue], at: usize) -> i64 {
     integer(row, at).unwrap_or_default()
 }
 
-/// The id of a row of several columns as it is shown, whichever engine put it together.
+/// The displayed id of a row with a composite key, the same for both engines.
 pub(super) fn key_text(stored: &str) -> String {
     serde_json::from_str::<Value>(stored).map_or_else(|_| stored.to_owned(), |key| key.to_string())
 }
 
-/// The JSON text behind a stored value: as it is, out of a blob, or inflated.
+/// The JSON text of a stored value: direct, from a blob, or decompressed.
 pub(super) fn json_text(raw: &FetchedValue) -> Result<Cow<'_, str>, String> {
     match raw {
         FetchedValue::Null => Ok(Cow::Borrowed("null")),

@@ -1,28 +1,28 @@
-//! Facts from the system about a file that is not opened: its identity, and whether it was written to.
+//! Facts from the system about a file, without opening it: its identity, and whether it was written to.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Times that a deleted log must be seen open, and the time between two looks.
+/// Times that a deleted log must be found open, and the time between two checks.
 const LOOKS: u32 = 25;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
-/// Time for which a log that was there is taken to be there where something is only read: a look at all open files costs more
-/// than a small statement.
+/// Time for which a log is taken to exist after it was seen, for reads only: listing all open files costs more than a
+/// small statement.
 const FRESH: Duration = Duration::from_millis(20);
 
-/// State of a file: a write to it, or another file in its place, shows in it.
+/// State of a file. It changes if the file is written or replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     file: FileId,
     bytes: u64,
-    /// Time of the last change to its bytes, in nanoseconds. Changes of owner or mode do not count: SQLite sets those
-    /// by the way.
+    /// Time of the last change to its bytes, in nanoseconds. Changes of owner or mode do not count, because SQLite
+    /// makes some.
     modified: i128,
 }
 
-/// Identity of a file, by whatever path: device and inode. On a system without such numbers, all files look alike.
+/// Identity of a file under any path: device and inode. On a system without these, all files are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(u64, u64);
 
@@ -50,24 +50,23 @@ mod system {
     }
 }
 
-/// Reads the current state of a file, following links; `None` when there is no file, or the system does not say.
+/// Reads the current state of a file, following links; `None` if there is no file, or the system does not say.
 #[must_use]
 pub fn stamp(path: &Path) -> Option<Stamp> {
     system::stamp(path)
 }
 
-/// Reads the identity of the file now at a path, following links; `None` when there is none, or the system does not
-/// say.
+/// Reads the identity of the file at a path, following links; `None` if there is none, or the system does not say.
 #[must_use]
 pub fn file_id(path: &Path) -> Option<FileId> {
     stamp(path).map(|stamp| stamp.file)
 }
 
-/// A file as it was when it was opened.
+/// A file in its state when it was opened.
 #[derive(Debug)]
 pub struct OpenedFile {
     path: PathBuf,
-    /// The path without links: by it SQLite names what it keeps next to the file.
+    /// The path without links: SQLite uses it for the files next to the database.
     real: PathBuf,
     file: Option<FileId>,
     /// Time at which its log was last seen.
@@ -75,14 +74,14 @@ pub struct OpenedFile {
 }
 
 impl OpenedFile {
-    /// The file that is at a path now. To be asked before it is opened: one that takes its place meanwhile then shows.
+    /// The file now at a path. Call it before opening, so that a replacement in between is noticed.
     #[must_use]
     pub fn at(path: PathBuf) -> Self {
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
         OpenedFile { file: file_id(&path), path, real, seen: Mutex::new(None) }
     }
 
-    /// As [`OpenedFile::displaced`], but for a log that was deleted a moment ago.
+    /// As [`OpenedFile::displaced`], but may miss a log deleted within the last 20 ms.
     #[must_use]
     pub fn displaced_lately(&self) -> Option<String> {
         let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,8 +91,8 @@ impl OpenedFile {
         self.displaced()
     }
 
-    /// Explains why the file at the path is no longer the opened one, or what SQLite keeps next to it no longer is;
-    /// `None` while both are. Only Linux shows that a log was deleted under open connections.
+    /// Returns the reason why the path no longer leads to the opened file, or SQLite's files next to it were replaced;
+    /// `None` if all is unchanged. Only Linux shows that a log was deleted under open connections.
     #[must_use]
     pub fn displaced(&self) -> Option<String> {
         let path = self.path.display();
@@ -107,14 +106,15 @@ impl OpenedFile {
         }
     }
 
-    /// Whether another file has replaced the path now: the opened one may be closed, and this one opened instead.
+    /// Whether another file has replaced the path: the opened one may then be closed, and this one opened instead.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         file_id(&self.path).is_some_and(|now| Some(now) != self.file)
     }
 
-    /// Connections of this process write to a `-wal` file that was deleted: nobody else would ever see what they write.
-    /// The last connection to close deletes it too and holds it for a moment longer, so one look is not proof.
+    /// Detects that connections of this process write to a deleted `-wal` file, where nobody else would see their
+    /// writes. The last connection to close also deletes the file and keeps it open for a moment, so one check proves
+    /// nothing.
     fn log_deleted(&self) -> Option<String> {
         for _ in 0..LOOKS {
             if !self.holds_deleted_log() {
@@ -139,7 +139,7 @@ impl OpenedFile {
             PathBuf::from(name)
         };
         let (wal, shm) = (deleted("-wal"), deleted("-shm"));
-        // Links are read, nothing is opened: a close would drop the locks of the database.
+        // Only reads links and opens nothing: closing a file would drop the locks of the database.
         let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return false };
         open.flatten().filter_map(|fd| std::fs::read_link(fd.path()).ok()).any(|file| file == wal || file == shm)
     }

@@ -1,4 +1,4 @@
-//! Searches all texts of a database for words, a page at a time: entity after entity, each newest first.
+//! Searches all texts of a database for words, page by page: entity after entity, newest first.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,36 +10,36 @@ use crate::memory::query::{PageStart, Query};
 use crate::memory::search::{Search, SearchHit};
 use crate::memory::{Entity, Row};
 
-/// Letters that are kept of the texts of a row that was found.
+/// Characters kept of the texts of a found row.
 const BEGINNING: usize = 200;
 
-/// Rows that hold what is looked for.
+/// A page of matching rows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FoundPage {
-    /// The rows, of which only the beginnings of texts are left, each with where it has the words.
+    /// The rows, with only the beginnings of their texts, and where each matches.
     pub rows: Vec<(Row, SearchHit)>,
-    /// Cursor for the next page; none at the end.
+    /// Cursor for the next page; `None` at the end.
     pub next: Option<String>,
 }
 
-/// A place between two pages of one search.
+/// Position between two pages of one search.
 #[derive(Debug, Serialize, Deserialize)]
 struct Place {
     /// Digest of the search: a cursor of another search is refused.
     asked: String,
-    /// Position among the entities.
+    /// Index of the entity.
     entity: usize,
-    /// Cursor among the rows of it; none before the first.
+    /// Cursor among its rows; `None` before the first.
     after: Option<String>,
 }
 
 impl Store {
-    /// The next rows of some entities whose texts hold what is looked for, at most `limit`, after the page that `after` is
-    /// the `next` of. Rows of the layout's index of words are among them.
+    /// Finds the next rows of some entities whose texts match, at most `limit`, after the page whose `next` is `after`.
+    /// Includes rows found only by the layout's full-text index.
     ///
     /// # Errors
-    /// [`StoreError::Missing`] for an entity that the database does not hold, [`StoreError::Cursor`] for a cursor of another
-    /// search, or the engine's refusal.
+    /// [`StoreError::Missing`] for an entity that the database does not hold, [`StoreError::Cursor`] for a cursor of
+    /// another search, or the engine's refusal.
     pub async fn find(
         &self,
         search: &Search,
@@ -80,7 +80,7 @@ impl Store {
     }
 }
 
-/// A row of which only the beginnings of texts are left, and the whole id.
+/// Cuts the texts of a row to their beginnings; the id stays whole.
 fn beginning(mut row: Row) -> Row {
     let of_id = row.entity.columns().iter().map(|column| column.name != "id");
     for (value, _) in row.values.iter_mut().zip(of_id).filter(|(_, is_other)| *is_other) {
@@ -97,7 +97,7 @@ fn beginning(mut row: Row) -> Row {
     row
 }
 
-/// Hashes a search to a digest that reveals nothing of it.
+/// Digest of a search, which does not reveal it.
 fn digest(search: &Search, entities: &[Entity]) -> String {
     let mut hasher = Sha256::new();
     for part in entities.iter().map(|e| e.name()).chain(search.terms().iter().map(String::as_str)) {

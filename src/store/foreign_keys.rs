@@ -5,18 +5,18 @@ use super::stored::TableName;
 use super::{ShapeReader, StoreError};
 use crate::layout::Engine;
 
-/// Action of a foreign key when the row that it names is deleted.
+/// Action of a foreign key when the referenced row is deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OnDelete {
-    /// The row goes too.
+    /// The row is deleted too.
     Cascade,
-    /// These of its columns are emptied.
+    /// These of its columns are set to NULL.
     SetNull(Vec<String>),
-    /// Nothing: the deletion is refused while the row refers, as where the key says nothing.
+    /// The deletion is refused while the row refers to it: NO ACTION, the default.
     Refuse,
-    /// The same, and the key says so.
+    /// The same, declared as RESTRICT.
     Restrict,
-    /// The column gets its default, where that is a plain value: this one.
+    /// The column gets its default, if that is a constant: this one.
     SetDefault(String),
 }
 
@@ -63,7 +63,8 @@ const SQLITE: &str = "SELECT l.schema, l.name, f.\"from\", l.schema, \
      (SELECT d.dflt_value FROM pragma_table_info(l.name, l.schema) d WHERE d.name = f.\"from\"), 1 \
      FROM pragma_table_list l JOIN pragma_foreign_key_list(l.name, l.schema) f WHERE l.type = 'table'";
 
-/// Those of a partition are those of the whole. Since PostgreSQL 15, SET NULL may be of some columns alone.
+/// Foreign keys of partitions are listed under the partitioned table. Since PostgreSQL 15, SET NULL may cover only some
+/// columns.
 const POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attname::text, s.nspname::text, t.relname::text, \
      b.attname::text, CASE k.confdeltype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' WHEN 'r' THEN 'restrict' \
        WHEN 'd' THEN 'set default' ELSE 'no action' END, u.at - 1, pg_get_expr(d.adbin, d.adrelid), \
@@ -80,7 +81,7 @@ const POSTGRES: &str = "SELECT n.nspname::text, c.relname::text, a.attname::text
      LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
      WHERE k.contype = 'f' AND k.conparentid = 0";
 
-/// The statement that reads the foreign keys for which a further condition holds, a row for each column.
+/// The statement that reads the foreign keys for which a condition holds, one row per column.
 pub(super) fn statement(engine: Engine, condition: &str) -> String {
     match engine {
         Engine::Sqlite => format!("{SQLITE}{condition} ORDER BY l.schema, l.name, f.id, f.seq"),
@@ -88,7 +89,7 @@ pub(super) fn statement(engine: Engine, condition: &str) -> String {
     }
 }
 
-/// The keys of the statement's rows: the later columns of each follow its first.
+/// Builds the keys from the statement's rows: further columns of a key follow its first.
 pub(super) fn keys(rows: &[RawRow]) -> Vec<ForeignKey> {
     let mut keys: Vec<ForeignKey> = Vec::new();
     for row in rows {
@@ -111,7 +112,7 @@ pub(super) fn keys(rows: &[RawRow]) -> Vec<ForeignKey> {
                     "cascade" => OnDelete::Cascade,
                     "set null" => OnDelete::SetNull(emptied.into_iter().collect()),
                     "restrict" => OnDelete::Restrict,
-                    // Without a default it is emptied.
+                    // Without a default the column is set to NULL.
                     "set default" if row.get(8) == Some(&FetchedValue::Null) => {
                         OnDelete::SetNull(emptied.into_iter().collect())
                     }
@@ -124,7 +125,7 @@ pub(super) fn keys(rows: &[RawRow]) -> Vec<ForeignKey> {
     keys
 }
 
-/// The value of a default that is a plain text or number, perhaps with a type; none of any other expression.
+/// The value of a default that is a text or number constant, possibly with a cast; `None` for other expressions.
 fn literal(sql: &str) -> Option<String> {
     let sql = sql.trim();
     if sql.parse::<i64>().is_ok() {
@@ -168,7 +169,7 @@ impl ShapeReader<'_> {
         Ok(self.keys_to(table).await?.into_iter().filter_map(ColumnKey::of).collect())
     }
 
-    /// Reads the foreign keys of one column by which a table refers to others, or to itself.
+    /// Reads the single-column foreign keys by which a table refers to others, or to itself.
     ///
     /// # Errors
     /// The engine's refusal.

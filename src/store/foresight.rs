@@ -1,5 +1,5 @@
-//! The database as a plan would leave it, or as it was before changes: reads see the changed tables with those rows in
-//! them, and nothing is written. Each statement that names a changed table gets a common table expression in its place.
+//! The database as a plan would leave it, or as it was before changes, without writing: in each statement that reads a
+//! changed table, a common table expression replaces it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -16,17 +16,17 @@ use crate::layout::write::Removal;
 use crate::layout::{BoundColumn, BoundSource, CatalogTable, Engine, StoredAs};
 use crate::memory::{Entity, Row};
 
-/// Values that one statement may carry next to its own; SQLite takes 32,766 in all.
+/// Most values that one statement may add to its own; SQLite allows 32,766 in all.
 const VALUES: usize = 20_000;
 
-/// Reason why nothing can be written through a look ahead.
+/// Reason why nothing can be written through a preview.
 const LOOKING: &str = "this is a preview of a plan: nothing can be written through it";
 
 /// Tables as a plan would leave them.
 #[derive(Debug, Default)]
 pub struct Foresight {
     tables: Vec<Foreseen>,
-    /// Candidates that were read: the same rows answer many situations.
+    /// Candidates read so far: the same rows serve many situations.
     read: Mutex<HashMap<String, Arc<Vec<Row>>>>,
 }
 
@@ -34,47 +34,46 @@ pub struct Foresight {
 #[derive(Debug)]
 struct Foreseen {
     table: TableName,
-    /// Name, quoted, of the expression that stands for the table.
+    /// Quoted name of the expression that replaces the table.
     stands_as: String,
     columns: Vec<ForeseenColumn>,
-    /// Rows that go.
+    /// Deleted rows.
     gone: Vec<StoredRows>,
-    /// Rows that stay, by their keys, with what is set.
+    /// Changed rows, by their keys, with their new values.
     altered: BTreeMap<String, (Key, Values)>,
     new: Vec<Values>,
-    /// Stored rows that came later are left out.
+    /// Stored rows added later are left out.
     until: Option<Until>,
 }
 
-/// The moment up to which rows are seen, by the column that says when they came.
+/// The time up to which rows are seen, with the column of their creation time.
 #[derive(Debug, Clone)]
 struct Until {
     column: String,
-    /// The moment, canonical.
+    /// The time in canonical form.
     at: String,
     stored: StoredAs,
 }
 
-/// Columns and values that find a row.
+/// Columns and values that identify a row.
 type Key = Vec<(String, FetchedValue)>;
 /// Values by column.
 type Values = BTreeMap<String, FetchedValue>;
 
-/// Altered rows by the columns of their keys and the columns that are set.
+/// Changed rows, by their key columns and the columns that are set.
 type Groups<'a> = BTreeMap<(Vec<&'a str>, Vec<&'a str>), Vec<(&'a Key, &'a Values)>>;
 
 #[derive(Debug)]
 struct ForeseenColumn {
     name: String,
     declared: String,
-    /// Default value for a row that does not set the column, as the engine spells it.
+    /// Default value for a row that does not set the column, as SQL.
     default: Option<String>,
 }
 
 impl ForesightReader<'_> {
-    /// The same database as these changes would leave it at a moment. The view is for a short look: it reads through the
-    /// connections of this store, and keeps the candidates that it reads. Says too how many changes were too many to be
-    /// seen.
+    /// A view of the database as these changes would leave it at a given time. It is short-lived: it reads through this
+    /// store's connections, and caches candidates. Also returns the number of changes that were too many to include.
     ///
     /// # Errors
     /// The engine's refusal, or a missing table.
@@ -106,8 +105,8 @@ impl ForesightReader<'_> {
         Ok((view, unseen))
     }
 
-    /// The same database as it was at a moment, as far as these changes take it back: rows of entities that say when they
-    /// came are seen up to then. As with [`ForesightReader::foreseeing`] the view is for a short look.
+    /// A view of the database at an earlier time, as far as these changes can be reverted: rows with a creation time
+    /// are seen up to then. As with [`ForesightReader::foreseeing`], the view is short-lived.
     ///
     /// # Errors
     /// As [`ForesightReader::foreseeing`].
@@ -129,7 +128,7 @@ impl ForesightReader<'_> {
         Ok((view, unseen))
     }
 
-    /// Names of the sources whose rows do not say when they came: a look at the past shows them all.
+    /// Names of the sources without a creation time: a view of the past shows all their rows.
     #[must_use]
     pub fn timeless(self) -> BTreeSet<String> {
         let sources = &self.store.recognised.sources;
@@ -151,7 +150,7 @@ impl ForesightReader<'_> {
         let column = |row: &Vec<FetchedValue>| ForeseenColumn {
             name: text(row.first()).unwrap_or_default(),
             declared: text(row.get(1)).unwrap_or_default(),
-            // A sequence would move, which a reader may not do.
+            // It would advance a sequence, which a reader may not do.
             default: text(row.get(2)).filter(|default| !default.contains("nextval(")),
         };
         let mut columns: Vec<ForeseenColumn> = rows.iter().map(column).collect();
@@ -167,7 +166,7 @@ impl ForesightReader<'_> {
             && !is_told
             && !self.store.sessions.fetch(NUMBERED, &params).await?.is_empty()
         {
-            // Lists put rows in order by it where nothing else does.
+            // Lists order rows by it if they have no other order.
             columns
                 .insert(0, ForeseenColumn { name: "rowid".to_owned(), declared: "INTEGER".to_owned(), default: None });
         }
@@ -197,24 +196,24 @@ impl ForesightReader<'_> {
         })
     }
 
-    /// The statement as it reads what is foreseen.
+    /// The statement rewritten to read the view's tables.
     pub(super) fn seen(self, statement: &SelectStatement) -> Option<SelectStatement> {
         self.store.foresight.as_ref().and_then(|foresight| foresight.rewritten(self.store.engine(), statement))
     }
 
-    /// Candidates that were read before through this view; none when nothing is kept.
+    /// Candidates read earlier through this view; `None` if nothing is cached.
     pub(super) fn known_candidates(self, key: &str) -> Option<Arc<Vec<Row>>> {
         let foresight = self.store.foresight.as_ref()?;
         let read = foresight.read.lock().unwrap_or_else(PoisonError::into_inner);
         read.get(key).cloned()
     }
 
-    /// Whether this is a look ahead.
+    /// Whether this store is a preview.
     pub(super) fn is_view(self) -> bool {
         self.store.foresight.is_some()
     }
 
-    /// Keeps candidates, where this is a look ahead.
+    /// Caches candidates, if this store is a preview.
     pub(super) fn keep_candidates(self, key: String, rows: Vec<Row>) {
         if let Some(foresight) = &self.store.foresight {
             let mut read = foresight.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -223,8 +222,8 @@ impl ForesightReader<'_> {
     }
 }
 
-/// The stored column of a source that says when its rows came. Agents and people are not asked: theirs says when they
-/// were last seen. Nor are those whose rows are in rows of something else: these may have been there before.
+/// The stored column with the creation time of a source's rows. Not for agents and people, which record when they were
+/// last seen, nor for rows read from within other rows, which may be older.
 fn came(source: &BoundSource) -> Option<(&str, &BoundColumn)> {
     let moves = matches!(source.entity, Entity::Agent | Entity::Subject | Entity::MemoryLink);
     let within = source.write.as_ref().is_some_and(|write| matches!(write.remove, Removal::Empty(_)));
@@ -235,20 +234,20 @@ fn came(source: &BoundSource) -> Option<(&str, &BoundColumn)> {
 /// Counts the values that a change binds in a statement.
 fn values_of(mutation: &Mutation) -> usize {
     match mutation {
-        // The key is twice more: where a stored row is left out, and where altered rows come back.
+        // The key appears twice more: to exclude a stored row, and to add changed rows.
         Mutation::Insert { key, columns, rows, .. } => (columns.len() + 2 * key.len()) * rows.len(),
-        // The key is twice: where the row is left out, and where it comes back.
+        // The key appears twice: to exclude the row, and to add it again.
         Mutation::Update { key, set, .. } => 2 * key.len() + set.len(),
         Mutation::Delete(rows) => 2 * rows.by.len() * rows.keys.len(),
         Mutation::Revise(revise) => (2 * revise.key.len() + revise.columns.len()) * revise.rows.len(),
     }
 }
 
-/// A row where SQLite numbers the rows of a table.
+/// Returns a row if SQLite numbers the rows of a table.
 const NUMBERED: &str = "SELECT 1 FROM pragma_table_list WHERE name = $1 AND schema = $2 AND type = 'table' AND wr = 0";
 
-/// The statement that lists the columns of a table: name, type, default. Computed ones are among them: readers may look
-/// at them.
+/// The statement that lists the columns of a table: name, type, default. Generated columns are included, since readers
+/// may use them.
 fn question(engine: Engine, table: &TableName) -> (&'static str, Vec<Param>) {
     let (schema, name) = (FetchedValue::Text(table.schema.clone()), FetchedValue::Text(table.name.clone()));
     match engine {
@@ -269,7 +268,7 @@ fn question(engine: Engine, table: &TableName) -> (&'static str, Vec<Param>) {
 }
 
 impl Foresight {
-    /// The statement over the foreseen tables; none when it names none of them.
+    /// The statement over the view's tables; `None` if it reads none of them.
     fn rewritten(&self, engine: Engine, statement: &SelectStatement) -> Option<SelectStatement> {
         let lower = statement.sql.to_ascii_lowercase();
         let named: Vec<&Foreseen> =
@@ -296,11 +295,11 @@ impl Foresight {
 }
 
 impl Foreseen {
-    /// Takes a change; later ones stand on it.
+    /// Adds a change; later changes build on it.
     fn take(&mut self, mutation: &Mutation, now: &str) {
         match mutation {
             Mutation::Insert { table, key, columns, rows } => {
-                // One that someone put back since is the same row.
+                // A row that was deleted and inserted again is the same row.
                 let places: Vec<usize> =
                     key.iter().filter_map(|name| columns.iter().position(|column| column == name)).collect();
                 if !key.is_empty() && places.len() == key.len() {
@@ -332,7 +331,7 @@ impl Foreseen {
         }
     }
 
-    /// Forgets new rows by their keys.
+    /// Drops new rows by their keys.
     fn forget(&mut self, by: &[String], keys: &[Vec<FetchedValue>]) {
         let holds = |row: &Values, key: &Vec<FetchedValue>| by.iter().zip(key).all(|(c, v)| row.get(c) == Some(v));
         self.new.retain(|row| !keys.iter().any(|key| holds(row, key)));
@@ -352,7 +351,7 @@ impl Foreseen {
         self.columns.iter().find(|c| c.name.eq_ignore_ascii_case(name)).map_or("", |c| c.declared.as_str())
     }
 
-    /// A value for a column: with the whole type, so that it is rounded as storing it rounds.
+    /// A value cast to the column's full type, so that it is rounded as on storing.
     fn mark(&self, engine: Engine, name: &str, value: &FetchedValue, params: &mut Vec<Param>) -> String {
         params.push(value.clone());
         let number = params.len();
@@ -368,7 +367,7 @@ impl Foreseen {
         format!("({})", marks.join(", "))
     }
 
-    /// Whether a stored row has one of some keys.
+    /// The condition that a stored row has one of some keys.
     fn one_of(&self, engine: Engine, by: &[String], keys: &[Vec<&FetchedValue>], params: &mut Vec<Param>) -> String {
         let columns: Vec<String> = by.iter().map(|name| format!("r.{}", quote(name))).collect();
         let tuples: Vec<String> = keys
@@ -382,7 +381,7 @@ impl Foreseen {
         format!("(({}) IN (VALUES {})) IS TRUE", columns.join(", "), tuples.join(", "))
     }
 
-    /// Conditions that a stored row which goes meets.
+    /// The conditions that a stored row to delete meets.
     fn goes(&self, engine: Engine, params: &mut Vec<Param>) -> String {
         let mut sql = String::from("1 = 1");
         for rows in self.gone.iter().filter(|rows| !rows.keys.is_empty()) {
@@ -395,8 +394,7 @@ impl Foreseen {
         sql
     }
 
-    /// Builds the condition that a stored row existed at a moment; a row without a creation time is taken to have
-    /// existed.
+    /// The condition that a stored row existed at a time; a row without a creation time is taken to have existed.
     fn came_by(&self, engine: Engine, until: &Until, params: &mut Vec<Param>) -> String {
         let column = format!("r.{}", quote(&until.column));
         let mut bound = |value: FetchedValue, cast: &str| {
@@ -428,16 +426,16 @@ impl Foreseen {
                 let at = until.at.trim_end_matches('Z').to_owned();
                 format!("{plain} COLLATE \"C\" <= {}", bound(FetchedValue::Text(at), "::text"))
             }
-            // A number is not text, and a text that is not a time says nothing.
+            // A number is not text, and a text that is not a time is ignored.
             Engine::Sqlite => {
                 let mark = bound(FetchedValue::Text(until.at.clone()), "");
                 let spelled = format!("upper(trim(replace({column}, ',', '.')))");
-                // Of a zone, SQLite reads hours and minutes only with a colon between them.
+                // SQLite reads the hours and minutes of a time zone only with a colon between them.
                 let read = format!(
                     "julianday(CASE WHEN {spelled} GLOB '*[0-9][+-][0-9][0-9][0-9][0-9]' \
                      THEN substr({spelled}, 1, length({spelled}) - 2) || ':' || substr({spelled}, -2) ELSE {spelled} END)"
                 );
-                // Of the same spelling, texts are compared, to the last digit.
+                // Texts of the same spelling are compared to the last digit.
                 format!(
                     "CASE WHEN typeof({column}) <> 'text' THEN 1 WHEN length({column}) = length({mark}) \
                      AND {column} GLOB '????-??-??T*Z' THEN {column} <= {mark} ELSE {read} <= julianday({mark}) END"
@@ -447,7 +445,7 @@ impl Foreseen {
         format!("({early}) IS NOT FALSE")
     }
 
-    /// Altered rows that have the same columns for keys, and the same that are set.
+    /// Groups changed rows with the same key columns and the same set columns.
     fn groups(&self) -> Groups<'_> {
         let mut groups = Groups::new();
         for (key, set) in self.altered.values() {
@@ -458,7 +456,7 @@ impl Foreseen {
         groups
     }
 
-    /// The SELECT of all rows as they would be.
+    /// The SELECT of all rows as the plan would leave them.
     fn rows(&self, engine: Engine, params: &mut Vec<Param>) -> String {
         let real = qualified(&self.table);
         let names: Vec<String> = self.columns.iter().map(|c| quote(&c.name)).collect();
@@ -505,7 +503,7 @@ impl Foreseen {
             let column = |(at, c): (usize, &ForeseenColumn)| {
                 let column = format!("n.column{}", at + 1);
                 let values: Vec<&FetchedValue> = self.new.iter().filter_map(|row| said(row, &c.name)).collect();
-                // What a default is like is not known.
+                // The form of a default is unknown.
                 let is_known = c.default.is_none() || values.len() == self.new.len();
                 if is_known { with_affinity(engine, c, column, values) } else { column }
             };
@@ -515,12 +513,12 @@ impl Foreseen {
         sql
     }
 
-    /// A row that does not exist yet; what it does not say, the table says.
+    /// A new row; columns that it does not set get the table's defaults.
     fn new_row(&self, engine: Engine, place: usize, row: &Values, params: &mut Vec<Param>) -> String {
         let value = |c: &ForeseenColumn, params: &mut Vec<Param>| {
             let bare = match (said(row, &c.name), &c.default) {
                 (Some(value), _) => return self.mark(engine, &c.name, value, params),
-                // Where no other row is.
+                // A location that no other row has.
                 (None, _) if c.declared == "tid" => format!("'({},0)'", u32::MAX - place as u32),
                 (None, Some(default)) => format!("({default})"),
                 (None, None) => "NULL".to_owned(),
@@ -532,13 +530,14 @@ impl Foreseen {
     }
 }
 
-/// The value that a row has for a column.
+/// The value of a row for a column.
 fn said<'r>(row: &'r Values, name: &str) -> Option<&'r FetchedValue> {
     row.iter().find(|(column, _)| column.eq_ignore_ascii_case(name)).map(|(_, value)| value)
 }
 
-/// A column of rows that are not stored so, with the affinity of the table's where that leaves all values as they are:
-/// only then SQLite goes through an index of the table next to these rows. Otherwise it sorts all rows for each page.
+/// A column of rows that are not stored, cast to the affinity of the table's column if that leaves all values
+/// unchanged: only then SQLite can use an index of the table together with these rows. Otherwise it sorts all rows for
+/// each page.
 fn with_affinity<'v>(
     engine: Engine,
     column: &ForeseenColumn,
@@ -553,7 +552,7 @@ fn with_affinity<'v>(
     }
 }
 
-/// A statement in which the expression that stands for a table has taken the place of the table's name with its schema.
+/// The statement with the table's qualified name replaced by the name of the expression.
 fn unqualified(sql: &str, table: &TableName, stands_as: &str) -> String {
     let sql = sql.replace(&qualified(table), stands_as);
     let plain = format!("{}.{}", table.schema, table.name).to_ascii_lowercase();

@@ -12,8 +12,8 @@ use crate::layout::{BoundColumn, BoundSource, Engine, StoredAs};
 use crate::memory::growth::TableGrowth;
 
 impl RawTables<'_> {
-    /// Rows of a table by the day of their creation in UTC, as a layout reads them; else the reason why they have none.
-    /// Days of texts are taken as they are written.
+    /// Rows of a table by the UTC day of their creation, as a layout reads it; or the reason why the days are unknown.
+    /// Days of texts are taken as written.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -50,8 +50,8 @@ impl RawTables<'_> {
     }
 }
 
-/// The expression for the day of a time, `YYYY-MM-DD` in UTC; anything else, or NULL, where it is not a time. Of
-/// several columns the first that has a value counts. None where one of them is not of this table.
+/// The SQL expression for the day of a time, `YYYY-MM-DD` in UTC; for a value that is not a time, the value or NULL. Of
+/// several columns the first with a value counts. `None` if one of them is not in this table.
 fn day(engine: Engine, source: &BoundSource, column: &str) -> Option<String> {
     let days: Option<Vec<String>> = source.column(column).iter().map(|way| day_of(engine, way)).collect();
     match &days?[..] {
@@ -75,7 +75,7 @@ fn day_of(engine: Engine, way: &BoundColumn) -> Option<String> {
         (Engine::Sqlite, None, _) => format!("substr({bare}, 1, 10)"),
         (Engine::Postgres, Some(divisor), _) => {
             let seconds = format!("(({bare})::float8 / {divisor})");
-            // The seconds from year 1 to 9999: what is beyond cannot be made a timestamp.
+            // The seconds of the years 1 to 9999: others cannot be converted to a timestamp.
             format!(
                 "CASE WHEN {seconds} BETWEEN -62135596800 AND 253402300799 \
                  THEN to_char(to_timestamp({seconds}) AT TIME ZONE 'UTC', 'YYYY-MM-DD') END"

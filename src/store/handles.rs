@@ -2,7 +2,7 @@
 
 use super::Store;
 
-/// Makes the handles, and the method of the store that returns each.
+/// Defines the handles, and the method of the store that returns each.
 macro_rules! doors {
     ($($(#[$doc:meta])+ $name:ident: $Door:ident;)+) => {
         $(
@@ -28,7 +28,7 @@ macro_rules! doors {
 doors! {
     /// Reader for a proof of erasure: raw values, search structures, and bytes.
     proof: ProofReader;
-    /// The vectors of a database: where they stand, which are missing, which are nearest.
+    /// Vectors of a database: where they are stored, which are missing, which are nearest.
     embeddings: VectorReader;
     /// Walks over all rows of a table or a source, in bounded memory.
     walks: RowWalks;
@@ -40,13 +40,12 @@ doors! {
     report: DatabaseReport;
     /// The structure of a database: its migrations, and layouts tried on it.
     schema: SchemaDoor;
-    /// Tables as they stand, with or without a layout.
+    /// Raw tables, with or without a layout.
     raw: RawTables;
-    /// Reader for the shape of tables: their columns, keys, references, and what a row holds next to its canonical
-    /// values.
+    /// Reader for the shape of tables: columns, keys, references, and stored values without a canonical column.
     shapes: ShapeReader;
     /// The database as a plan would leave it.
     ahead: ForesightReader;
-    /// Canonical values made into stored ones.
+    /// Converts canonical values to stored ones.
     encoder: RowEncoder;
 }

@@ -1,5 +1,5 @@
-//! Rows that depend on another one, however many: a few are held in full. For more, only their order and keys are held,
-//! and full rows are read part by part.
+//! Rows that depend on another one. A few are held in full; for more, only their order and keys are held, and full rows
+//! are read in parts.
 
 mod keys;
 
@@ -24,20 +24,20 @@ use crate::memory::packed::pages::PageStore;
 use crate::memory::query::{Order, PART};
 use crate::memory::{Entity, Row, feedback, time};
 
-/// Rows and bytes up to which rows are held whole.
+/// Most rows and bytes held in full.
 const FEW: (usize, usize) = (2_000, 4 << 20);
 
-/// Rows that are read together at first, and at most.
+/// Rows per read: at first, and at most.
 const TOGETHER: (usize, usize) = (16, 400);
 
-/// Values in one IN list.
+/// Values per IN list.
 const IN_LIST: usize = 400;
 
-/// Place of a row among others, before its time and id: that of its group, and its number within it. Rows without a number
-/// come after the others of their group.
+/// Position of a row among others, before time and id: its group, and its number within it. Rows without a number come
+/// last in their group.
 pub(super) type RowRank = (usize, Option<i64>);
 
-/// Rows of one entity that depend on another row, in the order in which they are shown.
+/// Rows of one entity that depend on another row, in display order.
 #[derive(Debug)]
 pub struct HangingRows {
     found: FoundRows,
@@ -48,7 +48,7 @@ pub struct HangingRows {
 #[derive(Debug)]
 struct FoundRows {
     entity: Entity,
-    /// The column and the values by which they were found; none where their ids are enough.
+    /// The column and the values by which they were found; `None` if their ids suffice.
     by: Option<(&'static str, HashSet<String>)>,
 }
 
@@ -61,9 +61,9 @@ enum Kept {
 /// Facts about a row that depends on an episode, for findings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LinkFacts {
-    /// Whether the row names the episode on which it hangs; none where it names no episode.
+    /// Whether the row's own back-link names the episode; `None` if it names no episode.
     pub back: Option<bool>,
-    /// Whether it enters the aggregate.
+    /// Whether it counts in the aggregate.
     pub counts: Option<bool>,
     /// The score.
     pub score: Option<f64>,
@@ -80,8 +80,7 @@ impl LinkFacts {
 }
 
 impl FoundRows {
-    /// The column that finds one of these rows again: the rows of a link are distinguished by what is at their other
-    /// end.
+    /// The column that identifies one of these rows: for a link, the id of its other end.
     fn identity(&self) -> &'static str {
         match (self.entity, &self.by) {
             (Entity::MemoryLink, Some(("memory_id", _))) => "episode_id",
@@ -94,7 +93,7 @@ impl FoundRows {
         row.text(self.identity()).unwrap_or_default()
     }
 
-    /// Whether a row was found by what it holds.
+    /// Whether a row was found by its contents.
     fn holds(&self, row: &Row) -> bool {
         let Some((column, values)) = &self.by else { return true };
         match row.get(column) {
@@ -127,7 +126,7 @@ impl HangingRows {
         self.len() == 0
     }
 
-    /// The ids of the rows in order, each with the number of its source; of links the ids of what is at their other end.
+    /// The ids of the rows in order, each with its source number; for links the ids of the other end.
     pub fn ids(&self) -> impl Iterator<Item = (Cow<'_, str>, u16)> + Send + '_ {
         (0..self.len()).map(|at| match &self.kept {
             Kept::Whole(rows) => (Cow::Borrowed(self.found.id(&rows[at].1)), rows[at].0),
@@ -143,7 +142,7 @@ impl HangingRows {
         })
     }
 
-    /// The ids of feedback in order, each with the number of its source, and its score where that counts.
+    /// The ids of feedback in order, each with its source number, and its score if it counts.
     pub fn scores(&self) -> impl Iterator<Item = (Cow<'_, str>, u16, Option<f64>)> {
         let counted = self.facts("").map(|(_, facts)| facts.score.filter(|_| facts.counts == Some(true)));
         self.ids().zip(counted).map(|((id, source), score)| (id, source, score))
@@ -155,7 +154,7 @@ impl HangingRows {
         feedback::aggregate(self.scores().filter_map(|(.., score)| score))
     }
 
-    /// The rows that are held whole.
+    /// The rows held in full.
     pub(super) fn held(&mut self) -> impl Iterator<Item = &mut Row> {
         let rows = match &mut self.kept {
             Kept::Whole(rows) => &mut rows[..],
@@ -171,11 +170,11 @@ type RankOf<'r> = &'r (dyn Fn(&Row) -> RowRank + Send + Sync);
 /// Collects rows that depend on another one, in any order.
 pub(super) struct RowCollector<'r> {
     found: FoundRows,
-    /// The row on which they hang.
+    /// The row on which they depend.
     on: &'r str,
     rank: RankOf<'r>,
     room: &'r PageStore,
-    /// Bytes up to which rows are held whole.
+    /// Most bytes held in full.
     few: usize,
     bytes: usize,
     whole: Vec<(u16, Row)>,
@@ -183,7 +182,7 @@ pub(super) struct RowCollector<'r> {
 }
 
 impl<'r> RowCollector<'r> {
-    /// None yet.
+    /// Creates an empty collector.
     pub fn new(entity: Entity, on: &'r str, rank: RankOf<'r>, room: &'r PageStore) -> Self {
         let found = FoundRows { entity, by: None };
         RowCollector { found, on, rank, room, few: FEW.1, bytes: 0, whole: Vec::new(), keys: None }
@@ -194,33 +193,33 @@ impl<'r> RowCollector<'r> {
         self.found.entity
     }
 
-    /// The same, one of several that are filled together.
+    /// Shares the memory limit with other collectors that are filled together.
     pub fn beside(mut self, others: usize) -> Self {
         self.few /= others.max(1);
         self
     }
 
-    /// Takes rows that were collected before; whether they were held whole.
+    /// Resumes with rows collected earlier; returns whether they were held in full.
     pub fn resume(&mut self, rows: HangingRows) -> bool {
         let Kept::Whole(whole) = rows.kept else { return false };
         self.whole = whole;
         true
     }
 
-    /// The same, of rows that are found by the values of a column.
+    /// Sets the column and the values by which the rows are found.
     pub fn found_by(mut self, column: &'static str, values: &[impl AsRef<str>]) -> Self {
         self.found.by = Some((column, values.iter().map(|value| value.as_ref().to_owned()).collect()));
         self
     }
 
-    /// The same, of which no row is held whole.
+    /// Holds no rows in full.
     pub fn by_keys(mut self) -> Self {
         self.let_go();
         self
     }
 
     fn take(&mut self, source: u16, row: Row, size: usize) {
-        // An episode does not follow itself.
+        // An episode cannot follow itself.
         if self.found.entity == Entity::Episode && row.id() == self.on {
             return;
         }
@@ -243,7 +242,7 @@ impl<'r> RowCollector<'r> {
         }
     }
 
-    /// Keeps no more than keys from now on.
+    /// Reduces the rows to keys from now on.
     fn let_go(&mut self) {
         self.keys = Some(RowKeys::new(self.room));
         for (source, row) in mem::take(&mut self.whole) {
@@ -251,7 +250,7 @@ impl<'r> RowCollector<'r> {
         }
     }
 
-    /// The rows in order. Those that several links lead to are there once: by their id, of feedback by id and source.
+    /// The rows in order. A row reached by several links appears once: by id, for feedback by id and source.
     pub fn finish(self) -> Result<HangingRows, StoreError> {
         let RowCollector { found, rank, mut whole, keys, .. } = self;
         let by_source = found.entity == Entity::Feedback;
@@ -288,7 +287,7 @@ impl<'a> ContextReader<'a> {
         self.each_found(entity, column, values, wanted, |number, row, size| into.take(number, row, size)).await
     }
 
-    /// Collects the rows whose column is one of some values, each for the collectors at the places of its value.
+    /// Collects the rows whose column is one of some values, each for the collectors of its value.
     pub(super) async fn collect_each(
         self,
         into: &mut [RowCollector<'_>],
@@ -308,7 +307,7 @@ impl<'a> ContextReader<'a> {
         self.each_found(entity, column, &values, wanted, take).await
     }
 
-    /// Hands out the rows whose column is one of some values, each with the number of its source and its bytes.
+    /// Passes on the rows whose column is one of some values, each with its source number and size in bytes.
     async fn each_found(
         self,
         entity: Entity,
@@ -331,7 +330,7 @@ impl<'a> ContextReader<'a> {
         Ok(())
     }
 
-    /// Collects rows by the numbers of their sources and their ids.
+    /// Collects rows by their source numbers and ids.
     pub(super) async fn collect_ids(
         self,
         into: &mut RowCollector<'_>,
@@ -354,7 +353,7 @@ impl<'a> ContextReader<'a> {
     /// The rows of an entity whose column is one of some values, in order of time and id.
     ///
     /// # Errors
-    /// The engine's refusal; an entity that the database does not hold gives no rows.
+    /// The engine's refusal. For an entity that the database does not hold, the result is empty.
     pub async fn hanging(
         self,
         entity: Entity,
@@ -364,7 +363,7 @@ impl<'a> ContextReader<'a> {
         self.hanging_in_order(entity, column, values, &|_| (0, None), &key_room()).await
     }
 
-    /// As [`ContextReader::hanging`], by rank first.
+    /// As [`ContextReader::hanging`], ordered by rank first.
     pub(super) async fn hanging_in_order(
         self,
         entity: Entity,
@@ -378,26 +377,26 @@ impl<'a> ContextReader<'a> {
         collector.finish()
     }
 
-    /// The whole rows, part by part.
+    /// A reader for the full rows, in parts.
     #[must_use]
     pub fn parts(self, rows: HangingRows) -> RowParts<'a> {
         RowParts { reader: self, rows, at: 0, together: TOGETHER.0, bytes: 0 }
     }
 }
 
-/// Reads rows part by part.
+/// Reads rows in parts.
 pub struct RowParts<'a> {
     reader: ContextReader<'a>,
     rows: HangingRows,
     at: usize,
-    /// Rows that are read next.
+    /// Rows in the next read.
     together: usize,
     /// Bytes of the rows that were read.
     bytes: usize,
 }
 
 impl RowParts<'_> {
-    /// The next rows; none when there are no more. Rows that are gone meanwhile are left out.
+    /// Reads the next rows; empty at the end. Rows deleted meanwhile are left out.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -428,7 +427,7 @@ impl RowParts<'_> {
         Ok(Vec::new())
     }
 
-    /// The first rows, and how many more there are.
+    /// Reads the first rows, and returns how many more there are.
     pub(super) async fn first(mut self, most: usize) -> Result<(Vec<Row>, usize), StoreError> {
         let (all, mut first) = (self.rows.len(), Vec::new());
         while first.len() < most && self.bytes < FEW.1 {
@@ -441,7 +440,7 @@ impl RowParts<'_> {
         Ok((first, all.saturating_sub(self.at)))
     }
 
-    /// The rows at some places, with their bytes; none where these are too many.
+    /// The rows of a range, with their size in bytes; `None` if they are too large.
     async fn read(&self, places: Range<usize>) -> Result<Option<(Vec<Row>, usize)>, StoreError> {
         let Kept::Keys(keys) = &self.rows.kept else { return Ok(Some((Vec::new(), 0))) };
         let ids: Vec<(u16, String)> = places.clone().map(|at| (keys.source(at), keys.id(at).into_owned())).collect();

@@ -1,5 +1,5 @@
-//! Identity of a database, however it was named: a file by its device and inode, a server's database by the server's
-//! identifier and its own number.
+//! Identity of a database, whatever name it is given: a file by its device and inode, a server's database by the
+//! server's identifier and its own number.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -12,16 +12,16 @@ use super::session::Sessions;
 use super::{Store, StoreError};
 use crate::layout::Engine;
 
-/// Identity of a database. Parts that the system or the server does not tell are `None`.
+/// Identity of a database. Parts that the system or the server does not report are `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Identity {
     /// Device and inode of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<(u64, u64)>,
-    /// Creation time of the file, in nanoseconds since 1970: an inode is reused once its file is gone.
+    /// Creation time of the file, in nanoseconds since 1970: inodes are reused after a deletion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<u64>,
-    /// The server's system identifier, made with its data folder.
+    /// The server's system identifier, created with its data directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// The database's number and name on that server.
@@ -30,7 +30,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Identity of a file, by whatever link it is named; nothing is known of one that is not there.
+    /// Identity of a file, following links; empty if the file does not exist.
     #[must_use]
     pub fn of_file(path: &Path) -> Self {
         let Ok(about) = std::fs::metadata(path) else { return Identity::default() };
@@ -42,7 +42,7 @@ impl Identity {
         }
     }
 
-    /// Whether both are one database, as far as they say.
+    /// Whether both are the same database, as far as known.
     #[must_use]
     pub fn is(&self, other: &Identity) -> bool {
         let same_file =
@@ -55,7 +55,7 @@ impl Identity {
         same_file || (same_server && same_database)
     }
 
-    /// Whether both say what they are, and it is not the same.
+    /// Whether both are known and differ.
     #[must_use]
     pub fn differs(&self, other: &Identity) -> bool {
         let told = |identity: &Identity| identity.server.is_some() || identity.made.is_some();
@@ -63,17 +63,17 @@ impl Identity {
     }
 }
 
-/// Questions for what a server says of itself, the second without what some servers do not tell.
+/// Queries for a server's identity; the second leaves out parts that some servers do not report.
 const SERVER: [&str; 2] = [
     "SELECT system_identifier::text, oid::text, datname::text FROM pg_control_system(), pg_database \
      WHERE datname = current_database()",
     "SELECT NULL::text, oid::text, datname::text FROM pg_database WHERE datname = current_database()",
 ];
 
-/// Identity of the database that a server was asked for.
+/// Identity of the database that a session is connected to.
 ///
 /// # Errors
-/// The engine's refusal, but for what a server does not tell everybody.
+/// The engine's refusal, except for parts that a server does not report to everybody.
 pub(super) async fn of_server(sessions: &Sessions) -> Result<Identity, sqlx::Error> {
     let rows = match sessions.fetch(SERVER[0], &[]).await {
         Ok(rows) => rows,
@@ -87,10 +87,10 @@ pub(super) async fn of_server(sessions: &Sessions) -> Result<Identity, sqlx::Err
 }
 
 impl Store {
-    /// Reads the identity of the database, and notes in words which part of it is not known. No file is opened.
+    /// Reads the identity of the database, and returns a note about unknown parts. Opens no file.
     ///
     /// # Errors
-    /// The engine's refusal, but for what a server does not tell everybody.
+    /// The engine's refusal, except for parts that a server does not report to everybody.
     pub async fn identity(&self) -> Result<(Identity, Option<String>), StoreError> {
         if self.engine() == Engine::Sqlite {
             let identity = Identity::of_file(Path::new(self.place()));

@@ -1,5 +1,5 @@
-//! Builds an index while others write. The index of a partitioned table cannot be built this way: it is created empty,
-//! one is built on each partition that holds rows, at any depth, and attached.
+//! Builds an index without blocking writers. The index of a partitioned table cannot be built this way: it is created
+//! empty, one is built on each partition that has rows, at any depth, and attached.
 
 use sha2::{Digest as _, Sha256};
 
@@ -14,16 +14,16 @@ use super::stored::TableName;
 use super::structure::Structure;
 use super::structure::StructurePart;
 
-/// Bytes of a name that PostgreSQL keeps.
+/// Longest name in PostgreSQL, in bytes.
 const NAME: usize = 63;
 
-/// Query for the tables directly below a partitioned table: their names, and whether they are partitioned again.
-/// Foreign tables have no indexes.
+/// The tables directly below a partitioned table: their names, and whether they are partitioned too. Foreign tables are
+/// left out, since they have no indexes.
 const BELOW: &str = "SELECT n.nspname::text, c.relname::text, c.relkind = 'p' FROM pg_inherits i \
      JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE i.inhparent = to_regclass($1) AND c.relkind IN ('r', 'p') ORDER BY 1, 2";
 
-/// Whether an index serves, and whether it is part of another; no row where it is not there.
+/// Whether an index is valid, and whether it is attached to another; no row if it does not exist.
 const INDEX: &str = "SELECT i.indisvalid, EXISTS (SELECT 1 FROM pg_inherits h WHERE h.inhrelid = i.indexrelid) \
      FROM pg_index i WHERE i.indexrelid = to_regclass($1)";
 
@@ -35,7 +35,7 @@ pub struct IndexBuilder<'a> {
     pub refusals: &'a RefusedAbilities,
 }
 
-/// The part of a statement that makes an index, whatever its name and table are.
+/// The part of a CREATE INDEX statement that does not depend on its name and table.
 struct Recipe<'a> {
     unique: bool,
     /// Rest of the statement after the table's name.
@@ -43,7 +43,7 @@ struct Recipe<'a> {
 }
 
 impl<'a> Recipe<'a> {
-    /// Takes a statement apart; none when it is not `CREATE INDEX … ON table …`.
+    /// Parses a statement; `None` if it is not `CREATE INDEX … ON table …`.
     fn of(sql: &'a str) -> Option<Self> {
         let sql = sql.lines().find(|line| line.starts_with("CREATE "))?.trim_end_matches(';');
         let (head, tail) = sql.split_once(" ON ")?;
@@ -58,11 +58,11 @@ impl<'a> Recipe<'a> {
 }
 
 impl IndexBuilder<'_> {
-    /// Builds the index of a step. Whether it is there: others may hold a lock for too long, and then another try
-    /// continues where this one stopped.
+    /// Builds the index of a step. Returns whether it exists: others may hold a lock for too long, and then the next
+    /// attempt continues.
     ///
     /// # Errors
-    /// The engine's refusal. What was built before it stays, and is not built again.
+    /// The engine's refusal. Indexes built before it stay, and are not built again.
     pub async fn build(&mut self, step: &MigrationStep, structure: &Structure) -> Result<bool, sqlx::Error> {
         if let [StructurePart::Index(index, table)] = &step.makes[..]
             && structure.is_partitioned(table)
@@ -102,7 +102,7 @@ impl IndexBuilder<'_> {
         Ok(true)
     }
 
-    /// Builds the index of a partition that holds rows; one that was broken off is removed first.
+    /// Builds the index of a partition with rows; an unfinished one is removed first.
     async fn build_part(
         &mut self,
         recipe: &Recipe<'_>,
@@ -117,7 +117,7 @@ impl IndexBuilder<'_> {
         self.concurrently(&recipe.statement("CONCURRENTLY ", &index.name, &qualified(part))).await
     }
 
-    /// Builds while others write, or, where the server cannot do that, while they wait.
+    /// Builds without blocking writers or, if the server cannot do that, while they wait.
     async fn concurrently(&mut self, sql: &str) -> Result<bool, sqlx::Error> {
         const UNKNOWN: [&str; 2] = ["0A000", "42601"];
         if self.refusals.has(ServerAbility::ConcurrentIndexes) {
@@ -133,13 +133,13 @@ impl IndexBuilder<'_> {
         }
     }
 
-    /// Runs a statement in a transaction, which gives up soon where it has to wait for a lock.
+    /// Runs a statement in a transaction, with a short lock timeout.
     async fn within(&mut self, sql: &str) -> Result<(), sqlx::Error> {
         self.link.begin_writing(LOCK_WAIT).await?;
         match self.link.script(&format!("SET LOCAL statement_timeout = 0; {sql}")).await {
             Ok(()) => self.link.commit().await,
             Err(error) => {
-                // If even that fails, the next statement says so.
+                // If even this fails, the next statement reports it.
                 let _ = self.link.rollback().await;
                 Err(error)
             }
@@ -147,7 +147,7 @@ impl IndexBuilder<'_> {
     }
 }
 
-/// The name of a partition's own index: the same at every try, and unlike that of any other partition.
+/// The name of a partition's own index: the same at every attempt, and different for each partition.
 fn name_of_part(index: &str, part: &TableName) -> String {
     let digest = hex::encode(&Sha256::digest(part.title().as_bytes())[..4]);
     let most = NAME - digest.len() - 1;

@@ -1,4 +1,4 @@
-//! Stored records of jobs: their rows, and signs that the database is under strain.
+//! Stored records of jobs, and signs that the database is under load.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use super::write::{WriteError, WriteTransaction};
 use super::{RecordReader, StoreError};
 use crate::layout::Engine;
 
-/// The migration of ours that makes the tables of jobs.
+/// Our migration that creates the tables of jobs.
 pub const MIGRATION: i64 = 2;
 
-/// Columns of a job, as they are read.
+/// Columns of a job, in the order they are read.
 const COLUMNS: &str = "id, name, state, token, owner, heartbeat_at, settings, relies_on, place, total, seen, changed, \
      quarantined, batches, counts, throttle, first_seq, last_seq, verification, problem, actor, ticket, created_at, \
      updated_at, ended_at";
@@ -26,7 +26,7 @@ pub struct JobRow {
     pub id: String,
     /// Name of the job.
     pub name: String,
-    /// Word of its state.
+    /// State of the run.
     pub state: String,
     /// Fencing token of its runner.
     pub token: i64,
@@ -42,15 +42,15 @@ pub struct JobRow {
     pub place: String,
     /// Rows to process.
     pub total: Option<i64>,
-    /// Rows that were looked at.
+    /// Rows processed so far.
     pub seen: i64,
     /// Rows that were changed.
     pub changed: i64,
     /// Rows that could not be handled.
     pub quarantined: i64,
-    /// Batches that were done.
+    /// Finished batches.
     pub batches: i64,
-    /// JSON: rows by table.
+    /// JSON: changed rows by table.
     pub counts: String,
     /// Reason why the job is slowed down.
     pub throttle: Option<String>,
@@ -58,13 +58,13 @@ pub struct JobRow {
     pub first_seq: Option<i64>,
     /// Number of its last one.
     pub last_seq: Option<i64>,
-    /// JSON: what looking at the result gave.
+    /// JSON: result of the verification.
     pub verification: Option<String>,
-    /// Problem that made the job fail.
+    /// Error that made the job fail.
     pub problem: Option<String>,
     /// Name of whoever started or resumed the job.
     pub actor: String,
-    /// The ticket that asks for it.
+    /// Ticket that requested it.
     pub ticket: Option<String>,
     /// Time when the job was started.
     pub created_at: String,
@@ -112,10 +112,10 @@ impl JobRow {
     }
 }
 
-/// Signs that others suffer from the load.
+/// Signs that other sessions are affected by the load.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Strain {
-    /// Seconds by which the slowest replica lags; none when nothing is known of one.
+    /// Lag of the slowest replica, in seconds; `None` if there is none, or nothing is known.
     pub replica_lag: Option<f64>,
     /// Sessions of this database that wait for a lock.
     pub waiting: i64,
@@ -137,7 +137,7 @@ pub fn quarantine(own: &OwnTables) -> TableName {
 }
 
 impl OwnTables {
-    /// Whether the tables of jobs are there.
+    /// Whether the tables of jobs exist.
     #[must_use]
     pub fn has_jobs(&self) -> bool {
         self.applied.iter().any(|a| a.version == MIGRATION)
@@ -150,10 +150,10 @@ fn job_rows(rows: Vec<RawRow>) -> Vec<JobRow> {
 }
 
 impl RecordReader<'_> {
-    /// Runs of jobs, the newest first: all that are not over, the latest of each job, and the latest 500 of all.
+    /// Runs of jobs, newest first: all unfinished ones, the latest of each job, and the latest 500 of all.
     ///
     /// # Errors
-    /// The engine's refusal; there are none when the tables of jobs are not there.
+    /// The engine's refusal. Empty if the tables of jobs do not exist.
     pub async fn jobs(self) -> Result<Vec<JobRow>, StoreError> {
         let condition = "ended_at IS NULL \
              OR created_at IN (SELECT max(created_at) FROM memory_jobs GROUP BY name) \
@@ -167,13 +167,13 @@ impl RecordReader<'_> {
         }
         let sql = format!("SELECT {COLUMNS} FROM memory_jobs WHERE {condition} ORDER BY created_at DESC, id");
         match self.fetch_own(&sql, params).await {
-            // That they cannot be read is said among the capabilities.
+            // The capabilities report that they cannot be read.
             Err(StoreError::Denied { .. }) => Ok(Vec::new()),
             rows => Ok(job_rows(rows?)),
         }
     }
 
-    /// The latest run of a job; none when it never ran.
+    /// The latest run of a job; `None` if it never ran.
     ///
     /// # Errors
     /// As [`RecordReader::jobs`].
@@ -182,7 +182,7 @@ impl RecordReader<'_> {
         Ok(self.jobs_where(condition, &[FetchedValue::Text(name.to_owned())]).await?.into_iter().next())
     }
 
-    /// Lists the rows that a run could not handle: entity, id and problem of each row, at most `limit`.
+    /// Lists the rows that a run could not process: entity, id and problem of each row, at most `limit`.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -195,7 +195,7 @@ impl RecordReader<'_> {
         Ok(rows.iter().map(|row| std::array::from_fn(|at| text(row, at))).collect())
     }
 
-    /// Whether others suffer; nothing is known of that on SQLite, and little without rights.
+    /// Reads the signs of load; nothing is known on SQLite, and little without privileges.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -218,8 +218,8 @@ impl RecordReader<'_> {
 }
 
 impl WriteTransaction<'_> {
-    /// Has the server end this transaction when nothing is heard of it for ten seconds: a runner that was stopped in the
-    /// middle of it must not lock others out for longer than its lease. SQLite has no such means.
+    /// Makes the server end this transaction after ten idle seconds: a runner that was stopped within it must not block
+    /// others for longer than its lease. SQLite has no such setting.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -230,7 +230,7 @@ impl WriteTransaction<'_> {
         }
     }
 
-    /// The run of a job that is not over, locked until the transaction ends.
+    /// The unfinished run of a job, locked until the transaction ends.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -1,5 +1,5 @@
-//! All rows that a recall may choose from: those that the filters let through, and, for a query by words on a layout
-//! with a full-text index, those that contain one of the words.
+//! All rows that a recall may choose from: rows that pass the filters and, for a query by words on a layout with a
+//! full-text index, contain one of the words.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -15,17 +15,18 @@ use crate::memory::query::Query;
 use crate::memory::search::Search;
 use crate::memory::{Entity, Row};
 
-/// Rows that a look ahead keeps of one question.
+/// Most rows that a preview caches per question.
 const KEPT_AHEAD: usize = 10_000;
 
 impl Store {
-    /// Whether words are looked up in a full-text index of this database.
+    /// Whether this database has a full-text index for the entity.
     #[must_use]
     pub fn has_word_index(&self, entity: Entity) -> bool {
         self.recognised().sources.iter().any(|s| s.entity == entity && s.search.is_some())
     }
 
-    /// All rows of an entity that the filters let through, in no order: see [`Store::each_candidate`], which keeps none.
+    /// All rows of an entity that pass the filters, unordered. [`Store::each_candidate`] does the same without holding
+    /// them.
     ///
     /// # Errors
     /// As [`Store::each_candidate`].
@@ -41,9 +42,9 @@ impl Store {
         Ok(rows)
     }
 
-    /// Hands each row of an entity that the filters let through to `each`, in no order. Only `columns` are read, with the
-    /// id and what the filters need. Where `words` are given and the layout names a full-text index, rows without any of
-    /// them are left out; without such an index no row is left out for its words.
+    /// Passes each row of an entity that passes the filters to `each`, unordered. Only `columns` are read, with the id
+    /// and the columns that the filters need. If `words` are given and the layout has a full-text index, rows without
+    /// any of them are left out; without such an index no row is left out for its words.
     ///
     /// # Errors
     /// [`StoreError::Missing`] for an entity that the database does not hold, or the engine's refusal.
@@ -73,7 +74,7 @@ impl Store {
         let derived = |source: &&BoundSource| source.derive.is_some() && wanted.iter().any(|c| source.derives(c));
         let sources = self.sources_of(entity)?;
         if sources.iter().any(derived) {
-            // Rows that events complete come in pages.
+            // Rows that are completed from events come in pages.
             let columns = Some(columns.to_vec());
             let query = Query { filters: filters.to_vec(), columns, ..Query::new(entity) };
             let give = |row| {
@@ -113,8 +114,8 @@ fn ask_for(source: &BoundSource, words: &[String], statement: &mut SelectStateme
     }
 }
 
-/// The layout's own condition for all words of a search; none when it names no index of words, or nothing is asked that
-/// one knows.
+/// The layout's condition for all words of a search; `None` if it has no full-text index, or the search has no words
+/// for one.
 pub(super) fn index_condition(
     source: &BoundSource,
     search: &Search,
@@ -123,7 +124,7 @@ pub(super) fn index_condition(
     by_index(source, &search.words(), [" & ", " AND "], statement)
 }
 
-/// The layout's condition for words, joined as PostgreSQL and SQLite spell it.
+/// The layout's condition for words, combined in the syntax of the engine.
 fn by_index(
     source: &BoundSource,
     words: &[String],

@@ -1,6 +1,6 @@
-//! Leaves out of the recognised sources what reads columns that this database lacks, as a store of another version may:
-//! an absent column is an absent value, and a source whose rows cannot be found without it is left out. Each with the
-//! reason.
+//! Removes from the recognised sources whatever reads columns that this database lacks, as a store of another version
+//! may: a missing column reads as no value, and a source whose rows cannot be identified without it is left out.
+//! Reports the reason for each.
 
 use super::sql_names::{self, ReadTable};
 use super::withhold::reads_what_is_there;
@@ -10,17 +10,17 @@ use crate::layout::{
     WithheldPart,
 };
 
-/// Columns that every table has without saying so.
+/// Columns that every table has implicitly.
 const UNSAID: [&str; 9] = ["rowid", "_rowid_", "oid", "ctid", "tableoid", "xmin", "xmax", "cmin", "cmax"];
 
-/// Advice for a source that is not there.
+/// Advice for a missing source.
 const REMEDY: &str =
     "describe this version in a layout of your own: `layouts draft` guesses one, `--layout FILE` uses it";
 
-/// A table under the name that columns are written with; none where it is not known what columns it has.
+/// A table with the alias by which columns are written; `None` if its columns are unknown.
 type Aliased<'c> = (String, Option<&'c CatalogTable>);
 
-/// Leaves out what reads missing columns.
+/// Removes readings of missing columns.
 pub fn leave_out(known: &[Layout], catalog: &Catalog, found: &mut RecognisedLayouts) {
     let RecognisedLayouts { layouts, sources, withheld, .. } = found;
     sources.retain_mut(|source| {
@@ -50,7 +50,7 @@ struct VersionReader<'c> {
 }
 
 impl<'c> VersionReader<'c> {
-    /// Removes of a source what reads missing columns; the reason where nothing is left.
+    /// Removes readings of missing columns from a source. Returns the reason if nothing is left.
     fn keeps(&self, source: &mut BoundSource, layout: &mut Attachment) -> Option<String> {
         let (schema, name) = &source.table;
         let main = self.catalog.exactly(schema, name);
@@ -66,7 +66,7 @@ impl<'c> VersionReader<'c> {
         if let Some(lack) = source.keep.as_deref().and_then(|sql| self.lack_of_sql(sql, &aliases)) {
             return Some(lack);
         }
-        // A store of another version may lack its search index: it is searched row by row then.
+        // A store of another version may lack its search index; it is then searched row by row.
         let there = |sql: &String| reads_what_is_there(self.catalog, sql) && self.lack_of_sql(sql, &aliases).is_none();
         source.search = source.search.take().filter(there);
         let names = source.entity.columns().iter().map(|c| c.name).chain(["raw_status", "raw_outcome"]);
@@ -83,20 +83,20 @@ impl<'c> VersionReader<'c> {
         lack_of_id(source, layout)
     }
 
-    /// Whether the layout of a source says that it may not be there.
+    /// Whether the layout declares that a source may be absent.
     fn may_be_absent(&self, source: &BoundSource) -> bool {
         let sources = self.known.iter().filter(|known| known.name == source.layout).flat_map(|known| &known.sources);
         sources.filter(|other| other.line == source.line).any(|other| !other.requires.is_empty())
     }
 
-    /// Whether the layout of a source says that a column may be missing.
+    /// Whether the layout declares that a column may be missing.
     fn is_optional(&self, layout: &str, line: usize, column: &str) -> bool {
         let sources = self.known.iter().filter(|known| known.name == layout).flat_map(|known| &known.sources);
         let columns = sources.filter(|source| source.line == line).flat_map(|source| &source.columns);
         columns.filter(|(name, _)| name == column).any(|(_, ways)| ways.iter().any(|way| way.optional))
     }
 
-    /// Leaves out the ways to a column that read what is not there; the reason where none is left.
+    /// Removes the readings of a column that use missing ones. Returns the reason if none is left.
     fn lost(&self, ways: &mut Vec<BoundColumn>, aliases: &[Aliased<'c>]) -> Option<String> {
         let mut lost = None;
         ways.retain_mut(|way| {
@@ -114,14 +114,14 @@ impl<'c> VersionReader<'c> {
         lost.filter(|_| ways.is_empty())
     }
 
-    /// Says which column a piece of SQL names that the table under its alias lacks.
+    /// Returns a column that the SQL uses and that the aliased table lacks.
     fn lack_of_sql(&self, sql: &str, outer: &[Aliased<'c>]) -> Option<String> {
         let mut all = self.aliases(sql, false);
         all.extend_from_slice(outer);
         lack_of_columns(sql, &all)
     }
 
-    /// The tables that a piece of SQL reads. What is put together within it has columns that nobody knows.
+    /// The tables that a piece of SQL reads. The columns of a subquery are unknown.
     fn aliases(&self, sql: &str, after_from: bool) -> Vec<Aliased<'c>> {
         let read = |read: ReadTable| (read.alias, self.catalog.table(&read.table));
         let derived = sql_names::derived(sql).into_iter().map(|alias| (alias, None));

@@ -1,4 +1,4 @@
-//! Checks a layout against a database: missing names, SQL that fails, ids that repeat, paths that lead nowhere.
+//! Checks a layout against a database: missing names, failing SQL, repeated ids, paths that find nothing.
 
 use std::fmt::Write as _;
 use std::iter;
@@ -12,17 +12,17 @@ use crate::layout::recognise::with_nearest;
 use crate::layout::{BoundSource, Layout, LayoutError, Source};
 use crate::memory::agreeing;
 
-/// Rows that are looked at for a path.
+/// Rows sampled for a path.
 const ROWS: usize = 10_000;
 /// Rows that may all lack a member of an object by chance.
 const FEW: usize = 50;
 
 impl<'a> SchemaDoor<'a> {
-    /// Finds what in a layout does not fit the database, in the order of the lines: each error with its line and key.
-    /// Every id is read once, and up to 10,000 rows for each column that has a path.
+    /// Finds errors of a layout in this database, in the order of the lines, each with its line and key. Reads every id
+    /// once, and up to 10,000 rows for each column with a path.
     ///
     /// # Errors
-    /// The engine's refusal of something that is no fault of the layout.
+    /// The engine's refusal for a reason other than the layout.
     pub async fn check_layout(self, file: &str) -> Result<Vec<LayoutError>, StoreError> {
         let error =
             |line: usize, key: String, message: String| LayoutError { file: file.to_owned(), line, key, message };
@@ -61,8 +61,8 @@ impl<'a> SchemaDoor<'a> {
         Ok(errors)
     }
 
-    /// Returns why a rule of the file itself never applies: a missing table, though the rule does not say that it may
-    /// be missing, or a condition that the engine refuses.
+    /// Returns the reason why a rule of the file never applies: a missing table that is not declared as optional, or a
+    /// condition that the engine refuses.
     async fn rule_fault(self, rule: &EraseRule) -> Result<Option<String>, StoreError> {
         let catalog = self.store.catalog();
         if rule.line == 0 || !rule.is_met(catalog) {
@@ -71,7 +71,7 @@ impl<'a> SchemaDoor<'a> {
         if rule.requires.is_empty()
             && let Some(name) = iter::once(&rule.table)
                 .chain(&rule.of)
-                // A pattern stands for tables of any name, and for none.
+                // A pattern matches tables of any name, and possibly none.
                 .find(|name| !name.starts_with('{') && catalog.table(name).is_none())
         {
             let words = format!(
@@ -80,7 +80,7 @@ impl<'a> SchemaDoor<'a> {
             );
             return Ok(Some(with_nearest(words, name, catalog.tables.iter().map(|table| table.name.as_str()))));
         }
-        // What a condition names and is not there is told already.
+        // A missing name in a condition has been reported already.
         if self.store.recognised().erasure.missing.iter().any(|(line, ..)| *line == rule.line) {
             return Ok(None);
         }
@@ -100,7 +100,7 @@ impl<'a> SchemaDoor<'a> {
         layout?.sources.iter().find(|s| s.line == source.line && s.entity == source.entity)
     }
 
-    /// Columns whose SQL the engine refuses; the source itself where no single column is to blame.
+    /// Columns whose SQL the engine refuses; the source itself if no single column is to blame.
     async fn statement_faults(
         self,
         source: &BoundSource,
@@ -116,7 +116,7 @@ impl<'a> SchemaDoor<'a> {
                 faults.push((line_of(written, column.name).unwrap_or(source.line), key, words));
             }
         }
-        // Where every column fails, it is what they are read from.
+        // If every column fails, the fault is in the FROM part.
         let mapped = source.entity.columns().iter().filter(|c| !source.column(c.name).is_empty()).count();
         if faults.is_empty() || (faults.len() == mapped && faults.iter().all(|(.., words)| *words == whole)) {
             faults = vec![(source.line, source.entity.to_string(), whole)];
@@ -124,7 +124,7 @@ impl<'a> SchemaDoor<'a> {
         Ok(faults)
     }
 
-    /// Returns the engine's reason for refusing to read some columns of a source; `None` when it reads them.
+    /// Returns the engine's reason for refusing to read some columns of a source; `None` if it reads them.
     async fn refused(self, source: &BoundSource, columns: Option<&[&str]>) -> Result<Option<String>, StoreError> {
         let mut statement = Projection::new(self.store.engine(), source, columns, None).select(source, &[]);
         statement.sql += " LIMIT 0";
@@ -134,7 +134,7 @@ impl<'a> SchemaDoor<'a> {
         }
     }
 
-    /// Ids that several rows have, and paths that lead to nothing.
+    /// Ids shared by several rows, and paths that find nothing.
     async fn row_faults(
         self,
         source: &BoundSource,
@@ -178,7 +178,7 @@ impl<'a> SchemaDoor<'a> {
                 w.columns.iter().any(|(n, ways)| n == column.name && ways.iter().any(|way| way.optional))
             });
             if stored > 0 && !optional && !rows.iter().any(is_there) {
-                // Few rows may well lack a member; that none has even the first step of the path is another thing.
+                // A few rows may lack a member by chance, but hardly the first step of the path.
                 let first = path.split('.').next().unwrap_or(path);
                 let mut shorter = source.clone();
                 if let Some(at) = source.entity.position(column.name) {

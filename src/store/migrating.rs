@@ -1,4 +1,4 @@
-//! Runs the steps of migrations, and finds out whether every row can still be read afterwards.
+//! Runs the steps of migrations, and checks whether every row can still be read afterwards.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use super::write::WriteError;
 use super::{SchemaDoor, Store, StoreError, catalog};
 use crate::layout::{BoundSource, Engine};
 
-/// Time that a step waits for a lock; anyone queued behind it waits as long.
+/// Longest wait of a step for a lock; sessions queued behind it wait as long.
 pub(super) const LOCK_WAIT: Duration = Duration::from_millis(500);
 
-/// Readings of a source whose rows others delete meanwhile.
+/// Most readings of a source from which others delete rows meanwhile.
 const READINGS: usize = 3;
 
-/// Rows shown of another system's list of migrations.
+/// Rows shown of another tool's list of migrations.
 const FOREIGN_ROWS: usize = 20;
 
-/// Lists of migrations that other systems keep; each is shown where it is there, and never touched.
+/// Migration tables of other tools; each is shown if it exists, and never changed.
 const FOREIGN: &[&str] = &[
     "alembic_version",
     "nous_system.schema_migrations",
@@ -42,32 +42,32 @@ const FOREIGN: &[&str] = &[
     "migrations",
 ];
 
-/// Another system's list of migrations.
+/// Another tool's list of migrations.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ForeignMigrations {
     /// Table that holds the list.
     pub table: String,
     /// Columns of the table.
     pub columns: Vec<String>,
-    /// Last rows of the table, as texts.
+    /// Last rows of the table, as text.
     pub rows: Vec<Vec<Option<String>>>,
 }
 
-/// The rows of one source: how many there are and how many came when all were read.
+/// The rows of one source: their number, and how many could be read.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ReadableSource {
     /// Kind of rows.
     pub entity: String,
     /// Source.
     pub source: String,
-    /// Rows before, without those that others deleted meanwhile.
+    /// Rows before, less those that others deleted meanwhile.
     pub before: u64,
     /// Rows that were read.
     pub read: u64,
 }
 
 impl SchemaDoor<'_> {
-    /// Returns the standing in this database of each migration that concerns it.
+    /// Returns the state of each migration that concerns this database.
     #[must_use]
     pub fn standings(self, own: Option<&OwnTables>, structure: &Structure) -> Vec<Standing> {
         let blank = migration::is_blank(structure.catalog(), self.store.engine());
@@ -79,20 +79,20 @@ impl SchemaDoor<'_> {
         standings(&series, own, structure, false)
     }
 
-    /// Whether the database has no table but, perhaps, ours.
+    /// Whether the database has no tables except possibly ours.
     #[must_use]
     pub fn is_blank(self) -> bool {
         migration::is_blank(&self.store.catalog, self.store.engine())
     }
 
-    /// The same database, looked at again: its tables, and the layouts that fit them now.
+    /// Opens the same database again, with its current tables and the layouts that now fit.
     ///
     /// # Errors
     /// The engine's refusal.
     pub async fn look_again(self) -> Result<Store, StoreError> {
         let sessions = Sessions::open(self.store.sessions.opener().clone(), 1).await?;
         let catalog = catalog::read(&sessions, &self.store.refusals).await?;
-        // Shipped layouts are sound: a test parses them all.
+        // Shipped layouts are valid: a test parses them all.
         let layouts = self.store.choice.to_try(self.store.engine(), &catalog).unwrap_or_default();
         let recognised = recognise_readable(&layouts, self.store.engine(), &catalog);
         let intended = self.store.intended.clone().filter(|_| migration::is_blank(&catalog, self.store.engine()));
@@ -101,10 +101,10 @@ impl SchemaDoor<'_> {
         Ok(again)
     }
 
-    /// Runs steps: those of one transaction together, or one that runs outside of any.
+    /// Runs steps: those of one transaction together, or a single one that runs outside of any.
     ///
     /// # Errors
-    /// [`WriteError::Busy`] when a lock could not be taken in time: nothing was done then, and it can be tried again.
+    /// [`WriteError::Busy`] if a lock could not be taken in time: nothing was done, and it can be tried again.
     pub async fn run_steps(self, steps: &[&MigrationStep], now: &str, patience: Duration) -> Result<(), WriteError> {
         if let [step] = steps
             && step.concurrent
@@ -124,7 +124,7 @@ impl SchemaDoor<'_> {
         writer.commit().await
     }
 
-    /// Builds an index while others write. What an attempt left behind that was broken off is removed first.
+    /// Builds an index without blocking writers. An unfinished index of an earlier attempt is removed first.
     async fn run_outside(self, step: &MigrationStep) -> Result<(), WriteError> {
         if let Some(reason) = self.store.why_not_writable() {
             return Err(WriteError::ReadOnly(reason.to_owned()));
@@ -146,7 +146,7 @@ impl SchemaDoor<'_> {
         locked_or_done(built)
     }
 
-    /// The rows of each source, as they are counted.
+    /// The number of rows of each source.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -169,11 +169,11 @@ impl SchemaDoor<'_> {
         })
     }
 
-    /// Reads every row of the sources that were counted before and says how many came. Where they are fewer, others may
-    /// have deleted some: they are counted and read again.
+    /// Reads every row of the sources counted before, and sets the number read. If it is lower, others may have deleted
+    /// some: they are counted and read again.
     ///
     /// # Errors
-    /// The engine's refusal: then they cannot be read.
+    /// The engine's refusal, which means that they cannot be read.
     pub async fn read_all(self, before: Vec<ReadableSource>) -> Result<Vec<ReadableSource>, StoreError> {
         let mut counted = Vec::new();
         for mut readable in before {
@@ -188,7 +188,7 @@ impl SchemaDoor<'_> {
         Ok(counted)
     }
 
-    /// Reads every row of a source, and counts them afterwards if fewer come than there were.
+    /// Reads every row of a source, and counts them again if fewer come than before.
     async fn read_source(self, readable: &mut ReadableSource) -> Result<(), StoreError> {
         let same = |s: &&BoundSource| s.entity.name() == readable.entity && s.label == readable.source;
         let sources: Vec<&BoundSource> = self.store.recognised.sources.iter().filter(same).collect();
@@ -211,7 +211,7 @@ impl SchemaDoor<'_> {
         Ok(())
     }
 
-    /// Reads the lists that other systems keep of their own migrations here.
+    /// Reads the migration tables of other tools.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -240,7 +240,7 @@ impl SchemaDoor<'_> {
                 FetchedValue::Real(x) => Some(x.to_string()),
                 FetchedValue::Null => None,
             };
-            // A list that may not be read is still said to be there.
+            // A table that may not be read is still listed.
             let rows = self.store.fetch_text(&sql).await.unwrap_or_default();
             let rows = rows.iter().map(|row| row.iter().map(text).collect()).collect();
             found.push(ForeignMigrations { table: table.title(), columns, rows });
@@ -249,7 +249,7 @@ impl SchemaDoor<'_> {
     }
 }
 
-/// Turns the outcome of a statement that does not wait long for locks into a result.
+/// Converts the outcome of a statement with a short lock timeout.
 fn locked_or_done(outcome: Result<bool, sqlx::Error>) -> Result<(), WriteError> {
     match outcome {
         Ok(true) => Ok(()),
@@ -261,7 +261,7 @@ fn locked_or_done(outcome: Result<bool, sqlx::Error>) -> Result<(), WriteError> 
     }
 }
 
-/// Returns the standing in a database of the migrations that concern it: our own first, then those of its layouts.
+/// Returns the state of the migrations that concern a database: our own first, then those of its layouts.
 fn standings(series: &[&str], own: Option<&OwnTables>, structure: &Structure, blank: bool) -> Vec<Standing> {
     let engine = structure.engine();
     let wanted = std::iter::once(OWN).chain(series.iter().copied().filter(|s| *s != OWN));
@@ -273,7 +273,7 @@ fn standings(series: &[&str], own: Option<&OwnTables>, structure: &Structure, bl
         let steps = if migration.series == OWN { Vec::new() } else { migration.steps(structure) };
         let steps =
             steps.into_iter().map(|step| (step.done(structure), step)).map(|(done, step)| (step, done)).collect();
-        // What our role may not read is taken for done: nobody is told to do it again.
+        // If our role may not read the list, the migration counts as applied, so that nobody is told to repeat it.
         let unread = migration.series == OWN && own.is_some_and(|o| o.unread.is_some());
         let ended = unread || entry.is_some_and(|e| e.applied_at.is_some());
         Standing { begun: entry.is_some() && !ended, recorded: ended, steps, migration }

@@ -1,8 +1,9 @@
-//! Migrations as they ship: read from their files, split into steps, and compared with a database.
+//! Shipped migrations: read from their files, split into steps, and compared with a database.
 //!
-//! A file of `assets/migrations/SERIES/ENGINE/` opens with comment lines `-- key: words` (`effect`, `lock risk`,
-//! `requires`, `optional`, `blank`, `was`) and consists of steps, each begun by `-- step: NAME`. What a step makes is read from
-//! its statement: a step whose things are all there is not run again, so that a migration can be taken up where it stopped.
+//! A file of `assets/migrations/SERIES/ENGINE/` begins with comment lines `-- key: words` (`effect`, `lock risk`,
+//! `requires`, `optional`, `blank`, `was`) and consists of steps, each introduced by `-- step: NAME`. The objects that
+//! a step creates are parsed from its statements: a step is skipped if all of them exist, so that a migration can
+//! continue where it stopped.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,55 +14,55 @@ use super::structure::{Structure, StructurePart};
 use crate::ground::assets;
 use crate::layout::{Catalog, Engine};
 
-/// The series, each with the number that its own are counted from, so that one list holds them all.
+/// The series, each with its base number, so that one list holds them all.
 const SERIES: &[(&str, i64)] =
     &[(OWN, 0), (NATIVE, 1_000), ("atom-2026-02", 2_000), ("atom", 3_000), ("nous", 4_000), ("ennube", 5_000)];
 
-/// The series of our own tables, which go next to any layout.
+/// The series of our own tables, for any layout.
 pub const OWN: &str = "own";
 
-/// The series of the native layout, which an empty database can be made into.
+/// The series of the native layout, for an empty database.
 pub const NATIVE: &str = "mnemoscope";
 
-/// A migration as it ships.
+/// A shipped migration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migration {
-    /// Number: unlike that of any other migration; the list goes by it.
+    /// Unique number; the list is ordered by it.
     pub version: i64,
     /// Series that the migration belongs to: our own tables, or a layout by name.
     pub series: &'static str,
-    /// Name, unlike that of any other: the file's, after the layout's where it belongs to one.
+    /// Unique name: the file's, prefixed by the layout's if it belongs to one.
     pub name: String,
     /// SQL statements of the migration.
     pub sql: &'static str,
     /// SHA-256 of the statements.
     pub checksum: String,
-    /// Checksums of earlier texts of it that make the same parts: whoever applied one of these has nothing to catch up on.
+    /// Checksums of earlier versions that create the same objects: a database with one of these is up to date.
     pub earlier: Vec<String>,
-    /// Effect of the migration: what it makes possible.
+    /// Effect of the migration.
     pub effect: String,
     /// Locks that the migration takes, and for how long.
     pub lock_risk: String,
-    /// Word by which it is asked for, where it is not applied unless asked for.
+    /// Word by which it is requested, if it is optional.
     pub optional: Option<String>,
-    /// Tables, or columns as `table/column`, without which it makes no sense.
+    /// Tables, or columns as `table/column`, that must exist for it to apply.
     requires: Vec<String>,
     /// True when the migration can be applied to an empty database.
     pub blank: bool,
 }
 
-/// A part of a migration that is run in one go.
+/// A part of a migration that runs as a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MigrationStep {
     /// Name, for people.
     pub name: String,
     /// SQL that the step runs.
     pub sql: String,
-    /// Parts of the structure that exist after the step.
+    /// Objects that exist after the step.
     pub makes: Vec<StructurePart>,
-    /// Part that must be available; the step is left out without it.
+    /// Object that must exist; otherwise the step is skipped.
     needs: Option<StructurePart>,
-    /// True when the step runs outside a transaction, without keeping writers out.
+    /// True if the step runs outside a transaction, without blocking writers.
     pub concurrent: bool,
 }
 
@@ -104,7 +105,7 @@ fn header<'a>(sql: &'a str, key: &str) -> Option<&'a str> {
 }
 
 impl Migration {
-    /// Whether the database has what the migration is about.
+    /// Whether the database has the objects that the migration requires.
     #[must_use]
     pub fn fits(&self, structure: &Structure) -> bool {
         let there = |need: &String| match need.split_once('/') {
@@ -133,7 +134,7 @@ impl Migration {
         }
         steps.retain(|step| step.needs.as_ref().is_none_or(|need| structure.can_have(need)));
         for step in &mut steps {
-            // A table that is being made has nobody in it yet, and an index on it takes no time.
+            // A table created here has no users yet, so indexing it takes no time.
             let fresh = |part: &StructurePart| matches!(part, StructurePart::Index(_, table) if !structure.has(&StructurePart::Table(table.clone())));
             if step.concurrent && step.makes.iter().any(fresh) {
                 step.concurrent = false;
@@ -143,7 +144,7 @@ impl Migration {
         steps
     }
 
-    /// The steps that are marked in the file.
+    /// The steps marked in the file.
     fn written_steps(&self) -> Vec<MigrationStep> {
         let mut steps = Vec::new();
         let begins = |line: &&str| line.starts_with("-- step: ");
@@ -159,7 +160,7 @@ impl Migration {
         steps
     }
 
-    /// The steps of a file without marks: all of it where a table is missing, and each missing index on its own.
+    /// The steps of a file without marks: the whole file if a table is missing, otherwise each missing index.
     fn steps_of_script(&self, structure: &Structure) -> Vec<MigrationStep> {
         let whole = MigrationStep::read("tables and indexes", self.sql);
         let lacks_table = |part: &StructurePart| matches!(part, StructurePart::Table(_)) && !structure.has(part);
@@ -191,14 +192,14 @@ impl MigrationStep {
         }
     }
 
-    /// Whether all that it makes is there.
+    /// Whether all objects that it creates exist.
     #[must_use]
     pub fn done(&self, structure: &Structure) -> bool {
         self.makes.iter().all(|part| structure.has(part))
     }
 }
 
-/// `table NAME` or `extension NAME`.
+/// Parses `table NAME` or `extension NAME`.
 fn named_part(words: &str) -> Option<StructurePart> {
     let (kind, name) = words.split_once(' ')?;
     match kind {
@@ -219,7 +220,7 @@ fn made_by(sql: &str) -> Vec<StructurePart> {
         let rest: Vec<&str> = words[at..].iter().copied().filter(|w| !FILLERS.contains(w)).take(7).collect();
         let owned = |text: &str| text.trim_matches('"').to_owned();
         match rest[..] {
-            // The fillers are between the keyword and the name, never before it.
+            // Filler words come between the keyword and the name, never before it.
             _ if FILLERS.contains(&words[at]) => {}
             ["CREATE", "TABLE", table, ..] => parts.push(StructurePart::Table(owned(table))),
             ["CREATE", "INDEX", index, "ON", table, ..] => parts.push(StructurePart::Index(owned(index), owned(table))),
@@ -240,7 +241,7 @@ fn made_by(sql: &str) -> Vec<StructurePart> {
 
 const FILLERS: &[&str] = &["IF", "NOT", "EXISTS", "UNIQUE", "CONCURRENTLY"];
 
-/// The columns that our migrations give one of our own tables, in order; none for other tables.
+/// The columns that our migrations create in one of our own tables, in order; empty for other tables.
 #[must_use]
 pub fn own_columns(engine: Engine, table: &str) -> &'static [&'static str] {
     static COLUMNS: LazyLock<[HashMap<&str, Vec<&str>>; 2]> =
@@ -248,7 +249,7 @@ pub fn own_columns(engine: Engine, table: &str) -> &'static [&'static str] {
     COLUMNS[usize::from(engine == Engine::Postgres)].get(table).map_or(&[], Vec::as_slice)
 }
 
-/// The columns of our own tables by the tables' names. Each is at the beginning of its line.
+/// The columns of our own tables by table name. In the files, each begins a line.
 fn created(engine: Engine) -> HashMap<&'static str, Vec<&'static str>> {
     let mut tables: HashMap<&str, Vec<&str>> = HashMap::new();
     let mut open = None;
@@ -263,27 +264,27 @@ fn created(engine: Engine) -> HashMap<&'static str, Vec<&'static str>> {
     tables
 }
 
-/// Whether a database has no table but, perhaps, ours.
+/// Whether a database has no tables except possibly ours.
 #[must_use]
 pub fn is_blank(catalog: &Catalog, engine: Engine) -> bool {
     catalog.tables.iter().all(|table| super::own::is_ours(table, engine))
 }
 
-/// Standing of a migration in a database.
+/// State of a migration in a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     /// The migration.
     pub migration: Migration,
     /// Steps of the migration, each with whether it is done.
     pub steps: Vec<(MigrationStep, bool)>,
-    /// True when the migration was begun but has not ended.
+    /// True if the migration was begun but not finished.
     pub begun: bool,
     /// True when the migration is recorded as applied.
     pub recorded: bool,
 }
 
 impl Standing {
-    /// Whether something is left to do.
+    /// Whether any step remains.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         if self.migration.series == OWN {
@@ -292,13 +293,13 @@ impl Standing {
         self.begun || self.steps.iter().any(|(_, done)| !done)
     }
 
-    /// Whether it is applied without being named: something is left to do, and it is not optional.
+    /// Whether it is applied by default: a step remains, and it is not optional.
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.is_pending() && self.migration.optional.is_none()
     }
 
-    /// The step at which it continues, where it was begun.
+    /// The next step, if it was begun.
     #[must_use]
     pub fn goes_on_at(&self) -> Option<&str> {
         let next = self.steps.iter().find(|(_, done)| !done);

@@ -1,5 +1,5 @@
-//! The only SQL: connecting, building queries, reading rows, pages, context and state. Sessions are read-only; the one
-//! connection that writes is opened when a change is applied, and not before.
+//! The only SQL: connecting, building queries, reading rows, pages, context and state. Sessions are read-only; a
+//! connection for writing is opened only when a change is applied.
 
 pub mod ability;
 pub mod aside;
@@ -52,6 +52,7 @@ pub mod relations;
 mod revise;
 pub mod row_list;
 pub mod row_number;
+mod salvage;
 mod sample;
 mod scan;
 pub mod scratch;
@@ -109,29 +110,29 @@ pub use page::named_ids;
 
 pub use connect::{OpenError, OpenOptions, Target};
 
-/// Reason why the store did not answer.
+/// Error of a read from the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The database does not hold the entity.
     #[error("this database holds no {entity}: {reason}")]
     Missing {
-        /// Entity that was asked for.
+        /// Requested entity.
         entity: String,
-        /// Reason why the entity is not there.
+        /// Reason why the entity is missing.
         reason: String,
         /// Remedy, if there is one.
         remedy: Option<String>,
     },
-    /// A cursor that was not made by this list.
+    /// A cursor that belongs to another list.
     #[error("the cursor belongs to another list; use `next` from a page with the same entity and order")]
     Cursor,
-    /// A source whose rows cannot be walked.
+    /// A source whose rows have no order to walk.
     #[error("the rows of {0} cannot be ordered: its id is not one plain column")]
     Unordered(String),
-    /// Several rows under one id: none of them can be named by it alone. In the end it says what names them.
+    /// Several rows share one id, so it identifies none of them; the last field says what does.
     #[error("several rows of {0} have the id `{1}`: {2}")]
     Ambiguous(String, String, String),
-    /// A value that the database has no place for.
+    /// A value that the database cannot store.
     #[error("{0}")]
     CannotHold(String),
     /// One of our own tables that our role may not read.
@@ -139,10 +140,10 @@ pub enum StoreError {
     Denied {
         /// Reason, in words.
         reason: String,
-        /// Remedy that is open to the table's owner.
+        /// Remedy for the table's owner.
         remedy: String,
     },
-    /// A missing table (any more).
+    /// A table that does not exist, or no longer exists.
     #[error("there is no table {0}")]
     NoTable(String),
     /// A scratch file could not be written or read.
@@ -154,13 +155,13 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the connection itself is gone.
+    /// Whether the connection is lost.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         matches!(self, StoreError::Engine(error) if engine_error::lost(error))
     }
 
-    /// Reason for it that people can do something about; none where its words say all there is.
+    /// Kind of the error, if people can act on it; `None` if its message says everything.
     #[must_use]
     pub fn fault(&self) -> Option<EngineFault> {
         match self {
@@ -169,7 +170,7 @@ impl StoreError {
         }
     }
 
-    /// Whether we have no right to that, which says nothing of anything else.
+    /// Whether the cause is a missing privilege, which says nothing about other tables.
     #[must_use]
     pub fn is_denied(&self) -> bool {
         match self {
@@ -193,42 +194,54 @@ pub struct Store {
     anchors: Option<std::path::PathBuf>,
     version: String,
     notes: Vec<String>,
-    /// Reason why nothing can be written here, whatever the operator may do.
+    /// Reason why nothing can be written here, whatever the operator does.
     blocked: Option<String>,
     /// Layouts that were tried on it.
     layouts: Vec<crate::layout::Layout>,
-    /// Layouts to choose from when it is looked at again.
+    /// Layouts to choose from when the database is opened again.
     choice: connect::LayoutChoice,
-    /// A layout that was asked for and that an empty database does not have yet.
+    /// A requested layout that an empty database does not have yet.
     intended: Option<String>,
-    /// Reason and remedy when a known layout fits tables outside the search path, once that was checked.
+    /// Reason and remedy if a known layout fits tables outside the search path, once checked.
     elsewhere: OnceLock<Option<HiddenLayout>>,
     shapes: shape::TableShapes,
-    /// Abilities that the server lacks or does not disclose.
+    /// Abilities that the server lacks or does not report.
     refusals: Arc<ability::RefusedAbilities>,
-    /// Key outside the database under which erased people's handles are listed.
+    /// Key outside the database for the HMACs of erased people's handles.
     secret: Option<[u8; 32]>,
     /// Reads raw bytes of the database's files.
     raw_files: raw_file::RawFiles,
-    /// The connection that writes; all looks at one database share it.
+    /// The connection for writing, shared by all stores of one database.
     writer: Arc<tokio::sync::Mutex<Option<write::WriteConnection>>>,
-    /// Transactions that were to be made final.
+    /// Number of transactions that tried to commit.
     commits: Arc<std::sync::atomic::AtomicU64>,
     fault: fault::FaultCounter,
     plan_room: fault::PlanRoom,
     /// Reliability of the stored order of columns.
     sortable: SortableColumns,
-    /// Vectors that are kept in memory between recalls.
+    /// Vectors cached between recalls.
     vectors: Mutex<vector_cache::Cache>,
-    /// Foreseen tables as a plan would leave them, when this store looks ahead.
+    /// Tables as a plan would leave them, if this store is a preview.
     foresight: Option<foresight::Foresight>,
-    /// A standby of the database, where rows are looked at.
+    /// A standby of the database, for reading rows.
     replica: Option<Arc<Store>>,
-    /// Kept until the store is dropped: a private copy of a database that could not be opened where it is.
+    /// Private copy of a database that could not be opened in place; held until the store is dropped.
     _copy: Option<PrivateFolder>,
 }
 
 impl Store {
+    /// Notes on how it was opened, for people.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Whether rows are missing that cannot be read, as pages are damaged.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.notes.iter().any(|note| note.ends_with(salvage::UNREAD))
+    }
+
     /// Engine of the database.
     #[must_use]
     pub fn engine(&self) -> Engine {
@@ -253,20 +266,19 @@ impl Store {
         &self.location
     }
 
-    /// Returns how the database is named on a command line: every advised command begins with that.
+    /// Returns how the database is named on a command line, for the commands in advice.
     #[must_use]
     pub fn invocation(&self) -> &Invocation {
         &self.invocation
     }
 
-    /// Returns the location of the database, spelled the same however it was named: a real path, or a server and a
-    /// name there.
+    /// Returns a location that is the same for all spellings: a real path, or a server and a database name.
     #[must_use]
     pub fn place(&self) -> &str {
         &self.place
     }
 
-    /// Folder in which anchors of the audit trail are kept; none when there is none.
+    /// Folder for anchors of the audit trail; `None` if there is none.
     #[must_use]
     pub fn anchor_folder(&self) -> Option<&std::path::Path> {
         self.anchors.as_deref()
@@ -275,7 +287,7 @@ impl Store {
     /// The sources of an entity.
     ///
     /// # Errors
-    /// [`StoreError::Missing`] with the reason when there is none.
+    /// [`StoreError::Missing`] with the reason if there is none.
     pub fn sources_of(&self, entity: Entity) -> Result<Vec<&BoundSource>, StoreError> {
         let sources: Vec<_> = self.recognised.sources.iter().filter(|s| s.entity == entity).collect();
         if sources.is_empty() {
@@ -285,14 +297,15 @@ impl Store {
         Ok(sources)
     }
 
-    /// The source that an id names in front of a colon by its table (`notes:7`), and the id in it; of two the longer name.
+    /// The source whose table an id names before a colon (`notes:7`), and the rest of the id; the longest matching name
+    /// wins.
     fn in_table<'i>(&self, entity: Entity, id: &'i str) -> Option<(&BoundSource, &'i str)> {
         let sources = self.sources_of(entity).ok()?.into_iter();
         let named = sources.filter_map(|source| Some((source, id.strip_prefix(&*source.label)?.strip_prefix(':')?)));
         named.min_by_key(|(_, id)| id.len())
     }
 
-    /// Explains why an entity is not there, and what would help.
+    /// Explains why an entity is missing, and what would help.
     #[must_use]
     pub fn why_missing(&self, entity: Entity) -> (String, Option<String>) {
         let Some(layout) = self.recognised.layouts.first() else {
@@ -331,7 +344,7 @@ impl Store {
         }
     }
 
-    /// Tells what can be asked about people where no layout lists them, but rows name them.
+    /// Explains what can be asked about people if no layout lists them but rows name them.
     fn of_one_person(&self, entity: Entity) -> Option<String> {
         let named = || self.recognised.sources.iter().any(|source| !source.column("user_id").is_empty());
         let show = self.invocation.line(["show", "subject", "ID"]);
@@ -339,15 +352,15 @@ impl Store {
             .then(|| format!("rows name people in `user_id`: `{show}` lists what is stored about one of them"))
     }
 
-    /// Reason and advice where no layout fits because the search path of PostgreSQL leaves its tables out.
+    /// Reason and remedy if no layout fits because the PostgreSQL search path leaves its tables out.
     #[must_use]
     pub fn left_out(&self) -> Option<(&str, &str)> {
         let ((reason, remedy), _) = self.outside_search_path().filter(|_| self.recognised.layouts.is_empty())?;
         Some((reason, remedy.as_deref()?))
     }
 
-    /// A known layout whose tables are in a schema that the search path does not name, and how to name it. Every entity
-    /// that is missing asks for it: it is looked for once.
+    /// A known layout whose tables are in a schema outside the search path, and how to name it. Computed once, since
+    /// every missing entity asks for it.
     fn outside_search_path(&self) -> Option<&HiddenLayout> {
         self.elsewhere.get_or_init(|| beyond_search_path(self.engine(), &self.catalog)).as_ref()
     }
@@ -359,7 +372,7 @@ impl Store {
         Ok(self.sessions.fetch(&statement.sql, &statement.params).await?)
     }
 
-    /// The steps by which the engine would run a statement, in its own words.
+    /// The engine's plan for a statement, as text.
     async fn steps(&self, statement: &SelectStatement) -> Result<Vec<String>, StoreError> {
         let seen = self.ahead().seen(statement);
         let statement = seen.as_ref().unwrap_or(statement);
@@ -406,8 +419,7 @@ impl Store {
         Ok(self.sessions.scan_ahead(&statement.sql, &statement.params, read, each).await?)
     }
 
-    /// The same database through other connections, or as something else is made of its tables: nothing is known of it
-    /// yet.
+    /// Opens the same database through other connections, or with another reading of its tables, with empty caches.
     fn again(
         &self,
         sessions: Arc<Sessions>,
@@ -448,10 +460,10 @@ impl Store {
     }
 }
 
-/// Reason and remedy of tables that are not found, and the entities that they hold.
+/// Reason and remedy for tables that are not found, and the entities that they hold.
 type HiddenLayout = ((String, Option<String>), Vec<Entity>);
 
-/// Says what names one of several rows of an id, which are in tables of these names.
+/// Explains how to identify one of several rows with the same id in these tables.
 fn told_apart(tables: &[&str], id: &str) -> String {
     let mut different: Vec<String> = Vec::new();
     for table in tables {
@@ -471,7 +483,7 @@ fn told_apart(tables: &[&str], id: &str) -> String {
     }
 }
 
-/// Advice that sets a search path of PostgreSQL.
+/// Advice that sets a PostgreSQL search path.
 fn with_search_path(schemas: &[&str]) -> String {
     let quoted: Vec<String> = schemas.iter().map(|schema| dialect::quote(schema)).collect();
     let mut words = format!("ALTER ROLE CURRENT_USER SET search_path TO {}", quoted.join(", "));
@@ -482,7 +494,7 @@ fn with_search_path(schemas: &[&str]) -> String {
     words
 }
 
-/// A known layout whose tables are in a schema that the search path does not name, and how to name it.
+/// A known layout whose tables are in a schema outside the search path, and how to name it.
 fn beyond_search_path(engine: Engine, catalog: &Catalog) -> Option<HiddenLayout> {
     let schemas: BTreeSet<&str> = catalog.tables.iter().filter(|t| !t.visible).map(|t| t.schema.as_str()).collect();
     let layouts = crate::layout::builtin::all().unwrap_or_default();

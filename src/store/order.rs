@@ -1,5 +1,4 @@
-//! The order of a source's rows in which the database can walk them, and cursors: the stored keys at the edge of a
-//! page.
+//! The order in which the database walks a source's rows, and cursors: the stored keys at the edge of a page.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -19,48 +18,48 @@ use crate::memory::{ValueKind, time};
 /// Order in which one source is walked.
 #[derive(Debug, Clone)]
 pub struct SourceOrder {
-    /// The key's expression as it is compared and sorted.
+    /// The key as an SQL expression for comparing and sorting.
     key: String,
-    /// The key as it is read.
+    /// The key as an SQL expression for reading.
     key_read: String,
     key_declared: String,
-    /// The key may be NULL: those rows come last.
+    /// Whether the key may be NULL: those rows come last.
     nullable: bool,
-    /// Condition for keys that are read as no value, such as an infinite number: they come last, too.
+    /// Condition for keys that are read as no value, such as infinity: they come last too.
     odd: Option<String>,
     id: Vec<IdPart>,
-    /// An index has the keys in this order: without one, each page sorts all rows.
+    /// Whether an index has this order: without one, each page sorts all rows.
     is_indexed: bool,
-    /// Greatest first.
+    /// Whether the greatest comes first.
     pub descending: bool,
-    /// Assumption that the order rests on until its first page has been read.
+    /// Assumption of the order, until its first page has been read.
     hope: Option<SortHope>,
 }
 
-/// A part of what distinguishes rows.
+/// A part of the columns that identify rows.
 #[derive(Debug, Clone)]
 struct IdPart {
-    /// As it is compared.
+    /// SQL for comparing.
     key: String,
-    /// As it is read.
+    /// SQL for reading.
     read: String,
     declared: String,
-    /// SQLite: the same, but NULL where nothing is stored, which an index has.
+    /// SQLite: the same with NULL for missing values, as in an index.
     bare: Option<String>,
 }
 
-/// Assumption under which SQLite's own order of unindexed values is the canonical one; the first row of a list,
-/// greatest first, confirms or refutes it. To ask beforehand would read the whole table once more.
+/// Assumption under which SQLite's order of unindexed values is the canonical one. The first row of a list, greatest
+/// first, confirms or refutes it; a query beforehand would read the whole table once more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SortHope {
-    /// All are numbers: what is none sorts above them.
+    /// All values are numbers: others sort above them.
     Numbers,
-    /// All are times in one spelling, a LIKE pattern: what is none is sorted above them.
+    /// All values are times in one spelling, a LIKE pattern: others are sorted above them.
     Spelling(String),
 }
 
 impl SortHope {
-    /// The spelling of a time that a text in UTC has; none when it is no such text.
+    /// The spelling of a time in UTC; `None` for other texts.
     #[must_use]
     pub fn spelling(time: &str) -> Option<Self> {
         const SHAPE: &str = "____-__-__ __:__:__";
@@ -75,7 +74,7 @@ impl SortHope {
             .then(|| SortHope::Spelling(format!("{shape}{fraction}{zone}")))
     }
 
-    /// Builds the condition for values that break the assumption; such rows are sorted first. `None` for numbers.
+    /// The condition for values that break the assumption; such rows are sorted first. `None` for numbers.
     fn odd(&self, value: &str) -> Option<String> {
         match self {
             SortHope::Numbers => None,
@@ -83,13 +82,13 @@ impl SortHope {
         }
     }
 
-    /// The statement that reads the values that are otherwise, NULL for one of many letters, and no letter of bytes: more than
-    /// [`Sortable::but`] takes tell that they are too many.
+    /// The statement that reads the values that break the assumption: NULL for a very long text, an empty blob for
+    /// bytes. It stops after one more than [`Sortable::but`] accepts.
     #[must_use]
     pub fn otherwise(&self, source: &BoundSource, column: &str) -> Option<String> {
         let (value, from) = (stored_value(source, column)?, super::select::from_clause(source));
         let odd = match self {
-            // Texts and bytes lie above all numbers: an index on the column finds them.
+            // Texts and bytes sort above all numbers, so an index on the column finds them.
             SortHope::Numbers => format!("{value} >= ''"),
             SortHope::Spelling(_) => {
                 format!("{value} IS NOT NULL AND ({} OR typeof({value}) = 'blob')", self.odd(&value)?)
@@ -102,7 +101,7 @@ impl SortHope {
         ))
     }
 
-    /// Whether the greatest value bears it out.
+    /// Whether the greatest value confirms it.
     #[must_use]
     pub fn is_borne_out(&self, greatest: &RawKey) -> bool {
         match (self, greatest) {
@@ -116,7 +115,7 @@ impl SortHope {
     }
 }
 
-/// The expression of a canonical column's stored value.
+/// The SQL expression of a canonical column's stored value.
 fn stored_value(source: &BoundSource, column: &str) -> Option<String> {
     let values: Option<Vec<_>> = source.column(column).iter().map(|w| dialect::expression(&w.origin)).collect();
     match &values?[..] {
@@ -126,8 +125,8 @@ fn stored_value(source: &BoundSource, column: &str) -> Option<String> {
     }
 }
 
-/// SQLite: a statement that reads one time of a column, where its times are texts without an index: [`SortHope::spelling`] of
-/// it is what the others may have.
+/// SQLite: a statement that reads one time of a column whose times are texts without an index. Its
+/// [`SortHope::spelling`] becomes the assumption.
 #[must_use]
 pub fn one_time(source: &BoundSource, column: &str) -> Option<String> {
     let ways = source.column(column);
@@ -140,7 +139,7 @@ pub fn one_time(source: &BoundSource, column: &str) -> Option<String> {
     Some(format!("SELECT {value} FROM {from} WHERE {value} IS NOT NULL LIMIT 1"))
 }
 
-/// SQLite: whether a column's values are numbers or none, as [`sortable_probe`] asks.
+/// SQLite: whether a column's values should be numbers, for [`sortable_probe`].
 #[must_use]
 pub fn is_of_numbers(source: &BoundSource, column: &str) -> bool {
     let numbers = |kind| matches!(kind, ValueKind::Integer | ValueKind::Real | ValueKind::Boolean);
@@ -150,20 +149,20 @@ pub fn is_of_numbers(source: &BoundSource, column: &str) -> bool {
     !ways.is_empty() && (epochs || kind.is_some_and(numbers))
 }
 
-/// A place between two rows of one source.
+/// A position between two rows of one source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Edge {
     /// Before the first row.
     Begin,
     /// After the last row.
     End,
-    /// At a row, which belongs to the side that is walked only if `inclusive`.
+    /// At a row, which is included only if `inclusive`.
     At {
-        /// The stored key; null for rows without one.
+        /// The stored key; NULL for rows without one.
         key: RawKey,
-        /// The stored id: one value, or those of several columns.
+        /// The stored id, of one or more values.
         id: Vec<RawKey>,
-        /// Whether the row itself is walked.
+        /// Whether the row itself is included.
         inclusive: bool,
     },
 }
@@ -175,7 +174,7 @@ pub enum RawKey {
     Null,
     /// Text.
     Text(String),
-    /// Bytes, as hexadecimal digits; and whether they were declared text.
+    /// Bytes in hexadecimal; and whether they were declared as text.
     Bytes(String, bool),
     /// An integer.
     Integer(i64),
@@ -184,7 +183,7 @@ pub enum RawKey {
 }
 
 impl RawKey {
-    /// The form of a raw value.
+    /// Converts a raw value.
     #[must_use]
     pub fn of(raw: &FetchedValue) -> Self {
         match raw {
@@ -197,7 +196,7 @@ impl RawKey {
         }
     }
 
-    /// The raw value again.
+    /// Converts back to a raw value.
     #[must_use]
     pub fn raw(&self) -> FetchedValue {
         match self {
@@ -211,15 +210,15 @@ impl RawKey {
     }
 }
 
-/// A cursor: for which list it is, and the edge in each of its sources.
+/// A cursor: its list, and the edge in each source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ListCursor {
     /// Entity and order, so that a cursor of another list is refused.
     pub list: String,
     /// One edge for each source; empty in a scanned order.
     pub edges: Vec<Edge>,
-    /// Reliability of the stored order of each source when the list began, with which it continues; empty in a scanned
-    /// order, and in cursors of earlier builds.
+    /// Reliability of each source's stored order when the list began, used for all its pages; empty in a scanned order,
+    /// and in cursors of earlier versions.
     #[serde(default)]
     pub sorted: Vec<Sortable>,
     /// The row at the edge of a scanned order.
@@ -229,36 +228,36 @@ pub struct ListCursor {
 /// A row at the edge of a page in a scanned order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScannedEdge {
-    /// Canonical value by which the rows are in order.
+    /// Canonical value by which the rows are ordered.
     pub key: serde_json::Value,
     /// Canonical id.
     pub id: String,
-    /// Place of its source.
+    /// Index of its source.
     pub source: usize,
-    /// Place of the row in its source, which tells it from another with the same key and id.
+    /// Position of the row in its source, which distinguishes rows with the same key and id.
     pub edge: Edge,
 }
 
-/// A place as opaque text that travels through a command line.
+/// Encodes a position as opaque text for a command line.
 #[must_use]
 pub fn place_text(place: &impl Serialize) -> String {
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(place).unwrap_or_default())
 }
 
-/// The place that an opaque text stands for; none when it is no such place.
+/// Decodes a position; `None` if the text is not one.
 #[must_use]
 pub fn place_of<P: DeserializeOwned>(text: &str) -> Option<P> {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()
 }
 
 impl ListCursor {
-    /// Opaque text that travels through a command line.
+    /// Encodes the cursor as opaque text for a command line.
     #[must_use]
     pub fn encode(&self) -> String {
         place_text(self)
     }
 
-    /// Reads a cursor of the given list; none when it is no such cursor.
+    /// Decodes a cursor of the given list; `None` if it is not one.
     #[must_use]
     pub fn decode(text: &str, list: &str, sources: usize) -> Option<Self> {
         let cursor: ListCursor = place_of(text.trim())?;
@@ -267,17 +266,17 @@ impl ListCursor {
     }
 }
 
-/// One run over a part of a source: rows with a key, or rows without.
+/// A part of a source: rows with a key, or rows without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderedPart {
     /// Rows that have a key.
     Keyed,
-    /// Rows whose key is NULL, or read as no value.
+    /// Rows whose key is NULL, or is read as no value.
     Unkeyed,
 }
 
 impl SourceOrder {
-    /// The order by a canonical column; none when only the canonical value can order the rows.
+    /// The order by a canonical column; `None` if only canonical values can order the rows.
     #[must_use]
     pub fn new(
         engine: Engine,
@@ -316,7 +315,7 @@ impl SourceOrder {
             several => {
                 let parts: Option<Vec<_>> = several.iter().map(|w| key_expression(engine, w, kind)).collect();
                 let mut parts = parts?;
-                // Where one way says nothing that can be read, the next one counts.
+                // If one reading gives no value, the next one counts.
                 for (key, read, declared, nullable) in &mut parts {
                     if let Some(odd) = odd_of(key, declared) {
                         *read = format!("CASE WHEN {odd} THEN NULL ELSE {read} END");
@@ -350,7 +349,7 @@ impl SourceOrder {
         Some(SourceOrder { key, key_read, key_declared, nullable, odd, id, is_indexed, descending, hope: None })
     }
 
-    /// The same, resting on a hope.
+    /// Sets the assumption of the order.
     #[must_use]
     pub fn hoping(self, hope: Option<SortHope>) -> Self {
         SourceOrder { hope, ..self }
@@ -362,13 +361,13 @@ impl SourceOrder {
         self.hope.as_ref()
     }
 
-    /// Whether each page sorts all rows that it chooses from.
+    /// Whether each page sorts all matching rows.
     #[must_use]
     pub fn sorts(&self) -> bool {
         !self.is_indexed
     }
 
-    /// The expressions that read a row's edge: key, then id.
+    /// The SQL expressions that read a row's edge: key, then id.
     #[must_use]
     pub fn reads(&self) -> Vec<String> {
         std::iter::once(&self.key_read).chain(self.id.iter().map(|part| &part.read)).cloned().collect()
@@ -392,7 +391,7 @@ impl SourceOrder {
         parts
     }
 
-    /// Narrows one part to a run of its rows, which follow each other, by their ids and up to the last of them.
+    /// Narrows one part to a run of consecutive rows, by their ids and up to the last of them.
     pub fn narrow_to(&self, statement: &mut SelectStatement, part: OrderedPart, run: &[Edge], forward: bool) {
         let Some(last) = run.last() else { return };
         self.narrow_to_ids(statement, run);
@@ -400,7 +399,7 @@ impl SourceOrder {
         statement.sql += &upper;
     }
 
-    /// Narrows to rows of these places and no others.
+    /// Narrows to the rows at these positions.
     pub fn narrow_to_places(&self, statement: &mut SelectStatement, places: &[Edge]) {
         self.narrow_to_ids(statement, places);
         if self.id.len() < 2 {
@@ -436,8 +435,8 @@ impl SourceOrder {
         self.descending == forward
     }
 
-    /// The condition for rows on one side of an edge; empty where the edge lies in the other part, so that this one is walked
-    /// whole.
+    /// The condition for rows on one side of an edge; empty if the edge is in the other part, so that this one is read
+    /// completely.
     fn beside(&self, statement: &mut SelectStatement, part: OrderedPart, edge: &Edge, sign: &str) -> String {
         let engine = statement.engine;
         let Edge::At { key: key_at, id: id_at, .. } = edge else { return String::new() };
@@ -504,11 +503,11 @@ impl SourceOrder {
     }
 }
 
-/// Condition for keys that the engine stores and puts in order, and that are read as no value.
+/// Condition for keys that the engine stores and sorts, but that are read as no value.
 fn odd_keys(engine: Engine, key: &str, declared: &str, (kind, ways): (ValueKind, &[BoundColumn])) -> Option<String> {
-    /// Seconds of the first and behind the last moment of the years 1 to 9999.
+    /// Seconds of the start of year 1 and of the end of year 9999.
     const YEARS: (i64, i64) = (-62_135_596_800, 253_402_300_800);
-    /// Floating-point numbers below it are distinguished from their neighbours.
+    /// Limit below which adjacent floating-point numbers are distinct.
     const WHOLE: &str = "9e15";
     let stored = |wanted: StoredAs| ways.iter().all(|way| way.stored == wanted);
     match (engine, kind, PgType::of(declared)) {
@@ -528,7 +527,7 @@ fn odd_keys(engine: Engine, key: &str, declared: &str, (kind, ways): (ValueKind,
         (Engine::Postgres, ValueKind::Integer, PgType::Number) => {
             Some(format!("(abs({key}) >= {WHOLE} OR {key} <> trunc({key}))"))
         }
-        // Not every server knows a numeric that is infinite.
+        // Not every server supports infinite numerics.
         (Engine::Postgres, ValueKind::Real, PgType::Number) if declared.starts_with("numeric") => {
             Some(format!("{key} = 'NaN'"))
         }
@@ -542,7 +541,7 @@ fn odd_keys(engine: Engine, key: &str, declared: &str, (kind, ways): (ValueKind,
     }
 }
 
-/// The word that a stored one stands for, as an expression.
+/// SQL expression for the canonical word of a stored one.
 fn meant(engine: Engine, key: &str, vocabulary: &Vocabulary) -> String {
     let key = if engine == Engine::Postgres { format!("({key})::text") } else { key.to_owned() };
     let mut sql = format!("CASE WHEN {key} = '' THEN {key}");
@@ -557,7 +556,7 @@ fn meant(engine: Engine, key: &str, vocabulary: &Vocabulary) -> String {
     format!("{sql} WHEN {key} IS NOT NULL THEN {other} END")
 }
 
-/// SQLite: condition for texts that lie in one of some spans, both ends with them.
+/// SQLite: condition for texts within one of some spans, both ends included.
 fn within_spans(key: &str, spans: &[(String, String)]) -> String {
     let text = |text: &String| format!("CAST(x'{}' AS TEXT)", hex::encode(text));
     let within = |(from, to): &(String, String)| format!("{key} BETWEEN {} AND {}", text(from), text(to));
@@ -580,8 +579,8 @@ fn key_expression(engine: Engine, way: &BoundColumn, kind: ValueKind) -> Option<
     })
 }
 
-/// The expressions that distinguish rows: the parts of the id, and where that may repeat, the place of the row. None of
-/// them is NULL, which would be neither before nor after another.
+/// SQL expressions that identify rows: the parts of the id, and the row's location if that may repeat. None of them is
+/// NULL, since NULL has no place in an order.
 fn id_expressions(engine: Engine, source: &BoundSource) -> Option<Vec<IdPart>> {
     let [way] = source.column(super::page::id_column(source.entity)) else { return None };
     let parts = match &way.origin {
@@ -611,7 +610,7 @@ fn id_expressions(engine: Engine, source: &BoundSource) -> Option<Vec<IdPart>> {
     parts.iter().chain(&source.places).map(part).collect()
 }
 
-/// A value that stands for NULL among those of a type: the place tells it from another that is the same.
+/// A value of the type that replaces NULL; the row's location distinguishes it from an equal value.
 fn zero(engine: Engine, declared: &str) -> Option<&'static str> {
     match (engine, PgType::of(declared)) {
         (Engine::Sqlite, _) | (Engine::Postgres, PgType::Text) => Some("''"),
@@ -621,63 +620,63 @@ fn zero(engine: Engine, declared: &str) -> Option<&'static str> {
     }
 }
 
-/// SQLite: times in any of the stored spellings brought to one, so that their text orders them.
+/// SQLite: converts times of any stored spelling to one, so that their texts can be sorted.
 fn one_spelling(time: &str) -> String {
     let bare = format!("replace(replace(replace({time}, ' ', 'T'), '+00:00', ''), 'Z', '')");
     format!("substr({bare} || CASE WHEN length({bare}) = 19 THEN '.' ELSE '' END || '000000', 1, 26)")
 }
 
-/// Reliability of SQLite's own order of a column's values: one column may hold values of any type and times in any
+/// Reliability of SQLite's own order of a column's values: a column may contain values of any type, and times in any
 /// spelling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sortable {
-    /// The stored values order as the canonical ones do.
+    /// The stored values have the canonical order.
     AsStored,
-    /// All but texts in some spans, which are not times.
+    /// All except texts in some spans, which are not times.
     AllBut(Vec<(String, String)>),
-    /// Times in several spellings of UTC: brought to one, their text orders them.
+    /// Times in several UTC spellings: converted to one, they have the canonical order.
     OneSpelling,
-    /// The same but for texts in some spans, which are not times.
+    /// The same, except texts in some spans, which are not times.
     OneSpellingBut(Vec<(String, String)>),
-    /// Numbers, and texts and bytes that are none.
+    /// Numbers, and texts and bytes that are not numbers.
     Numbers,
-    /// Some values are not times or no numbers, which only reading them tells.
+    /// Some values are not times or not numbers, which only reading them shows.
     No,
 }
 
-/// Known reliability of the stored order of columns, by the statement that finds it out.
+/// Known reliability of the stored order of columns, by probe statement.
 #[derive(Debug, Default)]
 pub struct SortableColumns {
     known: Mutex<HashMap<String, Sortable>>,
-    /// Statements of columns whose first row did not bear out a hope: they have to be asked.
+    /// Probes of columns whose first row refuted the assumption: these must be run.
     doubted: Mutex<HashSet<String>>,
 }
 
 impl SortableColumns {
-    /// Returns what a statement found out earlier.
+    /// Returns the result of an earlier probe.
     pub(super) fn known(&self, probe: &str) -> Option<Sortable> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).get(probe).cloned()
     }
 
-    /// Whether nothing is known or doubted of it.
+    /// Whether a probe has no result and is not doubted.
     pub(super) fn is_open(&self, probe: &str) -> bool {
         self.known(probe).is_none() && !self.doubted.lock().unwrap_or_else(PoisonError::into_inner).contains(probe)
     }
 
-    /// Keeps what a statement found out.
+    /// Stores the result of a probe.
     pub(super) fn keep(&self, probe: String, sortable: Sortable) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(probe, sortable);
     }
 
-    /// Keeps that a hope was not borne out.
+    /// Records that an assumption was refuted.
     pub(super) fn doubt(&self, probe: String) {
         self.doubted.lock().unwrap_or_else(PoisonError::into_inner).insert(probe);
     }
 }
 
 impl Sortable {
-    /// The order of what a hope is about but for some values, which are read as none; none where these are many, or one of them
-    /// can be read.
+    /// The order under an assumption, except for some values that are read as no value; `None` if these are too many,
+    /// or one of them can be read.
     #[must_use]
     pub fn but(hope: &SortHope, odd: Vec<RawRow>, is_read: impl Fn(&FetchedValue) -> bool) -> Option<Self> {
         let odd: Vec<FetchedValue> = odd.into_iter().flatten().collect();
@@ -697,7 +696,7 @@ impl Sortable {
         }
     }
 
-    /// The order of times in one spelling or several, but for texts in some spans.
+    /// The order of times in one or several spellings, except texts in some spans.
     fn of_times(several: bool, spans: Vec<(String, String)>) -> Self {
         match (several, spans.is_empty()) {
             (false, true) => Sortable::AsStored,
@@ -707,18 +706,18 @@ impl Sortable {
         }
     }
 
-    /// Whether the spellings have to be brought to one.
+    /// Whether the spellings must be converted to one.
     fn has_several(&self) -> bool {
         matches!(self, Sortable::OneSpelling | Sortable::OneSpellingBut(_))
     }
 
-    /// Reads what [`sortable_probe`]'s statement gave.
+    /// Parses the result of [`sortable_probe`]'s statement.
     #[must_use]
     pub fn of(probed: Option<&RawRow>) -> Self {
         let spans = |row: &RawRow| match row.get(1) {
             Some(FetchedValue::Text(spans)) => {
                 let spans = serde_json::from_str::<Vec<(String, String)>>(spans).ok()?;
-                // What can be read has its place, however it is spelled.
+                // A text that can be read has its place, whatever its spelling.
                 let is_read = |text: &String| time::canonical(text).is_some();
                 (!spans.iter().any(|(low, high)| is_read(low) || is_read(high))).then_some(spans)
             }
@@ -732,16 +731,15 @@ impl Sortable {
     }
 }
 
-/// Spans of texts that are not times that an order skips: with more, only reading all tells.
+/// Most spans of texts that are not times in an order; with more, all values must be read.
 const ODD: usize = 16;
 
-/// Letters of a text at the end of such a span.
+/// Characters of the text at the end of such a span.
 const LONG: usize = 64;
 
-/// SQLite: the statement that finds out what the stored order of a column is worth: 0 for as it is, 1 for several
-/// spellings, 2 for nothing, and as JSON the spans of texts that are not times; of numbers, the values that are none.
-/// None when nothing has to be found out. With an index on the column it reads a few rows only, of times two of each
-/// day.
+/// SQLite: the statement that determines the reliability of a column's stored order. It returns 0 for as stored, 1 for
+/// several spellings, 2 for unreliable, and as JSON the spans of texts that are not times, or the values that are not
+/// numbers. `None` if no probe is needed. With an index on the column it reads only a few rows, for times two per day.
 #[must_use]
 pub fn sortable_probe(source: &BoundSource, column: &str) -> Option<String> {
     let kind = source.entity.column(column)?.kind;
@@ -805,12 +803,12 @@ pub fn sortable_probe(source: &BoundSource, column: &str) -> Option<String> {
     ))
 }
 
-/// SQLite: what tells one spelling of a time from another: its length and what is between date and time.
+/// SQLite: features that distinguish the spellings of a time: its length, and the characters between date and time.
 fn spelling(time: &str) -> String {
     format!("length({time}) || substr({time}, 11, 1)")
 }
 
-/// SQLite: whether a value is the text of a possible time in UTC, which [`one_spelling`] can read; NULL for no.
+/// SQLite: whether a value is the text of a possible time in UTC that [`one_spelling`] can read; NULL for no.
 fn sound_utc(time: &str) -> String {
     format!(
         "(typeof({time}) = 'text' \

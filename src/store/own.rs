@@ -1,4 +1,4 @@
-//! Our own tables next to any layout: the migrations that make them, and what is read of the audit trail.
+//! Our own tables beside any layout: the migrations that create them, and reading the audit trail.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -31,23 +31,24 @@ pub const TABLES: &[&str] = &[
 /// The tables without which there is no trail.
 pub const TRAIL: &[&str] = &["memory_migrations", "memory_audit", "memory_audit_private", "memory_audit_head"];
 
-/// Whether a table of that name, with or without its schema, is of the trail; see [`crate::memory::Entity::is_of_trail`].
+/// Whether a table of that name, with or without its schema, belongs to the trail; see
+/// [`crate::memory::Entity::is_of_trail`].
 #[must_use]
 pub fn is_of_trail(table: &str) -> bool {
     let name = table.rsplit_once('.').map_or(table, |(_, name)| name);
     TRAIL.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
-/// The tables whose rows keep something from being done: a row that is hidden must not let it through.
+/// Tables whose rows prevent actions: a hidden row must not permit one.
 const GUARDS: [&str; 3] = ["memory_holds", "memory_suppressions", "memory_purges"];
 
-/// The list of our migrations: with it, the others are ours.
+/// The list of our migrations: if it exists, the other tables are ours.
 const LIST: &str = "memory_migrations";
 
 /// Entries read at a time.
 pub const STRIDE: usize = 1_000;
 
-/// All migrations of ours for an engine, in order.
+/// All our migrations for an engine, in order.
 #[must_use]
 pub fn migrations(engine: Engine) -> Vec<Migration> {
     migration::of(migration::OWN, engine)
@@ -60,23 +61,23 @@ pub struct AppliedMigration {
     pub version: i64,
     /// Name.
     pub name: String,
-    /// Checksum of the statements that were run.
+    /// Checksum of the executed statements.
     pub checksum: String,
-    /// Time when it ended; `None` when it was begun and has not ended: its steps are being run, or whoever ran them
-    /// was stopped.
+    /// Time when it finished; `None` if it was begun and has not finished: its steps are running, or the process was
+    /// stopped.
     pub applied_at: Option<String>,
 }
 
 /// Our tables in a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnTables {
-    /// Identity of the database, made with the first migration: keeps plans and chains from being swapped.
+    /// Identity of the database, created with the first migration: prevents mixing up plans and chains.
     pub database_id: String,
-    /// Schema they are in.
+    /// Schema that contains them.
     pub schema: String,
     /// Migrations that have been applied, in order.
     pub applied: Vec<AppliedMigration>,
-    /// Reason and remedy when our role may not read these tables and nothing of this is known.
+    /// Reason and remedy if our role may not read these tables, so that nothing here is known.
     pub unread: Option<(String, String)>,
 }
 
@@ -87,7 +88,7 @@ impl OwnTables {
         TableName::new(self.schema.clone(), name)
     }
 
-    /// The same, where our role may read it.
+    /// Returns the tables if our role may read them.
     ///
     /// # Errors
     /// [`StoreError::Denied`] with what would help.
@@ -98,7 +99,7 @@ impl OwnTables {
         }
     }
 
-    /// Migrations that are still to be applied.
+    /// Migrations not yet applied.
     #[must_use]
     pub fn pending(own: Option<&OwnTables>, engine: Engine) -> Vec<Migration> {
         let applied =
@@ -106,7 +107,7 @@ impl OwnTables {
         migrations(engine).into_iter().filter(|m| !applied(m)).collect()
     }
 
-    /// Applied migrations whose statements are not those of this version of the product, or that it does not know.
+    /// Applied migrations whose statements differ from those of this version, or that this version does not know.
     #[must_use]
     pub fn drift(&self, engine: Engine) -> Vec<&AppliedMigration> {
         let known = migration::all(engine);
@@ -116,7 +117,7 @@ impl OwnTables {
     }
 }
 
-/// An entry of the audit trail as it is stored.
+/// An entry of the audit trail in stored form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrailEntry {
     /// Number, from 1, without gaps.
@@ -127,15 +128,15 @@ pub struct TrailEntry {
     pub database_id: String,
     /// Name of the actor.
     pub actor: String,
-    /// Action that was done, one word or two with a dot.
+    /// Action: one word, or two with a dot.
     pub action: String,
-    /// Facts that are not personal, as JSON text.
+    /// Non-personal facts, as JSON text.
     pub public: String,
-    /// Field to commitment, as JSON text.
+    /// Commitments by field, as JSON text.
     pub commitments: String,
-    /// Hash of the entry before, in hexadecimal digits.
+    /// Hash of the previous entry, in hexadecimal.
     pub prev_hash: String,
-    /// Hash of this one.
+    /// Hash of this entry.
     pub hash: String,
 }
 
@@ -146,13 +147,13 @@ pub struct PrivateValue {
     pub seq: i64,
     /// Field of the entry.
     pub field: String,
-    /// Salt of the commitment, 32 bytes in hexadecimal digits.
+    /// Salt of the commitment, 32 bytes in hexadecimal.
     pub salt: String,
     /// The value as JSON text.
     pub value: String,
 }
 
-/// Whether a text names a table, and not only one whose name begins with it.
+/// Whether a text contains a table's name as a whole word, and not as the beginning of another name.
 fn is_named(text: &str, table: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == table)
 }
@@ -164,8 +165,8 @@ const MAY_APPEND: &str = "SELECT has_table_privilege('memory_audit', 'INSERT') \
      AND has_table_privilege('memory_audit_head', 'SELECT')";
 const HEAD: &str = "SELECT seq, hash FROM memory_audit_head WHERE id = 1";
 
-/// Finds those of our tables that are there, each with its schema: they have the columns that our migrations make. On
-/// SQLite they are in the file itself, or in the companion that is attached to it.
+/// Finds the existing ones of our tables, each with its schema, by the columns that our migrations create. On SQLite
+/// they are in the file itself, or in the attached companion.
 fn there(engine: Engine, names: &[&str]) -> String {
     let (head, named, columns) = match engine {
         Engine::Sqlite => (
@@ -187,7 +188,7 @@ fn there(engine: Engine, names: &[&str]) -> String {
     format!("{head} AND ({})", names.iter().map(shape).collect::<Vec<_>>().join(" OR "))
 }
 
-/// Finds what has the same name as tables or indexes that are to be made.
+/// Finds objects with the same names as tables or indexes to be created.
 fn taken(engine: Engine, names: &[String]) -> String {
     let names = listed(names);
     match engine {
@@ -201,9 +202,9 @@ fn taken(engine: Engine, names: &[String]) -> String {
     }
 }
 
-/// Finds other schemas of PostgreSQL in which tables of ours are kept for the memory that we see. Whose they are can be
-/// told only where no other schema holds anything next to tables of ours: another application's memory, or a tenant's,
-/// would have some. The schemas that we see are given as JSON, a list.
+/// Finds other PostgreSQL schemas that contain our tables for the memory we see. This can only be decided if no other
+/// schema has tables next to ours, since that would be another application's or tenant's memory. The visible schemas
+/// are given as a JSON list.
 fn kept_elsewhere() -> String {
     let own = migration::own_columns(Engine::Postgres, LIST);
     format!(
@@ -222,26 +223,25 @@ fn kept_elsewhere() -> String {
     )
 }
 
-/// Names of ours, as a list of texts.
+/// Names of ours, as an SQL list of texts.
 fn listed(names: &[impl std::fmt::Display]) -> String {
     names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether a table is one of ours: it has the name, and the columns that our migrations make. Whatever else has the
-/// name is someone else's.
+/// Whether a table is one of ours: it has the name, and the columns that our migrations create. Other objects with the
+/// name are someone else's.
 #[must_use]
 pub fn is_ours(table: &CatalogTable, engine: Engine) -> bool {
     TABLES.iter().any(|name| name.eq_ignore_ascii_case(&table.name))
         && migration::own_columns(engine, &table.name.to_ascii_lowercase()).iter().all(|c| table.column(c).is_some())
 }
 
-/// Explanation why our tables cannot be added, and what helps: other things have their names, or they are kept where the search
-/// path does not lead.
+/// Reason why our tables cannot be added, and the remedy: their names are taken, or they exist outside the search path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenNames {
     /// The reason, for users.
     pub reason: String,
-    /// Action that would help.
+    /// Remedy.
     pub remedy: String,
 }
 
@@ -295,7 +295,7 @@ impl std::fmt::Display for TakenNames {
     }
 }
 
-/// Names that migrations make.
+/// Names of objects that migrations create.
 fn made(pending: &[Migration]) -> Vec<String> {
     pending.iter().flat_map(Migration::names).collect()
 }
@@ -314,14 +314,14 @@ fn read_own(schema: String, rows: &[RawRow]) -> Option<OwnTables> {
 }
 
 impl<'a> RecordReader<'a> {
-    /// Our tables; none when no migration has been applied yet.
+    /// Our tables; `None` if no migration has been applied yet.
     ///
     /// # Errors
     /// The engine's refusal.
     pub async fn own(self) -> Result<Option<OwnTables>, StoreError> {
         let there = self.store.fetch_text(&there(self.store.engine(), &[LIST])).await?;
         let Some(schema) = there.first().map(|row| text(row, 0)) else {
-            // The server skips a schema that may not be entered.
+            // The server leaves out a schema that our role may not use.
             let is_ours = |table: &&CatalogTable| table.closed_schema && is_ours(table, self.store.engine());
             let closed = self.store.catalog.table(LIST).filter(is_ours);
             return Ok(closed.map(|table| {
@@ -339,7 +339,7 @@ impl<'a> RecordReader<'a> {
         }
     }
 
-    /// Reads one of our own tables: the one place that knows what it means when our role may not.
+    /// Reads one of our own tables. Only this function handles missing privileges on them.
     ///
     /// # Errors
     /// [`StoreError::Denied`] with what would help, or the engine's refusal.
@@ -360,7 +360,7 @@ impl<'a> RecordReader<'a> {
         let guards: Vec<&str> = GUARDS.into_iter().filter(|guard| names.contains(guard)).collect();
         self.check_guards(&guards).await?;
         match self.store.sessions.fetch(sql, params).await.map_err(StoreError::from) {
-            // Made, or taken from us, since the database was opened.
+            // Created, or privileges lost, since the database was opened.
             Err(error) if error.is_denied() => {
                 let words = error.to_string();
                 let Some(name) = names.iter().find(|name| is_named(&words, name)).or(names.first()) else {
@@ -373,7 +373,7 @@ impl<'a> RecordReader<'a> {
         }
     }
 
-    /// Explains that tables of ours for the memory that we see are in another schema of PostgreSQL.
+    /// Returns the reason if our tables for the memory we see are in another PostgreSQL schema.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -392,10 +392,11 @@ impl<'a> RecordReader<'a> {
         Ok(schemas.first().map(|row| TakenNames::kept_in(&text(row, 0), &seen)))
     }
 
-    /// Checks that we see every row of tables of ours that keep something from being done, and that no others do so too.
+    /// Checks that we see every row of our tables that prevent actions, and that no other tables do so too.
     ///
     /// # Errors
-    /// [`StoreError::Denied`] where row-level security may hide some, or there are others; or the engine's refusal.
+    /// [`StoreError::Denied`] if row-level security may hide some, or if there are other such tables; otherwise the
+    /// engine's refusal.
     pub(super) async fn check_guards(self, tables: &[&str]) -> Result<(), StoreError> {
         if tables.is_empty() || self.store.engine() == Engine::Sqlite {
             return Ok(());
@@ -418,7 +419,7 @@ impl<'a> RecordReader<'a> {
         if is_hidden { Err(self.hidden(table, "what the hidden rows forbid would be done")) } else { Ok(()) }
     }
 
-    /// The refusal to conclude from a table of ours of which policies may hide rows.
+    /// The error for a table of ours in which policies may hide rows.
     fn hidden(self, table: &str, danger: &str) -> StoreError {
         let role = Some(self.store.catalog.role.as_str()).filter(|role| !role.is_empty()).unwrap_or("your role");
         StoreError::Denied {
@@ -429,20 +430,20 @@ impl<'a> RecordReader<'a> {
         }
     }
 
-    /// One of our own tables, as it was when the database was opened.
+    /// One of our own tables, as of when the database was opened.
     #[must_use]
     pub fn table(self, name: &str) -> Option<&'a CatalogTable> {
         self.store.catalog.table(name).filter(|table| is_ours(table, self.store.engine()))
     }
 
-    /// Explains why our tables that are still to be added cannot be; `None` where they can.
+    /// Returns the reason why our missing tables cannot be added; `None` if they can.
     ///
     /// # Errors
     /// The engine's refusal.
     pub async fn taken(self, own: Option<&OwnTables>) -> Result<Option<TakenNames>, StoreError> {
         let engine = self.store.engine();
         let names = made(&OwnTables::pending(own, engine));
-        // Next to a palace they go into a database of their own.
+        // For a palace they go into a separate database.
         if names.is_empty() || self.store.companion().is_some() {
             return Ok(None);
         }
@@ -470,7 +471,7 @@ impl<'a> RecordReader<'a> {
         Ok(TRAIL.iter().copied().filter(|name| there.iter().any(|other| other == name)).collect())
     }
 
-    /// The public facts of the entries that migrations left, as JSON texts, oldest first.
+    /// The public facts of the entries that migrations wrote, as JSON texts, oldest first.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -478,7 +479,7 @@ impl<'a> RecordReader<'a> {
         Ok(self.fetch_own(MIGRATED, &[]).await?.iter().map(|row| text(row, 0)).collect())
     }
 
-    /// Whether whoever is logged in may append to the trail, which is there.
+    /// Whether our role may append to the existing trail.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -487,12 +488,12 @@ impl<'a> RecordReader<'a> {
             Engine::Sqlite => return Ok(true),
             Engine::Postgres => MAY_APPEND,
         };
-        // A server that does not tell is found out by trying.
+        // If a server does not report privileges, only trying tells.
         let rows = self.store.refusals.ask(&self.store.sessions, ServerAbility::Rights, sql).await?;
         Ok(rows.is_none_or(|rows| rows.first().is_some_and(|row| number(row, 0) == 1)))
     }
 
-    /// Number and hash of the last entry of the trail; none when the head is gone.
+    /// Number and hash of the last entry of the trail; `None` if the head is missing.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -500,7 +501,7 @@ impl<'a> RecordReader<'a> {
         Ok(self.fetch_own(HEAD, &[]).await?.first().map(|row| (number(row, 0), text(row, 1))))
     }
 
-    /// The latest time that an entry up to a number bears; none where there is no such entry.
+    /// The latest time of the entries up to a number; `None` if there is no such entry.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -518,7 +519,7 @@ impl<'a> RecordReader<'a> {
         self.entries(&format!("{} ORDER BY seq LIMIT {limit}", beyond(after.into()))).await
     }
 
-    /// As [`RecordReader::trail`], of one action.
+    /// As [`RecordReader::trail`], for one action.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -528,9 +529,22 @@ impl<'a> RecordReader<'a> {
         after: Option<i64>,
         limit: usize,
     ) -> Result<Vec<TrailEntry>, StoreError> {
-        // Bytes with the same letters are read as the same word, and hashed as such.
+        // Bytes with the same letters are read, and hashed, as the same word.
         self.entries(&format!("CAST(action AS TEXT) = '{action}' AND {} ORDER BY seq LIMIT {limit}", beyond(after)))
             .await
+    }
+
+    /// Numbers of the entries from `first` to `last` with the action of `first`, in order. As a job has one runner at a
+    /// time, these are the entries of a job that wrote `first` and `last`.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn entries_alike(self, first: i64, last: i64) -> Result<Vec<i64>, StoreError> {
+        let sql = format!(
+            "SELECT seq FROM memory_audit WHERE seq BETWEEN {first} AND {last} AND CAST(action AS TEXT) = \
+             (SELECT CAST(action AS TEXT) FROM memory_audit WHERE seq = {first}) ORDER BY seq"
+        );
+        Ok(self.fetch_own(&sql, &[]).await?.iter().map(|row| number(row, 0)).collect())
     }
 
     async fn entries(self, which: &str) -> Result<Vec<TrailEntry>, StoreError> {
@@ -552,7 +566,7 @@ impl<'a> RecordReader<'a> {
         Ok(self.fetch_own(&sql, &[]).await?.iter().map(entry).collect())
     }
 
-    /// Number of the entry with a receipt's SHA-256, among the latest ones.
+    /// Number of the entry with a receipt's SHA-256, among the latest entries.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -562,7 +576,7 @@ impl<'a> RecordReader<'a> {
         Ok(entries.iter().rev().find(|entry| entry.public.contains(sha256)).map(|entry| entry.seq))
     }
 
-    /// The private values of entries from one number to another, both included: those of some fields, or all.
+    /// The private values of a range of entries, both ends included: those of some fields, or all.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -585,7 +599,7 @@ impl<'a> RecordReader<'a> {
         Ok(self.fetch_own(&sql, &[]).await?.iter().map(private_value).collect())
     }
 
-    /// The private values of one field of all entries whose public facts hold a word, in one pass over the entries.
+    /// The private values of one field of all entries whose public facts contain a word, in one pass.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -598,7 +612,7 @@ impl<'a> RecordReader<'a> {
         Ok(self.fetch_own(&sql, &[]).await?.iter().map(private_value).collect())
     }
 
-    /// Entries after one number up to another that keep an undo, the latest first, with the bytes of each.
+    /// Entries in a range, the first excluded, that have an undo; latest first, with the size of each in bytes.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -611,8 +625,8 @@ impl<'a> RecordReader<'a> {
         Ok(rows.iter().map(|row| (number(row, 0), number(row, 1))).collect())
     }
 
-    /// Hands on the private values of entries after one number up to another, one at a time; without a number there is
-    /// no bound, whatever is in its place.
+    /// Passes on the private values of the entries in a range, the first excluded, one at a time; without a number the
+    /// range is open, including invalid numbers.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -622,7 +636,7 @@ impl<'a> RecordReader<'a> {
         to: Option<i64>,
         mut each: impl FnMut(PrivateValue) + Send,
     ) -> Result<(), StoreError> {
-        // Says who may not read it, as for our other tables.
+        // Gives the usual error for our tables if reading is denied.
         self.fetch_own("SELECT seq FROM memory_audit_private LIMIT 0", &[]).await?;
         let up_to = to.map_or_else(String::new, |to| format!(" AND seq <= {to}"));
         let sql = format!(
@@ -637,7 +651,7 @@ impl<'a> RecordReader<'a> {
     }
 }
 
-/// The condition of numbers after one. Without one it holds for every number, the lowest too.
+/// The condition for numbers after one; always true without one.
 fn beyond(after: Option<i64>) -> String {
     after.map_or_else(|| "1 = 1".to_owned(), |after| format!("seq > {after}"))
 }
@@ -647,7 +661,7 @@ fn private_value(row: &RawRow) -> PrivateValue {
 }
 
 impl WriteTransaction<'_> {
-    /// Our tables as the transaction sees them. Keeps others from migrating until it ends.
+    /// Our tables as the transaction sees them. Blocks other migrations until it ends.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -661,7 +675,7 @@ impl WriteTransaction<'_> {
         Ok(read_own(schema, &self.fetch(APPLIED, &NONE).await?))
     }
 
-    /// As [`RecordReader::taken`], of migrations that are about to be applied.
+    /// As [`RecordReader::taken`], for migrations about to be applied.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -673,7 +687,7 @@ impl WriteTransaction<'_> {
         Ok(TakenNames::of(engine, &self.fetch(&taken(engine, &made(pending)), &NONE).await?))
     }
 
-    /// The schema of our tables, which are there.
+    /// The schema of our existing tables.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -23,17 +23,17 @@ use crate::memory::query::{Order, Page, PageStart, Query};
 use crate::memory::search::{self, Search};
 use crate::memory::{Entity, Problem, Row};
 
-/// Rows fetched at a time at most where filters or words let few through.
+/// Most rows per fetch if filters or words let few through.
 const BATCH: usize = 2_000;
-/// Rows of a page at most: more is as good as all.
+/// Most rows of a page; more means all.
 const LIMIT: usize = i32::MAX as usize;
-/// Values in one IN list.
+/// Values per IN list.
 const IN_LIST: usize = 400;
 
-/// Canvas events that are held at most when a filter asks for some.
+/// Most canvas events held for a filter on them.
 const FEW: usize = 5_000;
 
-/// A question with what was found out beforehand.
+/// A query with the facts determined beforehand.
 #[derive(Clone, Copy)]
 struct PreparedQuery<'a> {
     query: &'a Query,
@@ -53,7 +53,7 @@ struct NarrowedSource<'a> {
 }
 
 impl NarrowedSource<'_> {
-    /// The beginning of a statement that reads its rows.
+    /// The beginning of a statement that reads the source's rows.
     fn statement(&self, projection: &Projection) -> SelectStatement {
         let mut statement = begun(projection, self.source, self.walk, self.search);
         for filter in self.filters {
@@ -66,7 +66,7 @@ impl NarrowedSource<'_> {
     }
 }
 
-/// The canvas events that a filter means, by their ids and by the episodes that they name.
+/// The canvas events that match a filter, by their ids and by the episodes they name.
 #[derive(Default)]
 struct FewCanvasEvents {
     ids: HashSet<String>,
@@ -90,26 +90,26 @@ impl FewCanvasEvents {
     }
 }
 
-/// A row with its place in its source.
+/// A row with its position in its source.
 struct Placed {
     row: Row,
     source: usize,
     edge: Edge,
-    /// Bytes of its stored values.
+    /// Size of its stored values, in bytes.
     size: usize,
-    /// The layout's index of words found it.
+    /// Whether the layout's full-text index found it.
     indexed: bool,
 }
 
-/// Rows of one source, from an edge on.
+/// Rows of one source after an edge.
 struct Chunk {
     placed: Vec<Placed>,
-    /// The rows end here because they are large: there may be more.
+    /// Whether the rows were cut because they are large; there may be more.
     is_cut: bool,
 }
 
 impl Store {
-    /// One page of rows.
+    /// Reads one page of rows.
     ///
     /// # Errors
     /// An entity that the database does not hold, a cursor of another list, or the engine's refusal.
@@ -117,7 +117,7 @@ impl Store {
         self.page_of(query, &ListReading::default()).await
     }
 
-    /// One of several pages of the same list, read one after the other, which keep together what they find out.
+    /// Reads one of several consecutive pages of a list, which share their findings in `reading`.
     ///
     /// # Errors
     /// As [`Store::page`].
@@ -126,7 +126,7 @@ impl Store {
         let query = &Query { limit: query.limit.clamp(1, LIMIT), ..query.clone() };
         let order = query.order.clone().unwrap_or(Order { column: query.entity.time_column(), descending: true });
         let list = format!("{} {} {}", query.entity, order.column, order.descending);
-        // Of a list from its top, greatest first, the first row says what the order is worth.
+        // For a list from its top, greatest first, the first row shows whether the order is reliable.
         let tells = query.start == PageStart::First
             && order.descending
             && query.filters.is_empty()
@@ -144,7 +144,7 @@ impl Store {
             let hope = if tells { stored.hope().await? } else { None };
             let begun = cursor.as_ref().and_then(|cursor| cursor.sorted.get(i).cloned());
             let sortable = match (begun, &hope) {
-                // Whatever was written since: else rows would come twice, or none.
+                // Keeps the order of the first page despite later writes: otherwise rows would be repeated or skipped.
                 (Some(begun), _) => begun,
                 (None, Some(_)) => Sortable::AsStored,
                 (None, None) => stored.sortable().await?,
@@ -169,7 +169,7 @@ impl Store {
         }
     }
 
-    /// A page in the stored order; none when that turns out not to be the canonical one.
+    /// A page in the stored order; `None` if that turns out not to be the canonical one.
     async fn walked(
         &self,
         asked: PreparedQuery<'_>,
@@ -206,12 +206,12 @@ impl Store {
         asked.reading.keep(ahead.unwrap_or_else(|| sources.iter().map(|_| KeysAhead::default()).collect()));
         let cut: Vec<usize> = (0..chunks.len()).filter(|source| chunks[*source].is_cut).collect();
         let mut found = merged(chunks, order, forward);
-        // What follows the last row of a cut source is not known: other people's rows may lie behind it.
+        // The row after the last one of a cut source is unknown: other sources' rows may come first.
         let end = |source: &usize| Some(found.iter().rposition(|p| p.source == *source)? + 1);
         let known = cut.iter().filter_map(end).min();
         let more = known.is_some() || found.len() > query.limit;
         found.truncate(known.unwrap_or(usize::MAX).min(query.limit));
-        // The far edge lies after the last row taken of each source; an untouched source stays where it was.
+        // The far edge is after the last row taken from each source; for an untouched source it does not move.
         let mut far = edges.clone();
         let mut near: Vec<Edge> = edges.iter().map(flipped).collect();
         for (i, edge) in far.iter_mut().enumerate() {
@@ -235,7 +235,8 @@ impl Store {
         }))
     }
 
-    /// Up to one row more than the limit of one source, from an edge on; fewer where they reach the query's bytes.
+    /// Reads up to one row more than the limit from one source, after an edge; fewer if they reach the query's byte
+    /// limit.
     #[allow(clippy::too_many_arguments, reason = "a source, and the edge that it continues from")]
     async fn chunk(
         &self,
@@ -257,7 +258,7 @@ impl Store {
         let belonging = self.contexts().belonging(source, &filters).await?;
         let (search, belonging) = (query.search.as_ref(), belonging.as_ref());
         let narrowed = NarrowedSource { source, walk, search, filters: &filters, belonging };
-        // Rows of known places are found by these alone: what the filters ask is asked of the rows.
+        // Rows at known positions are found by these alone; the filters are applied afterwards.
         let placed_only = NarrowedSource { filters: &[], ..narrowed };
         let (mut found, mut held) = (Vec::new(), 0);
         let bytes = query.bytes.unwrap_or(usize::MAX);
@@ -303,7 +304,7 @@ impl Store {
                 }
                 let read = placed.len();
                 let short = !is_broken_off && run.as_ref().map_or(read < batch, |(_, is_last)| *is_last);
-                // Of a run that was read whole, some rows may be gone since.
+                // Some rows of a run read to its end may have been deleted since.
                 let end = run.and_then(|(mut run, _)| run.pop()).filter(|_| !is_broken_off);
                 if let Some(last) = end.or_else(|| placed.last().map(|last| last.edge.clone())) {
                     edge = last;
@@ -343,8 +344,8 @@ impl Store {
         Ok(Chunk { placed: found, is_cut: false })
     }
 
-    /// Whether the engine sorts all rows that pass the filters for each page: it takes an index of these, although another
-    /// one has the order.
+    /// Whether the engine sorts all matching rows for each page: it uses an index for the filters, although another
+    /// index has the order.
     async fn sorts_all(
         &self,
         narrowed: &NarrowedSource<'_>,
@@ -366,7 +367,7 @@ impl Store {
         Ok(self.steps(&statement).await?.iter().any(is_sort))
     }
 
-    /// The places of the next rows of a part after an edge, `most` of them, and whether these are its last.
+    /// The positions of the next `most` rows of a part after an edge, and whether these are its last.
     async fn run(
         &self,
         narrowed: &NarrowedSource<'_>,
@@ -392,7 +393,7 @@ impl Store {
         Ok(ahead.run(most))
     }
 
-    /// Lets through the episodes that have such a canvas event.
+    /// Keeps the episodes that have such a canvas event.
     async fn keep_with_canvas(
         &self,
         asked: PreparedQuery<'_>,
@@ -413,8 +414,8 @@ impl Store {
         Ok(())
     }
 
-    /// The canvas events that a query's canvas filter means, where they are few: then they are held, and no episode's
-    /// own events have to be read. None when they are many, or nothing of the kind is asked.
+    /// The canvas events that match a query's canvas filter, if they are few: then they are held, and the events of
+    /// each episode need not be read. `None` if there are many, or no such filter.
     async fn few_canvas_events(&self, query: &Query) -> Result<Option<FewCanvasEvents>, StoreError> {
         let Some(wanted) = query.canvas.as_ref().filter(|_| query.entity == Entity::Episode) else { return Ok(None) };
         let equal = |column, value: &String| Filter::new(column, Operator::Equal, Operand::Text(value.clone()));
@@ -443,8 +444,8 @@ impl Store {
         Ok(Some(few))
     }
 
-    /// A page in an order that only the canonical values have: every row is looked at, the page's rows are kept. Where the place
-    /// of each tells it from all others (`brief`), only what they are ordered by is read at first.
+    /// A page in an order that only canonical values have: reads every row and keeps the page's rows. If each row has a
+    /// unique position (`brief`), only the ordering columns are read first.
     async fn scanned(
         &self,
         asked: PreparedQuery<'_>,
@@ -458,7 +459,7 @@ impl Store {
         let after = cursor.as_ref().and_then(|c| c.scanned.clone());
         let mut heap: BinaryHeap<ScannedRow> = BinaryHeap::new();
         let (mut held, mut is_cut, bytes) = (0, false, query.bytes.unwrap_or(usize::MAX));
-        // The first row that had no room: none that follows it comes before it on a page.
+        // The first row left out: rows after it are not on the page.
         let mut bound: Option<ScannedRow> = None;
         let mut seen = 0_usize;
         for (index, source) in sources.iter().enumerate() {
@@ -525,15 +526,15 @@ impl Store {
         Ok(Page { rows, next, previous })
     }
 
-    /// The rows of some places, in their order, without those that are gone since. The places end where the rows reach the query's
-    /// bytes.
+    /// Reads the rows at some positions, in order, without those deleted since. Stops when they reach the query's byte
+    /// limit.
     async fn whole(
         &self,
         asked: PreparedQuery<'_>,
         sources: &[&BoundSource],
         places: &mut Vec<ScannedRow>,
     ) -> Result<Vec<Row>, StoreError> {
-        /// Rows that are read at a time.
+        /// Rows per read.
         const RUN: usize = 256;
         let bytes = asked.query.bytes.unwrap_or(usize::MAX);
         let (mut rows, mut held, mut read, mut run) = (Vec::new(), 0, 0, RUN);
@@ -541,7 +542,7 @@ impl Store {
             let wanted = &places[read..(read + run).min(places.len())];
             let (mut found, is_cut) = self.placed(asked, sources, wanted).await?;
             if is_cut && run > 1 {
-                // Which of them have room is identified by their order, in which they are not read.
+                // Their order, not the order of reading, decides which of them fit.
                 run = 1;
                 continue;
             }
@@ -557,7 +558,7 @@ impl Store {
         Ok(rows)
     }
 
-    /// The rows of some places by the number of the place, and whether not all have room.
+    /// The rows at some positions, by the number of the position, and whether some did not fit.
     async fn placed(
         &self,
         asked: PreparedQuery<'_>,
@@ -594,7 +595,7 @@ impl Store {
     /// All rows of an entity whose column is one of the values, in order of time and id.
     ///
     /// # Errors
-    /// The engine's refusal; an entity that the database does not hold gives no rows.
+    /// The engine's refusal. For an entity that the database does not hold, the result is empty.
     pub async fn related(
         &self,
         entity: Entity,
@@ -604,7 +605,7 @@ impl Store {
         self.related_columns(entity, column, values, None).await
     }
 
-    /// As [`Store::related`], with some columns only: `wanted` must name the compared one, the id and the time.
+    /// As [`Store::related`], with some columns only: `wanted` must include the compared column, the id and the time.
     ///
     /// # Errors
     /// As [`Store::related`].
@@ -618,8 +619,8 @@ impl Store {
         self.related_among(entity, column, values, &[], wanted).await
     }
 
-    /// As [`Store::related_columns`], where the filters let all of these rows through: a server whose tables are
-    /// distributed by owner is told who owns them.
+    /// As [`Store::related_columns`], if the filters match all of these rows: a server with tables distributed by owner
+    /// gets the owner condition.
     ///
     /// # Errors
     /// As [`Store::related`].
@@ -646,7 +647,7 @@ impl Store {
         Ok(rows)
     }
 
-    /// As [`Store::related`], of one source, in no order.
+    /// As [`Store::related`], for one source, unordered.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -669,8 +670,8 @@ impl Store {
         Ok(rows)
     }
 
-    /// Hands each row of a source whose column is one of the values to `each`, with the bytes of what is stored, in no
-    /// order, until it breaks off.
+    /// Passes each row of a source whose column is one of the values to `each`, with its stored size in bytes,
+    /// unordered, until it breaks.
     pub(super) async fn each_related_in(
         &self,
         source: &BoundSource,
@@ -700,8 +701,8 @@ impl Store {
         .await
     }
 
-    /// Hands these columns of each row of an entity whose column is one of some values to `each`, with the bytes of what is
-    /// stored, in no order, until it breaks off. Rows of a source that is derived are not completed.
+    /// Passes these columns of each row of an entity whose column is one of some values to `each`, with the stored size
+    /// in bytes, unordered, until it breaks. Derived rows are not completed.
     ///
     /// # Errors
     /// As [`Store::related`].
@@ -730,8 +731,8 @@ impl Store {
         Ok(())
     }
 
-    /// One row by its id. Where several have it, it is the first of them and says so: of a table that programs find
-    /// without naming its schema, the earliest. Where none has it, what is in front of a colon may be the table's name.
+    /// Reads one row by its id. If several have it, returns the first and notes that; with several schemas, the
+    /// earliest in the search path. If none has it, the part before a colon may be the table's name.
     ///
     /// # Errors
     /// An entity that the database does not hold, or the engine's refusal.
@@ -762,20 +763,20 @@ impl Store {
         Ok(rows.pop())
     }
 
-    /// Says that there is no row of an id.
+    /// The message that no row has an id.
     #[must_use]
     pub fn none_found(&self, entity: Entity, id: &str) -> String {
         let bytes = if id.contains('\u{fffd}') { " (an id with bytes that are no text cannot be named)" } else { "" };
         format!("there is no {} `{id}` in {}{bytes}", entity.title(), self.location())
     }
 
-    /// Whether programs have to name the schema of a source's table to find it.
+    /// Whether programs must name the schema of a source's table to find it.
     fn is_hidden(&self, source: &BoundSource) -> bool {
         self.catalog.tables.iter().any(|t| !t.visible && (&t.schema, &t.name) == (&source.table.0, &source.table.1))
     }
 
-    /// Completes episodes from their event logs, the first ones until they reach the bytes of a part; gives the bytes of
-    /// each. None where the source or the wanted columns need no such thing: all are complete.
+    /// Completes episodes from their event logs, up to the byte limit of a part. Returns the size of each. `None` if
+    /// the source or the wanted columns need no logs, so all are complete.
     pub(super) async fn complete<'r>(
         &self,
         source: &BoundSource,
@@ -789,7 +790,7 @@ impl Store {
         Ok(Some(Box::pin(self.contexts().derive_from_events(rows.collect(), part)).await?))
     }
 
-    /// The rows of `to` that depend on each episode: by list, by back-link, by a path in JSON; once each, in time
+    /// The rows of `to` that belong to each episode: by list, by back-link, by a path in JSON; each once, in time
     /// order.
     ///
     /// # Errors
@@ -803,8 +804,8 @@ impl Store {
         self.linked_columns(episodes, links, to, None).await
     }
 
-    /// As [`Store::linked`], with some columns only: `wanted` must name the id, the episode and the time, and of feedback the
-    /// source.
+    /// As [`Store::linked`], with some columns only: `wanted` must include the id, the episode and the time, and for
+    /// feedback the source.
     ///
     /// # Errors
     /// As [`Store::linked`].
@@ -852,7 +853,7 @@ impl Store {
     }
 }
 
-/// Rows by their places in lists: each is moved to the last list that names it, and copied to those before.
+/// Distributes rows to lists by index: each is moved to the last list that names it, and copied to the others.
 fn handed_out(rows: Vec<Row>, lists: &[Vec<usize>]) -> Vec<Vec<Row>> {
     let mut uses = vec![0_usize; rows.len()];
     lists.iter().flatten().for_each(|at| uses[*at] += 1);
@@ -864,7 +865,7 @@ fn handed_out(rows: Vec<Row>, lists: &[Vec<usize>]) -> Vec<Vec<Row>> {
     lists.iter().map(|list| list.iter().filter_map(&mut hand).collect()).collect()
 }
 
-/// A filter with its value as the source spells it.
+/// A filter with its value in the source's spelling.
 fn spelled_as_stored(engine: Engine, source: &BoundSource, filter: &Filter) -> Filter {
     let value = match (&filter.value, filter.op) {
         (Operand::Text(text), Operator::Equal | Operator::NotEqual | Operator::Has) => {
@@ -876,7 +877,7 @@ fn spelled_as_stored(engine: Engine, source: &BoundSource, filter: &Filter) -> F
     Filter { column: filter.column, op: filter.op, value, or }
 }
 
-/// The ids that an episode's lists and JSON paths name, in order, once each.
+/// The ids in an episode's lists and JSON paths, in order, without repeats.
 #[must_use]
 pub fn named_ids<'e>(episode: &'e Row, links: &[EpisodeLink], to: Entity) -> Vec<Cow<'e, str>> {
     let mut ids: Vec<Cow<'_, str>> = Vec::new();
@@ -890,7 +891,7 @@ pub fn named_ids<'e>(episode: &'e Row, links: &[EpisodeLink], to: Entity) -> Vec
             LinkBy::Back => {}
         }
     }
-    // A list may have a million: their order takes less room than a set of them.
+    // A list may have a million ids: sorting indexes needs less memory than a set.
     let mut order: Vec<usize> = (0..ids.len()).collect();
     order.sort_by(|a, b| ids[*a].cmp(&ids[*b]));
     let mut again = vec![false; ids.len()];
@@ -902,8 +903,8 @@ pub fn named_ids<'e>(episode: &'e Row, links: &[EpisodeLink], to: Entity) -> Vec
     ids
 }
 
-/// The beginning of a statement that walks a source. Where words are looked for, they narrow it; where the layout has an
-/// index of words, whether that found the row is read last.
+/// The beginning of a statement that reads a source. Search words narrow it; with a full-text index, the last column
+/// says whether that found the row.
 fn begun(
     projection: &Projection,
     source: &BoundSource,
@@ -926,19 +927,19 @@ fn place(index: usize, mut raw: RawRow, at: Range<usize>, source: &BoundSource, 
     Placed { row, source: index, size, edge: edge_of(&raw, at), indexed }
 }
 
-/// The place of a row whose key and id are read there.
+/// The edge of a row whose key and id are read at these columns.
 fn edge_of(raw: &RawRow, Range { start, end }: Range<usize>) -> Edge {
     let at = |i: usize| raw.get(i).map_or(RawKey::Null, RawKey::of);
     Edge::At { key: at(start), id: (start + 1..end).map(at).collect(), inclusive: false }
 }
 
-/// A condition as a number that is read.
+/// A condition as a readable number.
 fn truth(condition: &str) -> String {
     format!("CASE WHEN {condition} THEN 1 ELSE 0 END")
 }
 
-/// Merges the rows of several sources. Within a source the database's order stands: its edges are what paging continues
-/// from, and it may know better than the canonical text, as of ids that are numbers.
+/// Merges the rows of several sources. Within a source the database's order is kept: paging continues from its edges,
+/// and it may be more exact than the canonical text, as for numeric ids.
 fn merged(chunks: Vec<Chunk>, order: &Order, forward: bool) -> Vec<Placed> {
     let mut merged = Vec::with_capacity(chunks.iter().map(|chunk| chunk.placed.len()).sum());
     let mut queues: Vec<_> = chunks.into_iter().map(|chunk| chunk.placed.into_iter().peekable()).collect();
@@ -959,7 +960,7 @@ fn merged(chunks: Vec<Chunk>, order: &Order, forward: bool) -> Vec<Placed> {
     }
 }
 
-/// The same place seen from the other direction: what was left out is now taken.
+/// The same position in the other direction: the excluded row is included.
 fn flipped(edge: &Edge) -> Edge {
     match edge {
         Edge::At { key, id, inclusive } => Edge::At { key: key.clone(), id: id.clone(), inclusive: !inclusive },
@@ -967,7 +968,7 @@ fn flipped(edge: &Edge) -> Edge {
     }
 }
 
-/// Lists the columns to read for a query: its own, the id, and those that filters, order and links need; `None` means
+/// Lists the columns to read for a query: its own, the id, and those needed by filters, order and links; `None` means
 /// all.
 fn wanted_columns<'q>(query: &'q Query, order: &Order, source: &BoundSource) -> Option<Vec<&'q str>> {
     let mut wanted: Vec<&str> = query.columns.as_ref()?.clone();
@@ -986,12 +987,12 @@ fn wanted_columns<'q>(query: &'q Query, order: &Order, source: &BoundSource) -> 
     Some(wanted)
 }
 
-/// The column by which rows of equal keys are distinguished.
+/// The column that orders rows with equal keys.
 pub(super) fn id_column(entity: Entity) -> &'static str {
     if entity == Entity::MemoryLink { "memory_id" } else { "id" }
 }
 
-/// Order of a source's rows by what distinguishes them.
+/// Order of a source's rows by their identifying columns.
 fn id_walk(engine: Engine, source: &BoundSource) -> Result<SourceOrder, StoreError> {
     let walk = SourceOrder::new(engine, source, id_column(source.entity), false, &Sortable::AsStored);
     walk.ok_or_else(|| StoreError::Unordered(source.label.clone()))
@@ -1031,23 +1032,23 @@ fn compare_values(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-/// A row in a scanned order; the greatest is the one that leaves the page first.
+/// A row in a scanned order; the greatest is the first to leave the page.
 struct ScannedRow {
     order: Order,
     forward: bool,
-    /// Bytes of its stored values.
+    /// Size of its stored values, in bytes.
     size: usize,
     row: Row,
     source: usize,
     edge: Edge,
-    /// Number of rows that were looked at before: rows of the same key and id stay in that order.
+    /// Number of rows read before it: rows with the same key and id stay in that order.
     seen: usize,
 }
 
-/// The row that a page begins after, among those of one source with its key and id.
+/// The row after which a page begins, among the rows of its source with the same key and id.
 struct Twins<'c> {
     last: &'c ScannedEdge,
-    /// The side of it on which such a row lies.
+    /// The side of it on which such a row is.
     side: Ordering,
 }
 
@@ -1056,7 +1057,7 @@ impl<'c> Twins<'c> {
         Twins { last, side: if source > last.source { Ordering::Greater } else { Ordering::Less } }
     }
 
-    /// The side on which a row with its key and id lies; the rows are given in order.
+    /// The side of a row with the same key and id; rows must be given in order.
     fn side_of(&mut self, row: &ScannedRow) -> Ordering {
         if row.source == self.last.source && row.edge == self.last.edge {
             self.side = Ordering::Greater;

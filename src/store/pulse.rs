@@ -6,37 +6,37 @@ use super::session::Opener;
 use super::sqlite_reader::{SqliteFile, SqliteReader};
 use super::{Store, StoreError};
 
-/// Transactions that write, in any database of the server: those that were under way, and the first that had not begun.
+/// Writing transactions in any database of the server: those in progress, and the first that has not begun.
 const SNAPSHOT: &str = "SELECT pg_current_snapshot()::text";
 
-/// Rows that were written in this database, as far as writers have reported; nothing where they are not counted.
+/// Rows written in this database, as far as sessions have reported; NULL if they are not counted.
 const ROWS: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() AND current_setting('track_counts') = 'on' \
      THEN sum(pg_stat_get_tuples_inserted(oid) + pg_stat_get_tuples_updated(oid) + pg_stat_get_tuples_deleted(oid))::text \
      END FROM pg_class WHERE relkind = 'r' AND oid >= 16384";
 
-/// Marks that tell whether something was written.
+/// Marks that change when something is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PulseBeat {
-    /// Another one once something was written, perhaps in another database of the server.
+    /// Changes after every write, possibly in another database of the server.
     pub mark: String,
-    /// Another one once something was written in this database, on PostgreSQL some seconds later; none when the engine
-    /// says no such thing.
+    /// Changes after every write in this database, on PostgreSQL some seconds later; `None` if the engine does not
+    /// report it.
     pub own: Option<String>,
 }
 
-/// Asks again and again whether something was written. No transaction is open between two questions.
+/// Polls for writes. No transaction is open between two polls.
 #[derive(Debug)]
 pub struct DatabasePulse<'s> {
     store: &'s Store,
-    /// A connection for each file: what a connection is told counts from its own last question.
+    /// A connection per file: its change counter is relative to the connection.
     links: Vec<SqliteReader>,
 }
 
 impl DatabasePulse<'_> {
-    /// Asks the engine for its marks now; none when it says no such thing.
+    /// Reads the current marks; `None` if the engine does not report them.
     ///
     /// # Errors
-    /// The engine's, while the database cannot be read.
+    /// The engine's error, if the database cannot be read.
     pub async fn beat(&mut self) -> Result<Option<PulseBeat>, StoreError> {
         match self.store.sessions.opener() {
             Opener::Sqlite(file) => {
@@ -50,7 +50,7 @@ impl DatabasePulse<'_> {
         }
     }
 
-    /// The one text that a statement gives; a server that speaks like PostgreSQL need not have it.
+    /// The text that a statement returns; a PostgreSQL-compatible server may not support it.
     async fn told(&self, sql: &str) -> Option<String> {
         let rows = self.store.fetch_text(sql).await.ok()?;
         rows.first().map(|row| text(row, 0)).filter(|text| !text.is_empty())
@@ -71,7 +71,7 @@ impl DatabasePulse<'_> {
 }
 
 impl Store {
-    /// A pulse of the database.
+    /// Starts to poll the database.
     #[must_use]
     pub fn pulse(&self) -> DatabasePulse<'_> {
         DatabasePulse { store: self, links: Vec::new() }

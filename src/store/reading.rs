@@ -1,4 +1,4 @@
-//! Findings that the pages of one list share while they are read in turn.
+//! State shared by the pages of one list while they are read in turn.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -6,44 +6,44 @@ use std::sync::{Mutex, PoisonError};
 use super::episode_of::EpisodeIndex;
 use super::order::{Edge, OrderedPart};
 
-/// The reading of a list, page after page. Where no index has its order, the places of many rows are sorted together, so
+/// The reading of a list, page after page. If no index has its order, the positions of many rows are sorted at once, so
 /// that not every page sorts all rows.
 #[derive(Debug, Default)]
 pub struct ListReading {
     /// Episodes that the rows may belong to.
     pub(super) episodes: EpisodeIndex,
-    /// By source; none before the first page has been read, which may be the only one.
+    /// By source; `None` before the first page, which may be the only one.
     ahead: Mutex<Option<Vec<KeysAhead>>>,
 }
 
 impl ListReading {
-    /// The places of the next rows of each source; none for the first page.
+    /// The positions of the next rows of each source; `None` for the first page.
     pub(super) fn ahead(&self) -> Option<Vec<KeysAhead>> {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Keeps them for the next page.
+    /// Keeps the positions for the next page.
     pub(super) fn keep(&self, ahead: Vec<KeysAhead>) {
         *self.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(ahead);
     }
 }
 
-/// Places of the rows of one part of a source that follow an edge, in order.
+/// Positions of the rows of one part of a source after an edge, in order.
 #[derive(Debug, Default)]
 pub(super) struct KeysAhead {
     part: Option<OrderedPart>,
-    /// The edge, and the places after it.
+    /// The edge, and the positions after it.
     keys: VecDeque<Edge>,
-    /// No others follow these.
+    /// Whether these are the last ones.
     is_whole: bool,
-    /// Whoever asks has chosen them: what else the part holds is not asked for.
+    /// Whether the caller chose them, so that the rest of the part is not needed.
     is_given: bool,
 }
 
 impl KeysAhead {
-    /// Places that are read at a time at most.
+    /// Most positions read at a time.
     pub const MOST: usize = 65_536;
-    /// Bytes that they may have.
+    /// Most bytes of them.
     pub const BYTES: usize = 4 << 20;
 
     pub fn new(part: OrderedPart, edge: Edge, keys: impl Iterator<Item = Edge>, is_whole: bool) -> Self {
@@ -51,7 +51,7 @@ impl KeysAhead {
         KeysAhead { part: Some(part), keys, is_whole, is_given: false }
     }
 
-    /// Chosen places of a part, in its order.
+    /// Given positions of a part, in its order.
     pub fn given(part: OrderedPart, keys: impl Iterator<Item = Edge>) -> Self {
         KeysAhead { is_given: true, ..KeysAhead::new(part, Edge::Begin, keys, true) }
     }
@@ -60,7 +60,7 @@ impl KeysAhead {
         self.is_given
     }
 
-    /// Leaves out what lies before an edge; whether it is known what follows it.
+    /// Drops positions before an edge; returns whether the following ones are known.
     pub fn continues(&mut self, part: OrderedPart, edge: &Edge) -> bool {
         if self.part != Some(part) {
             return false;
@@ -71,7 +71,7 @@ impl KeysAhead {
         self.keys.len() > 1 || self.is_whole && !self.keys.is_empty()
     }
 
-    /// The next places, and whether they are the last ones.
+    /// The next positions, and whether they are the last ones.
     pub fn run(&self, most: usize) -> (Vec<Edge>, bool) {
         let run: Vec<Edge> = self.keys.iter().skip(1).take(most).cloned().collect();
         let is_last = self.is_whole && run.len() + 1 >= self.keys.len();

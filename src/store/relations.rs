@@ -1,4 +1,4 @@
-//! Relations between tables: primary keys, foreign keys with what they do on deletion, and which tables hold rows.
+//! Relations between tables: primary keys, foreign keys with their actions on deletion, and which tables hold rows.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,41 +17,40 @@ use crate::layout::Engine;
 /// Relations between the tables of a database.
 #[derive(Debug, Clone, Default)]
 pub struct Relations {
-    /// Columns that tell a table's rows apart; empty when nothing does. The hidden row number is the last one where the
-    /// others hold NULL in some row.
+    /// Columns that identify a table's rows; empty if none do. If these contain NULL in some row, the hidden row number
+    /// is added last.
     pub keys: HashMap<TableName, Vec<String>>,
     /// Foreign keys.
     pub foreign: Vec<ForeignKey>,
-    /// Tables with rows that can be read, in order: partitions under the name of the whole, views only where they keep
-    /// copies.
+    /// Tables with readable rows, in order: partitions under the partitioned table's name, views only if materialized.
     pub tables: Vec<TableName>,
-    /// Views among `tables` that keep copies of other tables' rows.
+    /// Materialized views among `tables`.
     pub copies: HashSet<TableName>,
-    /// Content that each column of PostgreSQL can hold, when that is not words.
+    /// Contents that each column of PostgreSQL can have, if not words.
     pub holds: HashMap<(TableName, String), ColumnContent>,
-    /// Tables that inherit, each with the one through which its rows are seen too.
+    /// Inheriting tables, each with the one through which its rows are also visible.
     pub inside: HashMap<TableName, TableName>,
-    /// Tables from which others inherit: a row there may have the key of one in these.
+    /// Tables from which others inherit: a row of the latter may repeat one of their keys.
     pub heired: HashSet<TableName>,
-    /// Columns that cannot be empty.
+    /// Columns that are NOT NULL.
     pub required: HashSet<(TableName, String)>,
-    /// Columns whose values are compared in a way of their own: on SQLite those of unique indexes.
+    /// Columns with a comparison of their own: on SQLite those of unique indexes.
     compared: HashMap<(TableName, String), Comparison>,
-    /// Tables whose rows we have no right to see, or of which policies may hide some.
+    /// Tables whose rows we may not see, or in which policies may hide some.
     pub unread: Vec<(TableName, &'static str)>,
-    /// Tables whose rows are elsewhere: in another database, or in a session of someone else.
+    /// Tables whose rows are elsewhere: in another database, or in someone else's session.
     pub elsewhere: Vec<(TableName, &'static str)>,
 }
 
 impl Relations {
-    /// The foreign keys by which the engine takes rows along that nothing distinguishes.
+    /// The foreign keys by which the engine deletes rows without a key by cascade.
     pub fn carrying(&self) -> impl Iterator<Item = &ForeignKey> {
         let is_keyless = move |key: &&ForeignKey| self.keys.get(&key.from).is_none_or(Vec::is_empty);
         self.foreign.iter().filter(|key| key.on_delete == OnDelete::Cascade).filter(is_keyless)
     }
 
-    /// The condition for rows of a table, seen as `t`, to which one of its foreign keys applies: without those of tables that
-    /// inherit from it and have a key of their own in its place, with another action.
+    /// The condition for rows of a table, aliased `t`, to which one of its foreign keys applies: excludes inheriting
+    /// tables that have a foreign key of their own for it, with another action.
     #[must_use]
     pub fn applies(&self, key: &ForeignKey) -> Option<String> {
         let is_in_its_place = |own: &ForeignKey| {
@@ -64,13 +63,13 @@ impl Relations {
         (!apart.is_empty()).then(|| apart.join(" AND "))
     }
 
-    /// Whether a column takes texts for the same that are spelled differently.
+    /// Whether a column treats differently spelled texts as equal.
     #[must_use]
     pub fn is_compared_apart(&self, table: &TableName, column: &str) -> bool {
         self.compared.contains_key(&(table.clone(), column.to_owned()))
     }
 
-    /// The text as others are spelled that a column takes for the same, as far as the engine need not be asked.
+    /// A normal form of texts that a column treats as equal, as far as it can be computed without the engine.
     #[must_use]
     pub fn folded(&self, table: &TableName, column: &str, text: &str) -> String {
         match self.compared.get(&(table.clone(), column.to_owned())) {
@@ -82,7 +81,7 @@ impl Relations {
         }
     }
 
-    /// Whether a column can hold words, such as a handle.
+    /// Whether a column can contain words, such as a handle.
     #[must_use]
     pub fn holds_words(&self, table: &TableName, column: &str) -> bool {
         self.content(table, column) == ColumnContent::Words
@@ -94,8 +93,8 @@ impl Relations {
         self.holds.get(&(table.clone(), column.to_owned())).copied().unwrap_or(ColumnContent::Words)
     }
 
-    /// The way in which values of a column that refers to another are compared with those there: as that column compares
-    /// them. None where its own way is the same.
+    /// The comparison between a referencing column and its target: the target's. `None` if the column's own is the
+    /// same.
     #[must_use]
     pub fn comparison(&self, from: (&TableName, &str), to: (&TableName, &str)) -> Option<Comparison> {
         let way = |(table, column): (&TableName, &str)| self.compared.get(&(table.clone(), column.to_owned()));
@@ -103,7 +102,7 @@ impl Relations {
         if way(from) == other.as_ref() {
             return None;
         }
-        // PostgreSQL goes by a collation of the column that refers, but not by a type of it that the other has not.
+        // PostgreSQL uses the collation of the referencing column, but not its type if the target has another.
         let of_texts = || way(from).filter(|own| own.collation.is_none() && self.refers(from, to));
         other.or_else(|| of_texts().map(|_| Comparison::of_texts()))
     }
@@ -115,7 +114,7 @@ impl Relations {
         self.foreign.iter().any(|key| key.from == *from.0 && key.to == *to.0 && pair(key))
     }
 
-    /// The way in which values of a column that names people are compared with their ids, where it refers to such.
+    /// The comparison between a column that names people and their ids, if it refers to them.
     #[must_use]
     pub fn comparison_of_owner(&self, table: &TableName, column: &str) -> Option<Comparison> {
         let key = self.foreign.iter().find(|key| key.from == *table && key.columns == [column])?;
@@ -123,18 +122,18 @@ impl Relations {
     }
 }
 
-/// Collations of the columns by which SQLite distinguishes rows; of several, the last is the primary key's.
+/// Collations of the columns in SQLite's unique indexes; of several, the primary key's comes last.
 const COMPARED_SQLITE: &str = "SELECT l.schema, l.name, k.name, '\"' || replace(k.coll, '\"', '\"\"') || '\"', NULL \
      FROM pragma_table_list l JOIN pragma_index_list(l.name, l.schema) i JOIN pragma_index_xinfo(i.name, l.schema) k \
      WHERE l.type = 'table' AND i.\"unique\" = 1 AND i.partial = 0 AND k.key = 1 AND k.name IS NOT NULL \
      ORDER BY i.origin = 'pk', i.origin = 'u', i.seq";
 
-/// Columns of tables whose definition names a collation, whichever column it is of.
+/// Columns of tables whose definition mentions a collation, for whichever column.
 const FOLDING_SQLITE: &str = "SELECT l.schema, l.name, c.name FROM sqlite_schema s \
      JOIN pragma_table_list l ON l.name = s.name AND l.schema = 'main' JOIN pragma_table_xinfo(l.name, l.schema) c \
      WHERE s.type = 'table' AND l.type = 'table' AND s.sql LIKE '%collate%'";
 
-/// Columns of which two different texts may be equal: by their type, or by a collation that is not deterministic.
+/// Columns in which two different texts may be equal: by their type, or by a nondeterministic collation.
 const COMPARED_POSTGRES: &str = "WITH RECURSIVE made_of (relation, name, rule, type) AS ( \
        SELECT a.attrelid, a.attname, a.attcollation, a.atttypid FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
          WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attcollation <> 0 AND c.relkind IN ('r', 'p', 'm', 'f') \
@@ -147,11 +146,11 @@ const COMPARED_POSTGRES: &str = "WITH RECURSIVE made_of (relation, name, rule, t
      JOIN pg_namespace o ON o.oid = l.collnamespace \
      WHERE t.typname = 'citext' OR t.typtype <> 'd' AND NOT l.collisdeterministic";
 
-/// Temporary tables of other sessions: nobody else sees their rows.
+/// Temporary tables of other sessions, whose rows nobody else sees.
 const TEMPORARY: &str = "SELECT n.nspname::text, c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.relkind = 'r' AND c.relpersistence = 't' AND pg_is_other_temp_schema(n.oid) ORDER BY 1, 2";
 
-/// One row for each object of the database: what it is, its name, and the words of its definition.
+/// One row for each object of the database: its kind, its name, and the words of its definition.
 const DEFINITIONS_POSTGRES: &str = "WITH mine AS (SELECT n.oid, n.nspname FROM pg_namespace n \
        WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'), \
      rel AS (SELECT c.*, m.nspname FROM pg_class c JOIN mine m ON m.oid = c.relnamespace) \
@@ -208,7 +207,7 @@ const DEFINITIONS_POSTGRES: &str = "WITH mine AS (SELECT n.oid, n.nspname FROM p
      UNION ALL SELECT 'replication slot', slot_name, '' FROM pg_replication_slots \
        WHERE database IS NULL OR database = current_database() ORDER BY 1, 2";
 
-/// Subscriptions. How they connect is for roles that may read it.
+/// Subscriptions. Only some roles may read their connection strings.
 const SUBSCRIPTIONS: &str = "SELECT 'subscription', subname, concat_ws(' ', subslotname, array_to_string(subpublications, ' ')) \
      FROM pg_subscription ORDER BY 2";
 
@@ -217,8 +216,8 @@ const SUBSCRIPTIONS_IN_FULL: &str = "SELECT 'subscription', subname, concat_ws('
 
 const READS_CONNECTIONS: &str = "SELECT has_column_privilege('pg_subscription', 'subconninfo', 'SELECT')::int";
 
-/// Triggers, and rules that are not views: table, name, whether they run when rows are deleted, and when they change,
-/// and what they do.
+/// Triggers, and rules other than those of views: table, name, whether they fire on deletion and on update, and their
+/// action.
 const TRIGGERS_POSTGRES: &str = "SELECT n.nspname, c.relname, 'trigger ' || t.tgname, ((t.tgtype & 8) <> 0)::int, ((t.tgtype & 16) <> 0)::int, p.prosrc \
      FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
      JOIN pg_proc p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgparentid = 0 \
@@ -226,40 +225,40 @@ const TRIGGERS_POSTGRES: &str = "SELECT n.nspname, c.relname, 'trigger ' || t.tg
      FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE r.rulename <> '_RETURN' AND r.ev_enabled <> 'D' AND n.nspname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2, 3";
 
-/// The same of SQLite, whose statement says when: before the name of the table.
+/// The same for SQLite, whose statement names the event before the table.
 const TRIGGERS_SQLITE: &str = "SELECT 'main', tbl_name, 'trigger ' || name, \
      upper(substr(sql, 1, instr(upper(sql), ' ON '))) LIKE '%DELETE%', \
      upper(substr(sql, 1, instr(upper(sql), ' ON '))) LIKE '%UPDATE%', sql \
      FROM sqlite_schema WHERE type = 'trigger' ORDER BY 2, 3";
 
-/// An action of the database itself when rows of a table are deleted or change.
+/// An automatic action of the database when rows of a table are deleted or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableTrigger {
     /// The table.
     pub table: TableName,
     /// `trigger` or `rule`, and its name.
     pub name: String,
-    /// Whether it runs when rows are deleted.
+    /// Whether it fires on deletion.
     pub on_delete: bool,
-    /// Whether it runs when rows change.
+    /// Whether it fires on update.
     pub on_update: bool,
-    /// The action, as SQL or in the language of its function.
+    /// The action, in SQL or the language of its function.
     pub text: String,
 }
 
-/// An object of the database, as far as it has words.
+/// An object of the database whose definition contains words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
     /// Kind of the object: a table, a trigger, a comment.
     pub kind: String,
     /// Name of the object.
     pub name: String,
-    /// The words of its definition: names, conditions, defaults, options. Quotes are there as SQL writes them.
+    /// The words of its definition: names, conditions, defaults, options, with SQL quoting.
     pub text: String,
 }
 
 impl Definition {
-    /// The definition without the quoting of SQL: `O''Malley` is O'Malley.
+    /// The definition without SQL quoting: `O''Malley` becomes O'Malley.
     #[must_use]
     pub fn unquoted(&self) -> String {
         self.text.replace("''", "'").replace("\"\"", "\"").replace("\\\\", "\\")
@@ -288,7 +287,7 @@ impl Snapshot<'_> {
         Ok(rows.iter().map(read).collect())
     }
 
-    /// Reads the actions of the database itself when rows of its tables are deleted or change.
+    /// Reads the triggers and rules of the database's tables.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -305,7 +304,7 @@ impl Snapshot<'_> {
         Ok(rows.iter().map(read).collect())
     }
 
-    /// Columns that may take texts for the same that are spelled differently.
+    /// Columns that may treat differently spelled texts as equal.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -315,14 +314,14 @@ impl Snapshot<'_> {
         Ok(rows.iter().map(|row| (TableName::new(text(row, 0), text(row, 1)), text(row, 2))).collect())
     }
 
-    /// Reads how the tables hang together.
+    /// Reads the relations between the tables.
     ///
     /// # Errors
     /// The engine's refusal.
     pub async fn relations(&mut self) -> Result<Relations, StoreError> {
         let mut relations = Relations::default();
         for mut table in tables::read(self.store).await? {
-            // Any number of rows may hold the same NULL.
+            // Any number of rows may have NULL in a unique column.
             if table.has_keys_of_null && self.holds_null(&table.name, &table.key).await? {
                 match table.row_number {
                     Some(name) => table.key.push(hidden(name)),
@@ -364,12 +363,12 @@ impl Snapshot<'_> {
 impl Relations {
     fn add(&mut self, table: SearchedTable) {
         let name = table.name;
-        // A virtual table of a module that is not here cannot be read; its shadows can.
+        // A virtual table whose module is missing cannot be read; its shadow tables can.
         if table.partition || tables::is_engines_own(&name) {
             return;
         }
         if let Some(whole) = table.inherits {
-            // All its columns are seen there.
+            // All its columns are visible in the parent.
             if table.columns.iter().all(|column| column.inherited) {
                 return;
             }
@@ -395,7 +394,7 @@ impl Relations {
             if column.required {
                 self.required.insert(place.clone());
             }
-            // What is seen through another table is not looked at twice.
+            // Columns visible through another table are not searched twice.
             let holds = if column.inherited { ColumnContent::Neither } else { column.holds };
             if holds != ColumnContent::Words {
                 self.holds.insert(place, holds);
@@ -409,7 +408,7 @@ impl Relations {
         self.tables.push(name);
     }
 
-    /// A row that is seen through another table is known there: by that table's key.
+    /// A row visible through another table is identified by that table's key.
     fn follow_inheritance(&mut self) {
         for name in self.inside.keys().cloned().collect::<Vec<_>>() {
             let mut whole = self.inside[&name].clone();

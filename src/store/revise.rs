@@ -1,4 +1,4 @@
-//! Changes many rows with few statements, each row only if it still holds the expected values.
+//! Changes many rows with few statements, each row only if it still has the expected values.
 
 use super::dialect::quote;
 use super::fetched::{FetchedValue, Param, RawRow};
@@ -7,12 +7,12 @@ use super::stored::{Revision, RowRevisions, spell};
 use super::{Store, StoreError};
 use crate::layout::Engine;
 
-/// Values in one statement of SQLite, which allows 32,766.
+/// Values per SQLite statement; the limit is 32,766.
 const VALUES: usize = 10_000;
-/// Rows in one statement of PostgreSQL, which gets them as one array a column.
+/// Rows per PostgreSQL statement, which gets one array per column.
 const ROWS: usize = 5_000;
 
-/// The statements that make the change, each with its values, made one after the other.
+/// The statements of the change, each with its values.
 pub fn statements(shape: &TableShape, revise: &RowRevisions, now: &str) -> impl Iterator<Item = (String, Vec<Param>)> {
     let engine = shape.engine;
     let statement = move |rows: &[Revision]| {
@@ -87,7 +87,7 @@ fn values(engine: Engine, revise: &RowRevisions, rows: &[Revision], params: &mut
     }
 }
 
-/// A value of `v` as the column holds it: PostgreSQL gets texts.
+/// A value of `v` in the column's type, since PostgreSQL gets texts.
 fn typed(shape: &TableShape, column: &str, letter: char, at: usize) -> String {
     let declared = shape.column(column).map_or("text", |c| c.declared.as_str());
     match shape.engine {
@@ -96,7 +96,7 @@ fn typed(shape: &TableShape, column: &str, letter: char, at: usize) -> String {
     }
 }
 
-/// Finds the row by its key and compares its columns with what they were.
+/// The condition that finds a row by its key, with the expected values.
 fn condition(shape: &TableShape, revise: &RowRevisions) -> String {
     let keys = (0..revise.key.len())
         .map(|i| format!("t.{} = {}", quote(&revise.key[i]), typed(shape, &revise.key[i], 'k', i)));
@@ -105,14 +105,14 @@ fn condition(shape: &TableShape, revise: &RowRevisions) -> String {
         let value = typed(shape, name, 'b', i);
         match shape.engine {
             Engine::Sqlite => format!("t.{column} IS {value}"),
-            // As texts: json has no equality of its own.
+            // Compared as texts, because json has no equality operator.
             Engine::Postgres => format!("t.{column}::text IS NOT DISTINCT FROM ({value})::text"),
         }
     });
     keys.chain(same).collect::<Vec<_>>().join(" AND ")
 }
 
-/// An array of PostgreSQL as text. A text that is not UTF-8 stays what it is.
+/// A PostgreSQL array as text. A text that is not UTF-8 stays as it is.
 fn array(values: impl Iterator<Item = FetchedValue>) -> FetchedValue {
     let mut text = b"{".to_vec();
     for (i, value) in values.enumerate() {
@@ -143,14 +143,14 @@ fn array(values: impl Iterator<Item = FetchedValue>) -> FetchedValue {
     String::from_utf8(text).map_or_else(|bad| FetchedValue::BadText(bad.into_bytes()), FetchedValue::Text)
 }
 
-/// For the rest of a transaction: rows are found one by one through the index of their key. PostgreSQL would rather read
-/// the whole table for each batch, which takes twice as long.
+/// For the rest of a transaction: rows are found through the index of their key. Otherwise PostgreSQL reads the whole
+/// table for each batch, which takes twice as long.
 const BY_INDEX: &str =
     "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_seqscan = off";
 
 impl Store {
-    /// The settings under which a change finds its rows by the index of their key; none when they are not needed, or
-    /// there is no index.
+    /// The settings for finding rows by the index of their key; `None` if they are not needed, or there is no such
+    /// index.
     pub(super) fn by_index(&self, revise: &RowRevisions) -> Option<&'static str> {
         let named = |t: &&crate::layout::CatalogTable| t.schema == revise.table.schema && t.name == revise.table.name;
         let table = self.catalog().tables.iter().find(named).filter(|_| self.engine() == Engine::Postgres)?;
@@ -158,10 +158,10 @@ impl Store {
         table.indexed.iter().any(|column| column.eq_ignore_ascii_case(key)).then_some(BY_INDEX)
     }
 
-    /// The rows of a change that are still what they were, by their keys.
+    /// The rows of a change that still have the expected values, by their keys.
     ///
     /// # Errors
-    /// [`StoreError::NoTable`] when the table is not there, or the engine's refusal.
+    /// [`StoreError::NoTable`] if the table does not exist, or the engine's refusal.
     pub async fn still(&self, revise: &RowRevisions) -> Result<Vec<Vec<FetchedValue>>, StoreError> {
         let engine = self.engine();
         let shape = self.shapes().shape(&revise.table).await?;

@@ -1,5 +1,4 @@
-//! Rows as they were fetched, in their original order and in few bytes; what does not fit in memory goes to scratch
-//! space.
+//! A compact list of fetched rows, in order; rows that do not fit in memory go to scratch space.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher};
 use std::io;
@@ -17,9 +16,9 @@ const PART: usize = 64 << 10;
 pub struct RowList {
     pages: PageStore,
     parts: Vec<RowPart>,
-    /// The part that is not full yet.
+    /// The last part, not yet full.
     last: Vec<u8>,
-    /// Rows in the full parts.
+    /// Number of rows in the full parts.
     before: usize,
     len: usize,
 }
@@ -34,12 +33,12 @@ struct RowPart {
 #[derive(Debug, Clone)]
 enum PartBytes {
     Held(Arc<[u8]>),
-    /// Their place in the scratch space, and their number.
+    /// Offset in the scratch space, and length.
     Written(usize, usize),
 }
 
 impl RowList {
-    /// An empty list that shares room with others.
+    /// Creates an empty list that shares storage with others.
     pub(crate) fn new(pages: &PageStore) -> Self {
         RowList { pages: pages.clone(), parts: Vec::new(), last: Vec::new(), before: 0, len: 0 }
     }
@@ -54,7 +53,7 @@ impl RowList {
         }
     }
 
-    /// Ends the part that is not full. It takes its room in memory, or goes to the scratch space.
+    /// Finishes the last part, in memory or in the scratch space.
     pub fn close(&mut self) {
         let part = std::mem::take(&mut self.last);
         if part.is_empty() {
@@ -81,8 +80,8 @@ impl RowList {
         self.len == 0
     }
 
-    /// The rows of some numbers, as they came. They end early where the scratch space cannot be read, which
-    /// [`RowList::check`] tells.
+    /// The rows of a range, as they were added. It ends early if the scratch space cannot be read, which
+    /// [`RowList::check`] reports.
     pub fn rows(&self, range: Range<usize>) -> impl Iterator<Item = RawRow> + '_ {
         let part = self.parts.partition_point(|part| part.first <= range.start).saturating_sub(1);
         let first = self.parts.get(part).map_or(self.before, |part| part.first);
@@ -101,7 +100,7 @@ impl RowList {
         self.rows(0..self.len)
     }
 
-    /// Whether all rows could be written and read.
+    /// Checks whether all rows could be written and read.
     ///
     /// # Errors
     /// There is no room, or it cannot be read.
@@ -116,14 +115,14 @@ impl RowList {
             Some(PartBytes::Written(at, len)) => {
                 let mut bytes = vec![0; *len];
                 self.pages.read(*at, &mut bytes);
-                // What could not be read is zeros, which would be rows without values.
+                // Unreadable bytes are zeros, which would be rows without values.
                 if self.pages.check().is_ok() { bytes.into() } else { Arc::new([]) }
             }
         }
     }
 }
 
-/// Reads rows one after the other.
+/// Reads consecutive rows.
 struct RowReader<'l> {
     list: &'l RowList,
     part: usize,
@@ -149,7 +148,7 @@ impl Iterator for RowReader<'_> {
     }
 }
 
-/// Two hashes of some values: no two rows of a table have both.
+/// Two hashes of some values, together unique for each row.
 #[must_use]
 pub fn row_digest(values: &[FetchedValue]) -> [u64; 2] {
     [0_u8, 1].map(|seed| {
@@ -187,7 +186,7 @@ fn put(bytes: &mut Vec<u8>, value: &FetchedValue) {
     bytes.extend_from_slice(held);
 }
 
-/// Seven bits a byte, the lowest first; the eighth says that more follow.
+/// Seven bits per byte, lowest first; the eighth bit marks that more follow.
 fn put_number(bytes: &mut Vec<u8>, mut number: usize) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);

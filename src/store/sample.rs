@@ -1,4 +1,4 @@
-//! Samples every table of a database for the drafting of a layout: its first and last rows, its key, what it refers to.
+//! Samples every table of a database for drafting a layout: first and last rows, key, and references.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -13,12 +13,12 @@ use crate::layout::draft::{CUT, DraftSql, Sample, SampledColumn, SampledReferenc
 
 /// Rows from each end of a table.
 const ROWS: usize = 200;
-/// Bytes of one table's samples.
+/// Most bytes of one table's sample.
 const BYTES: usize = 16 << 20;
 
 impl RawTables<'_> {
-    /// Every stored table with some of its rows. Parts of search indexes, partitions, and what our role may not read are
-    /// left out. For each value at most [`CUT`] bytes are read, of each table at most 400 rows.
+    /// Every stored table with some of its rows, without parts of search indexes, partitions, and tables that our role
+    /// may not read. Reads at most [`CUT`] bytes per value and 400 rows per table.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -26,7 +26,7 @@ impl RawTables<'_> {
         let mut references = self.declared_references().await?;
         let mut sampled = Vec::new();
         let tables = tables::read(self.store).await?;
-        // What a virtual table keeps of its own, also where its module is not part of this program.
+        // The shadow tables of virtual tables, even if the module is not in this program.
         let virtuals = tables.iter().filter(|t| t.kind == SearchedKind::Unread(UnsearchedReason::Virtual));
         let shadows: Vec<String> = virtuals.map(|t| format!("{}_", t.name.name)).collect();
         for table in tables {
@@ -50,7 +50,7 @@ impl RawTables<'_> {
         Ok(sampled)
     }
 
-    /// A readable table's name as a layout says it.
+    /// A readable table's name in the form of a layout.
     fn title_of(self, name: &TableName) -> Option<String> {
         let known = self.store.catalog().exactly(&name.schema, &name.name)?;
         (!known.denied && known.columns.iter().all(|c| !c.denied)).then(|| known.title())
@@ -66,7 +66,7 @@ impl RawTables<'_> {
         Ok(found)
     }
 
-    /// The first and the last rows by the key, or any where there is none.
+    /// The first and the last rows by key, or any rows if there is no key.
     async fn sample(self, table: &SearchedTable) -> Result<Vec<RawRow>, StoreError> {
         let columns: Vec<String> =
             table.columns.iter().map(|c| projected(self.store.engine(), &c.name, &c.declared)).collect();
@@ -128,13 +128,13 @@ fn projected(engine: Engine, name: &str, declared: &str) -> String {
         PgType::Bytes => format!("substring({name} FROM 1 FOR {CUT})"),
         PgType::Integer | PgType::Boolean => name,
         PgType::Number => format!("({name})::float8"),
-        // What its type says is enough.
+        // The type says enough.
         _ if declared.contains("vector") => "NULL::text".to_owned(),
         _ => format!("left(({name})::text, {CUT})"),
     }
 }
 
-/// A table of a layout in quotes.
+/// A table of a layout, quoted.
 fn table(title: &str) -> String {
     title.split('.').map(quote).collect::<Vec<_>>().join(".")
 }
@@ -171,7 +171,8 @@ impl DraftSql for Engine {
 
     fn uuid_time(&self, column: &str, version: u8) -> String {
         let column = format!("t.{}", quote(column));
-        // Version 6 counts tenths of microseconds from 1582, around its version digit; version 7 milliseconds from 1970.
+        // Version 6 counts tenths of microseconds from 1582, interrupted by the version digit; version 7 counts
+        // milliseconds from 1970.
         let (digits, count, seconds) = if version == 6 {
             ("substr(h, 1, 8) || substr(h, 10, 4) || substr(h, 16, 3)", 15, "(v - 122192928000000000) / 1e7")
         } else {

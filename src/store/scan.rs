@@ -1,4 +1,5 @@
-//! Every row of an entity in one read, in no order: for figures over a whole memory, where pages would cost too much.
+//! Reads every row of an entity at once, unordered: for statistics over a whole memory, where paging would cost too
+//! much.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -16,17 +17,18 @@ use crate::memory::filter::Filter;
 use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row};
 
-/// Takes each row with its source, until it breaks off.
+/// Receives each row with its source, until it breaks.
 type TakeSourced<'t> = dyn FnMut(Option<&BoundSource>, Row) -> ControlFlow<()> + Send + 't;
 
-/// Rows that one statement reads where writers wait for its end.
+/// Rows per statement, if writers wait for its end.
 const PART: usize = 1_000;
 
-/// A statement that reads rows of a source, and its conditions: who reads more rows than fit them loses only time.
+/// A statement that reads rows of a source, and its conditions. They only save time: the receiver may get more rows
+/// than match.
 pub(super) struct Scan {
     bare: SelectStatement,
     all: SelectStatement,
-    /// The statement with one of the conditions only, for each of them.
+    /// The statement with a single condition, for each of them.
     conditions: Vec<SelectStatement>,
 }
 
@@ -36,7 +38,7 @@ impl Scan {
         Scan { all: bare.clone(), bare, conditions: Vec::new() }
     }
 
-    /// Adds what a condition adds to a statement.
+    /// Adds a condition to the statements.
     pub(super) fn narrow(&mut self, add: impl Fn(&mut SelectStatement)) {
         let mut alone = self.bare.clone();
         add(&mut alone);
@@ -46,8 +48,8 @@ impl Scan {
 }
 
 impl RowWalks<'_> {
-    /// Hands every row of a query's entity, filters and columns to `each`, in no order, until it breaks off. Limit,
-    /// order, start and canvas filter of the query do not matter.
+    /// Passes every row of a query's entity, filters and columns to `each`, unordered, until it breaks. Ignores the
+    /// query's limit, order, start and canvas filter.
     ///
     /// # Errors
     /// An entity that the database does not hold, or the engine's refusal.
@@ -59,7 +61,7 @@ impl RowWalks<'_> {
         self.each_of_sources(query, &mut |_, row| each(row)).await
     }
 
-    /// The same, each row with its source; of rows that a derivation completes the source is told where there is one.
+    /// The same, each row with its source; a derived row has its source if there is one.
     ///
     /// # Errors
     /// As [`RowWalks::each_row`].
@@ -110,8 +112,8 @@ impl RowWalks<'_> {
         Ok(())
     }
 
-    /// Hands what `read` makes of each row that a scan of a source gives to `each`, until it breaks off. Where writers
-    /// wait for the end of a statement, it is run in parts, or with one of its conditions only: `each` decides what fits.
+    /// Converts each row of a scan with `read` and passes it to `each`, until it breaks. If writers wait for the end of
+    /// a statement, it runs in parts, or with only one of its conditions: `each` must filter.
     pub(super) async fn scan_parts<R: Send + 'static>(
         self,
         source: &BoundSource,
@@ -122,7 +124,7 @@ impl RowWalks<'_> {
         let mut end = Box::pin(self.first_end(source)).await?;
         let Scan { mut all, conditions, .. } = scan;
         if end.is_some() && Box::pin(self.has_index(&all)).await? {
-            // Each part would go through all of what the index leads to.
+            // Each part would read everything that the index finds.
             if let Some(alone) = Box::pin(self.short_condition(conditions)).await? {
                 (all, end) = (alone, None);
             } else {
@@ -151,13 +153,13 @@ impl RowWalks<'_> {
         }
     }
 
-    /// Whether SQLite takes an index for a statement.
+    /// Whether SQLite uses an index for a statement.
     async fn has_index(self, statement: &SelectStatement) -> Result<bool, StoreError> {
         Ok(self.store.steps(statement).await?.iter().any(|step| step.starts_with("SEARCH t ")))
     }
 
-    /// The one among statements of one condition for which an index leads to no more rows than one part has. Looks at few
-    /// more than those.
+    /// The statement, among those with one condition, for which an index finds at most one part of rows. Reads few more
+    /// than those.
     async fn short_condition(self, conditions: Vec<SelectStatement>) -> Result<Option<SelectStatement>, StoreError> {
         for alone in conditions {
             if self.has_index(&alone).await? && self.is_short(&alone).await? {
@@ -167,22 +169,22 @@ impl RowWalks<'_> {
         Ok(None)
     }
 
-    /// Whether a statement gives no more rows than one part has.
+    /// Whether a statement returns at most one part of rows.
     async fn is_short(self, statement: &SelectStatement) -> Result<bool, StoreError> {
         let sql = format!("SELECT count(*) FROM ({} LIMIT {})", statement.sql, PART + 1);
         let count = self.store.fetch(&SelectStatement { sql, ..statement.clone() }).await?;
         Ok(count.first().is_some_and(|row| number(row, 0) <= PART as i64))
     }
 
-    /// The last row number of the first part of a source that is read in parts. Tells how many rows are to be read.
+    /// The last row number of the first part, if a source is read in parts. Reports the number of rows to be read.
     async fn first_end(self, source: &BoundSource) -> Result<Option<i64>, StoreError> {
         tally::expect(self.about(source).await?);
         let in_parts = self.is_numbered(source) && !self.store.ahead().is_view() && self.writers_wait().await?;
-        // Without row numbers, as tables without rowid are, it is read at once.
+        // A table without row numbers (WITHOUT ROWID) is read at once.
         Ok(if in_parts { self.part_end(source, "").await.unwrap_or(None) } else { None })
     }
 
-    /// Tells that every row of the database is about to be read once, as far as entities hold them.
+    /// Announces, for the progress report, that every row of all entities is about to be read once.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -197,7 +199,7 @@ impl RowWalks<'_> {
         Ok(())
     }
 
-    /// About how many rows a source has, without counting them; 0 where that is not known, or nobody would be told.
+    /// Approximate number of rows of a source, without counting; 0 if unknown, or if no progress is reported.
     async fn about(self, source: &BoundSource) -> Result<u64, StoreError> {
         if !tally::is_told() || !matches!(source.from, BoundFrom::Table(..)) {
             return Ok(0);
@@ -209,12 +211,12 @@ impl RowWalks<'_> {
         let numbers = format!("SELECT max(t.rowid) FROM {}", from_clause(source));
         Ok(match self.store.fetch_text(&numbers).await {
             Ok(rows) => rows.first().map_or(0, |row| number(row, 0)).try_into().unwrap_or(0),
-            // Without row numbers, as tables without rowid are.
+            // A table without row numbers (WITHOUT ROWID).
             Err(_) => 0,
         })
     }
 
-    /// Whether nobody can write while a statement reads: so it is in SQLite's rollback journals.
+    /// Whether nobody can write while a statement reads, as in SQLite's rollback journal modes.
     async fn writers_wait(self) -> Result<bool, StoreError> {
         if self.store.engine() == Engine::Postgres {
             return Ok(false);
@@ -223,7 +225,7 @@ impl RowWalks<'_> {
         Ok(!matches!(mode.first().and_then(|row| row.first()), Some(FetchedValue::Text(mode)) if mode == "wal"))
     }
 
-    /// A number that is another one when someone else has written; none when the engine does not say.
+    /// A number that changes when someone else writes; `None` if the engine does not report it.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -249,7 +251,7 @@ impl RowWalks<'_> {
         }
     }
 
-    /// Whether the rows of a source have numbers of SQLite's.
+    /// Whether the rows of a source have SQLite row numbers.
     fn is_numbered(self, source: &BoundSource) -> bool {
         let BoundFrom::Table(_, name) = &source.from else { return false };
         let table = self.store.catalog.table(name);

@@ -1,4 +1,4 @@
-//! Room for what does not fit in memory: files without a name.
+//! Scratch space for data that does not fit in memory: unnamed files.
 
 use std::fs::File;
 use std::io;
@@ -18,15 +18,15 @@ impl ScratchSpace for File {
     }
 }
 
-/// Makes a file without a name.
+/// Creates an unnamed file.
 ///
 /// # Errors
-/// The folder of temporary files cannot be written.
+/// The temporary folder cannot be written.
 pub fn scratch() -> io::Result<Box<dyn ScratchSpace>> {
     Ok(Box::new(scratch_file()?))
 }
 
-/// A sorter of records that continues in such a file.
+/// A sorter of records that spills to such a file.
 pub(crate) fn sorter<const N: usize>() -> RecordSorter<N> {
     RecordSorter::new(scratch)
 }

@@ -1,5 +1,5 @@
-//! Full-text indexes of SQLite that read their words from another table. If no trigger carries a change over into such
-//! an index, it is rebuilt with the change.
+//! SQLite full-text indexes that read their words from another table. If no trigger updates such an index on a change,
+//! it is rebuilt with the change.
 
 use super::dialect::quote;
 use super::engine_error::primary_code;
@@ -9,27 +9,27 @@ use super::stored::{Mutation, TableName};
 use super::write::{WriteError, WriteTransaction};
 use crate::layout::Engine;
 
-/// A full-text index that a change would leave with words that its rows no longer have, or without those that they get.
+/// A full-text index that a change would leave with old words, or without new ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaggingIndex {
     /// Table of the index.
     pub index: TableName,
     /// Table with the texts.
     pub table: TableName,
-    /// Whether every row of the table is in it: one that leaves rows out is not made again.
+    /// Whether every row of the table is in it: an index that leaves rows out is not rebuilt.
     is_whole: bool,
 }
 
-/// A full-text index and the columns of the other table that it reads; none where these could not be found out.
+/// A full-text index and the columns of the other table that it reads; empty if unknown.
 struct ReadingIndex {
     name: String,
-    /// Column of the other table with the numbers of its rows.
+    /// Column of the other table with the row numbers.
     number: String,
     columns: Vec<String>,
 }
 
-/// A trigger that each change of some columns sets off, or of any where none are named: what runs before or after what, and the
-/// statements that it runs, in lower case and without blanks.
+/// A trigger on changes of some columns, or of any if none are named: its timing and event, and its statements in lower
+/// case without blanks.
 struct Trigger {
     event: String,
     columns: Vec<String>,
@@ -43,7 +43,7 @@ const OBJECTS: &str = "SELECT type, name, sql FROM $schema WHERE type = 'trigger
 const COLUMNS: &str = "SELECT name FROM pragma_table_xinfo($1, $2) WHERE hidden = 0";
 
 impl WriteTransaction<'_> {
-    /// Finds the indexes that no trigger keeps in step with changes that are about to be made. PostgreSQL has none.
+    /// Finds the indexes that no trigger updates for the given changes. PostgreSQL has none.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -80,7 +80,7 @@ impl WriteTransaction<'_> {
                 triggers.extend(trigger(&sql));
             } else if option(&sql, "content") == Some(compact(&table.name)) {
                 let named = [&name, &table.schema].map(|name| FetchedValue::Text(name.clone()));
-                // A tokenizer that is not here keeps the index from being opened.
+                // If its tokenizer is missing, the index cannot be opened.
                 let columns = self.fetch(COLUMNS, &named).await.unwrap_or_default();
                 let columns = columns.iter().map(|row| text(row, 0)).collect();
                 indexes.push(ReadingIndex { name, number: number_column(&sql), columns });
@@ -89,7 +89,7 @@ impl WriteTransaction<'_> {
         Ok((indexes, triggers))
     }
 
-    /// Whether every row of a table is in an index; not where the index does not tell.
+    /// Whether every row of a table is in an index; false if the index does not say.
     async fn is_whole(&mut self, table: &TableName, index: &ReadingIndex) -> bool {
         let sizes = TableName::new(table.schema.as_str(), format!("{}_docsize", index.name));
         for kept_out in kept_out(&qualified(table), &index.number, &qualified(&sizes)) {
@@ -100,7 +100,7 @@ impl WriteTransaction<'_> {
         false
     }
 
-    /// Makes an index again from the rows as they are now. False where it has to be left unchanged.
+    /// Rebuilds an index from the current rows. Returns false if it must be left unchanged.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -112,7 +112,7 @@ impl WriteTransaction<'_> {
         let rebuild = format!("SAVEPOINT again; INSERT INTO {table} ({name}) VALUES ('rebuild'); RELEASE again");
         match self.link()?.script(&rebuild).await {
             Ok(()) => Ok(true),
-            // Something that the index needs is not here. It was emptied before that came out.
+            // Something that the index needs is missing, which showed only after it was emptied.
             Err(error) if primary_code(&error) == Some(1) => {
                 self.link()?.script("ROLLBACK TO again; RELEASE again").await?;
                 Ok(false)
@@ -122,7 +122,7 @@ impl WriteTransaction<'_> {
     }
 }
 
-/// Whether a change moves what an index reads, and no trigger tells the index.
+/// Whether a change affects the columns of an index, and no trigger updates it.
 fn lags(index: &ReadingIndex, triggers: &[Trigger], mutation: &Mutation) -> bool {
     let (event, set): (_, Vec<&String>) = match mutation {
         Mutation::Insert { .. } => ("insert", Vec::new()),
@@ -150,7 +150,7 @@ impl ReadingIndex {
         [format!("\"{name}\""), format!("`{name}`"), format!("[{name}]"), format!("'{name}'"), name].into_iter()
     }
 
-    /// The columns and the values of a statement that puts one row with all its words into the index.
+    /// The columns and the values of a statement that inserts one row with all its words into the index.
     fn inserted<'s>(&self, step: &'s str) -> Option<(Vec<&'s str>, &'s str)> {
         let into = |name: String| step.strip_prefix("insertinto")?.strip_prefix(&name)?.strip_prefix('(');
         let (columns, values) = self.spellings().find_map(into)?.split_once(")values(")?;
@@ -165,18 +165,18 @@ fn bare(name: &str) -> &str {
     name.trim_matches(['"', '`', '[', ']', '\''])
 }
 
-/// Statements of triggers are read only as the documentation of the full-text indexes writes them: a trigger that is written
-/// otherwise counts as none, and the index is made again.
+/// Recognizes only the trigger statements in the form of the SQLite documentation: a trigger written otherwise does not
+/// count, and the index is rebuilt.
 impl Trigger {
     fn is_set_off(&self, event: &str, moved: &[String]) -> bool {
         let is_listed = |column: &String| self.columns.iter().any(|listed| *listed == compact(column));
         self.event.ends_with(&format!(" {event}")) && (self.columns.is_empty() || moved.iter().all(is_listed))
     }
 
-    /// Whether it takes the words of before out of an index, while that can still know them: it names them with 'delete', or takes
-    /// the row out of the index before the change.
+    /// Whether it removes the old words from an index while that is still possible: with a 'delete' command, or by
+    /// deleting the row from the index before the change.
     fn takes_out(&self, index: &ReadingIndex, event: &str) -> bool {
-        // Without a word for it, a trigger runs before the change.
+        // Without a keyword, a trigger runs before the change.
         let is_before = !self.event.ends_with(&format!(" after {event}"));
         let is_row = |rest: &str| {
             let old = rest.split_once('=').and_then(|(_, value)| value.strip_prefix("old."));
@@ -194,13 +194,13 @@ impl Trigger {
         self.steps.iter().any(|step| named(step) == Some(true) || is_before && taken(step))
     }
 
-    /// Whether it puts the words of afterwards into an index.
+    /// Whether it adds the new words to an index.
     fn puts_in(&self, index: &ReadingIndex) -> bool {
         self.steps.iter().any(|step| index.inserted(step).is_some_and(|(_, values)| values.starts_with("new.")))
     }
 }
 
-/// Reads the definition of a trigger; none of one that runs under a condition, or that a comment may hide parts of.
+/// Parses the definition of a trigger; `None` if it has a condition, or a comment that may hide parts.
 fn trigger(sql: &str) -> Option<Trigger> {
     if sql.contains("--") || sql.contains("/*") {
         return None;
@@ -219,8 +219,8 @@ fn trigger(sql: &str) -> Option<Trigger> {
     })
 }
 
-/// An option of a full-text index, in small letters without blanks and quotation marks; none where it is empty or not given. The
-/// one of `content` is the table whose rows it reads.
+/// An option of a full-text index, in lower case without blanks and quotation marks; `None` if it is empty or missing.
+/// The option `content` is the table whose rows it reads.
 pub(super) fn option(sql: &str, name: &str) -> Option<String> {
     let sql = compact(sql);
     let rest = [',', '('].iter().find_map(|mark| sql.split_once(&format!("{mark}{name}=")))?.1;
@@ -232,13 +232,13 @@ pub(super) fn option(sql: &str, name: &str) -> Option<String> {
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-/// The column of the other table with the numbers that rows have in an index, quoted.
+/// The column of the other table with the row numbers of the index, quoted.
 pub(super) fn number_column(sql: &str) -> String {
     quote(&option(sql, "content_rowid").unwrap_or_else(|| "rowid".to_owned()))
 }
 
-/// Queries for the numbers of rows that the application keeps out of an index about their table, such as those that it hides.
-/// The first is for FTS5, the second for FTS4; each fails on the other one.
+/// Queries for the row numbers that the application leaves out of the index of their table, such as hidden rows. The
+/// first is for FTS5, the second for FTS4; each fails on the other one.
 pub(super) fn kept_out(table: &str, number: &str, sizes: &str) -> [String; 2] {
     ["id", "docid"].map(|key| {
         format!(
@@ -247,7 +247,7 @@ pub(super) fn kept_out(table: &str, number: &str, sizes: &str) -> [String; 2] {
     })
 }
 
-/// Whether a full-text index keeps no content, neither its own nor another table's.
+/// Whether a full-text index stores no content, neither its own nor another table's.
 pub(super) fn is_contentless(sql: &str) -> bool {
     let sql = compact(sql);
     sql.contains("content=''") || sql.contains("content=\"\"")

@@ -1,7 +1,7 @@
-//! Builds the SELECT for one source: projection, the part of the filters that the database can decide, order, keys.
+//! Builds the SELECT for one source: projection, the part of the filters that the database can evaluate, order, keys.
 //!
-//! The database only narrows: every condition it is given lets all matching rows through, and the exact decision is
-//! made on the canonical row. So both engines answer alike, whatever the stored form.
+//! The database only narrows: every condition lets all matching rows through, and the exact decision is made on the
+//! canonical row. So both engines give the same answer, whatever the stored form.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -35,13 +35,13 @@ impl SelectStatement {
         SelectStatement { engine, sql, params: Vec::new() }
     }
 
-    /// Adds a parameter and gives its placeholder with the cast for that declared type.
+    /// Adds a parameter, and returns its placeholder with the cast for that declared type.
     pub fn bind(&mut self, param: Param, declared: &str) -> String {
-        // PostgreSQL holds no text with NUL, and fails where one is asked for.
+        // PostgreSQL stores no text with NUL, and fails if one is bound.
         if matches!(&param, Param::Text(text) if self.engine == Engine::Postgres && text.contains('\0')) {
             return format!("NULL::{}", if declared.is_empty() { "text" } else { declared });
         }
-        // Bytes that were stored as text compare as text again.
+        // Bytes that were stored as text are compared as text.
         let is_text = matches!(param, Param::BadText(_));
         self.params.push(param);
         let mark = dialect::placeholder(self.engine, self.params.len(), declared);
@@ -49,31 +49,31 @@ impl SelectStatement {
     }
 }
 
-/// Values that a select reads besides the sort keys.
+/// Expressions that a select reads, in addition to the sort keys.
 #[derive(Debug, Clone)]
 pub struct Projection {
     /// Engine that it is for.
     pub engine: Engine,
-    /// Canonical positions with the way that each projected value belongs to, in the order of the projection.
+    /// The canonical position and the reading of each projected value, in order.
     pub slots: Vec<Slot>,
-    /// Strict JSON without escapes comes as its text.
+    /// Whether strict JSON without escapes is returned as its text.
     pub unparsed: bool,
     /// SQL expressions, one for each slot that is not constant.
     expressions: Vec<String>,
-    /// Positions that several slots read.
+    /// Positions that are read by several slots.
     shared: Vec<usize>,
 }
 
-/// One projected value: which canonical column it may fill.
+/// One projected value, for a canonical column.
 #[derive(Debug, Clone)]
 pub struct Slot {
     /// Target that the value fills.
     pub target: SlotTarget,
-    /// Column that the value is read from, and how.
+    /// Column that the value is read from, and its encoding.
     pub column: BoundColumn,
-    /// Position in the raw row; none for constants.
+    /// Position in the raw row; `None` for constants.
     pub at: Option<usize>,
-    /// The value is a text of JSON, in which letters may stand as escapes.
+    /// Whether the value is JSON text, in which letters may be escaped.
     pub shows_json: bool,
 }
 
@@ -88,7 +88,7 @@ pub enum SlotTarget {
     RawOutcome,
 }
 
-/// Wanted columns, and those that tell the value of one that is not stored: a score, and whether it counts.
+/// The wanted columns, with those from which an unstored one is computed: a score, and whether it counts.
 fn with_tellers<'w>(source: &BoundSource, wanted: &[&'w str]) -> Vec<&'w str> {
     let mut all = wanted.to_vec();
     if source.entity == Entity::Feedback {
@@ -104,7 +104,7 @@ fn with_tellers<'w>(source: &BoundSource, wanted: &[&'w str]) -> Vec<&'w str> {
 }
 
 impl Projection {
-    /// Projects the wanted canonical columns of a source; `wanted` none means all.
+    /// Projects the wanted canonical columns of a source; `None` means all.
     #[must_use]
     pub fn new(engine: Engine, source: &BoundSource, wanted: Option<&[&str]>, preview: Option<usize>) -> Self {
         let mut projection =
@@ -141,7 +141,7 @@ impl Projection {
         }
     }
 
-    /// Position of an expression in the projection; the same text is read once.
+    /// Position of an expression in the projection; equal expressions are read once.
     fn place(&mut self, sql: String) -> usize {
         if let Some(at) = self.expressions.iter().position(|e| *e == sql) {
             self.shared.push(at);
@@ -164,7 +164,7 @@ impl Projection {
         self.expressions.len()
     }
 
-    /// Begins the statement: SELECT, FROM and the condition that leaves bookkeeping out. `keys` are read last.
+    /// Begins the statement: SELECT, FROM and the condition that excludes bookkeeping rows. `keys` are read last.
     #[must_use]
     pub fn select(&self, source: &BoundSource, keys: &[String]) -> SelectStatement {
         let mut sql = String::from("SELECT ");
@@ -192,7 +192,7 @@ pub fn from_clause(source: &BoundSource) -> String {
     }
 }
 
-/// Adds what the database can decide of a filter; nothing when it cannot decide any of it.
+/// Adds the part of a filter that the database can evaluate, if any.
 pub fn narrow(source: &BoundSource, filter: &Filter, statement: &mut SelectStatement) {
     let known = statement.params.len();
     let conditions = filter.alternatives().map(|filter| condition(source, filter, statement));
@@ -207,15 +207,15 @@ pub fn narrow(source: &BoundSource, filter: &Filter, statement: &mut SelectState
     }
 }
 
-/// Narrows a selection of rows by their ids by what is known of them too. SQLite, which has no partitions, would take an index
-/// of the latter where it does not know how many rows are alike.
+/// Narrows a selection by id by further filters too, on a server with partitions. SQLite, without them, might pick a
+/// worse index for these filters.
 pub fn narrow_server(source: &BoundSource, filters: &[Filter], statement: &mut SelectStatement) {
     if statement.engine == Engine::Postgres {
         filters.iter().for_each(|filter| narrow(source, filter, statement));
     }
 }
 
-/// The condition in the database; none when it cannot decide it.
+/// The condition in SQL; `None` if the database cannot evaluate it.
 fn condition(source: &BoundSource, filter: &Filter, statement: &mut SelectStatement) -> Option<String> {
     let [column] = source.column(filter.column) else { return None };
     if !keeps(source, filter.column) {
@@ -241,8 +241,8 @@ fn condition(source: &BoundSource, filter: &Filter, statement: &mut SelectStatem
     }
 }
 
-/// Adds that each word of a search is in one of the texts, as far as the database can decide it. A word that it cannot
-/// look for in every one of them narrows nothing. Rows that the layout's index finds, by `indexed`, are let through.
+/// Adds the condition that each word of a search is in one of the texts, as far as the database can evaluate it. A word
+/// that cannot be searched in all texts adds no condition. Rows found by the layout's index (`indexed`) pass.
 pub fn narrow_search(source: &BoundSource, search: &Search, indexed: Option<&str>, statement: &mut SelectStatement) {
     let columns: Vec<&str> = search::columns(source.entity).collect();
     let mut conditions: Vec<String> = Vec::new();
@@ -271,7 +271,7 @@ pub fn narrow_search(source: &BoundSource, search: &Search, indexed: Option<&str
     }
 }
 
-/// The condition that one way of getting a column may hold a plain word; none when the database cannot decide that.
+/// The condition that one reading of a column may contain a plain word; `None` if the database cannot evaluate that.
 fn may_hold(
     source: &BoundSource,
     name: &str,
@@ -292,7 +292,7 @@ fn may_hold(
     text_contains(source, way, &bare, word, statement)
 }
 
-/// Whether a source's derivation leaves a column as it is stored.
+/// Whether a source's derivation leaves a column as stored.
 fn keeps(source: &BoundSource, column: &str) -> bool {
     let plain = ["id", "workflow_name", "status", "parent_id", "started_at", "user_id", "agent_id"];
     match source.derive {
@@ -321,20 +321,20 @@ fn equal_text(column: &BoundColumn, bare: &str, value: &str, statement: &mut Sel
         }
     }
     let text = if engine == Engine::Postgres { as_text(bare, declared) } else { bare.to_owned() };
-    // An index gives its order for one value only.
+    // An index keeps its order only for a single value.
     let bytes = affinity(declared).is_none() || !matches!(column.origin, BoundOrigin::Column { bytes: false, .. });
     Some(is_one_of(&text, declared, &words, bytes, statement))
 }
 
-/// PostgreSQL: an expression that compares with texts. Of a text it is the expression itself, as an index knows it; of another
-/// type, such as an enum, that takes only its own words, their text.
+/// PostgreSQL: an expression comparable with text. For a text column it is the column itself, so that an index matches;
+/// for other types, such as an enum, its text.
 fn as_text(bare: &str, declared: &str) -> String {
     let is_text = declared == "text" || declared.starts_with("character");
     if is_text { bare.to_owned() } else { format!("({bare})::text") }
 }
 
-/// The condition that an expression of a declared type is one of some texts, as SQLite may keep them: also as `bytes`,
-/// which any column keeps, and as numbers where the type decides nothing.
+/// The condition that an expression of a declared type is one of some texts, in any form in which SQLite may store
+/// them: as `bytes` in any column, and as numbers if the type has no affinity.
 fn is_one_of(
     expression: &str,
     declared: &str,
@@ -354,7 +354,7 @@ fn is_one_of(
     format!("{expression} IN ({})", marks.join(", "))
 }
 
-/// The parts of an id of several columns: a JSON list of as many texts and numbers. None for what is no such id.
+/// The parts of a composite id: a JSON list of that many texts and numbers. `None` for other ids.
 #[must_use]
 pub fn key_parts(id: &str, parts: usize) -> Option<Vec<FetchedValue>> {
     let Ok(Value::Array(items)) = serde_json::from_str::<Value>(id) else { return None };
@@ -367,7 +367,7 @@ pub fn key_parts(id: &str, parts: usize) -> Option<Vec<FetchedValue>> {
     items.iter().map(raw).collect::<Option<Vec<_>>>().filter(|raws| raws.len() == parts)
 }
 
-/// Builds the condition that columns together equal one of some keys; an id that is no such key matches no row.
+/// Builds the condition that columns together equal one of some keys; an id that is not such a key matches no row.
 fn key_is(parts: &[BoundOrigin], ids: &[&str], statement: &mut SelectStatement) -> Option<String> {
     let engine = statement.engine;
     let columns = parts.iter().map(|p| Some((dialect::expression(p)?, p))).collect::<Option<Vec<_>>>()?;
@@ -391,7 +391,7 @@ fn key_is(parts: &[BoundOrigin], ids: &[&str], statement: &mut SelectStatement) 
                     let is_text = matches!(raw, FetchedValue::Text(_));
                     let mark = statement.bind(raw, declared);
                     match engine {
-                        // What is stored as bytes reads as the same text.
+                        // A blob reads as the same text.
                         Engine::Sqlite if is_text => format!("{bare} IN ({mark}, CAST({mark} AS BLOB))"),
                         Engine::Postgres if PgType::of(declared) == PgType::Text => {
                             format!("{} = {mark}", as_text(bare, declared))
@@ -406,7 +406,7 @@ fn key_is(parts: &[BoundOrigin], ids: &[&str], statement: &mut SelectStatement) 
     Some(if keys.is_empty() { "1 = 0".to_owned() } else { format!("({})", keys.join(" OR ")) })
 }
 
-/// A plain word that within a value that is not encoded is in its text.
+/// The condition that a plain word is in the text of a value within an unencoded one.
 fn inside_contains(
     source: &BoundSource,
     column: &BoundColumn,
@@ -444,14 +444,14 @@ fn inside_contains(
 fn equal_uuid(bare: &str, words: &[String], statement: &mut SelectStatement) -> Option<String> {
     let [word] = words else { return None };
     let word = &word.to_ascii_lowercase();
-    // No stored uuid reads as such a text: nothing matches, and the cast would fail.
+    // No stored uuid reads as such a text, and the cast would fail.
     if !is_uuid(word) {
         return Some("1 = 0".to_owned());
     }
     Some(format!("{bare} = {}", statement.bind(Param::Text(word.clone()), "uuid")))
 }
 
-/// A value as a column spells it: PostgreSQL takes a UUID in any case and gives it in lower case.
+/// A value in a column's spelling: PostgreSQL accepts a UUID in any case and returns it in lower case.
 #[must_use]
 pub fn as_stored<'v>(engine: Engine, source: &BoundSource, name: &str, value: &'v str) -> Cow<'v, str> {
     let is_uuids = |way: &BoundColumn| {
@@ -469,7 +469,7 @@ pub fn as_stored<'v>(engine: Engine, source: &BoundSource, name: &str, value: &'
     Cow::Borrowed(value)
 }
 
-/// Whether a text is a uuid in the spelling that PostgreSQL gives.
+/// Whether a text is a UUID in PostgreSQL's spelling.
 #[must_use]
 pub fn is_uuid(text: &str) -> bool {
     let spelled = |uuid: Uuid| *uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer()) == *text;
@@ -491,7 +491,7 @@ fn contains(column: &BoundColumn, bare: &str, value: &str, statement: &mut Selec
     })
 }
 
-/// As [`contains`], of a canonical text: one of JSON with escapes, which may stand for letters of the word, is let through.
+/// As [`contains`], for a canonical text: JSON with escapes passes, since they may stand for letters of the word.
 fn text_contains(
     source: &BoundSource,
     column: &BoundColumn,
@@ -507,9 +507,9 @@ fn text_contains(
     })
 }
 
-/// A plain word is in the JSON text as in the canonical one, unless an escape stands for a letter of it or a number is
-/// written in another way; a value that may be compressed is let through. The metadata is not narrowed where stored words
-/// of status and outcome are shown in it.
+/// The condition that a plain word is in the JSON text, where an escape may stand for one of its letters and a number
+/// may be written differently. A value that may be compressed passes. The metadata is not narrowed if it shows stored
+/// words of status and outcome.
 fn json_contains(
     source: &BoundSource,
     name: &str,
@@ -539,9 +539,8 @@ fn json_contains(
     })
 }
 
-/// Builds a further condition that a JSON text holds what the canonical one writes in other letters, which may be those
-/// of a word: numbers with an exponent, more digits than a double keeps or many zeros, and what is not a number, as
-/// null.
+/// Builds a further condition for JSON texts that the canonical form writes differently, possibly with the word:
+/// numbers with an exponent, many zeros or more digits than a double has, and invalid numbers, which become null.
 fn rewritten(engine: Engine, bare: &str, word: &str) -> String {
     let is_of_number = word.bytes().all(|b| b.is_ascii_digit() || b.eq_ignore_ascii_case(&b'e'));
     let is_of_null = "null".contains(&word.to_ascii_lowercase());
@@ -557,8 +556,8 @@ fn rewritten(engine: Engine, bare: &str, word: &str) -> String {
     }
 }
 
-/// Builds a further condition that the metadata shows a stored word of status or outcome. `None` when the database
-/// cannot tell.
+/// Builds a further condition that the metadata shows a stored word of status or outcome. `None` if the database cannot
+/// tell.
 fn shown_words(engine: Engine, source: &BoundSource) -> Option<String> {
     if !source.raw_status.is_empty() || !source.raw_outcome.is_empty() {
         return None;
@@ -575,7 +574,7 @@ fn shown_words(engine: Engine, source: &BoundSource) -> Option<String> {
     Some(sql)
 }
 
-/// A bound on a time: exact where the engine has a time type, by the day where the spelling may vary.
+/// A bound on a time: exact if the engine has a time type, by day if the spelling may vary.
 fn time_bound(
     column: &BoundColumn,
     bare: &str,
@@ -599,7 +598,7 @@ fn time_bound(
         let mark = statement.bind(Param::Text(value.to_owned()), declared);
         return Some(format!("{bare} {} {mark}", if lower { ">=" } else { "<=" }));
     }
-    // Offsets other than UTC move a time by less than a day: one day's slack on either side keeps them in.
+    // Offsets from UTC move a time by less than a day: one day of tolerance on either side includes them.
     let day = value.get(..10)?;
     let date = chrono::NaiveDate::parse_from_str(day, "%Y-%m-%d").ok()?;
     let slack = chrono::Duration::days(if lower { -1 } else { 2 });
@@ -639,7 +638,7 @@ fn list_has(column: &BoundColumn, bare: &str, value: &str, statement: &mut Selec
                     _ => Some(holds),
                 }
             }
-            // As below: the text of the list holds a plain word as it is, or with an escape.
+            // As below: the JSON text contains a plain word literally, or with an escape.
             PgType::Json | PgType::Text if simple => {
                 let mark = statement.bind(Param::Text(value.to_owned()), "text");
                 let text = format!("({bare})::text COLLATE \"C\"");
@@ -647,7 +646,7 @@ fn list_has(column: &BoundColumn, bare: &str, value: &str, statement: &mut Selec
             }
             _ => None,
         },
-        // A plain word is in the JSON text as it is, or with an escape; a blob is compared as the text it holds.
+        // The JSON text contains a plain word literally, or with an escape; a blob is compared as text.
         Engine::Sqlite if simple => {
             let mark = statement.bind(Param::Text(value.to_owned()), "");
             let text = format!("CAST({bare} AS TEXT)");
@@ -666,7 +665,7 @@ fn number(column: &BoundColumn, bare: &str, op: Op, value: f64, statement: &mut 
         Op::GreaterOrEqual => ">=",
         Op::NotEqual | Op::Contains | Op::Has => return None,
     };
-    // Beyond it, a double may be another number than the one that is stored or asked for.
+    // Beyond this, a double may differ from the stored or requested number.
     if value.abs() >= 2_f64.powi(53) {
         return None;
     }
@@ -676,22 +675,22 @@ fn number(column: &BoundColumn, bare: &str, op: Op, value: f64, statement: &mut 
             return None;
         }
         let mark = statement.bind(Param::Text(value.to_string()), "numeric");
-        // The canonical value is a double: compare as one, so that both engines decide alike.
+        // The canonical value is a double: compared as one, so that both engines agree.
         return Some(format!("({bare})::float8 {sign} {mark}"));
     }
-    // A number stored as text compares above every number in SQLite: let those through.
+    // SQLite sorts text above every number: a number stored as text passes.
     let mark = statement.bind(Param::Real(value), "");
     Some(format!("({bare} {sign} {mark} OR typeof({bare}) = 'text')"))
 }
 
-/// Narrows to rows whose column is one of the values; false when the database cannot decide that.
+/// Narrows to rows whose column is one of the values; false if the database cannot evaluate that.
 pub fn narrow_any(source: &BoundSource, name: &str, values: &[String], statement: &mut SelectStatement) -> bool {
     let Some(condition) = any_of(source, name, values, statement) else { return false };
     let _ = write!(statement.sql, " AND {condition}");
     true
 }
 
-/// The condition that one of the ways to a column gives one of the values; none when the database cannot decide that.
+/// The condition that one of a column's readings gives one of the values; `None` if the database cannot evaluate that.
 pub fn any_of(source: &BoundSource, name: &str, values: &[String], statement: &mut SelectStatement) -> Option<String> {
     let known = statement.params.len();
     let ways = source.column(name).iter().map(|way| way_is_any_of(source, name, way, values, statement));

@@ -1,7 +1,7 @@
-//! Connections to a database, and the only way to run a read on them: text in, raw values out.
+//! Connections to a database, and the only way to run a read on them: SQL in, raw values out.
 //!
-//! A read that nobody waits for any more is stopped on the server too: dropping a future alone would leave SQLite's
-//! thread busy and PostgreSQL's backend running.
+//! A read whose future is dropped is cancelled in the engine too: otherwise SQLite's thread or PostgreSQL's backend
+//! would stay busy.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use super::server::{Server, ServerLink};
 use super::sqlite_reader::{SqliteFile, SqliteReader};
 use crate::layout::Engine;
 
-/// Means of opening another connection.
+/// Opens further connections.
 #[derive(Debug, Clone)]
 pub enum Opener {
     /// SQLite.
@@ -29,7 +29,7 @@ pub enum Opener {
 }
 
 impl Opener {
-    /// The database files, without what SQLite keeps next to them; none for a server.
+    /// The database files, without SQLite's files next to them; empty for a server.
     pub(super) fn databases(&self) -> Vec<PathBuf> {
         match self {
             Opener::Sqlite(file) => file.databases(),
@@ -43,10 +43,10 @@ enum Connection {
     Postgres(ServerLink),
 }
 
-/// A bounded set of connections that reads share.
+/// A bounded pool of connections for reads.
 pub struct Sessions {
     opener: Opener,
-    /// The files behind the connections; none for a server.
+    /// The files behind the connections; empty for a server.
     files: Vec<OpenedFile>,
     idle: Mutex<Vec<Connection>>,
     permits: Semaphore,
@@ -59,10 +59,10 @@ impl std::fmt::Debug for Sessions {
 }
 
 impl Sessions {
-    /// A set of at most `size` connections; the first one is made now, so that errors show at once.
+    /// Creates a pool of at most `size` connections. The first one is opened now, so that errors appear at once.
     ///
     /// # Errors
-    /// Whatever the engine says when it is not opened.
+    /// The engine's error on connecting.
     pub async fn open(opener: Opener, size: usize) -> Result<Self, sqlx::Error> {
         let files = opener.databases().into_iter().map(OpenedFile::at).collect();
         let first = Connection::open(&opener).await?;
@@ -79,25 +79,25 @@ impl Sessions {
         }
     }
 
-    /// Explains why the open files are no longer the database at its path; `None` while they are. A write would go
-    /// into a file that nobody finds again.
+    /// Returns the reason why the open files are no longer the database at its path; `None` while they are. A write
+    /// would go into a lost file.
     #[must_use]
     pub fn displaced(&self) -> Option<String> {
         self.files.iter().find_map(OpenedFile::displaced)
     }
 
-    /// Whether another file is where one of the open ones did.
+    /// Whether another file has replaced one of the open ones.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         self.files.iter().any(OpenedFile::is_replaced)
     }
 
-    /// Closes the connections that nobody uses.
+    /// Closes the idle connections.
     pub fn close_idle(&self) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Returns the means of opening further connections.
+    /// Returns the opener of further connections.
     pub(super) fn opener(&self) -> &Opener {
         &self.opener
     }
@@ -105,13 +105,13 @@ impl Sessions {
     /// All rows of a statement.
     ///
     /// # Errors
-    /// The engine's; a connection that was lost while idle is made again once.
+    /// The engine's error; a connection that was lost while idle is reopened once.
     pub async fn fetch(&self, sql: &str, params: &[Param]) -> Result<Vec<RawRow>, sqlx::Error> {
         Ok(self.fetch_within(sql, params, usize::MAX).await?.0)
     }
 
-    /// The rows of a statement, broken off with the first one that takes their values, once they are read, beyond `bytes`;
-    /// and whether they were.
+    /// The rows of a statement, ending with the first one at which their parsed size exceeds `bytes`; and whether it
+    /// ended so.
     ///
     /// # Errors
     /// As [`Sessions::fetch`].
@@ -133,7 +133,7 @@ impl Sessions {
         Ok((rows, is_full))
     }
 
-    /// Hands each row of a statement to `each` as it comes, until it breaks off.
+    /// Passes each row of a statement to `each` as it comes, until it breaks.
     ///
     /// # Errors
     /// As [`Sessions::fetch`].
@@ -146,8 +146,8 @@ impl Sessions {
         self.batches(sql, params, BatchTaker::rows(&mut each)).await
     }
 
-    /// As [`Sessions::scan`], for very many rows: tasks of their own fetch them ahead and turn them into what `read` makes
-    /// of them, so that this and what `each` does share two processors.
+    /// As [`Sessions::scan`], for very many rows: separate tasks fetch them ahead and convert them with `read`, in
+    /// parallel with `each`.
     ///
     /// # Errors
     /// As [`Sessions::fetch`].
@@ -167,7 +167,7 @@ impl Sessions {
         rows.end().await
     }
 
-    /// Reads the rows of a statement ahead, in tasks of their own, as what `read` makes of them.
+    /// Reads the rows of a statement ahead, in separate tasks, converted by `read`.
     fn rows_ahead<R: Send + 'static>(self: &Arc<Self>, sql: &str, params: &[Param], read: &ReadRow<R>) -> RowsAhead<R> {
         let mut tasks = JoinSet::new();
         let mut fetched = self.ahead(sql, params, &mut tasks);
@@ -184,7 +184,7 @@ impl Sessions {
         RowsAhead { given, tasks }
     }
 
-    /// Fetches the rows of a statement in a task of its own.
+    /// Fetches the rows of a statement in a separate task.
     fn ahead(
         self: &Arc<Self>,
         sql: &str,
@@ -208,11 +208,11 @@ impl Sessions {
         }
     }
 
-    /// Checks that the open files are the database at its path, or were a moment ago: otherwise nobody else sees what is read
-    /// and written here.
+    /// Checks that the open files are the database at its path, or were a moment ago: otherwise nobody else sees these
+    /// reads and writes.
     ///
     /// # Errors
-    /// It is not: with the path, and what to do.
+    /// They are not: with the path and a remedy.
     pub(super) fn check_place(&self) -> Result<(), sqlx::Error> {
         self.files
             .iter()
@@ -223,14 +223,14 @@ impl Sessions {
     async fn try_batches(&self, sql: &str, params: &[Param], taker: &mut BatchTaker<'_>) -> Result<(), sqlx::Error> {
         self.check_place()?;
         let _permit = self.permits.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?;
-        // Dropped while it reads, it is not used again: a server stops on its own when it finds the connection gone.
+        // A connection dropped during a read is not reused; a server stops when it finds the connection closed.
         let mut connection = match self.idle_here() {
             Some(connection) => connection,
             None => Connection::open(&self.opener).await?,
         };
         let outcome = match &mut connection {
             Connection::Sqlite(reader) => reader.batches(sql, params, taker).await,
-            // On the heap: whatever reads holds room for it otherwise.
+            // On the heap, since every reading future would otherwise reserve space for it.
             Connection::Postgres(link) => Box::pin(link.read_batches(sql, params, taker)).await,
         };
         match outcome {
@@ -246,7 +246,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// A connection that nobody uses. Those of a runtime that is gone go too.
+    /// An idle connection. Those of a runtime that has ended are dropped.
     fn idle_here(&self) -> Option<Connection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.retain(|connection| !matches!(connection, Connection::Postgres(link) if !link.is_at_home()));
@@ -259,7 +259,7 @@ impl Sessions {
 }
 
 impl Store {
-    /// A connection of its own. Where the server takes no more of us, those that nobody uses are ended first.
+    /// A separate connection. If the server refuses further ones, idle connections are closed first.
     pub(super) async fn link(&self, server: &Arc<Server>) -> Result<ServerLink, sqlx::Error> {
         match ServerLink::open_at_once(server).await {
             Err(error) if is_crowded(&error) => {
@@ -271,7 +271,7 @@ impl Store {
         }
     }
 
-    /// Ends the connection for writing, unless someone writes.
+    /// Closes the connection for writing, unless a write is in progress.
     pub(super) fn end_writer(&self) {
         if let Ok(mut home) = self.writer.try_lock() {
             *home = None;
@@ -292,14 +292,14 @@ impl Connection {
     }
 }
 
-/// Rows that tasks read ahead. Dropped, it stops the tasks.
+/// Rows that tasks read ahead. The tasks stop when it is dropped.
 struct RowsAhead<R> {
     given: mpsc::Receiver<Vec<R>>,
     tasks: JoinSet<Result<(), sqlx::Error>>,
 }
 
 impl<R> RowsAhead<R> {
-    /// Whether all rows were given.
+    /// Waits for the tasks, and returns the first error.
     async fn end(mut self) -> Result<(), sqlx::Error> {
         while let Some(ended) = self.tasks.join_next().await {
             ended.map_err(|_| sqlx::Error::WorkerCrashed)??;
@@ -308,5 +308,5 @@ impl<R> RowsAhead<R> {
     }
 }
 
-/// Batches of rows that are read before someone looks at them.
+/// Batches of rows read ahead.
 const BATCHES_AHEAD: usize = 4;

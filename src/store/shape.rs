@@ -1,4 +1,4 @@
-//! Shape of a table's rows, as writing and before-images need it: every stored column with its type.
+//! The columns of a table with their types, as writing and before-images need them.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -13,10 +13,10 @@ use super::stored::{Image, ROW, ReadState, StateReading, StoredRows, TableName};
 use super::{ShapeReader, StoreError};
 use crate::layout::Engine;
 
-/// Keys in one statement.
+/// Keys per statement.
 const KEYS: usize = 400;
 
-/// Values in one list of a condition: below what either engine takes.
+/// Values per list in a condition, below the limits of both engines.
 pub(super) const VALUES: usize = 8_000;
 
 /// A stored column.
@@ -24,74 +24,74 @@ pub(super) const VALUES: usize = 8_000;
 pub struct ShapeColumn {
     /// Name as stored.
     pub name: String,
-    /// Type as the engine spells it.
+    /// Type in the engine's spelling.
     pub declared: String,
-    /// Underlying type: a domain's base type when no rule of the domain keeps values out, else the type itself.
+    /// Underlying type: a domain's base type if the domain has no constraints, otherwise the type itself.
     pub base: String,
-    /// Underlying type, whatever the rules of a domain: that by which values are compared.
+    /// Underlying type, with or without domain constraints: values are compared by it.
     pub compared: String,
-    /// A new row must give it a value: it is NOT NULL and has no default.
+    /// Whether a new row must set it: it is NOT NULL and has no default.
     pub required: bool,
-    /// PostgreSQL gives it a number, and takes one only where the statement insists.
+    /// Whether PostgreSQL generates its number (GENERATED ALWAYS), so that a statement must override that to set one.
     pub numbered: bool,
 }
 
 impl ShapeColumn {
-    /// Whether values that differ in the case of their letters alone are the same.
+    /// Whether values that differ only in case are equal.
     #[must_use]
     pub fn folds_case(&self) -> bool {
         self.base == "uuid" || self.is_citext()
     }
 
-    /// Whether PostgreSQL keeps numbers or truth values in it.
+    /// Whether it holds numbers or booleans in PostgreSQL.
     #[must_use]
     pub fn counts(&self) -> bool {
         matches!(PgType::of(&self.compared), PgType::Integer | PgType::Number | PgType::Boolean)
     }
 
-    /// Whether it holds texts without regard to the case of their letters.
+    /// Whether it holds case-insensitive text.
     #[must_use]
     pub fn is_citext(&self) -> bool {
         self.base.rsplit('.').next() == Some("citext")
     }
 }
 
-/// Numbers that PostgreSQL gives to the rows of a table; 0 where there are none, or none that we may see.
+/// PostgreSQL's sequence for the rows of a table; 0 if there is none, or none that we may see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowNumbering {
-    /// The greatest one that it has given.
+    /// The greatest number it has given.
     pub last: i64,
-    /// The greatest one that a new row may bring along: the sequence is moved there.
+    /// The greatest number that a new row may have: the sequence is advanced to it.
     pub most: i64,
 }
 
 /// The columns of a table, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableShape {
-    /// Engine that keeps the table.
+    /// Engine of the table.
     pub engine: Engine,
     /// The stored columns.
     pub columns: Vec<ShapeColumn>,
-    /// Generated columns, which nobody writes.
+    /// Generated columns, which cannot be written.
     pub generated: Vec<ShapeColumn>,
-    /// SQLite: what stands for the hidden number of its rows; none where a column is the number, or all its names are taken.
+    /// SQLite: the name for the hidden row number; `None` if a column is the number, or all its names are taken.
     pub row_number: Option<Arc<str>>,
 }
 
 impl TableShape {
-    /// The stored column of that name.
+    /// The stored column with this name.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&ShapeColumn> {
         self.columns.iter().find(|c| c.name.eq_ignore_ascii_case(name))
     }
 
-    /// The column of that name, stored or generated.
+    /// The column with this name, stored or generated.
     #[must_use]
     pub fn shown(&self, name: &str) -> Option<&ShapeColumn> {
         self.column(name).or_else(|| self.generated.iter().find(|c| c.name.eq_ignore_ascii_case(name)))
     }
 
-    /// The same with some of its columns only, and those that find rows; with all where none is named.
+    /// The shape with only some columns and those that identify rows; with all columns if none is named.
     #[must_use]
     pub fn narrowed(&self, columns: &[String], by: &[String]) -> TableShape {
         let wanted = |name: &str| columns.is_empty() || columns.iter().chain(by).any(|column| column == name);
@@ -117,20 +117,20 @@ impl TableShape {
     }
 }
 
-/// Keys that are bound one by one, at most, where the engine takes a list of them.
+/// Most keys bound one by one, if the engine supports a list parameter.
 const FEW: usize = 16;
 
-/// Shapes that have been looked up.
+/// Cache of shapes.
 #[derive(Debug, Default)]
 pub struct TableShapes(Mutex<HashMap<TableName, Arc<TableShape>>>);
 
 impl TableShapes {
-    /// A shape that is known.
+    /// A cached shape.
     pub fn known(&self, table: &TableName) -> Option<Arc<TableShape>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(table).cloned()
     }
 
-    /// Reads a shape out of the answer to [`question`] and keeps it; none when there is no such table.
+    /// Parses the answer to [`question`] and caches the shape; `None` if there is no such table.
     pub fn keep(&self, engine: Engine, table: &TableName, rows: &[RawRow]) -> Option<Arc<TableShape>> {
         let text = |raw: Option<&FetchedValue>| match raw {
             Some(FetchedValue::Text(text)) => text.clone(),
@@ -158,13 +158,13 @@ impl TableShapes {
     }
 }
 
-/// The statement that describes a table: name, type, required, a name of the rows' hidden number, whether it is generated,
-/// what the type is made of (without the rules of a domain, and whatever they are), and whether PostgreSQL numbers it.
+/// The statement that describes a table: name, type, required, name of the hidden row number, generated, underlying
+/// types (for domains without constraints, and for all domains), and whether PostgreSQL numbers it.
 #[must_use]
 pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
     let has_index = has_key_index("$1", "$2");
     let sql = match engine {
-        // A key that is the row number itself is among the columns.
+        // A key that is the row number itself is an ordinary column.
         Engine::Sqlite => format!(
             "SELECT c.name, c.type, c.\"notnull\" AND c.dflt_value IS NULL AND (c.pk = 0 OR {has_index}), \
              CASE WHEN NOT l.wr AND l.type = 'table' AND ({has_index} OR NOT EXISTS \
@@ -200,19 +200,19 @@ pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
     }
 }
 
-/// The type that a bound text is cast to so that it meets a column: without a length, since a cast would cut silently
-/// where an assignment refuses.
+/// The type that a bound text is cast to for a column: without a length, since a cast would truncate silently while an
+/// assignment fails.
 #[must_use]
 pub fn cast(declared: &str) -> String {
     let lower = declared.to_ascii_lowercase();
-    // A list of texts is not text, and a bare `character` is one letter.
+    // A list of texts is not text, and a bare `character` has length 1.
     match (lower.starts_with("character"), lower.ends_with("[]")) {
         (true, true) if lower.starts_with("character varying") => return "character varying[]".to_owned(),
         (true, true) => return "bpchar[]".to_owned(),
         (true, false) => return "text".to_owned(),
         (false, _) => {}
     }
-    // A bare `bit` is one bit.
+    // A bare `bit` has length 1.
     if lower == "bit" || lower.starts_with("bit(") || lower.starts_with("bit[") {
         return format!("bit varying{}", if lower.ends_with("[]") { "[]" } else { "" });
     }
@@ -232,8 +232,8 @@ pub fn placeholder(engine: Engine, number: usize, value: &FetchedValue, declared
     }
 }
 
-/// Tables of which rows go or change where rows of another go, of its partitions, or of tables that inherit from it, and
-/// whether we may not read them as a whole. The rows of a partition are read through the whole.
+/// Tables whose rows are deleted or changed with those of another table, of its partitions, or of inheriting tables,
+/// and whether we may not read them completely. Rows of a partition are read through the partitioned table.
 const DEPENDENTS_POSTGRES: &str = "WITH RECURSIVE going (oid) AS ( \
        SELECT t.oid FROM pg_class t JOIN pg_namespace s ON s.oid = t.relnamespace WHERE s.nspname = $1 AND t.relname = $2 \
        UNION SELECT i.inhrelid FROM pg_inherits i JOIN going g ON g.oid = i.inhparent) \
@@ -244,16 +244,16 @@ const DEPENDENTS_POSTGRES: &str = "WITH RECURSIVE going (oid) AS ( \
      JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE k.contype = 'f' AND k.confdeltype IN ('c', 'n', 'd') ORDER BY 1, 2";
 
-/// Query for whether others inherit from a table that is not partitioned.
+/// Whether other tables inherit from an unpartitioned one.
 const HEIRS: &str = "SELECT 1 FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhparent \
      JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = $1 AND c.relname = $2 LIMIT 1";
 
-/// The number of a table of PostgreSQL, as SQL.
+/// SQL for the oid of a PostgreSQL table.
 pub(super) fn table_number(table: &TableName) -> String {
     format!("'{}'::regclass", qualified(table).replace('\'', "''"))
 }
 
-/// The greatest number that the sequence of a column has given, and the one up to which we may move it.
+/// The greatest number that a column's sequence has given, and the one up to which we may advance it.
 const NUMBERING: &str = "SELECT CASE WHEN has_sequence_privilege(s.id, 'USAGE, SELECT') THEN pg_sequence_last_value(s.id::regclass) END, \
      CASE WHEN has_sequence_privilege(s.id, 'UPDATE') AND has_sequence_privilege(s.id, 'USAGE, SELECT') THEN q.seqmax END \
      FROM (SELECT pg_get_serial_sequence($1, $2)::regclass::oid AS id) s \
@@ -265,17 +265,17 @@ pub fn qualified(table: &TableName) -> String {
     format!("{}.{}", quote(&table.schema), quote(&table.name))
 }
 
-/// Way of comparing values of a column that its own type and collation do not say.
+/// A comparison of values that differs from the column's type and collation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparison {
-    /// Type of PostgreSQL by which values are compared.
+    /// PostgreSQL type for the comparison.
     pub kind: Option<String>,
     /// Collation, quoted.
     pub collation: Option<String>,
 }
 
 impl Comparison {
-    /// Compares values as texts of PostgreSQL, whatever the type of a column makes of them.
+    /// Compares values as PostgreSQL text, whatever the column's type.
     #[must_use]
     pub fn of_texts() -> Self {
         Comparison { kind: Some("text".to_owned()), collation: None }
@@ -288,12 +288,12 @@ impl Comparison {
     }
 }
 
-/// The condition that finds some keys, with its values appended to `params`.
+/// The condition that finds some keys; its values are appended to `params`.
 pub fn key_condition(shape: &TableShape, by: &[String], keys: &[Vec<FetchedValue>], params: &mut Vec<Param>) -> String {
     compared_condition(shape, by, &[], keys, params)
 }
 
-/// The condition that finds some keys, each column compared as `compared` says where it says something.
+/// The condition that finds some keys, each column compared by `compared` if set.
 pub fn compared_condition(
     shape: &TableShape,
     by: &[String],
@@ -307,7 +307,7 @@ pub fn compared_condition(
         by.iter().enumerate().map(|(at, name)| way(at).map_or_else(|| quote(name), |way| way.of(name))).collect();
     if let (Engine::Sqlite, [column], Some(list)) = (engine, &columns[..], listed(keys)) {
         params.push(FetchedValue::Text(list));
-        // `+`: as with values bound one by one, the column's type says how they are compared.
+        // `+`: removes the affinity, so that the column's type decides the comparison, as with bound values.
         return format!("{column} IN (SELECT +value FROM json_each(${}))", params.len());
     }
     let own = |name: &String| shape.shown(name).map_or(String::new(), |column| column.compared.clone());
@@ -323,7 +323,7 @@ pub fn compared_condition(
     }
     let one = |key: &Vec<FetchedValue>, mark: &mut dyn FnMut(usize, &FetchedValue) -> String| {
         let part = |(at, (column, value)): (usize, (&String, &FetchedValue))| match value {
-            // Its number tells the row.
+            // The row number identifies the row.
             FetchedValue::Null if is_numbered(by) => format!("{column} IS NULL"),
             value => format!("{column} = {}", mark(at, value)),
         };
@@ -334,7 +334,7 @@ pub fn compared_condition(
     format!("({})", keys.join(" OR "))
 }
 
-/// The condition by which any number of keys is found: they are one parameter, a list in JSON. SQLite finds no bytes so.
+/// The condition that finds any number of keys by one parameter, a JSON list. On SQLite this does not find blobs.
 pub fn listed_condition(shape: &TableShape, rows: &StoredRows, params: &mut Vec<Param>) -> String {
     let engine = shape.engine;
     let text = |value: &FetchedValue| match (engine, value) {
@@ -366,8 +366,8 @@ pub fn listed_condition(shape: &TableShape, rows: &StoredRows, params: &mut Vec<
     format!("({}) IN (SELECT {} FROM {list})", columns.join(", "), values.join(", "))
 }
 
-/// The first values of many keys as a JSON list: SQLite takes time for each parameter that grows with their number. None where
-/// there are few, or where JSON does not hold one as it is.
+/// The first values of many keys as a JSON list, since SQLite's time per parameter grows with their number. `None` if
+/// there are few, or if JSON cannot represent one.
 fn listed(keys: &[Vec<FetchedValue>]) -> Option<String> {
     if keys.len() <= FEW {
         return None;
@@ -381,7 +381,7 @@ fn listed(keys: &[Vec<FetchedValue>]) -> Option<String> {
     Some(Value::from(list).to_string())
 }
 
-/// Columns of a table as rows are fetched, in the order of `columns`.
+/// Columns of a table, as SQL for fetching, in the order of `columns`.
 #[must_use]
 pub fn projection(shape: &TableShape, columns: &[String]) -> String {
     let one = |name: &String| match (shape.engine, shape.shown(name)) {
@@ -392,7 +392,7 @@ pub fn projection(shape: &TableShape, columns: &[String]) -> String {
     columns.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The statements that read the whole stored rows.
+/// The statements that read complete stored rows.
 #[must_use]
 pub fn image_statements(shape: &TableShape, rows: &StoredRows, lock: bool) -> Vec<(String, Vec<Param>)> {
     let engine = shape.engine;
@@ -407,7 +407,7 @@ pub fn image_statements(shape: &TableShape, rows: &StoredRows, lock: bool) -> Ve
             (Engine::Sqlite, _) => quote(name),
         })
         .collect();
-    // Locks are taken in the order of the keys, so that two writers do not wait for each other.
+    // Locks are taken in key order, so that two writers cannot deadlock.
     let order: Vec<String> = rows.by.iter().map(|name| quote(name)).collect();
     let lock = if lock && engine == Engine::Postgres {
         format!(" ORDER BY {} FOR UPDATE", order.join(", "))
@@ -433,7 +433,7 @@ pub fn count_statements(shape: &TableShape, rows: &StoredRows) -> Vec<(String, V
     rows.keys.chunks(if rows.by.len() == 1 { VALUES } else { KEYS }).map(statement).collect()
 }
 
-/// The rows behind the answers.
+/// Converts answers to rows.
 #[must_use]
 pub fn images(shape: &TableShape, answers: Vec<RawRow>) -> Vec<Image> {
     let names = shape.names();
@@ -444,7 +444,7 @@ fn image(names: &[Arc<str>], row: RawRow) -> Image {
     Image(names.iter().cloned().zip(row).collect())
 }
 
-/// Takes answers one after the other into a reading of their state.
+/// Adds answers to a state one by one.
 pub fn state_taker<'r>(shape: &TableShape, into: &'r mut StateReading) -> impl FnMut(RawRow) + use<'r> {
     let names = shape.names();
     move |row| into.add(&image(&names, row))
@@ -454,7 +454,7 @@ impl ShapeReader<'_> {
     /// The stored columns of a table.
     ///
     /// # Errors
-    /// [`StoreError::NoTable`] when it is not there, or the engine's refusal.
+    /// [`StoreError::NoTable`] if it does not exist, or the engine's refusal.
     pub async fn shape(self, table: &TableName) -> Result<Arc<TableShape>, StoreError> {
         match self.store.shapes.known(table) {
             Some(shape) => Ok(shape),
@@ -462,7 +462,7 @@ impl ShapeReader<'_> {
         }
     }
 
-    /// The stored columns of a table as they are now, whatever was known of them.
+    /// The stored columns of a table, read again without the cache.
     ///
     /// # Errors
     /// As [`ShapeReader::shape`].
@@ -472,8 +472,8 @@ impl ShapeReader<'_> {
         self.store.shapes.keep(self.store.engine(), table, &rows).ok_or_else(|| StoreError::NoTable(table.title()))
     }
 
-    /// A table of which the database deletes or changes rows along with those of this one, though we may not read it as a
-    /// whole, or row-level security may hide some of its rows; none in SQLite.
+    /// A table whose rows the database deletes or changes with those of this one, and that we may not read completely,
+    /// or in which row-level security may hide rows; always `None` for SQLite.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -491,7 +491,7 @@ impl ShapeReader<'_> {
         Ok(unseen.map(|(table, _)| table))
     }
 
-    /// Reads how PostgreSQL numbers the rows of a table in a column.
+    /// Reads the state of PostgreSQL's sequence for a column.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -502,7 +502,7 @@ impl ShapeReader<'_> {
         Ok(RowNumbering { last: number(0), most: number(1).max(number(0)) })
     }
 
-    /// Whether others inherit from a table that is not partitioned; none in SQLite.
+    /// Whether other tables inherit from an unpartitioned table; false for SQLite.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -512,7 +512,7 @@ impl ShapeReader<'_> {
         Ok(is_server && !self.store.sessions.fetch(HEIRS, &params).await?.is_empty())
     }
 
-    /// Number of stored rows of PostgreSQL that are in a table which inherits from theirs.
+    /// Number of stored PostgreSQL rows that are in an inheriting table.
     ///
     /// # Errors
     /// As [`ShapeReader::shape`].
@@ -527,7 +527,7 @@ impl ShapeReader<'_> {
         Ok(count)
     }
 
-    /// Some columns of stored rows as they are now, and those that find them, without a lock.
+    /// Reads some columns of stored rows, and their key columns, without a lock.
     ///
     /// # Errors
     /// As [`ShapeReader::shape`].
@@ -540,7 +540,7 @@ impl ShapeReader<'_> {
         Ok(images(&shape, answers))
     }
 
-    /// The state of stored rows as they are now, without a lock, as far as some columns go, or all where none is named.
+    /// The current state of stored rows, without a lock, for some columns, or all if none is named.
     ///
     /// # Errors
     /// As [`ShapeReader::shape`].
@@ -558,7 +558,7 @@ impl ShapeReader<'_> {
         Ok(state.close())
     }
 
-    /// As [`ShapeReader::images_of`], and whether they are more than some bytes: then none are given.
+    /// As [`ShapeReader::images_of`]; returns no rows if they exceed some bytes.
     ///
     /// # Errors
     /// As [`ShapeReader::shape`].
@@ -584,7 +584,7 @@ impl ShapeReader<'_> {
         Ok((images(&shape, found), false))
     }
 
-    /// Whole stored rows as they are now, without a lock.
+    /// Reads complete stored rows, without a lock.
     ///
     /// # Errors
     /// As [`ShapeReader::shape`].

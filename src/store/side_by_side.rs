@@ -7,16 +7,16 @@ use std::thread;
 
 use super::fetched::{RawRow, row_size};
 
-/// Rows that are looked at together, at most: as many as the engine reads ahead meanwhile.
+/// Most rows processed together: the number that the engine reads ahead meanwhile.
 const ROWS: usize = 512;
-/// Bytes of their values, from which no further row joins them.
+/// Bytes of their values after which no row is added.
 const BYTES: usize = 1 << 20;
-/// Bytes below which a second core costs more than it gives.
+/// Bytes below which a second core is not worth its cost.
 const FEW: usize = 16 << 10;
-/// Cores that are used, at most.
+/// Most cores used.
 const CORES: usize = 8;
 
-/// Rows that wait to process. What a look gives must not depend on other rows.
+/// Rows waiting to be processed. The result for a row must not depend on other rows.
 pub struct RowBatch<L> {
     look: L,
     rows: Vec<RawRow>,
@@ -29,7 +29,7 @@ impl<T: Send, L: Fn(&RawRow) -> T + Sync> RowBatch<L> {
         RowBatch { look, rows: Vec::new(), bytes: 0 }
     }
 
-    /// Adds a row. As soon as there are enough, each is looked at and handed on with what the look gave.
+    /// Adds a row. Once there are enough, all are processed and passed on with their results.
     pub fn add(&mut self, row: RawRow, take: impl FnMut(RawRow, T) -> ControlFlow<()>) -> ControlFlow<()> {
         self.bytes += row_size(&row);
         self.rows.push(row);
@@ -39,7 +39,7 @@ impl<T: Send, L: Fn(&RawRow) -> T + Sync> RowBatch<L> {
         self.hand_on(take)
     }
 
-    /// Hands on the rows that still wait.
+    /// Processes the waiting rows and passes them on.
     pub fn hand_on(&mut self, mut take: impl FnMut(RawRow, T) -> ControlFlow<()>) -> ControlFlow<()> {
         let rows = std::mem::take(&mut self.rows);
         let lanes = if std::mem::take(&mut self.bytes) < FEW { 1 } else { cores().min(rows.len().max(1)) };
@@ -52,13 +52,13 @@ impl<T: Send, L: Fn(&RawRow) -> T + Sync> RowBatch<L> {
     }
 }
 
-/// Looks at every row: lane `n` of the answer is about rows `n`, `n + lanes` and so on.
+/// Processes every row: lane `n` of the result holds rows `n`, `n + lanes` and so on.
 fn looks<T: Send>(rows: &[RawRow], look: &(impl Fn(&RawRow) -> T + Sync), lanes: usize) -> Vec<std::vec::IntoIter<T>> {
     let lane = |n: usize| rows.iter().skip(n).step_by(lanes).map(look).collect::<Vec<T>>().into_iter();
     on_lanes(lanes, lane)
 }
 
-/// Does the work of each lane, from 0, at the same time; gives what each gave.
+/// Runs the work of each lane, from 0, in parallel; returns the results.
 pub(super) fn on_lanes<T: Send>(lanes: usize, lane: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let lane = &lane;
     thread::scope(|scope| {
@@ -66,7 +66,7 @@ pub(super) fn on_lanes<T: Send>(lanes: usize, lane: impl Fn(usize) -> T + Sync) 
             (1..lanes).map(|n| (n, thread::Builder::new().spawn_scoped(scope, move || lane(n)))).collect();
         let mut all = vec![lane(0)];
         for (n, other) in others {
-            // Where no further thread may begin, this one does its work too.
+            // If no further thread can be started, this one does its work too.
             let done = match other.map(thread::ScopedJoinHandle::join) {
                 Ok(Ok(done)) => done,
                 Ok(Err(panic)) => std::panic::resume_unwind(panic),
@@ -78,13 +78,13 @@ pub(super) fn on_lanes<T: Send>(lanes: usize, lane: impl Fn(usize) -> T + Sync) 
     })
 }
 
-/// Does work with each of some things at the same time; gives what each gave, in their order.
+/// Processes each item in parallel; returns the results in order.
 pub(super) fn on_each<L: Send, T: Send>(all: &mut [L], work: impl Fn(&mut L) -> T + Sync) -> Vec<T> {
     let each: Vec<Mutex<&mut L>> = all.iter_mut().map(Mutex::new).collect();
     on_lanes(each.len(), |lane| work(&mut each[lane].lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// Cores that are used.
+/// Number of cores to use.
 pub(super) fn cores() -> usize {
     static KNOWN: OnceLock<usize> = OnceLock::new();
     *KNOWN.get_or_init(|| thread::available_parallelism().map_or(1, NonZero::get).min(CORES))

@@ -25,26 +25,26 @@ use crate::layout::erase::BoundValue;
 use crate::layout::{CatalogTable, Engine};
 use crate::memory::json;
 
-/// Keys of several columns in one condition: SQLite takes a thousand levels of an expression.
+/// Composite keys per condition: SQLite limits expression depth to 1,000.
 const KEYS: usize = 200;
 
-/// Tables that we have no right to read: asking for their rows would end the transaction.
+/// Tables that we may not read: querying them would end the transaction.
 const DENIED: &str = "SELECT n.nspname::text, c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.relkind IN ('r', 'p', 'm', 'f', 'v') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
      AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))";
 
 enum SnapshotLink {
-    /// Several that see the same moment.
+    /// Several connections with the same snapshot.
     Sqlite(Vec<SqliteReader>),
     Postgres(ServerLink),
 }
 
-/// An open read-only transaction. Dropped, it ends.
+/// An open read-only transaction. It ends when dropped.
 pub struct Snapshot<'s> {
     /// The database.
     pub store: &'s Store,
     link: SnapshotLink,
-    /// Tables that cannot be read: nothing is found in them.
+    /// Tables that cannot be read; reads of them find nothing.
     denied: HashSet<TableName>,
     /// Rows that conditions do not see.
     left_out: Vec<(StoredRows, Arc<TableShape>)>,
@@ -61,16 +61,17 @@ impl std::fmt::Debug for Snapshot<'_> {
 pub struct WantedRows<'a> {
     /// Table.
     pub table: &'a TableName,
-    /// Columns that are read, in order.
+    /// Columns to read, in order.
     pub columns: &'a [String],
-    /// Further condition over the alias `t`; `$subject` stands for `subject`. It sees no rows of [`Snapshot::leave_out`].
+    /// Further condition over the alias `t`; `$subject` stands for `subject`. It does not see rows of
+    /// [`Snapshot::leave_out`].
     pub when: Option<&'a str>,
     /// The person's ids.
     pub subject: &'a [String],
 }
 
 impl Store {
-    /// Begins a read-only transaction on a connection of its own.
+    /// Begins a read-only transaction on a separate connection.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -79,7 +80,7 @@ impl Store {
         let link = match self.sessions.opener() {
             Opener::Sqlite(file) => SnapshotLink::Sqlite(stripes::readers(file).await?),
             Opener::Postgres(server) => {
-                // A role may have two connections, and reads take the other one.
+                // A role may have two connections, and reads use the other one.
                 self.end_writer();
                 let mut link = self.link(server).await?;
                 link.begin_reading(Isolation::Snapshot).await?;
@@ -126,19 +127,19 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    /// The tables that some conditions read.
+    /// The tables that conditions read.
     #[must_use]
     pub fn tables_read<'w>(&self, conditions: impl Iterator<Item = &'w str>) -> BTreeSet<TableName> {
         conditions.flat_map(|when| self.reads(when)).map(|(_, table)| name_of(table)).collect()
     }
 
-    /// The places of a condition that read a table, with the table.
+    /// The places where a condition reads a table, with the table.
     fn reads(&self, when: &str) -> Vec<(ReadTable, &CatalogTable)> {
         let table = |read: ReadTable| self.store.catalog().table(&read.table).map(|table| (read, table));
         sql_names::reads(when, false).into_iter().filter_map(table).collect()
     }
 
-    /// Has conditions asked from here on as if these rows were not there, and no others. Whether they are more than before.
+    /// Makes later conditions ignore these rows, and only these. Returns whether there are more than before.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -153,14 +154,14 @@ impl Snapshot<'_> {
         Ok(now > before)
     }
 
-    /// A condition in which a query of the rows that are not left out is in the place of each table of which some are.
+    /// A condition in which each table with ignored rows is replaced by a query of the others.
     fn seeing(&self, when: &str, params: &mut Vec<Param>) -> String {
         let (mut seeing, names) = (when.to_owned(), sql_names::names(when));
         let reads = if self.left_out.is_empty() { Vec::new() } else { self.reads(when) };
         for (read, table) in reads.into_iter().rev() {
             let name = name_of(table);
             let Some((rows, shape)) = self.left_out.iter().find(|(rows, _)| rows.table == name) else { continue };
-            // A query has no row numbers, and no schema.
+            // A subquery has no row numbers and no schema.
             let is_shown = |name: &SqlName| match &name.parts[..] {
                 [alias, column] => *alias != read.alias || table.readable(column).is_some(),
                 parts => parts.len() < 3,
@@ -181,7 +182,7 @@ impl Snapshot<'_> {
         seeing
     }
 
-    /// A condition with its subject filled in.
+    /// A condition with its subject inserted.
     fn condition(&self, wanted: &WantedRows<'_>, params: &mut Vec<Param>) -> String {
         let Some(when) = wanted.when else { return String::new() };
         let when = self.seeing(when, params);
@@ -196,22 +197,22 @@ impl Snapshot<'_> {
                 format!("${}", params.len())
             })
             .collect();
-        // PostgreSQL knows no empty list.
+        // PostgreSQL does not allow an empty list.
         let marks = if marks.is_empty() { "SELECT NULL WHERE 1 = 0".to_owned() } else { marks.join(", ") };
         format!(" AND ({})", when.replace("$subject", &marks))
     }
 
-    /// The stored columns of a table at that moment.
+    /// The stored columns of a table in this snapshot.
     ///
     /// # Errors
-    /// [`StoreError::NoTable`] when it is not there, or the engine's refusal.
+    /// [`StoreError::NoTable`] if it does not exist, or the engine's refusal.
     pub async fn shape(&mut self, table: &TableName) -> Result<Arc<TableShape>, StoreError> {
         let (sql, params) = shape::question(self.engine(), table);
         let rows = self.fetch(&sql, &params).await?;
         self.store.shapes.keep(self.engine(), table, &rows).ok_or_else(|| StoreError::NoTable(table.title()))
     }
 
-    /// Whole stored rows of a table of that shape.
+    /// Complete stored rows of a table.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -223,7 +224,7 @@ impl Snapshot<'_> {
         Ok(shape::images(shape, answers))
     }
 
-    /// The rows whose column holds one of some values.
+    /// The rows whose column is one of some values.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -237,7 +238,7 @@ impl Snapshot<'_> {
         self.select_keys(wanted, &[by.to_owned()], &keys).await
     }
 
-    /// The rows whose columns hold one of some keys; NULL is equal to nothing.
+    /// The rows whose columns equal one of some keys; NULL equals nothing.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -252,7 +253,7 @@ impl Snapshot<'_> {
         Ok(rows)
     }
 
-    /// Hands on the rows whose columns hold one of some keys; NULL is equal to nothing.
+    /// Passes on the rows whose columns equal one of some keys; NULL equals nothing.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -266,7 +267,7 @@ impl Snapshot<'_> {
         self.each_first(wanted, (by, &[]), keys, None, take).await
     }
 
-    /// The same as [`Snapshot::each_of_keys`], each column compared as `compared` says where it says something.
+    /// As [`Snapshot::each_of_keys`], each column compared by `compared` if set.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -280,7 +281,7 @@ impl Snapshot<'_> {
         self.each_first(wanted, (by, compared), keys, None, take).await
     }
 
-    /// Whether a row holds NULL in one of some columns.
+    /// Whether a row has NULL in one of some columns.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -290,7 +291,7 @@ impl Snapshot<'_> {
         Ok(!self.fetch(&sql, &[]).await?.is_empty())
     }
 
-    /// Whether a row holds a value in a column.
+    /// Whether a row has a value in a column.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -302,7 +303,7 @@ impl Snapshot<'_> {
         Ok(is_there)
     }
 
-    /// Whether a row that meets the condition holds a key in some columns. A table that may not be read is an error.
+    /// Whether a row that meets the condition has a key in some columns. A table that may not be read is an error.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -316,7 +317,7 @@ impl Snapshot<'_> {
         let declared = |name: &String| shape.shown(name).map_or("", |column| column.compared.as_str());
         let (keys, compared) = match self.engine() {
             Engine::Sqlite => (fitting(&shape, by, &[key]), Vec::new()),
-            // What is not a value of a column is asked for as a text.
+            // A value that the column's type cannot represent is compared as text.
             Engine::Postgres => {
                 let way = |(name, value)| (!fits(declared(name), value)).then(Comparison::of_texts);
                 let compared = by.iter().zip(&key).map(way).collect();
@@ -328,7 +329,7 @@ impl Snapshot<'_> {
         Ok(is_there)
     }
 
-    /// The same as [`Snapshot::each_of_keys`], of each statement at most some rows.
+    /// As [`Snapshot::each_of_keys`], with a limit of rows per statement.
     async fn each_first(
         &mut self,
         wanted: WantedRows<'_>,
@@ -345,7 +346,7 @@ impl Snapshot<'_> {
         self.each_found(wanted, (by, compared), &fitting, most, take).await
     }
 
-    /// The same, of keys that the columns can hold, also of a table that may not be read.
+    /// The same for keys that the columns can contain, also for a table that may not be read.
     async fn each_found(
         &mut self,
         wanted: WantedRows<'_>,
@@ -374,7 +375,7 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    /// Counts rows, to see later whether there are more; none where none can be there, or their table may not be read.
+    /// Counts rows, to detect later additions; `None` if there can be none, or their table may not be read.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -394,7 +395,7 @@ impl Snapshot<'_> {
         Ok(Some(RowWatch::of_number(rows, count as usize)))
     }
 
-    /// Hands each row of a table to `each`, one after the other.
+    /// Passes each row of a table to `each`.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -406,7 +407,7 @@ impl Snapshot<'_> {
         self.selected("SELECT", wanted, &mut each).await
     }
 
-    /// Hands each row of a table to `each`, of those that are alike in the wanted columns one.
+    /// Passes each row of a table to `each`, once per distinct combination of the wanted columns.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -438,8 +439,8 @@ impl Snapshot<'_> {
         self.each(&sql, &params, each).await
     }
 
-    /// Looks at each row of a table, at several at the same time, and hands those in which the look finds something to
-    /// `take` with what it found, one after the other.
+    /// Applies `look` to each row of a table, to several in parallel, and passes those with a result to `take` in
+    /// order.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -464,8 +465,8 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    /// A name of the row numbers of an SQLite table that no column has taken; none where there are no numbers, or where not
-    /// all rows are wanted.
+    /// A free name of the row numbers of an SQLite table; `None` if there are no numbers, or if only some rows are
+    /// wanted.
     async fn row_number(&mut self, wanted: &WantedRows<'_>) -> Result<Option<String>, StoreError> {
         if self.engine() == Engine::Postgres || wanted.when.is_some() {
             return Ok(None);
@@ -502,8 +503,8 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    /// Distinct pairs of an id and a handle's value in a table, where the value, any case, is a text; or where the id is
-    /// one of some; or all of them, up to a number.
+    /// Distinct pairs of an id and a handle in a table: those equal to a text in any case, those of some ids, or all up
+    /// to a limit.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -530,9 +531,9 @@ impl Snapshot<'_> {
         let condition = match wanted {
             HandlesWanted::Like(value) => {
                 params.push(FetchedValue::Text((*value).to_owned()));
-                // A list of handles holds it as one of its elements.
+                // In a list of handles, it is one of the elements.
                 params.push(FetchedValue::Text(format!("%\"{}\"%", value.replace(['%', '_'], "_"))));
-                // PostgreSQL compares texts so by some collations only.
+                // PostgreSQL supports this comparison only for some collations.
                 let bytes = if self.engine() == Engine::Postgres { " COLLATE \"C\"" } else { "" };
                 format!("lower({expression}) = lower($1) OR {expression}{bytes} LIKE $2")
             }
@@ -571,7 +572,7 @@ impl Snapshot<'_> {
         Ok(pairs)
     }
 
-    /// Counts the rows of a table that hold NULL in every one of some columns; none of a table that may not be read.
+    /// Counts the rows of a table with NULL in all of some columns; 0 for a table that may not be read.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -590,8 +591,8 @@ fn name_of(table: &CatalogTable) -> TableName {
     TableName::new(&*table.schema, &*table.name)
 }
 
-/// Lets through ids of other people, and what they are known by, that hold one of some words or are one of some texts, in any
-/// case. It looks for all words at once.
+/// Selects other people's ids and handles that contain one of some words, or equal one of some texts, in any case.
+/// Searches all words at once.
 struct HoldingFilter<'a> {
     words: AhoCorasick,
     whole: &'a HashSet<String>,
@@ -624,37 +625,37 @@ fn marks(texts: &[String], params: &mut Vec<Param>) -> String {
     texts.iter().map(&mut mark).collect::<Vec<_>>().join(", ")
 }
 
-/// Handles that are read of one place at most.
+/// Most handles read of one place.
 pub const HANDLES: usize = 100_000;
 
 /// Selection of handles.
 #[derive(Debug, Clone, Copy)]
 pub enum HandlesWanted<'a> {
-    /// Those that are a text, in any case.
+    /// Handles equal to a text, in any case.
     Like(&'a str),
-    /// Those of some people.
+    /// Handles of some people.
     Of(&'a [String]),
-    /// Those of other people that are among some values.
+    /// Other people's handles that are among some values.
     Shared {
         /// The values.
         values: &'a [String],
-        /// Ids of people who may own them.
+        /// Ids of people who may own them too.
         ids: &'a [String],
     },
-    /// Those of other people that hold one of some words or are one of some texts, as does or is their id.
+    /// Other people's handles that contain one of some words or equal one of some texts, or whose id does.
     Holding {
-        /// The words, small where they are ASCII.
+        /// The words, with ASCII letters in lower case.
         words: &'a [String],
-        /// The texts, small.
+        /// The texts, in lower case.
         whole: &'a HashSet<String>,
-        /// Ids of people whose handles are left out.
+        /// Ids of people whose handles are excluded.
         ids: &'a [String],
     },
-    /// Any, up to a number.
+    /// Any handles, up to a limit.
     Some(usize),
 }
 
-/// Those of some keys that columns can hold. In SQLite, of one column, with all that reads alike there.
+/// The keys that the columns can contain. For a single SQLite column, with all values that read the same.
 fn fitting(shape: &TableShape, by: &[String], keys: &[Vec<FetchedValue>]) -> Vec<Vec<FetchedValue>> {
     let engine = shape.engine;
     if let (Engine::Sqlite, [column]) = (engine, by)
@@ -674,7 +675,8 @@ fn fitting(shape: &TableShape, by: &[String], keys: &[Vec<FetchedValue>]) -> Vec
     keys.iter().filter(fitting).cloned().collect()
 }
 
-/// Whether a value can be in a column of PostgreSQL: asking otherwise is an error. One that was read from such a column can.
+/// Whether a value can be in a PostgreSQL column: otherwise querying for it is an error. A value read from such a
+/// column always can.
 fn fits(declared: &str, value: &FetchedValue) -> bool {
     let FetchedValue::Text(text) = value else { return !matches!(value, FetchedValue::Null) };
     match PgType::of(declared) {
@@ -684,7 +686,7 @@ fn fits(declared: &str, value: &FetchedValue) -> bool {
         PgType::Text => true,
         PgType::Timestamptz | PgType::Timestamp => is_moment(text),
         PgType::Boolean => matches!(text.as_str(), "true" | "false"),
-        // Values of `json` cannot be compared.
+        // Values of `json` have no equality.
         PgType::Json => declared == "jsonb" && serde_json::from_str::<IgnoredAny>(text).is_ok(),
         PgType::Array => is_plain_array(text, declared),
         PgType::Place => declared == "oid" && text.parse::<u32>().is_ok(),
@@ -692,7 +694,7 @@ fn fits(declared: &str, value: &FetchedValue) -> bool {
     }
 }
 
-/// Whether a text is a date, or a date and a time, as PostgreSQL writes them.
+/// Whether a text is a date, or a date and a time, in PostgreSQL's format.
 fn is_moment(text: &str) -> bool {
     let (date, time) = text.split_once(' ').map_or((text, None), |(date, time)| (date, Some(time)));
     let clock = |time: &str| {
@@ -703,7 +705,7 @@ fn is_moment(text: &str) -> bool {
     NaiveDate::parse_from_str(date, "%Y-%m-%d").is_ok() && time.is_none_or(clock)
 }
 
-/// Whether a text is an array of one dimension whose items need no quotation marks: numbers, or words.
+/// Whether a text is a one-dimensional array whose items need no quotes: numbers, or words.
 fn is_plain_array(text: &str, declared: &str) -> bool {
     let Some(items) = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) else { return false };
     let declared = declared.trim_end_matches("[]");

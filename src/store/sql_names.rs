@@ -1,28 +1,28 @@
-//! Tables and columns that a piece of SQL names: enough to know whether our role may read them.
+//! Tables and columns that a piece of SQL names, to determine whether our role may read them.
 
-/// A word of SQL that is not a number and no string.
+/// A word of SQL other than numbers and strings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlName {
-    /// Place in the text: its first byte, and the one after its last.
+    /// Position in the text: start, and end (exclusive).
     pub place: (usize, usize),
-    /// Parts of the name, which dots join, without quotes.
+    /// Dot-separated parts of the name, without quotes.
     pub parts: Vec<String>,
-    /// The words before it, the nearest first: enough for `LEFT OUTER JOIN LATERAL`.
+    /// The words before it, the nearest first; four suffice for `LEFT OUTER JOIN LATERAL`.
     before: [String; 4],
 }
 
 /// A table that is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadTable {
-    /// Place of the table's name in the text.
+    /// Position of the table's name in the text.
     pub place: (usize, usize),
     /// Name of the table as written, without quotes.
     pub table: String,
-    /// Prefix that its columns are written with before the dot.
+    /// Alias, which prefixes its columns.
     pub alias: String,
-    /// Whether the alias is after its name.
+    /// Whether an alias follows its name.
     pub renamed: bool,
-    /// True when other rows come even without a row of this table: an outer join.
+    /// True in an outer join: rows are returned even without a row of this table.
     pub outer: bool,
 }
 
@@ -54,7 +54,7 @@ const KEYWORDS: &[&str] = &[
     "tablesample",
 ];
 
-/// The names in a piece of SQL, in order. What is in strings and comments is none.
+/// The names in a piece of SQL, in order, without those in strings and comments.
 #[must_use]
 pub fn names(sql: &str) -> Vec<SqlName> {
     let bytes = sql.as_bytes();
@@ -122,7 +122,7 @@ pub fn names(sql: &str) -> Vec<SqlName> {
     names
 }
 
-/// The first byte after a quoted piece; a quote that is written twice is part of it.
+/// The first byte after a quoted piece; a doubled quote is part of it.
 fn after_quote(bytes: &[u8], begins: usize, quote: u8) -> usize {
     let mut at = begins + 1;
     while at < bytes.len() {
@@ -135,8 +135,7 @@ fn after_quote(bytes: &[u8], begins: usize, quote: u8) -> usize {
     at
 }
 
-/// The tables that a piece of SQL reads: what is after `FROM` or `JOIN`, and first of all where it is the rest of a
-/// `FROM` itself.
+/// The tables that a piece of SQL reads: names after `FROM` or `JOIN`, and the first one if the text follows a `FROM`.
 #[must_use]
 pub fn reads(sql: &str, after_from: bool) -> Vec<ReadTable> {
     let names = names(sql);
@@ -165,7 +164,7 @@ pub fn reads(sql: &str, after_from: bool) -> Vec<ReadTable> {
     reads
 }
 
-/// The names that are after a bracket: those of queries within a piece of SQL, and of values.
+/// The names after a closing bracket: aliases of subqueries and of values.
 #[must_use]
 pub fn derived(sql: &str) -> Vec<String> {
     let after = |name: &&SqlName| name.before[0] == ")" || name.before[0] == "as" && name.before[1] == ")";

@@ -1,7 +1,7 @@
-//! Reads of an SQLite file: a thread steps through a statement and passes its rows on in batches of bounded size.
+//! Reads of an SQLite file: a thread steps through a statement and sends its rows in batches of bounded size.
 //!
-//! Every read goes through here; what writes has a connection of sqlx's. Both are of the one SQLite that is linked, so
-//! neither drops the other's locks.
+//! Every read goes through here; writes use a connection of sqlx. Both use the same linked SQLite, so neither drops the
+//! other's locks.
 
 use std::borrow::Cow;
 use std::ffi::c_int;
@@ -23,34 +23,34 @@ use super::batch::BatchTaker;
 use super::dialect::{quote, unnumbered};
 use super::fetched::{FetchedValue, Param, RawRow, number, row_size};
 
-/// Time that a read waits for a lock.
+/// Longest wait of a read for a lock.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
-/// Steps of SQLite's machine between two questions whether anybody waits still: about 20 microseconds.
+/// SQLite's virtual machine steps between two checks for cancellation: about 20 microseconds.
 const STEPS: c_int = 2_000;
-/// Rows that are handed on together, at most.
+/// Most rows of a batch.
 const ROWS: usize = 128;
-/// Bytes of their values, from which no further row joins them.
+/// Bytes of a batch after which no row is added.
 const BYTES: usize = 1 << 20;
-/// Batches that wait for whoever takes them.
+/// Batches read ahead.
 const AHEAD: usize = 4;
 
-/// A database file, with those that are attached to it.
+/// A database file, with its attached files.
 #[derive(Debug, Clone)]
 pub struct SqliteFile {
     path: PathBuf,
     is_immutable: bool,
-    /// Other files, as URIs, with their schema names.
+    /// Attached files, as URIs, with their schema names.
     attached: Vec<(String, String)>,
 }
 
 impl SqliteFile {
-    /// A file alone, which others may write.
+    /// A single file, which others may write.
     #[must_use]
     pub fn at(path: &Path) -> Self {
         SqliteFile { path: path.to_owned(), is_immutable: false, attached: Vec::new() }
     }
 
-    /// The same file together with others. Nobody may write an immutable one.
+    /// The same file with attached ones. An immutable file may not be written by anybody.
     #[must_use]
     pub fn with(self, attached: Vec<(String, String)>, is_immutable: bool) -> Self {
         SqliteFile { is_immutable, attached, ..self }
@@ -62,7 +62,7 @@ impl SqliteFile {
         &self.path
     }
 
-    /// All files, the main one first, without what SQLite keeps next to them.
+    /// All files, the main one first, without SQLite's files next to them.
     #[must_use]
     pub fn databases(&self) -> Vec<PathBuf> {
         std::iter::once(self.path.clone()).chain(self.attached.iter().map(|(uri, _)| path_of(uri))).collect()
@@ -74,14 +74,14 @@ impl SqliteFile {
         &self.attached
     }
 
-    /// Another file, opened in the same way, with nothing attached.
+    /// Another file, opened with the same options and without attached files.
     #[must_use]
     pub fn beside(&self, path: &Path) -> Self {
         SqliteFile { path: path.to_owned(), attached: Vec::new(), ..self.clone() }
     }
 
-    /// Options with which the main file is written. Foreign keys are as SQLite has them unless told: not enforced. The mode
-    /// of the journal stays as it is.
+    /// Options for writing the main file. Foreign keys keep SQLite's default, not enforced. The journal mode is not
+    /// changed.
     #[must_use]
     pub fn writing(&self) -> SqliteConnectOptions {
         SqliteConnectOptions::new().filename(&self.path).immutable(self.is_immutable).foreign_keys(false)
@@ -111,23 +111,23 @@ impl SqliteFile {
     }
 }
 
-/// A file as SQLite's URI, with parameters such as `mode=ro`.
+/// A file as an SQLite URI, with parameters such as `mode=ro`.
 #[must_use]
 pub fn uri(path: &Path, parameters: &str) -> String {
     let escaped = path.display().to_string().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
     format!("file:{escaped}?{parameters}")
 }
 
-/// The path of a file's URI.
+/// The path in a file's URI.
 fn path_of(uri: &str) -> PathBuf {
     let inner = uri.strip_prefix("file:").unwrap_or(uri);
     let inner = inner.split('?').next().unwrap_or(inner);
     PathBuf::from(inner.replace("%3f", "?").replace("%23", "#").replace("%25", "%"))
 }
 
-/// A connection that reads. A read that nobody waits for any more is stopped, and the connection with it.
+/// A connection for reading. Dropping a read interrupts it, and closes the connection.
 pub struct SqliteReader {
-    /// Away while a thread reads. Nobody waits for the lock: with it, a reader may be shared between threads.
+    /// Empty while a thread reads. The lock is never contended; it makes the reader shareable between threads.
     link: Mutex<Option<Connection>>,
     stop: Arc<AtomicBool>,
 }
@@ -138,14 +138,14 @@ impl fmt::Debug for SqliteReader {
     }
 }
 
-/// A read that a thread is at. Dropped, it is stopped.
+/// A read running on a thread. It is interrupted when dropped.
 struct RunningRead {
     given: mpsc::Receiver<Vec<RawRow>>,
     thread: JoinHandle<(Connection, Result<(), sqlx::Error>)>,
     stop: StopReading,
 }
 
-/// Stops a read when it is dropped.
+/// Interrupts a read when dropped.
 struct StopReading(Arc<AtomicBool>);
 
 impl Drop for StopReading {
@@ -155,17 +155,17 @@ impl Drop for StopReading {
 }
 
 impl SqliteReader {
-    /// Returns the place of the connection, which is empty while a thread reads.
+    /// Returns the slot of the connection, which is empty while a thread reads.
     fn place(&mut self) -> &mut Option<Connection> {
         self.link.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The connection itself; none while a thread reads.
+    /// The connection itself; `None` while a thread reads.
     pub(super) fn link(&mut self) -> Option<&mut Connection> {
         self.place().as_mut()
     }
 
-    /// Runs statements that give no rows.
+    /// Runs statements without results.
     ///
     /// # Errors
     /// SQLite's refusal.
@@ -194,7 +194,7 @@ impl SqliteReader {
         Ok(all)
     }
 
-    /// A number that is another one once someone else has written to the main file.
+    /// A number that changes when someone else writes to the main file.
     ///
     /// # Errors
     /// SQLite's refusal.
@@ -203,8 +203,8 @@ impl SqliteReader {
         Ok(rows.first().map_or(0, |row| number(row, 0)))
     }
 
-    /// Hands the rows of a statement on in batches as they come, until `taker` breaks off. At most seven batches are held, each
-    /// of 128 rows or 1 MB, or of one longer row.
+    /// Passes the rows of a statement on in batches, until `taker` breaks. At most seven batches are in memory, each of
+    /// 128 rows or 1 MB, or of one longer row.
     ///
     /// # Errors
     /// SQLite's refusal.
@@ -225,7 +225,7 @@ impl SqliteReader {
         if flow.is_break() { Ok(flow) } else { done.map(|()| flow) }
     }
 
-    /// Has a thread begin to read.
+    /// Starts a read on a thread.
     fn begin(&mut self, sql: &str, params: &[Param]) -> Result<RunningRead, sqlx::Error> {
         let link = self.place().take().ok_or(sqlx::Error::WorkerCrashed)?;
         let (give, given) = mpsc::channel(AHEAD);
@@ -238,7 +238,8 @@ impl SqliteReader {
         Ok(RunningRead { given, thread, stop })
     }
 
-    /// Stops a read, unless it has ended, and takes the connection back. The outcome of the read where it was not stopped.
+    /// Interrupts a read that is still running, and takes the connection back. Returns the result of a read that was
+    /// not interrupted.
     async fn end(&mut self, read: RunningRead) -> Result<Result<(), sqlx::Error>, sqlx::Error> {
         let RunningRead { given, thread, stop } = read;
         drop((given, stop));
@@ -249,7 +250,7 @@ impl SqliteReader {
     }
 }
 
-/// Does work that blocks on a thread for such work.
+/// Runs blocking work on a blocking thread.
 async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, sqlx::Error> + Send + 'static,
 ) -> Result<T, sqlx::Error> {
@@ -283,7 +284,7 @@ fn hand_on(
             }
         }
     };
-    // What was read before a fault is no worse for it.
+    // Rows read before an error are still valid.
     if !batch.is_empty() && give.blocking_send(batch).is_err() {
         return Ok(());
     }
@@ -303,10 +304,10 @@ fn fetched(value: ValueRef<'_>) -> FetchedValue {
     }
 }
 
-/// Texts and blobs whose memory is used again for the next row, at most, in bytes.
+/// Most bytes of a text or blob whose memory is reused for the next row.
 const KEPT: usize = 256 << 10;
 
-/// Puts a value in the place of another, in its memory where that fits.
+/// Replaces a value, reusing its memory if possible.
 pub(super) fn refill(slot: &mut FetchedValue, value: ValueRef<'_>) {
     match (&mut *slot, value) {
         (FetchedValue::Text(kept), ValueRef::Text(bytes)) if kept.capacity() <= KEPT => {
@@ -323,12 +324,12 @@ pub(super) fn refill(slot: &mut FetchedValue, value: ValueRef<'_>) {
         }
         _ => {}
     }
-    // A long value is gone before the next one comes.
+    // Frees a long value before the next one is read.
     *slot = FetchedValue::Null;
     *slot = fetched(value);
 }
 
-/// Binds values to `$1` and so on. SQLite numbers placeholders in the order in which they stand.
+/// Binds values to `$1` and so on. SQLite numbers placeholders in order of appearance.
 pub(super) fn bind(statement: &mut Statement<'_>, params: &[Param]) -> Result<(), rusqlite::Error> {
     for at in 1..=statement.parameter_count() {
         let number = statement.parameter_name(at).and_then(|name| name[1..].parse::<usize>().ok());
@@ -345,7 +346,7 @@ pub(super) fn bind(statement: &mut Statement<'_>, params: &[Param]) -> Result<()
     Ok(())
 }
 
-/// SQLite's refusal of a read.
+/// SQLite's error for a read.
 #[derive(Debug, thiserror::Error)]
 #[error("(code: {code}) {message}")]
 struct SqliteRefusal {
@@ -380,13 +381,13 @@ impl DatabaseError for SqliteRefusal {
     }
 }
 
-/// An error of a read as all other errors of engines are.
+/// Converts an error of a read to the error type of both engines.
 pub(super) fn refused(error: rusqlite::Error) -> sqlx::Error {
     let (code, message) = match error {
         rusqlite::Error::SqliteFailure(error, message) => {
             (error.extended_code, message.unwrap_or_else(|| error.to_string()))
         }
-        // SQLite's own code for a call that was wrong.
+        // SQLite's code for misuse.
         other => (21, other.to_string()),
     };
     sqlx::Error::Database(Box::new(SqliteRefusal { code, message }))

@@ -1,4 +1,4 @@
-//! Statements on a connection that writes to an SQLite file.
+//! Statements on a connection for writing to an SQLite file.
 
 use futures::TryStreamExt as _;
 use sqlx::query::Query;
@@ -21,7 +21,7 @@ pub(super) fn bound(sql: &str, params: Vec<Param>) -> Query<'static, Sqlite, Sql
     })
 }
 
-/// Hands out each row of a statement as it comes, as the connection sees it.
+/// Passes on each row of a statement as it comes, as the connection sees it.
 ///
 /// # Errors
 /// SQLite's refusal.

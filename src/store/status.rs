@@ -17,7 +17,7 @@ use crate::memory::query::{
 use crate::memory::{Column, Entity, Personal, ValueKind};
 
 impl DatabaseReport<'_> {
-    /// The state of the database. What takes long to count is estimated or left out, with the reason.
+    /// The state of the database. Counts that would take long are estimated or left out, with the reason.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -27,7 +27,7 @@ impl DatabaseReport<'_> {
         for layout in &self.store.recognised().layouts {
             let mut entities: BTreeMap<&'static str, EntityStatus> = BTreeMap::new();
             for source in self.store.recognised().sources.iter().filter(|s| s.layout == layout.name) {
-                // A table that may not be read keeps nothing else from being shown.
+                // A table that may not be read does not affect the others.
                 let counted = counting.source(source).await;
                 let entity = entities.entry(source.entity.name()).or_insert(EntityStatus {
                     source: String::new(),
@@ -87,7 +87,7 @@ impl DatabaseReport<'_> {
         })
     }
 
-    /// Explains why the size of a table is not known without further work.
+    /// Reason why the size of a table is not known without a full read.
     fn why_no_size(self, table: &CatalogTable) -> String {
         match self.store.engine() {
             Engine::Sqlite => {
@@ -103,10 +103,10 @@ impl DatabaseReport<'_> {
         }
     }
 
-    /// Fills in the sizes of an SQLite database's tables with their indexes. Every page of the file is read.
+    /// Sets the sizes of an SQLite database's tables with their indexes. Reads every page of the file.
     ///
     /// # Errors
-    /// The engine's refusal; an SQLite without `dbstat` leaves the sizes out and says so.
+    /// The engine's refusal; if SQLite has no `dbstat`, the sizes are left out with a note.
     pub async fn with_sizes(self, mut status: StoreStatus) -> Result<StoreStatus, StoreError> {
         if self.store.engine() != Engine::Sqlite {
             return Ok(status);
@@ -134,7 +134,7 @@ impl DatabaseReport<'_> {
         Ok(status)
     }
 
-    /// Whether changes can be made here, and what would make it so.
+    /// The capability to make changes here, with the remedy if it is missing.
     async fn may_write(self, own: Option<&OwnTables>) -> Result<Capability, StoreError> {
         let (reason, remedy) = match (self.store.why_not_writable(), own) {
             (Some(reason), _) => (
@@ -166,7 +166,7 @@ impl DatabaseReport<'_> {
         Ok(Capability { name: "write".to_owned(), available: reason.is_none(), reason, remedy })
     }
 
-    /// Returns why our role may not append to the audit trail, which is there, and what would help; none where it may.
+    /// Returns the reason why our role may not append to the existing audit trail, and the remedy; `None` if it may.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -178,8 +178,8 @@ impl DatabaseReport<'_> {
         Ok(Some((reason, super::withhold::to_append(&self.store.catalog().role))))
     }
 
-    /// The tables of entities that a layout shows and that have no source here, each with its key: they may have another name
-    /// in this database. Of tables of any name none is missed.
+    /// The tables that a layout expects for entities without a source here, each with its key: in this database they
+    /// may have another name. Tables with a name pattern are never missing.
     fn tables_not_there(self, layout: &Attachment) -> Vec<String> {
         let catalog = self.store.catalog();
         let written = self.store.layouts.iter().find(|known| known.name == layout.name && known.attach.is_empty());
@@ -203,7 +203,7 @@ impl DatabaseReport<'_> {
         told
     }
 
-    /// Lists what can be shown with this database and what cannot, with the reasons.
+    /// Lists what this database can and cannot show, with the reasons.
     #[must_use]
     pub fn capabilities(self) -> Vec<Capability> {
         let mut capabilities = Vec::new();
@@ -234,7 +234,7 @@ impl DatabaseReport<'_> {
         capabilities
     }
 
-    /// Explains what is left out of an entity that is there, and what would help.
+    /// Explains which part of an available entity is left out, and the remedy.
     fn partly(self, entity: Entity) -> (Option<String>, Option<String>) {
         let withheld: Vec<_> = self.store.recognised().withheld.iter().filter(|w| w.entity == entity).collect();
         if withheld.is_empty() {
@@ -253,8 +253,8 @@ impl DatabaseReport<'_> {
         (Some(words.collect::<Vec<_>>().join("; ")), Some(remedies.join("; ")))
     }
 
-    /// Explains why rows of an entity, or what is not text of them, may be there without being seen: our role may not read
-    /// them, or row-level security may hide them. `None` where everything is seen, or where the layout has no such entity.
+    /// Returns the reason why rows of an entity, or fields other than text, may exist unseen: our role may not read
+    /// them, or row-level security may hide them. `None` if everything is visible, or if the layout has no such entity.
     #[must_use]
     pub fn unseen(self, entity: Entity) -> Option<String> {
         let is_text = |name: &str| {
@@ -273,8 +273,8 @@ impl DatabaseReport<'_> {
         sources.find(|source| hides(source)).and_then(|_| self.store.catalog().hidden_rows())
     }
 
-    /// Lists what keeps answers from being complete, in words to be given next to them: rows that may be hidden, and
-    /// what our role may not read.
+    /// Lists the reasons why answers may be incomplete, to be shown next to them: rows that may be hidden, and data
+    /// that our role may not read.
     #[must_use]
     pub fn gaps(self) -> Vec<String> {
         let mut tables: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! Stored values, rows and changes to them as plain data: what a plan holds, what an undo needs, what is hashed.
+//! Stored values, rows and changes as plain data: the contents of plans and undos, and the input of hashes.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use super::row_number::{is_numbered, is_row_number};
 use crate::layout::TimeSpelling;
 use crate::layout::erase::TableKey;
 
-/// Bytes that are counted for a row next to its values.
+/// Bytes counted per row in addition to its values.
 pub const ROW: usize = 100;
 
-/// Rows that are read at a time where they may be large.
+/// Rows per read, if they may be large.
 const PART: usize = 20;
 
 /// A table: schema (PostgreSQL) or attached name (SQLite), and name.
@@ -41,7 +41,7 @@ impl TableName {
         TableName::new(schema.as_str(), name.as_str())
     }
 
-    /// Name for people: without the schemas that go without saying.
+    /// Name for people: without default schemas.
     #[must_use]
     pub fn title(&self) -> String {
         match self.schema.as_str() {
@@ -51,25 +51,25 @@ impl TableName {
     }
 }
 
-/// Rows of a table: those whose columns `by` hold one of `keys`.
+/// Rows of a table whose columns `by` equal one of `keys`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredRows {
     /// The table.
     pub table: TableName,
     /// Columns that are compared.
     pub by: Vec<String>,
-    /// Values of these columns, one list a row or group of rows.
+    /// Values of these columns, one list per row or group of rows.
     pub keys: Vec<Vec<FetchedValue>>,
 }
 
 impl StoredRows {
-    /// The rows with one value in one column.
+    /// The rows with a value in a column.
     #[must_use]
     pub fn with(table: &TableName, column: &str, value: FetchedValue) -> Self {
         StoredRows { table: table.clone(), by: vec![column.to_owned()], keys: vec![vec![value]] }
     }
 
-    /// Whether only their numbers tell some of them apart: the engine may give these to other rows.
+    /// Whether some of them are identified only by row number, which the engine may reuse.
     #[must_use]
     pub fn are_by_number(&self) -> bool {
         let is_by_number = |key: &Vec<FetchedValue>| {
@@ -79,23 +79,23 @@ impl StoredRows {
         is_numbered(&self.by) && self.keys.iter().any(is_by_number)
     }
 
-    /// The same rows in parts of which each is read at a time.
+    /// The rows in chunks that are small enough to read at once.
     pub fn parts(&self) -> impl Iterator<Item = StoredRows> {
         self.in_parts(PART)
     }
 
-    /// The same rows in parts of so many.
+    /// The rows in chunks of `rows`.
     pub fn in_parts(&self, rows: usize) -> impl Iterator<Item = StoredRows> {
         self.keys.chunks(rows).map(|keys| StoredRows { keys: keys.to_vec(), ..self.without_keys() })
     }
 
-    /// None of its rows yet, to be found by the same columns.
+    /// The same table and columns, without keys.
     #[must_use]
     pub fn without_keys(&self) -> Self {
         StoredRows { table: self.table.clone(), by: self.by.clone(), keys: Vec::new() }
     }
 
-    /// Bytes of the values that find the rows, and some for each row.
+    /// Size of the keys in bytes, with an overhead per row.
     #[must_use]
     pub fn size(&self) -> usize {
         let values = self.keys.iter().map(|key| ROW + key.iter().map(FetchedValue::size).sum::<usize>());
@@ -103,7 +103,7 @@ impl StoredRows {
     }
 }
 
-/// One stored row, column by column; on SQLite with its row number where it has a hidden one.
+/// One stored row, column by column; on SQLite with its hidden row number, if it has one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Image(pub Vec<(Arc<str>, FetchedValue)>);
 
@@ -114,13 +114,13 @@ impl Image {
         self.0.iter().find(|(name, _)| name.eq_ignore_ascii_case(column)).map(|(_, value)| value)
     }
 
-    /// Bytes of its values, and of the places that hold them.
+    /// Size of its values in bytes, with their containers.
     #[must_use]
     pub fn size(&self) -> usize {
         size_of_val(self.0.as_slice()) + self.0.iter().map(|(_, value)| value.size()).sum::<usize>()
     }
 
-    /// The row as it is hashed: everything but the row number, which no one relies on.
+    /// The input for the row's hash: everything but the row number, which nobody relies on.
     fn canonical(&self, columns: &[String]) -> String {
         let counts = |name: &str| !is_row_number(name) && (columns.is_empty() || columns.iter().any(|c| c == name));
         let values: Vec<Value> =
@@ -129,10 +129,10 @@ impl Image {
     }
 }
 
-/// Begins the hash of rows of which each was hashed on its own. Trails hold hashes of before, made of whole rows.
+/// Prefix of the hash over rows that were hashed one by one. Older hashes in trails were made of whole rows.
 const BY_ROW: &str = "rows:";
 
-/// The state of rows that are read one after the other.
+/// Computes the state of rows one by one.
 #[derive(Debug)]
 pub struct StateReading {
     columns: Vec<String>,
@@ -142,13 +142,13 @@ pub struct StateReading {
 }
 
 impl StateReading {
-    /// None so far, of which these columns matter, or all where none is named.
+    /// Starts with no rows; hashes these columns, or all if none is named.
     #[must_use]
     pub fn of(columns: Vec<String>) -> Self {
         StateReading { columns, by_row: true, rows: Vec::new() }
     }
 
-    /// None so far, to be compared with a state.
+    /// Starts with no rows, for comparison with a state.
     #[must_use]
     pub fn like(state: &ReadState) -> Self {
         StateReading { by_row: state.hash.starts_with(BY_ROW), ..StateReading::of(state.columns.clone()) }
@@ -160,7 +160,7 @@ impl StateReading {
         self.rows.push(if self.by_row { Sha256::digest(&row).as_slice().into() } else { row.into() });
     }
 
-    /// The state of all of them.
+    /// The state of all rows added.
     #[must_use]
     pub fn close(mut self) -> ReadState {
         self.rows.sort_unstable();
@@ -180,14 +180,14 @@ impl StateReading {
 pub struct ReadState {
     /// Number of rows.
     pub count: usize,
-    /// Columns that matter; empty for all of them.
+    /// Columns included in the hash; empty for all.
     pub columns: Vec<String>,
-    /// SHA-256, as hexadecimal digits, over the rows in any order, in the form that [`StateReading`] says.
+    /// SHA-256, in hexadecimal, over the rows in any order, in the form of [`StateReading`].
     pub hash: String,
 }
 
 impl ReadState {
-    /// The state of rows, as far as the columns go; all of them when none is named.
+    /// Computes the state of rows for some columns, or all if none is named.
     #[must_use]
     pub fn of(images: &[Image], columns: Vec<String>) -> Self {
         let mut reading = StateReading::of(columns);
@@ -204,7 +204,7 @@ impl ReadState {
     }
 }
 
-/// Rows that a plan relies on, and what they were.
+/// Rows that a plan relies on, with their state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RowWatch {
     /// Rows that are watched.
@@ -214,7 +214,7 @@ pub struct RowWatch {
 }
 
 impl RowWatch {
-    /// Watches how many rows there are, whatever they hold.
+    /// Watches only the number of rows.
     #[must_use]
     pub fn of_number(rows: StoredRows, count: usize) -> Self {
         RowWatch { state: ReadState { count, columns: rows.by.clone(), hash: String::new() }, rows }
@@ -227,7 +227,7 @@ impl RowWatch {
     }
 }
 
-/// A canonical time as a database spells it.
+/// A canonical time in a database's spelling.
 #[must_use]
 pub fn spell(spelling: TimeSpelling, canonical: &str) -> FetchedValue {
     let micros = || crate::memory::time::epoch_micros(canonical).unwrap_or_default();
@@ -243,7 +243,7 @@ pub fn spell(spelling: TimeSpelling, canonical: &str) -> FetchedValue {
     }
 }
 
-/// A canonical time without what follows its first letters.
+/// The first letters of a canonical time.
 fn cut(canonical: &str, letters: usize) -> String {
     canonical.get(..letters).map_or_else(|| canonical.to_owned(), |time| format!("{time}Z"))
 }
@@ -259,13 +259,13 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// Bytes of the value.
+    /// Size of the value in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         if let Cell::Is(value) = self { value.size() } else { 0 }
     }
 
-    /// The value at a time, given in the canonical spelling.
+    /// The value at a time in the canonical spelling.
     #[must_use]
     pub fn at(&self, now: &str) -> FetchedValue {
         match self {
@@ -289,9 +289,9 @@ pub enum Mutation {
     Insert {
         /// Table that gets the rows.
         table: TableName,
-        /// Columns that tell the rows apart; empty when the engine numbers them.
+        /// Columns that identify the rows; empty if the engine numbers them.
         key: Vec<String>,
-        /// Columns that are filled.
+        /// Columns to set.
         columns: Vec<String>,
         /// Their values, row after row.
         rows: Vec<Vec<Cell>>,
@@ -300,37 +300,37 @@ pub enum Mutation {
     Update {
         /// Table of the row.
         table: TableName,
-        /// Columns and values that find the row.
+        /// Columns and values that identify the row.
         key: Vec<(String, FetchedValue)>,
         /// Columns and their new values.
         set: Vec<(String, Cell)>,
     },
-    /// Rows that go, each of which must be there.
+    /// Rows to delete, each of which must exist.
     Delete(StoredRows),
-    /// The same columns of many rows, each row only as long as it is what it was.
+    /// The same columns of many rows, each row only if it still has its old values.
     Revise(RowRevisions),
 }
 
-/// Many rows whose columns change together. Every row must still hold what it held: one that does not is left
+/// Changes the same columns in many rows. Every row must still have its old values: a row that does not is left
 /// unchanged, and the change as a whole then counts as missed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RowRevisions {
     /// Table of the rows.
     pub table: TableName,
-    /// Columns that find a row.
+    /// Columns that identify a row.
     pub key: Vec<String>,
     /// Columns that change.
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Vec<Revision>,
-    /// Columns that take the time of the change; not compared and not restored.
+    /// Columns that get the time of the change; neither compared nor restored.
     pub touch: Vec<(String, TimeSpelling)>,
 }
 
 /// One row of a [`RowRevisions`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Revision(
-    /// Values that find it.
+    /// Values that identify it.
     pub Vec<FetchedValue>,
     /// Values of the columns before the change.
     pub Vec<FetchedValue>,
@@ -339,7 +339,7 @@ pub struct Revision(
 );
 
 impl RowRevisions {
-    /// The change that takes it back.
+    /// The inverse change.
     #[must_use]
     pub fn inverse(&self) -> RowRevisions {
         let rows =
@@ -371,7 +371,7 @@ impl Mutation {
         }
     }
 
-    /// `insert`, `update` or `delete`, and how many rows it is about.
+    /// `insert`, `update` or `delete`, and the number of rows.
     #[must_use]
     pub fn count(&self) -> (&'static str, usize) {
         match self {
@@ -382,7 +382,7 @@ impl Mutation {
         }
     }
 
-    /// Bytes of its values, and some for each row.
+    /// Size of its values in bytes, with an overhead per row.
     #[must_use]
     pub fn size(&self) -> usize {
         let values = |values: &Vec<FetchedValue>| values.iter().map(FetchedValue::size).sum::<usize>();
@@ -401,7 +401,7 @@ impl Mutation {
         }
     }
 
-    /// The rows it is about, by their keys; none for rows that the engine numbers.
+    /// The rows it affects, by their keys; `None` for rows that the engine numbers.
     #[must_use]
     pub fn rows(&self) -> Option<StoredRows> {
         match self {
@@ -426,8 +426,7 @@ impl Mutation {
         }
     }
 
-    /// Checks whether the change compares every row with its earlier state on its own, so that nothing else has to
-    /// watch the rows.
+    /// Whether the change itself compares every row with its old values, so that the rows need no other watch.
     #[must_use]
     pub fn watches_itself(&self) -> bool {
         matches!(self, Mutation::Revise(_))
@@ -442,7 +441,7 @@ impl Serialize for FetchedValue {
             FetchedValue::BadText(bytes) => ("text_bytes", Value::from(hex::encode(bytes))),
             FetchedValue::Bytes(bytes) => ("bytes", Value::from(hex::encode(bytes))),
             FetchedValue::Integer(i) => ("integer", Value::from(*i)),
-            // As text, which reads back to the same bits.
+            // As text, which converts back to the same bits.
             FetchedValue::Real(x) => ("real", Value::from(x.to_string())),
         };
         let mut map = serializer.serialize_map(Some(1))?;
@@ -497,7 +496,7 @@ mod tests {
         fn stored_values_survive_json(raw in any_raw()) {
             let text = serde_json::to_string(&raw).unwrap();
             let back: FetchedValue = serde_json::from_str(&text).unwrap();
-            // The texts tell 0 from -0, which compare equal.
+            // The texts distinguish 0 from -0, which compare as equal.
             prop_assert_eq!(serde_json::to_string(&back).unwrap(), text);
             prop_assert_eq!(&raw, &back);
         }

@@ -1,4 +1,4 @@
-//! Reliability of the stored order of a column: found out once, and kept while the database is open.
+//! Reliability of the stored order of a column: determined once, and cached while the database is open.
 
 use super::codec;
 use super::fetched::FetchedValue;
@@ -6,7 +6,7 @@ use super::order::{SortHope, Sortable, is_of_numbers, one_time, sortable_probe};
 use super::{Store, StoreError};
 use crate::layout::{BoundSource, Engine};
 
-/// A column of a source by which rows are put in order.
+/// A column of a source by which rows are ordered.
 #[derive(Clone, Copy)]
 pub struct StoredOrder<'s> {
     /// The database.
@@ -18,14 +18,14 @@ pub struct StoredOrder<'s> {
 }
 
 impl StoredOrder<'_> {
-    /// The statement that finds out what the order is worth, where that is a question.
+    /// The statement that determines the reliability of the order, if it is in question.
     #[must_use]
     pub fn probe(self) -> Option<String> {
         let is_sqlite = self.store.engine() == Engine::Sqlite;
         is_sqlite.then(|| sortable_probe(self.source, self.column)).flatten()
     }
 
-    /// Returns the assumption that the order may rest on while its reliability is not known.
+    /// Returns the assumption for the order while its reliability is unknown.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -41,7 +41,7 @@ impl StoredOrder<'_> {
         if is_of_numbers(self.source, self.column) { Ok(Some(SortHope::Numbers)) } else { self.spelling().await }
     }
 
-    /// The spelling that times without an index may have, all of them.
+    /// The spelling that unindexed times may all have.
     async fn spelling(self) -> Result<Option<SortHope>, StoreError> {
         let Some(one) = one_time(self.source, self.column) else { return Ok(None) };
         match self.store.fetch_text(&one).await?.pop().and_then(|mut row| row.pop()) {
@@ -50,7 +50,7 @@ impl StoredOrder<'_> {
         }
     }
 
-    /// Finds out how reliable the stored order is.
+    /// Determines the reliability of the stored order.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -60,7 +60,7 @@ impl StoredOrder<'_> {
         if let Some(sortable) = known.known(&probe) {
             return Ok(sortable);
         }
-        // The same that the first row of a list tells, so that each of its pages is in the same order.
+        // The same assumption that the first row of a list tests, so that all its pages have the same order.
         let hope = self.assumption().await?;
         let but = match &hope {
             Some(hope) => self.all_but(hope).await?,
@@ -75,7 +75,7 @@ impl StoredOrder<'_> {
         Ok(sortable)
     }
 
-    /// The order where few values are otherwise than hoped, and none of these can be read.
+    /// The order if only few values break the assumption, and none of these can be read.
     async fn all_but(self, hope: &SortHope) -> Result<Option<Sortable>, StoreError> {
         let Some(otherwise) = hope.otherwise(self.source, self.column) else { return Ok(None) };
         let odd = self.store.fetch_text(&otherwise).await?;

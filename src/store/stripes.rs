@@ -1,4 +1,4 @@
-//! The rows of an SQLite table, read in stripes of row numbers by several connections at once. Each checks the rows
+//! Reads the rows of an SQLite table in stripes of row numbers, by several connections at once. Each checks the rows
 //! that it reads, and passes on only those with a hit, in the order of their numbers.
 
 use std::collections::VecDeque;
@@ -14,26 +14,26 @@ use super::side_by_side::{cores, on_each};
 use super::sqlite_reader::{PATIENCE, SqliteFile, SqliteReader, bind, refill, refused};
 use super::tally;
 
-/// Row numbers in a stripe, at least.
+/// Fewest row numbers per stripe.
 const NARROWEST: u64 = 1_024;
-/// Stripes that a table is cut into, at most.
+/// Most stripes per table.
 const MOST: u64 = 4_096;
-/// Stripes that wait for an earlier one, at most.
+/// Most stripes that wait for an earlier one.
 const WAITING: usize = 256;
-/// Time that connections read before someone else has a turn.
+/// Time that connections read before they yield.
 const TURN: Duration = Duration::from_millis(20);
-/// Rows, and bytes of them, between two looks at the clock.
+/// Rows, and bytes of them, between two checks of the clock.
 const ROWS: usize = 64;
 const BYTES: usize = 1 << 20;
-/// Bytes of rows that were found in one turn in a stripe, from which it waits for the next turn.
+/// Bytes of hits per turn after which a stripe waits for the next turn.
 const FOUND: usize = 1 << 20;
-/// Bytes of rows that wait for an earlier stripe, from which no further stripe begins.
+/// Bytes of hits waiting for an earlier stripe after which no further stripe begins.
 const HELD: usize = 8 << 20;
-/// Attempts to have several connections see one moment while others write.
+/// Attempts to get several connections the same snapshot while others write.
 const ATTEMPTS: usize = 5;
 
-/// Begins a read transaction on as many connections as there are cores; all see the database at the same moment. It is
-/// one where several files are attached, or where others write all the time.
+/// Begins a read transaction on as many connections as there are cores, all with the same snapshot. Only one connection
+/// if several files are attached, or if others write all the time.
 ///
 /// # Errors
 /// SQLite's refusal.
@@ -59,7 +59,8 @@ pub(super) async fn readers(file: &SqliteFile) -> Result<Vec<SqliteReader>, sqlx
     Ok(readers)
 }
 
-/// Begins on all; those that would have to wait are left out. Whether nobody wrote meanwhile, so that all see the same.
+/// Begins on all connections, without those that would have to wait. Returns whether nobody wrote meanwhile, so that
+/// all have the same snapshot.
 async fn begin_together(readers: &mut Vec<SqliteReader>) -> Result<bool, sqlx::Error> {
     let mut versions = Vec::with_capacity(readers.len());
     for reader in &mut *readers {
@@ -69,13 +70,13 @@ async fn begin_together(readers: &mut Vec<SqliteReader>) -> Result<bool, sqlx::E
     for (at, version) in versions.into_iter().enumerate() {
         let Some(reader) = readers.get_mut(at) else { break };
         if at > 0 {
-            // A writer may wait for the first one to end, and nobody may begin behind it.
+            // A writer may be waiting for the first one to end, and nobody may begin behind it.
             reader.run("PRAGMA busy_timeout = 0").await?;
         }
-        // Asking for the version is the first read: from here on the transaction sees what there is now.
+        // Reading the version is the first read, which fixes the snapshot.
         reader.run("BEGIN").await?;
         match reader.data_version().await {
-            // What was written before the first began, the others see too.
+            // Writes before the first connection began are visible to the others too.
             Ok(now) => is_one &= at == 0 || now == version,
             Err(_) if at > 0 => readers.truncate(at),
             Err(error) => return Err(error),
@@ -84,7 +85,7 @@ async fn begin_together(readers: &mut Vec<SqliteReader>) -> Result<bool, sqlx::E
     Ok(is_one)
 }
 
-/// A statement whose first column is the row number, which its two placeholders bound.
+/// A statement whose first column is the row number, limited by its two placeholders.
 pub(super) struct StripedStatement<'a> {
     /// Text.
     pub sql: &'a str,
@@ -93,8 +94,8 @@ pub(super) struct StripedStatement<'a> {
 }
 
 impl StripedStatement<'_> {
-    /// Reads all rows. `look` gets each without its number, several at the same time, and says what it holds; those
-    /// that hold something go to `take`.
+    /// Reads all rows. `look` gets each without its number, several in parallel, and returns its hit; rows with hits go
+    /// to `take`.
     ///
     /// # Errors
     /// SQLite's refusal.
@@ -118,7 +119,7 @@ impl StripedStatement<'_> {
             if stripes.left() == 0 {
                 return Ok(());
             }
-            // Whoever waits for this may stop it here.
+            // Lets a waiting caller cancel here.
             tokio::task::yield_now().await;
         }
     }
@@ -141,7 +142,7 @@ impl StripedStatement<'_> {
         Ok(())
     }
 
-    /// Reads a stripe, or a part of it: the row number from which it is to be read next, and what was found.
+    /// Reads a stripe or part of it. Returns the row number at which to continue, and the hits.
     fn stripe<T>(
         &self,
         link: &Connection,
@@ -182,28 +183,28 @@ impl StripedStatement<'_> {
     }
 }
 
-/// Rows with what was found in each.
+/// Rows with their hits.
 type Found<T> = Vec<(RawRow, T)>;
 
-/// Stripes of a table, which several threads read.
+/// Stripes of a table, read by several threads.
 struct Stripes<T> {
     queue: Mutex<StripeQueue<T>>,
-    /// Bytes of what was found and not taken.
+    /// Bytes of hits not yet taken.
     held: AtomicUsize,
 }
 
 struct StripeQueue<T> {
     waiting: VecDeque<Stripe<T>>,
-    /// The row numbers of which no stripe was made.
+    /// Row numbers not yet assigned to a stripe.
     rest: Option<(i64, i64)>,
     width: u64,
 }
 
 struct Stripe<T> {
-    /// First row number that is to be read; none when all were.
+    /// Next row number to read; `None` if all were read.
     next: Option<i64>,
     last: i64,
-    /// True while someone reads it.
+    /// Whether a thread reads it.
     is_taken: bool,
     found: Found<T>,
 }
@@ -220,12 +221,12 @@ impl<T> Stripes<T> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a stripe: its place in the queue, its first and last row number.
+    /// Takes a stripe: its position in the queue, its first and last row number.
     fn next(&self) -> Option<(usize, i64, i64)> {
         self.queue().next(self.held.load(Ordering::Relaxed))
     }
 
-    /// Takes what was found, as far as everything before it was read.
+    /// Takes the hits of all leading stripes read so far.
     fn in_order(&mut self) -> Found<T> {
         let queue = self.queue.get_mut().unwrap_or_else(PoisonError::into_inner);
         let mut all = Vec::new();
@@ -240,7 +241,7 @@ impl<T> Stripes<T> {
         all
     }
 
-    /// Number of stripes that are still to be read, up to 256 that were not begun.
+    /// Number of stripes still to be read, counting up to 256 not begun.
     fn left(&self) -> usize {
         let queue = self.queue();
         let unmade = queue.rest.map_or(0, |(first, last)| last.abs_diff(first) / queue.width + 1);
@@ -249,7 +250,8 @@ impl<T> Stripes<T> {
 }
 
 impl<T> StripeQueue<T> {
-    /// Takes the first stripe that nobody reads. With so many bytes `held`, only the one that the others wait for.
+    /// Takes the first stripe that no thread reads. If too many bytes are `held`, only the one that the others wait
+    /// for.
     fn next(&mut self, held: usize) -> Option<(usize, i64, i64)> {
         let free = |stripe: &Stripe<T>| !stripe.is_taken && stripe.next.is_some();
         let at = match self.waiting.iter().position(free) {
@@ -268,7 +270,7 @@ impl<T> StripeQueue<T> {
         Some((at, stripe.next?, stripe.last))
     }
 
-    /// Hands in a stripe with what was found in it.
+    /// Puts back a stripe with its hits.
     fn put(&mut self, at: usize, next: Option<i64>, mut found: Found<T>) {
         if let Some(stripe) = self.waiting.get_mut(at) {
             (stripe.next, stripe.is_taken) = (next, false);

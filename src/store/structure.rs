@@ -1,4 +1,4 @@
-//! Current structure of a database: tables, columns, sound indexes, row-level security, extensions.
+//! Current structure of a database: tables, columns, valid indexes, row-level security, extensions.
 
 use std::collections::HashSet;
 
@@ -43,15 +43,15 @@ impl std::fmt::Display for StructurePart {
 pub struct Structure {
     engine: Engine,
     catalog: Catalog,
-    /// Indexes that serve: schema and name.
+    /// Valid indexes: schema and name.
     indexes: HashSet<(String, String)>,
-    /// Indexes that were begun and never ended: schema and name.
+    /// Unfinished indexes: schema and name.
     broken: HashSet<(String, String)>,
     /// Policies: schema, table, name.
     policies: HashSet<(String, String, String)>,
     /// Tables with row-level security: schema and name.
     secured: HashSet<(String, String)>,
-    /// Extensions that are there, and those that could be.
+    /// Installed extensions, and available ones.
     extensions: (HashSet<String>, HashSet<String>),
 }
 
@@ -70,7 +70,7 @@ const EXTENSIONS: &str = "SELECT 'extension', '', extname::text, '' FROM pg_exte
      UNION ALL SELECT 'available', '', name::text, '' FROM pg_available_extensions";
 
 impl ShapeReader<'_> {
-    /// The structure of the database as it is now, not as it was when it was opened.
+    /// Reads the current structure of the database, as opposed to that at opening.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -150,7 +150,7 @@ impl Structure {
         self.catalog.table(table).map(|t| (t.schema.clone(), t.name.clone()))
     }
 
-    /// Whether a part is there, and sound.
+    /// Whether a part exists and is valid.
     #[must_use]
     pub fn has(&self, part: &StructurePart) -> bool {
         let beside = |table: &str, name: &str, set: &HashSet<(String, String)>| {
@@ -170,7 +170,7 @@ impl Structure {
         }
     }
 
-    /// Whether a part is there or can be had.
+    /// Whether a part exists or can be installed.
     #[must_use]
     pub fn can_have(&self, part: &StructurePart) -> bool {
         self.has(part) || matches!(part, StructurePart::Extension(name) if self.extensions.1.contains(name))
@@ -188,7 +188,7 @@ impl Structure {
         self.place(table).map(|(schema, name)| TableName::new(schema, name))
     }
 
-    /// The schema of an index that was begun and never ended, for example by a process that was killed.
+    /// The schema of an unfinished index, left for example by a killed process.
     #[must_use]
     pub fn broken_index(&self, part: &StructurePart) -> Option<&str> {
         let StructurePart::Index(index, table) = part else { return None };

@@ -1,4 +1,4 @@
-//! Decisions of supervisors on an agent's episodes, where a system keeps them next to what every memory has.
+//! Decisions of supervisors on an agent's episodes, if a system stores them in addition to its memory.
 
 use super::fetched::FetchedValue;
 use super::select::SelectStatement;
@@ -8,19 +8,19 @@ use super::{ContextReader, StoreError};
 const TABLE: &str = "agent_episodes";
 const COLUMNS: [&str; 3] = ["proposal_id", "supervision_decision", "execution_followed_proposal"];
 
-/// Outcome of an episode that was proposed to a supervisor.
+/// Outcome of an episode proposed to a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SupervisedOutcome {
     /// Id of the episode.
     pub episode: String,
     /// Whether the proposal was approved.
     pub approved: bool,
-    /// Whether it was carried out as it was proposed.
+    /// Whether it was carried out as proposed.
     pub followed: bool,
 }
 
 impl ContextReader<'_> {
-    /// The supervised episodes of an agent; none when the database keeps no decisions.
+    /// The supervised episodes of an agent; `None` if the database stores no decisions.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -1,5 +1,5 @@
-//! Surplus of stored rows next to their canonical values, so that an export can be put back as it was: vectors, stored
-//! columns that no canonical one shows, and values stored differently from what their canonical form would give.
+//! Data of stored rows beyond their canonical values, needed to restore an export exactly: vectors, stored columns
+//! without a canonical one, and values stored in another form than their canonical value would get.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,34 +20,33 @@ use crate::memory::{Entity, Row, time};
 /// Stored values of a table by column.
 pub type StoredColumns = Vec<(String, FetchedValue)>;
 
-/// Contents of a row next to its canonical values.
+/// Data of a row beyond its canonical values.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Surplus {
     /// Vector of the row.
     pub vector: Option<Vec<f32>>,
-    /// The engine that it was stored by.
+    /// Engine that stored it.
     pub engine: Option<String>,
-    /// The layout that it was read by; none in exports of old.
+    /// Layout by which it was read; `None` in old exports.
     pub layout: Option<String>,
-    /// The table that it is in; none when it is not a row of one table.
+    /// Table of the row; `None` if it is not a row of one table.
     pub table: Option<String>,
-    /// Stored columns that no canonical one shows.
+    /// Stored columns without a canonical one.
     pub hidden: StoredColumns,
-    /// Columns whose stored form is not the one that the canonical value would get.
+    /// Columns whose stored form differs from the one that the canonical value would get.
     pub spelled: StoredColumns,
-    /// The row with its vector in a table next to it, where that is more than the key and the vector's usual form.
+    /// The row of a separate table with its vector, if it has more than the key and a vector in the usual form.
     pub beside: Option<(String, StoredColumns)>,
 }
 
 impl Surplus {
-    /// Whether the row brings a vector.
+    /// Whether the row has a vector.
     #[must_use]
     pub fn has_vector(&self) -> bool {
         self.vector.is_some() || self.beside.is_some()
     }
 
-    /// Returns the contents of `stored` for an exported row, without copying; `None` for a row that is not of one
-    /// table.
+    /// Returns the `stored` object of an exported row, without copying; `None` for a row that is not of one table.
     #[must_use]
     pub fn stored(&self) -> Option<StoredForm<'_>> {
         Some(StoredForm {
@@ -61,7 +60,7 @@ impl Surplus {
     }
 }
 
-/// The engine, the layout, the table and its columns, as an export spells them.
+/// The engine, the layout, the table and its columns, in the form of an export.
 #[derive(Debug, Serialize)]
 pub struct StoredForm<'s> {
     engine: Option<&'s str>,
@@ -86,17 +85,17 @@ fn by_name<S: Serializer>(columns: &StoredColumns, serializer: S) -> Result<S::O
     serializer.collect_map(columns.iter().map(|(name, raw)| (name, raw)))
 }
 
-/// A place in which rows of an entity stand.
+/// A table that contains rows of an entity.
 struct EntityPlace {
     table: TableName,
-    /// Canonical columns that distinguish rows.
+    /// Canonical columns that identify rows.
     columns: &'static [&'static str],
-    /// The stored columns behind them: as many, or several that make one id.
+    /// The stored columns behind them: one each, or several for one id.
     by: Vec<String>,
 }
 
 impl ShapeReader<'_> {
-    /// Reads what each of some rows of one entity holds next to its canonical values, in their order.
+    /// Reads the data of some rows of one entity beyond their canonical values, in order.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -138,7 +137,7 @@ impl ShapeReader<'_> {
                 if let Some(VectorShelf { key, column, declared, .. }) = &shelf {
                     let usual = vector.map(|numbers| spelled(self.store.engine(), declared, numbers));
                     match key {
-                        // In the row itself: the vector says it, unless it is stored in another form.
+                        // In the row itself: already in the vector, unless stored in another form.
                         None => surplus.hidden.retain(|(name, raw)| {
                             name != column
                                 || *raw != FetchedValue::Null && usual.as_ref().is_none_or(|usual| usual != raw)
@@ -161,7 +160,7 @@ impl ShapeReader<'_> {
                 all[i] = surplus;
             }
         }
-        // A row that is joined of several tables has its vector too.
+        // A row joined from several tables has a vector too.
         if self.store.embeddings().has_vectors(entity) {
             let open = |i: usize| all[i].table.is_none() && all[i].vector.is_none();
             let ids: Vec<String> = (0..rows.len()).filter(|i| open(*i)).map(|i| rows[i].id().to_owned()).collect();
@@ -173,7 +172,7 @@ impl ShapeReader<'_> {
         Ok(all)
     }
 
-    /// Stored rows, without the columns that our role may not read.
+    /// Stored rows, without columns that our role may not read.
     async fn readable(self, rows: &StoredRows) -> Result<Vec<Image>, StoreError> {
         let table = &rows.table;
         let known = self.store.catalog().exactly(&table.schema, &table.name);
@@ -197,7 +196,7 @@ impl ShapeReader<'_> {
         Ok(images.into_iter().map(|image| (key_in(&image, &by).join(""), image)).collect())
     }
 
-    /// The stored columns of a row that its canonical values would not bring back.
+    /// The stored columns of a row that its canonical values would not restore.
     fn of_row(self, source: &BoundSource, shape: &TableShape, image: &Image, row: &Row, key: &[String]) -> Surplus {
         let mut usual: HashMap<String, Cell> = HashMap::new();
         for (at, column) in source.entity.columns().iter().enumerate() {
@@ -214,7 +213,7 @@ impl ShapeReader<'_> {
         };
         let stored = image.0.iter().filter(|(name, _)| !is_row_number(name) && !key.iter().any(|key| **key == **name));
         let (spelled, hidden): (Vec<_>, Vec<_>) = stored.filter(differs).partition(|(name, _)| mapped(name));
-        // Values may be long: the usual ones are gone before these are copied.
+        // Values may be long: frees these before copying others.
         drop(usual);
         let copied = |columns: Vec<&(Arc<str>, FetchedValue)>| columns.into_iter().map(named).collect();
         Surplus { spelled: copied(spelled), hidden: copied(hidden), ..Surplus::default() }
@@ -231,7 +230,7 @@ fn shelf_title(shelf: Option<&VectorShelf>) -> String {
 }
 
 fn found(source: &BoundSource) -> Option<EntityPlace> {
-    // Rows that are written are rows of one table, whatever else they are read from.
+    // Only rows of one table can be written, whatever else they are read from.
     let is_table =
         matches!(source.from, BoundFrom::Table(..)) || source.entity == Entity::Subject || source.is_writable();
     let columns: &[&'static str] =
@@ -242,7 +241,7 @@ fn found(source: &BoundSource) -> Option<EntityPlace> {
 }
 
 impl EntityPlace {
-    /// The row's key as texts; none for an id that is none of this table's.
+    /// The row's key as texts; `None` if the id is not one of this table.
     fn key_of(&self, row: &Row) -> Option<Vec<String>> {
         if self.columns.len() == self.by.len() {
             return Some(self.columns.iter().map(|c| row.text(c).unwrap_or_default().to_owned()).collect());
@@ -266,7 +265,7 @@ fn key_in(image: &Image, by: &[String]) -> Vec<String> {
     by.iter().map(text).collect()
 }
 
-/// Whether a column of that type comes to hold the same, given the one or the other.
+/// Whether both values are stored the same in a column of that type.
 fn is_same(engine: Engine, declared: &str, cell: &FetchedValue, raw: &FetchedValue) -> bool {
     if cell == raw {
         return true;
@@ -280,7 +279,7 @@ fn is_same(engine: Engine, declared: &str, cell: &FetchedValue, raw: &FetchedVal
         || declared == "boolean" && cell.starts_with(['t', '1']) == raw.starts_with(['t', '1'])
 }
 
-/// JSON text without the blanks between its parts.
+/// JSON text without whitespace between its tokens.
 fn compact(text: &str) -> String {
     let (mut quoted, mut escaped) = (false, false);
     let keep = |c: &char| {

@@ -1,4 +1,4 @@
-//! Columns whose values are distinguished by the engine: those of unique indexes, keys among them.
+//! Columns with values that the engine keeps unique: those of unique indexes, including keys.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! The nearest stored vectors to a query, among one owner's rows: by pgvector if the column has its type, else read and
-//! compared here. Never through an approximate index under a filter, which loses rows.
+//! The stored vectors nearest to a query, among one owner's rows: by pgvector if the column has its type, otherwise
+//! read and compared here. Never by an approximate index under a filter, which misses rows.
 
 use std::cmp::Ordering;
 use std::collections::hash_map::Entry;
@@ -24,36 +24,36 @@ use crate::memory::{Entity, ValueKind, json};
 pub(crate) use super::vector_cache::KeptVectors;
 pub use crate::memory::vector::{CONSOLE_BYTES, ComparedBy, VectorTally};
 
-/// Code of the error that pgvector gives for a distance between vectors of different dimensions.
+/// Error code of pgvector for a distance between vectors of different dimensions.
 const DATA_EXCEPTION: &str = "22000";
 
-/// Ids in one statement.
+/// Ids per statement.
 const IN_LIST: usize = 400;
 
-/// Vectors of kept rows that are read again at most, before all are.
+/// Most cached vectors to read again individually, before all are read.
 pub(crate) const READ_AGAIN: usize = 16_384;
 
-/// Vectors that come between two looks at the room that is left for them.
+/// Vectors between two checks of the remaining cache space.
 const STRIDE: usize = 4_096;
 
-/// The nearest rows, and what became of the others.
+/// The nearest rows, and counts of the others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedVectors {
     /// Nearest first, ties by id.
     pub near: Vec<NearRow>,
-    /// Counts of what became of all rows.
+    /// Counts of all rows by outcome.
     pub tally: VectorTally,
-    /// Party that compared the vectors.
+    /// Place of the comparison.
     pub by: ComparedBy,
 }
 
-/// Fate of the vectors that were compared, one by one.
+/// Outcome of comparing vectors one by one.
 pub(crate) struct EachCosine {
-    /// Counts of what became of all rows.
+    /// Counts of all rows by outcome.
     pub tally: VectorTally,
-    /// Party that compared the vectors.
+    /// Place of the comparison.
     pub by: ComparedBy,
-    /// The vectors, where they are kept: those that were compared, in their order.
+    /// The compared vectors in order, if they are cached.
     pub kept: Option<Arc<KeptVectors>>,
 }
 
@@ -64,16 +64,16 @@ enum ReadVector {
     Unreadable,
 }
 
-/// Vectors to compare, and the vector to compare them with.
+/// Vectors to compare, and the query vector.
 struct AskedVectors<'a> {
-    /// Key under which vectors are kept in memory.
+    /// Key of the cached vectors.
     key: String,
     places: Vec<VectorSource<'a>>,
     filters: &'a [Filter],
     query: &'a [f32],
 }
 
-/// A source with the place of its vectors.
+/// A source with the location of its vectors.
 #[derive(Clone, Copy)]
 pub(super) struct VectorSource<'s> {
     source: &'s BoundSource,
@@ -82,7 +82,7 @@ pub(super) struct VectorSource<'s> {
 }
 
 impl VectorSource<'_> {
-    /// Text before a function, type or operator of the extension: its schema, where that must be named.
+    /// Schema prefix for a function, type or operator of the extension, if needed.
     fn extension(&self) -> Option<&str> {
         let bare = self.vector.declared.split('(').next().unwrap_or_default();
         let (schema, name) = bare.split_at(bare.rfind('.').map_or(0, |dot| dot + 1));
@@ -93,7 +93,7 @@ impl VectorSource<'_> {
         format!("{}.{}", dialect::quote(&self.vector.alias), dialect::quote(&self.vector.column))
     }
 
-    /// The stored value in a form that [`VectorSource::read`] knows.
+    /// The stored value as SQL in a form that [`VectorSource::read`] accepts.
     fn value(&self, engine: Engine) -> String {
         let column = self.column();
         match (engine, self.extension()) {
@@ -107,7 +107,7 @@ impl VectorSource<'_> {
         }
     }
 
-    /// Reads a stored value into `into`, which is emptied first.
+    /// Parses a stored value into `into`, which is emptied first.
     fn read(&self, engine: Engine, raw: &FetchedValue, into: &mut Vec<f32>) -> ReadVector {
         into.clear();
         let sent = engine == Engine::Postgres && self.extension().is_some();
@@ -160,7 +160,7 @@ impl VectorSource<'_> {
         }
     }
 
-    /// Begins the statement that reads ids and `value`, of all rows of the source.
+    /// Begins the statement that reads ids and `value` of all rows of the source.
     fn select(&self, engine: Engine, value: &str) -> Option<SelectStatement> {
         let id = dialect::project(engine, self.id, ValueKind::Text, None)?;
         let mut sql = format!("SELECT {id} AS id, {value} AS value FROM {}", from_clause(self.source));
@@ -196,7 +196,7 @@ impl VectorSource<'_> {
 
 fn text(raw: Option<&FetchedValue>) -> String {
     match raw {
-        // The id of several columns, which the engines space differently.
+        // A composite id, which the engines format differently.
         Some(FetchedValue::Text(text)) if text.starts_with('[') => super::fetched::key_text(text),
         Some(FetchedValue::Text(text)) => text.clone(),
         Some(FetchedValue::Integer(i)) => i.to_string(),
@@ -205,7 +205,7 @@ fn text(raw: Option<&FetchedValue>) -> String {
     }
 }
 
-/// The order of vectors by their numbers, one after the other.
+/// Compares vectors number by number.
 fn in_order(a: &[f32], b: &[f32]) -> Ordering {
     let differing = a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|order| order.is_ne());
     differing.unwrap_or_else(|| a.len().cmp(&b.len()))
@@ -222,7 +222,7 @@ impl<'a> VectorReader<'a> {
             .collect()
     }
 
-    /// Goes over the readable vectors of a source's rows until told to stop, in no order.
+    /// Passes on the readable vectors of a source's rows, unordered, until told to stop.
     pub(super) async fn each_stored_vector(
         self,
         source: &BoundSource,
@@ -242,13 +242,13 @@ impl<'a> VectorReader<'a> {
             .await
     }
 
-    /// Whether the layout keeps vectors of an entity in this database (there may still be none).
+    /// Whether the layout stores vectors of an entity in this database (there may be none yet).
     #[must_use]
     pub fn has_vectors(self, entity: Entity) -> bool {
         !self.places(entity).is_empty()
     }
 
-    /// Rows of an entity whose vector can be compared with none, for its numbers. Every vector is read.
+    /// Rows of an entity whose vector cannot be compared, because of its values. Reads every vector.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -266,8 +266,8 @@ impl<'a> VectorReader<'a> {
         Ok(FindingTally::of_first(found, Some))
     }
 
-    /// The stored vectors of some rows, by id; rows without a readable one are left out. Of several that a row has it is the
-    /// first in the order of their numbers, wherever they stand.
+    /// The stored vectors of some rows, by id, without rows that have no readable one. If a row has several, the first
+    /// in the order of their numbers counts, wherever they are stored.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -275,8 +275,8 @@ impl<'a> VectorReader<'a> {
         self.vectors_among(entity, ids, &[]).await
     }
 
-    /// As [`VectorReader::vectors`], where the filters let all of these rows through: a server whose tables are
-    /// distributed by owner is told who owns them.
+    /// As [`VectorReader::vectors`], if the filters match all of these rows: a server with tables distributed by owner
+    /// gets the owner condition.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -301,7 +301,7 @@ impl<'a> VectorReader<'a> {
         Ok(found)
     }
 
-    /// All stored vectors of a row, each once, in the order of their numbers.
+    /// All stored vectors of a row, without repeats, in the order of their numbers.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -313,7 +313,7 @@ impl<'a> VectorReader<'a> {
         Ok(found)
     }
 
-    /// Hands each readable vector of some rows to `each`, in no order.
+    /// Passes each readable vector of some rows to `each`, unordered.
     async fn each_among(
         self,
         entity: Entity,
@@ -346,8 +346,8 @@ impl<'a> VectorReader<'a> {
         Ok(())
     }
 
-    /// The `most` rows nearest to a vector by cosine, among the rows that the filters let through as far as the
-    /// database can decide them: whoever asks looks at the canonical rows afterwards.
+    /// The `most` rows nearest to a vector by cosine, among rows that pass the filters as far as the database can
+    /// evaluate them: the caller must check the canonical rows.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -371,7 +371,7 @@ impl<'a> VectorReader<'a> {
             return self.nearest_there(place, filters, query, most).await;
         }
         let mut nearest = Nearest::new(most);
-        // Where the database compares on its own, no more need be read than may be kept.
+        // If the database compares, only as many are read as may be kept.
         let offer = |id: &str, cosine| nearest.offer(cosine, || id.to_owned());
         match (self.compare(&asked, own.is_some(), offer).await?, own) {
             (Some(EachCosine { tally, by, .. }), _) => Ok(ComparedVectors { near: nearest.into_sorted(), tally, by }),
@@ -382,8 +382,8 @@ impl<'a> VectorReader<'a> {
         }
     }
 
-    /// As [`VectorReader::nearest`], of vectors that are kept rounded: those that may be among the nearest are read again.
-    /// None where they do not tell.
+    /// As [`VectorReader::nearest`], from rounded cached vectors: those that may be among the nearest are read again.
+    /// `None` if the cache cannot tell.
     async fn nearest_kept(
         self,
         asked: &AskedVectors<'_>,
@@ -417,8 +417,8 @@ impl<'a> VectorReader<'a> {
         Ok(Some(ComparedVectors { near, tally, by: ComparedBy::Memory }))
     }
 
-    /// The cosines of rows by their stored vectors, in the order of the rows. None where these are too many, or where one is
-    /// gone or not within its bounds, as it was changed.
+    /// The cosines of rows by their stored vectors, in order. `None` if there are too many, or if one is gone or
+    /// outside its bounds because it was changed.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -446,7 +446,7 @@ impl<'a> VectorReader<'a> {
         Ok(Some(cosines))
     }
 
-    /// Hands the id and cosine of every row with a vector to `each`, in no order; a row may have several vectors. As
+    /// Passes the id and cosine of every row with a vector to `each`, unordered; a row may have several vectors. As
     /// [`VectorReader::nearest`], without keeping them.
     ///
     /// # Errors
@@ -464,8 +464,8 @@ impl<'a> VectorReader<'a> {
         Ok(compared.unwrap_or(EachCosine { tally: VectorTally::default(), by: ComparedBy::Streamed, kept: None }))
     }
 
-    /// Compares kept vectors, or stored ones as they come, and keeps these where they may be kept. None when it ended
-    /// before all were read: there are more than may be kept, and `or_stop` asked for that.
+    /// Compares cached vectors, or else stored ones while reading, and caches these if allowed. `None` if it stopped
+    /// because there are more than may be cached, as `or_stop` asks.
     async fn compare(
         self,
         asked: &AskedVectors<'_>,
@@ -502,7 +502,7 @@ impl<'a> VectorReader<'a> {
             && self.has_room(key, &mut bank)
             && !(bank.packed().is_rounded() && bank.packed().has_twins())
         {
-            // Rounded vectors are read again by the ids of their rows, of which each must have one.
+            // Rounded vectors are read again by row id, so each row must have exactly one.
             bank.set_others(tally.missing, tally.unreadable);
             kept = Some(self.cache().put(key, bank));
         }
@@ -515,7 +515,7 @@ impl<'a> VectorReader<'a> {
         Ok(Some(EachCosine { tally, by: ComparedBy::Streamed, kept }))
     }
 
-    /// Whether there is room for vectors that are being read; others give way to them.
+    /// Whether there is room for the vectors being read; other cached ones are dropped for them.
     fn has_room(self, key: &str, bank: &mut KeptVectors) -> bool {
         let mut cache = self.cache();
         let fits = bank.fit(cache.limit());
@@ -551,8 +551,8 @@ impl<'a> VectorReader<'a> {
         Ok(())
     }
 
-    /// Has the database compare. Looking at each vector's dimensions costs as much again as the distance: only where they
-    /// do differ.
+    /// Compares in the database. Checking each vector's dimensions costs as much as the distance, so it is done only if
+    /// they differ.
     async fn nearest_there(
         self,
         place: VectorSource<'_>,
@@ -568,7 +568,7 @@ impl<'a> VectorReader<'a> {
         }
     }
 
-    /// Owner first, materialised, then exact order: the index over all owners is left out of it.
+    /// Filters by owner first, materialized, then orders exactly: the index over all owners is not used.
     async fn nearest_by_pgvector(
         self,
         place: VectorSource<'_>,

@@ -1,4 +1,4 @@
-//! Vectors kept in memory between repeated recalls, with the rows that they rank: bounded, and soon dropped.
+//! Vectors cached between repeated recalls, with the rows that they rank: bounded, and soon dropped.
 
 use std::collections::HashSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -11,10 +11,10 @@ use crate::memory::packed::rows::PackedRows;
 use crate::memory::packed::vectors::PackedVectors;
 use crate::memory::vector::VectorTally;
 
-/// After this time vectors are read again: others may have written.
+/// Time after which vectors are read again, since others may have written.
 const FRESH: Duration = Duration::from_secs(30);
 
-/// Estimated bytes of a kept row next to its vector.
+/// Estimated bytes of a cached row in addition to its vector.
 const ROW: usize = 32;
 
 /// One owner's vectors.
@@ -26,18 +26,18 @@ pub(crate) struct KeptVectors {
 }
 
 impl KeptVectors {
-    /// Takes the vector of a row; whether it can be kept with the others.
+    /// Adds the vector of a row; returns whether it can be stored with the others.
     pub fn push(&mut self, id: &str, vector: &[f32]) -> bool {
         self.packed.push(id, vector)
     }
 
-    /// Says how many rows have no vector and how many no readable one.
+    /// Sets how many rows have no vector, and how many no readable one.
     pub fn set_others(&mut self, missing: usize, unreadable: usize) {
         (self.missing, self.unreadable) = (missing, unreadable);
     }
 
-    /// Whether they take no more than `limit` bytes. They are rounded where they take three quarters of that as they are:
-    /// the rest is for the rows.
+    /// Whether they need at most `limit` bytes. They are rounded if they need more than three quarters of it unrounded,
+    /// which leaves the rest for rows.
     pub fn fit(&mut self, limit: usize) -> bool {
         if self.packed.bytes() > limit / 4 * 3 {
             self.packed.round();
@@ -50,14 +50,15 @@ impl KeptVectors {
         &self.packed
     }
 
-    /// Counts of the rows by what becomes of them when they are compared with a query.
+    /// Counts the rows by their outcome in a comparison with a query.
     pub fn tally(&self, query: &[f32]) -> VectorTally {
         let tally = self.packed.tally(query);
         let (missing, unreadable) = (self.missing, self.unreadable);
         VectorTally { rows: tally.rows + missing + unreadable, missing, unreadable, ..tally }
     }
 
-    /// Hands the id and cosine of each row to `each`; what became of all rows. None where the vectors do not tell.
+    /// Passes the id and cosine of each row to `each`. Returns the counts of all rows, or `None` if the vectors cannot
+    /// tell.
     pub fn compare(&self, query: &[f32], mut each: impl FnMut(&str, f64)) -> Option<VectorTally> {
         let compared = self.packed.compared(query).filter(|_| !self.packed.is_rounded())?;
         for at in 0..compared.len() {
@@ -67,14 +68,14 @@ impl KeptVectors {
     }
 }
 
-/// Vectors and rows that are kept of one owner.
+/// Cached vectors and rows of one owner.
 #[derive(Debug)]
 struct KeptBank {
     key: String,
     since: Instant,
     vectors: Arc<KeptVectors>,
     rows: Option<Arc<PackedRows>>,
-    /// True when its rows turned out to need more than may be kept.
+    /// Whether its rows need more than may be cached.
     refuses_rows: bool,
 }
 
@@ -84,44 +85,44 @@ impl KeptBank {
     }
 }
 
-/// Banks by what was asked for, the latest last.
+/// Banks by key, the most recently used last.
 #[derive(Debug, Default)]
 pub struct Cache {
     limit: usize,
     banks: Vec<KeptBank>,
-    /// Keys of requests that turned out to need more than may be kept.
+    /// Keys of requests that need more than may be cached.
     refused: HashSet<String>,
 }
 
 impl Cache {
-    /// Whether the vectors of what is asked for may be kept.
+    /// Whether the vectors of a request may be cached.
     pub fn may_keep(&self, key: &str) -> bool {
         self.limit > 0 && !self.refused.contains(key)
     }
 
-    /// Remembers that there are too many.
+    /// Records that there are too many.
     pub fn refuse(&mut self, key: &str) {
         self.forget(key);
         self.refused.insert(key.to_owned());
     }
 
-    /// Forgets everything.
+    /// Drops everything.
     fn clear(&mut self) {
         self.banks.clear();
         self.refused.clear();
     }
 
-    /// Forgets the vectors and rows of what is asked for.
+    /// Drops the vectors and rows of a request.
     pub fn forget(&mut self, key: &str) {
         self.banks.retain(|bank| bank.key != key);
     }
 
-    /// Bytes that are kept at most.
+    /// Most bytes to cache.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Whether a fresh bank is kept.
+    /// Whether a fresh bank is cached.
     pub fn knows(&self, key: &str) -> bool {
         self.banks.iter().any(|bank| bank.key == key && bank.since.elapsed() < FRESH)
     }
@@ -134,13 +135,13 @@ impl Cache {
         self.banks.last_mut()
     }
 
-    /// Vectors that were kept and are fresh.
+    /// Cached vectors that are fresh.
     pub fn get(&mut self, key: &str) -> Option<Arc<KeptVectors>> {
         self.bank(key).map(|bank| Arc::clone(&bank.vectors))
     }
 
-    /// Forgets the banks not asked for longest until there is room for `bytes` of one that is being read. The bank of that
-    /// key gives way last.
+    /// Drops the least recently used banks until there is room for `bytes` of one being read. The bank of that key is
+    /// dropped last.
     pub fn make_room(&mut self, key: &str, bytes: usize) {
         while self.banks.iter().map(KeptBank::bytes).sum::<usize>() + bytes > self.limit {
             let Some(at) = self.banks.iter().position(|bank| bank.key != key) else { return };
@@ -148,7 +149,7 @@ impl Cache {
         }
     }
 
-    /// Keeps vectors.
+    /// Caches vectors.
     pub fn put(&mut self, key: &str, vectors: KeptVectors) -> Arc<KeptVectors> {
         self.forget(key);
         self.make_room(key, vectors.packed.bytes());
@@ -158,26 +159,26 @@ impl Cache {
         vectors
     }
 
-    /// The bank of these vectors, where they are kept still.
+    /// The bank of these vectors, if still cached.
     fn of(&mut self, key: &str, vectors: &Arc<KeptVectors>) -> Option<&mut KeptBank> {
         self.bank(key).filter(|bank| Arc::ptr_eq(&bank.vectors, vectors))
     }
 }
 
-/// Key under which the vectors and rows of an entity are kept.
+/// Cache key for the vectors and rows of an entity.
 pub(super) fn key(entity: Entity, filters: &[Filter]) -> String {
     format!("{entity} {filters:?}")
 }
 
 impl<'a> VectorReader<'a> {
-    /// Keeps vectors in memory from now on, with rows that they rank, `bytes` at most (0: none).
+    /// Enables the cache of vectors and the rows they rank, with at most `bytes` (0: off).
     pub fn keep_vectors(self, bytes: usize) {
         let mut cache = self.cache();
         cache.limit = bytes;
         cache.clear();
     }
 
-    /// Forgets kept vectors and rows: something was written.
+    /// Drops cached vectors and rows after a write.
     pub fn forget_vectors(self) {
         self.cache().clear();
     }
@@ -186,19 +187,19 @@ impl<'a> VectorReader<'a> {
         self.store.vectors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets what is kept of these rows: it is not what is stored.
+    /// Drops the cached vectors of these rows, which are outdated.
     pub(crate) fn forget(self, entity: Entity, filters: &[Filter]) {
         self.cache().forget(&key(entity, filters));
     }
 
-    /// Vectors that are kept together with their rows, and fresh.
+    /// Fresh cached vectors, with their rows.
     pub(crate) fn kept(self, entity: Entity, filters: &[Filter]) -> Option<(Arc<KeptVectors>, Arc<PackedRows>)> {
         let mut cache = self.cache();
         let bank = cache.bank(&key(entity, filters))?;
         Some((Arc::clone(&bank.vectors), Arc::clone(bank.rows.as_ref()?)))
     }
 
-    /// Bytes that rows may take next to their vectors; none where they are not to be kept.
+    /// Bytes that rows may use in addition to their vectors; `None` if they are not to be cached.
     pub(crate) fn room_for_rows(self, entity: Entity, filters: &[Filter], vectors: &Arc<KeptVectors>) -> Option<usize> {
         let (key, mut cache) = (key(entity, filters), self.cache());
         let limit = cache.limit;
@@ -208,7 +209,7 @@ impl<'a> VectorReader<'a> {
         Some(room)
     }
 
-    /// Keeps rows together with their vectors, as long as these are kept; `None` where there are too many.
+    /// Caches rows with their vectors, while these are cached; `None` if there are too many.
     pub(crate) fn keep_rows(
         self,
         entity: Entity,

@@ -1,4 +1,4 @@
-//! Vectors of a database: which rows lack one, and which are of another size than most.
+//! Vectors of a database: rows without one, and rows with another dimension than most.
 
 use super::dialect::{self, quote};
 use super::embedding::VectorShelf;
@@ -9,24 +9,25 @@ use crate::layout::{BoundSource, Engine};
 use crate::memory::Entity;
 use crate::memory::findings::FindingTally;
 
-/// A column of vectors, and the rows that they belong to.
+/// A column of vectors, and the rows they belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VectorPlace {
     /// Entity of the rows.
     pub entity: Entity,
-    /// The table that holds the column, as FROM takes it.
+    /// The table with the column, as FROM clause.
     from: String,
     /// Key of the row that a vector belongs to.
     key: String,
     /// The column.
     column: String,
     declared: String,
-    /// Rows that have no vector, as FROM takes them, with their id and the condition.
+    /// Rows without a vector: FROM clause, id and condition.
     missing: (String, String, String),
 }
 
 impl VectorPlace {
-    /// The place of the vectors of a source's rows; none where no column holds one of each, or the rows have no plain id.
+    /// The location of the vectors of a source's rows; `None` if no column has one per row, or the rows have no plain
+    /// id.
     fn of(source: &BoundSource) -> Option<VectorPlace> {
         let shelf = VectorShelf::of(source).ok()?;
         let [id] = source.column("id") else { return None };
@@ -48,7 +49,7 @@ impl VectorPlace {
 }
 
 impl VectorReader<'_> {
-    /// The columns of vectors that belong to known rows.
+    /// The columns of vectors of known rows.
     #[must_use]
     pub fn vector_places(self) -> Vec<VectorPlace> {
         let mut places: Vec<VectorPlace> = Vec::new();
@@ -60,13 +61,13 @@ impl VectorReader<'_> {
         places
     }
 
-    /// Rows without a vector, where some have one.
+    /// Rows without a vector, if others have one.
     ///
     /// # Errors
     /// The engine's refusal.
     pub async fn vectors_missing(self, place: &VectorPlace, most: usize) -> Result<FindingTally, StoreError> {
         let VectorPlace { from, column, missing: (rows, id, condition), .. } = place;
-        // Nobody uses vectors where there is not one.
+        // Without any vector, nobody uses them.
         let some = self.store.fetch_text(&format!("SELECT 1 FROM {from} WHERE {column} IS NOT NULL LIMIT 1")).await?;
         if some.is_empty() {
             return Ok(FindingTally::default());
@@ -74,7 +75,8 @@ impl VectorReader<'_> {
         self.tally(rows, id, condition, most).await
     }
 
-    /// Rows whose vector has another size than most, or is none, such as a text. A column that fixes the size has none.
+    /// Rows whose vector has another dimension than most, or is not a vector, such as text. A column with a fixed
+    /// dimension has none.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -86,7 +88,7 @@ impl VectorReader<'_> {
             }
             (Engine::Postgres, "vector" | "halfvec") => format!("vector_dims({column})"),
             (Engine::Postgres, "bytea") => format!("length({column})"),
-            // One column may hold both forms: four bytes a number, or a list of them.
+            // One column may contain both forms: four bytes per number, or a list of numbers.
             (Engine::Sqlite, _) => format!(
                 "CASE WHEN typeof({column}) = 'blob' THEN length({column}) \
                  WHEN json_valid({column}) THEN 4 * json_array_length({column}) END"

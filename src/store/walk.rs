@@ -1,5 +1,5 @@
-//! Walks over the rows of a source for jobs: by key from where the last batch ended, or by values of a column;
-//! canonical values together with the stored ones, which a change is compared with.
+//! Walks over the rows of a source for jobs: by key from the end of the last batch, or by values of a column. Returns
+//! canonical values together with the stored ones, which a change compares.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -16,23 +16,23 @@ use crate::layout::{BoundSource, Engine, StoredAs};
 use crate::memory::Row;
 use crate::memory::query::PART;
 
-/// A condition on a canonical column that is in one stored column. It only narrows: the rows that it lets through are
-/// judged by their canonical values.
+/// A condition on a canonical column read from one stored column. It only narrows: the resulting rows must be checked
+/// by their canonical values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NarrowCondition<'a> {
-    /// There is a value.
+    /// The column has a value.
     Present(&'a str),
-    /// There is none.
+    /// The column has no value.
     Absent(&'a str),
-    /// No value, or a text so short that it may be an empty list.
+    /// No value, or a text short enough to be an empty list.
     Short(&'a str),
     /// One of these texts.
     OneOf(&'a str, &'a [String]),
-    /// A list that holds one of these texts.
+    /// A list with one of these texts.
     Names(&'a str, &'a [String]),
 }
 
-/// Characters that an empty list may take with blanks.
+/// Most characters of an empty list with whitespace.
 const SHORT: usize = 16;
 
 /// Selection of rows, and of the columns to read from them.
@@ -40,39 +40,39 @@ const SHORT: usize = 16;
 pub struct RowWalk<'a> {
     /// Source of the rows.
     pub source: &'a BoundSource,
-    /// Canonical columns that are read.
+    /// Canonical columns to read.
     pub columns: &'a [&'a str],
-    /// Stored columns that are read as they are.
+    /// Stored columns to read unchanged.
     pub stored: &'a [String],
     /// Conditions that narrow the rows.
     pub narrow: Vec<NarrowCondition<'a>>,
 }
 
-/// A row that was found.
+/// A row of a walk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WalkedRow {
-    /// Canonical values of the columns that were asked for.
+    /// Canonical values of the requested columns.
     pub row: Row,
     /// The stored id.
     pub key: FetchedValue,
-    /// The stored columns that were asked for.
+    /// The requested stored columns.
     pub stored: Vec<FetchedValue>,
 }
 
-/// Rows of a walk that are read together.
+/// Rows of a walk, read together.
 #[derive(Debug, Default)]
 pub struct WalkedPart {
     /// The rows, by id.
     pub rows: Vec<WalkedRow>,
-    /// More rows may follow.
+    /// Whether more rows may follow.
     pub is_full: bool,
 }
 
 impl RowWalks<'_> {
-    /// The next rows by id, at most `limit`, and fewer where they are large.
+    /// Reads the next rows by id, at most `limit`, and fewer if they are large.
     ///
     /// # Errors
-    /// [`StoreError::Unordered`] where the id is not one plain column of a table, or the engine's refusal.
+    /// [`StoreError::Unordered`] if the id is not one plain column of a table, or the engine's refusal.
     pub async fn walk(
         self,
         walk: &RowWalk<'_>,
@@ -95,7 +95,7 @@ impl RowWalks<'_> {
         Ok(WalkedPart { rows, is_full })
     }
 
-    /// All rows that the conditions let through, in no order.
+    /// All rows that pass the conditions, unordered.
     ///
     /// # Errors
     /// As [`RowWalks::walk`].
@@ -106,7 +106,7 @@ impl RowWalks<'_> {
         Ok(rows.into_iter().map(|raw| found(walk, &projection, raw)).collect())
     }
 
-    /// Hands each of these rows to `each` as it comes, in no order.
+    /// Passes each of these rows to `each` as it comes, unordered.
     ///
     /// # Errors
     /// As [`RowWalks::walk`].
@@ -118,7 +118,7 @@ impl RowWalks<'_> {
         self.walk_until(walk, each).await
     }
 
-    /// As [`RowWalks::walk_each`], until `each` breaks off.
+    /// As [`RowWalks::walk_each`], until `each` breaks.
     ///
     /// # Errors
     /// As [`RowWalks::walk`].
@@ -147,7 +147,7 @@ impl RowWalks<'_> {
         }
     }
 
-    /// The same of several walks together.
+    /// Counts the rows of several walks together.
     ///
     /// # Errors
     /// As [`RowWalks::walk`].
@@ -162,7 +162,7 @@ impl RowWalks<'_> {
         Ok(total)
     }
 
-    /// The values of a column that more than one row has, as texts.
+    /// The values, as texts, that several rows have in a column.
     ///
     /// # Errors
     /// As [`RowWalks::walk`].
@@ -179,10 +179,10 @@ impl RowWalks<'_> {
         Ok(rows.into_iter().filter_map(text_of).collect())
     }
 
-    /// The next distinct texts of a column, in order, at most `limit`.
+    /// Reads the next distinct texts of a column, in order, at most `limit`.
     ///
     /// # Errors
-    /// The engine's refusal; a column that is not plain has none.
+    /// The engine's refusal. Empty for a column that is not plain.
     pub async fn values(
         self,
         source: &BoundSource,
@@ -250,7 +250,7 @@ impl RowWalks<'_> {
             | NarrowCondition::OneOf(c, _)
             | NarrowCondition::Names(c, _) => c,
         };
-        // A value that several ways can give is judged by what they give.
+        // A value with several readings is judged by the readings.
         let [way] = source.column(column) else { return None };
         let (name, _) = plain_column(source, column)?;
         let (bare, declared) = (format!("t.{}", quote(name)), dialect::declared(&way.origin));
@@ -282,7 +282,7 @@ impl RowWalks<'_> {
     }
 }
 
-/// Texts as a JSON list: texts cannot fail to be one.
+/// Texts as a JSON list, which cannot fail.
 fn json_text(texts: &[impl Serialize]) -> String {
     serde_json::to_string(texts).unwrap_or_default()
 }
@@ -295,8 +295,8 @@ fn text_of(row: Vec<FetchedValue>) -> Option<String> {
     }
 }
 
-/// Whether a stored list holds one of some texts; what is not a list of JSON is let through where the engine would
-/// fail.
+/// The condition that a stored list contains one of some texts; values that are not JSON lists pass if the engine would
+/// fail on them.
 fn holds_one(declared: &str, bare: &str, values: &[String], statement: &mut SelectStatement) -> Option<String> {
     let text = json_text(values);
     let mark = format!("${}", statement.params.len() + 1);
@@ -326,7 +326,7 @@ fn key_of(source: &BoundSource) -> Result<(&str, &str), StoreError> {
     Ok((name, dialect::declared(&way.origin)))
 }
 
-/// A stored column as images show it.
+/// A stored column, in the form of images.
 fn stored_read(engine: Engine, source: &BoundSource, name: &str) -> String {
     let bare = format!("t.{}", quote(name));
     let is_bytes = || {
@@ -351,7 +351,7 @@ fn found(walk: &RowWalk<'_>, projection: &Projection, mut raw: Vec<FetchedValue>
 /// The table and the stored column of a source's id.
 ///
 /// # Errors
-/// [`StoreError::Unordered`] where the id is not one plain column of a table.
+/// [`StoreError::Unordered`] if the id is not one plain column of a table.
 pub fn keyed(source: &BoundSource) -> Result<(super::stored::TableName, String), StoreError> {
     Ok((table_of(source), key_of(source)?.0.to_owned()))
 }

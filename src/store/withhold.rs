@@ -1,5 +1,6 @@
-//! Leaves out of the recognised sources what our role may not read, so that the rest can be read: a column is null, rows of
-//! one of several tables are missing, or a source is not there. Each with the reason and the GRANT that would help.
+//! Removes from the recognised sources what our role may not read, so that the rest can be read: a column becomes null,
+//! rows of one of several tables are missing, or a source is left out. Each with the reason and the GRANT that would
+//! help.
 
 use super::StoreError;
 use super::dialect::quote;
@@ -12,7 +13,7 @@ use crate::layout::{
 };
 use crate::memory::query::Capability;
 
-/// Finds the layouts that fit, with the sources that our role may read.
+/// Recognises the layouts that fit, with the sources that our role may read.
 #[must_use]
 pub fn recognise_readable(layouts: &[Layout], engine: Engine, catalog: &Catalog) -> RecognisedLayouts {
     let mut found = recognise(layouts, engine, catalog);
@@ -29,18 +30,18 @@ pub fn recognise_readable(layouts: &[Layout], engine: Engine, catalog: &Catalog)
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeniedTable<'c> {
     table: &'c CatalogTable,
-    /// The columns; none when it is the whole table.
+    /// The columns; empty if it is the whole table.
     columns: Vec<&'c str>,
 }
 
 impl<'c> DeniedTable<'c> {
-    /// A whole table.
+    /// Denial of a whole table.
     #[must_use]
     pub fn whole(table: &'c CatalogTable) -> Self {
         DeniedTable { table, columns: Vec::new() }
     }
 
-    /// The columns of a table that may not be read; none when all may.
+    /// The columns of a table that may not be read; `None` if all may.
     #[must_use]
     pub fn of(table: &'c CatalogTable) -> Option<Self> {
         let columns: Vec<&str> = table.columns.iter().filter(|c| c.denied).map(|c| c.name.as_str()).collect();
@@ -51,7 +52,7 @@ impl<'c> DeniedTable<'c> {
         }
     }
 
-    /// Returns the reason for the denial, in words.
+    /// Returns the reason for the denial, as text.
     #[must_use]
     pub fn reason(&self, role: &str) -> String {
         if self.table.unlogged {
@@ -66,7 +67,7 @@ impl<'c> DeniedTable<'c> {
         }
     }
 
-    /// As a capability that is missing.
+    /// The denial as a missing capability.
     #[must_use]
     pub fn capability(&self, role: &str) -> Capability {
         Capability {
@@ -77,7 +78,7 @@ impl<'c> DeniedTable<'c> {
         }
     }
 
-    /// Returns the SQL with which the owner of the table can grant access, or what else gives it.
+    /// Returns the SQL with which the owner of the table can grant access, or another remedy.
     #[must_use]
     pub fn remedy(&self, role: &str) -> String {
         if self.table.unlogged {
@@ -86,7 +87,7 @@ impl<'c> DeniedTable<'c> {
         self.grant("SELECT", role)
     }
 
-    /// The SQL that grants rights to the table, or to its columns.
+    /// The SQL that grants privileges on the table, or on its columns.
     fn grant(&self, rights: &str, role: &str) -> String {
         let role = if role.is_empty() { "your role".to_owned() } else { plain_or_quoted(role) };
         let schema = plain_or_quoted(&self.table.schema);
@@ -103,7 +104,7 @@ impl<'c> DeniedTable<'c> {
     }
 }
 
-/// The refusal of a change in a table that the role may not write, with the GRANT that would help.
+/// The error for a change in a table that the role may not write, with the GRANT that would help.
 #[must_use]
 pub fn unwritable(table: &CatalogTable, role: &str) -> StoreError {
     let reason = format!("{} may not write the table {}", who(role), table.title());
@@ -111,12 +112,12 @@ pub fn unwritable(table: &CatalogTable, role: &str) -> StoreError {
     StoreError::Denied { reason, remedy }
 }
 
-/// The role in a sentence.
+/// The role, for use in a sentence.
 fn who(role: &str) -> String {
     if role.is_empty() { "your role".to_owned() } else { format!("your role {role}") }
 }
 
-/// Whether the tables that a piece of SQL reads are there.
+/// Whether the tables that a piece of SQL reads exist.
 pub(super) fn reads_what_is_there(catalog: &Catalog, sql: &str) -> bool {
     let is_function = |end: usize| sql[end..].trim_start().starts_with('(');
     let own = |name: &str| sql_names::names(sql).iter().any(|n| n.parts == [name] && is_common_table(sql, n.place.1));
@@ -125,13 +126,13 @@ pub(super) fn reads_what_is_there(catalog: &Catalog, sql: &str) -> bool {
     sql_names::reads(sql, false).iter().all(|read| there(&read.table) || is_function(read.place.1))
 }
 
-/// Whether the name that ends there is that of a query in a `WITH`.
+/// Whether the name that ends there is that of a query in a `WITH` clause.
 fn is_common_table(sql: &str, end: usize) -> bool {
     let rest = sql[end..].trim_start();
     rest.get(..2).is_some_and(|word| word.eq_ignore_ascii_case("as")) && rest[2..].trim_start().starts_with('(')
 }
 
-/// The refusal to make something in a schema, with the GRANT that helps.
+/// The error for creating something in a schema, with the GRANT that helps.
 #[must_use]
 pub fn closed_to_new(schema: &str, role: &str) -> StoreError {
     let grantee = if role.is_empty() { "your role".to_owned() } else { plain_or_quoted(role) };
@@ -152,13 +153,13 @@ pub fn to_append(role: &str) -> String {
     )
 }
 
-/// An identifier, in quotes only where SQL asks for them.
+/// An identifier, quoted only if SQL requires it.
 fn plain_or_quoted(name: &str) -> String {
     const RESERVED: [&str; 12] =
         ["all", "analyze", "desc", "end", "group", "limit", "order", "public", "select", "table", "user", "when"];
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
     let begins = name.bytes().next().is_some_and(|b| b.is_ascii_lowercase() || b == b'_');
-    // `public` names a schema as it is.
+    // `public` is fine as a schema name without quotes.
     if begins && name.bytes().all(plain) && (name == "public" || !RESERVED.contains(&name)) {
         name.to_owned()
     } else {
@@ -166,7 +167,7 @@ fn plain_or_quoted(name: &str) -> String {
     }
 }
 
-/// A table under the name that columns are written with.
+/// A table with the alias of its columns.
 type Aliased<'c> = (String, &'c CatalogTable);
 
 struct RightsReader<'c, 'w> {
@@ -175,7 +176,7 @@ struct RightsReader<'c, 'w> {
 }
 
 impl<'c> RightsReader<'c, '_> {
-    /// Removes of a source what may not be read; false where nothing of use is left.
+    /// Removes from a source what may not be read; returns false if nothing useful is left.
     fn keeps(&mut self, source: &mut BoundSource) -> bool {
         let (schema, name) = &source.table;
         let Some(main) = self.catalog.exactly(schema, name) else {
@@ -226,7 +227,7 @@ impl<'c> RightsReader<'c, '_> {
         }
     }
 
-    /// The ways to a column that are open. A constant stands for "not there", which is not what a closed way means.
+    /// The readable readings of a column. A constant fallback means "no value", which an unreadable column is not.
     fn ways(
         &mut self,
         source: &BoundSource,
@@ -286,7 +287,7 @@ impl<'c> RightsReader<'c, '_> {
         }
     }
 
-    /// The part of a piece of SQL that may not be read: a table of its own, or a column of one that it names.
+    /// The first table or column in a piece of SQL that may not be read.
     fn lack_of_sql(&self, sql: &str, outer: &[Aliased<'c>]) -> Option<DeniedTable<'c>> {
         let own = self.aliases(&sql_names::reads(sql, false));
         if let Some((_, table)) = own.iter().find(|(_, table)| table.denied) {
@@ -302,7 +303,7 @@ impl<'c> RightsReader<'c, '_> {
                 let (_, table) = all().find(|(other, _)| other.eq_ignore_ascii_case(alias))?;
                 lack_of_column(table, column)
             }
-            // Without an alias it is whichever table has it: one that we may read, if there is one.
+            // Without an alias, it belongs to any table that has it; preferably one that we may read.
             [column] if !all().any(|(_, table)| table.readable(column).is_some()) => {
                 all().find_map(|(_, table)| lack_of_column(table, column))
             }
@@ -310,8 +311,8 @@ impl<'c> RightsReader<'c, '_> {
         })
     }
 
-    /// Finds the denied table or columns that keep the rows of a query from being read, because other tables' rows
-    /// depend on them.
+    /// Finds the denied table or columns that prevent reading the rows of a query, because other tables' rows depend on
+    /// them.
     fn lack_of_from(&self, source: &BoundSource) -> Option<DeniedTable<'c>> {
         let BoundFrom::Query(sql) = &source.from else { return None };
         let reads = sql_names::reads(sql, true);
@@ -327,8 +328,8 @@ impl<'c> RightsReader<'c, '_> {
         Self::lack_of_columns(sql, &open, &[])
     }
 
-    /// Puts an empty table in the place of each that a query reads and we may not; among rows that are listed one after the
-    /// other also a table without the values of columns that we may not read.
+    /// Replaces each unreadable table in a query by an empty one; in a union also by one without the values of
+    /// unreadable columns.
     fn veil(&mut self, source: &mut BoundSource) {
         let BoundFrom::Query(sql) = &source.from else { return };
         let mut veiled = sql.clone();
@@ -357,7 +358,7 @@ impl<'c> RightsReader<'c, '_> {
         }
         source.from = BoundFrom::Query(veiled);
         for (lack, outer) in lacks {
-            // An outer join leaves no row out; its columns have been noted.
+            // An outer join drops no rows; its columns have been noted.
             if !outer {
                 self.note(source, None, &lack);
             }
@@ -391,13 +392,13 @@ fn lack_of_column<'c>(table: &'c CatalogTable, name: &str) -> Option<DeniedTable
     Some(if table.denied { DeniedTable::whole(table) } else { DeniedTable { table, columns: vec![&column.name] } })
 }
 
-/// Whether a query lists rows of several tables one after the other.
+/// Whether a query is a union of several tables.
 fn is_union(sql: &str) -> bool {
     sql_names::names(sql).iter().any(|name| name.parts == ["union"])
 }
 
-/// Whether the rows of a query are right without a table: it is joined from outside, it is one of several whose rows are
-/// listed one after the other, or the layout says which columns come from it.
+/// Whether the rows of a query are correct without a table: it is outer-joined, it is one of a union, or the layout
+/// says which columns come from it.
 fn can_be_without(source: &BoundSource, sql: &str, read: &ReadTable) -> bool {
     let of_it = |need: &Need| need.table.eq_ignore_ascii_case(&read.table);
     read.outer || is_union(sql) || source.columns.iter().flatten().any(|way| way.needs.iter().any(of_it))

@@ -1,5 +1,5 @@
-//! Values within stored values: what is at a layout's `decode`, `path`, `by` and `part`, and a new value put there in
-//! the encodings that are around it.
+//! Values within stored values: reads at a layout's `decode`, `path`, `by` and `part`, and writes a new value there in
+//! the same encodings.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::fetched::{FetchedValue, json_text};
 use crate::layout::{Codec, Inside, TextPart};
 use crate::memory::json;
 
-/// The value that is there, with what is wrong with it; parts of a text are a list, one part is a text.
+/// The value at that place, with its problems; several parts of a text become a list, one part a text.
 pub(super) fn found(raw: &FetchedValue, inside: &Inside) -> (Option<Value>, Vec<String>) {
     let (found, problems) = match at_path(raw, inside) {
         Ok(found) => found,
@@ -31,7 +31,7 @@ pub(super) fn found(raw: &FetchedValue, inside: &Inside) -> (Option<Value>, Vec<
     (found, Vec::new())
 }
 
-/// The value at the path within what the encodings give, or all of it; what is wrong where that is nothing.
+/// The value at the path after decoding, or all of it; with the problems if there is none.
 fn at_path(raw: &FetchedValue, inside: &Inside) -> Result<(Option<Value>, Vec<String>), String> {
     if *raw == FetchedValue::Null {
         return Ok((None, Vec::new()));
@@ -60,7 +60,7 @@ fn at_path(raw: &FetchedValue, inside: &Inside) -> Result<(Option<Value>, Vec<St
     Ok((Some(whole), Vec::new()))
 }
 
-/// The texts that are there: one, the items of a list, or the parts of a text.
+/// The texts at that place: one, the items of a list, or the parts of a text.
 fn texts(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
     match found(raw, inside).0 {
         Some(Value::String(text)) => vec![text],
@@ -70,7 +70,7 @@ fn texts(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
     }
 }
 
-/// The texts and numbers that a rule looks at in a stored value. A path alone leads through every encoding that is there.
+/// The texts and numbers of a stored value that a rule matches. A path alone leads through every encoding in the value.
 #[must_use]
 pub fn texts_of(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
     match &inside.path {
@@ -79,14 +79,14 @@ pub fn texts_of(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
     }
 }
 
-/// Whether a rule says where to look in a value and nothing of how it is encoded.
+/// Whether a rule has a path into a value but no encodings.
 #[must_use]
 pub fn is_path_alone(inside: &Inside) -> bool {
     inside.path.is_some() && inside.decode.is_empty() && inside.by.is_none()
 }
 
-/// The texts and numbers at a path of a stored value: one, or the items of a list. JSON is read as it stands; what holds none
-/// there is taken apart through every encoding that it has.
+/// The texts and numbers at a path of a stored value: one, or the items of a list. JSON is parsed directly; if nothing
+/// is found there, all encodings of the value are decoded.
 fn texts_at(raw: &FetchedValue, path: &str) -> Vec<String> {
     let document = container::readable(raw).filter(|text| text.trim_start().starts_with(['{', '[']));
     match document.and_then(|text| json::path_in(&text, path).0) {
@@ -115,7 +115,7 @@ fn encoded_at(raw: &FetchedValue, path: &str) -> Vec<String> {
     found
 }
 
-/// Whether a place in a value is one that a path leads to, or an element of the list there.
+/// Whether a place in a value matches a path, or is an element of the list there.
 #[must_use]
 pub fn stands_at(place: &str, path: &str) -> bool {
     let element =
@@ -123,10 +123,10 @@ pub fn stands_at(place: &str, path: &str) -> bool {
     place == path || element.is_some_and(|step| !step.is_empty() && step.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// The stored value with another one in the place; every byte that has nothing to do with it stays.
+/// Replaces the value at that place; all other bytes stay.
 ///
 /// # Errors
-/// Why it cannot be put there, for people.
+/// The reason why it cannot be written there, for people.
 pub fn replaced(raw: &FetchedValue, inside: &Inside, value: &Value) -> Result<FetchedValue, String> {
     let value = match &inside.by {
         Some(by) => Cow::Owned(rejoined(raw, inside, by, value)?),
@@ -162,8 +162,8 @@ pub fn replaced(raw: &FetchedValue, inside: &Inside, value: &Value) -> Result<Fe
     })
 }
 
-/// The value with the text at a path changed, in its own encodings; none when no such text is there. Where the path leads to
-/// several, each has its part of the new text.
+/// Changes the text at a path of the value, within its encodings; `None` if there is no such text. If the path matches
+/// several, each gets its part of the new text.
 fn texts_replaced(raw: &FetchedValue, path: &str, text: &str) -> Result<Option<FetchedValue>, String> {
     let is_meant = |leaf: &Leaf<'_>| {
         let reread = leaf.layers.last() == Some(&Layer::Escapes);
@@ -192,9 +192,9 @@ fn texts_replaced(raw: &FetchedValue, path: &str, text: &str) -> Result<Option<F
     }
 }
 
-/// The parts of a new text for places that hold `old` ones, none for a place that keeps its own. Empty places show nothing and
-/// stay so. Texts that the new one begins and ends with stay; of what is between them each place gets a line, and a single
-/// place all.
+/// Divides a new text over places with the `old` ones; `None` for a place that stays. Empty places stay empty. Old
+/// texts at the beginning and the end of the new one stay; each place between them gets a line, or a single place all
+/// of it.
 fn spread<'t>(old: &[String], text: &'t str) -> Result<Vec<Option<&'t str>>, String> {
     let mut new = vec![None; old.len()];
     let mut places: Vec<usize> = (0..old.len()).filter(|at| !old[*at].is_empty()).collect();
@@ -224,16 +224,16 @@ fn spread<'t>(old: &[String], text: &'t str) -> Result<Vec<Option<&'t str>>, Str
     Ok(new)
 }
 
-/// The step of a path that is every element of a list.
+/// The path step for every element of a list.
 pub(super) const EVERY: &str = "*";
 
-/// Whether a path, perhaps with steps for every element, leads to a place.
+/// Whether a path, possibly with steps for every element, matches a place.
 fn leads_to(path: &str, place: &str) -> bool {
     let is_step = |(step, at): (&str, &str)| step == at || step == EVERY && at.bytes().all(|b| b.is_ascii_digit());
     path.split('.').count() == place.split('.').count() && path.split('.').zip(place.split('.')).all(is_step)
 }
 
-/// The text around a part, with another part in its place; of all parts, these and no others.
+/// Replaces a part of a text; without a part, the list replaces all parts.
 fn rejoined(raw: &FetchedValue, inside: &Inside, by: &str, value: &Value) -> Result<Value, String> {
     let items: Vec<&str> = match value {
         Value::String(text) => vec![text],
@@ -258,7 +258,7 @@ fn rejoined(raw: &FetchedValue, inside: &Inside, by: &str, value: &Value) -> Res
     let (before, behind) = (&old[..start], &old[start + part.len()..]);
     match (&inside.part, &items[..]) {
         (_, [new]) => Ok(Value::from(format!("{before}{new}{behind}"))),
-        // A part that is identified by how it begins leaves no other part in another place.
+        // A part selected by its prefix must not leave another such part elsewhere.
         (TextPart::After(_), []) => {
             let others = [before.rsplit_once(by).map(|(others, _)| others), behind.strip_prefix(by)];
             Ok(Value::from(others.into_iter().flatten().collect::<Vec<_>>().join(by)))

@@ -1,4 +1,4 @@
-//! The only SQL that writes: one connection, opened when it is first needed, and one transaction at a time on it.
+//! The only SQL that writes: one connection, opened when first needed, with one transaction at a time.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -25,12 +25,12 @@ use super::{sqlite_reader, sqlite_writer};
 use crate::layout::{BoundSource, Engine};
 use crate::memory::agreeing;
 
-/// One row and what it gets.
+/// One row with its new values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowUpdate {
     /// Table.
     pub table: TableName,
-    /// Columns and values that find the row.
+    /// Columns and values that identify the row.
     pub key: Vec<(String, FetchedValue)>,
     /// Columns and their new values.
     pub set: Vec<(String, Cell)>,
@@ -39,44 +39,44 @@ pub struct RowUpdate {
 /// Values in one INSERT.
 const VALUES: usize = 4_000;
 
-/// Bytes of values in one INSERT of several rows: until it is done they are held four times.
+/// Bytes of values per INSERT of several rows; they exist four times in memory until it is done.
 const BYTES: usize = 1 << 20;
 
-/// Time that a writer waits for others before it gives up.
+/// Longest wait of a writer for others.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Says how many rows a change hit, and how many it was about.
+/// Message with the number of rows that a change hit, and the expected number.
 fn missed(table: &str, hit: u64, expected: usize) -> String {
     let hit = agreeing(hit, &format!("{table}: {{#}} {{row was|rows were}} hit"));
     agreeing(expected, &format!("{hit}, {{#}} {{was|were}} meant"))
 }
 
-/// Reason why something was not written. Unless it is [`WriteError::Unknown`], nothing was.
+/// Reason for a failed write. Except for [`WriteError::Unknown`], nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// Conflict with another user of the database: the same may work when tried again from the start.
+    /// Conflict with another user of the database: a retry from the start may succeed.
     #[error("another process is reading or writing: {}", explain(.0))]
     Busy(sqlx::Error),
-    /// The database takes no writes here.
+    /// The database is not writable here.
     #[error("the database cannot be written: {0}")]
     ReadOnly(String),
     /// The database does not accept a value.
     #[error("the database does not accept this: {0}")]
     Rejected(String),
-    /// The file that was opened is not the one at its path any more.
+    /// The opened file is no longer the one at its path.
     #[error("nothing was written: {0}")]
     Displaced(String),
-    /// A change hit more or fewer rows than it was about.
+    /// A change hit more or fewer rows than expected.
     #[error("{}", missed(.table, *.hit, *.expected))]
     Missed {
         /// Table.
         table: String,
-        /// Rows it was about.
+        /// Expected number of rows.
         expected: usize,
-        /// Rows it hit.
+        /// Number of rows hit.
         hit: u64,
     },
-    /// The connection was lost, or the disk failed, while the change was made final: it may have been or not.
+    /// The connection was lost, or the disk failed, during the commit: the change may or may not have been written.
     #[error("{} at the end: {}", if is_disk(.0) { "the disk failed" } else { "the connection was lost" }, explain(.0))]
     Unknown(sqlx::Error),
     /// Reading failed.
@@ -85,13 +85,13 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// Whether the disk failed while the change was made final.
+    /// Whether the disk failed during the commit.
     #[must_use]
     pub fn is_of_disk(&self) -> bool {
         matches!(self, WriteError::Unknown(error) if is_disk(error))
     }
 
-    /// Whether rows that were to go could not be looked at as they go, since a rule of the database rewrites the statement.
+    /// Whether deleted rows could not be returned because a rule of the database rewrites the statement.
     #[must_use]
     pub fn is_of_a_rule(&self) -> bool {
         matches!(self, WriteError::Rejected(words) if words.contains("RETURNING"))
@@ -103,7 +103,7 @@ impl From<sqlx::Error> for WriteError {
         let sqlx::Error::Database(about) = &error else { return WriteError::Store(error.into()) };
         let code = about.code().unwrap_or_default();
         match (primary_code(&error), code.as_ref()) {
-            // Class 42 is of what the server lacks, whoever says so.
+            // Class 42 means that the server lacks something, whoever raises it.
             (_, code) if is_raised_on_purpose(&error) && !code.starts_with("42") => {
                 let remedy = EngineFault::Raised.lasting_remedy().unwrap_or_default();
                 WriteError::Rejected(format!("{}; {remedy}", explain(&error)))
@@ -116,19 +116,19 @@ impl From<sqlx::Error> for WriteError {
     }
 }
 
-/// Checks that a change hit as many rows of a table as it is about.
+/// Checks that a change hit the expected number of rows of a table.
 fn all_hit(table: &TableName, expected: usize, hit: u64) -> Result<(), WriteError> {
     if hit == expected as u64 { Ok(()) } else { Err(WriteError::Missed { table: table.title(), expected, hit }) }
 }
 
-/// The refusal of a statement, about some tables where these are known: where our role has not the rights, with the GRANT that
+/// Converts an error of a statement on some tables, if known. If our role lacks privileges, it names the GRANT that
 /// helps.
 fn refused(store: &Store, tables: &[&TableName], error: sqlx::Error) -> WriteError {
     let about = error.as_database_error().filter(|about| about.code().is_some_and(|code| code == "42501"));
     let said = about.map_or("", |about| about.message());
     let named = said.strip_prefix("permission denied for table ");
     let schema = said.strip_prefix("permission denied for schema ");
-    // A trigger may have been refused another table.
+    // A trigger may have been refused access to another table.
     let is_it = |table: &&&TableName| named == Some(&table.name) || schema == Some(&table.schema);
     let known = match tables.iter().find(is_it) {
         Some(table) => store.catalog.exactly(&table.schema, &table.name),
@@ -143,20 +143,20 @@ fn refused(store: &Store, tables: &[&TableName], error: sqlx::Error) -> WriteErr
     }
 }
 
-/// Whether the database does not accept what was to be written, by its own numbers or PostgreSQL's codes.
+/// Whether the database rejects the values, by SQLite's error numbers or PostgreSQL's codes.
 fn is_refusal(sqlite: Option<i32>, code: &str, message: &str) -> bool {
     match sqlite {
-        // Too much, a constraint, another type than a row number's.
+        // Too big, a constraint, or not an integer for a row number.
         Some(18..=20) => true,
-        // A view: SQLite knows no number of its own for that.
+        // A view: SQLite has no separate number for that.
         Some(1) => message.starts_with("cannot modify"),
         Some(_) => false,
-        // Data, constraints, and what a view does not take.
+        // Data, constraints, and statements that a view does not support.
         None => matches!(code, "0A000" | "55000") || code.starts_with("23") || code.starts_with("22"),
     }
 }
 
-/// Moves a sequence on to a number, where we may and it has not come there yet. A rollback leaves it there.
+/// Advances a sequence to a number, if we may and it is lower. A rollback does not undo it.
 const NUMBER_PAST: &str = "SELECT setval(s.id, $3::bigint) FROM (SELECT pg_get_serial_sequence($1, $2)::regclass AS id) s \
      JOIN pg_sequence q ON q.seqrelid = s.id WHERE q.seqincrement > 0 AND q.seqmax >= $3::bigint \
      AND has_sequence_privilege(s.id, 'UPDATE') AND has_sequence_privilege(s.id, 'USAGE, SELECT') \
@@ -176,14 +176,14 @@ impl WriteConnection {
         if let Some(companion) = &store.companion {
             let options = SqliteConnectOptions::new().in_memory(true).foreign_keys(false).busy_timeout(PATIENCE);
             let mut link = SqliteConnection::connect_with(&options).await?;
-            // Under the name that reads know it by; what else is attached there cannot be written by mistake.
+            // Under the schema name that reads use; anything else attached there cannot be written by mistake.
             let attach = format!("ATTACH $1 AS {}", quote(companion::SCHEMA));
             let file = sqlite_reader::uri(&companion.path, "mode=rw");
             sqlx::query(AssertSqlSafe(attach)).bind(file).execute(&mut link).await?;
             return Ok(WriteConnection::Sqlite(link));
         }
         match store.sessions.opener() {
-            // A cascade would change rows that no plan names: foreign keys are not enforced.
+            // Foreign keys are not enforced: a cascade would change rows that no plan lists.
             Opener::Sqlite(file) => {
                 let options = file.writing().busy_timeout(PATIENCE);
                 Ok(WriteConnection::Sqlite(SqliteConnection::connect_with(&options).await?))
@@ -198,7 +198,7 @@ impl WriteConnection {
         Ok(rows)
     }
 
-    /// Hands out each row of a statement as it comes.
+    /// Passes on each row of a statement as it comes.
     async fn scan(
         &mut self,
         sql: &str,
@@ -228,7 +228,7 @@ impl WriteConnection {
         }
     }
 
-    /// Statements without values, parted by semicolons.
+    /// Runs statements without parameters, separated by semicolons.
     pub(super) async fn script(&mut self, sql: &str) -> Result<(), sqlx::Error> {
         match self {
             WriteConnection::Sqlite(link) => sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(link).await.map(drop),
@@ -236,10 +236,11 @@ impl WriteConnection {
         }
     }
 
-    /// Begins a transaction. `pragmas` say how SQLite goes about it.
+    /// Begins a transaction. `pragmas` are SQLite settings for it.
     async fn begin(&mut self, patience: Duration, pragmas: &str) -> Result<(), sqlx::Error> {
         match self {
-            // A transaction that reads first and writes later fails at once when another has written meanwhile.
+            // BEGIN IMMEDIATE: a transaction that reads first and writes later fails at once if another one has written
+            // meanwhile.
             WriteConnection::Sqlite(_) => {
                 let wait = patience.as_millis();
                 self.script(&format!("PRAGMA busy_timeout = {wait}; {pragmas}BEGIN IMMEDIATE")).await
@@ -249,18 +250,18 @@ impl WriteConnection {
     }
 }
 
-/// Moves what a store that wrote has left in the `-wal` file into the database, so that a copy of that file alone
-/// holds every change that was reported as done. Nobody is waited for: what others still read stays in the log.
+/// Checkpoints the `-wal` file after writes, so that a copy of the database file alone has every reported change. Waits
+/// for nobody: frames that others still read stay in the log.
 impl Drop for Store {
     fn drop(&mut self) {
         let Some(writer) = Arc::get_mut(&mut self.writer) else { return };
         if let Some(WriteConnection::Sqlite(mut link)) = writer.get_mut().take() {
-            // The connection's own thread does it: no runtime is needed.
+            // The connection's own thread does this, so no runtime is needed.
             let closed = futures::executor::block_on(async {
                 sqlx::raw_sql("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut link).await?;
                 link.close().await
             });
-            // What cannot be written holds no change of ours.
+            // A database that cannot be written contains no change of ours.
             if let Err(error) = closed
                 && primary_code(&error) != Some(8)
             {
@@ -270,30 +271,30 @@ impl Drop for Store {
     }
 }
 
-/// An open transaction that may write. Dropped without [`WriteTransaction::commit`], nothing of it remains.
+/// An open transaction that may write. Dropped without [`WriteTransaction::commit`], it is rolled back.
 #[derive(Debug)]
 pub struct WriteTransaction<'a> {
     pub(super) store: &'a Store,
-    /// The connection while the transaction is sound.
+    /// The connection, while the transaction is usable.
     link: Option<WriteConnection>,
-    /// Time when waiting for others ends.
+    /// Deadline for waiting for others.
     until: Instant,
     home: MutexGuard<'a, Option<WriteConnection>>,
     now: String,
 }
 
 impl Store {
-    /// Begins a transaction that may write; one at a time, further ones wait. `now` is the time that [`Cell::Now`]
-    /// stands for, in the canonical spelling.
+    /// Begins a transaction that may write; only one at a time, others wait. `now` is the time for [`Cell::Now`], in
+    /// the canonical spelling.
     ///
     /// # Errors
-    /// [`WriteError::ReadOnly`] where nothing can be written, [`WriteError::Busy`] when another writer keeps the
-    /// database for too long.
+    /// [`WriteError::ReadOnly`] if nothing can be written, [`WriteError::Busy`] if another writer holds the database
+    /// for too long.
     pub async fn write(&self, now: &str) -> Result<WriteTransaction<'_>, WriteError> {
         self.write_within(now, PATIENCE).await
     }
 
-    /// As [`Store::write`], with how long to wait for others before giving way.
+    /// As [`Store::write`], with a limit for waiting for others.
     ///
     /// # Errors
     /// As [`Store::write`].
@@ -327,20 +328,20 @@ impl Store {
         }
     }
 
-    /// Explains why the open files are no longer the database at its path, and what to do; `None` while they are.
+    /// Returns the reason, with a remedy, why the open files are no longer the database at its path; `None` while they
+    /// are.
     #[must_use]
     pub fn displaced(&self) -> Option<String> {
         self.sessions.displaced()
     }
 
-    /// Returns the number of transactions that were to be made final since the database was opened: as long as it stays the same,
-    /// nothing was written by them.
+    /// Returns the number of commits tried since the database was opened: while it is unchanged, nothing was written.
     #[must_use]
     pub fn commits_begun(&self) -> u64 {
         self.commits.load(Ordering::SeqCst)
     }
 
-    /// Closes the connections that nobody uses; others are made when they are needed.
+    /// Closes the idle connections; new ones are opened when needed.
     pub fn close_idle(&self) {
         self.sessions.close_idle();
     }
@@ -351,26 +352,26 @@ impl Store {
         self.sessions.is_replaced()
     }
 
-    /// Returns the reason why nothing can be written in this database, whatever the operator may do; `None` when it
-    /// can.
+    /// Returns the reason why nothing can be written in this database, whatever the operator does; `None` if it can be
+    /// written.
     #[must_use]
     pub fn why_not_writable(&self) -> Option<&str> {
         self.blocked.as_deref()
     }
 }
 
-/// A connection's settings for what depends on a row are not kept in the file: they are made before each transaction.
+/// Connection settings for row effects; the file does not store them, so they are set before each transaction.
 const MANNERS: &str = "PRAGMA foreign_keys = OFF; PRAGMA recursive_triggers = OFF; ";
 
-/// Builds the settings by which a change reported as done is on disk, even after a power cut: EXTRA is FULL in WAL
-/// mode, and in the others it makes the end of the journal last too. `fullfsync` matters on macOS only, where a plain
-/// sync may stay in the disk's cache.
+/// Builds the settings that put a committed change on disk, even through a power loss: EXTRA equals FULL in WAL mode,
+/// and in the others also syncs the deletion of the journal. `fullfsync` only matters on macOS, where a plain sync may
+/// stay in the disk's cache.
 fn lasting(in_companion: bool) -> String {
     let schema = if in_companion { companion::SCHEMA } else { "main" };
     format!("PRAGMA {schema}.synchronous = EXTRA; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; ")
 }
 
-/// New rows in parts, each of which one statement inserts.
+/// Splits new rows into parts, one per INSERT.
 fn parts(rows: &[Vec<Cell>]) -> impl Iterator<Item = &[Vec<Cell>]> {
     let (mut values, mut bytes) = (0, 0);
     rows.chunk_by(move |row, next| {
@@ -384,8 +385,8 @@ fn parts(rows: &[Vec<Cell>]) -> impl Iterator<Item = &[Vec<Cell>]> {
     })
 }
 
-/// Keys of rows that go in parts, each of which one statement deletes: a list of values may be long, conditions of several
-/// columns nest.
+/// Splits keys of rows into parts, one per DELETE: a list of values may be long, but conditions on several columns
+/// nest.
 fn delete_parts(rows: &StoredRows) -> std::slice::Chunks<'_, Vec<FetchedValue>> {
     rows.keys.chunks(if rows.by.len() == 1 { 10_000 } else { 400 })
 }
@@ -403,16 +404,16 @@ impl WriteTransaction<'_> {
         self.store.engine()
     }
 
-    /// The database as everybody else sees it meanwhile.
+    /// The database outside the transaction.
     #[must_use]
     pub fn store(&self) -> &Store {
         self.store
     }
 
-    /// Has PostgreSQL do now what triggers would do at the end of the transaction; whether there are such.
+    /// Makes PostgreSQL run deferred triggers now. Returns whether there are any.
     ///
     /// # Errors
-    /// What one of them refuses.
+    /// The error that one of them raises.
     pub async fn settle(&mut self) -> Result<bool, WriteError> {
         const DEFERRED: &str = "SELECT count(*) FROM pg_trigger \
              WHERE tginitdeferred AND NOT tgisinternal AND tgenabled <> 'D'";
@@ -427,7 +428,7 @@ impl WriteTransaction<'_> {
         Ok(is_deferred)
     }
 
-    /// A whole number as it is bound on this engine.
+    /// An integer in the bound form of this engine.
     #[must_use]
     pub fn number(&self, number: i64) -> FetchedValue {
         match self.engine() {
@@ -439,7 +440,7 @@ impl WriteTransaction<'_> {
     /// The columns of a table.
     ///
     /// # Errors
-    /// The engine's refusal; there is no such table.
+    /// The engine's refusal, or the table does not exist.
     pub async fn shape(&mut self, table: &TableName) -> Result<Arc<TableShape>, WriteError> {
         if let Some(shape) = self.store.shapes.known(table) {
             return Ok(shape);
@@ -450,7 +451,7 @@ impl WriteTransaction<'_> {
         self.store.shapes.keep(self.engine(), table, &rows).ok_or_else(missing)
     }
 
-    /// Whether a table still has the columns by which its rows were read; from here on it is known as it is now.
+    /// Whether a table still has the columns by which its rows were read. Updates the cached shape.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -462,8 +463,8 @@ impl WriteTransaction<'_> {
         Ok(now.is_some_and(|now| now.has_columns_of(&known)))
     }
 
-    /// Whole stored rows as they are now; on PostgreSQL they are locked until the end of the transaction, which on
-    /// SQLite holds the only lock there is.
+    /// Reads complete stored rows. On PostgreSQL they are locked until the end of the transaction; on SQLite the
+    /// transaction itself is the lock.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -476,8 +477,8 @@ impl WriteTransaction<'_> {
         Ok(shape::images(&shape, answers))
     }
 
-    /// Whether stored rows are in a state, which is read one after the other and locked as by [`WriteTransaction::images`],
-    /// and how many they are.
+    /// Whether stored rows are in a state, and their number. Reads them one by one, with locks as
+    /// [`WriteTransaction::images`].
     ///
     /// # Errors
     /// The engine's refusal.
@@ -491,7 +492,7 @@ impl WriteTransaction<'_> {
         Ok((now == *state, now.count))
     }
 
-    /// Counts those of some rows that are there now, as this transaction sees them and without locking any.
+    /// Counts the rows that exist now, as this transaction sees them, without locks.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -505,11 +506,11 @@ impl WriteTransaction<'_> {
         Ok(there as usize)
     }
 
-    /// Makes one change.
+    /// Applies one change.
     ///
     /// # Errors
-    /// [`WriteError::Missed`] when it hits other than the rows it is about, [`WriteError::Rejected`] when the database
-    /// does not accept a value.
+    /// [`WriteError::Missed`] if it hits other rows than expected, [`WriteError::Rejected`] if the database does not
+    /// accept a value.
     pub async fn run(&mut self, mutation: &Mutation) -> Result<(), WriteError> {
         let table = mutation.table().clone();
         let shape = self.shape(&table).await?;
@@ -541,7 +542,7 @@ impl WriteTransaction<'_> {
         all_hit(&table, mutation.count().1, hit)
     }
 
-    /// Has PostgreSQL number further rows after the numbers that new rows bring along: nobody else gets these then.
+    /// Advances PostgreSQL's sequence past the numbers of new rows, so that nobody else gets these.
     async fn number_past(
         &mut self,
         table: &TableName,
@@ -563,13 +564,13 @@ impl WriteTransaction<'_> {
         self.fetch_of(&[table], NUMBER_PAST, &params).await.map(drop)
     }
 
-    /// Runs a statement that changes rows of some tables; how many it hit.
+    /// Runs a statement that changes rows of some tables; returns the number of rows hit.
     async fn execute(&mut self, tables: &[&TableName], sql: &str, params: Vec<Param>) -> Result<u64, WriteError> {
         let store = self.store;
         self.link()?.execute(sql, params).await.map_err(|error| refused(store, tables, error))
     }
 
-    /// Runs a statement that reads or changes rows of some tables; its answer.
+    /// Runs a statement that reads or changes rows of some tables; returns its result.
     async fn fetch_of(
         &mut self,
         tables: &[&TableName],
@@ -611,7 +612,7 @@ impl WriteTransaction<'_> {
     fn marks(&self, shape: &TableShape, columns: &[String], row: &[Cell], params: &mut Vec<Param>) -> Vec<String> {
         let mut mark = |(name, cell): (&String, &Cell)| {
             let value = cell.at(&self.now);
-            // A cast to a domain would cut silently as well.
+            // A cast to a domain would truncate silently too.
             let declared = shape.column(name).map_or("", |c| c.compared.as_str());
             let text = shape::placeholder(self.engine(), params.len() + 1, &value, declared);
             params.push(value);
@@ -636,8 +637,8 @@ impl WriteTransaction<'_> {
         format!("UPDATE {} SET {} WHERE {condition}", shape::qualified(table), sets.join(", "))
     }
 
-    /// Changes rows that refer to each other, at once: PostgreSQL looks at foreign keys at the end of a statement, and
-    /// none of the rows could be first. The caller has looked at the rows, and holds them.
+    /// Updates rows that refer to each other in one statement: PostgreSQL checks foreign keys at its end, and none of
+    /// the rows could be first. The caller has checked and locked the rows.
     ///
     /// # Errors
     /// As [`WriteTransaction::run`].
@@ -655,7 +656,7 @@ impl WriteTransaction<'_> {
         Ok(())
     }
 
-    /// Deletes every row that some values find, as many as are expected.
+    /// Deletes every row with some values, and checks their number.
     ///
     /// # Errors
     /// As [`WriteTransaction::run`].
@@ -665,7 +666,7 @@ impl WriteTransaction<'_> {
         all_hit(&rows.table, expected, hit)
     }
 
-    /// Deletes rows by their keys, and hands on some columns of each as they are when it goes.
+    /// Deletes rows by their keys, and passes on some columns of each in its state at deletion.
     ///
     /// # Errors
     /// As [`WriteTransaction::run`].
@@ -680,7 +681,7 @@ impl WriteTransaction<'_> {
         all_hit(&rows.table, rows.keys.len(), hit)
     }
 
-    /// Deletes the rows that some values find, part by part, and hands on some columns of each, if any; how many they were.
+    /// Deletes rows in parts, and passes on the requested columns of each. Returns their number.
     async fn delete_parts(
         &mut self,
         shape: &TableShape,
@@ -696,7 +697,7 @@ impl WriteTransaction<'_> {
             let sql = format!("DELETE FROM {} WHERE {condition}", shape::qualified(&rows.table));
             match self.engine() {
                 _ if columns.is_empty() => hit += self.execute(&[table], &sql, params).await?,
-                // Rows that others hold are waited for: what they are then is known when they go.
+                // Waits for rows that others hold; their state is known when they are deleted.
                 Engine::Postgres => {
                     let take = |row| {
                         hit += 1;
@@ -704,7 +705,7 @@ impl WriteTransaction<'_> {
                     };
                     self.scan_of(table, &format!("{sql} RETURNING {seen}"), &params, take).await?;
                 }
-                // Nobody else writes in a transaction, and rows of virtual tables are not returned.
+                // Nobody else writes during a transaction, and virtual tables do not support RETURNING.
                 Engine::Sqlite => {
                     let read = sql.replacen("DELETE", &format!("SELECT {seen}"), 1);
                     self.scan_of(table, &read, &params, &mut take).await?;
@@ -715,9 +716,9 @@ impl WriteTransaction<'_> {
         Ok(hit)
     }
 
-    /// Deletes rows of one or more tables at once, and hands on the number of the table and the `columns` for it of each row
-    /// as they are when it goes: PostgreSQL looks at foreign keys at the end of a statement, and rows that refer to each other cannot
-    /// go one after the other.
+    /// Deletes rows of one or more tables in one statement. Passes on the table's index and its `columns` for each row,
+    /// in its state at deletion. PostgreSQL checks foreign keys at the end of a statement, so rows that refer to each
+    /// other cannot be deleted one by one.
     ///
     /// # Errors
     /// As [`WriteTransaction::run`].
@@ -754,7 +755,7 @@ impl WriteTransaction<'_> {
         Ok(())
     }
 
-    /// Runs a migration's script. On PostgreSQL a lock keeps others from migrating at the same time.
+    /// Runs a migration's script. On PostgreSQL a lock prevents concurrent migrations.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -771,16 +772,16 @@ impl WriteTransaction<'_> {
         self.fetch_of(&[], sql, params).await
     }
 
-    /// Makes everything final.
+    /// Commits the transaction.
     ///
     /// # Errors
-    /// [`WriteError::Unknown`] when the connection was lost meanwhile; after any other error nothing was written.
+    /// [`WriteError::Unknown`] if the connection was lost meanwhile; after any other error nothing was written.
     pub async fn commit(mut self) -> Result<(), WriteError> {
         if let Some(words) = self.store.displaced() {
             self.rollback().await;
             return Err(WriteError::Displaced(words));
         }
-        // In a rollback journal the end waits for readers too.
+        // In rollback journal modes the commit waits for readers too.
         let left = self.until.saturating_duration_since(Instant::now()).as_millis();
         let commit = match self.engine() {
             Engine::Sqlite => format!("PRAGMA busy_timeout = {left}; COMMIT"),
@@ -805,7 +806,7 @@ impl WriteTransaction<'_> {
         }
     }
 
-    /// Takes everything back. A connection that cannot do even that is closed, which does the same.
+    /// Rolls back. A connection that cannot do even that is closed, which has the same effect.
     pub async fn rollback(mut self) {
         if let Some(mut link) = self.link.take()
             && link.script("ROLLBACK").await.is_ok()

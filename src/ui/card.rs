@@ -1,4 +1,4 @@
-//! A card: one short message in the middle of an empty place - nothing here, still loading, went wrong, what to do.
+//! A card: a short message in the middle of an empty area, for missing data, loading, failures, and hints.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -11,7 +11,7 @@ use super::{
     theme::StyleRole,
 };
 
-/// The widest a card gets, in columns: longer lines are tiring to read.
+/// Greatest width of a card in columns: longer lines are tiring to read.
 const WIDEST: u16 = 68;
 
 /// The kind of a message: shown by a glyph and a colour, never by colour alone.
@@ -56,7 +56,7 @@ impl CardTone {
     }
 }
 
-/// A title, some lines, and what may be pressed now.
+/// A title, some lines, and the available keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Card {
     /// The kind of message.
@@ -90,7 +90,7 @@ impl Card {
         self
     }
 
-    /// The rows the card takes at this width, title and hints included.
+    /// Number of rows at this width, including title and hints.
     #[must_use]
     pub fn height(&self, width: u16, look: &Look) -> u16 {
         let details = self.details(width, look).len();
@@ -104,8 +104,8 @@ impl Card {
         self.lines.iter().flat_map(wrapped).collect()
     }
 
-    /// Draws the card in the middle of `area`. Where it does not fit, blank rows go first, then details; the title and
-    /// the hints stay.
+    /// Draws the card in the middle of `area`. If it does not fit, blank rows are dropped first, then details; the
+    /// title and the hints stay.
     pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
         let width = area.width.min(WIDEST);
         let text_width = text_width(area.width);
@@ -141,7 +141,7 @@ impl Card {
             lines.push(line);
         }
         let widest = lines.iter().map(TextLine::width).max().unwrap_or(0).min(usize::from(width)) as u16;
-        // A little above the middle looks like the middle.
+        // Slightly above the middle looks centred.
         let top = area.height.saturating_sub(lines.len() as u16) * 2 / 5;
         let left = (area.width - widest) / 2;
         for (index, line) in lines.iter().enumerate() {

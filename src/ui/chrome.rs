@@ -13,7 +13,7 @@ use super::{
     theme::StyleRole,
 };
 
-/// A key and what it does now.
+/// A key and its current action.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyHint {
     /// The key as people read it: `Enter`, `^R`, `g e`.
@@ -30,9 +30,9 @@ pub enum HintKind {
     /// May be pressed.
     #[default]
     Ready,
-    /// Does nothing now.
+    /// Currently disabled.
     Off,
-    /// Cannot be taken back.
+    /// Irreversible.
     Danger,
 }
 
@@ -53,7 +53,7 @@ impl KeyHint {
     }
 }
 
-/// As many of the hints, in order, as fit into `width` columns whole.
+/// As many of the hints, in order, as fit entirely into `width` columns.
 #[must_use]
 pub fn hint_line(hints: &[KeyHint], width: usize) -> TextLine {
     let mut out = TextLine::default();
@@ -69,7 +69,7 @@ pub fn hint_line(hints: &[KeyHint], width: usize) -> TextLine {
     out
 }
 
-/// The last line of the screen: what may be pressed, and at the right what must never be dropped (help).
+/// The last line of the screen: the available keys, and at the right those that must never be dropped (help).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Footer {
     /// The most useful first; those that do not fit are dropped from the end.
@@ -90,10 +90,10 @@ impl Footer {
     }
 }
 
-/// The first line of the screen: where we are, and at the right badges about the session.
+/// The first line of the screen: the current place, and at the right badges about the session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Breadcrumbs {
-    /// From the outside in; the last is where we are.
+    /// From the outermost to the current place.
     pub crumbs: Vec<SafeText>,
     /// At the right, in order.
     pub badges: Vec<Badge>,
@@ -152,13 +152,12 @@ impl Breadcrumbs {
     }
 }
 
-/// A word on a coloured ground: ` READ-ONLY `.
+/// A word on a coloured background: ` READ-ONLY `.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Badge {
     /// The word.
     pub word: SafeText,
-    /// Role of the word; when the role has no background, brackets are put around the word in a theme without
-    /// colours.
+    /// Role of the word; if the role has no background, a theme without colours puts brackets around the word.
     pub role: StyleRole,
 }
 
@@ -183,7 +182,7 @@ pub struct TabLabel {
     pub title: SafeText,
     /// Number of items in the tab, when known.
     pub count: Option<u64>,
-    /// Whether there is nothing in it or it cannot be shown.
+    /// Whether it is empty or cannot be shown.
     pub off: bool,
 }
 
@@ -192,12 +191,12 @@ pub struct TabLabel {
 pub struct Tabs {
     /// In order.
     pub tabs: Vec<TabLabel>,
-    /// The one that is shown.
+    /// The active tab.
     pub active: usize,
 }
 
 impl Tabs {
-    /// Draws the tabs in the first row of `area`, scrolled so that the active one is whole.
+    /// Draws the tabs in the first row of `area`, scrolled so that the active one is fully visible.
     pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
         let places = self.places(area);
         for (index, place) in &places {
@@ -224,7 +223,7 @@ impl Tabs {
         let area = row(margin(area), 0);
         let widths: Vec<usize> = (0..self.tabs.len()).map(|index| self.tab_line(index).width()).collect();
         let room = usize::from(area.width);
-        // Where none is shown there is nothing to scroll to.
+        // Without an active tab there is nothing to scroll to.
         let active = if self.active < self.tabs.len() { self.active } else { 0 };
         let gap = self.gap(room);
         let until_active =
@@ -248,13 +247,13 @@ impl Tabs {
         places
     }
 
-    /// Blank columns before a tab: fewer where that lets all be shown.
+    /// Blank columns before a tab: fewer if all tabs fit then.
     fn gap(&self, room: usize) -> usize {
         let has_counts = self.tabs.iter().any(|tab| tab.count.is_some());
         (LEAST_GAP + usize::from(has_counts)..=TAB_GAP).rev().find(|gap| self.width(*gap) <= room).unwrap_or(TAB_GAP)
     }
 
-    /// Columns that all tabs take with so many blank ones between two.
+    /// Columns of all tabs with this many blanks between two.
     #[must_use]
     pub fn width(&self, gap: usize) -> usize {
         let tabs: usize = (0..self.tabs.len()).map(|index| self.tab_line(index).width()).sum();
@@ -284,7 +283,7 @@ fn mark_tab(place: Rect, line: Rect, buf: &mut Buffer, look: &Look) {
         return;
     }
     let is_free = |x: u16| buf.cell((x, place.y)).is_none_or(|cell| cell.symbol() == " ");
-    // Where the next tab is that near, there is no room for brackets.
+    // If the next tab is that near, there is no room for brackets.
     let is_apart = place.right() + 1 >= line.right() || is_free(place.right() + 1);
     for (x, bracket) in [(place.x.checked_sub(1), "["), (Some(place.right()), "]")] {
         if let Some(x) = x.filter(|x| is_apart && (line.left()..line.right()).contains(x)) {
@@ -295,7 +294,7 @@ fn mark_tab(place: Rect, line: Rect, buf: &mut Buffer, look: &Look) {
 
 /// Columns between two tabs.
 const TAB_GAP: usize = 3;
-/// Columns between two tabs where there is little room; one more where a tab ends with a count.
+/// Least columns between two tabs; one more after a tab that ends with a count.
 const LEAST_GAP: usize = 1;
 
 /// A heading inside a pane: `Feedback 3 ─────────────`.
@@ -336,10 +335,10 @@ impl Section {
     }
 }
 
-/// A message that comes and goes at the lower right.
+/// A temporary message at the lower right.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToastLine {
-    /// Message about what happened.
+    /// Text of the message.
     pub text: SafeText,
     /// Tone of the message: how it went.
     pub tone: CardTone,
@@ -348,13 +347,13 @@ pub struct ToastLine {
 }
 
 impl ToastLine {
-    /// Columns that it takes in one row.
+    /// Columns in one row.
     #[must_use]
     pub fn width(&self, look: &Look) -> usize {
         self.line(self.text.clone(), look.glyphs).width()
     }
 
-    /// Rows that it takes at this width.
+    /// Number of rows at this width.
     #[must_use]
     pub fn height(&self, width: u16, look: &Look) -> u16 {
         self.lines(width, look).len() as u16
@@ -373,7 +372,7 @@ impl ToastLine {
         line
     }
 
-    /// The toast in one row where it fits, else wrapped.
+    /// The toast in one row if it fits, else wrapped.
     fn lines(&self, width: u16, look: &Look) -> Vec<TextLine> {
         const LEAST: usize = 12;
         let whole = self.line(self.text.clone(), look.glyphs);
@@ -388,7 +387,7 @@ impl ToastLine {
         lines
     }
 
-    /// Draws the toast in the last rows of `area`, at the right, over whatever is there.
+    /// Draws the toast in the last rows of `area`, at the right, over everything else.
     pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
         let lines = self.lines(area.width, look);
         let height = (lines.len() as u16).min(area.height);
@@ -408,7 +407,7 @@ impl ToastLine {
     }
 }
 
-/// The area with a blank column at either side, where it is wide enough.
+/// The area without a blank column at either side, if it is wide enough.
 fn margin(area: Rect) -> Rect {
     if area.width < 12 { area } else { Rect { x: area.x + 1, width: area.width - 2, ..area } }
 }

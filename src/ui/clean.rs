@@ -1,4 +1,5 @@
-//! Splits raw text into harmless pieces, lazily: what a terminal would obey, hide or pile up becomes a visible mark.
+//! Splits raw text lazily into harmless pieces: characters that a terminal would obey, hide or stack become visible
+//! marks.
 
 use std::borrow::Cow;
 
@@ -14,7 +15,7 @@ const COMBINING_LIMIT: usize = 3;
 /// Limit on the look-ahead for a grapheme cluster, in bytes: longer ones exist only to do harm.
 const CLUSTER_LIMIT: usize = 128;
 
-/// Tag characters that are spelled out in their mark, at most.
+/// Most tag characters spelled out in their mark.
 const TAGS_SHOWN: usize = 64;
 
 /// Suffix that makes a digit a keycap: emoji presentation and the enclosing key.
@@ -25,13 +26,13 @@ const KEYCAP: &str = "\u{fe0f}\u{20e3}";
 pub(super) enum PieceKind {
     /// Text as it was stored.
     Text,
-    /// A visible stand-in for something that must not be drawn.
+    /// A visible replacement for something that must not be drawn.
     Mark,
     /// The end of a line.
     Break,
 }
 
-/// A bit of clean text that is never split.
+/// A unit of clean text that is never split.
 #[derive(Clone, Debug)]
 pub(super) struct CleanPiece<'a> {
     pub text: Cow<'a, str>,
@@ -58,13 +59,13 @@ enum Class {
     Flag,
     /// Zero width joiner.
     Joiner,
-    /// Skin tones: drawn into the pictograph before them by some terminals, next to it by others.
+    /// Skin tones: some terminals merge them with the pictograph before, others draw them beside it.
     Modifier,
     /// Bidi controls, zero-width and other invisible characters, private use, noncharacters.
     Hidden,
 }
 
-/// The pieces of a raw text. Reads no further than it is asked to.
+/// Iterator over the pieces of a raw text. Reads only as far as requested.
 #[derive(Clone, Debug)]
 pub(super) struct CleanPieces<'a> {
     rest: &'a str,
@@ -133,7 +134,7 @@ impl<'a> CleanPieces<'a> {
         }
     }
 
-    /// Consumes `bytes`; what stood there is no base for what follows.
+    /// Consumes `bytes`, which cannot be the base of following combining marks.
     fn take(&mut self, bytes: usize) {
         self.rest = &self.rest[bytes..];
         self.base = None;
@@ -153,12 +154,12 @@ impl<'a> CleanPieces<'a> {
         CleanPiece { text: Cow::Borrowed(text), width, kind: PieceKind::Text }
     }
 
-    /// Counts the characters from here on that are `wanted`, up to the first other one.
+    /// Counts the `wanted` characters from here on, up to the first other one.
     fn run(&self, wanted: impl Fn(char) -> bool) -> usize {
         self.rest.chars().take_while(|&c| wanted(c)).count()
     }
 
-    /// A base character with what is drawn on it.
+    /// A base character with its combining marks.
     fn cluster(&mut self, first: char) -> CleanPiece<'a> {
         let ahead = &self.rest[..self.rest.floor_char_boundary(CLUSTER_LIMIT)];
         let cluster = ahead.graphemes(true).next().unwrap_or(ahead);
@@ -186,7 +187,7 @@ impl<'a> CleanPieces<'a> {
         piece
     }
 
-    /// Combining marks that stand on nothing, or too many of them.
+    /// Combining marks without a base, or too many of them.
     fn combining(&mut self) -> CleanPiece<'a> {
         let run = self.run(|c| classify(c) == Class::Combining);
         if self.piled {
@@ -205,7 +206,7 @@ impl<'a> CleanPieces<'a> {
         mark(held)
     }
 
-    /// Invisible ASCII, made readable.
+    /// Invisible ASCII (tag characters), made readable.
     fn tags(&mut self) -> CleanPiece<'a> {
         let run = self.run(|c| classify(c) == Class::Tag);
         let spelled = self.rest.chars().take(run.min(TAGS_SHOWN)).map(|c| match c as u32 - 0xe0000 {
@@ -232,8 +233,8 @@ impl<'a> CleanPieces<'a> {
         mark(text)
     }
 
-    /// Whether the one selector here only chooses how the pictograph before it is drawn. It is left out then, so that
-    /// every terminal agrees on the width.
+    /// Whether the single selector here only chooses the presentation of the pictograph before it. It is dropped then,
+    /// so that all terminals agree on the width.
     fn chooses_presentation(&self, selector: char) -> bool {
         matches!(selector, '\u{fe0e}' | '\u{fe0f}') && self.base.is_some_and(is_pictograph)
     }
@@ -265,7 +266,7 @@ fn control_picture(c: char) -> String {
     }
 }
 
-/// Printable ASCII that nothing can be drawn on, because ASCII or the end follows.
+/// Printable ASCII that cannot be combined, because ASCII or the end follows.
 fn is_lone_ascii(bytes: &[u8]) -> bool {
     matches!(bytes, [0x20..=0x7e] | [0x20..=0x7e, 0..=0x7f, ..])
 }
@@ -274,7 +275,7 @@ fn is_keycap(c: char) -> bool {
     matches!(c, '0'..='9' | '#' | '*')
 }
 
-/// Characters that have an emoji form; a little wider than the standard's list, which does no harm.
+/// Characters with an emoji form; slightly more than the standard's list, which does no harm.
 fn is_pictograph(c: char) -> bool {
     matches!(c as u32, 0xa9 | 0xae | 0x203c | 0x2049 | 0x2122 | 0x2139 | 0x2190..=0x2bff
         | 0x3030 | 0x303d | 0x3297 | 0x3299 | 0x1f000..=0x1faff)
@@ -297,7 +298,7 @@ fn classify(c: char) -> Class {
     }
 }
 
-/// Characters that a reader cannot see, or that nobody agrees on how to draw.
+/// Characters that are invisible, or that terminals draw differently.
 fn is_hidden(c: char) -> bool {
     let code = c as u32;
     let invisible = matches!(code,

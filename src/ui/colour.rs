@@ -1,4 +1,4 @@
-//! Colours as a theme writes them, and what is left of them on terminals that know fewer.
+//! Colours of themes, and their approximations on terminals with fewer colours.
 
 use ratatui::style::Color;
 
@@ -34,12 +34,12 @@ impl Depth {
     }
 }
 
-/// A colour of a theme: exact where the terminal can, else one of the sixteen.
+/// A colour of a theme: exact if the terminal supports it, else one of the sixteen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tint {
-    /// Red, green, blue; none when the theme names one of the terminal's own colours.
+    /// Red, green, blue; `None` if the theme names one of the terminal's own colours.
     pub rgb: Option<(u8, u8, u8)>,
-    /// The one of the sixteen that stands in for it.
+    /// Substitute among the sixteen.
     pub ansi: Color,
 }
 
@@ -52,7 +52,7 @@ impl Tint {
         Some(Self { rgb: Some(rgb), ansi: nearest_of_sixteen(rgb) })
     }
 
-    /// From the name of one of the terminal's own colours.
+    /// Parses the name of one of the terminal's own colours.
     pub fn from_name(name: &str) -> Option<Self> {
         let (_, ansi) = ANSI.iter().find(|(known, _)| *known == name)?;
         Some(Self { rgb: None, ansi: *ansi })
@@ -130,7 +130,7 @@ fn nearest_index((r, g, b): (u8, u8, u8)) -> u8 {
     let mean = ((u16::from(r) + u16::from(g) + u16::from(b)) / 3) as u8;
     let step = (mean.saturating_sub(3) / 10).min(23);
     let grey = 8 + 10 * step;
-    // A colour that is plainly one stays one, even where a grey is a little nearer.
+    // A distinct colour stays a colour, even if a grey is slightly nearer.
     let is_colourful = r.max(g).max(b) >= 100 && r.max(g).max(b) - r.min(g).min(b) >= 48;
     if !is_colourful && distance((r, g, b), (grey, grey, grey)) < distance((r, g, b), cube) {
         232 + step

@@ -1,14 +1,14 @@
-//! JSON for a terminal that stays JSON: what the terminal would obey, hide or pile up is written as an escape.
+//! JSON that is safe for a terminal and stays JSON: characters that it would obey, hide or stack become escapes.
 
 use unicode_width::UnicodeWidthChar as _;
 
 use super::SafeText;
 
-/// Characters of no width that may stand on one base character.
+/// Most zero-width characters on one base character.
 const PILE: usize = 3;
 
-/// JSON text that means the same and does no harm: outside of strings JSON has nothing to escape, and in strings an
-/// escape means the character.
+/// Equivalent JSON text that is harmless: outside of strings JSON needs no escapes, and in strings an escape means the
+/// character.
 #[must_use]
 pub fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
@@ -27,7 +27,7 @@ pub fn escaped(json: &str) -> String {
     out
 }
 
-/// Whether it may be after a letter as it is.
+/// Whether a character may follow a letter unescaped.
 fn is_harmless(c: char) -> bool {
     !SafeText::new(&format!("a{c}")).has_marks()
 }

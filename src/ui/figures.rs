@@ -3,8 +3,8 @@
 use super::text::{Align, SafeText};
 use crate::memory::thousands;
 
-/// A real number without what a computer's arithmetic leaves behind it: six significant digits, or three after the point
-/// where those are more, and no zeros at the end. `0.7` of 0.7000000000000001; `1e300` of what is far from 1.
+/// A real number without rounding noise: six significant digits, or three decimals if those are more, without trailing
+/// zeros. `0.7` for 0.7000000000000001; `1e300` for numbers far from 1.
 #[must_use]
 pub fn real(value: f64) -> String {
     const DIGITS: i32 = 6;
@@ -27,7 +27,7 @@ pub fn count(value: u64) -> SafeText {
     thousands(value).into()
 }
 
-/// A count at the right of `width` columns; a longer one takes more of them, as its beginning would be another count.
+/// A count right-aligned in `width` columns; a longer one takes more columns, as cutting it would change the number.
 #[must_use]
 pub fn column(value: u64, width: usize) -> SafeText {
     let count = count(value);

@@ -14,13 +14,13 @@ use super::{
 /// A pane: a frame with a title at its top left and notes at its top right and bottom right.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PaneFrame {
-    /// Stands in the frame's upper edge.
+    /// Title in the frame's upper edge.
     pub title: SafeText,
     /// After the title, in its own roles: counts, badges.
     pub note: TextLine,
     /// In the lower edge at the right: a position, a state.
     pub foot: TextLine,
-    /// Whether keys go to this pane.
+    /// Whether the pane has the focus.
     pub focused: bool,
     /// The role of frame and title when something is amiss.
     pub tone: Option<StyleRole>,
@@ -33,7 +33,7 @@ impl PaneFrame {
         Self { title: title.into(), ..Self::default() }
     }
 
-    /// Returns the area inside the frame; the whole area when a frame would leave nothing.
+    /// Returns the area inside the frame; the whole area if a frame would leave nothing.
     #[must_use]
     pub fn inner(area: Rect) -> Rect {
         if has_frame(area) {
@@ -43,7 +43,7 @@ impl PaneFrame {
         }
     }
 
-    /// Draws the frame and returns what is inside.
+    /// Draws the frame and returns its inside.
     pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) -> Rect {
         if !has_frame(area) {
             return area;
@@ -62,7 +62,7 @@ impl PaneFrame {
     }
 }
 
-/// Below this a frame would take more than it gives.
+/// Whether the area is large enough for a frame.
 fn has_frame(area: Rect) -> bool {
     area.width >= 4 && area.height >= 3
 }
@@ -104,7 +104,7 @@ fn outline(area: Rect, buf: &mut Buffer, look: &Look, role: StyleRole) {
     ] {
         look.glyph(x, y, buf, corner, role);
     }
-    // What is underlined where there are no colours would look like rungs.
+    // Without colours, underlined lines would look like rungs.
     let plain = Style::new().remove_modifier(Modifier::UNDERLINED);
     edges.into_iter().for_each(|edge| buf.set_style(edge.intersection(buf.area), plain));
     for y in [top, bottom] {
@@ -112,7 +112,7 @@ fn outline(area: Rect, buf: &mut Buffer, look: &Look, role: StyleRole) {
     }
 }
 
-/// A pane over everything else, in the middle. Where it would not fit with room to spare it takes the whole screen.
+/// A pane over everything else, in the middle. If it does not fit with a margin, it takes the whole screen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Modal {
     /// The pane itself; drawn as focused.
@@ -127,7 +127,7 @@ impl Modal {
     /// Returns the area of the modal on this screen, frame included.
     #[must_use]
     pub fn area(&self, screen: Rect) -> Rect {
-        // Single letters next to it would say nothing.
+        // A few columns beside it would be useless.
         let width = if self.width + 8 > screen.width { screen.width } else { self.width };
         let height = if self.height + 2 > screen.height { screen.height } else { self.height };
         if screen.width < 60 || screen.height < 14 {
@@ -136,7 +136,7 @@ impl Modal {
         Rect { x: screen.x + (screen.width - width) / 2, y: screen.y + (screen.height - height) / 2, width, height }
     }
 
-    /// Clears the modal's place, draws its frame and returns what is inside, with a margin where there is room.
+    /// Clears the modal's area, draws its frame and returns its inside, with a margin if there is room.
     pub fn render(&self, screen: Rect, buf: &mut Buffer, look: &Look) -> Rect {
         let area = self.area(screen);
         Look::clear(area, buf);

@@ -1,6 +1,6 @@
 //! Every glyph the program draws on its own, in one table, each with an ASCII twin. All are one column wide.
 
-/// A glyph of the program's own: only this file makes them, so none can come out of stored text.
+/// A glyph of the program itself: only this file creates them, so none can come from stored text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Glyph(char);
 
@@ -15,7 +15,7 @@ impl Glyph {
 /// Turns a table of `name: unicode, ascii` into the struct and its two values.
 macro_rules! glyphs {
     ($($(#[doc = $doc:literal])+ $name:ident: $unicode:literal, $ascii:literal;)+) => {
-        /// The glyphs to draw with; chosen once, by what the terminal can show.
+        /// The set of glyphs to draw with, chosen once by the terminal's abilities.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Glyphs {
             ascii: bool,
@@ -117,7 +117,7 @@ glyphs! {
     cross: '✗', 'x';
     /// Changed, corrected.
     edit: '✎', 'e';
-    /// Taken back.
+    /// Undone.
     undo: '↶', 'u';
     /// Attention.
     warning: '!', '!';
@@ -145,11 +145,11 @@ glyphs! {
     separator: '·', '-';
     /// Text was cut here.
     ellipsis: '…', '~';
-    /// The part of a bar that is filled.
+    /// The filled part of a bar.
     bar: '━', '=';
-    /// The part of a bar that is not.
+    /// The empty part of a bar.
     track: '─', '-';
-    /// A thick lying bar with air above it, so that bars below each other stay apart.
+    /// A thick horizontal bar with space above it, so that bars below each other stay apart.
     slab: '▆', '#';
     /// A day or cell of a map of intensities.
     cell: '■', '#';

@@ -1,4 +1,4 @@
-//! JSON as a tree that folds; only the lines asked for are made, however large the value is.
+//! JSON as a foldable tree; only the requested lines are built, however large the value is.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use super::{figures, line::TextLine, look::Look, text::SafeText, theme::StyleRol
 /// Columns for each level of depth.
 const INDENT: usize = 2;
 
-/// A value and what of it is open.
+/// A value and its open parts.
 #[derive(Clone, Copy, Debug)]
 pub struct JsonView<'a> {
     /// Value that is shown.
     pub value: &'a Value,
     /// Objects and lists above this depth are open, the others folded; the outermost has depth 0.
     pub open_depth: usize,
-    /// Those that are the other way round, by JSON pointer (RFC 6901). Long strings begin folded at any depth.
+    /// Values in the opposite state, by JSON pointer (RFC 6901). Long strings begin folded at any depth.
     pub toggled: &'a BTreeSet<String>,
-    /// Columns there are.
+    /// Available columns.
     pub width: usize,
     /// Numbers are shown with all their digits.
     pub exact: bool,
@@ -44,7 +44,7 @@ impl JsonView<'_> {
         walk.seen
     }
 
-    /// `take` lines after the first `skip`.
+    /// Builds `take` lines after the first `skip`.
     #[must_use]
     pub fn lines(&self, skip: usize, take: usize, look: &Look) -> Vec<JsonLine> {
         let mut walk = TreeWalk { view: self, look, skip, take, seen: 0, lines: Vec::new() };
@@ -53,14 +53,14 @@ impl JsonView<'_> {
     }
 }
 
-/// Name of a value within the object or list that holds it.
+/// Name of a value within its object or list.
 #[derive(Clone, Copy)]
 enum MemberName<'a> {
     Key(&'a str),
     Index(usize),
 }
 
-/// A walk over the open part of the tree that makes the lines of a window.
+/// A traversal of the open part of the tree that builds the lines of a window.
 struct TreeWalk<'v, 'a> {
     view: &'v JsonView<'a>,
     look: &'v Look,

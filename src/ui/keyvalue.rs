@@ -26,7 +26,7 @@ impl NamedValue {
         Self { label: label.into(), value: TextLine::of(value, StyleRole::Text) }
     }
 
-    /// A pair with a value made of runs.
+    /// A pair whose value consists of runs.
     #[must_use]
     pub fn line(label: impl Into<SafeText>, value: TextLine) -> Self {
         Self { label: label.into(), value }

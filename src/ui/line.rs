@@ -1,4 +1,4 @@
-//! One line made of runs of different roles: what tables, lists and small pictures are built from.
+//! A line of runs with different roles, from which tables, lists and small charts are built.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -17,9 +17,9 @@ use super::{
 pub struct TextRun {
     /// Text to draw.
     pub text: SafeText,
-    /// Meaning of the text, which gives its style.
+    /// Meaning of the text, which determines its style.
     pub role: StyleRole,
-    /// Ranges of the text that a search hit, as [`SafeText::find`] gives them.
+    /// Ranges of the text that match a search, as returned by [`SafeText::find`].
     pub hits: Vec<Range<usize>>,
 }
 
@@ -31,7 +31,7 @@ pub struct TextLine {
 }
 
 impl TextLine {
-    /// A line of one run.
+    /// Creates a line with one run.
     #[must_use]
     pub fn of(text: impl Into<SafeText>, role: StyleRole) -> Self {
         Self::default().with(text, role)
@@ -74,7 +74,7 @@ impl TextLine {
         self.runs.extend(more.runs);
     }
 
-    /// Marks everywhere in the line where `needle` stands, whatever the case of letters.
+    /// Marks all occurrences of `needle` in the line, regardless of case.
     #[must_use]
     pub fn with_hits(mut self, needle: &str) -> Self {
         for run in &mut self.runs {
@@ -89,7 +89,8 @@ impl TextLine {
         self.runs.iter().map(|run| run.text.width()).sum()
     }
 
-    /// The line in rows of `width` columns: runs stay whole where they fit into a row, else they are wrapped at words.
+    /// Wraps the line to rows of `width` columns: runs stay whole if they fit into a row, else they are wrapped at
+    /// words.
     #[must_use]
     pub fn flow(&self, width: usize, look: &Look) -> Vec<Self> {
         let mut rows = vec![Self::default()];
@@ -99,7 +100,7 @@ impl TextLine {
             if used > 0 && used + text.width() > width {
                 rows.push(Self::default());
                 used = 0;
-                // The blanks before a run stay behind with what they kept it apart from.
+                // The blanks before a run are dropped when it starts a new row.
                 let blanks = text.as_str().bytes().take_while(|byte| *byte == b' ').count();
                 text = Cow::Owned(text.columns(blanks, text.width()));
             }
@@ -116,7 +117,7 @@ impl TextLine {
         rows
     }
 
-    /// The line in rows of `width` columns, broken between words wherever they stand.
+    /// Wraps the line to rows of `width` columns at any word.
     #[must_use]
     pub fn flow_words(&self, width: usize, look: &Look) -> Vec<Self> {
         let mut words = Self::default();
@@ -140,7 +141,7 @@ impl TextLine {
             let is_last_that_fits = more_follows && run.text.width() + 1 > room;
             let text = if is_last_that_fits { cut_short(&run.text, room, look) } else { look.fit(&run.text, room) };
             let is_cut = text.as_str() != look.spelled(&run.text).as_str();
-            // One sign says that something is missing, wherever it was cut.
+            // A single sign marks the omission, wherever the cut is.
             let is_sign_alone = is_cut && text.as_str().chars().eq([look.glyphs.ellipsis.get()]);
             if is_sign_alone && std::mem::take(&mut ends_cut) {
                 break;
@@ -156,7 +157,7 @@ impl TextLine {
     }
 }
 
-/// The hits in a text as far as `shown`, a cut of it, still begins like it.
+/// The matches in a text that are visible in `shown`, a cut of it.
 fn hits_within(hits: &[Range<usize>], text: &str, shown: &str) -> Vec<Range<usize>> {
     if hits.is_empty() {
         return Vec::new();
@@ -166,7 +167,7 @@ fn hits_within(hits: &[Range<usize>], text: &str, shown: &str) -> Vec<Range<usiz
     hits.iter().filter(|hit| hit.start < same).map(|hit| hit.start..hit.end.min(same)).collect()
 }
 
-/// At most `room` columns that end with an ellipsis even if the text would just fit, because more would follow.
+/// Cuts to at most `room` columns with an ellipsis, even if the text would just fit, because more would follow.
 fn cut_short(text: &SafeText, room: usize, look: &Look) -> SafeText {
     if text.width() > room {
         return look.fit(text, room);

@@ -1,4 +1,4 @@
-//! A screen as lines of text: what is new since the last one, without frames and pictures, for screen readers.
+//! A screen as lines of text for screen readers: the changes since the last one, without frames and charts.
 
 use std::collections::BTreeSet;
 
@@ -6,35 +6,35 @@ use ratatui::buffer::Buffer;
 use ratatui::style::Modifier;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Columns of a selected row at least; badges and keys are reversed too, and shorter.
+/// Least columns of a selected row; badges and keys are reversed too, but shorter.
 const SELECTED: usize = 24;
 
-/// Circumstances of a drawing that decide what is said of the screen.
+/// Circumstances of a drawing that decide which of its parts are output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinearMoment {
     /// True when a key was pressed since the last screen; without that, numbers that change by themselves, such as
     /// ages, are not news.
     pub pressed: bool,
-    /// Number of what lies over the screen; it is drawn alone.
+    /// Number of the overlay; it is drawn alone.
     pub layer: Option<u64>,
-    /// True while what the screen shows is still being read: rows of the screen before may be there.
+    /// Whether the screen is still loading: rows of the screen before may be visible.
     pub reading: bool,
-    /// True while something is looked through, and its progress shown.
+    /// Whether a search is running, with its progress shown.
     pub busy: bool,
-    /// The message that is shown.
+    /// The current message.
     pub said: Option<String>,
 }
 
-/// Puts successive screens into words. They are drawn without colours: a selected row is one in reverse.
+/// Turns successive screens into lines. They are drawn without colours: a selected row is reversed.
 #[derive(Debug, Default)]
 pub struct LinearTeller {
     before: Option<LinearScreen>,
-    /// The screen below what lies over it, as it was told.
+    /// The screen below the overlay, as last output.
     below: Option<LinearScreen>,
     layer: Option<u64>,
-    /// Only the name of the screen was said: the rest is said once it was read.
+    /// Whether only the name of the screen was output: the rest follows once it has loaded.
     named: bool,
-    /// The last that was said was a selected row: what its details then become was not asked for.
+    /// Whether the last output was a selected row: the change of its details that follows is not output.
     moved: bool,
     said: Option<String>,
 }
@@ -42,17 +42,17 @@ pub struct LinearTeller {
 /// A screen in lines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct LinearScreen {
-    /// The lines that say something, from the top, without frames.
+    /// The lines with content, from the top, without frames.
     lines: Vec<String>,
     /// Index of the selected line.
     selected: Option<usize>,
-    /// Indexes of the lines in the frame that has the keys, where there are several frames.
+    /// Indexes of the lines in the focused frame, if there are several frames.
     focused: Vec<usize>,
 }
 
 impl LinearTeller {
-    /// Returns the lines to be said about a screen: all of them when it is another screen, the selected row when a
-    /// key moved that, the part that has the keys when that is another one, else the lines that were not there before.
+    /// Returns the lines to output for a screen: all of them for another screen, the selected row if a key moved it,
+    /// the focused part if the focus moved, else the new lines.
     pub fn tell(&mut self, buf: &Buffer, moment: &LinearMoment) -> Vec<String> {
         let mut told = self.tell_screen(LinearScreen::of(buf), moment);
         if moment.said != self.said {
@@ -101,7 +101,7 @@ impl LinearTeller {
         }
     }
 
-    /// Says where we are again, after what lay over it went away.
+    /// Announces the screen again after an overlay was closed.
     fn back(&mut self, now: LinearScreen) -> Vec<String> {
         let chosen = now.selected.map(|at| now.line(at));
         let told = now.lines.first().cloned().into_iter().chain(chosen).collect();
@@ -130,7 +130,7 @@ impl LinearTeller {
         (0..now.lines.len()).filter(is_new).map(|at| now.line(at)).collect()
     }
 
-    /// The next screen is told as a whole.
+    /// Forgets the last screen, so that the next one is output in full.
     pub fn forget(&mut self) {
         *self = LinearTeller::default();
     }
@@ -171,12 +171,12 @@ impl LinearScreen {
         self.selected.map(|at| self.lines[at].as_str())
     }
 
-    /// The place of the part that has the keys.
+    /// The position of the focused part.
     fn focus(&self) -> Option<usize> {
         self.focused.first().copied()
     }
 
-    /// The part that has the keys: its name and the selected row, where that is in it, else all of it.
+    /// The focused part: its name and the selected row if that is in it, else all of it.
     fn focused(&self) -> Vec<String> {
         let told = |at: &&usize| self.focus() == Some(**at) || self.selected == Some(**at);
         let has_selected = self.selected.is_some_and(|at| self.focused.contains(&at));
@@ -198,7 +198,7 @@ fn is_picture(symbol: &str) -> bool {
     symbol.chars().all(|c| matches!(c, '\u{2500}'..='\u{259f}' | '\u{2800}'..='\u{28ff}'))
 }
 
-/// A row of the screen as it is said: what stands apart is parted by commas.
+/// A row of the screen for output: separate parts are joined by commas.
 fn spoken(text: &str) -> String {
     let parts = text
         .split("  ")

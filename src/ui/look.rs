@@ -19,18 +19,18 @@ pub struct Look {
     pub theme: Theme,
     /// Unicode or ASCII.
     pub glyphs: &'static Glyphs,
-    /// Drawn to be told in lines: an empty cell has to say that it is one, and a line holds one thing.
+    /// Whether the drawing is output as lines: empty cells must say so, and each line holds one thing.
     pub spoken: bool,
 }
 
 impl Look {
-    /// A look of this theme and these glyphs.
+    /// Creates a look of a theme and glyphs.
     #[must_use]
     pub fn new(theme: Theme, glyphs: &'static Glyphs) -> Self {
         Self { theme, glyphs, spoken: false }
     }
 
-    /// Whether parts stand beside each other: where there are `least` columns, and never where lines are told.
+    /// Whether parts are drawn side by side: if there are `least` columns, and never for output as lines.
     #[must_use]
     pub fn is_beside(&self, width: u16, least: u16) -> bool {
         !self.spoken && width >= least
@@ -52,8 +52,8 @@ impl Look {
         Paint { base, mark: self.style(StyleRole::Mark), hit: self.style(StyleRole::Hit) }
     }
 
-    /// A text in the spelling of this look's glyphs: with ASCII glyphs its marks are ASCII too. For wrapping; what is
-    /// drawn in one piece is spelled on the way.
+    /// A text in the spelling of this look's glyphs: with ASCII glyphs its marks are ASCII too. For wrapping; text
+    /// drawn in one piece is converted when drawn.
     #[must_use]
     pub fn spelled<'t>(&self, text: &'t SafeText) -> Cow<'t, SafeText> {
         if self.glyphs.is_ascii() && text.has_marks() {
@@ -67,12 +67,12 @@ impl Look {
     #[must_use]
     pub fn fit(&self, text: &SafeText, width: usize) -> SafeText {
         let ellipsis = self.glyphs.ellipsis.get();
-        // Cut first: the text may be much longer than what is spelled again.
+        // Cut first: the text may be much longer than the part that needs conversion.
         let cut = text.cut_with(width, ellipsis);
         self.spelled(&cut).cut_with(width, ellipsis)
     }
 
-    /// A text of exactly `width` columns: cut like [`Look::fit`], or filled with blanks.
+    /// A text of exactly `width` columns: cut as in [`Look::fit`], or padded with blanks.
     #[must_use]
     pub fn pad(&self, text: &SafeText, width: usize, align: Align) -> SafeText {
         self.fit(text, width).pad(width, align)
@@ -96,12 +96,12 @@ impl Look {
         }
     }
 
-    /// Lays a selection over an area: text without a colour of its own, and stale text, gets one that can be read on the
-    /// ground; bars keep their colours where the selection would take these away.
+    /// Draws a selection over an area: text without a colour of its own, and stale text, gets a colour that is readable
+    /// on the selection's background; bars keep their colours if the selection would remove these.
     pub fn select(&self, area: Rect, buf: &mut Buffer, role: StyleRole) {
         let style = self.style(role);
         let hides_colours = style.fg.is_some() || style.add_modifier.contains(Modifier::REVERSED);
-        // What is quiet on a page would hardly be read on a ground.
+        // Muted text would hardly be readable on the background.
         let quiet = [StyleRole::Stale, StyleRole::Muted].map(|role| self.style(role).fg);
         for position in area.intersection(buf.area).positions() {
             let cell = &mut buf[position];
@@ -116,7 +116,7 @@ impl Look {
         }
     }
 
-    /// A style with the colour of text on a selection, where it has a ground and no colour of its own.
+    /// A style with the text colour of a selection, if it has a background and no text colour.
     fn with_ink(&self, style: Style) -> Style {
         let has_ground = style.bg.is_some_and(|ground| ground != Color::Reset);
         match self.style(StyleRole::OnSelection).fg {
@@ -140,12 +140,12 @@ impl Look {
     }
 }
 
-/// Whether a cell holds a part of a bar, and not the mark of the selected row.
+/// Whether a cell holds a part of a bar, rather than the mark of the selected row.
 fn is_bar(cell: &Cell) -> bool {
     cell.symbol().starts_with(|sign| matches!(sign, '\u{2580}'..='\u{259f}') && sign != '▌')
 }
 
-/// Row `index` of an area, empty when there is none.
+/// Row `index` of an area; empty if it does not exist.
 #[must_use]
 pub fn row(area: Rect, index: u16) -> Rect {
     if index < area.height {

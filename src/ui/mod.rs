@@ -1,7 +1,6 @@
-//! Appearance of everything on screen: safe text, glyphs, themes, tables and charts. No domain words, no IO, no
-//! state.
+//! Appearance of everything on screen: safe text, glyphs, themes, tables and charts. No domain words, no I/O, no state.
 //!
-//! Everything is drawn with a [`Look`], handed over explicitly. Text comes in as [`SafeText`] only; small pictures are
+//! Everything is drawn with a [`Look`], passed explicitly. Text comes in as [`SafeText`] only; small charts are
 //! [`TextLine`]s, so that they fit into tables and lists; large ones have `render(area, buf, look)`.
 
 pub mod card;

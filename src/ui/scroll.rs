@@ -9,7 +9,7 @@ use super::{
     theme::StyleRole,
 };
 
-/// Lines, of which only the window was made.
+/// Lines of which only the window was built.
 #[derive(Clone, Copy, Debug)]
 pub struct LineWindow<'a> {
     /// Lines in the window, the first one at the top.
@@ -23,14 +23,14 @@ pub struct LineWindow<'a> {
 }
 
 impl<'a> LineWindow<'a> {
-    /// All the lines there are, seen from line `first` on.
+    /// A view of all lines from line `first` on.
     #[must_use]
     pub fn scrolled(all: &'a [TextLine], first: usize) -> Self {
         let first = first.min(all.len());
         Self { lines: &all[first..], first, total: all.len(), selected: None }
     }
 
-    /// Draws the window; the last column is a scrollbar's where not everything fits.
+    /// Draws the window; the last column is a scrollbar if not everything fits.
     pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
         let area = area.intersection(buf.area);
         let shown = self.lines.len().min(usize::from(area.height));

@@ -19,11 +19,11 @@ const GAP: u16 = 2;
 pub enum Width {
     /// Always so wide.
     Fixed(u16),
-    /// At least `min`; what is left over is shared by `weight`.
+    /// At least `min`; the remaining room is shared by `weight`.
     Grow {
         /// The least that makes sense.
         min: u16,
-        /// The share of what is left over.
+        /// The share of the remaining room.
         weight: u16,
     },
 }
@@ -60,36 +60,36 @@ pub struct TableColumn {
     pub title: SafeText,
     /// Width of the column.
     pub width: Width,
-    /// On which side its cells stand.
+    /// Alignment of its cells.
     pub align: Align,
-    /// 0 stays whatever happens; on a narrow screen the column with the highest number goes first.
+    /// 0 is never dropped; on a narrow screen the column with the highest number is dropped first.
     pub priority: u8,
-    /// Set where the rows are sorted by this column.
+    /// Set if the rows are sorted by this column.
     pub sort: Option<SortMark>,
 }
 
 impl TableColumn {
-    /// A column at the left that always stays and is not sorted by.
+    /// Creates a left-aligned column that is never dropped, without a sort mark.
     #[must_use]
     pub fn new(title: impl Into<SafeText>, width: Width) -> Self {
         Self { title: title.into(), width, align: Align::Left, priority: 0, sort: None }
     }
 
-    /// The same with its cells at the right, for numbers.
+    /// Aligns the cells right, for numbers.
     #[must_use]
     pub fn right(mut self) -> Self {
         self.align = Align::Right;
         self
     }
 
-    /// The same with another priority.
+    /// Sets the priority.
     #[must_use]
     pub fn priority(mut self, priority: u8) -> Self {
         self.priority = priority;
         self
     }
 
-    /// The same, sorted by.
+    /// Sets the sort mark.
     #[must_use]
     pub fn sorted(mut self, sort: Option<SortMark>) -> Self {
         self.sort = sort;
@@ -97,7 +97,7 @@ impl TableColumn {
     }
 }
 
-/// A row: a cell for every column, also for those that are dropped.
+/// A row: a cell for every column, including dropped ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableRow {
     /// In the order of the columns.
@@ -111,7 +111,7 @@ pub struct TableRow {
 /// Number of all rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Total {
-    /// Nobody counted.
+    /// Not counted.
     #[default]
     Unknown,
     /// An estimate.
@@ -120,16 +120,16 @@ pub enum Total {
     Exact(u64),
 }
 
-/// Position of the given rows among all of them.
+/// Position of the given rows among all rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// The number of the first row given, from 0, where that is known.
+    /// The number of the first given row, from 0, if known.
     pub first: Option<u64>,
     /// Number of all rows.
     pub total: Total,
-    /// Whether there are rows before the first one given.
+    /// Whether there are rows before the first given one.
     pub above: bool,
-    /// Whether there are rows after the last one given.
+    /// Whether there are rows after the last given one.
     pub below: bool,
 }
 
@@ -167,20 +167,20 @@ pub enum TableBody<'a> {
     Card(&'a Card),
 }
 
-/// A table, as it is to be drawn now.
+/// A table with its current state.
 #[derive(Clone, Copy, Debug)]
 pub struct TableView<'a> {
-    /// The columns, also those there may be no room for.
+    /// All columns, including those for which there may be no room.
     pub columns: &'a [TableColumn],
     /// Content below the headings.
     pub body: TableBody<'a>,
     /// The row the cursor is on, counted in the rows given.
     pub selected: Option<usize>,
-    /// Whether keys go here.
+    /// Whether the table has the focus.
     pub focused: bool,
     /// Whether there is a column for marks.
     pub marks: bool,
-    /// Position of the given rows among all of them.
+    /// Position of the given rows among all rows.
     pub extent: Extent,
 }
 
@@ -200,7 +200,7 @@ impl TableView<'_> {
         (rows.contains((x, y).into()) && index < given.len()).then_some(index)
     }
 
-    /// The column whose heading is under a position.
+    /// The column whose heading is at a position.
     #[must_use]
     pub fn column_at(&self, area: Rect, x: u16, y: u16) -> Option<usize> {
         let over = |place: &ColumnPlace| x >= place.x && x < place.x + place.width;
@@ -283,7 +283,7 @@ impl TableView<'_> {
         }
     }
 
-    /// A thumb where the position is known, else arrows where there is more.
+    /// A thumb if the position is known, else arrows if there is more.
     fn render_scrollbar(&self, shown: usize, body: Rect, buf: &mut Buffer, look: &Look) {
         if !(self.extent.above || self.extent.below) || body.is_empty() {
             return;
@@ -310,14 +310,14 @@ impl TableView<'_> {
         if self.marks { 3 } else { 2 }
     }
 
-    /// Lays out the columns that there is room for.
+    /// Lays out the columns that fit.
     fn places(&self, area: Rect) -> Vec<ColumnPlace> {
         let inside = right_of(area, self.gutter());
         // The last two columns are for a blank and the scrollbar.
         let room = inside.width.saturating_sub(2);
         let mut kept: Vec<usize> = (0..self.columns.len()).collect();
         while kept.len() > 1 && self.least_width(&kept) > u32::from(room) {
-            // The least important goes; of equals the last one.
+            // The least important one is dropped; among equals, the last one.
             let Some(dropped) = (0..kept.len()).max_by_key(|at| (self.columns[kept[*at]].priority, *at)) else { break };
             if self.columns[kept[dropped]].priority == 0 {
                 break;
@@ -343,7 +343,7 @@ impl TableView<'_> {
         places
     }
 
-    /// The least width of a column: numbers, which are at the right, are never cut.
+    /// The least width of a column: right-aligned numbers are never cut.
     fn least(&self, column: usize) -> u16 {
         let of = &self.columns[column];
         let widest = match self.body {
@@ -361,7 +361,7 @@ impl TableView<'_> {
     }
 }
 
-/// Rows taken by the headings.
+/// Rows of the headings.
 const HEADER: u16 = 1;
 
 /// Position of a column on the screen.
@@ -378,7 +378,7 @@ impl ColumnPlace {
     }
 }
 
-/// Whether a cell says nothing: it is empty, or holds the dot of what is missing.
+/// Whether a cell is empty, or holds the dot for a missing value.
 fn is_blank(cell: &TextLine) -> bool {
     cell.runs.iter().all(|run| run.text.as_str().chars().all(|c| matches!(c, ' ' | '·')))
 }
@@ -398,7 +398,7 @@ fn aligned(line: &TextLine, align: Align, place: Rect, buf: &mut Buffer, look: &
     line.render(right_of(place, left), buf, look);
 }
 
-/// Draws a scrollbar in the last column of `area`: rows `first` and on, `shown` of them, of `total`.
+/// Draws a scrollbar in the last column of `area`: `shown` rows from `first` on, out of `total`.
 pub fn scrollbar(first: u64, shown: u64, total: u64, area: Rect, buf: &mut Buffer, look: &Look) {
     if area.is_empty() {
         return;

@@ -1,8 +1,8 @@
 //! The only type for text that may be drawn or printed: whatever was stored, the result is visible and harmless.
 //!
 //! Control characters, bidirectional controls, zero-width and tag characters, private use and the like become visible
-//! *marks* (`␛`, `⟨202E⟩`); floods of combining marks are cut short; tabs become spaces. Text is measured, cut and
-//! padded by grapheme in terminal columns, the same measure that the screen buffer uses.
+//! *marks* (`␛`, `⟨202E⟩`); excessive combining marks are cut; tabs become spaces. Text is measured, cut and padded by
+//! grapheme in terminal columns, by the same measure as in the screen buffer.
 
 use std::{borrow::Cow, cell::RefCell, fmt, ops::Range, rc::Rc};
 
@@ -24,33 +24,33 @@ mod wrap;
 
 pub use wrap::WrappedRows;
 
-/// Cut text ends with this unless another ellipsis is asked for.
+/// Default ellipsis of cut text.
 pub const ELLIPSIS: char = '…';
 
-/// Bytes of raw text that are looked at, at most, for each column that [`SafeText::limited`] may fill.
+/// Most bytes of raw text read for each column that [`SafeText::limited`] may fill.
 const BYTES_PER_COLUMN: usize = 64;
 
-/// Text that is safe to draw: no control, bidi, zero-width, tag or private-use character is left in it.
+/// Text that is safe to draw: free of control, bidi, zero-width, tag and private-use characters.
 ///
-/// Made from raw text only by cleaning it; cut, padded and joined without ever becoming unsafe again. One value is one
-/// line. Its width is in terminal columns.
+/// Created from raw text only by cleaning; cutting, padding and joining keep it safe. One value is one line. Its width
+/// is in terminal columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SafeText {
     text: String,
     width: usize,
-    /// Byte ranges of `text` that stand for something which could not be shown as it is; in order, not overlapping.
+    /// Byte ranges of `text` that replace something that could not be shown unchanged; in order, without overlaps.
     marks: Vec<Range<usize>>,
 }
 
-/// Returns what is shown in the place of a raw text; none when it may be seen as it is.
+/// Returns the replacement of a raw text; `None` if it may be shown unchanged.
 pub type Hiding = Rc<dyn Fn(&str) -> Option<String>>;
 
 thread_local! {
     static HIDING: RefCell<Option<Hiding>> = const { RefCell::new(None) };
 }
 
-/// Draws with something to hide: every raw text that becomes a [`SafeText`] meanwhile passes `hiding` first. Whatever a
-/// text was made for, a cell, a message or an error, there is no other way onto the screen.
+/// Calls `draw` with `hiding` active: every raw text that becomes a [`SafeText`] meanwhile passes it first. There is no
+/// other way onto the screen for any text: a cell, a message or an error.
 pub fn hiding<R>(hiding: Option<Hiding>, draw: impl FnOnce() -> R) -> R {
     struct Restored(Option<Hiding>);
     impl Drop for Restored {
@@ -62,7 +62,7 @@ pub fn hiding<R>(hiding: Option<Hiding>, draw: impl FnOnce() -> R) -> R {
     draw()
 }
 
-/// Raw text as it may be seen.
+/// Raw text after hiding.
 fn shown(raw: &str) -> Cow<'_, str> {
     let hiding = HIDING.with_borrow(Clone::clone);
     match hiding.and_then(|hide| hide(raw)) {
@@ -71,7 +71,7 @@ fn shown(raw: &str) -> Cow<'_, str> {
     }
 }
 
-/// On which side a text is in a field wider than itself.
+/// Alignment of a text in a wider field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Align {
     /// At the left, blanks follow.
@@ -79,7 +79,7 @@ pub enum Align {
     Left,
     /// At the right, blanks precede.
     Right,
-    /// In the middle; an odd blank goes to the right.
+    /// Centred; an odd blank goes to the right.
     Center,
 }
 
@@ -88,14 +88,14 @@ pub enum Align {
 pub struct Paint {
     /// The text itself.
     pub base: Style,
-    /// Patched over `base` where a mark stands for something that could not be shown.
+    /// Patched over `base` for a mark.
     pub mark: Style,
-    /// Patched over `base` where a search found something.
+    /// Patched over `base` for a match of a search.
     pub hit: Style,
 }
 
 impl Paint {
-    /// One style for everything: marks and hits look like the text.
+    /// One style for everything: marks and matches look like the text.
     #[must_use]
     pub fn plain(base: Style) -> Self {
         Self { base, mark: Style::new(), hit: Style::new() }
@@ -122,8 +122,8 @@ impl SafeText {
         out
     }
 
-    /// Cleans as much of `raw` as fills `width` columns, with an ellipsis if something is left over. Cost: bounded by
-    /// `width`, however long `raw` is.
+    /// Cleans as much of `raw` as fills `width` columns, with an ellipsis if something is left over. The cost is
+    /// bounded by `width`, however long `raw` is.
     #[must_use]
     pub fn limited(raw: &str, width: usize) -> Self {
         let bytes = width.saturating_add(4).saturating_mul(BYTES_PER_COLUMN);
@@ -140,7 +140,7 @@ impl SafeText {
             }
         }
         if is_cut && out.width <= width && width > 0 {
-            // Something follows that was not looked at.
+            // Unread text follows.
             let (at, column) = out.boundary(|_, end| end < width);
             out.split_off(at, column);
             out.push(ELLIPSIS.encode_utf8(&mut [0; 4]), 1, false);
@@ -154,8 +154,8 @@ impl SafeText {
         raw.split('\n').map(Self::new).collect()
     }
 
-    /// The lines of `raw`, wrapped at words to `width` columns, made only as they are asked for: to draw a window of a
-    /// long text, `skip` to its first row and `take` its height. No rows at width 0.
+    /// The lines of `raw`, wrapped at words to `width` columns, built on demand: to draw a window of a long text,
+    /// `skip` to its first row and `take` its height. No rows at width 0.
     #[must_use]
     pub fn rows(raw: &str, width: usize) -> WrappedRows<'_> {
         WrappedRows::of_raw(raw, width)
@@ -200,25 +200,25 @@ impl SafeText {
         self.width
     }
 
-    /// Whether there is nothing to draw.
+    /// Whether the text is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Whether some of the raw text could not be shown as it is.
+    /// Whether some of the raw text was replaced by marks.
     #[must_use]
     pub fn has_marks(&self) -> bool {
         !self.marks.is_empty()
     }
 
-    /// At most `width` columns; what is longer ends with `…`.
+    /// Cuts to at most `width` columns; a longer text ends with `…`.
     #[must_use]
     pub fn cut(&self, width: usize) -> Self {
         self.cut_with(width, ELLIPSIS)
     }
 
-    /// At most `width` columns; what is longer ends with `ellipsis`, which must be one column wide.
+    /// Cuts to at most `width` columns; a longer text ends with `ellipsis`, which must be one column wide.
     #[must_use]
     pub fn cut_with(&self, width: usize, ellipsis: char) -> Self {
         if self.width <= width {
@@ -238,7 +238,7 @@ impl SafeText {
         out
     }
 
-    /// At most `width` columns from the end; what is longer begins with `…`. For paths, whose end says most.
+    /// Keeps at most the last `width` columns; a longer text begins with `…`. For paths, whose end is the most telling.
     #[must_use]
     pub fn cut_start(&self, width: usize) -> Self {
         if self.width <= width {
@@ -281,7 +281,7 @@ impl SafeText {
         out
     }
 
-    /// Exactly `width` columns: cut if longer, else filled with blanks.
+    /// Cuts or pads to exactly `width` columns.
     #[must_use]
     pub fn pad(&self, width: usize, align: Align) -> Self {
         let cut = self.cut(width);
@@ -322,8 +322,7 @@ impl SafeText {
         }
     }
 
-    /// The same text with the marks, ellipsis and joiners in their ASCII spelling (`␛` becomes `^[`). Stored letters
-    /// stay as they are.
+    /// Replaces marks, ellipsis and joiners by their ASCII spelling (`␛` becomes `^[`). Stored letters are kept.
     #[must_use]
     pub fn with_ascii_marks(&self) -> Self {
         let mut out = Self::default();
@@ -339,8 +338,8 @@ impl SafeText {
         out
     }
 
-    /// Byte ranges where `needle` is in this text, whatever the case of letters; for [`SafeText::spans`]. Ranges
-    /// are in order and do not overlap.
+    /// Byte ranges of `needle` in this text, regardless of case; for [`SafeText::spans`]. Ranges are in order and do
+    /// not overlap.
     #[must_use]
     pub fn find(&self, needle: &str) -> Vec<Range<usize>> {
         let needle: Vec<char> = needle.chars().flat_map(char::to_lowercase).collect();
@@ -365,8 +364,8 @@ impl SafeText {
         Span::styled(self.text.clone(), style)
     }
 
-    /// The text in spans: base, marks and `hits` (byte ranges in order, as [`SafeText::find`] gives them; what lies
-    /// beyond the text is ignored).
+    /// The text in spans: base, marks and `hits` (byte ranges in order, as returned by [`SafeText::find`]; ranges
+    /// beyond the text are ignored).
     #[must_use]
     pub fn spans(&self, paint: &Paint, hits: &[Range<usize>]) -> Vec<Span<'static>> {
         let mut cuts = vec![0, self.text.len()];
@@ -420,7 +419,7 @@ impl SafeText {
         x - area.x
     }
 
-    /// Returns the piece at a byte that is never parted, a grapheme cluster or a mark in brackets; true for a mark.
+    /// Returns the indivisible unit at a byte, a grapheme cluster or a mark in brackets; true for a mark.
     fn unit(&self, at: usize) -> Option<(&str, bool)> {
         let rest = &self.text[at..];
         let cluster = rest.graphemes(true).next()?;
@@ -447,7 +446,7 @@ impl SafeText {
         reached
     }
 
-    /// Adds text that is already clean and of known width.
+    /// Adds clean text of known width.
     fn push(&mut self, clean: &str, width: usize, mark: bool) {
         let start = self.text.len();
         self.text.push_str(clean);
@@ -476,7 +475,7 @@ impl SafeText {
         self.text.truncate(kept);
     }
 
-    /// Splits off what stands from byte `at` (a piece's beginning, at column `column`) on.
+    /// Splits off the text from byte `at` (the beginning of a unit, at column `column`) on.
     fn split_off(&mut self, at: usize, column: usize) -> Self {
         let text = self.text.split_off(at);
         let mut tail = Self { text, width: self.width - column, marks: Vec::new() };
@@ -521,18 +520,18 @@ impl FromIterator<Glyph> for SafeText {
     }
 }
 
-/// Whether `at` lies in one of the `ranges`, which are in order and do not overlap.
+/// Whether `at` is in one of the `ranges`, which are in order and do not overlap.
 fn is_inside(ranges: &[Range<usize>], at: usize) -> bool {
     let candidate = ranges.partition_point(|range| range.end <= at);
     ranges.get(candidate).is_some_and(|range| range.contains(&at))
 }
 
-/// Whether `text` is printable ASCII throughout: safe as it is, one column a byte.
+/// Whether `text` is entirely printable ASCII: safe unchanged, one column per byte.
 fn is_plain_ascii(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, 0x20..=0x7e))
 }
 
-/// Returns the number of bytes at the beginning of `text` that match `needle` (lower case); `None` when they do not
+/// Returns the number of bytes at the beginning of `text` that match `needle` (lower case); `None` if they do not
 /// match.
 fn matched_length(text: &str, needle: &[char]) -> Option<usize> {
     let mut wanted = needle.iter();
@@ -551,7 +550,7 @@ fn matched_length(text: &str, needle: &[char]) -> Option<usize> {
     next.is_none().then_some(text.len())
 }
 
-/// The ASCII spelling of a character that is in a mark.
+/// The ASCII spelling of a character in a mark.
 fn ascii_mark(c: char) -> Cow<'static, str> {
     match c {
         '␀'..='␟' => Cow::Owned(format!("^{}", char::from((c as u32 - 0x2400 + 0x40) as u8))),

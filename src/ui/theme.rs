@@ -1,4 +1,4 @@
-//! Styles of things by their meaning: roles, and the themes that give each role a style.
+//! Styles by meaning: roles, and the themes that assign a style to each role.
 
 use super::colour::Tint;
 use crate::ground::assets;
@@ -11,7 +11,7 @@ pub use super::colour::Depth;
 /// Turns `Variant "name" <- Fallback` rows into the enum, its names and its fallback chain.
 macro_rules! roles {
     ($($(#[$meta:meta])+ $variant:ident $name:literal $(<- $fallback:ident)?;)+) => {
-        /// Meaning of a piece of the screen. Each has a style in every theme.
+        /// Meaning of a part of the screen. Every theme has a style for each.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         pub enum StyleRole {
             $($(#[$meta])+ $variant,)+
@@ -27,7 +27,7 @@ macro_rules! roles {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// The role whose style is used where a theme does not say.
+            /// The role whose style is used if a theme does not define this one.
             fn fallback(self) -> Option<Self> {
                 match self { $(Self::$variant => None $(.or(Some(Self::$fallback)))?,)+ }
             }
@@ -47,13 +47,13 @@ roles! {
     Heading "heading" <- Text;
     /// A frame without the focus.
     Border "border" <- Muted;
-    /// The frame that has the focus.
+    /// The focused frame.
     BorderFocused "border-focused" <- Accent;
     /// The titles of columns.
     Header "header" <- Muted;
     /// The name of a value.
     Label "label" <- Muted;
-    /// The row the cursor is on, laid over the row's own colours.
+    /// The selected row, patched over the row's own colours.
     Selection "selection";
     /// The same in a pane without the focus.
     SelectionIdle "selection-idle" <- Selection;
@@ -65,15 +65,15 @@ roles! {
     Warn "warn" <- Text;
     /// Went wrong.
     Bad "bad" <- Text;
-    /// A text that came in the place of another one.
+    /// A text that replaced another one.
     Added "added" <- Good;
     /// Neither; worth knowing.
     Info "info" <- Text;
     /// A key to press.
     Key "key" <- Accent;
-    /// Cannot be taken back.
+    /// An irreversible action.
     Danger "danger" <- Bad;
-    /// A pseudonym in the place of something personal.
+    /// A pseudonym in place of a personal value.
     Masked "masked" <- Muted;
     /// The badge of a session that cannot write.
     ReadOnly "read-only" <- Good;
@@ -81,15 +81,15 @@ roles! {
     Writable "writable" <- Warn;
     /// The badge of a database that others depend on.
     Production "production" <- Danger;
-    /// A mark in the place of a character that cannot be drawn, laid over the text's own style.
+    /// A mark for a character that cannot be drawn, patched over the text's own style.
     Mark "mark" <- Warn;
-    /// Text that a search found, laid over the text's own style.
+    /// A match of a search, patched over the text's own style.
     Hit "hit" <- Selection;
     /// Out of date, soon replaced.
     Stale "stale" <- Muted;
     /// The empty part of a bar; grids.
     Track "track" <- Border;
-    /// Leads to something else.
+    /// A link.
     Link "link" <- Accent;
     /// A number, in data.
     Number "number" <- Text;
@@ -147,15 +147,15 @@ impl StyleRole {
     }
 }
 
-/// A theme file is wrong: where, and what would be right.
+/// An error in a theme file, with its place and a correction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {problem}")]
 pub struct ThemeError {
-    /// The file's name, as it was given.
+    /// The file's name, as given.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// Description of the mistake, and what is allowed instead.
+    /// Description of the error, and of valid values.
     pub problem: String,
 }
 
@@ -166,7 +166,7 @@ pub struct Theme {
     depth: Depth,
     /// Theme's entry for each role, in the order of [`StyleRole::ALL`].
     inks: Vec<Option<RoleInk>>,
-    /// The same for the terminal's depth, gaps filled.
+    /// Styles for the terminal's colour depth, without gaps.
     styles: Vec<Style>,
 }
 
@@ -202,16 +202,16 @@ impl ThemeInk {
     }
 }
 
-/// The themes that come with the program, the first of which is the usual one.
+/// The built-in themes, the default first.
 const BUILT_IN: [&str; 4] = ["dark", "light", "contrast", "mono"];
 
 impl Theme {
-    /// The names of the themes that come with the program.
+    /// The names of the built-in themes.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BUILT_IN.into_iter()
     }
 
-    /// A theme that comes with the program, in true colour.
+    /// A built-in theme, in true colour.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let name = BUILT_IN.into_iter().find(|known| *known == name)?;
@@ -258,7 +258,7 @@ impl Theme {
         Self { name: name.to_owned(), depth, inks, styles }
     }
 
-    /// The same theme on a terminal of this depth; without colours it is the mono theme.
+    /// The same theme for a terminal of this colour depth; without colours it is the mono theme.
     #[must_use]
     pub fn at(&self, depth: Depth) -> Self {
         if depth == Depth::Mono { Self::mono() } else { Self::from_inks(&self.name, self.inks.clone(), depth) }
@@ -270,7 +270,7 @@ impl Theme {
         &self.name
     }
 
-    /// Whether the theme has no colours at all: what differs by colour alone must then differ by glyph.
+    /// Whether the theme has no colours: then distinctions need different glyphs.
     #[must_use]
     pub fn is_mono(&self) -> bool {
         self.styles.iter().all(|style| style.fg.is_none() && style.bg.is_none())

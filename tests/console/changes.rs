@@ -288,7 +288,10 @@ fn a_change_that_is_safe_is_made_at_once_and_can_be_undone() {
     let mut console = unlocked(160, 50);
     console.press("2 j t c");
     let (ticket, operation) = planned(&mut console);
-    assert_eq!(operation, Operation::Signal { episode: "ep-1".to_owned(), signal: Signal::Confirmed, reason: None });
+    assert_eq!(
+        operation,
+        Operation::Signal { episode: "ep-1".to_owned(), signal: Signal::Confirmed, reason: None, feedback: None }
+    );
     console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("signal", ChangeDanger::Safe, &json!([])))))));
     let (request, plan, _) = applied(&mut console);
     assert_eq!(plan, ticket);

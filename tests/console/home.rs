@@ -276,7 +276,7 @@ fn pending_migrations_say_which_of_them_touch_the_memory() {
         status.migrations.pending = pending.iter().map(|name| (*name).to_owned()).collect();
         console.shows(text);
     };
-    shows(&["0001_audit", "0002_jobs"], "2  migrations pending  adds tables next to the memory");
+    shows(&["0001_audit", "0002_jobs"], "2  migrations pending  add tables beside the memory");
     shows(&["atom/0001_index"], "1  migration pending  atom/0001_index touches the memory's tables");
     shows(
         &["0001_audit", "atom/0001_index"],

@@ -23,7 +23,7 @@ fn a_list_is_kept_with_its_filter_and_order_and_gone_to_again() {
     let mut console = Console::new(many(300), 120, 30);
     console.press("2 / 'outcome = failure' enter");
     console.wait();
-    console.press("S b k ctrl-u 'bad ones' enter");
+    console.press("S b k 'bad ones' enter");
     let (ticket, request) = asked(&mut console, |request| matches!(request, Request::KeepPlace(_)));
     let Request::KeepPlace(place) = request else { panic!() };
     let expected = KeptPlace {

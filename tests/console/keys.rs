@@ -4,7 +4,7 @@ use mnemoscope::console::core::context::ToastTone;
 use mnemoscope::console::core::key_map::{KeyBinding, KeyMap};
 use mnemoscope::console::core::request::Export;
 use mnemoscope::console::core::window::RowKey;
-use mnemoscope::console::core::{ClickTarget, Effect, Message, Reply, Request, RequestFailure};
+use mnemoscope::console::core::{ClickTarget, Effect, Message, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::console::screens::find::FindScreen;
 use mnemoscope::memory::Entity;
@@ -168,6 +168,46 @@ fn fast_steps_read_the_details_of_the_row_rested_on_only() {
     assert!(
         matches!(console.held.back(), Some(Effect::Ask(_, Request::LoadDetail(_, key))) if key.id() == "ep-000279")
     );
+}
+
+/// The details that are asked for and not yet told.
+fn held_details(console: &mut Console) -> Ticket {
+    let rest = console.held.iter().rev().find_map(|effect| match effect {
+        Effect::After(ticket, _) => Some(*ticket),
+        _ => None,
+    });
+    rest.into_iter().for_each(|ticket| console.tell(Message::Elapsed(ticket)));
+    let asked = console.held.iter().rev().find_map(|effect| match effect {
+        Effect::Ask(ticket, Request::LoadDetail(..)) => Some(*ticket),
+        _ => None,
+    });
+    asked.expect("details are asked for")
+}
+
+#[test]
+fn a_row_that_is_not_read_whole_is_not_copied() {
+    let mut console = Console::new(many(300), 160, 50);
+    console.press("2");
+    console.holding = true;
+    console.press("j y j");
+    console.shows("not all values of this row are read");
+    assert!(!console.asked.iter().any(|effect| matches!(effect, Effect::Copy(..))), "{:?}", console.asked);
+    console.press("o");
+    assert!(!console.asked.iter().any(|effect| matches!(effect, Effect::View(..))), "{:?}", console.asked);
+}
+
+#[test]
+fn details_that_cannot_be_read_do_not_leave_those_of_another_row() {
+    let mut console = Console::new(many(300), 160, 50);
+    console.press("2 r");
+    let before = console.id();
+    console.holding = true;
+    console.press("j");
+    let asked = held_details(&mut console);
+    let failure = RequestFailure::new("The episode was not read", "no such table: episode_segments", "look at 0");
+    console.tell(Message::Reply(asked, Reply::Detail(Err(failure))));
+    assert_ne!(console.id(), before);
+    console.shows("no such table: episode_segments");
 }
 
 #[test]
@@ -488,6 +528,20 @@ fn masking_hides_persons_and_still_follows_them() {
 }
 
 #[test]
+fn masking_keeps_the_place_in_a_list() {
+    for list in ["2", "4"] {
+        let mut console = Console::new(world(), 160, 50);
+        console.press(&format!("{list} j"));
+        let row = console.selected();
+        console.press("M");
+        console.shows("row 2 of");
+        console.press("M");
+        console.shows("row 2 of");
+        assert_eq!(console.selected(), row);
+    }
+}
+
+#[test]
 fn masked_rows_are_what_is_copied_and_exported() {
     let mut console = Console::masked(world(), 160, 50);
     console.press("2 j Y e enter");
@@ -686,7 +740,7 @@ fn help_works_out_the_numbers_of_the_selected_row() {
     let mut console = Console::new(world(), 120, 40);
     console.press("2 enter ?");
     console.shows("Numbers here");
-    console.shows("0.90 is stored; there is no signal");
+    console.shows("0.90 is stored; no signals");
 }
 
 #[test]

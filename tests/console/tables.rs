@@ -62,7 +62,7 @@ fn where_there_are_no_tables_no_rows_are_awaited() {
     let (ticket, _) = asked(&mut console, |request| *request == Request::LoadTables);
     console.tell(Message::Reply(ticket, Reply::Tables(Ok(Vec::new()))));
     console.shows("There are no tables here");
-    console.shows("create the memory tables");
+    console.shows("creates the memory tables");
     console.hides("draft a layout");
     console.hides("Reading");
     assert_eq!(console.text().matches('○').count(), 1, "one card");

@@ -1,6 +1,6 @@
 //! The inbox, the form, the picker, conflicts, and changes of marked rows.
 
-use mnemoscope::change::operation::{FeedbackFields, Operation};
+use mnemoscope::change::operation::{FeedbackFields, Operation, SeenFeedback};
 use mnemoscope::change::plan::ChangeDanger;
 use mnemoscope::console::core::change::{AppliedPlan, Refusal};
 use mnemoscope::console::core::{Effect, Message, Proposal, Reply, Request};
@@ -34,6 +34,13 @@ pub fn carried_out(console: &mut Console, danger: ChangeDanger, seq: i64) -> Ope
     operation
 }
 
+/// The signal that follows from the newest feedback, as it is shown.
+fn corrected() -> Operation {
+    let values = json!({"kind": "comment", "rating": null}).as_object().expect("values").clone();
+    let seen = SeenFeedback { id: "fb-2".to_owned(), values };
+    Operation::Signal { episode: "ep-1".to_owned(), signal: Signal::Corrected, reason: None, feedback: Some(seen) }
+}
+
 /// The inbox: without the signals that came after the feedback, which count as looked at.
 fn inbox(width: u16, height: u16) -> Console {
     let mut console = unlocked(width, height);
@@ -49,11 +56,11 @@ fn feedback_is_judged_key_by_key_until_none_is_left() {
     console.shows("Please sort them by date");
     console.shows("Reconcile the October invoices");
     console.press("a");
-    let expected = Operation::Signal { episode: "ep-1".to_owned(), signal: Signal::Corrected, reason: None };
+    let expected = corrected();
     assert_eq!(carried_out(&mut console, ChangeDanger::Safe, 5), expected);
     console.shows("1 of 2 looked at");
     console.press("c n 'as the ticket says' enter c 4");
-    let expected = edit("fb-1", &json!({"kind": "rating", "rating": 4}), &json!({}));
+    let expected = edit("fb-1", &json!({"kind": "rating", "rating": 4}), &json!({"kind": "rating", "rating": 2}));
     assert_eq!(carried_out(&mut console, ChangeDanger::Guarded, 6), expected);
     assert_eq!(
         console.model.context.changing.done.last().and_then(|d| d.reason.as_deref()),
@@ -131,7 +138,7 @@ fn the_inbox_shows_the_conversation_and_what_each_verdict_would_do() {
     console.shows("signals \"corrected\" for");
     console.wait();
     let (ticket, operation) = looked_ahead(&mut console);
-    assert_eq!(operation, Operation::Signal { episode: "ep-1".to_owned(), signal: Signal::Corrected, reason: None });
+    assert_eq!(operation, corrected());
     let changes = json!([{"entity": "episode", "id": "ep-1", "before": {"utility": 0.6}, "after": {"utility": 0.55}}]);
     let told = plan("signal", ChangeDanger::Safe, &changes);
     console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(told)))));

@@ -7,7 +7,7 @@ use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_sqlite};
 use crate::support::postgres::Database;
 use crate::support::world::*;
-use mnemoscope::change::operation::{FeedbackFields, ImportFormat, Operation};
+use mnemoscope::change::operation::{FeedbackFields, ImportFormat, Operation, SeenFeedback};
 use mnemoscope::change::{self, ChangeError, Plan, audit, feedback, import, migrate, remove, undo};
 use mnemoscope::change::{chain, profile, record, reward, signal};
 use mnemoscope::memory::utility::{self, Signal};
@@ -616,6 +616,31 @@ fn lists_that_are_json_as_written_are_found_by_what_they_hold() {
             done(&world, feedback::edit(&world.store, &id, &said("rating", Some(2), None), None).await).await;
             let row = world.store.row(Entity::Episode, "ep-3").await.unwrap().unwrap();
             assert_eq!(row.number("feedback_score"), Some(-0.5));
+        }
+    });
+}
+
+#[test]
+fn a_signal_follows_from_feedback_only_as_long_as_that_says_the_same() {
+    block_on(async {
+        for world in natives().await {
+            let (store, episode) = (&world.store, some_episode(&world).await);
+            done(&world, feedback::add(store, &episode, &said("rating", Some(2), None)).await).await;
+            let sql = "SELECT id FROM agent_feedback WHERE rating = 2 ORDER BY created_at DESC LIMIT 1";
+            let id = texts(&world, sql).await.remove(0);
+            let values = json!({"kind": "rating", "rating": 2}).as_object().expect("values").clone();
+            let seen = SeenFeedback { id: id.clone(), values };
+            let operation =
+                Operation::Signal { episode, signal: Signal::Corrected, reason: None, feedback: Some(seen) };
+            let plan = change::plan(store, &operation, &author()).await.expect("a plan");
+            meddle(&world, &format!("UPDATE agent_feedback SET rating = 5 WHERE id = '{id}'")).await;
+            let refused = change::apply(store, &plan, &author()).await;
+            assert!(matches!(refused, Err(ChangeError::Conflict { .. })), "{refused:?}");
+            let refused = change::plan(store, &operation, &author()).await;
+            assert!(matches!(refused, Err(ChangeError::Conflict { .. })), "{refused:?}");
+            meddle(&world, &format!("DELETE FROM agent_feedback WHERE id = '{id}'")).await;
+            let refused = change::plan(store, &operation, &author()).await;
+            assert!(matches!(refused, Err(ChangeError::NotFound(_))), "{refused:?}");
         }
     });
 }

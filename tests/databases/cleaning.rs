@@ -132,6 +132,39 @@ fn the_hash_of_a_prompt_and_its_vector_do_not_tell_the_secret_that_was_in_it() {
 }
 
 #[test]
+fn texts_of_people_under_a_legal_hold_are_not_cleaned() {
+    for world in block_on(natives()) {
+        let sql = format!(
+            "INSERT INTO episodes (id, user_id, title) VALUES ('h-ep', 'held', 'token {SECRET}'), ('f-ep', 'free', 'token {SECRET}'); \
+             INSERT INTO episode_segments (id, episode_id, sequence, kind, content) VALUES \
+               ('h-seg', 'h-ep', 1, 'message', '{SECRET}'), ('f-seg', 'f-ep', 1, 'message', '{SECRET}'); \
+             INSERT INTO memories (id, kind, text, user_id) VALUES ('h-m', 'fact', 'a\u{200b}b', 'held'), \
+               ('f-m', 'fact', 'a\u{200b}b', 'free')"
+        );
+        block_on(meddle(&world, &sql));
+        assert_eq!(run(&world, &["hold", "held", "--apply"]).status.code(), Some(0));
+        for (backfill, left) in [("secrets", 2), ("hidden-characters", 1)] {
+            let planned = run(&world, &["backfill", backfill]);
+            let kept = if left == 1 { "row is left unchanged" } else { "rows are left unchanged" };
+            assert!(said(&planned).contains(&format!("{left} {kept}: ")), "{}", said(&planned));
+            let done = run(&world, &["backfill", backfill, "--apply"]);
+            assert_eq!(done.status.code(), Some(0), "{}", said(&done));
+            assert!(said(&done).contains(&format!("{left} {kept}: ")), "{}", said(&done));
+            let receipt: Value = serde_json::from_slice(&done.stdout).expect("a receipt");
+            let found = check(&receipt, "rows of people under a legal hold")["found"].as_str().unwrap_or_default();
+            assert!(found.starts_with(&format!("{left} row")), "{}", said(&done));
+        }
+        let texts = "SELECT id FROM episodes WHERE title LIKE '%ghp_%' UNION \
+             SELECT id FROM episode_segments WHERE content LIKE '%ghp_%' UNION \
+             SELECT id FROM memories WHERE length(text) = 3 AND id LIKE '%-m' ORDER BY 1";
+        assert_eq!(block_on(crate::support::world::texts(&world, texts)), ["h-ep", "h-m", "h-seg"]);
+        assert_eq!(run(&world, &["unhold", "held", "--apply"]).status.code(), Some(0));
+        assert_eq!(run(&world, &["backfill", "secrets", "--apply"]).status.code(), Some(0));
+        assert_eq!(holds(&world, "title", "episodes", SECRET), 0);
+    }
+}
+
+#[test]
 fn a_secret_in_an_id_is_left_named_by_number_and_not_printed() {
     for world in block_on(natives()) {
         let sql = format!("INSERT INTO memories (id, kind, text) VALUES ('{SECRET}', 'drawer', 'token {SECRET}')");

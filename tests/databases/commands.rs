@@ -625,6 +625,8 @@ fn unknown_words_are_answered_with_the_nearest_known_one() {
         (&["findings", "mute", "chain_cycl", "--reason", "seen"], 2, "did you mean `chain_cycle`?"),
         (&["findings", "mute", "no-kind-and-no-row", "--reason", "seen"], 2, "there is no kind of finding"),
         (&["findings", "--kind", "chain-cicle"], 2, "did you mean `chain_cycle`?"),
+        (&["findings", "--kind", "nosuch"], 2, "`mnemoscope findings --help` lists every kind"),
+        (&["schema", "nosuch"], 3, "`mnemoscope schema` lists every name"),
         (&["--layout", "mnemoskope", "status"], 3, "did you mean `mnemoscope`?"),
         (&["backfill", "metdata"], 2, "did you mean `metadata`?"),
         (&["signal", &episode, "confimed"], 2, "did you mean `confirmed`?"),
@@ -650,6 +652,14 @@ fn unknown_words_are_answered_with_the_nearest_known_one() {
     }
     let known = desk.run(&["list", "episode", "--where", "outcome = success", "--where", "title = nothing"]);
     assert!(!words(&known).contains("outcome"), "a value that is there is not questioned: {}", words(&known));
+}
+
+#[test]
+fn the_help_of_findings_lists_every_kind() {
+    let help = text(&Desk::new().typed(&["findings", "--help"], &[]));
+    for kind in mnemoscope::memory::findings::KINDS {
+        assert!(help.contains(&format!("{} ({}): ", kind.name, kind.severity.word())), "{}: {help}", kind.name);
+    }
 }
 
 #[test]

@@ -79,6 +79,45 @@ fn parts(url: &str) -> (String, u16, String, String) {
 }
 
 #[test]
+fn urls_that_agents_keep_name_the_same_database() {
+    let desk = Desk::new();
+    let folder = desk.0.path().display().to_string();
+    let run = |url: &str| {
+        let mut command = desk.command(&["status", "--format", "json"]);
+        command.current_dir(desk.0.path()).env("DATABASE_URL", url).output().expect("the program runs")
+    };
+    assert!(desk.run(&["demo", &format!("{folder}/rel.db"), "--episodes", "30", "--no-console"]).status.success());
+    for url in [
+        "sqlite:rel.db?mode=rwc",
+        "sqlite:///rel.db",
+        "sqlite+aiosqlite:///rel.db",
+        &format!("sqlite+pysqlite:///{folder}/rel.db?timeout=5"),
+        "file:rel.db?mode=ro",
+        &format!("file://{folder}/rel.db"),
+    ] {
+        let output = run(url);
+        assert!(output.status.success() && told(&output).contains("episodes"), "{url}: {}", told(&output));
+    }
+    for (url, code, words) in [
+        ("sqlite+libsql:///rel.db", 2, &["`+libsql` is not understood", "sqlite:PATH"][..]),
+        ("mysql+pymysql://ada:S3cret@h/db", 2, &["`mysql+pymysql://` is not understood", "postgres://HOST/NAME"]),
+        ("sqlite+aiosqlite:///:memory:", 2, &["memory of the program"]),
+        ("sqlite:///none.db", 3, &["/none.db or none.db", "no such file"]),
+    ] {
+        let output = run(url);
+        assert_eq!(output.status.code(), Some(code), "{url}: {}", told(&output));
+        fails(&output, words);
+    }
+    assert!(!desk.path("sqlite:").exists() && !desk.path("none.db").exists());
+    let Some(database) = Database::fresh() else { return };
+    let (_, rest) = database.url().split_once("://").expect("a scheme");
+    for driver in ["asyncpg", "psycopg2"] {
+        let output = run(&format!("postgresql+{driver}://{rest}"));
+        assert!(output.status.success() && told(&output).contains("\"engine\": \"postgres\""), "{}", told(&output));
+    }
+}
+
+#[test]
 fn a_listener_that_never_answers_is_not_waited_for_for_ever() {
     let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a listener");
     let port = silent.local_addr().expect("its port").port();

@@ -90,6 +90,32 @@ fn rows_of_another_layout_are_copied_into_a_native_database_and_compared() {
     });
 }
 
+#[test]
+fn rows_of_two_people_with_the_same_ids_are_not_mixed() {
+    block_on(async {
+        let source = small().await;
+        let of = |user: &str, day: u32| {
+            format!(
+                "INSERT INTO episodes (id, user_id, agent_id, started_at) VALUES ('ep_1', '{user}', 'a', '2026-01-0{day}T10:00:00Z'); \
+                 INSERT INTO episode_segments (id, episode_id, sequence, kind, content) VALUES ('s-{user}', 'ep_1', 1, 'message', 'x')"
+            )
+        };
+        meddle(&source, &of("ann", 1)).await;
+        for target in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            meddle(&target, &of("bob", 2)).await;
+            let folder = tempfile::tempdir().expect("a folder");
+            let (from, to) = (address(&source), address(&target));
+            let words = ["copy", "--from", &from, "--to", &to, "--where", "user_id = ann", "--apply"];
+            let (code, shown, words) = run(folder.path(), &words);
+            assert_eq!(code, Some(6), "{words}");
+            let told = shown["disclosures"].to_string();
+            assert!(told.contains("1 row has the id of another row in the database"), "{told}");
+            let segments = "SELECT id FROM episode_segments WHERE episode_id = 'ep_1'";
+            assert_eq!(texts(&target, segments).await, ["s-bob"]);
+        }
+    });
+}
+
 /// Everything of one person in the demo, by raw SQL: what a copy with `user_id = ?1` takes of each kind.
 const OF_ONE: [(Entity, &str); 12] = [
     (Entity::Subject, "SELECT id FROM subjects WHERE id = ?1"),

@@ -876,6 +876,45 @@ fn a_receipt_says_what_a_trigger_made_of_what_was_written() {
     });
 }
 
+#[test]
+fn an_undo_says_which_times_a_trigger_set_again() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let (time, trigger) = match world.target {
+                Target::File(_) => (
+                    "TEXT",
+                    "CREATE TRIGGER marks AFTER UPDATE ON memories BEGIN UPDATE memories SET \
+                       changed_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE id = new.id; END; \
+                     CREATE TRIGGER kindly AFTER UPDATE OF text ON memories WHEN new.seen_at IS old.seen_at BEGIN \
+                       UPDATE memories SET seen_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE id = new.id; END",
+                ),
+                Target::Postgres(_) => (
+                    "timestamptz",
+                    "CREATE FUNCTION mark() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN new.changed_at = now(); \
+                       IF new.seen_at = old.seen_at THEN new.seen_at = now(); END IF; RETURN new; END $$; \
+                     CREATE TRIGGER marks BEFORE UPDATE ON memories FOR EACH ROW EXECUTE FUNCTION mark()",
+                ),
+            };
+            let table = format!(
+                "ALTER TABLE memories ADD COLUMN changed_at {time}; ALTER TABLE memories ADD COLUMN seen_at {time}; \
+                 INSERT INTO memories (id, kind, text, changed_at, seen_at) VALUES \
+                   ('m-1', 'fact', 'a', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z'); {trigger}"
+            );
+            meddle(&world, &table).await;
+            let store = open(&world.target).await;
+            let change = edit(Entity::Memory, "m-1", json!({"text": "b"}));
+            let plan = change::plan(&store, &change, &author()).await.expect("a plan");
+            let receipt = change::apply(&store, &plan, &author()).await.expect("applied");
+            let back = undo::undo(&store, receipt.audit_seq.expect("an entry")).await.expect("an undo");
+            let receipt = change::apply(&store, &back, &author()).await.expect("undone");
+            let told = "1 value of memories.changed_at is not what was written: changed by a trigger or a rule of the database";
+            assert_eq!(receipt.disclosures, [told]);
+            let restored = "SELECT text || ' ' || substr(CAST(seen_at AS TEXT), 1, 10) FROM memories WHERE id = 'm-1'";
+            assert_eq!(texts(&world, restored).await, ["a 2026-01-01"], "what the trigger lets be comes back");
+        }
+    });
+}
+
 /// Rows that a search index finds by a word, which must hold what its table holds.
 async fn found_by(world: &World, word: &str) -> i64 {
     meddle(world, "INSERT INTO words (words, rank) VALUES ('integrity-check', 1)").await;

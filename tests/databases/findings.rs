@@ -63,6 +63,9 @@ fn what_is_put_wrong_is_found_and_nothing_else_changes() {
             "INSERT INTO agent_memory_cases (id, profile_id, message_hash, created_at) WITH n(i) AS (VALUES (1),(2),(3),(4),(5)) \
              SELECT 'burst-' || i, 'p', 'same', '2026-02-01T10:00:0' || i || '.000000Z' FROM n".to_owned(),
             "INSERT INTO agent_memory_policies (id, profile_id, version) VALUES ('idle', 'nobody', 1)".to_owned(),
+            // Of one person and agent, each in a session of its own.
+            "INSERT INTO episodes (id, user_id, agent_id, session_id, started_at) WITH n(i) AS (VALUES (1),(2),(3),(4),(5)) \
+             SELECT 'own-' || i, 'u', 'a', 's' || i, '2026-02-01T10:00:0' || i || '.000000Z' FROM n".to_owned(),
         ] {
             run(&target, &sql).await;
         }
@@ -87,6 +90,7 @@ fn what_is_put_wrong_is_found_and_nothing_else_changes() {
             ("over_window", "profile", 1),
             ("duplicate_case", "case", 4),
             ("write_burst", "case", 1),
+            ("write_burst", "episode", 1),
             ("policy_without_cases", "policy", 1),
         ] {
             assert_eq!(more(kind, entity), expected, "{kind} of {entity}: {after:#?}");

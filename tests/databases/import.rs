@@ -217,6 +217,76 @@ fn importing_twice_changes_nothing_and_bad_lines_are_named() {
     });
 }
 
+/// Lines of one person's rows; two people have some of the same ids.
+fn of_person(user: &str, day: u32, rows: &[Value]) -> String {
+    let at = format!("2026-01-{day:02}T10:00:00.000000Z");
+    let owned = [
+        json!({"entity": "episode", "id": "ep_1", "user_id": user, "agent_id": user, "started_at": at, "utility": 0.5}),
+        json!({"entity": "memory", "id": "m1", "user_id": user, "kind": "fact", "text": user, "created_at": at}),
+        json!({"entity": "profile", "id": "bank1", "user_id": user, "agent_id": user, "created_at": at}),
+        json!({"entity": "segment", "id": format!("s-{user}"), "episode_id": "ep_1", "kind": "message", "content": user}),
+    ];
+    owned.iter().chain(rows).map(|row| format!("{row}\n")).collect()
+}
+
+#[test]
+fn nothing_hangs_on_the_rows_of_someone_else_that_have_the_same_ids() {
+    block_on(async {
+        let case = json!({"entity": "case", "id": "c-ann", "profile_id": "bank1", "user_id": "ann", "agent_id": "ann"});
+        let ann = of_person(
+            "ann",
+            2,
+            &[
+                json!({"entity": "feedback", "id": "f-ann", "episode_id": "ep_1", "user_id": "ann", "kind": "thumbs_down"}),
+                json!({"entity": "utility_event", "id": "u-ann", "episode_id": "ep_1", "signal": "rejected"}),
+                json!({"entity": "memory_link", "episode_id": "ep_1", "memory_id": "m1"}),
+                json!({"entity": "memory_link", "episode_id": "ep_2", "memory_id": "m1"}),
+                json!({"entity": "episode", "id": "ep_2", "user_id": "ann", "agent_id": "ann", "parent_id": "ep_1",
+                    "feedback_ids": ["f-ann", "f-2"], "started_at": "2026-01-03T10:00:00.000000Z"}),
+                json!({"entity": "feedback", "id": "f-2", "episode_id": "ep_2", "user_id": "ann", "kind": "thumbs_up"}),
+                case.clone(),
+            ],
+        );
+        let bob = of_person("bob", 1, &[]);
+        let read = async |world: &World, text: &str, skip_bad| {
+            import::plan(&world.store, ImportFormat::Jsonl, "x.jsonl", text, skip_bad).await
+        };
+        for world in worlds().await {
+            done(&world, read(&world, &bob, false).await).await;
+            let refused = read(&world, &ann, false).await;
+            let told = |words: &str| {
+                words
+                    .contains("line 1: episode ep_1 has the id of another row in the database, whose `user_id` differs")
+                    && words.contains("(9 bad in all;")
+            };
+            assert!(matches!(&refused, Err(ChangeError::Usage(words)) if told(words)), "{refused:?}");
+            let receipt = done(&world, read(&world, &ann, true).await).await;
+            let said = receipt.disclosures.join("; ");
+            assert!(said.contains("3 rows have ids of another row in the database"), "{said}");
+            assert!(said.contains("1 row refers to rows that are left out"), "{said}");
+            let counts = json!(receipt.counts);
+            assert_eq!(counts, json!({"agent_feedback": {"insert": 1}, "episodes": {"insert": 1}}));
+            let followed = world.store.row(Entity::Episode, "ep_2").await.unwrap().expect("it");
+            assert!(followed.get("parent_id").is_null() && followed.list("feedback_ids") == ["f-2"], "{followed:?}");
+            let context = Box::pin(world.store.contexts().episode("ep_1")).await.unwrap().expect("it");
+            assert_eq!(context.segments.iter().map(Row::id).collect::<Vec<_>>(), ["s-bob"]);
+            assert!(context.feedback.is_empty() && context.memories.is_empty());
+            // A case without its bank's line; what was changed since is still the same row.
+            let refused = read(&world, &case.to_string(), false).await;
+            assert!(
+                matches!(&refused, Err(ChangeError::Usage(words)) if words.contains("than its bank")),
+                "{refused:?}"
+            );
+            let set = json!({"title": "changed since"});
+            let changed =
+                edit::edit(&world.store, Entity::Episode, "ep_1", set.as_object().unwrap(), &Map::new()).await;
+            done(&world, changed).await;
+            assert!(read(&world, &bob, false).await.expect("a plan").is_empty());
+            assert!(read(&world, &ann, true).await.expect("a plan").is_empty());
+        }
+    });
+}
+
 #[test]
 fn an_export_comes_back_row_for_row_on_the_other_engine() {
     block_on(async {

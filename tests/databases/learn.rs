@@ -679,6 +679,20 @@ fn a_judged_query_searches_the_rows_that_recall_searches() {
                 let found = evaluated(json!({"like": "query-00", "relevant": relevant})).await;
                 assert_eq!(found.quality.precision_at_k.value, Some(1.0), "{relevant:?}");
             }
+            // An episode is asked with, too: it names no bank.
+            world
+                .write("INSERT INTO episodes (id, agent_id, title) VALUES ('asks', 'ag-1', 'What is the price of part 7?')")
+                .await;
+            for agent in [None, Some("ag-1".to_owned())] {
+                let like = Inquiry { like: Some("asks".to_owned()), agent: agent.clone(), ..inquiry.clone() };
+                let given =
+                    lab::recall(&world.store, &like.request("2026-03-03T00:00:00.000000Z")).await.expect("rows");
+                let relevant: Vec<&str> = given.rows.iter().map(|item| item.ranked.row.id()).collect();
+                assert_eq!(relevant.len(), 4, "{:?}", given.notes);
+                let query = json!({"like": "asks", "relevant": relevant, "agent_id": agent});
+                let found = evaluated(query).await;
+                assert_eq!(found.quality.precision_at_k.value, Some(1.0), "{relevant:?} {:?}", found.notes);
+            }
         }
     });
 }

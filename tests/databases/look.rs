@@ -252,6 +252,18 @@ async fn a_profile_masks_however_it_was_chosen() {
 }
 
 #[test]
+fn an_export_has_no_other_format_than_its_own() {
+    let folder = TempDir::new().unwrap();
+    for format in ["csv", "table"] {
+        for words in [&["export", "episode"][..], &["export", "subject", "someone"]] {
+            let output = mnemoscope(&folder, &[&["-d", "memory.db", "--format", format], words].concat());
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!((output.status.code(), said.contains("JSON lines")), (Some(2), true), "{format}: {said}");
+        }
+    }
+}
+
+#[test]
 fn an_unknown_command_is_wrong_usage() {
     let folder = TempDir::new().unwrap();
     let output = mnemoscope(&folder, &["-d", "memory.db", "lst"]);

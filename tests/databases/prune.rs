@@ -424,6 +424,27 @@ fn what_no_prune_can_do_does_not_keep_the_rest_from_being_done() {
 }
 
 #[test]
+fn only_reference_lists_lose_a_case_whose_id_is_a_word() {
+    on_both(async |world| {
+        let stored = r#"{"steps":["search","book"],"tools":{"allowed":["search"]},"caseIds":["search","a-0"]}"#;
+        let cast = if matches!(world.target, Target::Postgres(_)) { "::jsonb" } else { "" };
+        let change = format!(
+            "INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, created_at) VALUES \
+               ('search', 'pa', 'ann', 'bot', '2026-01-01T00:00:00.000000Z'); \
+             UPDATE agent_memory_cases SET \"plan\" = '{stored}'{cast} WHERE id = 'b-0'"
+        );
+        run(&world, &change).await;
+        let plan = prune::plan(&world.store, &Pruning::default()).await.expect("a plan");
+        assert!(gone(&plan).contains("search"));
+        change::apply(&world.store, &plan, &author()).await.expect("applied");
+        let row = world.store.row(Entity::Case, "b-0").await.expect("a read").expect("a row");
+        let mut left: serde_json::Value = serde_json::from_str(stored).expect("a plan");
+        left["caseIds"] = serde_json::json!(["a-0"]);
+        assert_eq!(*row.get("plan"), left);
+    });
+}
+
+#[test]
 fn a_case_of_a_held_person_stays_in_the_bank_of_another_one() {
     on_both(async |world| {
         let store = &world.store;

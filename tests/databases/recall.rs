@@ -360,6 +360,60 @@ fn kept_vectors_answer_as_stored_ones_do() {
     );
 }
 
+#[test]
+fn likeness_is_that_of_the_vectors_to_the_last_digits() {
+    let near = |n: usize| -> Vec<f32> {
+        std::iter::once(1e4).chain((1..600).map(|i| noise(i) + 1e-2 * noise(n * 600 + i))).collect()
+    };
+    let exact = |a: &[f32], b: &[f32]| {
+        let sum = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum::<f64>();
+        sum(a, b) / (sum(a, a) * sum(b, b)).sqrt()
+    };
+    let cluster = |n: usize| -> Vec<f32> { (0..64).map(|i| noise(i) + 2e-3 * noise(n * 64 + i)).collect() };
+    for vector in [&near as &dyn Fn(usize) -> Vec<f32>, &cluster] {
+        for world in worlds() {
+            let mut sql = String::new();
+            for n in 0..60 {
+                let literal = literal(world.kept, &vector(n));
+                let _ = writeln!(
+                    sql,
+                    "INSERT INTO episodes (id, agent_id, title, outcome, started_at) VALUES ('near {n}', 'a', 't', 'success', '{NOW}'); \
+                     INSERT INTO episode_embeddings VALUES ('near {n}', {literal});"
+                );
+            }
+            written(&world, &sql);
+            let like = Some("near 0".to_owned());
+            let answer = asked(&world, &Inquiry { like, k: Some(20), ..Inquiry::new(Ranking::Similar) });
+            let cosine = |id: &str| exact(&vector(0), &vector(id[5..].parse().expect("a number")));
+            let found: Vec<f64> = ids(&answer).iter().map(|id| cosine(id)).collect();
+            for (row, exact) in answer["rows"].as_array().unwrap().iter().zip(&found) {
+                assert!((row["score"].as_f64().unwrap() - exact).abs() < 1e-12, "{:?}: {row}, {exact}", world.kept);
+            }
+            let mut all: Vec<f64> = (1..60).map(|n| exact(&vector(0), &vector(n))).collect();
+            all.sort_by(|a, b| b.total_cmp(a));
+            // Scores that are nearer than that are tied.
+            let same = found.iter().zip(&all).all(|(found, best)| (found - best).abs() < 1e-9);
+            assert!(found.len() == 20 && same, "{:?}: {found:?}, {all:?}", world.kept);
+        }
+    }
+}
+
+#[test]
+fn scores_that_differ_by_rounding_alone_are_tied() {
+    for world in worlds() {
+        written(
+            &world,
+            "INSERT INTO episodes (id, agent_id, title, topic, utility, outcome, started_at) VALUES \
+             ('tied old', 'tied', 't', 'other', 0.75, 'success', '2026-01-01T08:00:00.000000Z'), \
+             ('tied new', 'tied', 't', 'zebra stripes', 0.0, 'success', '2026-01-02T08:00:00.000000Z')",
+        );
+        let (agent, topic) = (Some("tied".to_owned()), Some("zebra".to_owned()));
+        let answer = asked(&world, &Inquiry { agent, topic, ..Inquiry::new(Ranking::Proven) });
+        let first: Vec<&str> = ids(&answer).into_iter().filter(|id| id.starts_with("tied")).collect();
+        assert_eq!(first, ["tied new", "tied old"], "{:?}: {answer}", world.kept);
+    }
+}
+
 /// Episodes whose vectors are alike, equal, of length 0, of other dimensions, not a number, or not there.
 fn many_episodes(kept: Kept) -> String {
     let truth = if kept == Kept::SqliteBlob { ["1", "0"] } else { ["true", "false"] };
@@ -961,6 +1015,22 @@ fn a_vector_that_fits_no_stored_one_is_told_and_words_are_compared() {
 }
 
 #[test]
+fn a_row_whose_own_vector_has_no_direction_is_told_of() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    written(
+        &world,
+        &format!(
+            "INSERT INTO episodes (id, agent_id, title, outcome, started_at) VALUES ('nil', 'a', 'Report of sales', 'success', '{NOW}'); \
+             INSERT INTO episode_embeddings VALUES ('nil', {})",
+            literal(Kept::SqliteBlob, &[0.0; 12])
+        ),
+    );
+    let nil = Inquiry { like: Some("nil".to_owned()), ..Inquiry::new(Ranking::Similar) };
+    let notes = asked(&world, &nil)["query"]["notes"].to_string();
+    assert!(notes.contains("vector of 12 dimensions has no direction"), "{notes}");
+}
+
+#[test]
 fn any_number_of_rows_may_be_asked_for() {
     let world = built(Kept::SqliteBlob).unwrap();
     for ranking in ["cases", "boosted", "similar", "proven"] {
@@ -974,6 +1044,17 @@ fn any_number_of_rows_may_be_asked_for() {
         let notes = shown["query"]["notes"].to_string();
         assert!(ranking != "cases" || !ids(&shown).is_empty() && notes.contains("only the first 5000 rows"), "{notes}");
     }
+}
+
+#[test]
+fn a_question_of_which_no_row_contains_a_word_is_told() {
+    let world = built(Kept::SqliteBlob).unwrap();
+    let (shown, words, _) = ran(world.folder.path(), "", None, &["recall", "zyxwvuts", "--ranking", "boosted"]);
+    let notes = shown["query"]["notes"].to_string();
+    assert!(notes.contains("no word of the question occurs in these rows"), "{notes} {words}");
+    let (shown, words, _) = ran(world.folder.path(), "", None, &["recall", "--like", "e05", "--ranking", "boosted"]);
+    let notes = shown["query"]["notes"].to_string();
+    assert!(!notes.contains("no word of the question"), "{notes} {words}");
 }
 
 #[test]

@@ -474,8 +474,7 @@ fn tables_outside_of_the_search_path_are_hinted_at() {
 fn a_prune_leaves_long_numbers_and_repeated_keys_as_they_stand() {
     block_on(async {
         let world = small().await;
-        let plan =
-            "{\"n\": 123456789012345678901234567890, \"a\": [\"gone\", 1.50], \"a\": {\"b\": [\"kept\", \"gone\"]}}";
+        let plan = "{\"n\": 123456789012345678901234567890, \"cases\": [\"gone\", 1.50], \"cases\": {\"ids\": [\"kept\", \"gone\"]}}";
         meddle(&world, &format!("INSERT INTO agent_memory_profiles (id, user_id, agent_id) VALUES ('pr-x', 'u-x', 'a-x'); \
             INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, message_hash, plan, reward, created_at) VALUES \
             ('gone', 'pr-x', 'u-x', 'a-x', 'h1', NULL, 0.1, '2026-01-01T00:00:00.000000Z'), \
@@ -483,7 +482,7 @@ fn a_prune_leaves_long_numbers_and_repeated_keys_as_they_stand() {
         run(&world, &["prune", "--user", "u-x", "--below-reward", "0.5", "--apply"]);
         let stored = run(&world, &["export", "case", "--where", "id = 'stays'"]);
         let line: serde_json::Value = serde_json::from_str(&stored).expect("a line");
-        let wanted = "{\"n\": 123456789012345678901234567890, \"a\": [1.50], \"a\": {\"b\": [\"kept\"]}}";
+        let wanted = "{\"n\": 123456789012345678901234567890, \"cases\": [1.50], \"cases\": {\"ids\": [\"kept\"]}}";
         assert_eq!(line["stored"]["spelled"]["plan"], wanted, "{stored}");
     });
 }

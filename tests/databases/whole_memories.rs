@@ -198,9 +198,10 @@ fn facts_that_contradict_and_near_copies_are_found_and_superseded() {
         for target in natives(folder.path(), database.as_ref(), FACTS).await {
             let native = address(&target);
             let on = |words: &[&str]| told(folder.path(), &[&["-d", &native], words].concat());
-            for (kind, older, newer) in
-                [("contradicting_facts", "m-bonn", "m-kiel"), ("near_duplicate_memory", "m-tea", "m-tea-again")]
-            {
+            for (kind, older, newer, advice) in [
+                ("contradicting_facts", "m-bonn", "m-kiel", "compare memory m-bonn m-kiel"),
+                ("near_duplicate_memory", "m-tea", "m-tea-again", "supersede m-tea --by m-tea-again"),
+            ] {
                 let (_, shown, words) = on(&["findings", "--kind", kind]);
                 let found = &shown["findings"][0];
                 assert_eq!(
@@ -209,7 +210,7 @@ fn facts_that_contradict_and_near_copies_are_found_and_superseded() {
                     "{words} {shown:#}"
                 );
                 let remedy = found["remedy"].as_str().expect("a command");
-                assert!(remedy.ends_with(&format!("supersede {older} --by {newer}")), "{remedy}");
+                assert!(remedy.ends_with(advice), "{remedy}");
                 let (code, receipt, words) = on(&["supersede", older, "--by", newer, "--apply"]);
                 assert_eq!(code, Some(0), "{words}");
                 let (_, memory, _) = on(&["show", "memory", older]);
@@ -230,6 +231,59 @@ fn facts_that_contradict_and_near_copies_are_found_and_superseded() {
             assert!(code == Some(5) && words.contains("different agents"), "{words}");
             let (code, _, words) = on(&["supersede", "m-tea", "--by", "m-tea-bo", "--apply"]);
             assert_eq!(code, Some(5), "another person's: {words}");
+        }
+    });
+}
+
+/// A memory that states a fact, with what else its metadata says and when it expires.
+fn fact([id, subject, predicate, object]: [&str; 4], rest: &str, expires: &str) -> String {
+    let value = format!(r#"{{"subject":"{subject}","predicate":"{predicate}","object":"{object}"{rest}}}"#);
+    format!(
+        "INSERT INTO memories (id, kind, text, user_id, metadata, created_at, expires_at) \
+         VALUES ('{id}', 'fact', '', 'ada', '{value}', '2026-02-0{}T00:00:00.000000Z', {expires}); ",
+        id.len()
+    )
+}
+
+#[test]
+fn facts_that_may_hold_together_do_not_contradict() {
+    let plain = |words: [&str; 4]| fact(words, "", "NULL");
+    let mut rows = [
+        // One number, spelled twice.
+        plain(["n1", "Ada", "age", "40"]),
+        plain(["n01", "Ada", "age", "40.0"]),
+        // One ended before the other one was written.
+        fact(["e1", "Ada", "lives in", "Kiel"], "", "'2026-02-02T12:00:00.000000Z'"),
+        plain(["e01", "Ada", "lives in", "Bonn"]),
+        // Nobody knows when it held.
+        fact(["t1", "Ada", "works at", "X"], r#","valid_from":"last year","valid_to":"recently""#, "NULL"),
+        plain(["t01", "Ada", "works at", "Y"]),
+        // One subject with two values, of a predicate that has one.
+        plain(["c1", "Ada", "born in", "Ulm"]),
+        plain(["c01", "Ada", "born in", "Jena"]),
+    ]
+    .concat();
+    for n in 0..6 {
+        let (subject, one, other) = (format!("s{n}"), format!("{n}l"), format!("{n}le"));
+        rows += &plain([&one, &subject, "speaks", "German"]);
+        rows += &plain([&other, &subject, "speaks", "French"]);
+        rows += &plain([&format!("{n}b"), &subject, "born in", "Ulm"]);
+    }
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = Database::fresh();
+        for target in natives(folder.path(), database.as_ref(), &rows).await {
+            let native = address(&target);
+            let (_, shown, words) = told(folder.path(), &["-d", &native, "findings", "--kind", "contradicting_facts"]);
+            assert_eq!(shown["findings"][0]["examples"], json!(["c1", "c01"]), "{words} {shown:#}");
+            // Meanings may be near where words say the opposite.
+            let opposite = "INSERT INTO memories (id, text, user_id, created_at) VALUES \
+                ('w1', 'Ada wants window seats on all of the flights to Berlin and Rome', 'ada', '2026-02-01T00:00:00.000000Z'), \
+                ('w2', 'Ada never wants window seats on all of the flights to Berlin and Rome', 'ada', '2026-02-02T00:00:00.000000Z')";
+            run(&target, opposite).await;
+            let (_, shown, _) = told(folder.path(), &["-d", &native, "findings", "--kind", "near_duplicate_memory"]);
+            let remedy = shown["findings"][0]["remedy"].as_str().unwrap_or_default();
+            assert!(remedy.ends_with("compare memory w1 w2"), "{shown:#}");
         }
     });
 }

@@ -7,6 +7,7 @@ use std::fs;
 use clap::{Arg, Command, CommandFactory as _};
 use mnemoscope::cli::doing::{AUTHOR_OPTIONS, PLAN_OPTIONS};
 use mnemoscope::cli::{args::Cli, man};
+use mnemoscope::memory::findings::KINDS;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/commands.md");
 
@@ -41,6 +42,16 @@ fn table<'a>(page: &mut String, args: impl Iterator<Item = &'a Arg>) {
     }
 }
 
+/// A table of every kind of finding.
+fn kinds(page: &mut String) {
+    page.push_str("| kind | severity | meaning | remedy |\n|---|---|---|---|\n");
+    for kind in KINDS {
+        let (severity, meaning) = (kind.severity.word(), kind.meaning());
+        writeln!(page, "| `{}` | {severity} | {meaning} | `{}` |", kind.name, kind.remedy).expect("a text");
+    }
+    page.push('\n');
+}
+
 /// Headings of options that many commands take, with the title under which the page tells them once.
 const SHARED: [(&str, &str); 2] = [(PLAN_OPTIONS, "Options of a plan"), (AUTHOR_OPTIONS, "Author of a change")];
 
@@ -55,6 +66,9 @@ fn section(page: &mut String, name: &str, command: &Command) {
             .then(|| format!("[{title}](#{})", title.to_lowercase().replace(' ', "-")))
     };
     let taken: Vec<String> = SHARED.iter().filter_map(takes).collect();
+    if name == "findings" {
+        kinds(page);
+    }
     if !taken.is_empty() {
         write!(page, "Takes also: {}.\n\n", taken.join(", ")).expect("a text");
     }

@@ -175,13 +175,15 @@ fn a_long_document_is_printed_and_searched_as_its_text() {
     let Some((_, listed)) = of(&["list", "episode", "--limit", "1"]) else { return };
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
     let id = listed["rows"][0]["id"].as_str().unwrap();
-    let commands: [&[&str]; 6] = [
+    let commands: [&[&str]; 8] = [
         &["show", "episode", id],
         &["list", "episode"],
         &["table", "episodes"],
         &["export", "episode"],
         &["chain", id],
         &["findings"],
+        &["backfill", "secrets"],
+        &["backfill", "hidden-characters"],
     ];
     let before: Vec<u64> = commands.iter().map(|words| of(words).map_or(0, |(most, _)| most)).collect();
     block_on(document(&path, id));
@@ -298,7 +300,7 @@ fn texts_that_lose_a_person_are_not_held_together() {
     let before = peak(folder.path(), &words);
     block_on(lengthen(&path, 160, 256 << 10, "dana.whitfield"));
     let (Some((few, _)), Some((many, printed))) = (before, peak(folder.path(), &words)) else { return };
-    assert!(printed.contains("episodes.detail named the person"), "{printed}");
+    assert!(printed.contains("episodes.detail: the person's names"), "{printed}");
     // 40 MB of new texts.
     assert!(many < few + 34_000, "{few} kB with short rows, {many} kB with long ones");
 }

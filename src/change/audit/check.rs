@@ -1,4 +1,4 @@
-//! Verifies a trail entry by entry, however many there are and however long what they keep is.
+//! Verifies a trail entry by entry, for any number and size of entries.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -10,7 +10,7 @@ use crate::memory::packed::records::RecordSorter;
 use crate::memory::packed::space::MakeSpace;
 use crate::store::own::{PrivateValue, TrailEntry};
 
-/// Private values that entries say were redacted.
+/// Private values that entries declare redacted.
 #[derive(Debug)]
 pub struct RedactionClaims(RecordSorter<2>);
 
@@ -19,12 +19,12 @@ fn place(seq: i64, field: &str) -> [u64; 2] {
 }
 
 impl RedactionClaims {
-    /// None yet; what does not fit in memory goes to such a space.
+    /// Creates an empty collection. Data that does not fit in memory goes to `space`.
     pub fn new(space: MakeSpace) -> Self {
         RedactionClaims(RecordSorter::new(space))
     }
 
-    /// Takes the claims of an entry.
+    /// Adds the claims of an entry.
     pub fn entry(&mut self, entry: &TrailEntry) {
         for (seq, field) in EntryFacts::parse(&entry.public).redacts {
             // A value can only have been redacted by a later entry.
@@ -35,20 +35,20 @@ impl RedactionClaims {
     }
 }
 
-/// Check of a trail whose entries come one after the other.
+/// Verifies consecutive entries of a trail.
 #[derive(Debug)]
 pub struct TrailCheck<'a> {
     database_id: &'a str,
     anchors: &'a [Anchor],
     claims: IdTable<2>,
-    /// Number that the next entry should have, and the hash of the one before.
+    /// Expected number of the next entry, and the hash of the previous one.
     expected: i64,
     prev: String,
     entries: usize,
     last: i64,
-    /// Hashes of the entries that anchors saw; none before such an entry has come.
+    /// Hashes of the anchored entries; `None` until they have been read.
     anchored: HashMap<i64, Option<String>>,
-    /// Commitments of the latest entries whose values have not come yet.
+    /// Commitments of the latest entries whose values have not been read yet.
     open: BTreeMap<i64, BTreeMap<String, String>>,
     redacted: usize,
     chain_faults: Vec<AuditFault>,
@@ -56,10 +56,10 @@ pub struct TrailCheck<'a> {
 }
 
 impl<'a> TrailCheck<'a> {
-    /// No entry has come yet.
+    /// Begins a check.
     ///
     /// # Errors
-    /// Claims that did not fit in memory could not be kept in a file.
+    /// Claims that did not fit in memory could not be written to a file.
     pub fn new(database_id: &'a str, anchors: &'a [Anchor], claims: RedactionClaims) -> io::Result<Self> {
         Ok(TrailCheck {
             database_id,
@@ -77,7 +77,7 @@ impl<'a> TrailCheck<'a> {
         })
     }
 
-    /// Takes the next entry.
+    /// Checks the next entry.
     pub fn entry(&mut self, entry: &TrailEntry) {
         let expected = self.expected;
         let faults = &mut self.chain_faults;
@@ -113,7 +113,7 @@ impl<'a> TrailCheck<'a> {
         self.entries += 1;
     }
 
-    /// Compares a private value with its commitment; the entries up to its number have come.
+    /// Compares a private value with its commitment; the entries up to its number must have been checked.
     pub fn value(&mut self, value: &PrivateValue) {
         let (seq, field) = (value.seq, &value.field);
         let Some(committed) = self.open.get_mut(&seq).and_then(|own| own.remove(field)) else {
@@ -131,7 +131,7 @@ impl<'a> TrailCheck<'a> {
         }
     }
 
-    /// All values of the entries so far have come.
+    /// Finishes the values of the entries checked so far.
     pub fn part_ends(&mut self) {
         for (seq, left) in std::mem::take(&mut self.open) {
             for field in left.into_keys() {
@@ -150,10 +150,10 @@ impl<'a> TrailCheck<'a> {
         self.claims.find(first).is_some_and(|found| found[1] == second)
     }
 
-    /// The verdict, given the head. All entries have come.
+    /// The verdict, given the head, after all entries.
     ///
     /// # Errors
-    /// What did not fit in memory could not be kept in a file.
+    /// Data that did not fit in memory could not be written to a file.
     pub fn end(mut self, head: Option<&(i64, String)>) -> io::Result<AuditVerdict> {
         self.claims.check()?;
         let mut faults = std::mem::take(&mut self.chain_faults);

@@ -1,4 +1,4 @@
-//! Holds and lists of erased people that entries say are there, and whose rows are gone.
+//! Holds and lists of erased people that exist by the trail's entries but whose rows are missing.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,8 +11,8 @@ use crate::store::{Store, StoreError};
 /// Action of the entry that begins an erasure.
 const BEGIN: &str = "purge.begin";
 
-/// People whose hold was placed and not removed, as entries say, and who have none: each with the number of the entry.
-/// An entry that was redacted tells of nobody.
+/// People with a hold by the trail's entries but without its row: each with the number of the entry. A redacted entry
+/// names nobody.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -39,7 +39,7 @@ pub async fn holds(store: &Store) -> Result<BTreeMap<String, i64>, StoreError> {
     Ok(placed)
 }
 
-/// Numbers of the entries that began erasures of which nothing is listed any more.
+/// Numbers of the entries that began erasures without any listed handle left.
 async fn lists(store: &Store) -> Result<Vec<i64>, StoreError> {
     let records = store.records();
     if !records.can_erase() {
@@ -59,12 +59,12 @@ async fn lists(store: &Store) -> Result<Vec<i64>, StoreError> {
     Ok(begun.into_iter().filter(|(_, session)| !listed.contains(session)).map(|(seq, _)| seq).collect())
 }
 
-/// The number after which the next entries come; none after the last.
+/// The number after which to read the next entries; `None` after the last.
 fn next(entries: &[TrailEntry]) -> Option<i64> {
     entries.last().filter(|_| entries.len() == STRIDE).map(|last| last.seq)
 }
 
-/// Faults for what entries say is there and is not, as far as we may look.
+/// Faults for missing rows that entries require, as far as our role may read.
 ///
 /// # Errors
 /// The engine's refusal.

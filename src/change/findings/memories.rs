@@ -1,4 +1,4 @@
-//! Memories that say the same as others of the same person and agent, by vector or by words, and facts that contradict one another.
+//! Memories that say the same as others of the same person and agent, by vector or by words, and contradicting facts.
 
 use std::collections::HashMap;
 
@@ -16,16 +16,17 @@ use crate::store::scratch::scratch;
 /// Memories that say the same.
 pub(super) const COPIES: &str = "near_duplicate_memory";
 /// The kinds of finding.
-pub(super) const PAIRED: &[&str] = &[COPIES, "contradicting_facts"];
+const PAIRED: &[&str] = &[COPIES, "contradicting_facts"];
 
-/// Memories that are compared between two words of progress.
+/// Memories compared between two progress reports.
 const PROGRESS: usize = 2_000;
 
-/// Memories whose vectors are read at once, with the rest of their group.
+/// Memories whose vectors are read at once, including the rest of their group.
 const TOGETHER: usize = 400;
 
 /// Columns of a memory that are read.
-const COLUMNS: &[&str] = &["id", "user_id", "agent_id", "collection", "text", "status", "metadata", "created_at"];
+const COLUMNS: &[&str] =
+    &["id", "user_id", "agent_id", "collection", "text", "status", "metadata", "created_at", "expires_at"];
 
 impl Survey<'_> {
     pub(super) async fn memories(&mut self) -> Result<(), ChangeError> {
@@ -61,8 +62,8 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Compares the memories of each group by vectors, or by words; with those whose vectors cannot be compared. The vectors of
-    /// several small groups are read at once.
+    /// Compares the memories of each group by vectors, or by words; also reports those whose vectors cannot be
+    /// compared. The vectors of several small groups are read at once.
     async fn copies(&mut self, groups: &MemoryGroups) -> Result<(FindingTally, FindingTally), ChangeError> {
         let (mut tally, mut without_direction) = (FindingTally::default(), FindingTally::default());
         let most = self.most();
@@ -93,7 +94,7 @@ impl Survey<'_> {
         }
     }
 
-    /// Whether memories can be made one.
+    /// Whether memories can be merged.
     pub(super) fn merges(&self) -> bool {
         let sources = self.store.sources_of(Entity::Memory).unwrap_or_default();
         sources.iter().all(|source| source.is_writable()) && self.store.why_not_writable().is_none()
@@ -107,8 +108,7 @@ impl Survey<'_> {
     }
 }
 
-/// The vectors of the memories of some groups, each of length 1, by id. Ids of those that have no direction go to
-/// `undirected`, in order.
+/// The unit vectors of the memories of some groups, by id. Ids without a direction are added to `undirected`, in order.
 async fn unit_vectors(
     store: &Store,
     groups: &[Vec<StandingMemory>],

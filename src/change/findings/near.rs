@@ -1,4 +1,4 @@
-//! Cases of a bank that say the same in other words: their vectors compared with one another, bank by bank.
+//! Cases of a bank that say the same in other words: compares their vectors, bank by bank.
 
 use super::{ChangeError, FindingNews, NO_DIRECTION, Survey};
 use crate::memory::Entity;
@@ -7,18 +7,18 @@ use crate::memory::prune::NEAR;
 use crate::memory::vector::{dot, has_direction, unit};
 use crate::store::Store;
 
-/// The kind of finding, and the one that names banks which are too large.
+/// The kind of finding, and the one for banks that are too large.
 pub(super) const NEAR_COPY: &str = "near_duplicate_case";
 pub(super) const LEFT: &str = "vector_duplicates_left";
 
 /// Cases of small banks whose vectors are read at once.
 const TOGETHER: usize = 400;
 
-/// Comparisons between two words of progress, in cases.
+/// Cases compared between two progress reports.
 const PROGRESS: usize = 500;
 
 impl Survey<'_> {
-    /// Compares the vectors of each bank, those of small ones together; large banks only where this kind alone is asked for.
+    /// Compares the vectors of each bank, small banks together; large banks only if this kind alone is requested.
     pub(super) async fn near_copies(&mut self, banks: &CaseBanks) -> Result<(), ChangeError> {
         if !self.wants(&[NEAR_COPY]) {
             return Ok(());
@@ -49,8 +49,8 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Counts the cases whose vector is nearly that of one before them in their bank. The vectors of two parts are held at
-    /// most.
+    /// Counts the cases whose vector is close to an earlier one in their bank. At most the vectors of two parts are in
+    /// memory.
     async fn compare(
         &mut self,
         banks: &CaseBanks,
@@ -75,7 +75,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Marks the cases that are near one of others, or one before them of their own.
+    /// Marks the cases that are close to one of `others`, or to an earlier one among themselves.
     async fn mark(&mut self, compared: &mut [ComparedCase], others: Option<&[ComparedCase]>) {
         for at in 0..compared.len() {
             let (own, rest) = compared.split_at_mut(at);
@@ -100,7 +100,7 @@ struct FoundCases {
     without_direction: FindingTally,
 }
 
-/// Cases whose vectors can be compared, with them; those for which this cannot be are `found`.
+/// Cases with comparable vectors; the others are reported in `found`.
 async fn units(
     store: &Store,
     banks: &CaseBanks,

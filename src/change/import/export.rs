@@ -11,10 +11,10 @@ use super::super::batch::{self, NewRow};
 use super::super::record::canonical_row;
 use super::{ImportContents, check_text, prompt_hash};
 use crate::layout::BoundSource;
-use crate::memory::agreeing;
 use crate::memory::json::{JsonPart, is_kept_as_text};
 use crate::memory::text_check::{TextOddities, check, check_document};
 use crate::memory::{Entity, Row, ValueKind, json};
+use crate::memory::{agreeing, counted};
 use crate::recall::keyword;
 use crate::store::Store;
 use crate::store::embedding::VectorShelf;
@@ -23,7 +23,7 @@ use crate::store::fetched::FetchedValue;
 use crate::store::stored::Image;
 use crate::store::surplus::Surplus;
 
-/// Reads a file, or the part of one that begins with that line.
+/// Reads a file, or a part of one whose first line has that number.
 #[must_use]
 pub fn read(store: &Store, text: &str, first_line: usize) -> ImportContents {
     let mut contents = ImportContents::default();
@@ -59,24 +59,20 @@ pub fn read(store: &Store, text: &str, first_line: usize) -> ImportContents {
             "{value|values} cannot be read: {it is|they are} left out, or {is|are} exported as far as possible";
         agreeing(n, &format!("{{#}} {entity} `{column}` {cannot}"))
     }));
-    if without_vector > 0 {
-        contents.notes.push(agreeing(
-            without_vector,
-            "{#} {row had|rows had} a vector that the file does not contain: {it is|they are} imported without it",
-        ));
-    }
-    if cleaned_vectors > 0 {
-        contents.notes.push(agreeing(
-            cleaned_vectors,
-            "{#} {vector is|vectors are} of {a text|texts} that a secret was removed from: the {row is|rows are} \
+    contents.notes.extend(counted(
+        without_vector,
+        "{#} {row had|rows had} a vector that the file does not contain: {it is|they are} imported without it",
+    ));
+    contents.notes.extend(counted(
+        cleaned_vectors,
+        "{#} {vector is|vectors are} of {a text|texts} that a secret was removed from: the {row is|rows are} \
              imported without it",
-        ));
-    }
+    ));
     contents
 }
 
-/// Takes along nothing that was computed of texts from which a secret was taken: the hash is made again, and a vector
-/// or copies are not brought. Whether there was a vector.
+/// Drops everything computed from texts from which a secret was removed: the hash is recomputed, a vector or copies are
+/// not imported. Returns whether there was a vector.
 fn follow_texts(store: &Store, new: &mut NewRow, cleaned: &[&'static str]) -> bool {
     let (entity, source) = (new.row.entity, batch::place(store, new).ok());
     if cleaned.contains(&"prompt") && new.row.text("message_hash").is_some() {
@@ -102,7 +98,7 @@ fn follow_texts(store: &Store, new: &mut NewRow, cleaned: &[&'static str]) -> bo
     has_vector
 }
 
-/// The entity that a line says it is of.
+/// The entity named in a line.
 pub fn entity(line: &str) -> Option<Entity> {
     #[derive(Deserialize)]
     struct Tagged<'l> {
@@ -112,28 +108,28 @@ pub fn entity(line: &str) -> Option<Entity> {
     Entity::parse(&serde_json::from_str::<Tagged<'_>>(line).ok()?.entity)
 }
 
-/// Whether a row says that it had a vector, and the file does not bring it.
+/// Whether a row had a vector by its own account that the file does not contain.
 fn lacks_vector(new: &NewRow) -> bool {
     let brought = new.surplus.as_ref().is_some_and(Surplus::has_vector);
     new.row.entity.column("has_vector").is_some() && new.row.get("has_vector") == &Value::Bool(true) && !brought
 }
 
-/// Whether the stored value behind a canonical column comes along as it is.
+/// Whether the stored value behind a canonical column is imported unchanged.
 fn comes_as_stored(store: &Store, new: &NewRow, column: &str) -> bool {
     let Ok(source) = batch::place(store, new) else { return false };
     let Some((name, _)) = plain_column(source, column) else { return false };
     new.surplus.as_ref().is_some_and(|surplus| surplus.spelled.iter().any(|(stored, _)| stored == name))
 }
 
-/// Whether a stored value reads as the canonical values of its row, as far as it alone tells them. The words of status
-/// and outcome that metadata shows next to its own are none of it.
+/// Whether a stored value reads as the canonical values of its row, as far as it determines them, without the stored
+/// words of status and outcome shown in the metadata.
 fn reads_as(source: &BoundSource, row: &Row, name: &str, raw: &FetchedValue) -> bool {
     let stored = Image(vec![(name.into(), raw.clone())]);
     let first = |column: &str| source.column(column).first().and_then(own_column) == Some(name);
     let nothing = |value: &Value| {
         value.is_null() || value.as_array().is_some_and(Vec::is_empty) || value.as_str().is_some_and(str::is_empty)
     };
-    // A long document is compared as it is read.
+    // A long document is compared in parsed form.
     let is_long_same = |column: &str| match (row.json(column), raw) {
         (given @ JsonPart::Document(_), FetchedValue::Text(text)) => given.is_same(JsonPart::Document(text)),
         _ => false,
@@ -157,7 +153,7 @@ fn reads_as(source: &BoundSource, row: &Row, name: &str, raw: &FetchedValue) -> 
     columns.all(|column| !first(column) || is_same(column))
 }
 
-/// The metadata of an episode without the stored words of its status and outcome; null where nothing else is in it.
+/// The metadata of an episode without the stored words of its status and outcome; null if nothing else is in it.
 fn without_raw_words(metadata: &Value) -> Value {
     let Value::Object(object) = metadata else { return metadata.clone() };
     let mut object = object.clone();
@@ -169,9 +165,8 @@ fn without_raw_words(metadata: &Value) -> Value {
     }
 }
 
-/// A row whose stored values an engine of another kind wrote, or that another layout read, brings those only that it can
-/// read in no other way: a column of the same name may hold something else here. No stored value says anything else than
-/// the line.
+/// Reduces the stored values of a row written by another engine or read by another layout to those without a canonical
+/// reading: a column of the same name may mean something else here. Stored values never contradict the line.
 fn fitting(store: &Store, mut new: NewRow) -> NewRow {
     let target = batch::place(store, &new).ok();
     let NewRow { row, surplus: Some(surplus), .. } = &mut new else { return new };
@@ -192,8 +187,8 @@ fn fitting(store: &Store, mut new: NewRow) -> NewRow {
     new
 }
 
-/// Returns the reason why a row cannot be imported by its id. A person who is only named by other rows has no row of
-/// their own, unless these tell a name or handles.
+/// Returns the reason why a row cannot be imported by its id. A person who is only named by other rows has no row,
+/// unless they have a name or handles.
 fn left_out(store: &Store, new: &NewRow) -> Option<String> {
     let entity = new.row.entity;
     let follows = "{it is|they are} derived from other rows, or written by agents only";
@@ -215,7 +210,7 @@ fn left_out(store: &Store, new: &NewRow) -> Option<String> {
     Some(place.write.as_ref().and_then(|write| write.refuse.as_deref()).unwrap_or(follows).to_owned())
 }
 
-/// Stored texts pass the check for secrets like all others: one that holds a secret is left to the canonical value.
+/// Stored texts are checked for secrets like all others: a value with a secret is replaced by its canonical one.
 fn without_secrets(mut surplus: Surplus, found: &mut TextOddities) -> Surplus {
     surplus.spelled.retain(|(_, raw)| !matches!(raw, FetchedValue::Text(text) if check(text).0 != *text));
     for (_, raw) in &mut surplus.hidden {
@@ -228,7 +223,7 @@ fn without_secrets(mut surplus: Surplus, found: &mut TextOddities) -> Surplus {
     surplus
 }
 
-/// Parses the data that an exported line holds next to the canonical values of its row.
+/// Parses the data of an exported line beyond the canonical values of its row.
 fn surplus(stored: &str, vector: Option<Vec<f32>>) -> Result<Surplus, String> {
     #[derive(Deserialize)]
     struct BesideValues {
@@ -264,7 +259,7 @@ fn vector(text: &str) -> Result<Vec<f32>, String> {
     numbers.iter().map(read).collect::<Option<_>>().ok_or_else(|| "`vector` must be a list of numbers".to_owned())
 }
 
-/// The columns of which an export says that their values could not be read.
+/// The columns that an export marks as unreadable.
 fn unread(problems: &str) -> BTreeSet<String> {
     #[derive(Deserialize)]
     struct UnreadValue {
@@ -282,7 +277,7 @@ struct LineContents<'l> {
     /// The texts of long documents by their columns.
     documents: Vec<(String, &'l str)>,
     surplus: Option<Surplus>,
-    /// Columns whose stored values could not be read when they were exported.
+    /// Columns whose stored values were unreadable when they were exported.
     odd: BTreeSet<String>,
 }
 
@@ -311,8 +306,8 @@ fn contents_of(line: &str) -> Result<LineContents<'_>, String> {
     Ok(line)
 }
 
-/// Puts the long documents into their row. One that holds a secret becomes a value without it, and so does one in a column
-/// that may be none.
+/// Puts the long documents into their row. One with a secret becomes a value without it, as does one in a column that
+/// may not hold a document.
 fn put_documents(row: &mut Row, documents: Vec<(String, &str)>, found: &mut TextOddities) -> Result<(), String> {
     for (name, text) in documents {
         let column = row.entity.column(&name).filter(|column| column.kind == ValueKind::Json);
@@ -330,9 +325,9 @@ fn put_documents(row: &mut Row, documents: Vec<(String, &str)>, found: &mut Text
 /// The row of a line.
 struct LineRow {
     new: NewRow,
-    /// Columns whose stored values could not be read.
+    /// Columns whose stored values were unreadable.
     odd: BTreeSet<String>,
-    /// Columns from which a secret was taken.
+    /// Columns from which a secret was removed.
     cleaned: Vec<&'static str>,
 }
 
@@ -358,7 +353,7 @@ fn row(contents: &mut ImportContents, line: &str) -> Result<LineRow, String> {
     if row.text(key).is_none_or(|id| id.trim().is_empty()) {
         return Err(format!("it has no {key}"));
     }
-    // A line that says every column says of those that are null that nothing is there.
+    // In a line with every column, null means that nothing is stored.
     let is_whole = entity.columns().iter().all(|column| object.contains_key(column.name));
     let surplus = surplus.or_else(|| is_whole.then(Surplus::default));
     let surplus = surplus.map(|surplus| without_secrets(surplus, &mut contents.found));

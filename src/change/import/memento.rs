@@ -9,7 +9,7 @@ use crate::memory::{Entity, json};
 /// User who owns a bank that names no user.
 const USER: &str = "memento";
 
-/// Reads a file, or the part of one that begins with that line.
+/// Reads a file, or a part of one whose first line has that number.
 #[must_use]
 pub fn read(name: &str, text: &str, first_line: usize) -> ImportContents {
     let agent = agent_name(name);

@@ -1,6 +1,7 @@
-//! Imports trajectories, case banks and our own export. Ids come from the content, so that importing twice changes
-//! nothing; text passes the check for secrets and suspicious wording.
+//! Imports trajectories, case banks and our own export. Ids are computed from the contents, so that importing twice
+//! changes nothing; text is checked for secrets and suspicious wording.
 
+mod collisions;
 mod export;
 mod memento;
 mod references;
@@ -28,7 +29,7 @@ use crate::memory::{agreeing, thousands};
 use crate::store::Store;
 use crate::store::encode::plain_column;
 
-/// Order in which rows go in: what others depend on first.
+/// Order of insertion: referenced rows first.
 pub const ORDER: [Entity; 14] = [
     Entity::Agent,
     Entity::Subject,
@@ -46,25 +47,25 @@ pub const ORDER: [Entity; 14] = [
     Entity::Access,
 ];
 
-/// Bytes that one plan takes while it is made and applied.
+/// Bytes of memory for one plan while it is made and applied.
 const HELD: usize = 84 << 20;
 
 /// Copies of a row, in its several forms, while it is planned and written.
 const COPIES: usize = 2;
 
-/// Bytes for each row next to its values: its key in several lists, and what is known of its table.
+/// Bytes per row in addition to its values: its key in several lists, and facts about its table.
 const ROW: usize = 600;
 
-/// Further copies of one that the plan and the trail show.
+/// Most further copies of one that the plan and the trail show.
 const COPIES_SHOWN: usize = 8;
 
-/// Bytes that some programs put before a text to say that it is UTF-8.
+/// Byte order mark that some programs put before UTF-8 text.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A line in place of one that is not UTF-8: no JSON is like it.
+/// Replaces a line that is not UTF-8; never valid JSON.
 const NOT_TEXT: &str = "\0not UTF-8\0";
 
-/// Makes a text of a line's bytes. One that is not UTF-8 becomes a line that is told to be bad, as others are, where it stands.
+/// Converts a line's bytes to text. One that is not UTF-8 becomes a line that is reported as bad at its position.
 #[must_use]
 pub fn line_of(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| {
@@ -116,8 +117,8 @@ impl ImportContents {
     }
 }
 
-/// Plans the import of a file's lines; of τ-bench files they are those of [`trajectory_lines`]. `name` is what the file is
-/// called: it names the agent where the file does not.
+/// Plans the import of a file's lines; for τ-bench files those of [`trajectory_lines`]. `name` is the file's name,
+/// which names the agent if the file does not.
 ///
 /// # Errors
 /// [`ChangeError::Usage`] naming the first bad line, unless they are to be skipped.
@@ -132,7 +133,7 @@ pub async fn plan(
     plan_part(store, format, name, part, skip_bad).await
 }
 
-/// A part of a file that is put in on its own.
+/// A part of a file that is imported separately.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportPart<'a> {
     /// Text of the part: whole lines.
@@ -141,12 +142,12 @@ pub struct ImportPart<'a> {
     pub first_line: usize,
     /// Facts that the earlier parts found out.
     pub progress: &'a ImportProgress,
-    /// No part comes after it.
+    /// Whether it is the last part.
     pub is_last: bool,
 }
 
-/// Lines of a file that one plan takes. A row takes its columns next to what its line says of them, however little that
-/// is, and a line of another program may be many rows.
+/// Size of the lines in one plan. A row costs its columns even if its line is short, and a line of another format may
+/// become many rows.
 #[derive(Debug)]
 pub struct PartSize {
     format: ImportFormat,
@@ -162,7 +163,7 @@ impl PartSize {
         PartSize { format, lines: 0, rows: 0, held: 0 }
     }
 
-    /// Adds a line, unless it does not fit next to others.
+    /// Adds a line, unless it does not fit.
     pub fn takes(&mut self, line: &str) -> bool {
         let rows: Vec<(usize, usize)> = match self.format {
             ImportFormat::Jsonl => {
@@ -212,8 +213,12 @@ pub async fn plan_part(
     if format != ImportFormat::Jsonl {
         holds_all(store, &contents.rows)?;
     }
-    // What is already there stays as it is, whether or not a new row could be like it.
-    let mut known = batch::take_known(store, &mut contents.rows).await?;
+    let loose = known_profiles(store, &mut contents.rows, part.progress).await?;
+    // What is already there stays as it is, whether or not a new row could be like it. Ids of foreign files are made of their
+    // contents: nothing else has them.
+    let known = batch::take_known(store, &mut contents.rows, format == ImportFormat::Jsonl).await?;
+    let mut present = known.present;
+    collisions::leave_out(store, &mut contents, part.progress, known.colliding, &loose).await?;
     unfit(store, &mut contents).await?;
     references::settle(store, &mut contents, part.progress, part.is_last).await?;
     if let Some((place, why)) = contents.bad.first() {
@@ -233,7 +238,6 @@ pub async fn plan_part(
             &format!("{{#}} {{bad one is|bad ones are}} left out, at {}{named}", places.join(", ")),
         ));
     }
-    known_profiles(store, &mut contents.rows, part.progress).await?;
     part.progress.once(&mut contents.rows);
     draft.disclosures.append(&mut contents.notes);
     draft.disclosures.extend(contents.found.sentences());
@@ -242,11 +246,11 @@ pub async fn plan_part(
         by_entity.entry(row.row.entity).or_default().push(row);
     }
     for entity in &ORDER {
-        let (rows, known) = (by_entity.remove(entity), known.remove(entity));
-        if rows.is_none() && known.is_none() {
+        let (rows, there) = (by_entity.remove(entity), present.remove(entity));
+        if rows.is_none() && there.is_none() {
             continue;
         }
-        let mut tally = ImportTally { present: known.unwrap_or_default(), ..ImportTally::default() };
+        let mut tally = ImportTally { present: there.unwrap_or_default(), ..ImportTally::default() };
         for (source, rows) in batch::by_place(store, rows.unwrap_or_default())? {
             let ImportTally { added, present } = batch::add_to(&mut draft, source, rows, None).await?;
             tally.added += added;
@@ -265,7 +269,7 @@ pub async fn plan_part(
     Ok(draft.seal())
 }
 
-/// Counts what the database cannot store among the bad ones, and leaves out all that is in the same place.
+/// Counts rows that the database cannot store as bad, and leaves out all rows at the same position.
 async fn unfit(store: &Store, contents: &mut ImportContents) -> Result<(), ChangeError> {
     let entities: BTreeSet<Entity> = contents.rows.iter().map(|r| r.row.entity).collect();
     for entity in entities {
@@ -283,10 +287,10 @@ async fn unfit(store: &Store, contents: &mut ImportContents) -> Result<(), Chang
     Ok(())
 }
 
-/// Refuses a database that has no place for what foreign files hold, before anything is looked at in it.
+/// Refuses a database without tables for the contents of foreign files, before anything is read.
 fn holds_all(store: &Store, rows: &[NewRow]) -> Result<(), ChangeError> {
     let entities: BTreeSet<Entity> = rows.iter().map(|r| r.row.entity).collect();
-    // Their ids are texts: a table that takes UUIDs alone has no place for them.
+    // Their ids are texts, which a table with UUID ids cannot store.
     let named = |entity: &Entity, source: &BoundSource| {
         let ids = plain_column(source, "id").map(|(_, way)| way);
         rows.iter()
@@ -307,23 +311,38 @@ fn holds_all(store: &Store, rows: &[NewRow]) -> Result<(), ChangeError> {
     }
 }
 
-/// Redirects new cases to the existing bank of the same user and agent, if there is one.
-async fn known_profiles(store: &Store, rows: &mut Vec<NewRow>, progress: &ImportProgress) -> Result<(), ChangeError> {
-    let mut renamed = progress.banks();
-    for new in rows.iter().filter(|r| r.row.entity == Entity::Profile) {
-        if let Some(known) = bank(store, new.row.text("user_id"), new.row.text("agent_id")).await? {
-            renamed.insert(new.row.id().to_owned(), known.id().to_owned());
-        }
+/// Redirects cases to the existing banks of the same users and agents, whose rows are left out. Gives the ids of banks that cases
+/// name and the file does not bring.
+async fn known_profiles(
+    store: &Store,
+    rows: &mut Vec<NewRow>,
+    progress: &ImportProgress,
+) -> Result<BTreeSet<String>, ChangeError> {
+    let of_file = |new: &&NewRow| new.row.entity == Entity::Profile;
+    let users: BTreeSet<&str> = rows.iter().filter(of_file).filter_map(|new| new.row.text("user_id")).collect();
+    let stored = store.related(Entity::Profile, "user_id", &users.into_iter().collect::<Vec<_>>()).await?;
+    let mut banks = progress.banks();
+    for new in rows.iter().filter(of_file) {
+        let of_owner = |bank: &&Row| {
+            ["user_id", "agent_id"].iter().all(|c| new.row.text(c).is_some() && bank.get(c) == new.row.get(c))
+        };
+        let id = new.row.id();
+        let mut known = stored.iter().filter(of_owner).map(Row::id);
+        let first = known.clone().next().unwrap_or(id);
+        let bank = known.find(|known| *known == id).unwrap_or(first);
+        banks.insert(id.to_owned(), bank.to_owned());
     }
-    rows.retain(|r| r.row.entity != Entity::Profile || renamed.get(r.row.id()).is_none_or(|id| id == r.row.id()));
+    rows.retain(|r| r.row.entity != Entity::Profile || banks.get(r.row.id()).is_none_or(|id| id == r.row.id()));
+    let mut loose = BTreeSet::new();
     for new in rows.iter_mut().filter(|r| r.row.entity == Entity::Case) {
-        if let Some(known) = new.row.text("profile_id").and_then(|id| renamed.get(id)) {
-            let known = Value::from(known.clone());
-            new.row.set("profile_id", known);
+        let Some(named) = new.row.text("profile_id").map(str::to_owned) else { continue };
+        match banks.get(&named) {
+            Some(known) => new.row.set("profile_id", Value::from(known.clone())),
+            None => _ = loose.insert(named),
         }
     }
-    progress.add_banks(renamed);
-    Ok(())
+    progress.add_banks(banks);
+    Ok(loose)
 }
 
 /// The bank of a user and agent.
@@ -336,7 +355,7 @@ pub(super) async fn bank(store: &Store, user: Option<&str>, agent: Option<&str>)
     Ok(banks.into_iter().find(|row| row.text("agent_id") == Some(agent)))
 }
 
-/// The first digits of a SHA-256 over texts.
+/// The first digits of a SHA-256 of texts.
 fn digest(parts: &[&str]) -> String {
     let mut hasher = Sha256::new();
     for part in parts {
@@ -346,13 +365,13 @@ fn digest(parts: &[&str]) -> String {
     hex::encode(hasher.finalize())[..20].to_owned()
 }
 
-/// Hash under which a case is known: SHA-256 of its message, as hexadecimal digits.
+/// Hash that identifies a case: SHA-256 of its message, in hexadecimal.
 #[must_use]
 pub fn message_hash(message: &str) -> String {
     hex::encode(Sha256::digest(message.as_bytes()))
 }
 
-/// The hash of a prompt's message; of a prompt that holds none, that of its JSON, whatever the order of the keys.
+/// The hash of a prompt's message; without a message, that of its JSON, whatever the order of the keys.
 #[must_use]
 pub fn prompt_hash(prompt: &Value) -> String {
     let of_json = || {
@@ -370,7 +389,7 @@ fn profile(user: &str, agent: &str) -> NewRow {
     NewRow::new(Entity::Profile, values).at_once("created_at").at_once("updated_at")
 }
 
-/// The agent under which a file's rows go: its name without its ending.
+/// The agent for a file's rows: the file name without its extension.
 fn agent_name(name: &str) -> String {
     let base = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let stem = base.rsplit_once('.').map_or(base, |(stem, _)| stem);

@@ -1,6 +1,5 @@
-//! References of a file's rows. A server takes no row whose foreign key leads nowhere, though its own tables may hold
-//! some from before the key existed; the reference of such a row is left out, and reported. SQLite takes the rows as
-//! they are.
+//! References of a file's rows. A server refuses a row with a dangling foreign key, though its own tables may contain
+//! some from before the key existed; such a reference is left out and reported. SQLite accepts the rows unchanged.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -23,23 +22,25 @@ use crate::store::stored::{StoredRows, TableName};
 /// Greatest number of rows that wait for later parts of their file.
 const WAITING: usize = 50_000;
 
-/// Facts that the parts of a file have found out for the parts after them.
+/// Facts found in earlier parts of a file, for later parts.
 #[derive(Debug, Default)]
 pub struct ImportProgress(Mutex<KnownSoFar>);
 
 #[derive(Debug, Default)]
 struct KnownSoFar {
-    /// Banks that are there under another id: cases of later parts go into those.
+    /// Banks of the file, with the ids that they have in the database: cases of later parts go into those.
     banks: BTreeMap<String, String>,
+    /// Digests of the rows that were left out because of a collision.
+    left: HashSet<u64>,
     /// Keys that earlier parts put in, or would, as hashes.
     keys: HashSet<u64>,
-    /// Rows that refer to what did not exist yet.
+    /// Rows that refer to rows not yet seen.
     waiting: Vec<NewRow>,
-    /// Those that wait once the part at hand is in.
+    /// Rows that wait after the current part.
     waiting_next: Vec<NewRow>,
     /// Ids of rows that stand for the whole file, in earlier parts.
     whole: BTreeSet<String>,
-    /// Those of the part at hand.
+    /// The same for the current part.
     whole_next: BTreeSet<String>,
 }
 
@@ -56,6 +57,14 @@ impl ImportProgress {
         self.with(|known| known.banks.extend(more));
     }
 
+    pub(super) fn left(&self) -> HashSet<u64> {
+        self.with(|known| known.left.clone())
+    }
+
+    pub(super) fn add_left(&self, more: HashSet<u64>) {
+        self.with(|known| known.left.extend(more));
+    }
+
     /// Leaves out the rows without a place, which stand for the whole file, that an earlier part put in.
     pub(super) fn once(&self, rows: &mut Vec<NewRow>) {
         self.with(|known| {
@@ -64,13 +73,13 @@ impl ImportProgress {
         });
     }
 
-    /// Whether rows of earlier parts wait for what they refer to.
+    /// Whether rows of earlier parts wait for their references.
     #[must_use]
     pub fn waits(&self) -> bool {
         self.with(|known| !known.waiting.is_empty())
     }
 
-    /// The part at hand is planned or put in: a plan may be made several times before.
+    /// Moves on after the current part is planned or applied; until then a part may be planned several times.
     pub fn advance(&self) {
         self.with(|known| {
             known.waiting = std::mem::take(&mut known.waiting_next);
@@ -79,14 +88,14 @@ impl ImportProgress {
     }
 }
 
-/// A foreign key of one column, as a table that rows go into has it.
+/// A single-column foreign key of a target table.
 struct RowReference {
     from: TableName,
     column: String,
     to: ReferredKey,
     /// The column may not be empty.
     required: bool,
-    /// Values that differ in case alone are the same.
+    /// Whether values that differ only in case are equal.
     folds: bool,
 }
 
@@ -111,7 +120,7 @@ impl RowReference {
         self.text(source, new, &self.from, &self.column)
     }
 
-    /// Returns the digest of the value by which other rows can refer to a row through this key.
+    /// Returns the digest of the value by which other rows can refer to this row through this key.
     fn offered(&self, source: &BoundSource, new: &NewRow) -> Option<u64> {
         self.text(source, new, &self.to.table, &self.to.column).map(|value| self.to.digest(&value))
     }
@@ -123,11 +132,11 @@ impl RowReference {
     }
 }
 
-/// Looks at what the rows refer to. Until the last part, rows whose reference does not exist yet wait for later parts;
-/// then they come without it, or are bad where the column may not be empty.
+/// Resolves the references of rows. Until the last part, rows with an unknown reference wait for later parts; then the
+/// reference is dropped, or the row is bad if the column is NOT NULL.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] where too many rows wait; the engine's refusal.
+/// [`ChangeError::Refused`] if too many rows wait; the engine's refusal.
 pub(super) async fn settle(
     store: &Store,
     contents: &mut ImportContents,
@@ -166,7 +175,7 @@ pub(super) async fn settle(
     Ok(())
 }
 
-/// The references of new rows, and which of the rows that they lead to are absent.
+/// The references of new rows, and their missing targets.
 struct ReferenceLookup<'s> {
     store: &'s Store,
     references: Vec<RowReference>,
@@ -211,7 +220,7 @@ impl ReferenceLookup<'_> {
         taken
     }
 
-    /// Empties the columns that lead to absent rows, and gives a note with the count for each.
+    /// Empties the references to missing rows, and returns a note with the count for each.
     fn clear_lacking(&self, rows: &mut [NewRow]) -> Vec<String> {
         let mut without: BTreeMap<(String, &str, String), usize> = BTreeMap::new();
         for new in rows {
@@ -237,8 +246,8 @@ impl ReferenceLookup<'_> {
     }
 }
 
-/// Finds the tables into which the rows go, and those of each entity that only later parts may hold: these may refer to the
-/// rows at hand.
+/// Finds the target tables of the rows, and those of entities that only later parts may contain, which may refer to
+/// these rows.
 fn targets(store: &Store, rows: &[NewRow]) -> Result<BTreeSet<TableName>, ChangeError> {
     let taken = |entity: &Entity| batch::target(store, *entity).ok().filter(|source| addable(source).is_ok());
     let mut tables: BTreeSet<TableName> = Entity::ALL.iter().filter_map(taken).map(table_of).collect();
@@ -248,7 +257,7 @@ fn targets(store: &Store, rows: &[NewRow]) -> Result<BTreeSet<TableName>, Change
     Ok(tables)
 }
 
-/// The foreign keys of the tables that rows go into. One that leads where rows are hidden from us is the server's to judge.
+/// The foreign keys of the target tables, except those to tables with hidden rows, which only the server can check.
 async fn references(store: &Store, tables: BTreeSet<TableName>) -> Result<Vec<RowReference>, ChangeError> {
     let mut all = Vec::new();
     for from in tables {
@@ -300,7 +309,7 @@ async fn absent(
         let asked = StoredRows { table: to.table.clone(), by: vec![to.column.clone()], keys };
         let images = match store.shapes().images_of(&asked, &asked.by).await {
             Ok(images) => images,
-            // What may not be read is the server's to judge.
+            // Only the server can check tables that we may not read.
             Err(error) if error.is_denied() => continue,
             Err(error) => return Err(error.into()),
         };
@@ -320,6 +329,11 @@ fn clear(source: &BoundSource, new: &mut NewRow, column: &str) {
     if let Some(name) = canonical(source, column) {
         new.row.set(name, Value::Null);
     }
+    forget_stored(new, column);
+}
+
+/// Forgets what an export tells of a stored column: the canonical value is written.
+pub(super) fn forget_stored(new: &mut NewRow, column: &str) {
     if let Some(surplus) = new.surplus.as_mut() {
         surplus.hidden.retain(|(name, _)| name != column);
         surplus.spelled.retain(|(name, _)| name != column);

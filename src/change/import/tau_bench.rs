@@ -17,10 +17,10 @@ use crate::memory::{Entity, json};
 /// Characters of a title.
 const TITLE: usize = 120;
 
-/// Reason why a file is not taken apart into trajectories.
+/// Reason why a file cannot be split into trajectories.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
-    /// It is something else.
+    /// It is not a JSON list.
     #[error("this is not a JSON list of trajectories: {0}")]
     NoList(serde_json::Error),
     /// It cannot be read, or its trajectories cannot be written.
@@ -28,7 +28,7 @@ pub enum ListError {
     System(io::Error),
 }
 
-/// Writes the trajectories of a file, each as one line of at most that many bytes. The file may be of any size.
+/// Writes the trajectories of a file, each as one line of at most `most` bytes. The file may be of any size.
 ///
 /// # Errors
 /// [`ListError`].
@@ -49,18 +49,18 @@ pub fn trajectory_lines(mut file: impl Read, most: u64, to: &mut impl Write) -> 
     }
 }
 
-/// Bytes of a file, as many as one trajectory may have. Each is given as the character of its number, whatever text they are:
-/// a trajectory that is not UTF-8 does not end the list.
+/// Bytes of a file, limited to the size of one trajectory. Each byte is returned as the character with its number,
+/// whatever its encoding, so that a trajectory that is not UTF-8 does not end the list.
 struct OneTrajectory<'c, R> {
     file: R,
     left: &'c Cell<u64>,
-    /// The second byte of a character, which is still to be given.
+    /// Pending second byte of a character.
     second: Option<u8>,
 }
 
 impl<R: Read> Read for OneTrajectory<'_, R> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        // Whoever reads asks for one at a time.
+        // The reader asks for one byte at a time.
         let Some(next) = bytes.first_mut() else { return Ok(0) };
         if let Some(second) = self.second.take() {
             *next = second;
@@ -77,8 +77,7 @@ impl<R: Read> Read for OneTrajectory<'_, R> {
     }
 }
 
-/// The line that characters stand for, as the reader gives them. Between the parts of a JSON text a line break is a
-/// blank, and within them there is none.
+/// The line for the reader's characters. Between JSON tokens a line break is whitespace, and within them there is none.
 fn line_of_characters(text: &str) -> String {
     let bytes = text.chars().map(|c| if matches!(c, '\n' | '\r') { ' ' } else { c });
     line_of(bytes.filter_map(|c| u8::try_from(c).ok()).collect())
@@ -142,7 +141,7 @@ pub fn read(name: &str, lines: &str, first: usize) -> ImportContents {
         };
         let user = trajectory_of(&mut contents, &agent, trajectory);
         if !users.contains(&user) {
-            // The bank is of all of them.
+            // The bank belongs to all of them.
             contents.place = 0;
             contents.add(profile(&user, &agent));
             users.insert(user);
@@ -203,7 +202,7 @@ struct Trajectory<'a> {
     calls: Vec<Call>,
 }
 
-/// Adds one trajectory and gives its user.
+/// Adds one trajectory and returns its user.
 fn trajectory_of(contents: &mut ImportContents, agent: &str, trajectory: &Value) -> String {
     let messages = trajectory["traj"].as_array().map(Vec::as_slice).unwrap_or_default();
     let (task, trial) = (trajectory["task_id"].to_string(), trajectory["trial"].to_string());
@@ -296,14 +295,14 @@ impl Trajectory<'_> {
     }
 }
 
-/// The call that an answer belongs to: ids come again within a trajectory, so it is one that has no answer yet, of the latest
-/// calls first.
+/// The call that an answer belongs to: ids repeat within a trajectory, so it is one without an answer yet, latest calls
+/// first.
 fn answered_by(calls: &[Call], latest: usize, id: &str) -> Option<usize> {
     let is_open = |at: &usize| calls[*at].id == id && calls[*at].result.is_none();
     (latest..calls.len()).find(is_open).or_else(|| (0..latest).rev().find(is_open))
 }
 
-/// Adds messages and calls as segments; gives the calls with their results, and the call of each answer.
+/// Adds messages and calls as segments; returns the calls with their results, and the call of each answer.
 fn segments(contents: &mut ImportContents, episode: &str, messages: &[Value]) -> (Vec<Call>, Vec<Option<usize>>) {
     let (mut calls, mut answered) = (Vec::<Call>::new(), Vec::new());
     let (mut sequence, mut latest) = (0, 0);

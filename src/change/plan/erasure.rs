@@ -1,4 +1,4 @@
-//! Erasing a person as plain data: how it shall be done, what it would do, and what it came to.
+//! Erasing a person as plain data: options, expected effects, and result.
 
 use std::collections::BTreeMap;
 
@@ -16,21 +16,21 @@ pub enum Mentions {
     Leave,
     /// The words are removed, the rows stay.
     Redact,
-    /// The rows go.
+    /// The rows are deleted.
     Delete,
 }
 
 impl Mentions {
-    /// All of them.
+    /// All decisions.
     pub const ALL: [Mentions; 3] = [Mentions::Leave, Mentions::Redact, Mentions::Delete];
 
-    /// The one that a word of the command line means.
+    /// Parses a decision's word on the command line.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Mentions> {
         Mentions::ALL.into_iter().find(|decision| decision.word() == word)
     }
 
-    /// The one after this one, and after the last the first.
+    /// The next choice; after the last one, the first.
     #[must_use]
     pub fn next(self) -> Mentions {
         match self {
@@ -40,7 +40,7 @@ impl Mentions {
         }
     }
 
-    /// The word of the command line.
+    /// The word on the command line.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -58,7 +58,7 @@ pub struct ErasureChoice {
     pub mentions: Mentions,
     /// Decisions about one mention, by its id, or about those in one column, by `table.column`.
     pub each: BTreeMap<String, Mentions>,
-    /// The account with the application goes too.
+    /// Whether the person's account with the application is erased too.
     pub account: bool,
     /// PostgreSQL: tables may be locked while they are rewritten.
     pub full: bool,
@@ -76,18 +76,18 @@ impl ErasureChoice {
     }
 }
 
-/// A table in the tree of what goes: below the one whose rows lead to it.
+/// A table in the tree of deletions, below the table whose rows lead to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
     /// Steps from the person.
     pub depth: usize,
     /// Table, for people.
     pub table: String,
-    /// Rows that go.
+    /// Number of rows to delete.
     pub rows: usize,
 }
 
-/// One thing by which the person is known.
+/// One handle of the person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErasureHandle {
     /// Kind.
@@ -98,14 +98,14 @@ pub struct ErasureHandle {
     pub unsearched: Option<String>,
 }
 
-/// Words of a value around a name.
+/// Text around a name in a value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MentionWords {
-    /// Words before the name.
+    /// Text before the name.
     pub before: String,
-    /// The name as it is there; empty when only the text with the name masked is known.
+    /// The name as written; empty if only the masked text is known.
     pub name: String,
-    /// Words after the name.
+    /// Text after the name.
     pub after: String,
 }
 
@@ -118,13 +118,13 @@ pub struct ShownMention {
     pub place: String,
     /// Key of its row.
     pub key: String,
-    /// Reason why it is only possible that the person is meant; `None` when it is certain.
+    /// Reason why the mention is uncertain; `None` if it is certain.
     pub doubt: Option<String>,
-    /// Title of its row; empty when it has none.
+    /// Title of its row; empty if it has none.
     pub title: String,
-    /// Id of the person whom the row belongs to; empty when the row does not say so itself.
+    /// Id of the row's owner; empty if the row itself does not say.
     pub owner: String,
-    /// Words of the value around the name.
+    /// Text around the name.
     pub words: MentionWords,
     /// Decisions about the mention that can be carried out.
     pub options: Vec<Mentions>,
@@ -148,31 +148,31 @@ pub struct Preview {
     pub plan_id: String,
     /// The person's id.
     pub id: String,
-    /// Everything by which the person is known.
+    /// All handles of the person.
     pub known: Vec<ErasureHandle>,
-    /// Others of the same name: id and name.
+    /// Other people with the same name: id and name.
     pub near: Vec<(String, String)>,
-    /// Rows that go, as a tree of tables.
+    /// Rows to delete, as a tree of tables.
     pub tree: Vec<Branch>,
     /// Rows by table.
     pub counts: Counts,
-    /// Number of rows, of those that go, that mention the person or depend on such a row: they are other people's.
+    /// Number of rows deleted because they mention the person or depend on such a row; they are other people's.
     pub gone_for_mentions: usize,
     /// Other people's values that mention the person, by table and column.
     pub mentions: Vec<(String, usize)>,
-    /// Mentions one by one, as many as are kept.
+    /// Mentions one by one, up to the limit.
     pub named: Vec<ShownMention>,
     /// Further effects of the erasure.
     pub effects: Vec<String>,
     /// Data that remains, and facts that cannot be determined.
     pub disclosures: Vec<String>,
-    /// Reason why nothing may be erased: a hold, or a database that takes no changes.
+    /// Reason why nothing may be erased: a hold, or a database that is not writable.
     pub refused: Option<String>,
-    /// A legal hold stands on the person.
+    /// Whether the person is under a legal hold.
     pub held: bool,
-    /// Old pages go only when tables are rewritten under lock.
+    /// Whether old pages can only be removed by rewriting tables under lock.
     pub locks: bool,
-    /// An earlier run has not ended verified: this one resumes it.
+    /// Whether an earlier run is unfinished, which this one resumes.
     pub unfinished: bool,
     /// Choices of that run, if it was begun here.
     pub began: Option<ErasureChoice>,
@@ -181,11 +181,11 @@ pub struct Preview {
 /// Check that was made after an erasure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErasureCheck {
-    /// Name of what was searched for.
+    /// Name of the check.
     pub name: String,
-    /// Finding of the check, in words.
+    /// Finding of the check, as text.
     pub found: String,
-    /// True when the finding is as it should be; `None` when it could not be checked.
+    /// Whether the finding is as expected; `None` if it could not be checked.
     pub good: Option<bool>,
 }
 
@@ -202,9 +202,9 @@ pub struct ErasureOutcome {
     pub incomplete: Vec<String>,
     /// Disclosures.
     pub disclosures: Vec<String>,
-    /// Place where the receipt is kept.
+    /// Location of the stored receipt.
     pub kept_in: String,
-    /// Folder of the bundle that was exported before; none when this run exported nothing.
+    /// Folder of the bundle exported by this run; `None` if it exported nothing.
     pub exported_to: Option<String>,
     /// Number of its entry in the audit trail.
     pub audit_seq: i64,

@@ -9,7 +9,7 @@ pub struct StepState {
     pub name: String,
     /// SQL that the step runs.
     pub sql: String,
-    /// True when what the step makes is there.
+    /// Whether the objects of the step exist.
     pub done: bool,
 }
 
@@ -24,10 +24,10 @@ pub struct PendingMigration {
     pub sql: String,
     /// Locks that the migration takes, and for how long.
     pub lock_risk: String,
-    /// Effect of the migration: what it makes possible.
+    /// Effect of the migration: what it enables.
     pub effect: String,
-    /// Steps of the migration, when it has several.
+    /// Steps of the migration, if it has several.
     pub steps: Vec<StepState>,
-    /// The step at which it continues, where it was begun and stopped.
+    /// The next step, if it was begun and interrupted.
     pub goes_on_at: Option<String>,
 }

@@ -1,10 +1,10 @@
-//! A moment of the past, and what a look at it is of: plain data.
+//! A time in the past, and what a view of it covers, as plain data.
 
 use serde::Serialize;
 
 use crate::memory::time;
 
-/// A moment of the past, as someone names it.
+/// A time in the past, as requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Moment {
     /// A time, canonical.
@@ -22,15 +22,15 @@ impl Moment {
     }
 }
 
-/// Moment of a view of the past, and what the view cannot show.
+/// Time of a view of the past, and what the view cannot show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AsOf {
     /// The moment, canonical.
     pub at: String,
-    /// The last entry of the trail that is not taken back; none without a trail.
+    /// The last entry of the trail that is not reverted; `None` without a trail.
     pub seq: Option<i64>,
-    /// Entries that are taken back.
+    /// Number of reverted entries.
     pub taken_back: usize,
-    /// Facts that are not known, for users.
+    /// Unknown facts, for users.
     pub unknown: Vec<String>,
 }

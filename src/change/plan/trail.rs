@@ -1,12 +1,12 @@
-//! The audit trail as plain data: entries as lists show them, the public facts of entries that undo, looks at the past
-//! and erasure read, and the verdict on the whole.
+//! The audit trail as plain data: entries for lists, the public facts of entries that undo, views of the past and
+//! erasure use, and the verdict on the whole.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{Change, Counts};
 
-/// An entry of the audit trail, with the private values that are still there.
+/// An entry of the audit trail, with its remaining private values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ListedEntry {
     /// Number, from 1.
@@ -17,37 +17,37 @@ pub struct ListedEntry {
     pub actor: String,
     /// Action, such as `feedback.edit`.
     pub action: String,
-    /// Facts that are not personal, as JSON.
+    /// Non-personal facts, as JSON.
     pub public: Value,
-    /// The same facts, read.
+    /// The same facts, parsed.
     #[serde(skip)]
     pub facts: EntryFacts,
-    /// Reason in the author's words; `None` when there is none or it was redacted.
+    /// The author's reason; `None` if there is none or it was redacted.
     pub reason: Option<String>,
-    /// Rows before and after; `None` when they were not kept or were redacted.
+    /// Rows before and after; `None` if they were not stored or were redacted.
     pub changes: Option<Vec<Change>>,
     /// Hash of the entry, in hexadecimal digits.
     pub hash: String,
 }
 
 impl ListedEntry {
-    /// The rows before and after that are still there.
+    /// The remaining rows before and after.
     #[must_use]
     pub fn rows(&self) -> &[Change] {
         self.changes.as_deref().unwrap_or_default()
     }
 }
 
-/// Public facts of an entry. A fact that is missing, or of another shape, is `None` or empty.
+/// Public facts of an entry. A missing or malformed fact is `None` or empty.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EntryFacts {
     /// Rows by table and verb.
     pub counts: Option<Counts>,
-    /// Number of rows whose values before and after were noted; more than are kept of a long change.
+    /// Number of changed rows; more than are stored for a large change.
     pub changes_total: Option<usize>,
-    /// Ticket that asked for the change.
+    /// Ticket that requested the change.
     pub ticket: Option<String>,
-    /// Reason why the entry cannot be undone; `None` when it can.
+    /// Reason why the entry cannot be undone; `None` if it can.
     pub undo_reason: Option<String>,
     /// Number of the entry that this one undoes.
     pub undo_of: Option<i64>,
@@ -55,7 +55,7 @@ pub struct EntryFacts {
     pub redacts: Vec<(i64, String)>,
     /// SHA-256 of the receipt of an erasure, in hexadecimal digits.
     pub receipt_sha256: Option<String>,
-    /// Erasure that the entry begins, where it lists handles by which the person's return shows.
+    /// Erasure that the entry begins, if it lists handles that reveal the person's return.
     pub listed: Option<String>,
     /// Names of the migrations that were applied.
     pub migrations: Vec<String>,
@@ -79,19 +79,19 @@ impl EntryFacts {
         }
     }
 
-    /// The same from JSON text as it is stored; no facts when it is not JSON.
+    /// The same from stored JSON text; no facts if it is not JSON.
     #[must_use]
     pub fn parse(public: &str) -> Self {
         serde_json::from_str(public).map(|public: Value| EntryFacts::of(&public)).unwrap_or_default()
     }
 }
 
-/// One thing that is wrong with a trail.
+/// A fault of a trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuditFault {
-    /// Short stable word.
+    /// Short stable identifier.
     pub kind: &'static str,
-    /// Number of the entry where it starts.
+    /// Number of the first affected entry.
     pub seq: i64,
     /// Sentence for people.
     pub message: String,
@@ -100,20 +100,20 @@ pub struct AuditFault {
 /// Result of verifying a trail.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct AuditVerdict {
-    /// Nothing is wrong.
+    /// Whether there are no faults.
     pub ok: bool,
     /// Entries.
     pub entries: usize,
     /// The database.
     pub database_id: String,
-    /// Number of the last entry, as the head says.
+    /// Number of the last entry, according to the head.
     pub head: Option<i64>,
     /// Number of the latest anchor that was compared.
     pub anchored: Option<i64>,
-    /// Private values that were redacted, as entries say.
+    /// Number of redacted private values, according to entries.
     pub redacted: usize,
     /// Faults that were found.
     pub faults: Vec<AuditFault>,
-    /// Limits of what verifying can tell.
+    /// Limits of the verification.
     pub notes: Vec<String>,
 }

@@ -22,37 +22,37 @@ use crate::store::{Store, StoreError};
 /// Cases whose vectors are read at a time.
 const VECTORS: usize = 400;
 
-/// A case that goes.
+/// A case to delete.
 #[derive(Debug, Clone)]
 pub struct GoingCase {
     /// Id of the case.
     pub id: String,
-    /// Reason why it goes.
+    /// Reason for deleting it.
     pub why: PruneReason,
     /// Reading of the case that the rules saw.
     pub case: JudgedCase,
 }
 
-/// A bank of which cases go.
+/// A bank with cases to delete.
 #[derive(Debug, Clone)]
 pub struct PrunedBank {
     /// The bank.
     pub bank: SortedBank,
-    /// Id of the profile, where there is one.
+    /// Id of the profile, if there is one.
     pub profile: Option<String>,
-    /// Id of the profile that its cases name, once owners were read, where that has no row.
+    /// Id of a missing profile that its cases name, once owners were read.
     pub missing: Option<String>,
     /// User of the bank, once owners were read.
     pub user: Option<String>,
     /// Agent of the bank, once owners were read.
     pub agent: Option<String>,
-    /// Number of newest cases that it keeps, by its own window or the one that was given; none where other rules choose.
+    /// Number of newest cases that it keeps, by its own window or the given one; `None` if other rules select.
     pub window: Option<i64>,
     /// Number of cases of the bank.
     pub cases: usize,
-    /// Cases of the bank that go by the rules too, and are left to a later plan.
+    /// Further cases of the bank to delete, left to a later plan.
     pub left: usize,
-    /// The cases that go, newest first.
+    /// The cases to delete, newest first.
     pub goes: Vec<GoingCase>,
 }
 
@@ -65,7 +65,7 @@ impl PrunedBank {
         }
     }
 
-    /// A row that says whose the bank is.
+    /// A row with the owner of the bank.
     pub fn owner(&self) -> Row {
         Row::with(Entity::Case, [("user_id", json!(self.user)), ("agent_id", json!(self.agent))])
     }
@@ -84,55 +84,55 @@ fn title(profile: Option<&str>, agent: Option<&str>) -> String {
     }
 }
 
-/// The cases that go, and what was seen on the way.
+/// The cases to delete, and facts found on the way.
 #[derive(Debug, Clone, Default)]
 pub struct PruneChoice {
-    /// Banks of which cases go.
+    /// Banks with cases to delete.
     pub banks: Vec<PrunedBank>,
-    /// Cases that go by the rules too, and are left to a later plan.
+    /// Further cases to delete, left to a later plan.
     pub rest: usize,
     /// Banks with no window of their own.
     pub open: usize,
-    /// Cases without an id, by which alone they could go.
+    /// Cases that cannot be deleted because they have no id.
     pub unnamed: usize,
     /// Cases of people under a legal hold: they stay.
     pub held: usize,
-    /// Reason why it is not known whether there are such.
+    /// Reason why holds could not be checked.
     pub unchecked: Option<String>,
-    /// Cases whose likeness was asked for and cannot be told.
+    /// Cases that should be compared but have no usable vector.
     pub without_vector: usize,
     /// Cases that stay and that others were not compared with.
     pub uncompared: usize,
-    /// Cases that stay because nothing tells how old they are.
+    /// Cases that stay because their age is unknown.
     pub undated: usize,
-    /// Cases that stay because others of their message hash have another prompt.
+    /// Cases that stay because others with their message hash have another prompt.
     pub unclear: usize,
     /// Cases that stay because they are hidden from recall.
     pub quarantined: usize,
-    /// Ids of cases that stay because several rows have them.
+    /// Ids of cases that stay because several rows share them.
     pub repeated: BTreeSet<String>,
-    /// Banks that stay because nothing says whose they are, which the application's own trail asks for.
+    /// Banks that stay because their owner is unknown, which the application's own trail requires.
     pub untold: Vec<PrunedBank>,
-    /// Columns of a case that the rules looked at.
+    /// Columns of a case that the rules used.
     pub columns: Vec<&'static str>,
-    /// Profiles whose window is a mistake: the first, and their number.
-    nought: Vec<Row>,
-    noughts: usize,
+    /// Profiles with an invalid window: the first ones, and their number.
+    zero: Vec<Row>,
+    zeros: usize,
 }
 
 impl PruneChoice {
-    /// Ids of the cases that go.
+    /// Ids of the cases to delete.
     pub fn doomed(&self) -> impl Iterator<Item = &str> {
         self.banks.iter().flat_map(|bank| &bank.goes).map(|case| case.id.as_str())
     }
 
-    /// Number of the cases that go.
+    /// Number of the cases to delete.
     pub fn count(&self) -> usize {
         self.banks.iter().map(|bank| bank.goes.len()).sum()
     }
 
-    /// Leaves half of the cases to a later plan, the newest of a bank: what the rules say of those does not change when
-    /// older ones are gone.
+    /// Leaves half of the cases to a later plan, of a bank the newest: the verdict on them does not change when older
+    /// ones are deleted.
     pub fn leave_half(&mut self) {
         let all = self.count();
         let mut room = all / 2;
@@ -156,7 +156,7 @@ impl PruneChoice {
         self.banks.retain(|bank| !bank.goes.is_empty());
     }
 
-    /// Lets the cases stay whose id several rows have: nothing says which of these the rules mean.
+    /// Keeps cases whose id several rows share, since it is unclear which of them the rules mean.
     pub async fn leave_repeated(&mut self, store: &Store) -> Result<(), ChangeError> {
         let ids: Vec<&str> = self.doomed().collect();
         let (mut once, mut repeated) = (HashSet::new(), BTreeSet::new());
@@ -172,8 +172,8 @@ impl PruneChoice {
         Ok(())
     }
 
-    /// Lets the banks stay whose prune the application's own trail cannot take: it asks for a user or agent, and nothing
-    /// says whose the bank is.
+    /// Keeps banks whose pruning the application's own trail cannot record: it requires a user or agent, and the bank's
+    /// owner is unknown.
     pub async fn leave_untold(&mut self, store: &Store) -> Result<(), ChangeError> {
         self.read_owners(store).await?;
         for bank in std::mem::take(&mut self.banks) {
@@ -191,7 +191,7 @@ impl PruneChoice {
         Ok(())
     }
 
-    /// Reports windows that are a mistake.
+    /// Reports invalid windows.
     pub fn mistaken(&self, store: &Store) -> Vec<String> {
         let set = |profile: &str| {
             let window = SUGGESTED_WINDOW.to_string();
@@ -205,17 +205,17 @@ impl PruneChoice {
                 set(row.id())
             )
         };
-        let mut told: Vec<String> = self.nought.iter().map(told).collect();
-        if self.noughts > told.len() {
+        let mut told: Vec<String> = self.zero.iter().map(told).collect();
+        if self.zeros > told.len() {
             told.push(agreeing(
-                self.noughts - told.len(),
+                self.zeros - told.len(),
                 "{#} more {bank has a window|banks have windows} of 0 or less: skipped",
             ));
         }
         told
     }
 
-    /// Reads whose the banks are.
+    /// Reads the owners of the banks.
     pub async fn read_owners(&mut self, store: &Store) -> Result<(), ChangeError> {
         let (banked, alone): (Vec<&mut PrunedBank>, Vec<&mut PrunedBank>) =
             self.banks.iter_mut().partition(|bank| bank.profile.is_some());
@@ -224,7 +224,7 @@ impl PruneChoice {
     }
 }
 
-/// Reads owners from the banks' profiles, which must have the windows that the rules saw, or else from a case of each.
+/// Reads owners from the banks' profiles, whose windows must not have changed, or otherwise from a case of each.
 async fn read_owners_from(store: &Store, entity: Entity, mut banks: Vec<&mut PrunedBank>) -> Result<(), ChangeError> {
     let mut columns = vec!["id", "user_id", "agent_id", entity.time_column()];
     let further = ["window_size", "profile_id"].into_iter().filter_map(|name| entity.column(name));
@@ -254,7 +254,7 @@ async fn read_owners_from(store: &Store, entity: Entity, mut banks: Vec<&mut Pru
     Ok(())
 }
 
-/// Columns of a case that the rules look at.
+/// Columns of a case that the rules use.
 fn columns(rules: &Rules) -> Vec<&'static str> {
     let mut columns =
         vec!["id", "profile_id", "user_id", "agent_id", "created_at", "reward", "message_hash", "quarantined"];
@@ -262,11 +262,11 @@ fn columns(rules: &Rules) -> Vec<&'static str> {
     columns
 }
 
-/// Chooses the cases that go.
+/// Selects the cases to delete.
 ///
 /// # Errors
-/// [`ChangeError::NotFound`] for a user or agent without a bank; the engine's refusal; no room for what does not fit in
-/// memory.
+/// [`ChangeError::NotFound`] for a user or agent without a bank; the engine's refusal; no room for data that does not
+/// fit in memory.
 pub async fn choose(
     store: &Store,
     ask: &Pruning,
@@ -303,7 +303,7 @@ pub async fn choose(
     Ok(choice)
 }
 
-/// Every bank that was asked for, its cases newest first.
+/// Every requested bank, its cases newest first.
 async fn banks(
     store: &Store,
     ask: &Pruning,
@@ -335,9 +335,9 @@ async fn banks(
             let own = row.get("window_size").as_i64();
             choice.open += usize::from(own.is_none());
             if ask.window.of(own, rules).is_some_and(|window| window < 1) {
-                choice.noughts += 1;
-                if choice.nought.len() < TOLD {
-                    choice.nought.push(row);
+                choice.zeros += 1;
+                if choice.zero.len() < TOLD {
+                    choice.zero.push(row);
                 }
             }
         })
@@ -345,7 +345,7 @@ async fn banks(
     }
     banks.profiles_end()?;
     each(store, Entity::Case, choice.columns.clone(), |row| {
-        // A case of a bank that is asked for may name another person, or none.
+        // A case of a requested bank may name another person, or none.
         if !wanted(&row) && !banks.knows(&row) {
             return;
         }
@@ -366,7 +366,7 @@ async fn banks(
     Ok(banks.sorted()?)
 }
 
-/// Hands the cases of a bank to the rules, with their vectors where these matter.
+/// Passes the cases of a bank to the rules, with their vectors if needed.
 async fn judge(
     store: &Store,
     banks: &SortedBanks,
@@ -400,8 +400,8 @@ async fn judge(
     }
 }
 
-/// Picks the cases of a bank that go, as many as there is room for. The oldest go first: what the rules say of newer ones
-/// does not change by that.
+/// Picks the cases of a bank to delete, up to the limit. The oldest come first, since that does not change the verdict
+/// on newer ones.
 fn pick(
     banks: &SortedBanks,
     (stream, bank): (&mut BankStream<'_>, &SortedBank),

@@ -1,5 +1,5 @@
-//! Repair of rows that stay and name a case that goes, in the same transaction: reference lists, plan steps and
-//! memory links.
+//! Updates remaining rows that name a deleted case, in the same transaction: reference lists, plan steps and memory
+//! links.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,8 +10,8 @@ use crate::change::ChangeError;
 use crate::change::draft::Draft;
 use crate::change::purge::scrub::lists_without;
 use crate::layout::BoundSource;
-use crate::memory::agreeing;
 use crate::memory::{Entity, Row};
+use crate::memory::{agreeing, counted};
 use crate::store::Store;
 use crate::store::container::{self, Change, Leaf, Limits, Rewritten, Visitor};
 use crate::store::encode::{GivenValue, encode, keep_others, plain_column, spelling_of_ids, table_of, touch};
@@ -23,10 +23,10 @@ use crate::store::stored::{Cell, Image, Mutation, StoredRows, TableName};
 const CHUNK: usize = 100;
 /// Ids that a sentence names.
 const NAMED: usize = 5;
-/// Cases that are noted before their rows are read, where not all have to be.
+/// Most cases collected before their rows are read, if not all must be.
 const NOTED: usize = 200_000;
 
-/// The lists of cases that name others, with the ids of those among some rows that go.
+/// The lists of cases that name others, with the ids of the cases to delete.
 pub fn lists(store: &Store, going: &[StoredRows]) -> Vec<(TableName, String, Vec<String>)> {
     let sources = store.sources_of(Entity::Case).unwrap_or_default().into_iter();
     let list = |source: &BoundSource| {
@@ -42,7 +42,7 @@ pub fn lists(store: &Store, going: &[StoredRows]) -> Vec<(TableName, String, Vec
     sources.filter_map(list).collect()
 }
 
-/// Takes the ids of cases that go out of the reference lists and plan steps of those that stay, until the plan is full.
+/// Removes the ids of deleted cases from the reference lists and plan steps of remaining ones, until the plan is full.
 pub async fn references(
     draft: &mut Draft<'_>,
     source: &BoundSource,
@@ -56,7 +56,8 @@ pub async fn references(
         if row.id().is_empty() || doomed.contains(row.id()) {
             return;
         }
-        if row.list("reference_case_ids").iter().any(|id| doomed.contains(*id)) || names(row.get("plan"), doomed) {
+        if row.list("reference_case_ids").iter().any(|id| doomed.contains(*id)) || names(row.get("plan"), false, doomed)
+        {
             more |= naming.len() == most;
             naming.extend((naming.len() < most).then(|| row.id().to_owned()));
         }
@@ -79,7 +80,7 @@ pub async fn references(
             _ => None,
         };
         let images: HashMap<&str, &Image> = images.iter().filter_map(named).collect();
-        // Read after what is watched: a list that someone changes now is seen when the plan is applied.
+        // Read after the rows are watched: a concurrent change is detected when the plan is applied.
         let columns = ["id", "created_at", "reference_case_ids", "plan"];
         let rows = store.related_columns(Entity::Case, "id", chunk, Some(&columns)).await?;
         let rows: HashMap<&str, &Row> = rows.iter().map(|row| (row.id(), row)).collect();
@@ -129,7 +130,7 @@ fn loosen(
         keep_others(image, &stays, &mut cells, spelling_of_ids(source, "reference_case_ids"));
         set.extend(cells);
     }
-    if names(row.get("plan"), doomed) {
+    if names(row.get("plan"), false, doomed) {
         let stored = plain_column(source, "plan").and_then(|(name, _)| Some((name, image.get(name)?)));
         match stored.and_then(|(name, raw)| Some((name, without(raw, doomed)?))) {
             Some((name, raw)) => set.push((name.to_owned(), Cell::Is(raw))),
@@ -150,15 +151,25 @@ fn loosen(
     Ok(())
 }
 
-/// Whether a list anywhere in a value names a case that goes.
-fn names(value: &Value, doomed: &HashSet<&str>) -> bool {
+/// Whether a reference list within a value names a case that goes.
+fn names(value: &Value, is_listed: bool, doomed: &HashSet<&str>) -> bool {
     match value {
-        Value::Array(items) => {
-            items.iter().any(|item| item.as_str().is_some_and(|id| doomed.contains(id)) || names(item, doomed))
-        }
-        Value::Object(object) => object.values().any(|inner| names(inner, doomed)),
+        Value::Array(items) => items.iter().any(|item| {
+            is_listed && item.as_str().is_some_and(|id| doomed.contains(id)) || names(item, is_listed, doomed)
+        }),
+        Value::Object(object) => object.iter().any(|(key, inner)| names(inner, lists_references(key), doomed)),
         _ => false,
     }
+}
+
+/// Whether a key of a plan says that its list refers to cases, as `referenceCaseIds` does. The id of a case may be a word, such
+/// as `search`, and be the name of a step or a tool in other lists.
+fn lists_references(key: &str) -> bool {
+    let ends_in = |word: &str| {
+        let before = key.strip_suffix(word);
+        before.is_some_and(|before| before.is_empty() || before.ends_with(['_', '-']) || word.starts_with('I'))
+    };
+    key == "cases" || key.to_lowercase().contains("referenc") || ["ids", "Ids", "IDs"].into_iter().any(ends_in)
 }
 
 /// Takes ids out of whole documents.
@@ -170,11 +181,11 @@ impl Visitor for Loosened<'_> {
     }
 
     fn document(&mut self, text: &str) -> Option<String> {
-        lists_without(text, &|id| self.0.contains(id))
+        lists_without(text, &lists_references, &|id| self.0.contains(id))
     }
 }
 
-/// A stored plan without the ids, in the form that it is stored in; none when that cannot be kept.
+/// A stored plan without the ids, in its stored form; `None` if that form cannot be kept.
 fn without(raw: &FetchedValue, doomed: &HashSet<&str>) -> Option<FetchedValue> {
     match container::rewrite(raw, Limits::default(), &mut Loosened(doomed)).0 {
         Rewritten::New(new) => Some(new),
@@ -182,7 +193,7 @@ fn without(raw: &FetchedValue, doomed: &HashSet<&str>) -> Option<FetchedValue> {
     }
 }
 
-/// Removes the links of episodes to cases that go.
+/// Removes the links of episodes to deleted cases.
 pub async fn links(draft: &mut Draft<'_>, doomed: &HashSet<&str>) -> Result<(), ChangeError> {
     let store = draft.store;
     let Ok(sources) = store.sources_of(Entity::MemoryLink) else { return Ok(()) };
@@ -211,11 +222,9 @@ pub async fn links(draft: &mut Draft<'_>, doomed: &HashSet<&str>) -> Result<(), 
         gone += rows.keys.len();
         draft.take_away(&rows, &[]).await?;
     }
-    if gone > 0 {
-        draft.effects.push(agreeing(
-            gone,
-            "{#} {link of an episode to a removed case is|links of episodes to removed cases are} removed",
-        ));
-    }
+    draft.effects.extend(counted(
+        gone,
+        "{#} {link of an episode to a removed case is|links of episodes to removed cases are} removed",
+    ));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Pruning banks: which cases go by the rules, what depends on them and what names them, in one plan.
+//! Prunes banks: the cases to delete by the rules, their dependents and references to them, in one plan.
 
 mod choose;
 pub(super) mod loosen;
@@ -19,7 +19,7 @@ use crate::memory::prune::banks::JudgedCase;
 use crate::memory::prune::{PruneReason, PruneWindow, Rules, SUGGESTED_WINDOW};
 use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row, time};
-use crate::memory::{agreeing, thousands};
+use crate::memory::{agreeing, counted, thousands};
 use crate::recall::features::case_text;
 use crate::store::Store;
 use crate::store::beside::Hanging;
@@ -30,25 +30,25 @@ use crate::store::stored::{Cell, Image, Mutation, StoredRows};
 
 /// Rows read at a time.
 const PAGE: usize = 5_000;
-/// Rows that are asked for by their ids at a time.
+/// Rows per query by id.
 const ASKED: usize = 500;
-/// The same where their prompts are read too.
+/// The same if their prompts are read too.
 const PROMPTS: usize = 50;
-/// Cases that one plan takes at most; the next one takes more.
+/// Most cases of one plan; the next one continues.
 const MOST: usize = 20_000;
-/// Cases up to which a prune keeps what an undo needs.
+/// Most cases for which a prune stores undo data.
 pub const UNDO_CASES: usize = 2_000;
 /// Characters of a prompt that the plan shows.
 const PROMPT: usize = 200;
-/// Banks that the plan tells of one by one.
+/// Most banks that the plan lists individually.
 const TOLD: usize = 20;
 
-/// Plans a prune. Looking needs no right to write and no trail; applying asks for both. Of very many cases, or cases that
-/// very many rows name, one plan takes the first.
+/// Plans a prune. A preview needs neither write access nor a trail; applying needs both. If there are very many cases,
+/// or very many rows name them, one plan takes the first.
 ///
 /// # Errors
 /// [`ChangeError::Usage`] for a window that keeps nothing, [`ChangeError::NotFound`] for a user or agent without a
-/// bank, [`ChangeError::Refused`] where cases cannot be written, [`ChangeError::Conflict`] where someone changed them
+/// bank, [`ChangeError::Refused`] if cases cannot be written, [`ChangeError::Conflict`] if someone changed them
 /// meanwhile.
 pub async fn plan(store: &Store, ask: &Pruning) -> Result<Plan, ChangeError> {
     let rules = rules(ask)?;
@@ -77,7 +77,7 @@ pub async fn plan(store: &Store, ask: &Pruning) -> Result<Plan, ChangeError> {
             some.leave_half();
             continue;
         }
-        // One case alone: the others need not wait for it.
+        // Only the case itself: the others are not affected.
         if let Some(case) = some.doomed().next() {
             remove::set_aside(&mut aside, Entity::Case, case)?;
             choice.set_aside(&BTreeSet::from([case.to_owned()]));
@@ -86,7 +86,7 @@ pub async fn plan(store: &Store, ask: &Pruning) -> Result<Plan, ChangeError> {
     }
 }
 
-/// Adds to a plan that the chosen cases go, until it is full.
+/// Adds the deletion of the chosen cases to a plan, until it is full.
 async fn take(
     draft: &mut Draft<'_>,
     source: &BoundSource,
@@ -106,7 +106,7 @@ async fn take(
     Ok(())
 }
 
-/// The rules as they hold now; ages count from now.
+/// The rules at the current time, from which ages count.
 fn rules(ask: &Pruning) -> Result<Rules, ChangeError> {
     if let PruneWindow::Newest(window) = ask.window
         && !(1..=i64::from(i32::MAX)).contains(&window)
@@ -155,7 +155,7 @@ pub(super) fn case_source(store: &Store) -> Result<&BoundSource, ChangeError> {
     }
 }
 
-/// Hands every row of an entity to `take`, page by page.
+/// Passes every row of an entity to `take`, page by page.
 pub(super) async fn each(
     store: &Store,
     entity: Entity,
@@ -173,7 +173,7 @@ pub(super) async fn each(
     }
 }
 
-/// Counts by bank and rule, and what should be known.
+/// Reports counts by bank and rule, and facts to know.
 fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), choice: &PruneChoice) {
     let mut pruned: Vec<&PrunedBank> = choice.banks.iter().collect();
     pruned.sort_by_key(|bank| (std::cmp::Reverse(bank.goes.len()), bank.profile.as_deref()));
@@ -205,12 +205,10 @@ fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), choice: &
         ));
     }
     draft.effects.splice(0..0, effects);
-    if choice.rest > 0 {
-        draft.disclosures.push(agreeing(
-            choice.rest,
-            "{#} more {case goes|cases go} by these rules: one plan takes as many as fit; run it again",
-        ));
-    }
+    draft.disclosures.extend(counted(
+        choice.rest,
+        "{#} more {case goes|cases go} by these rules: one plan takes as many as fit; run it again",
+    ));
     draft.disclosures.extend(choice.mistaken(draft.store));
     let by_own = match window {
         PruneWindow::Newest(_) => false,
@@ -227,25 +225,18 @@ fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), choice: &
         ));
     }
     draft.disclosures.extend(choice.unchecked.clone());
-    if choice.held > 0 {
-        draft.disclosures.push(agreeing(
-            choice.held,
-            "{#} {case stays: its person is|cases stay: their people are} under a legal hold",
-        ));
-    }
-    if choice.unnamed > 0 {
-        draft.disclosures.push(agreeing(
-            choice.unnamed,
-            "{#} {case has|cases have} no id: {it stays as it is|they stay as they are}",
-        ));
-    }
-    if choice.quarantined > 0 {
-        draft.disclosures.push(agreeing(
-            choice.quarantined,
-            "{#} quarantined {case stays: it takes|cases stay: they take} no place in a window, and no other case is a \
+    draft.disclosures.extend(counted(
+        choice.held,
+        "{#} {case stays: its person is|cases stay: their people are} under a legal hold",
+    ));
+    draft
+        .disclosures
+        .extend(counted(choice.unnamed, "{#} {case has|cases have} no id: {it stays as it is|they stay as they are}"));
+    draft.disclosures.extend(counted(
+        choice.quarantined,
+        "{#} quarantined {case stays: it takes|cases stay: they take} no place in a window, and no other case is a \
              duplicate of {it|them}; `--older-than` and `--below-reward` remove {it|them}",
-        ));
-    }
+    ));
     if let Some(first) = choice.repeated.first() {
         draft.disclosures.push(agreeing(
             choice.repeated.len(),
@@ -265,37 +256,26 @@ fn tell(draft: &mut Draft<'_>, (window, rules): (PruneWindow, &Rules), choice: &
     if choice.untold.len() > TOLD {
         draft.disclosures.push(agreeing(choice.untold.len() - TOLD, "{#} more such {bank stays|banks stay}"));
     }
-    if choice.undated > 0 {
-        draft.disclosures.push(agreeing(
-            choice.undated,
+    draft.disclosures.extend(counted(choice.undated,
             "{#} {case has|cases have} no time that can be read: {its age is|their ages are} unknown, so {it stays and takes|they \
              stay and take} no place in a window",
         ));
-    }
-    if choice.unclear > 0 {
-        draft.disclosures.push(agreeing(
-            choice.unclear,
+    draft.disclosures.extend(counted(choice.unclear,
             "{#} {case stays: its message hash is|cases stay: their message hashes are} of no digest and {stands|stand} for \
              different prompts, so {it does|they do} not say what is a duplicate",
         ));
-    }
-    if choice.without_vector > 0 {
-        draft.disclosures.push(agreeing(
-            choice.without_vector,
-            "{#} {case has|cases have} no vector that could be read: {it counts|they count} as different",
-        ));
-    }
-    if choice.uncompared > 0 {
-        draft.disclosures.push(agreeing(
-            choice.uncompared,
+    draft.disclosures.extend(counted(
+        choice.without_vector,
+        "{#} {case has|cases have} no vector that could be read: {it counts|they count} as different",
+    ));
+    draft.disclosures.extend(counted(choice.uncompared,
             "{#} {case that stays was|cases that stay were} not compared with others: {its vector does|their vectors do} not \
              fit in memory",
         ));
-    }
     draft.facts.insert("banks".to_owned(), Value::from(pruned.len()));
 }
 
-/// A window that was changed meanwhile would mean other cases.
+/// A window changed meanwhile would select other cases.
 async fn watch_windows(draft: &mut Draft<'_>, banks: &[PrunedBank]) -> Result<(), ChangeError> {
     let Ok(sources) = draft.store.sources_of(Entity::Profile) else { return Ok(()) };
     let of_pruned = banks.iter().filter_map(|bank| bank.profile.clone());
@@ -311,7 +291,7 @@ async fn watch_windows(draft: &mut Draft<'_>, banks: &[PrunedBank]) -> Result<()
     Ok(())
 }
 
-/// The cases and what depends on them, the latter first.
+/// Deletes the cases and their dependents, the latter first.
 async fn remove_cases(
     draft: &mut Draft<'_>,
     source: &BoundSource,
@@ -327,7 +307,7 @@ async fn remove_cases(
     let mut going = Vec::new();
     for table in hanging {
         let rows = drop_dependents(draft, table, &keys).await?.filter(|rows| !rows.keys.is_empty());
-        // That a vector goes with its case goes without saying.
+        // A vector deleted with its case needs no mention.
         if let Some(rows) = rows.as_ref().filter(|_| table.vector.is_none()) {
             draft.effects.push(remove::removed_along(rows));
         }
@@ -351,7 +331,7 @@ async fn remove_cases(
     Ok(draft.take_away(&rows, &columns).await?)
 }
 
-/// Relies on there being no more rows that name what goes than there are now: one that comes later would be left behind.
+/// Requires that no further rows refer to the deleted ones: a row added later would be left behind.
 async fn rely_on_number(draft: &mut Draft<'_>, naming: &StoredRows) -> Result<(), ChangeError> {
     if !draft.only_looks() {
         let watch = draft.store.snapshot().await?.number(naming.clone()).await?;
@@ -360,13 +340,13 @@ async fn rely_on_number(draft: &mut Draft<'_>, naming: &StoredRows) -> Result<()
     Ok(())
 }
 
-/// The columns of a row that depends on a case by which it is known whether it still does.
+/// The columns of a dependent row that show whether it still depends on the case.
 fn watched_columns(table: &Hanging) -> Vec<String> {
     table.key.iter().chain([&table.column]).cloned().collect()
 }
 
-/// Rows that depend on the cases: they go where they make no sense alone or their foreign key says so, else they lose
-/// their pointer. Gives those that go.
+/// Handles rows that depend on the cases: they are deleted if they make no sense alone or by their foreign key,
+/// otherwise they lose the reference. Returns the deleted ones.
 async fn drop_dependents(
     draft: &mut Draft<'_>,
     table: &Hanging,
@@ -407,7 +387,7 @@ async fn drop_dependents(
             return Ok(None);
         }
         if table.compared.is_some() {
-            // The column itself may take other values for the same.
+            // The column may treat other values as equal.
             let named: HashSet<[u64; 2]> = rows.keys.iter().map(|key| row_digest(key)).collect();
             let value = |image: &Image| image.get(&table.column).map(|value| row_digest(std::slice::from_ref(value)));
             found.retain(|image| value(image).is_some_and(|value| named.contains(&value)));
@@ -431,7 +411,7 @@ async fn drop_dependents(
     Ok(Some(exact))
 }
 
-/// Reads the prompts of the first cases that go.
+/// Reads the prompts of the first cases to delete.
 async fn prompts(store: &Store, choice: &PruneChoice) -> Result<HashMap<String, String>, ChangeError> {
     let first: Vec<&str> = choice.doomed().take(SHOWN).collect();
     let rows = store.related_columns(Entity::Case, "id", &first, Some(&["id", "created_at", "prompt"])).await?;
@@ -442,8 +422,8 @@ async fn prompts(store: &Store, choice: &PruneChoice) -> Result<HashMap<String, 
     Ok(rows.iter().filter_map(|row| Some((row.id().to_owned(), text(row)?))).collect())
 }
 
-/// The cases that go, for people, and rows for the memory's own trail: one a bank. What is watched by now is read again: it
-/// must be what the rules went by.
+/// Records the deleted cases for people, and adds rows to the memory's own trail, one per bank. Rows watched by now are
+/// read again: they must match the input of the rules.
 async fn note(draft: &mut Draft<'_>, choice: &mut PruneChoice) -> Result<(), ChangeError> {
     let at = time::epoch_micros(&now()).unwrap_or_default() / 1_000;
     let mut prompts = prompts(draft.store, choice).await?;

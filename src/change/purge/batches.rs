@@ -1,4 +1,5 @@
-//! Deletes in batches: one transaction each for rows, changes in other rows, the progress, and the audit entry.
+//! Deletes in batches. Each batch is one transaction: deleted rows, changes in other rows, the progress, and the audit
+//! entry.
 
 use std::ops::Range;
 
@@ -34,18 +35,18 @@ use crate::store::{Store, StoreError};
 enum BatchStep<'p> {
     Nameless,
     Update(&'p AlteredRow),
-    /// All rows of a table that nothing distinguishes and that are the person's.
+    /// All of the person's rows in a table that has no key.
     Owned(&'p OwnedRows),
-    /// Keys that get another name, with all that refers to them.
+    /// Keys that are renamed, with every reference to them.
     Rename(Vec<&'p AlteredRow>),
-    /// Some rows by their numbers.
+    /// A range of the rows, by number.
     Delete(&'p GoingRows, Range<usize>),
     /// All rows of tables that refer to each other.
     Circle(Vec<&'p GoingRows>),
 }
 
-/// Runs a transaction until nobody is in the way, for as long as a person waits. `failed` makes an error of what kept it from
-/// being made, and of how long others were waited for.
+/// Runs a transaction, and retries while others hold locks, for as long as a person waits. `failed` turns the last
+/// refusal, with the time spent waiting, into an error.
 macro_rules! attempt {
     ($store:expr, $at:ident, $failed:expr, |$writer:ident| $body:expr) => {{
         let mut waiting = WaitingTries::begin();
@@ -90,7 +91,7 @@ fn paused(why: &str) -> ChangeError {
     ChangeError::Paused(format!("{why}: the purge is paused; --resume plans the rest again"))
 }
 
-/// Error of a transaction that was not made: the work of others before it is not said here.
+/// Converts the error of a transaction that was not committed. It does not mention earlier transactions.
 fn ended(error: WriteError) -> ChangeError {
     match error {
         WriteError::Store(error) if error.is_lost() => ChangeError::Failed(format!("the connection was lost: {error}")),
@@ -100,7 +101,7 @@ fn ended(error: WriteError) -> ChangeError {
     }
 }
 
-/// Adds that an erasure has begun, and what stays.
+/// Adds that the erasure has begun, and that its finished batches stay.
 fn stopped(error: &ChangeError) -> ChangeError {
     retold(
         error,
@@ -108,13 +109,13 @@ fn stopped(error: &ChangeError) -> ChangeError {
     )
 }
 
-/// Adds that an erasure has not begun, where that is known.
+/// Adds that nothing was written, unless the outcome is uncertain.
 fn not_begun(error: &ChangeError) -> ChangeError {
     let is_known = !matches!(error, ChangeError::Uncertain(_));
     retold(error, format!("{error}{}", if is_known { "; nothing was written" } else { "" }))
 }
 
-/// An error that says more, with the same exit code for what was refused.
+/// Replaces the text of an error and keeps its exit code.
 fn retold(error: &ChangeError, words: String) -> ChangeError {
     match error {
         ChangeError::Refused(_) | ChangeError::Store(StoreError::Denied { .. }) => ChangeError::Refused(words),
@@ -123,7 +124,7 @@ fn retold(error: &ChangeError, words: String) -> ChangeError {
     }
 }
 
-/// Rows are there as they were read, and the database did not let them go or change.
+/// Error for rows that are unchanged since they were read, but that the database refuses to delete or change.
 fn held_back(what: &str) -> ChangeError {
     let message = format!(
         "{what}: a trigger, a rule or a policy (row-level security) of the database prevents the change. The purge is \
@@ -132,7 +133,7 @@ fn held_back(what: &str) -> ChangeError {
     ChangeError::Paused(message)
 }
 
-/// Explains why rows failed to change although they were just seen as the plan read them.
+/// Explains why rows failed to change although the transaction read them as the plan did.
 fn unchanged(error: WriteError) -> FailedTransaction {
     match error {
         WriteError::Missed { table, expected, hit } => held_back(&format!(
@@ -143,15 +144,15 @@ fn unchanged(error: WriteError) -> FailedTransaction {
     }
 }
 
-/// The place of a run in its session: the time of the last batch. Of two runs that know the same one, the first to make
-/// the next batch has it; the other can write nothing more.
+/// The turn of a run in its session: the time of the last batch. If two runs know the same turn, the first one to
+/// commit a batch takes it, and the other can write nothing more.
 #[derive(Debug)]
 pub struct RunTurn(String);
 
-/// Enters the session and the suppression list.
+/// Writes the session and the suppression list.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] when an erasure of the person was begun meanwhile; else as any change.
+/// [`ChangeError::Refused`] if another erasure of the person has begun meanwhile; otherwise as any change.
 pub async fn begin(
     store: &Store,
     own: &OwnTables,
@@ -159,7 +160,7 @@ pub async fn begin(
     kept: &KeptSession,
 ) -> Result<RunTurn, ChangeError> {
     attempt!(store, at, not_begun, |writer| async {
-        // Whoever begins holds the head of the trail: two that are about one person come one after the other.
+        // Every session locks the head of the trail first, so two erasures of one person run one after the other.
         writer.images(&StoredRows::with(&own.table("memory_audit_head"), "id", writer.number(1))).await?;
         let alone = kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).map(|h| &h.value);
         for handle in alone.chain(&kept.subject.ids) {
@@ -204,7 +205,7 @@ pub async fn begin(
     })
 }
 
-/// Lists the handles of the person.
+/// Adds the handles of the person to the suppression list.
 async fn suppress(
     writer: &mut WriteTransaction<'_>,
     desk: &Desk<'_>,
@@ -218,8 +219,8 @@ async fn suppress(
     writer.suppress(&hmac(&desk.key, &kept.session), &kept.session, UNDER, at).await
 }
 
-/// Stops before a person is erased further who is under a legal hold by now. Whoever places one waits for the head of the
-/// trail, or has placed it.
+/// Refuses to continue if the person has been put under a legal hold. Placing a hold takes the lock on the head of the
+/// trail too, so a hold is either visible here or waits.
 async fn refuse_held(
     writer: &mut WriteTransaction<'_>,
     store: &Store,
@@ -229,10 +230,10 @@ async fn refuse_held(
     Ok(super::run::refuse_held(store, &writer.holds().await?, &handles)?)
 }
 
-/// Takes a session over from the run that stopped, and enters what is decided otherwise from here on.
+/// Takes the session over from a run that stopped, and records the decisions that have changed.
 ///
 /// # Errors
-/// [`ChangeError::Conflict`] when another run has taken it over first; else as any change.
+/// [`ChangeError::Conflict`] if another run has taken it over first; otherwise as any change.
 pub async fn take_over(
     store: &Store,
     own: &OwnTables,
@@ -261,7 +262,7 @@ pub async fn take_over(
     })
 }
 
-/// Changes the session's row, if nobody has done so since this run's last turn.
+/// Updates the session's row, unless another run has done so since this run's last turn.
 async fn move_on(
     writer: &mut WriteTransaction<'_>,
     own: &OwnTables,
@@ -309,10 +310,10 @@ async fn enter(
     audit::append(writer, own, entry).await
 }
 
-/// Deletes what a plan says, batch by batch. Gives what was counted in all, with what earlier runs of the session did.
+/// Deletes what a plan says, batch by batch. Returns the total counts, including those of the session's earlier runs.
 ///
 /// # Errors
-/// [`ChangeError::Conflict`] when the world moved: the session can be resumed.
+/// [`ChangeError::Conflict`] if the database has changed: the session can be resumed.
 pub async fn run(
     store: &Store,
     own: &OwnTables,
@@ -365,7 +366,7 @@ pub async fn run(
     Ok(counts)
 }
 
-/// Enters the receipt's hash and how it ended. Gives the number of the audit entry.
+/// Records the receipt's hash and the outcome. Returns the number of the audit entry.
 ///
 /// # Errors
 /// As any change.
@@ -414,18 +415,18 @@ fn progress(
     ]
 }
 
-/// Number of rows that go for what they say, with what depends on them, up to which they go in one batch, whatever size
-/// is asked for: should one of them stay, all do.
+/// Rows deleted for their contents, with their dependents, that still fit in one batch whatever batch size is asked
+/// for: if one of them stays, all must stay.
 const WHOLE: usize = 4 * BATCH;
 
-/// First what stays and changes, so that nothing refers to a row that goes; then what goes, whoever refers first, and last what
-/// goes for what it says. Before all that go rows without a key, and those that refer by their own key to one that gets another
-/// name.
+/// Orders the steps: first rows without a key, and rows whose own key refers to a renamed key; then rows that stay and
+/// change, so that nothing refers to a deleted row; then the deletions, referring rows first; last, rows deleted for
+/// their contents.
 fn batches<'p>(plan: &'p PurgePlan) -> Vec<Vec<BatchStep<'p>>> {
     let size = plan.options.batch.max(1);
     let mut batches: Vec<Vec<BatchStep<'p>>> = Vec::new();
     let mut room = 0;
-    // `whole` is the number of rows that have to be in the same batch.
+    // `whole` is the number of rows that must be in the same batch.
     let mut push = |step: BatchStep<'p>, rows: usize, whole: usize| {
         if batches.is_empty() || whole > room {
             batches.push(Vec::new());
@@ -466,7 +467,7 @@ fn batches<'p>(plan: &'p PurgePlan) -> Vec<Vec<BatchStep<'p>>> {
     for rows in rest {
         if let Some(circle) = circle_of(&rows.table) {
             let all: Vec<&GoingRows> = plan.deletes.iter().filter(|rows| circle.contains(&rows.table)).collect();
-            // Where the first of them is.
+            // Placed at the first table of the circle.
             if all.first().is_some_and(|first| first.table == rows.table) {
                 let count = all.iter().map(|rows| rows.len()).sum();
                 let waits = all.iter().any(|rows| rows.own() < rows.len()) || !plan.own_first && !last.is_empty();
@@ -567,11 +568,11 @@ async fn make(
     Ok(())
 }
 
-/// A plan as it is carried out: each row is looked at as it goes.
+/// A plan while it is carried out: each row is checked as it is deleted.
 struct Leaving<'p> {
     kept: &'p KeptSession,
     plan: &'p PurgePlan,
-    /// Finds the person in rows that go for what they say; none where no row does.
+    /// Finds the person in rows deleted for their contents; `None` if there are no such rows.
     matcher: Option<Matcher>,
 }
 
@@ -582,8 +583,8 @@ impl<'p> Leaving<'p> {
         Ok(Leaving { kept, plan, matcher })
     }
 
-    /// Columns that are looked at when rows go: their key, who owns them, and what they go for. None where nobody owns them,
-    /// and none goes for what it says.
+    /// Columns to check when rows are deleted: the key, the owners, and the contents they are deleted for. Empty if the
+    /// table has no owner and no row is deleted for its contents.
     fn seen(&self, rows: &StoredRows) -> Vec<String> {
         let owners = self.plan.owners.get(&rows.table).into_iter().flat_map(PlannedOwners::columns);
         let telling = self.plan.telling.get(&rows.table).into_iter().flat_map(PlannedMentions::columns);
@@ -595,12 +596,12 @@ impl<'p> Leaving<'p> {
     }
 }
 
-/// Rows of a table that would go, and are not what the plan read.
+/// Rows of a table that the plan deletes but that have changed since it was made.
 #[derive(Debug, Clone, Copy, Default)]
 struct StayingRows {
-    /// They have become someone else's.
+    /// Rows that have another owner now.
     handed_on: usize,
-    /// They were to go for what they say, and name the person no more.
+    /// Rows to be deleted for their contents that no longer name the person.
     taken_back: usize,
 }
 
@@ -628,7 +629,7 @@ impl StayingRows {
     }
 }
 
-/// Some rows that go, with their keys.
+/// A range of the rows to delete, with their keys.
 fn stored(rows: &GoingRows, part: Range<usize>) -> Result<StoredRows, ChangeError> {
     let some = rows.stored(part.clone());
     if some.keys.len() < part.len() {
@@ -639,7 +640,7 @@ fn stored(rows: &GoingRows, part: Range<usize>) -> Result<StoredRows, ChangeErro
     Ok(some)
 }
 
-/// Reports rows that were deleted and are there: they were not taken by someone else.
+/// Fails if deleted rows still exist because the database kept them.
 async fn seen_gone(
     writer: &mut WriteTransaction<'_>,
     rows: &[StoredRows],
@@ -656,7 +657,7 @@ async fn seen_gone(
         }
     }
     match deleted {
-        // Rows that a rule keeps cannot be looked at as they go, which the engine says of the statement.
+        // Rows behind a rule (CREATE RULE) cannot be checked as they are deleted; the engine refuses the statement.
         Err(error) if error.is_of_a_rule() => {
             let titles: Vec<String> = rows.iter().map(|rows| rows.table.title()).collect();
             Err(held_back(&titles.join(", ")).into())
@@ -665,7 +666,7 @@ async fn seen_gone(
     }
 }
 
-/// Deletes the rows that go as a row changes.
+/// Deletes the rows that go when a row changes.
 async fn take_along(writer: &mut WriteTransaction<'_>, row: &AlteredRow) -> Result<(), FailedTransaction> {
     for rows in &row.update.along {
         let deleted = writer.delete_seen(rows, &[], |_| ()).await;
@@ -674,11 +675,11 @@ async fn take_along(writer: &mut WriteTransaction<'_>, row: &AlteredRow) -> Resu
     Ok(())
 }
 
-/// Rows that may get another key in one statement.
+/// Rows that one statement may rename.
 const TOGETHER: usize = 2_000;
 
-/// Gives keys another name, and what refers to them. On PostgreSQL those that refer to each other change at once, and rows
-/// that go later with them: its foreign keys are looked at after each statement.
+/// Renames keys and the references to them. PostgreSQL checks foreign keys after each statement, so there rows that
+/// refer to each other, and rows deleted later that refer to them, change in one statement.
 async fn rename(
     writer: &mut WriteTransaction<'_>,
     kept: &KeptSession,
@@ -712,7 +713,7 @@ async fn rename(
     writer.together(&together).await.map_err(unchanged)
 }
 
-/// Returns the update of a row that stays, if the row is still what the plan read.
+/// Returns the update of a row that stays, if the row is still as the plan read it.
 async fn checked(
     writer: &mut WriteTransaction<'_>,
     kept: &KeptSession,
@@ -723,7 +724,7 @@ async fn checked(
     let same = images.first().is_some_and(|image| {
         row.update.set.iter().all(|u| image.get(&u.column).is_some_and(|raw| digest(raw) == u.was))
     });
-    // Who may not change a row cannot lock it either.
+    // A role that may not change a row cannot lock it either.
     if images.is_empty() && writer.remaining(&rows).await? > 0 {
         return Err(held_back(&format!("{}: an existing row cannot be changed", row.table.title())).into());
     }
@@ -738,7 +739,7 @@ async fn checked(
     Ok(RowUpdate { table: row.table.clone(), key: row.key.clone(), set })
 }
 
-/// A name for whoever was erased: the same within one erasure, and of no meaning. A UUID, which columns of ids take.
+/// A random name for the erased person, the same within one erasure. It is a UUID, which id columns accept.
 #[must_use]
 pub fn pseudonym() -> String {
     new_id()

@@ -1,4 +1,4 @@
-//! Owners of the deleted rows: who owns them besides the person, and whether one of them is under a legal hold.
+//! Other owners of the deleted rows, and whether one of them is under a legal hold.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -17,14 +17,15 @@ use crate::store::row_list::{RowList, row_digest};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
 
-/// Says how many rows go that name another owner: what they belong to goes, or they were chosen for what they say.
+/// Adds to the plan how many deleted rows name another owner. They go because what they belong to goes, or for their
+/// contents.
 ///
 /// # Errors
-/// The engine's refusal; [`ChangeError::Refused`] where such an owner is under a legal hold.
+/// The engine's refusal; [`ChangeError::Refused`] if such an owner is under a legal hold.
 pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: &Graph) -> Result<(), ChangeError> {
     let chosen = plan.options.decisions().delete_any();
     let held = match snapshot.store.records().held().await {
-        // Whoever may not read them may plan, and erases nothing.
+        // A role that may not read the holds may plan, but not erase.
         Err(error) if error.is_denied() => HashSet::new(),
         people => people?,
     };
@@ -56,7 +57,8 @@ pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: 
     carried(snapshot, plan, graph, &held).await
 }
 
-/// Says how many rows of a table go although they depend on rows that stay, of a table whose rows name people.
+/// Reports how many rows of a table are deleted although rows that they depend on stay, if rows of the table name
+/// people.
 async fn also_of_others(
     snapshot: &mut Snapshot<'_>,
     plan: &mut PurgePlan,
@@ -91,8 +93,8 @@ async fn also_of_others(
     Ok(())
 }
 
-/// Says how many rows that stay name rows of a table that go, such as episodes of others the runs that they share. Refuses
-/// where one of them is a held person's.
+/// Reports how many remaining rows name deleted rows of a table, such as other people's episodes in a shared run.
+/// Refuses if one of them belongs to a held person.
 async fn also_listed(
     snapshot: &mut Snapshot<'_>,
     plan: &mut PurgePlan,
@@ -143,8 +145,7 @@ async fn also_listed(
     Ok(())
 }
 
-/// Says how many rows go that nothing distinguishes and the engine takes along, and how many of them name another
-/// owner.
+/// Reports how many rows without a key the engine deletes by cascade, and how many of these name another owner.
 async fn carried(
     snapshot: &mut Snapshot<'_>,
     plan: &mut PurgePlan,
@@ -179,8 +180,8 @@ async fn carried(
     Ok(())
 }
 
-/// Refuses an erasure where rows refer to some that nothing distinguishes and that the engine takes along: it would
-/// take or change them too, and nobody could count them.
+/// Refuses an erasure if rows refer to rows without a key that the engine deletes by cascade: it would delete or change
+/// the referring rows too, and they could not be counted.
 async fn refuse_referred(snapshot: &mut Snapshot<'_>, graph: &Graph, table: &TableName) -> Result<(), ChangeError> {
     for key in graph.relations.foreign.iter().filter(|key| key.to == *table && key.from != *table) {
         let mut named = RowList::new(graph.pages());
@@ -202,14 +203,14 @@ async fn refuse_referred(snapshot: &mut Snapshot<'_>, graph: &Graph, table: &Tab
     Ok(())
 }
 
-/// Words for rows of a table that go and name an owner who is not the person.
+/// Message for deleted rows of a table that name another owner.
 fn report_other_owners(table: &TableName, rows: usize) -> Option<String> {
-    let what = "{#} {row to be deleted names|rows to be deleted name} another owner: {it names|they name} the person \
-                too, what {it belongs|they belong} to is deleted, or {it was|they were} chosen";
+    let what = "{#} {row to be deleted names|rows to be deleted name} another owner. {It is|They are} deleted \
+                because {it names|they name} the person too, {belongs|belong} to a deleted row, or {was|were} chosen";
     (rows > 0).then(|| agreeing(rows, &format!("{}: {what}", table.title())))
 }
 
-/// Counts the rows of a table that go and name an owner who is not the person, and notes `there` which they are.
+/// Counts the deleted rows of a table that name another owner, and adds their keys to `there`.
 async fn of_others(
     snapshot: &mut Snapshot<'_>,
     (table, taken): (&TableName, &TakenRows),
@@ -234,7 +235,7 @@ async fn of_others(
     others.count(table)
 }
 
-/// Owners whom rows that go name next to the person.
+/// Owners that deleted rows name besides the person.
 struct OtherOwners<'a> {
     owners: &'a [&'a BoundRule],
     subject: &'a [String],
@@ -248,8 +249,8 @@ impl<'a> OtherOwners<'a> {
         OtherOwners { owners, subject, held, rows: 0, kept: None }
     }
 
-    /// Looks at the owner columns of a row, and at those after them that are called after people. Whether it names
-    /// someone else.
+    /// Examines the owner columns of a row, then the columns named after people. Returns whether the row names someone
+    /// else.
     fn look(&mut self, row: &[FetchedValue]) -> bool {
         let (owners, called) = row.split_at(self.owners.len().min(row.len()));
         let named = self.owners.iter().zip(owners).flat_map(|(rule, raw)| others_within(raw, rule, self.subject));
@@ -263,7 +264,7 @@ impl<'a> OtherOwners<'a> {
     /// Returns the number of rows that name someone else.
     ///
     /// # Errors
-    /// [`ChangeError::Refused`] where one of these people is under a legal hold.
+    /// [`ChangeError::Refused`] if one of these people is under a legal hold.
     fn count(self, table: &TableName) -> Result<usize, ChangeError> {
         match self.kept {
             None => Ok(self.rows),

@@ -7,7 +7,7 @@ use crate::memory::name_words::name_words;
 use crate::store::container::{Leaf, LeafKind};
 use crate::store::stored::TableName;
 
-/// Judges by its name what a column, or the value of a JSON key, is about.
+/// Judges by its name what a column, or the value of a JSON key, contains.
 #[must_use]
 pub fn about(name: &str) -> MentionText {
     let words = name_words(name);
@@ -25,18 +25,18 @@ pub fn about(name: &str) -> MentionText {
     }
 }
 
-/// Columns of which the layout or a foreign key says what they name.
+/// Columns whose contents the layout or a foreign key declares.
 #[derive(Debug, Default)]
 pub struct NamingColumns {
-    /// Those that hold the id of a person and nothing else: what is only part of such a value names someone else.
+    /// Columns that hold the id of a person and nothing else: a longer value that contains the id names someone else.
     pub people: HashSet<(TableName, String)>,
-    /// Those that hold the id of something else.
+    /// Columns that hold the id of something else.
     pub others: HashSet<(TableName, String)>,
-    /// Those that hold the name of an agent or an application: whoever is called the same is not meant.
+    /// Columns that hold the name of an agent or an application: a match there does not mean the person.
     pub agents: HashSet<(TableName, String)>,
 }
 
-/// Judges by its name, by the layout and by foreign keys what a column is about.
+/// Judges by its name, the layout and foreign keys what a column contains.
 #[must_use]
 pub fn place_of(table: &TableName, column: &str, naming: &NamingColumns) -> MentionText {
     let (told, place) = (about(column), (table.clone(), column.to_owned()));
@@ -50,19 +50,19 @@ pub fn place_of(table: &TableName, column: &str, naming: &NamingColumns) -> Ment
     }
 }
 
-/// Words by which a person is called, so that a place of that name holds the person's id.
+/// Words for people: a place so named holds the person's id.
 const PEOPLE: &[&str] = &[
     "user", "person", "people", "customer", "owner", "account", "member", "employee", "client", "patient", "username",
     "sub",
 ];
 
-/// Whether a word of a name is one by which people are called, as of a table `app_users`.
+/// Whether a name contains a word for people, as the table `app_users` does.
 #[must_use]
 pub fn is_of_people(name: &str) -> bool {
     name_words(name).iter().map(|word| bare(word)).any(|word| PEOPLE.contains(&word))
 }
 
-/// Words by which people are called for what they do.
+/// Words for people by what they do.
 const DOING: &[&str] = &[
     "author",
     "participant",
@@ -77,7 +77,8 @@ const DOING: &[&str] = &[
     "speaker",
 ];
 
-/// Whether the keys of an object of that name are people: it is of several, as `users`, or `by_user`.
+/// Whether the keys of an object with this name are people: the name is a plural, as `users`, or begins with `by`, as
+/// `by_user`.
 fn keys_are_people(words: &[String]) -> bool {
     let is_person = |word: &str| PEOPLE.contains(&bare(word)) || DOING.contains(&bare(word));
     let is_several = |word: &String| word == "people" || word.ends_with('s') && is_person(word);
@@ -86,7 +87,7 @@ fn keys_are_people(words: &[String]) -> bool {
     ids || words.iter().any(is_several) || words.windows(2).any(by)
 }
 
-/// Whether a name says that ids of one kind are there, and nothing else: `userId` does, and `user_turn` does not.
+/// Whether a name promises ids of one kind and nothing else: `userId` does, `user_turn` does not.
 fn is_exact(words: &[String]) -> bool {
     const IDS: &[&str] = &["id", "uid", "uuid", "guid", "key", "ref"];
     let is_id = |word: &str| IDS.contains(&word.strip_suffix('s').unwrap_or(word));
@@ -100,14 +101,14 @@ fn is_exact(words: &[String]) -> bool {
         || names_id && !told.is_empty() && told.iter().all(|word| is_personal(word))
 }
 
-/// A word in the singular, without the `id` that it may end with.
+/// The singular of a word, without a trailing `id`.
 fn bare(word: &str) -> &str {
     let bare = word.strip_suffix("id").unwrap_or(word);
-    // One `s` is a plural; two belong to the word, as in `address`.
+    // One `s` is a plural; a double one belongs to the word, as in `address`.
     bare.strip_suffix('s').filter(|rest| !rest.ends_with('s')).unwrap_or(bare)
 }
 
-/// Judges what a text within a value is about: by the nearest key, and for a list of values by the column.
+/// Judges what a text within a value is about: by the nearest key, or by the column for a list of values.
 #[must_use]
 pub fn leaf_place(leaf: &Leaf<'_>, column: MentionText) -> MentionText {
     let place = match (leaf.kind, nearest_key(leaf)) {
@@ -124,19 +125,19 @@ pub fn leaf_place(leaf: &Leaf<'_>, column: MentionText) -> MentionText {
     MentionText { number: leaf.kind == LeafKind::Number, ..place }
 }
 
-/// The name of the place of a text within a value: the nearest key, or the column.
+/// The name of the nearest key around a text within a value, or of the column.
 #[must_use]
 pub fn leaf_name(leaf: &Leaf<'_>, column: &str) -> String {
     nearest_key(leaf).unwrap_or_else(|| column.to_owned())
 }
 
-/// The key that is nearest to a text within a value; none where only lists are around it.
+/// The key nearest to a text within a value; `None` if only lists surround it.
 fn nearest_key(leaf: &Leaf<'_>) -> Option<String> {
     let path = if leaf.layers.is_empty() { String::new() } else { leaf.path() };
     path.rsplit('.').find(|part| !part.is_empty() && part.parse::<usize>().is_err()).map(str::to_owned)
 }
 
-/// Whether a place of that name holds ids of rows; `whole` says whether an id is all that is there.
+/// Whether a place with this name holds ids of rows. `whole` says that the id is the entire value.
 #[must_use]
 pub fn names_rows(name: &str, whole: bool) -> bool {
     const IDS: &[&str] = &["id", "ids", "uid", "uids", "uuid", "uuids", "guid", "guids", "ref", "refs", "key", "keys"];
@@ -172,7 +173,7 @@ pub fn names_rows(name: &str, whole: bool) -> bool {
     name_words(name).iter().any(|word| IDS.contains(&&**word) || whole && ROWS.contains(&bare(word)))
 }
 
-/// Whether what is in a column, or behind a key of JSON, is a person: not what a person is like or does.
+/// Whether a column, or the value of a JSON key, is a person, rather than an attribute or an action of one.
 #[must_use]
 pub fn names_person(name: &str) -> bool {
     const OF_A_PERSON: &[&str] = &[
@@ -240,17 +241,17 @@ pub fn names_person(name: &str) -> bool {
     looks_personal(name) && !name_words(name).iter().any(|word| OF_A_PERSON.contains(&word.as_str()))
 }
 
-/// Whether a column's name is that of something about people.
+/// Whether the name of a column suggests data about people.
 #[must_use]
 pub fn looks_personal(column: &str) -> bool {
     let lower = column.to_lowercase();
     let words = name_words(column);
-    // A key of JSON may be a whole sentence: its words say nothing of the value.
+    // A JSON key may be a whole sentence: its words then say nothing about the value.
     if words.len() > 4 {
         return false;
     }
     let about = |word: &String| is_personal(bare(word));
-    // What agents are called is not about people.
+    // Names of agents are not about people.
     !words.iter().any(|word| word == "agent")
         && (words.iter().any(about)
             || lower.ends_with("_by")
@@ -258,7 +259,7 @@ pub fn looks_personal(column: &str) -> bool {
             || lower.contains("last_name"))
 }
 
-/// Whether a word is of someone, or of how to reach someone.
+/// Whether a word means a person, or a way to reach one.
 fn is_personal(word: &str) -> bool {
     const MORE: &[&str] = &[
         "subject",

@@ -1,4 +1,4 @@
-//! Texts of rows that go, which triggers and rules of the database may copy elsewhere while they go.
+//! Texts of deleted rows that triggers and rules of the database may copy elsewhere during the deletion.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,23 +23,23 @@ use crate::store::row_list::row_digest;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
 
-/// Rows of a table of whose texts a piece is kept, at most.
+/// Most rows of a table that give pieces.
 const ROWS: usize = 500;
-/// Letters of a piece that tells a text from others.
+/// Letters that a piece needs to be distinctive.
 const LETTERS: usize = 12;
-/// Characters of a piece, at most.
+/// Longest piece, in characters.
 const LONGEST: usize = 40;
-/// Pieces that are looked for, at most.
+/// Most pieces to look for.
 const PIECES: usize = 20_000;
 
-/// Pieces of texts that go, and where the database itself may write copies of them.
+/// Pieces of deleted texts, and the places where the database itself may write copies of them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct CopiedTexts {
-    /// Triggers and rules that run, each with its table.
+    /// Active triggers and rules, each with its table.
     triggers: Vec<String>,
     /// Tables that they may write to.
     tables: Vec<WrittenTable>,
-    /// The pieces. None of them stands in a row of these tables that stays.
+    /// The pieces; none of them occurs in a remaining row of these tables.
     pieces: BTreeSet<String>,
 }
 
@@ -47,12 +47,12 @@ pub struct CopiedTexts {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct WrittenTable {
     table: TableName,
-    /// Rows that stay, before any was added; none where no row is added.
+    /// Number of rows that stay, before any was added; `None` if no row is added.
     rows: Option<usize>,
 }
 
 impl CopiedTexts {
-    /// Looks before anything goes.
+    /// Collects the pieces before anything is deleted.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -75,7 +75,7 @@ impl CopiedTexts {
         Ok(copied)
     }
 
-    /// Counts the rows that stay, and drops the pieces that stand in them.
+    /// Counts the rows that stay, and drops the pieces that occur in them.
     async fn look_around(
         &mut self,
         snapshot: &mut Snapshot<'_>,
@@ -110,7 +110,7 @@ impl CopiedTexts {
         Ok(())
     }
 
-    /// Looks for copies after the rows are gone.
+    /// Looks for copies after the deletion.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -152,9 +152,9 @@ impl CopiedTexts {
     }
 }
 
-/// Tables that triggers may write to: those that they name, and those that the triggers of these name. PostgreSQL's functions
-/// may call others, and put statements together, so that there it is every table. What the layout says is kept in step follows
-/// by itself.
+/// Tables that triggers may write to: those they name, and those that the triggers of these tables name. On PostgreSQL,
+/// where functions may call others and build statements, every table. Tables that the layout declares as kept in step
+/// are not included.
 async fn written(
     snapshot: &mut Snapshot<'_>,
     relations: &Relations,
@@ -176,7 +176,7 @@ async fn written(
     let mut waiting = running.to_vec();
     while let Some(trigger) = waiting.pop() {
         let text = trigger.text.to_lowercase();
-        // SQLite's text begins with the table that the trigger is of.
+        // SQLite's text begins with the table of the trigger.
         let text = if postgres { &*text } else { text.split_once("begin").map_or(&*text, |(_, body)| body) };
         for table in &tables {
             let name = table.name.to_lowercase();
@@ -203,7 +203,7 @@ fn is_of_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Whether the words after INTO begin with a table's name, quoted or not, with or without its schema.
+/// Whether the text after INTO begins with a table's name, quoted or not, with or without its schema.
 fn begins_with(rest: &str, name: &str) -> bool {
     let rest = rest.trim_start_matches(|c| !is_of_name(c));
     let schema = rest.split_once('.').filter(|(schema, _)| schema.chars().all(|c| is_of_name(c) || c == '"'));
@@ -223,7 +223,7 @@ async fn texts(
     Ok(columns.filter(|column| relations.holds_words(table, column)).cloned().collect())
 }
 
-/// Rows of a table that go, by the columns of a key and the keys.
+/// The key columns and the keys of a table's deleted rows.
 fn going(plan: &PurgePlan, table: &TableName) -> (Vec<String>, DigestSet) {
     let mut known = DigestSet::new(&room());
     if let Some(rows) = plan.deletes.iter().find(|rows| rows.table == *table) {
@@ -239,7 +239,7 @@ fn going(plan: &PurgePlan, table: &TableName) -> (Vec<String>, DigestSet) {
     (owned.map(|rows| rows.by.clone()).unwrap_or_default(), known)
 }
 
-/// Pieces of the texts of rows that go, and of columns that are emptied.
+/// Pieces of the texts of deleted rows, and of columns that are emptied.
 async fn pieces(
     snapshot: &mut Snapshot<'_>,
     relations: &Relations,
@@ -279,7 +279,7 @@ async fn pieces(
     Ok(pieces)
 }
 
-/// The longest piece of a text that is spelled alike in JSON and within other texts, if it tells the text from others.
+/// The longest piece of a text that is spelled the same in JSON and within other texts, if it is distinctive.
 fn piece(value: &FetchedValue) -> Option<String> {
     let FetchedValue::Text(text) = value else { return None };
     let is_plain = |c: char| c.is_alphanumeric() || " ,.:;!?-".contains(c);

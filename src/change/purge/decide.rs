@@ -1,5 +1,5 @@
 //! Checks decisions about mentions against a plan: mentions that do not exist, treatments that are not possible, and
-//! rows that get another key.
+//! rows whose key is renamed.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,12 +12,12 @@ use crate::memory::nearest::nearest;
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::TableName;
 
-/// Decisions about mentions that are made when an erasure is resumed: they take the place of those made before.
+/// Decisions about mentions made when an erasure is resumed. They replace earlier ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewDecisions {
-    /// For all certain ones, where that is said again.
+    /// For all certain mentions, if decided again.
     pub all: Option<Mentions>,
-    /// By id, or by `table.column`.
+    /// By mention id, or by `table.column`.
     pub each: BTreeMap<String, Mentions>,
 }
 
@@ -28,19 +28,19 @@ impl NewDecisions {
         self.all.is_none() && self.each.is_empty()
     }
 
-    /// Puts them in the place of earlier ones.
+    /// Overwrites the earlier decisions.
     pub fn replace(&self, options: &mut PurgeOptions) {
         options.mentions = self.all.unwrap_or(options.mentions);
         options.each.extend(self.each.iter().map(|(name, decision)| (name.clone(), *decision)));
     }
 
-    /// Whether those that are left in a column were decided together.
+    /// Whether one decision covers all mentions left in a column.
     #[must_use]
     pub fn covers(&self, place: &str) -> bool {
         self.all.is_some() || self.each.contains_key(place)
     }
 
-    /// Counts the mentions that are decided one by one, by decision: their ids reveal nothing.
+    /// Counts the mentions decided one by one, by decision. The ids reveal nothing.
     #[must_use]
     pub fn tally(&self) -> BTreeMap<String, usize> {
         let mut each = BTreeMap::new();
@@ -48,10 +48,11 @@ impl NewDecisions {
         each
     }
 
-    /// Refuses those about mentions that are not there and were not decided so before, and those that cannot be done.
+    /// Refuses decisions about mentions that do not exist and were not decided before, and decisions that cannot be
+    /// carried out.
     ///
     /// # Errors
-    /// [`ChangeError::Usage`] with what is near, [`ChangeError::Refused`] with what can be done.
+    /// [`ChangeError::Usage`] with similar names, [`ChangeError::Refused`] with the decisions that are possible.
     pub fn check(&self, plan: &PurgePlan, before: &BTreeMap<String, Mentions>) -> Result<(), ChangeError> {
         let again = |name: &str| before.get(name).is_some_and(|decision| self.each.get(name) == Some(decision));
         let met = &plan.met;
@@ -68,10 +69,10 @@ pub fn unmet(plan: &PurgePlan) -> Vec<&str> {
     plan.options.each.keys().filter(|name| !plan.met.names.contains(*name)).map(String::as_str).collect()
 }
 
-/// Refuses decisions about mentions that are not there, and those that cannot be done.
+/// Refuses decisions about mentions that do not exist, and decisions that cannot be carried out.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] with what is near, [`ChangeError::Refused`] with what can be done.
+/// [`ChangeError::Usage`] with similar names, [`ChangeError::Refused`] with the decisions that are possible.
 pub fn check(plan: &PurgePlan) -> Result<(), ChangeError> {
     match unmet(plan).first() {
         Some(name) => Err(missing(plan, name)),
@@ -79,7 +80,7 @@ pub fn check(plan: &PurgePlan) -> Result<(), ChangeError> {
     }
 }
 
-/// There is no mention of that name.
+/// Error for a mention that does not exist.
 fn missing(plan: &PurgePlan, name: &str) -> ChangeError {
     let ids = plan.mentions.iter().map(|mention| mention.id.as_str());
     let near = nearest(name, ids.chain(plan.mentioned.keys().map(String::as_str)));
@@ -89,15 +90,15 @@ fn missing(plan: &PurgePlan, name: &str) -> ChangeError {
     ))
 }
 
-/// Refuses decisions that cannot be done.
+/// Refuses decisions that cannot be carried out.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] with what can be done.
+/// [`ChangeError::Refused`] with the decisions that are possible.
 pub fn check_possible(met: &Met) -> Result<(), ChangeError> {
     met.refused.iter().try_for_each(refused)
 }
 
-/// A decision that cannot be done.
+/// Error for a decision that cannot be carried out.
 fn refused((name, (decision, reason, options)): (&String, &RefusedDecision)) -> Result<(), ChangeError> {
     let words: Vec<&str> = options.iter().map(|option| option.word()).collect();
     Err(ChangeError::Refused(format!(
@@ -107,7 +108,7 @@ fn refused((name, (decision, reason, options)): (&String, &RefusedDecision)) -> 
     )))
 }
 
-/// Decisions that are about rows whose key gets another name, under the ids that they have then.
+/// Decisions about rows whose key is renamed, under the mention ids that they will have.
 #[must_use]
 pub fn moved(plan: &PurgePlan, pseudonym: &str) -> Vec<(String, Mentions)> {
     let key_of = |row: &AlteredRow| -> Vec<FetchedValue> { row.key.iter().map(|(_, value)| value.clone()).collect() };

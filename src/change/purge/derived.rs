@@ -28,15 +28,15 @@ use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{Cell, Image, StoredRows, TableName};
 use crate::store::within::texts_of;
 
-/// Rows that are read together.
+/// Rows per read.
 const AT_ONCE: usize = 400;
-/// Stands for a pseudonym in texts that are compared.
+/// Placeholder for the pseudonym when texts are compared.
 const SOMEBODY: &str = "[pseudonym]";
 
-/// Columns of unique keys, and those that others refer to.
+/// Columns of unique keys, and columns that others refer to.
 type KeyedColumns = HashSet<(TableName, String)>;
 
-/// Words for what stays although its text loses words.
+/// Messages about derived values that stay although their text changes.
 #[derive(Debug, Default)]
 pub struct OldDerived {
     /// About hashes.
@@ -45,7 +45,7 @@ pub struct OldDerived {
     pub vectors: Vec<String>,
 }
 
-/// Counts of what stays, by place, and of vectors by the reason too.
+/// Counts of what stays, by place; for vectors by reason too.
 #[derive(Default)]
 struct Counts {
     hashes: BTreeMap<String, usize>,
@@ -72,7 +72,7 @@ impl Counts {
     }
 }
 
-/// Finds the hashes that are made again and the vectors that go, and gives what stays.
+/// Finds the hashes to recompute and the vectors to delete. Returns messages about those that stay.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -105,15 +105,15 @@ pub async fn follow(
     Ok(left.words())
 }
 
-/// The columns of a source of which something is computed, and those that hold it.
+/// Columns of a source that others are computed from, and the columns that hold the results.
 struct DerivedColumns<'s> {
     source: &'s BoundSource,
     table: TableName,
     /// Key of the table.
     by: Vec<String>,
-    /// Canonical columns of which something is computed.
+    /// Canonical columns that something is computed from.
     told: Vec<&'s str>,
-    /// The stored columns in which they are.
+    /// The stored columns of these.
     texts: HashSet<String>,
     /// Digests of texts.
     copies: Vec<&'s StoredCopy>,
@@ -121,14 +121,14 @@ struct DerivedColumns<'s> {
     hash: Option<&'s str>,
     /// Stored column of the row's id.
     id: Option<&'s str>,
-    /// Place of the vectors; or why they are not written.
+    /// Place of the vectors, or the reason why they cannot be written.
     shelf: Option<Result<VectorShelf, String>>,
-    /// The vectors are made of texts too that the stored rows alone do not show.
+    /// The vectors also depend on texts that the stored rows alone do not show.
     is_unclear: bool,
 }
 
 impl<'s> DerivedColumns<'s> {
-    /// None where nothing is computed, or no row can be distinguished.
+    /// `None` if nothing is computed, or rows cannot be distinguished.
     fn of(source: &'s BoundSource, graph: &Graph) -> Option<Self> {
         let stored = |column: &str| plain_column(source, column).map(|(name, _)| name);
         let hash = if source.entity == Entity::Case { stored("message_hash") } else { None };
@@ -150,7 +150,7 @@ impl<'s> DerivedColumns<'s> {
         told.sort_unstable();
         told.dedup();
         let texts = told.iter().flat_map(|column| source.column(column)).filter_map(own_column);
-        // A key keeps its name, or gets another one that says the same.
+        // Keys do not count: a renamed key says the same.
         let texts: HashSet<String> =
             texts.filter(|name| !by.iter().any(|key| key == name)).map(str::to_owned).collect();
         let is_unclear = words.iter().flat_map(|column| source.column(column)).any(|way| is_elsewhere(&way.origin));
@@ -158,7 +158,7 @@ impl<'s> DerivedColumns<'s> {
         Some(DerivedColumns { source, table, by, told, texts, copies, hash, id: stored("id"), shelf, is_unclear })
     }
 
-    /// Some of the rows whose texts change, behind that spelled key.
+    /// The next rows whose texts change, after that spelled key.
     fn next(&self, updates: &KeptRows, after: &str) -> Vec<(String, Vec<FetchedValue>)> {
         let from = Bound::Excluded((self.table.clone(), after.to_owned()));
         let changes = |row: &KeptRow| {
@@ -169,7 +169,7 @@ impl<'s> DerivedColumns<'s> {
         own.map(|((_, spelled), (key, _))| (spelled.clone(), key.clone())).collect()
     }
 
-    /// The columns that are read of a row: its key, and what something is computed of or in.
+    /// The columns to read of a row: its key, the texts, and the derived values.
     fn read(&self, shape: &TableShape) -> Vec<String> {
         let own = match &self.shelf {
             Some(Ok(VectorShelf { key: None, column, .. })) => Some(column.as_str()),
@@ -201,7 +201,7 @@ impl<'s> DerivedColumns<'s> {
             let keys: Vec<Vec<FetchedValue>> = some.into_iter().map(|(_, key)| key).collect();
             let wanted = WantedRows { table: &self.table, columns: &read, when: None, subject: &[] };
             let (mut stale, mut failed) = (Vec::new(), None);
-            // One row after the other: their texts may be long.
+            // One row at a time: their texts may be long.
             let take = |row: RawRow| {
                 let key = row[..self.by.len().min(row.len())].to_vec();
                 let image = Image(names.iter().cloned().zip(row).collect());
@@ -225,7 +225,7 @@ impl<'s> DerivedColumns<'s> {
         }
     }
 
-    /// Makes the hashes of a row again, and empties its own vector. Whether it has a vector elsewhere that goes.
+    /// Recomputes the hashes of a row, and empties its own vector. Returns whether a vector elsewhere must be deleted.
     fn follow_row(
         &self,
         shape: &TableShape,
@@ -244,7 +244,7 @@ impl<'s> DerivedColumns<'s> {
         Ok(is_stale && self.is_beside(updates, (key, image), shape, left))
     }
 
-    /// The columns of a row that tell which it is.
+    /// The row without its texts: only the columns that identify it.
     fn without_texts(&self, image: &Image) -> Image {
         let parts = key_columns(self.source, "id").unwrap_or_default();
         let tells =
@@ -269,7 +269,7 @@ impl<'s> DerivedColumns<'s> {
         }
     }
 
-    /// Empties the vector of a text that changes where the row itself holds it. Whether it is elsewhere.
+    /// Empties the vector of a changing text if the row itself holds it. Returns whether the vector is elsewhere.
     fn is_beside(
         &self,
         updates: &mut KeptRows,
@@ -297,7 +297,7 @@ impl<'s> DerivedColumns<'s> {
         false
     }
 
-    /// Counts the rows among some that have a vector which cannot be removed.
+    /// Counts the rows that have a vector which cannot be removed.
     async fn tell(
         &self,
         store: &Store,
@@ -315,7 +315,7 @@ impl<'s> DerivedColumns<'s> {
         Ok(())
     }
 
-    /// The id of a row, where its stored columns say it.
+    /// The id of a row, if its stored columns contain it.
     fn id_of(&self, image: &Image) -> Option<String> {
         if let Some(id) = self.id {
             return as_text(image.get(id)?);
@@ -329,7 +329,7 @@ impl<'s> DerivedColumns<'s> {
         Some(Value::from(parts?).to_string())
     }
 
-    /// Removes the vectors of texts that change from the separate table that holds them.
+    /// Removes the vectors of changing texts from the separate table that holds them.
     async fn beside(
         &self,
         snapshot: &mut Snapshot<'_>,
@@ -364,7 +364,7 @@ impl<'s> DerivedColumns<'s> {
         let referred = keys::referred(snapshot, graph, &shelf.table, &vectors).await?;
         for (vector, row) in vectors.into_iter().zip(&rows) {
             let Some(key) = row.last().and_then(|id| keys.get(&word(id))) else { continue };
-            // With it would go what refers to it, whoever that is about.
+            // Rows that refer to the vector would be deleted with it, whoever they are about.
             if let Some(from) = referred.get(&spelled(&vector)) {
                 left.vector(title.clone(), format!("a row of {} refers to it", from.title()));
                 continue;
@@ -377,14 +377,14 @@ impl<'s> DerivedColumns<'s> {
     }
 }
 
-/// A row as it is and as it is to be.
+/// A row before and after the change.
 struct ChangedRow<'d> {
     derived: &'d DerivedColumns<'d>,
     image: &'d Image,
-    /// Canonical texts now, and then.
+    /// Canonical texts before, and after.
     was: Row,
     then: Row,
-    /// The stored values that it gets, as far as they are known.
+    /// The stored values to set, as far as they are known.
     set: Vec<(String, Cell)>,
     /// All new texts are known.
     is_known: bool,
@@ -417,7 +417,7 @@ impl<'d> ChangedRow<'d> {
         keyword::text_of(&self.was) != keyword::text_of(&self.then) || self.derived.is_unclear && self.loses
     }
 
-    /// The hashes of the texts that are left. Those that cannot be made are counted.
+    /// Recomputes the hashes from the remaining texts. Those that cannot be computed are counted in `left`.
     fn again(&self, shape: &TableShape, keyed: &KeyedColumns, left: &mut Counts) -> Vec<(String, FetchedValue)> {
         let DerivedColumns { source, table, told, copies, hash, .. } = self.derived;
         let may_change = |column: &str| self.is_known && !keyed.contains(&(table.clone(), column.to_owned()));
@@ -444,7 +444,7 @@ impl<'d> ChangedRow<'d> {
         let stored = hash.and_then(|hash| Some((hash, self.image.get(hash).filter(stands)?)));
         if let Some((hash, stored)) = stored.filter(|_| self.changes("prompt")) {
             let value = GivenValue::Is(Value::from(prompt_hash(self.then.get("prompt"))));
-            // The application may have another rule for it.
+            // The application may compute it by another rule.
             let is_ours = as_text(stored).is_some_and(|stored| stored == prompt_hash(self.was.get("prompt")));
             match encode(source, shape, "message_hash", &value) {
                 Ok(cells) if is_ours && may_change(hash) => made.extend(cells),

@@ -1,6 +1,6 @@
-//! Needs of an erasure next to the database: the key of the suppression list, and a folder for sessions and receipts.
-//! Sessions name the person: they are encrypted on the disk, locked while someone works on them, and removed at the
-//! end.
+//! Surroundings of an erasure outside the database: the key of the suppression list, and a folder for sessions and
+//! receipts. Session files name the person: they are encrypted, locked while a process works on them, and removed at
+//! the end.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{File, TryLockError};
@@ -33,37 +33,37 @@ use crate::store::fetched::{FetchedValue, as_text};
 use crate::store::proof::index::SideIndex;
 use crate::store::stored::TableName;
 
-/// Seconds after which a session that wrote nothing is forgotten: a plan lasts no longer.
+/// Seconds after which a session that wrote nothing is removed, 7 days: a plan is valid no longer.
 const ASKED_LASTS: f64 = 7.0 * 86_400.0;
 
-/// Bytes that a session's file may have: it names every row that goes.
+/// Largest session file, in bytes (64 GiB): it lists every row to delete.
 const SESSION_BYTES: u64 = 1 << 36;
 
-/// Bytes that a receipt may have.
+/// Largest receipt, in bytes.
 const RECEIPT_BYTES: u64 = 64 << 20;
 
-/// Told what is being done and how far it is.
+/// Called with the current step and the amount done so far.
 pub type Progress<'a> = &'a (dyn Fn(&str, u64) + Sync);
 
-/// Forgets what is kept outside of a database, by its location, and names a person by one of some handles, each with whether it
-/// tells also within a text. Gives the reason where that fails.
+/// Removes data kept outside a database about it and a person: takes the database's location and the person's handles,
+/// each with whether it also counts within a text. Returns the reason on failure.
 pub type ForgetKept<'a> = &'a (dyn Fn(&str, &[(&str, bool)]) -> Result<(), String> + Sync);
 
 /// Workplace of an erasure: folder, key, author, and the receiver of its progress.
 pub struct Desk<'a> {
-    /// Folder that outlives the run; readable by nobody else.
+    /// Folder that outlives the run, readable by its owner only.
     pub folder: PathBuf,
     /// Key of the suppression list.
     pub key: Key,
     /// Author of the erasure.
     pub author: &'a Author,
-    /// Told how far it is.
+    /// Receives the progress.
     pub progress: Progress<'a>,
-    /// Forgets what the operator keeps outside of the database about the person.
+    /// Removes what the operator keeps about the person outside the database.
     pub forget_kept: ForgetKept<'a>,
 }
 
-/// An erasure that was asked for: its choices, kept before anything is planned or written.
+/// A requested erasure: its choices, stored before anything is planned or written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PurgeRequest {
     /// Id of the session.
@@ -74,25 +74,25 @@ pub struct PurgeRequest {
     pub given: String,
     /// Options of the erasure.
     pub options: PurgeOptions,
-    /// SHA-256 of the bundle that was exported before.
+    /// SHA-256 of the bundle that was exported first.
     pub export_sha256: Option<String>,
     /// Time when the erasure was requested.
     pub started_at: String,
-    /// Location of the database: a copy has the same id.
+    /// Location of the database; a copy of the file has the same id.
     pub spot: AnchorSpot,
 }
 
-/// Content of a session's file, but for the rows that go and their ids.
+/// Content of a session's file, except the rows to delete and their ids.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStage {
     /// Nothing is planned yet.
     Asked(Box<PurgeRequest>),
-    /// Planned; whether anything was written, the database knows.
+    /// Planned; the database knows whether anything was written.
     Planned(Box<KeptSession>),
 }
 
-/// The same to be written: the rows and ids follow it.
+/// The form that is written; the rows and ids follow it.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum WrittenStage<'k> {
@@ -100,7 +100,7 @@ enum WrittenStage<'k> {
     Planned(&'k KeptSession),
 }
 
-/// A row that goes with the number of its table, or an id.
+/// A row to delete, with the number of its table; or an id.
 type SessionRow = (Option<usize>, Vec<FetchedValue>);
 
 impl SessionStage {
@@ -136,7 +136,7 @@ impl SessionStage {
         }
     }
 
-    /// Whether someone is meant by a handle, in whatever case.
+    /// Whether a handle, in any case, means the person of this session.
     #[must_use]
     pub fn is_about(&self, key: &Key, given: &str) -> bool {
         let wanted = hmac(key, given);
@@ -149,7 +149,7 @@ impl SessionStage {
         }
     }
 
-    /// The choices that were made.
+    /// The request: what was asked for.
     #[must_use]
     pub fn asked(self) -> PurgeRequest {
         match self {
@@ -167,12 +167,12 @@ impl SessionStage {
     }
 }
 
-/// A session that this process alone works on, as long as this is kept.
+/// An exclusive lock on a session, until it is dropped.
 #[derive(Debug)]
 pub struct Hold(#[allow(dead_code, reason = "the lock is let go when the file is closed")] File);
 
-/// A session as it is kept outside the database until it is verified: what is needed to continue, and to look for what
-/// must be gone. It is the only place that still says who it is about.
+/// A session as it is stored outside the database until the erasure is verified: what is needed to resume, and to look
+/// for what must be gone. Nothing else still says who the person is.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct KeptSession {
     /// Id of the session.
@@ -187,63 +187,64 @@ pub struct KeptSession {
     pub plan_id: String,
     /// Row counts of the plan that the session began with.
     pub planned: Counts,
-    /// Handles that were found before, of how many.
+    /// Handles found before the erasure, and how many were looked for.
     pub control: (usize, usize),
-    /// Rows that were to go, so that none is lost when what led to it is gone already.
+    /// Rows to delete, listed so that they are still found after the rows leading to them are gone.
     pub deletes: Vec<GoingRows>,
-    /// Ids of rows that go.
+    /// Ids of rows to delete.
     #[serde(skip, default = "no_ids")]
     pub ids: Arc<IdSet>,
-    /// Stands for the person where a column must name someone.
+    /// Replaces the person where a column must name someone.
     pub pseudonym: String,
     /// Effects on rows that stay.
     pub effects: Vec<String>,
-    /// Data that stays according to the plan: shown, but without influence on the final status.
+    /// Data that stays according to the plan. It is shown, but does not affect the final status.
     pub particular: Vec<String>,
-    /// Hashes of texts that lose words, which stay.
+    /// Hashes, left in place, of texts that lose words.
     pub old_hashes: Vec<String>,
-    /// Vectors of texts that lose words, which stay.
+    /// Vectors, left in place, of texts that lose words.
     #[serde(default)]
     pub old_vectors: Vec<String>,
     /// Values that name the person and stay by choice, by table and column.
     pub left: BTreeMap<String, usize>,
-    /// References to rows that go which the plan said would stay, by table and column.
+    /// References to deleted rows that stay according to the plan, by table and column.
     pub left_references: BTreeMap<String, usize>,
-    /// Disclosures that do not.
+    /// Disclosures that do not affect the final status either.
     pub notes: Vec<String>,
-    /// Tables that no layout knows and that do not name the person as far as the plan saw, with their columns that look personal.
+    /// Tables outside the layout that do not name the person as far as the plan saw, with their columns that look
+    /// personal.
     #[serde(default)]
     pub silent: BTreeMap<String, String>,
-    /// Foreign keys that led nowhere before, by table, parent and number.
+    /// Dangling foreign keys before the erasure, by table, parent and number.
     pub broken_before: BTreeMap<String, u64>,
-    /// Tables whose rows go or change.
+    /// Tables with deleted or changed rows.
     pub touched: Vec<TableName>,
     /// Tables that named the person.
     pub named_in: Vec<TableName>,
-    /// Search indexes that keep entries about other tables' rows, as they were before.
+    /// Search indexes that keep entries about other tables' rows, in their state before the erasure.
     pub side_indexes: Vec<SideIndex>,
-    /// Hits among the bytes of the files before, by handle; none for a server.
+    /// Hits in the bytes of the files before the erasure, by handle; `None` for a server.
     pub bytes_before: Option<Vec<u64>>,
-    /// Vectors of rows that go, a sample.
+    /// Sample of the vectors of deleted rows.
     pub vectors: Vec<OldVector>,
-    /// Texts of rows that go which the database itself may copy.
+    /// Texts of deleted rows that the database itself may copy.
     #[serde(default)]
     pub copied: CopiedTexts,
-    /// Seconds that each phase took.
+    /// Duration of each phase, in seconds.
     pub phases: BTreeMap<String, f64>,
-    /// SHA-256 of the bundle that was exported before.
+    /// SHA-256 of the bundle that was exported first.
     pub export_sha256: Option<String>,
     /// Time when the erasure began.
     pub started_at: String,
-    /// Location of the database: a copy has the same id.
+    /// Location of the database; a copy of the file has the same id.
     pub spot: AnchorSpot,
-    /// Decisions that were made when it was resumed.
+    /// Decisions made when it was resumed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redecided: Vec<Redecision>,
-    /// Whether the file of the first run was lost, so that the rest was planned again.
+    /// Whether the first run's file was lost, so that the rest was planned again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_anew: bool,
-    /// The receipt, once it is made and until it is delivered.
+    /// The receipt, from the time it is made until it is delivered.
     pub receipt: Option<PurgeReceipt>,
 }
 
@@ -252,16 +253,16 @@ fn no_ids() -> Arc<IdSet> {
 }
 
 impl KeptSession {
-    /// Whether its rows and ids could be written and read.
+    /// Checks whether its rows and ids could be written and read.
     ///
     /// # Errors
-    /// There is no room for what does not fit in memory, or it cannot be read.
+    /// There is no room for data that does not fit in memory, or it cannot be read.
     pub fn check(&self) -> io::Result<()> {
         self.deletes.iter().try_for_each(GoingRows::check)?;
         self.ids.check()
     }
 
-    /// Returns the choices by which the erasure is carried out.
+    /// Returns the choices that the erasure follows.
     #[must_use]
     pub fn choice(&self) -> ErasureChoice {
         let PurgeOptions { mentions, each, account, full, .. } = self.options.clone();
@@ -282,8 +283,8 @@ impl Desk<'_> {
         self.sessions().join(format!("{session}.lock"))
     }
 
-    /// Makes a session this process's own until the `Hold` is dropped or the process ends; none while another process
-    /// works on it.
+    /// Locks a session for this process until the `Hold` is dropped or the process ends. Returns `None` while another
+    /// process holds it.
     ///
     /// # Errors
     /// [`ChangeError::Failed`] with the file's name.
@@ -299,7 +300,7 @@ impl Desk<'_> {
         }
     }
 
-    /// Keeps what was asked for; it is on the disk when this returns.
+    /// Stores a request; it is on disk when this returns.
     ///
     /// # Errors
     /// [`ChangeError::Failed`] with the file's name.
@@ -307,7 +308,7 @@ impl Desk<'_> {
         self.keep_stage(&asked.session, &WrittenStage::Asked(asked))
     }
 
-    /// Keeps a session; it is on the disk when this returns.
+    /// Stores a session; it is on disk when this returns.
     ///
     /// # Errors
     /// [`ChangeError::Failed`] with the file's name.
@@ -325,7 +326,7 @@ impl Desk<'_> {
         })
     }
 
-    /// Writes an encrypted file, whole or not at all.
+    /// Writes an encrypted file atomically.
     fn write_sealed(
         &self,
         path: &Path,
@@ -340,10 +341,10 @@ impl Desk<'_> {
         write().map_err(|e: io::Error| ChangeError::Failed(format!("{}: {e}", path.display())))
     }
 
-    /// Reads a kept session; `None` when it is not there, or not ours.
+    /// Reads a stored session; `None` if it does not exist, or is not ours.
     ///
     /// # Errors
-    /// [`ChangeError::Failed`] where its rows do not fit in memory and no file can be made for them.
+    /// [`ChangeError::Failed`] if its rows do not fit in memory and no file can be created for them.
     pub fn kept(&self, session: &str) -> Result<Option<KeptSession>, ChangeError> {
         let pages = room();
         let Some(kept) = read_session(&self.key, &self.session_file(session), &pages) else { return Ok(None) };
@@ -351,14 +352,15 @@ impl Desk<'_> {
         Ok(Some(kept))
     }
 
-    /// Reads the kept sessions of a database, oldest first, but for those of a copy of it; unreadable files are skipped.
+    /// Reads the stored sessions of a database, oldest first, without those of its copies. Unreadable files are
+    /// skipped.
     #[must_use]
     pub fn stages(&self, database_id: &str, here: &AnchorSpot) -> Vec<SessionStage> {
         let is_ours = |stage: &SessionStage| stage.database_id() == database_id && stage.spot().is(here);
         stages(&self.folder, &self.key).into_iter().filter(is_ours).collect()
     }
 
-    /// Every session that is kept in a folder and is not over, the oldest first; files that are none are skipped.
+    /// Reads every unfinished session in a folder, oldest first. Other files are skipped.
     #[must_use]
     pub fn all_kept(folder: &Path, key: &Key) -> Vec<KeptSession> {
         let planned = |stage| match stage {
@@ -368,15 +370,14 @@ impl Desk<'_> {
         stages(folder, key).into_iter().filter_map(planned).collect()
     }
 
-    /// Forgets a session that is over: it named the person.
+    /// Removes the file of a finished session: it names the person.
     pub fn forget(&self, session: &str) {
-        // Nothing can be done about a file that does not go.
+        // If the file cannot be removed, nothing more can be done.
         let _ = std::fs::remove_file(self.session_file(session));
         let _ = std::fs::remove_file(self.lock_file(session));
     }
 
-    /// Forgets what nobody needs any more and nobody works on: files that were never finished, and sessions that wrote
-    /// nothing and were asked for too long ago.
+    /// Removes files that no process works on and nobody needs: unfinished files, and old sessions that wrote nothing.
     pub fn tidy(&self) {
         let files = std::fs::read_dir(self.sessions()).into_iter().flatten().flatten().map(|file| file.path());
         for path in files {
@@ -397,11 +398,11 @@ impl Desk<'_> {
     }
 
     fn fleet_file(&self, name: &str) -> PathBuf {
-        // A hash that anybody can make would say who it is about to whoever tries names.
+        // A hash without a key would reveal the person to anyone who tries names.
         self.sessions().join(format!("fleet-{}.session", hmac(&self.key, name)))
     }
 
-    /// Keeps what is needed to finish an erasure in several databases, until all of them are verified.
+    /// Stores what is needed to finish an erasure in several databases, until all are verified.
     ///
     /// # Errors
     /// [`ChangeError::Failed`] with the file's name.
@@ -409,13 +410,13 @@ impl Desk<'_> {
         self.write_sealed(&self.fleet_file(name), |file| Ok(serde_json::to_writer(file, session)?))
     }
 
-    /// Reads what [`Desk::keep_fleet`] kept.
+    /// Reads the state that [`Desk::keep_fleet`] stored.
     #[must_use]
     pub fn fleet(&self, name: &str) -> Option<FleetSession> {
         open(&self.key, &self.fleet_file(name)).and_then(|file| serde_json::from_reader(file).ok())
     }
 
-    /// Forgets it: it named the person.
+    /// Removes that state: it names the person.
     pub fn forget_fleet(&self, name: &str) {
         let _ = std::fs::remove_file(self.fleet_file(name));
     }
@@ -426,7 +427,7 @@ impl Desk<'_> {
         self.folder.join("receipts")
     }
 
-    /// Makes the folder of the receipts: nothing is erased whose receipt could not be kept.
+    /// Creates the folder of the receipts. Called first, so that nothing is erased whose receipt could not be stored.
     ///
     /// # Errors
     /// [`ChangeError::Failed`] with the folder's name.
@@ -435,7 +436,7 @@ impl Desk<'_> {
         private_file::folder(&path).map_err(|e| ChangeError::Failed(format!("{}: {e}", path.display())))
     }
 
-    /// Keeps a receipt.
+    /// Stores a receipt.
     ///
     /// # Errors
     /// [`ChangeError::Failed`] with the file's name.
@@ -446,7 +447,7 @@ impl Desk<'_> {
         Ok(path)
     }
 
-    /// Receipts of a person's erasures that ended verified since a time, the oldest first.
+    /// Receipts of a person's erasures that were verified since a time, oldest first.
     #[must_use]
     pub fn verified_since(&self, handles: &HashSet<String>, since: &str) -> Vec<PurgeReceipt> {
         let files = std::fs::read_dir(self.receipts()).into_iter().flatten().flatten();
@@ -462,10 +463,10 @@ impl Desk<'_> {
         wanted
     }
 
-    /// Reads a receipt by its file or its id; with the hash of what it says.
+    /// Reads a receipt by its file or its id. Returns it with its hash.
     ///
     /// # Errors
-    /// [`ChangeError::NotFound`], or [`ChangeError::Usage`] for what is not a receipt.
+    /// [`ChangeError::NotFound`], or [`ChangeError::Usage`] for a file that is not a receipt.
     pub fn receipt(&self, named: &str) -> Result<(PurgeReceipt, String), ChangeError> {
         let file = Path::new(named);
         let kept = self.receipts().join(format!("{named}.json"));
@@ -490,7 +491,7 @@ impl Desk<'_> {
     }
 }
 
-/// Seconds from a time until now; none have passed since a time that cannot be read.
+/// Seconds from a time until now; 0 for a time that cannot be parsed.
 fn seconds_since(at: &str) -> f64 {
     crate::memory::time::seconds_between(at, &now()).unwrap_or_default()
 }
@@ -502,13 +503,13 @@ fn stages(folder: &Path, key: &Key) -> Vec<SessionStage> {
     kept
 }
 
-/// Reads the beginning of a session's file; `None` of other files, as of one that is in the making.
+/// Reads the beginning of a session's file; `None` for other files, such as unfinished ones.
 fn stage(key: &Key, path: &Path) -> Option<SessionStage> {
     path.extension().filter(|end| *end == "session")?;
     SessionStage::deserialize(&mut serde_json::Deserializer::from_reader(open(key, path)?)).ok()
 }
 
-/// Reads a session with its rows, which are put in a room.
+/// Reads a session with its rows, which are stored in `pages`.
 fn read_session(key: &Key, path: &Path, pages: &PageStore) -> Option<KeptSession> {
     let mut file = serde_json::Deserializer::from_reader(open(key, path)?);
     let SessionStage::Planned(mut kept) = SessionStage::deserialize(&mut file).ok()? else { return None };
@@ -531,7 +532,7 @@ fn read_session(key: &Key, path: &Path, pages: &PageStore) -> Option<KeptSession
     Some(*kept)
 }
 
-/// Writes the rows that go, and their ids.
+/// Writes the rows to delete, and their ids.
 fn write_rows(kept: &KeptSession, file: &mut SealedWriter<PrivateFile>) -> io::Result<()> {
     let mut write = |table: Option<usize>, row: &[FetchedValue]| {
         serde_json::to_writer(&mut *file, &(table, row))?;
@@ -549,7 +550,7 @@ fn open(key: &Key, path: &Path) -> Option<BufReader<SealedReader<InputFile>>> {
     Some(BufReader::new(SealedReader::begin(InputFile::open(path, SESSION_BYTES).ok()?, key).ok()?))
 }
 
-/// Writes a file that nobody else can read, whole or not at all.
+/// Writes a file atomically, readable by its owner only.
 fn write_private(path: &Path, bytes: &[u8]) -> Result<(), ChangeError> {
     let folder = path.parent().map_or(Ok(()), private_file::folder);
     let written = folder.and_then(|()| private_file::replace(path, bytes));

@@ -14,7 +14,7 @@ use super::unowned;
 use crate::change::ChangeError;
 use crate::layout::erase::TableKey;
 use crate::memory::Entity;
-use crate::memory::agreeing;
+use crate::memory::{agreeing, counted};
 use crate::store::Store;
 use crate::store::encode::{plain_column, table_of};
 use crate::store::fetched::{RawRow, as_text};
@@ -33,8 +33,8 @@ pub const STANDING: &[&str] = &[
     "values in an encoding that docs/reliability.md does not list are not searched",
 ];
 
-/// Words for what happens to rows that stay.
-pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey], triggers: &[TableTrigger]) {
+/// Adds messages about what happens to rows that stay.
+pub fn effects(plan: &mut PurgePlan, follows: &[TableKey], triggers: &[TableTrigger]) {
     let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
     for row in &plan.updates {
         row.update.why.iter().for_each(|why| *counted.entry(why).or_default() += 1);
@@ -46,10 +46,7 @@ pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey],
      another one"
     );
     let mut effects: Vec<String> =
-        counted.into_iter().map(|(why, rows)| agreeing(rows, &format!("{why}: {{#}} {{row|rows}}"))).collect();
-    effects.extend(found.loosened.iter().map(|(place, values)| {
-        agreeing(*values, &format!("{place}: {{#}} {{value names a row that is|values name rows that are}} erased"))
-    }));
+        counted.into_iter().map(|(why, rows)| agreeing(rows, &format!("{why} ({{#}} {{row|rows}})"))).collect();
     if let Some(account) = &plan.nameless {
         effects.push(format!("{} gets one nameless account that pseudonyms refer to", account.table.title()));
     }
@@ -67,8 +64,8 @@ pub fn effects(plan: &mut PurgePlan, found: &ScanFindings, follows: &[TableKey],
     plan.effects = effects;
 }
 
-/// Words for what the database does on its own when the rows go or change, unless it keeps a table that the layout
-/// knows of in step.
+/// Messages about what triggers of the database do when the rows are deleted or changed, except triggers that keep a
+/// table known to the layout in step.
 fn triggered(plan: &PurgePlan, follows: &[TableKey], triggers: &[TableTrigger]) -> Vec<String> {
     let is_known =
         |trigger: &&TableTrigger| follows.iter().any(|table| trigger.text.contains(&*TableName::of(table).name));
@@ -79,8 +76,8 @@ fn triggered(plan: &PurgePlan, follows: &[TableKey], triggers: &[TableTrigger]) 
     plan.running(triggers).filter(|trigger| !is_known(trigger)).map(words).collect()
 }
 
-/// Words for chains that nothing stored says alone: with the row that goes its links go, and the child follows the
-/// strongest of those that are left. No link is made up in its place, since it says how alike two episodes are.
+/// Adds messages about chains of episodes stored only as links. The links of a deleted episode are deleted, and the
+/// child follows its strongest remaining link. No link replaces them, because a link says how similar two episodes are.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -103,27 +100,26 @@ pub async fn chains(store: &Store, plan: &mut PurgePlan, graph: &Graph) -> Resul
                 children => stay += children?.iter().filter(|child| !gone.contains(child.id())).count(),
             }
         }
-        if stay > 0 {
-            plan.effects.push(agreeing(
-                stay,
-                &format!(
-                    "{}: {{#}} {{row follows|rows follow}} a row to be deleted; {{it \
+        plan.effects.extend(counted(
+            stay,
+            &format!(
+                "{}: {{#}} {{row follows|rows follow}} a row to be deleted; {{it \
                  follows|they follow}} the strongest of {{its other|their other}} links then, {{or begins|or begin}} a \
                  chain",
-                    table_of(source).title()
-                ),
-            ));
-        }
+                table_of(source).title()
+            ),
+        ));
     }
     Ok(())
 }
 
-/// Words for an id that several people of the database have, such as people of two tenants: they are erased as one.
+/// Adds a message if several people of the database, such as people of two tenants, share the id: they are erased as
+/// one.
 ///
 /// # Errors
 /// The engine's refusal.
 pub async fn namesakes(store: &Store, plan: &mut PurgePlan) -> Result<(), ChangeError> {
-    // Several sources may each know the same person.
+    // Several sources may each list the same person.
     if store.sources_of(Entity::Subject).map_or(0, |sources| sources.len()) != 1 {
         return Ok(());
     }
@@ -141,7 +137,7 @@ pub async fn namesakes(store: &Store, plan: &mut PurgePlan) -> Result<(), Change
     Ok(())
 }
 
-/// Words for what remains, and for what cannot be told.
+/// Adds messages about what remains, and what cannot be determined.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -151,13 +147,11 @@ pub async fn disclosures(
     graph: &Graph,
     found: &ScanFindings,
 ) -> Result<(), ChangeError> {
-    if found.account > 0 {
-        plan.particular.push(agreeing(
-            found.account,
-            "the person's account with the application is kept ({#} {value of \
+    plan.particular.extend(counted(
+        found.account,
+        "the person's account with the application is kept ({#} {value of \
          it names|values of it name} the person): --account erase deletes it",
-        ));
-    }
+    ));
     plan.particular.extend(plan.old.hashes.iter().chain(&plan.old.vectors).cloned());
     let unknown = left(plan, found);
     for (place, rows) in &found.stuck {
@@ -225,7 +219,7 @@ pub async fn disclosures(
     unowned::disclose(snapshot, plan, graph).await
 }
 
-/// Words for the mentions that stay, and why. Gives the tables outside the layout that have some.
+/// Adds messages about the mentions that stay, and why. Returns the tables outside the layout that have some.
 fn left(plan: &mut PurgePlan, found: &ScanFindings) -> BTreeSet<String> {
     let mut outside: BTreeMap<String, usize> = BTreeMap::new();
     for (place, tally) in found.tally.iter().filter(|(_, tally)| tally.outside > 0) {
@@ -242,14 +236,12 @@ fn left(plan: &mut PurgePlan, found: &ScanFindings) -> BTreeSet<String> {
         ));
     }
     let PlaceTally { left, .. } = PlaceTally::all(found.tally.values());
-    if left > 0 {
-        plan.particular.push(agreeing(
-            left,
-            "{#} {value in|values in} other people's {rows names|rows name} the \
+    plan.particular.extend(counted(
+        left,
+        "{#} {value in|values in} other people's {rows names|rows name} the \
              person, or may, {and is left|and are left}: --mentions redact removes the words, --mention ID=redact \
              those of one mention",
-        ));
-    }
+    ));
     for (place, tally) in found.tally.iter().filter(|(_, tally)| tally.undone > 0) {
         let reason = plan
             .mentions
@@ -272,7 +264,7 @@ fn left(plan: &mut PurgePlan, found: &ScanFindings) -> BTreeSet<String> {
     outside.into_keys().collect()
 }
 
-/// Tables that no layout speaks of, with their columns that look personal.
+/// Tables outside the layout, with their columns that look personal.
 pub fn strangers(snapshot: &Snapshot<'_>, graph: &Graph) -> Vec<(String, String)> {
     let known = known_tables(snapshot.store);
     let ours = crate::store::own::TABLES;
@@ -282,14 +274,14 @@ pub fn strangers(snapshot: &Snapshot<'_>, graph: &Graph) -> Vec<(String, String)
     all.filter(|(_, columns)| !columns.is_empty()).collect()
 }
 
-/// The columns of a table that look personal by their names.
+/// The columns of a table whose names look personal.
 fn personal_columns(snapshot: &Snapshot<'_>, table: &TableName) -> Vec<String> {
     let found = snapshot.store.catalog().exactly(&table.schema, &table.name);
     let names = found.into_iter().flat_map(|t| &t.columns).map(|c| c.name.clone());
     names.filter(|name| looks_personal(name)).collect()
 }
 
-/// Whether a table may hold what is a person's: the layout speaks of it, or its columns look so.
+/// Whether a table may hold personal data: the layout includes it, or its columns look personal.
 pub fn may_be_personal(snapshot: &Snapshot<'_>, table: &TableName) -> bool {
     known_tables(snapshot.store).contains(table) || !personal_columns(snapshot, table).is_empty()
 }

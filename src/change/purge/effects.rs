@@ -27,7 +27,7 @@ use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
 use crate::store::within::stands_at;
 
-/// Bytes from which a new value is long.
+/// Bytes from which a value counts as long.
 const LONG: usize = 4 << 10;
 
 /// New value of a column.
@@ -36,17 +36,17 @@ const LONG: usize = 4 << 10;
 pub enum NewValue {
     /// This value.
     Is(FetchedValue),
-    /// A long value, which is in a scratch file where it does not fit in memory.
+    /// A long value, stored in a scratch file if it does not fit in memory.
     #[serde(rename = "is", serialize_with = "long_value")]
     Long(LongValue),
     /// The pseudonym of this run.
     Pseudonym,
-    /// These pieces, with the pseudonym of this run between them.
+    /// These pieces, with the pseudonym of this run between each two of them.
     Around(Vec<String>),
 }
 
 impl NewValue {
-    /// The same, in a scratch file where it is long.
+    /// Moves a long value to a scratch file.
     fn kept(self, pages: &PageStore) -> Self {
         match self {
             NewValue::Is(value) if value.size() > LONG => NewValue::Long(LongValue::new(value, pages)),
@@ -54,7 +54,7 @@ impl NewValue {
         }
     }
 
-    /// The value, where it does not hold the pseudonym.
+    /// The value, unless it contains the pseudonym.
     #[must_use]
     pub fn known(&self) -> Option<FetchedValue> {
         match self {
@@ -64,13 +64,13 @@ impl NewValue {
         }
     }
 
-    /// Whether the pseudonym is within it.
+    /// Whether the value contains the pseudonym among other text.
     #[must_use]
     pub fn is_around(&self) -> bool {
         matches!(self, NewValue::Around(_))
     }
 
-    /// The value with such a pseudonym.
+    /// The value with a given pseudonym filled in.
     ///
     /// # Errors
     /// [`ChangeError::Failed`] for a long value that cannot be read from the scratch file.
@@ -84,7 +84,7 @@ impl NewValue {
     }
 }
 
-/// A value as a list of its own.
+/// A value stored as a list of one row.
 #[derive(Debug, Clone)]
 pub struct LongValue(RowList);
 
@@ -109,7 +109,7 @@ impl PartialEq for LongValue {
 }
 
 fn long_value<S: Serializer>(value: &LongValue, serializer: S) -> Result<S::Ok, S::Error> {
-    // A plan with a value that cannot be read is not finished.
+    // A plan with an unreadable value does not finish.
     value.read().unwrap_or(FetchedValue::Null).serialize(serializer)
 }
 
@@ -120,9 +120,9 @@ pub struct KeptRow {
     pub set: Vec<ColumnUpdate>,
     /// Reasons for the changes, one short sentence each.
     pub why: Vec<Arc<str>>,
-    /// The row loses words of its own, not only the names of rows that go.
+    /// The row loses words of its own, not only the ids of deleted rows.
     pub loses: bool,
-    /// Rows next to it that go as it changes: vectors of its earlier text.
+    /// Rows next to it deleted by the change: vectors of its earlier text.
     pub along: Vec<StoredRows>,
 }
 
@@ -131,7 +131,7 @@ pub struct KeptRow {
 pub struct ColumnUpdate {
     /// Column.
     pub column: Arc<str>,
-    /// Digest of what stood there, so that nothing written meanwhile is lost.
+    /// Digest of the old value, so that a concurrent write is not lost.
     pub was: ValueDigest,
     /// New value.
     pub new: NewValue,
@@ -162,16 +162,16 @@ impl Serialize for KeptRow {
 pub struct KeptRows {
     /// Rows by table and spelled key.
     pub rows: BTreeMap<(TableName, String), (Vec<FetchedValue>, KeptRow)>,
-    /// Names of columns, and reasons.
+    /// Names of columns, and reasons, shared between rows.
     words: HashSet<Arc<str>>,
     /// Room for long values.
     pages: PageStore,
-    /// Number of rows from which no more are noted.
+    /// Number of rows after which no more are recorded.
     most: usize,
 }
 
 impl KeptRow {
-    /// Whether a key gets another name, or something that refers to it.
+    /// Whether a key, or a reference to one, is renamed.
     #[must_use]
     pub fn renames(&self) -> bool {
         self.set.iter().any(|update| update.new.is_around())
@@ -185,28 +185,28 @@ impl KeptRow {
 }
 
 impl KeptRows {
-    /// None yet.
+    /// Creates an empty collection.
     pub(super) fn new(pages: &PageStore) -> Self {
         KeptRows { rows: BTreeMap::new(), words: HashSet::new(), pages: pages.clone(), most: usize::MAX }
     }
 
-    /// The same, which is full where more rows change than that.
+    /// Sets the number of rows after which no more are recorded.
     #[must_use]
     pub(super) fn within(self, most: usize) -> Self {
         KeptRows { most, ..self }
     }
 
-    /// Whether more rows change than are noted.
+    /// Whether there are more changed rows than may be recorded.
     pub(super) fn is_full(&self) -> bool {
         self.rows.len() > self.most
     }
 
-    /// Rows in which a key, or what refers to it, gets another name.
+    /// Rows in which a key, or a reference to one, is renamed.
     pub fn renamed(&self) -> impl Iterator<Item = (&(TableName, String), &KeptRow)> {
         self.rows.iter().map(|(place, (_, update))| (place, update)).filter(|(_, update)| update.renames())
     }
 
-    /// Notes a new value of a column; the first one noted holds.
+    /// Records the new value of a column, unless one is recorded already.
     pub fn set(
         &mut self,
         table: &TableName,
@@ -227,7 +227,7 @@ impl KeptRows {
             return;
         }
         let new = new.kept(&self.pages);
-        // Of most rows one column changes, for one reason, and there may be very many.
+        // Most rows change in one column for one reason, and there may be very many rows.
         update.set.reserve_exact(1);
         update.set.push(ColumnUpdate { column, was: digest(old), new });
         if !update.why.contains(&why) {
@@ -236,7 +236,7 @@ impl KeptRows {
         }
     }
 
-    /// Notes another new value of a column that has one.
+    /// Replaces the recorded value of a column.
     pub fn replace(&mut self, table: &TableName, key: &[FetchedValue], column: &str, new: NewValue, why: &str) {
         let why = self.word(why);
         let new = new.kept(&self.pages);
@@ -249,7 +249,7 @@ impl KeptRows {
         }
     }
 
-    /// Notes rows next to a row that go as it changes.
+    /// Records rows to delete when a row changes.
     pub fn go_along(&mut self, table: &TableName, key: &[FetchedValue], rows: StoredRows, why: &str) {
         let why = self.word(why);
         let Some((_, row)) = self.rows.get_mut(&(table.clone(), spelled(key))) else { return };
@@ -261,7 +261,7 @@ impl KeptRows {
         }
     }
 
-    /// Notes that a row loses words of its own.
+    /// Records that a row loses words of its own.
     pub fn lose(&mut self, table: &TableName, key: &[FetchedValue]) {
         if let Some((_, row)) = self.rows.get_mut(&(table.clone(), spelled(key))) {
             row.loses = true;
@@ -297,13 +297,13 @@ impl KeptRows {
         self.rows.get(&(table.clone(), spelled))?.1.get(column)
     }
 
-    /// Forgets what is about rows that go.
+    /// Drops the rows that are deleted.
     pub fn without(&mut self, graph: &Graph) {
         self.rows.retain(|(table, _), (key, _)| !graph.has(table, key));
     }
 }
 
-/// Digest of a stored value, the same for a value as read and as an image of its row holds it.
+/// Digest of a stored value, the same whether it was read alone or within the image of its row.
 #[must_use]
 pub fn digest(raw: &FetchedValue) -> ValueDigest {
     let text = match raw {
@@ -313,7 +313,7 @@ pub fn digest(raw: &FetchedValue) -> ValueDigest {
     Sha256::digest(text.as_bytes()).into()
 }
 
-/// Finds what the rules do to rows that stay.
+/// Finds the changes that the rules require in rows that stay.
 ///
 /// # Errors
 /// The engine's refusal, or a column that cannot be emptied and has no other value.
@@ -339,7 +339,7 @@ pub async fn find(
     graph.check()
 }
 
-/// Takes the name out of JSON that holds it at a path: the row is someone else's.
+/// Removes the person's name from JSON that contains it at a path: the row is someone else's.
 async fn by_path(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
@@ -349,7 +349,7 @@ async fn by_path(
 ) -> Result<(), ChangeError> {
     let table = TableName::of(&rule.table);
     let texts = graph.texts_by(rule, subject, 0);
-    // A usual word in someone else's text is not a sign of the person.
+    // A common word in someone else's text does not mean the person.
     let is_word = |id: &String| rarity::by_looks("id", id).is_some();
     if texts.is_empty() || rule.of.is_none() && rule.inside.is_any_part() && subject.iter().all(is_word) {
         return Ok(());
@@ -423,7 +423,7 @@ async fn one<'g>(
                 EraseAction::Pseudonym => NewValue::Pseudonym,
                 EraseAction::Reparent => {
                     let parent = parents.get(&spelled(&named)).cloned().unwrap_or(FetchedValue::Null);
-                    // Its own parent it cannot be.
+                    // A row cannot be its own parent.
                     NewValue::Is(if Some(&parent) == id.first() { FetchedValue::Null } else { parent })
                 }
                 _ => NewValue::Is(
@@ -448,14 +448,14 @@ async fn one<'g>(
     Ok(())
 }
 
-/// Whether a rule empties more than the columns that name what goes.
+/// Whether a rule empties more than the columns that name deleted rows.
 #[must_use]
 pub fn empties_content(rule: &BoundRule) -> bool {
     let naming = rule.naming_columns();
     rule.action == EraseAction::Empty && rule.columns.iter().any(|column| !naming.contains(column))
 }
 
-/// Whether a column cannot be emptied: the database forbids it, or the layout.
+/// Whether the database or the layout forbids to empty a column.
 #[must_use]
 pub fn is_required(snapshot: &Snapshot<'_>, table: &TableName, column: &str) -> bool {
     let never = &snapshot.store.recognised().erasure.never_empty;
@@ -482,22 +482,22 @@ fn words(rule: &BoundRule, table: &TableName) -> String {
     }
 }
 
-/// A value, or those of a key, as text that tells it from others.
+/// A value, or the values of a key, as text that identifies it.
 fn spelled(raw: &(impl Serialize + ?Sized)) -> String {
     serde_json::to_string(raw).unwrap_or_default()
 }
 
-/// The rows of a chain that go, to find the nearest one above each that stays.
+/// The deleted rows of a chain, to find the nearest remaining row above each.
 struct GoingChain<'g> {
     graph: &'g Graph,
     table: TableName,
     taken: &'g TakenRows,
-    /// The place of the column that children name, and of the one that names the parent.
+    /// The index of the column that children name, and of the one that names the parent.
     own: usize,
     above: usize,
-    /// Numbers of the rows by the hash of what children name.
+    /// Row numbers by the hash of the value that children name.
     numbers: HashMap<[u64; 2], usize>,
-    /// Ends of what was walked.
+    /// Results of earlier walks.
     ends: HashMap<usize, FetchedValue>,
 }
 
@@ -512,7 +512,7 @@ impl<'g> GoingChain<'g> {
         Some(chain)
     }
 
-    /// The hash of a value that names a row; none of NULL, which refers to nothing.
+    /// The hash of a value that names a row; `None` for NULL.
     fn digest(&self, value: &FetchedValue) -> Option<[u64; 2]> {
         let value = match value {
             FetchedValue::Null => return None,
@@ -524,7 +524,8 @@ impl<'g> GoingChain<'g> {
         Some(row_digest(&[value]))
     }
 
-    /// The nearest value above a row that is no row that goes; NULL where there is none. `None` for what is none itself.
+    /// The nearest value above a deleted row that is not deleted itself; NULL if there is none. `None` if `start` is
+    /// not a deleted row.
     fn end(&mut self, start: &FetchedValue) -> Option<FetchedValue> {
         let number = |of: &FetchedValue| self.numbers.get(&self.digest(of)?).copied();
         let (mut last, mut walked) = (number(start)?, HashSet::new());
@@ -533,7 +534,7 @@ impl<'g> GoingChain<'g> {
                 break end.clone();
             }
             if !walked.insert(last) {
-                // Round in a circle of rows that all go.
+                // The chain is a circle of deleted rows.
                 break FetchedValue::Null;
             }
             let above = self.taken.rows(last..last + 1).next().and_then(|row| row.get(self.above).cloned());
@@ -548,7 +549,7 @@ impl<'g> GoingChain<'g> {
     }
 }
 
-/// For each of some rows of a chain that go, the nearest one above it that stays and is there.
+/// Finds, for each of some deleted rows of a chain, the nearest existing row above it that stays.
 async fn parents<'r>(
     snapshot: &mut Snapshot<'_>,
     chain: &mut GoingChain<'_>,
@@ -570,7 +571,7 @@ async fn parents<'r>(
     Ok(found)
 }
 
-/// A layout's constant as it is stored.
+/// A layout's constant in its stored form.
 #[must_use]
 pub fn constant(engine: Engine, value: &Value) -> FetchedValue {
     match (engine, value) {

@@ -1,4 +1,5 @@
-//! Everything that is kept about a person, for the person: a line of JSON a row, by table, and a manifest with hashes.
+//! Exports everything stored about a person, for that person: one JSON line per row, by table, and a manifest with
+//! hashes.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,7 +28,7 @@ use crate::store::shape::TableShape;
 use crate::store::snapshot::Snapshot;
 use crate::store::stored::{Image, TableName};
 
-/// Rows that are read at a time: few at first, and more while they take few bytes together.
+/// Rows in the first read. Later reads take more, as long as they need few bytes.
 const FEWEST: usize = 16;
 const MOST: usize = 512;
 const TOGETHER: usize = 2 << 20;
@@ -40,10 +41,10 @@ pub enum Sink<'a> {
     Stream(&'a mut (dyn Write + Send)),
 }
 
-/// Writes the bundle of a person, as the database was at one moment. Gives the manifest and its SHA-256.
+/// Writes the bundle of a person, from one snapshot of the database. Returns the manifest and its SHA-256.
 ///
 /// # Errors
-/// As resolving the person; [`ChangeError::Failed`] where it cannot be written.
+/// As resolving the person; [`ChangeError::Failed`] if the bundle cannot be written.
 pub async fn bundle(
     store: &Store,
     given: &str,
@@ -72,7 +73,7 @@ pub async fn bundle(
         let mut out = folder.as_ref().map(|folder| folder.file(&file)).transpose()?;
         let mut count = 0;
         let shape = snapshot.shape(table).await?;
-        // What PostgreSQL has is read as text.
+        // PostgreSQL values are read as text.
         let numbers = (store.engine() == Engine::Postgres).then_some(&*shape);
         let (mut from, mut stride) = (0, FEWEST);
         while from < taken.len() {
@@ -125,7 +126,7 @@ pub async fn bundle(
     Ok((manifest, hash))
 }
 
-/// Tables that may hold more of the person: what our role may not read, and what no layout speaks of.
+/// Tables that may hold more about the person: those that our role may not read, and those outside the layout.
 fn left_out(snapshot: &Snapshot<'_>, graph: &Graph) -> Vec<Value> {
     let relations = &graph.relations;
     let may_hold = |(table, _): &&(TableName, &str)| disclose::may_be_personal(snapshot, table);
@@ -145,16 +146,16 @@ fn failed(error: &io::Error) -> ChangeError {
     ChangeError::Failed(format!("the bundle could not be written: {error}"))
 }
 
-/// A bundle in the making in a folder that nobody else reads. Dropped before it is whole, nothing of it is left.
+/// An unfinished bundle in a folder that only its owner can read. It is removed if dropped before it is finished.
 struct BundleFolder {
     folder: PathBuf,
-    /// The folder, where it was not there before.
+    /// The folder, if it was created here.
     made: Option<UnfinishedPath>,
     files: Vec<UnfinishedPath>,
 }
 
 impl BundleFolder {
-    /// Makes the folder; one that holds something is left alone.
+    /// Creates the folder; fails if it exists and is not empty.
     fn begin(folder: &Path) -> Result<Self, ChangeError> {
         let holds = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
         if holds {
@@ -172,7 +173,7 @@ impl BundleFolder {
         PrivateFile::begin(&self.folder.join(name)).map_err(|e| failed(&e))
     }
 
-    /// Gives a file its name.
+    /// Gives a finished file its name.
     fn keep(&mut self, name: &str, file: PrivateFile) -> Result<(), ChangeError> {
         let path = UnfinishedPath::new(&self.folder.join(name));
         file.create().map_err(|e| failed(&e))?;
@@ -180,7 +181,7 @@ impl BundleFolder {
         Ok(())
     }
 
-    /// Writes the manifest, with which the bundle is whole.
+    /// Writes the manifest, which completes the bundle.
     fn finish(mut self, manifest: &str) -> Result<(), ChangeError> {
         let mut file = self.file("manifest.json")?;
         file.write_all(manifest.as_bytes()).map_err(|e| failed(&e))?;
@@ -201,8 +202,8 @@ impl Drop for BundleFolder {
     }
 }
 
-/// Lines of a bundle until all are read: whoever reads the stream may be slow, and the database does not wait for that.
-/// Nobody can read them on the disk.
+/// Buffers lines of a bundle until all are read, so that a slow reader of the stream does not keep the database
+/// waiting. On disk they are unreadable.
 struct HeldLines {
     lines: SealedWriter<File>,
     key: Key,
@@ -221,14 +222,14 @@ impl HeldLines {
     }
 }
 
-/// Writes a row as a line, and into the hash of its file.
+/// Writes a row as a line, and adds it to the hash of its file.
 fn put(row: &Value, hasher: &mut Sha256, out: &mut dyn Write) -> io::Result<()> {
     let mut line = HashedLine(out, hasher);
     serde_json::to_writer(&mut line, row)?;
     line.write_all(b"\n")
 }
 
-/// A line on its way to a file: its text is nowhere whole, since a value may be long.
+/// Writes a line to a file and a hash piece by piece: a value may be long, and the line is never in memory as a whole.
 struct HashedLine<'a>(&'a mut dyn Write, &'a mut Sha256);
 
 impl Write for HashedLine<'_> {
@@ -243,7 +244,8 @@ impl Write for HashedLine<'_> {
     }
 }
 
-/// A stored row with its own columns. Numbers and truth values that were read as text are those of the `shape`. Bytes that are no text are hexadecimal digits, with the text that is packed in them.
+/// A stored row as JSON. Numbers and booleans that were read as text are converted by `shape`. Bytes that are not text
+/// become hexadecimal digits, with the text packed in them, if any.
 fn row_json(image: Image, shape: Option<&TableShape>) -> Map<String, Value> {
     let number = |name: &str, text: &str| {
         shape?.column(name).filter(|column| column.counts())?;
@@ -255,7 +257,7 @@ fn row_json(image: Image, shape: Option<&TableShape>) -> Map<String, Value> {
         FetchedValue::Null => Value::Null,
         FetchedValue::Integer(i) => Value::from(i),
         FetchedValue::Real(x) => Value::from(x),
-        // PostgreSQL's bytes.
+        // PostgreSQL's text form of bytes.
         FetchedValue::Text(text) => match text.strip_prefix("\\x").and_then(|digits| hex::decode(digits).ok()) {
             Some(bytes) => of_bytes(bytes),
             None => number(name, &text).unwrap_or(Value::String(text)),

@@ -1,4 +1,4 @@
-//! One person erased from several databases: each on its own, with its own status, and one receipt over all.
+//! Erases one person from several databases: each on its own, with its own status, and one receipt for all.
 
 mod receipt;
 mod recheck;
@@ -33,21 +33,21 @@ use crate::memory::agreeing;
 use crate::store::proof::bytes::UncheckedBytes;
 use crate::store::{OpenError, OpenOptions, Store, StoreError, Target};
 
-/// Kinds of handles by which a person may be found in another database: one person has each of them, but for short words
-/// and numbers, which are other people's ids there.
+/// Kinds of handles that may identify the person in another database. Short words and numbers do not count: there they
+/// may be other people's ids.
 const TELLING: [&str; 3] = ["id", "e-mail", "phone"];
 
-/// Databases in which one person may be remembered. One of them is open at a time.
+/// Databases that may hold one person. They are opened one at a time.
 #[derive(Debug)]
 pub struct Fleet {
     /// The databases.
     pub members: Vec<FleetMember>,
-    /// Options by which each is opened, but for what differs from one to the next.
+    /// Options for opening each database, apart from those of its member.
     pub options: OpenOptions,
 }
 
 impl Fleet {
-    /// Opens a database, or says why it cannot be opened.
+    /// Opens a database, or returns the reason why it cannot be opened.
     async fn open(&self, member: &FleetMember) -> Result<Store, String> {
         let (layouts, companion) = (member.layout.iter().cloned().collect(), member.companion.clone());
         let options = OpenOptions { layouts, companion, ..self.options.clone() };
@@ -100,13 +100,14 @@ pub struct FleetEntry {
     /// Location of the database.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
-    /// The word of its receipt or answer, else `not found`, `unreachable`, `refused`, `conflict`, `failed`, or `incomplete`
-    /// where nobody is known so and texts or bytes name the person all the same; of a later check also `not verified`.
+    /// Status of its receipt or answer; otherwise `not found`, `unreachable`, `refused`, `conflict` or `failed`;
+    /// `incomplete` if the person is unknown but texts or bytes contain the handle; in a later check also `not
+    /// verified`.
     pub status: String,
-    /// Reason why nothing was done, or was found without a receipt.
+    /// Reason why nothing was done, or why a finding has no receipt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Reason why bytes were not searched where nobody is known.
+    /// Reason why bytes were not searched in a database that does not know the person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unchecked: Option<String>,
     /// Receipt of the erasure in this database.
@@ -115,13 +116,13 @@ pub struct FleetEntry {
     /// Findings of a later check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<PurgeRecheck>,
-    /// Findings of a later check where no receipt is of this database.
+    /// Findings of a later check, if the database has no receipt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<RecheckFound>,
 }
 
 impl FleetEntry {
-    /// A database that the fleet file does not name any more.
+    /// A database that is no longer in the fleet file.
     fn unnamed(place: &FleetPlace) -> Self {
         let error = "the fleet file does not name it, and it was part of the purge";
         let (label, location) = (place.label.clone(), place.location.clone());
@@ -134,12 +135,12 @@ impl FleetEntry {
         }
     }
 
-    /// The same with the receipt of what was done there.
+    /// The same entry with the receipt of an earlier run.
     fn ended(self, receipt: PurgeReceipt) -> Self {
         FleetEntry { status: receipt.status.word().to_owned(), error: None, receipt: Some(receipt), ..self }
     }
 
-    /// Whether something of the person is left there that is named.
+    /// Whether the outcome in this database must be disclosed.
     fn discloses(&self) -> bool {
         let is_left = self.error.is_some() || self.unchecked.is_some();
         self.status == PurgeStatus::Disclosed.word() || self.status == NOT_FOUND && is_left
@@ -160,13 +161,13 @@ impl FleetEntry {
     }
 }
 
-/// The status of a database in which nobody is known by the handle.
+/// The status of a database that does not know the person.
 const NOT_FOUND: &str = "not found";
 /// The status of a database that could not be opened.
 const UNREACHABLE: &str = "unreachable";
-/// The status of a database in which nothing can be erased as it is.
+/// The status of a database in whose current state nothing can be erased.
 const REFUSED: &str = "refused";
-/// Says why nothing begins in a database when a purge is resumed.
+/// Reason why a resumed purge begins nothing in a database.
 const UNDECIDED: &str = "the person is there, no purge was started there, and the choices of the purge are not stored \
                          here: repeat them with --resume";
 
@@ -178,22 +179,22 @@ fn status_of(error: &ChangeError) -> &'static str {
     }
 }
 
-/// Plan of an erasure as far as it is kept while other databases are looked at: without its rows.
+/// The part of an erasure's plan that is stored while other databases are examined: all but its rows.
 pub struct FoundPlan {
     /// Rows by table and verb.
     pub counts: Counts,
-    /// JSON of the plan as it is printed; none where it is not.
+    /// JSON of the plan for printing; `None` if it is not printed.
     pub printed: Option<String>,
     /// Ids and handles of the person there.
     ids: Vec<String>,
     handles: Vec<PersonHandle>,
-    /// Addresses and telephone numbers that only other databases know the person by, with which it was made.
+    /// Addresses and telephone numbers that only other databases know, and with which the plan was made.
     also: Vec<String>,
-    /// Decisions about mentions that are there.
+    /// Decisions about mentions that exist there.
     met: Met,
-    /// Nothing goes, and nothing changes.
+    /// Nothing is deleted and nothing changes.
     is_empty: bool,
-    /// Reason why it cannot be applied; `None` where it can.
+    /// Reason why it cannot be applied; `None` if it can.
     pub obstacle: Option<String>,
 }
 
@@ -211,7 +212,7 @@ impl FoundPlan {
         })
     }
 
-    /// Addresses and telephone numbers among some handles that the database does not know the person by.
+    /// Addresses and telephone numbers among the handles that this database does not list for the person.
     fn unknown(&self, handles: &BTreeSet<String>, aliases: &[String]) -> Vec<String> {
         let own: HashSet<String> =
             self.handles.iter().map(|h| &h.value).chain(aliases).map(|value| value.to_lowercase()).collect();
@@ -224,7 +225,7 @@ impl FoundPlan {
     }
 }
 
-/// Whether a handle is an address or a telephone number by its own letters: a number alone may be an id.
+/// Whether a handle is recognizably an address or a telephone number: a bare number may be an id.
 fn reaches(handle: &str) -> bool {
     handle.contains('@') || handle.starts_with('+')
 }
@@ -234,7 +235,7 @@ fn with_aliases(options: &PurgeOptions, further: &[String]) -> PurgeOptions {
     PurgeOptions { aliases, ..options.clone() }
 }
 
-/// Makes of a plan the JSON that is printed of it, if anything.
+/// Converts a plan to the JSON to print, if any.
 pub type PrintPlan<'a> = &'a (dyn Fn(PurgePlan) -> io::Result<Option<String>> + Sync);
 
 /// Answer of a database about the person.
@@ -243,14 +244,14 @@ pub enum FleetPlan {
     Found {
         /// The plan.
         plan: Box<FoundPlan>,
-        /// The handle.
+        /// Handle by which the person was found.
         by: String,
     },
-    /// An erasure of the person waits there to be resumed, by that handle.
+    /// An unfinished erasure of the person, by that handle.
     Begun(String),
-    /// Nobody is known by it there; texts may hold it all the same.
+    /// The database does not know the person, but texts may contain the handle.
     Absent(Option<NamedInTexts>),
-    /// A word for the status, and why.
+    /// Status and reason.
     Failed(&'static str, String),
 }
 
@@ -262,7 +263,7 @@ impl FleetPlan {
         }
     }
 
-    /// Handles by which the person may be found in another database.
+    /// Handles that may identify the person in another database.
     fn telling(&self) -> impl Iterator<Item = String> + '_ {
         let handles = self.plan().into_iter().flat_map(|plan| &plan.handles);
         let telling = handles.filter(|handle| {
@@ -279,19 +280,19 @@ pub struct FleetErasure<'a> {
     pub given: &'a str,
     /// Options of the erasure.
     pub options: &'a PurgeOptions,
-    /// Folder for the person's data of each database, which is written first.
+    /// Folder for the export of the person's data, by database, written before the erasure.
     pub export: Option<&'a Path>,
-    /// The fleet file, for people.
+    /// The fleet file, as shown to people.
     pub file: &'a Path,
-    /// A name for what is kept between runs, which does not say who it is about.
+    /// Name of the state kept between runs. It does not reveal the person.
     pub name: String,
 }
 
-/// Plans in every database; `print` makes what is shown of each plan.
+/// Plans in every database; `print` converts each plan for output.
 ///
 /// # Errors
-/// [`ChangeError::NotFound`] where nobody is known in any; [`ChangeError::Usage`] for a decision about a mention that none
-/// has; [`ChangeError::Refused`] for one that cannot be done.
+/// [`ChangeError::NotFound`] if no database knows the person; [`ChangeError::Usage`] for a decision about a mention
+/// that no database has; [`ChangeError::Refused`] for a decision that cannot be carried out.
 pub async fn plan_fleet(
     fleet: &Fleet,
     erasure: &FleetErasure<'_>,
@@ -316,7 +317,7 @@ fn nobody(databases: usize, given: &str) -> String {
     format!("no person in any of {databases} databases is known as `{given}`")
 }
 
-/// Refuses a person who is nobody in each of the databases.
+/// Refuses a person whom none of the databases knows.
 fn check_anybody(fleet: &Fleet, plans: &[FleetPlan], given: &str) -> Result<(), ChangeError> {
     if !plans.iter().all(|plan| matches!(plan, FleetPlan::Absent(_))) {
         return Ok(());
@@ -328,7 +329,7 @@ fn check_anybody(fleet: &Fleet, plans: &[FleetPlan], given: &str) -> Result<(), 
     Err(ChangeError::NotFound(nobody(fleet.members.len(), given) + &named.collect::<String>()))
 }
 
-/// Plans in one database after the other.
+/// Plans the erasure in each database in turn.
 struct FleetPlanner<'a> {
     options: &'a PurgeOptions,
     print: PrintPlan<'a>,
@@ -336,7 +337,8 @@ struct FleetPlanner<'a> {
 }
 
 impl FleetPlanner<'_> {
-    /// Looks for the person by what other databases know, or knew: ids differ from one to the next. Gives all that is known.
+    /// Searches each database by the handles that the others know or knew, because ids differ between databases.
+    /// Returns all known handles.
     async fn find_further(
         &self,
         fleet: &Fleet,
@@ -376,7 +378,7 @@ impl FleetPlanner<'_> {
             let options = with_aliases(self.options, &also);
             let again = FleetPlanner { options: &options, ..*self };
             let Ok(store) = fleet.open(member).await else { continue };
-            // What leads to someone else there is no handle of the person there.
+            // A handle that leads to someone else there is not one of the person's.
             if let FleetPlan::Found { plan: mut further, by } = again.plan(member, &store, by).await
                 && further.ids == plan.ids
             {
@@ -416,7 +418,7 @@ impl FleetPlanner<'_> {
         })
     }
 
-    /// An erasure that waits in a database to be resumed, or else a plan.
+    /// Returns the unfinished erasure of a database, or else a plan.
     async fn begun_or_plan(
         &self,
         member: &FleetMember,
@@ -433,10 +435,11 @@ impl FleetPlanner<'_> {
     }
 }
 
-/// Refuses decisions about mentions that no database has, and those that cannot be done where the mention is.
+/// Refuses decisions about mentions that no database has, and decisions that cannot be carried out in the database of
+/// the mention.
 fn check_decisions(each: &BTreeMap<String, Mentions>, plans: &[FleetPlan]) -> Result<(), ChangeError> {
     let found = || plans.iter().filter_map(FleetPlan::plan);
-    // What was begun has its mentions in a plan of its own.
+    // The mentions of an unfinished erasure are in a plan of its own.
     let is_known = |name: &String| {
         plans.iter().any(|planned| matches!(planned, FleetPlan::Begun(_)))
             || found().any(|plan| plan.met.names.contains(name))
@@ -449,14 +452,14 @@ fn check_decisions(each: &BTreeMap<String, Mentions>, plans: &[FleetPlan]) -> Re
     found().try_for_each(|plan| decide::check_possible(&plan.met))
 }
 
-/// The options for one database: the decisions that are about its mentions, and what else it is searched for.
+/// Options for one database: the decisions about its mentions, and the further handles to search for.
 fn of_one(options: &PurgeOptions, plan: &FoundPlan) -> PurgeOptions {
     let each = options.each.iter().filter(|(name, _)| plan.met.names.contains(*name));
     let each = each.map(|(name, decision)| (name.clone(), *decision)).collect();
     PurgeOptions { each, ..with_aliases(options, &plan.also) }
 }
 
-/// The decisions that are not about mentions of databases where nothing was begun.
+/// The decisions without those about mentions of databases in which no erasure has begun.
 fn of_begun(decisions: &NewDecisions, plans: &[FleetPlan]) -> NewDecisions {
     let is_elsewhere =
         |name: &String| plans.iter().filter_map(FleetPlan::plan).any(|plan| plan.met.names.contains(name));
@@ -465,9 +468,9 @@ fn of_begun(decisions: &NewDecisions, plans: &[FleetPlan]) -> NewDecisions {
     decisions
 }
 
-/// Refuses a person who is under a legal hold in any of the databases: a hold in one holds everywhere, so that nothing is
-/// half erased. Where the erasure `begins`, it is refused too while one of them takes none, as far as that shows without
-/// writing.
+/// Refuses a person under a legal hold in any of the databases: otherwise the person would be erased in part. If the
+/// erasure `begins`, also refuses while one of the databases cannot be erased from, as far as that can be checked
+/// without writing.
 async fn check_all(
     fleet: &Fleet,
     plans: &[FleetPlan],
@@ -480,10 +483,10 @@ async fn check_all(
             obstacles.extend((*status == REFUSED).then(|| format!("{}: {words}", member.label)));
             continue;
         }
-        // One that cannot be opened any more is not erased from either.
+        // A database that can no longer be opened is not erased from either.
         let Ok(store) = fleet.open(member).await else { continue };
         let own = planned.plan().into_iter().flat_map(|plan| &plan.handles).map(|handle| handle.value.as_str());
-        // Where nobody is known, an id of another database may be someone else's.
+        // If a database does not know the person, an id from another one may be someone else's there.
         let is_absent = matches!(planned, FleetPlan::Absent(_));
         let known = known.iter().map(String::as_str).filter(|handle| !is_absent || reaches(handle));
         check_held(&store, own.chain(known))
@@ -500,10 +503,10 @@ async fn check_all(
     Err(ChangeError::Refused(format!("{}; {UNTOUCHED}", obstacles.join("; "))))
 }
 
-/// Ends the words of a refusal that is about all databases.
+/// End of the message of a refusal for all databases.
 const UNTOUCHED: &str = "nothing was erased anywhere";
 
-/// Explains why no erasure begins in a database; `None` where one can.
+/// Returns the reason why no erasure can begin in a database; `None` if one can.
 async fn obstacle_of(store: &Store, planned: &FleetPlan, desk: &Desk<'_>) -> Result<Option<String>, ChangeError> {
     let by = match planned {
         FleetPlan::Found { plan, .. } if plan.obstacle.is_some() => return Ok(plan.obstacle.clone()),
@@ -513,13 +516,13 @@ async fn obstacle_of(store: &Store, planned: &FleetPlan, desk: &Desk<'_>) -> Res
     Ok(unfinished(store, by, desk).await?.map(|_| resume_first(by)))
 }
 
-/// Erases in one database after the other. To resume is to finish in each of them: what was begun there as it was asked
-/// for, and elsewhere by the same choices.
+/// Erases in each database in turn. Resuming finishes in each of them: unfinished erasures with their own options, the
+/// others with the same choices.
 ///
 /// # Errors
-/// As [`plan_fleet`]; [`ChangeError::Refused`] for a person under a legal hold, or, where nothing is resumed, while one of the
-/// databases takes no erasure; [`ChangeError::Usage`] for resuming what was not begun; [`ChangeError::Failed`] when the receipt
-/// cannot be kept.
+/// As [`plan_fleet`]; [`ChangeError::Refused`] for a person under a legal hold, or, unless resuming, if one of the
+/// databases cannot be erased from; [`ChangeError::Usage`] if there is nothing to resume; [`ChangeError::Failed`] if
+/// the receipt cannot be stored.
 pub async fn erase_fleet(
     fleet: &Fleet,
     erasure: &FleetErasure<'_>,
@@ -549,7 +552,7 @@ pub async fn erase_fleet(
         check_anybody(fleet, &plans, erasure.given)?;
     }
     check_decisions(&erasure.options.each, &plans)?;
-    // Choices that nobody made are not made up.
+    // Without choices from the operator, nothing new begins.
     let has_choices =
         resume.is_none_or(|decisions| earlier.is_some() || !decisions.is_empty() || erasure.options.are_chosen());
     if !has_choices && !plans.iter().any(|plan| matches!(plan, FleetPlan::Begun(_))) {
@@ -581,7 +584,7 @@ pub async fn erase_fleet(
     finish(erasure, databases, desk)
 }
 
-/// Keeps the receipt, and forgets the session if all ended verified.
+/// Stores the receipt, and removes the session if all ended verified.
 fn finish(
     erasure: &FleetErasure<'_>,
     databases: Vec<FleetEntry>,
@@ -611,11 +614,11 @@ struct FleetRun<'a> {
     fleet: &'a Fleet,
     given: &'a str,
     session: FleetSession,
-    /// Whether anything may begin.
+    /// Whether new erasures may begin.
     has_choices: bool,
-    /// Decisions that replace earlier ones, when it is resumed.
+    /// Decisions that replace earlier ones, if it is resumed.
     decisions: Option<NewDecisions>,
-    /// Receipts of what ended verified in earlier runs.
+    /// Receipts that earlier runs ended verified.
     receipts: Vec<PurgeReceipt>,
     desk: &'a Desk<'a>,
 }
@@ -647,7 +650,7 @@ impl FleetRun<'_> {
         }
     }
 
-    /// A database in which nobody is known so: what texts and bytes hold all the same.
+    /// Entry for a database that does not know the person: what its texts and bytes contain anyway.
     async fn absent(&self, member: &FleetMember, store: &Store, named: Option<&NamedInTexts>) -> FleetEntry {
         let handles: BTreeSet<String> = self.session.handles.iter().cloned().chain([self.given.to_owned()]).collect();
         let handles: Vec<String> = handles.into_iter().collect();
@@ -673,8 +676,8 @@ impl FleetRun<'_> {
         entry
     }
 
-    /// The receipt of what this purge did earlier in a database, if that ended verified and the database knows it. A copy
-    /// of a database has its identity, but not what was done since.
+    /// The receipt of an earlier run in a database, if it ended verified and the database records it. A copy of a
+    /// database has the same identity, but not the later changes.
     async fn ended(&self, place: &FleetPlace, store: Option<&Store>) -> Option<PurgeReceipt> {
         let id = place.database_id.as_deref()?;
         let mut receipts = self.receipts.iter().rev().filter(|receipt| receipt.database_id == id);
@@ -704,7 +707,7 @@ impl FleetRun<'_> {
                 let folder = folder_of(folder, &member.label);
                 match bundle(store, given, &options.aliases, Sink::Folder(&folder)).await {
                     Ok((_, hash)) => Some(hash),
-                    // Of what was begun, nothing may be left to be exported.
+                    // After an unfinished erasure nothing may be left to export.
                     Err(ChangeError::NotFound(_)) if decisions.is_some() => None,
                     Err(error) => return member.failed(status_of(&error), self.nameless(&error.to_string())),
                 }
@@ -726,14 +729,14 @@ impl FleetRun<'_> {
         }
     }
 
-    /// Words without the person: a receipt does not say who it is about.
+    /// Text without the person's name: a receipt does not reveal the person.
     fn nameless(&self, words: &str) -> String {
         let known = std::iter::once(self.given).chain(self.session.handles.iter().map(String::as_str));
         known.fold(words.to_owned(), |words, handle| words.replace(handle, "the person"))
     }
 }
 
-/// The folder for a database's bundle below the one for all.
+/// The subfolder for a database's bundle.
 fn folder_of(folder: &Path, label: &str) -> PathBuf {
     folder.join(label.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect::<String>())
 }

@@ -1,4 +1,4 @@
-//! Rows that belong to a person: found from the owner columns over every hop to a fixed point.
+//! Rows that belong to a person: from the owner columns over every hop, to a fixed point.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
@@ -32,32 +32,32 @@ use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
 use crate::store::within::{is_path_alone, texts_of};
 
-/// All rows that go, by table.
+/// All rows to delete, by table.
 #[derive(Debug)]
 pub struct Graph {
     /// Rows by table.
     pub tables: BTreeMap<TableName, TakenRows>,
-    /// The rules in force: the layout's, and those that foreign keys imply where it says nothing.
+    /// The rules in force: the layout's, and those that foreign keys imply where the layout says nothing.
     pub rules: Vec<BoundRule>,
     /// Relations between the tables.
     pub relations: Relations,
-    /// The columns that the ids of a table's rows are in, as the layout says: the keys may be others.
+    /// Columns with the ids of a table's rows, as the layout says; keys may use other columns.
     ids: BTreeMap<TableName, BTreeSet<String>>,
-    /// Rows that nothing distinguishes and whose column names the person.
+    /// Rows without a key whose column names the person.
     pub(super) owned: BTreeMap<TableName, OwnedRows>,
-    /// Places at which the person owns rows, and other people's ids may be too: separators of parts, and tables.
+    /// Places where the person owns rows and other people's ids may also be: separators of parts, and tables.
     pub owning: BTreeSet<String>,
-    /// Room for the rows.
+    /// Storage for the rows.
     pages: PageStore,
-    /// Number of rows from which no more are looked for.
+    /// Number of rows after which the search stops.
     most: usize,
-    /// Number of rows by table that go before any does for what it says; none as long as all do.
+    /// Number of rows to delete, by table, before any is added for its contents; `None` until `end_own`.
     own: Option<BTreeMap<TableName, usize>>,
-    /// The person's ids, once rows go for what they say: those of others that these are kept together with stay.
+    /// The person's ids, once rows are deleted for their contents: other people's rows grouped with these stay.
     pub(super) sparing: Option<Vec<String>>,
 }
 
-/// Rows that nothing distinguishes and that go together, by a column that names the person.
+/// Rows without a key that are deleted together, by a column that names the person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnedRows {
     /// The rows, by that column.
@@ -66,7 +66,7 @@ pub struct OwnedRows {
     pub count: usize,
 }
 
-/// Adds what tells a set from others to a hash, under a title.
+/// Adds a set's size and sums to a hash, under a title.
 pub fn hash_set(hash: &mut Sha256, title: &str, sums: [u64; 2], len: usize) {
     hash.update((title.len() as u64).to_le_bytes());
     hash.update(title);
@@ -74,7 +74,7 @@ pub fn hash_set(hash: &mut Sha256, title: &str, sums: [u64; 2], len: usize) {
 }
 
 impl Graph {
-    /// An empty graph with its rules. `account` also takes the person's account.
+    /// Creates an empty graph with its rules. `account` also includes the person's account.
     #[must_use]
     pub fn new(store: &Store, rules: &[BoundRule], relations: Relations, account: bool) -> Self {
         let mut rules: Vec<BoundRule> = rules.iter().filter(|r| account || !r.account).cloned().collect();
@@ -108,30 +108,30 @@ impl Graph {
         graph
     }
 
-    /// The same, which stops where more rows go than that.
+    /// Stops the search when more rows than `most` are to be deleted.
     #[must_use]
     pub fn within(self, most: usize) -> Self {
         Graph { most, ..self }
     }
 
-    /// Ends the rows that belong to the person: those that are taken from here on go for what they say, or depend on
-    /// such.
+    /// Ends the rows that belong to the person: rows added later are deleted for their contents, or depend on such
+    /// rows.
     pub(super) fn end_own(&mut self) {
         let counts = || self.tables.iter().map(|(table, taken)| (table.clone(), taken.len())).collect();
         self.own = Some(self.own.take().unwrap_or_else(counts));
     }
 
-    /// Number of the first rows of a table that belong to the person.
+    /// Number of a table's leading rows that belong to the person.
     pub(super) fn own(&self, table: &TableName) -> usize {
         self.own.as_ref().map_or(usize::MAX, |own| own.get(table).copied().unwrap_or_default())
     }
 
-    /// Room for what is known of the rows.
+    /// Storage for what is known of the rows.
     pub(super) fn pages(&self) -> &PageStore {
         &self.pages
     }
 
-    /// Follows foreign keys to rows of some tables, and to those that go with them, as the keys say, to a fixed point.
+    /// Follows foreign keys to the rows of some tables and to rows that cascade from them, to a fixed point.
     pub fn reach(&mut self, mut reached: HashSet<TableKey>) {
         let spoken: HashSet<(TableKey, String)> =
             self.rules.iter().map(|r| (r.table.clone(), r.column.clone())).collect();
@@ -158,32 +158,33 @@ impl Graph {
         }
     }
 
-    /// Adds the keys of all rows that go to a hash, by table.
+    /// Adds the keys of all rows to delete to a hash, by table.
     pub fn hash_rows(&self, hash: &mut Sha256) {
         for (table, taken) in &self.tables {
             hash_set(hash, &table.title(), taken.sums(), taken.len());
         }
     }
 
-    /// The rows of a table that go; none of it when none do.
+    /// The rows of a table to delete; `None` if there are none.
     #[must_use]
     pub fn taken(&self, table: &TableName) -> Option<&TakenRows> {
         self.tables.get(table)
     }
 
-    /// The rows that go of a table and of those through which its rows are seen too; without those of which none go.
+    /// The rows to delete of a table and of the tables through which its rows are also seen, such as partitions; tables
+    /// without such rows are left out.
     pub fn taken_through<'g>(&'g self, table: &'g TableName) -> impl Iterator<Item = &'g TakenRows> {
         let tables = std::iter::successors(Some(table), |table| self.relations.inside.get(*table));
         tables.filter_map(|table| self.taken(table)).filter(|taken| !taken.is_empty())
     }
 
-    /// Whether a row goes.
+    /// Whether a row is to be deleted.
     #[must_use]
     pub fn has(&self, table: &TableName, key: &[FetchedValue]) -> bool {
         self.taken_through(table).any(|taken| taken.has(key))
     }
 
-    /// The key of a row that was located, as the graph names rows of its table.
+    /// The key of a located row, in the form that the graph uses for its table.
     #[must_use]
     pub fn key_of(&self, row: &LocatedRow<'_>) -> Vec<FetchedValue> {
         let by = self.relations.keys.get(&row.table());
@@ -191,7 +192,7 @@ impl Graph {
         key.filter(|key| !key.is_empty()).unwrap_or_else(|| row.key.iter().map(|(_, value)| value.clone()).collect())
     }
 
-    /// Whether one of these stored rows goes, as far as they are named by the table's key or by their ids.
+    /// Whether one of these stored rows is to be deleted, as far as they are given by the table's key or by their ids.
     #[must_use]
     pub fn has_one_of(&self, rows: &StoredRows) -> bool {
         let places = |key: &[String]| -> Option<Vec<usize>> {
@@ -209,7 +210,7 @@ impl Graph {
         taken.values(column, 0..taken.len()).any(|id| as_text(&id).is_some_and(|id| named.contains(&id)))
     }
 
-    /// An empty list for a table's rows.
+    /// The list of a table's rows, created empty if missing.
     pub fn table(&mut self, table: &TableName) -> &mut TakenRows {
         let key = self.relations.keys.get(table).cloned().unwrap_or_default();
         let (rules, ids, relations) = (&self.rules, self.ids.get(table), &self.relations);
@@ -241,19 +242,19 @@ impl Graph {
         })
     }
 
-    /// The rows, in parts, by whose values a rule finds others, from number `from` on; for a rule that names the person one
-    /// part without rows.
+    /// Ranges of the rows from whose values a rule finds others, starting at number `from`; one empty range for a rule
+    /// that names the person.
     pub fn parts(&self, rule: &BoundRule, from: usize) -> impl Iterator<Item = Range<usize>> + use<> {
         let alone = rule.of.is_none().then_some(0..0);
         ranges(from..self.leading(rule)).chain(alone)
     }
 
-    /// Number of rows that go of the table that a rule leads from.
+    /// Number of rows to delete in the table that a rule leads from.
     fn leading(&self, rule: &BoundRule) -> usize {
         rule.of.as_ref().and_then(|of| self.taken(&TableName::of(of))).map_or(0, TakenRows::len)
     }
 
-    /// Returns the keys, of one or more values, by which a rule's columns name the person, or one of some rows that go.
+    /// Returns the keys, of one or more values, by which a rule's columns name the person or one of the given rows.
     #[must_use]
     pub fn named_by(&self, rule: &BoundRule, subject: &[String], rows: Range<usize>) -> Vec<Vec<FetchedValue>> {
         let Some(of) = &rule.of else { return subject.iter().map(|id| vec![FetchedValue::Text(id.clone())]).collect() };
@@ -270,7 +271,7 @@ impl Graph {
         taken.rows(rows).filter_map(key).filter(whole).collect()
     }
 
-    /// The way in which each column of a rule is compared with what it names.
+    /// Returns how each column of a rule is compared with the column it names.
     pub(super) fn compared(&self, rule: &BoundRule) -> Vec<Option<Comparison>> {
         let table = TableName::of(&rule.table);
         let Some(of) = rule.of.as_ref().map(TableName::of) else {
@@ -281,7 +282,7 @@ impl Graph {
         pairs.map(|(own, to)| self.relations.comparison((&table, own), (&of, to))).collect()
     }
 
-    /// The texts by which a rule's column names the person, or a row that goes.
+    /// The texts by which a rule's column names the person or a row to delete.
     pub fn texts_by(&self, rule: &BoundRule, subject: &[String], from: usize) -> IdSet {
         let mut texts = IdSet::new(&self.pages);
         for part in self.parts(rule, from) {
@@ -291,10 +292,10 @@ impl Graph {
         texts
     }
 
-    /// Follows the rules that take rows, until no more come. Conditions do not see the rows that go for what they say.
+    /// Follows the rules that delete rows to a fixed point. Conditions do not see rows deleted for their contents.
     ///
     /// # Errors
-    /// The engine's refusal, a table whose rows cannot be distinguished, or no room for what does not fit in memory.
+    /// The engine's refusal, a table without a key, or no room for data that does not fit in memory.
     pub async fn close(&mut self, snapshot: &mut Snapshot<'_>, subject: &[String]) -> Result<(), ChangeError> {
         self.take_parts(snapshot, subject).await?;
         let follows = |rule: &&BoundRule| rule.action == EraseAction::Delete && rule.owner.is_none();
@@ -316,13 +317,13 @@ impl Graph {
             if !self.leave_out(snapshot).await? {
                 return self.check();
             }
-            // A condition may hold now that did not.
+            // A condition that did not hold before may hold now.
             done.retain(|i, _| rules[*i].when.is_none());
         }
     }
 
-    /// Has conditions asked as if the rows were not there that go for what they say, or depend on such. Whether these
-    /// are more than before.
+    /// Evaluates conditions as if rows deleted for their contents, and their dependents, did not exist. Returns whether
+    /// there are more such rows than before.
     async fn leave_out(&self, snapshot: &mut Snapshot<'_>) -> Result<bool, ChangeError> {
         if self.own.is_none() {
             return Ok(false);
@@ -336,8 +337,8 @@ impl Graph {
         Ok(snapshot.leave_out(read.into_iter().filter_map(gone).collect()).await?)
     }
 
-    /// Takes the rows that depend on some which are gone: they were written since. Gives the graph of both; of what is
-    /// gone it knows the keys alone. Numbers of rows are skipped, since the engine may have given them to others.
+    /// Adds rows that depend on rows already deleted, because they were written since. Returns the graph of both, with
+    /// only the keys of the deleted rows. Row numbers are skipped, since the engine may have reused them.
     ///
     /// # Errors
     /// As [`Graph::close`].
@@ -366,8 +367,8 @@ impl Graph {
         Ok(led)
     }
 
-    /// Takes the rows that hold the person at some part of a value: those whose owner is the person, and the others
-    /// unless they name someone else at a place at which the person owns rows, or the part is a short number or word.
+    /// Adds rows that contain the person's id as part of a value: those owned by the person, and the others unless they
+    /// name someone else at a place where the person owns rows, or the part is a short number or word.
     async fn take_parts(&mut self, snapshot: &mut Snapshot<'_>, subject: &[String]) -> Result<(), ChangeError> {
         let (parts, whole): (Vec<BoundRule>, Vec<BoundRule>) =
             self.rules.iter().filter(|r| names_owner(r)).cloned().partition(|rule| rule.owner.is_some());
@@ -394,7 +395,7 @@ impl Graph {
                     owning.extend(rule.inside.by.clone());
                     taken.add(row);
                 } else if !parts.iter().any(tells) {
-                    // A short number or word is someone else's, too.
+                    // A short number or word may also be someone else's.
                 } else if whole.iter().zip(&named[1..]).any(|(rule, raw)| within(raw, rule).iter().any(is_other)) {
                     elsewhere.push(row);
                 } else {
@@ -422,7 +423,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Whether everything that does not fit in memory could be written and read.
+    /// Checks whether all data that does not fit in memory could be written and read.
     ///
     /// # Errors
     /// There is no room, or it cannot be read.
@@ -430,17 +431,17 @@ impl Graph {
         Ok(self.pages.check()?)
     }
 
-    /// Number of rows that go, but for those that nothing distinguishes.
+    /// Number of rows to delete, without those that have no key.
     pub(super) fn going(&self) -> usize {
         self.tables.values().map(TakenRows::len).sum()
     }
 
-    /// Whether more rows go than are looked for.
+    /// Whether more rows are to be deleted than the search may find.
     pub(super) fn is_full(&self) -> bool {
         self.going() > self.most
     }
 
-    /// Takes the rows that a rule finds from rows that go, from number `from` on. Whether any came.
+    /// Adds the rows that a rule finds from the rows to delete, from number `from` on. Returns whether any were added.
     async fn follow(
         &mut self,
         snapshot: &mut Snapshot<'_>,
@@ -491,7 +492,7 @@ impl Graph {
         Ok(self.table(&table).len() > before)
     }
 
-    /// Takes the rows that nothing distinguishes and whose column names the person, by that column.
+    /// Adds the rows without a key whose column names the person, by that column.
     async fn take_owned(
         &mut self,
         snapshot: &mut Snapshot<'_>,
@@ -512,8 +513,8 @@ impl Graph {
         Ok(())
     }
 
-    /// The rule by which a column of a table alone says that its rows are the person's. Where several columns do, a row
-    /// may be someone else's too, and none is; nor where rows refer to these, which nothing leads to.
+    /// The rule by which a single column says that a table's rows are the person's. `None` if there are several such
+    /// columns, since a row may then also be someone else's, or if other rows refer to the table.
     fn owner_of(&self, table: &TableName) -> Option<&BoundRule> {
         if self.relations.foreign.iter().any(|reference| reference.to == *table) {
             return None;
@@ -524,13 +525,13 @@ impl Graph {
         (second.is_none() && alone && self.compared(first).iter().all(Option::is_none)).then_some(first)
     }
 
-    /// The rules that say by a column whose the rows of a table are.
+    /// The rules by which a column names the owner of a table's rows.
     pub fn owner_rules(&self, table: &TableName) -> impl Iterator<Item = &BoundRule> {
         self.rules.iter().filter(move |rule| names_owner(rule) && TableName::of(&rule.table) == *table)
     }
 
-    /// Hands on some columns of the rows of a table that nothing distinguishes and that the engine takes along, each
-    /// row once; those that go for their owner come first, and are none of them.
+    /// Passes some columns of the rows without a key that the engine deletes by cascade to `take`, each row once. Rows
+    /// deleted for their owner are not included.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -551,7 +552,7 @@ impl Graph {
         let owner = place(owned.map_or(&[][..], |rows| &rows.by[..]));
         let places: Vec<Range<usize>> = carrying.iter().map(|key| place(&key.columns)).collect();
         let wanted = WantedRows { table, columns: &read, when: None, subject: &[] };
-        // What the keys before lead to: their rows were handed on.
+        // Keys already followed: their rows were passed on.
         let mut seen: Vec<(&Range<usize>, DigestSet)> = Vec::new();
         for (key, own) in carrying.into_iter().zip(&places) {
             let Some(taken) = self.taken(&key.to) else { continue };
@@ -580,7 +581,7 @@ impl Graph {
         self.check()
     }
 
-    /// Whether the rows that a rule finds are none of ours to take: the engine takes them along.
+    /// Whether a rule's rows need not be added because the engine deletes them by cascade.
     fn is_passed_over(&mut self, rule: &BoundRule) -> Result<bool, ChangeError> {
         let table = TableName::of(&rule.table);
         if !self.table(&table).key.is_empty() {
@@ -592,9 +593,8 @@ impl Graph {
         Err(ChangeError::Refused(format!("{} has no primary key that identifies its rows", table.title())))
     }
 
-    /// Whether the engine itself takes the rows of a rule's table along with those that they refer to: nothing has to
-    /// distinguish them then. Of a rule that names the person these are rows that go too; what it leaves is found
-    /// afterwards.
+    /// Whether the engine deletes the rows of a rule's table by cascade with the rows they refer to; then they need no
+    /// key. For a rule that names the person, any rows left over are found afterwards.
     fn cascades(&self, rule: &BoundRule) -> bool {
         let of = rule.of.as_ref().map(TableName::of);
         let goes = |table: &TableName| {
@@ -607,7 +607,7 @@ impl Graph {
         self.relations.foreign.iter().filter(same).any(|f| f.on_delete == OnDelete::Cascade)
     }
 
-    /// Tables whose rows that go refer to each other, those of each circle together.
+    /// Tables whose rows to delete refer to each other, grouped by circle.
     #[must_use]
     pub fn circles(&self) -> Vec<Vec<TableName>> {
         let tables: Vec<TableName> =
@@ -625,8 +625,9 @@ impl Graph {
         circles
     }
 
-    /// Whether rows that belong to the person can go before those that go for what they say: no foreign key leads to one of the
-    /// former from one of the latter, unless it makes this the person's too, or from a circle that holds some.
+    /// Whether rows that belong to the person can be deleted before rows deleted for their contents: no foreign key
+    /// leads from the latter to the former, except by a rule that makes the referring row the person's too, and none is
+    /// in a circle with some.
     #[must_use]
     pub fn own_can_go_first(&self, circles: &[Vec<TableName>]) -> bool {
         let is_chosen = |table: &TableName| self.taken(table).is_some_and(|taken| taken.len() > self.own(table));
@@ -648,7 +649,7 @@ impl Graph {
         !self.relations.foreign.iter().any(keeps_back)
     }
 
-    /// The tables in the order in which their rows are deleted: whoever refers first.
+    /// The tables in the order of deletion: referring tables first.
     #[must_use]
     pub fn order(&self) -> Vec<TableName> {
         let mut left: Vec<TableName> =
@@ -657,14 +658,14 @@ impl Graph {
             self.relations.foreign.iter().map(|f| (f.from.clone(), f.to.clone())).collect();
         let hops = self.rules.iter().filter(|r| r.action == EraseAction::Delete);
         for (table, of) in hops.filter_map(|r| Some((TableName::of(&r.table), TableName::of(r.of.as_ref()?)))) {
-            // A foreign key the other way decides: the engine holds to it.
+            // A foreign key in the other direction decides, because the engine enforces it.
             if !first.contains(&(of.clone(), table.clone())) {
                 first.push((table, of));
             }
         }
         let mut order = Vec::new();
         while !left.is_empty() {
-            // Of tables in a circle one has to be the first, when nobody else refers to them.
+            // In a circle to which no other table refers, any table may be first.
             let free = |table: &&TableName| {
                 let before = leading_to(&first, &left, table);
                 before.iter().all(|other| leading_to(&first, &left, other).contains(*table))
@@ -677,7 +678,7 @@ impl Graph {
     }
 }
 
-/// Those of some tables that go before another, over every hop: the table itself where it is in a circle.
+/// The tables that must be deleted before another, over every hop; includes the table itself if it is in a circle.
 fn leading_to<'t>(
     first: &'t [(TableName, TableName)],
     tables: &[TableName],
@@ -691,8 +692,8 @@ fn leading_to<'t>(
     found
 }
 
-/// The column that rows of a table are named by, where their key has further columns: a partitioned table's has the one
-/// that it is divided by.
+/// The column by which rows of a table are named, if their key has more columns: the key of a partitioned table
+/// includes the partition column.
 fn id_of_several(store: &Store, relations: &Relations, of: &TableKey) -> Option<String> {
     let (table, key) = (TableName::of(of), relations.keys.get(&TableName::of(of)).filter(|key| key.len() > 1)?);
     let mut sources = store.recognised().sources.iter().filter(|source| table_of(source) == table);
@@ -700,7 +701,7 @@ fn id_of_several(store: &Store, relations: &Relations, of: &TableKey) -> Option<
     key.contains(&id).then_some(id)
 }
 
-/// Columns that hold ids and nothing else: what is only part of such a value names someone else.
+/// Columns that hold ids and nothing else: a longer value that contains such an id names someone else.
 #[must_use]
 pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, String)> {
     let erasure = &store.recognised().erasure;
@@ -714,7 +715,7 @@ pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, S
     rules.chain(handles).chain(foreign).chain(keys).collect()
 }
 
-/// Columns of which the layout or a foreign key says whether they hold the id of a person.
+/// Columns for which the layout or a foreign key says whether they hold the id of a person.
 #[must_use]
 pub fn naming_columns(store: &Store, relations: &Relations) -> NamingColumns {
     let erasure = &store.recognised().erasure;
@@ -727,7 +728,7 @@ pub fn naming_columns(store: &Store, relations: &Relations) -> NamingColumns {
     let refers = pairs.filter(|(f, (_, to))| found.contains(&(f.to.clone(), (*to).clone())));
     let refers: Vec<(TableName, String)> = refers.map(|(f, (column, _))| (f.from.clone(), column.clone())).collect();
     found.extend(refers);
-    // A table of people that the layout does not know is one too.
+    // A table of people outside the layout is one too.
     let elsewhere = relations.foreign.iter().filter(|f| !is_of_people(&f.to.name));
     let foreign = elsewhere.flat_map(|f| f.columns.iter().map(|column| (f.from.clone(), column.clone())));
     let of_person = |of: &TableKey| is_of_people(&of.1) || erasure.handles.iter().any(|h| h.table == *of);
@@ -740,7 +741,7 @@ pub fn naming_columns(store: &Store, relations: &Relations) -> NamingColumns {
         plain_column(source, column).map(|(column, _)| (table_of(source), column.to_owned()))
     };
     let mut agents: HashSet<(TableName, String)> = store.recognised().sources.iter().filter_map(agent_column).collect();
-    // Tables that are no source have them by the same name.
+    // Tables that are not sources have these columns under the same name.
     let named =
         |name: &String| agents.iter().any(|(_, agent)| agent == name) && found.iter().all(|(_, own)| own != name);
     let tables = relations.tables.iter().filter_map(|table| store.catalog().exactly(&table.schema, &table.name));
@@ -753,8 +754,8 @@ pub fn naming_columns(store: &Store, relations: &Relations) -> NamingColumns {
     NamingColumns { others, agents, people: found }
 }
 
-/// Rules for columns by which a layout hangs rows on an episode or a memory, where neither a rule nor a foreign key says what
-/// becomes of them: parts and links go with it, anything else loses the name.
+/// Rules for columns by which a layout attaches rows to an episode or a memory, if neither a rule nor a foreign key
+/// covers them: parts and links are deleted with it, any other row loses the reference.
 fn mapped_links(store: &Store, relations: &Relations, rules: &[BoundRule]) -> Vec<BoundRule> {
     let sources = &store.recognised().sources;
     let stored = |source, column: &str| {
@@ -787,8 +788,8 @@ fn mapped_links(store: &Store, relations: &Relations, rules: &[BoundRule]) -> Ve
     links
 }
 
-/// Rules for lists by which a layout has rows name others, where no rule says what becomes of them: they lose the ids of rows
-/// that go.
+/// Rules for list columns in which a layout has rows name others, if no rule covers them: they lose the ids of deleted
+/// rows.
 fn mapped_lists(store: &Store, rules: &[BoundRule]) -> Vec<BoundRule> {
     let sources = &store.recognised().sources;
     let mut lists: Vec<BoundRule> = Vec::new();
@@ -815,9 +816,9 @@ fn mapped_lists(store: &Store, rules: &[BoundRule]) -> Vec<BoundRule> {
     lists
 }
 
-/// Returns the rule that a foreign key to rows that go implies where the layout says nothing: the row goes too, or
-/// lets go of them. It lets go by emptying the columns that the key says, else the last one that may be empty; a row without
-/// such a column cannot exist without the other.
+/// Returns the rule that a foreign key implies if the layout says nothing: either the row is deleted too, or its
+/// reference is emptied: the columns that the key says, or else the last nullable one. A row without a nullable column
+/// is deleted.
 fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: TableKey) -> Option<BoundRule> {
     let (column, to) = (foreign.columns.first()?.clone(), foreign.to_columns.first()?.clone());
     let mut pairs = foreign.columns.iter().cloned().zip(foreign.to_columns.iter().cloned());
@@ -846,11 +847,11 @@ fn implied(foreign: &ForeignKey, relations: &Relations, table: TableKey, of: Tab
     Some(BoundRule { to: Some(to), also: pairs.collect(), when, action, columns, value: default, ..rule })
 }
 
-/// Refuses to continue where a row of a table that inherits has the key of one that goes or changes: a statement would
-/// hit both.
+/// Refuses to continue if a row of an inheriting table has the same key as a row to delete or change: a statement would
+/// affect both.
 ///
 /// # Errors
-/// [`ChangeError::Refused`]; else the engine's refusal.
+/// [`ChangeError::Refused`], or the engine's refusal.
 pub(super) async fn refuse_same_keys(
     snapshot: &mut Snapshot<'_>,
     relations: &Relations,
@@ -873,7 +874,7 @@ pub(super) async fn refuse_same_keys(
     Ok(())
 }
 
-/// Hands on the rows whose columns of a rule, compared as [`Graph::compared`] says, hold one of some keys.
+/// Passes on the rows whose columns, compared as [`Graph::compared`] says, contain one of some keys.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -895,7 +896,7 @@ pub(super) fn key_of(table: &TableName) -> TableKey {
     (table.schema.clone(), table.name.clone())
 }
 
-/// The owners that a rule finds in a value of its column: of parts, the one at the place of the owner.
+/// The owners that a rule finds in a value of its column; for a value of parts, the one at the owner's place.
 pub fn within(raw: &FetchedValue, rule: &BoundRule) -> Vec<String> {
     if let Some(owner) = &rule.owner {
         let is_somebody = |text: &String| !owner.nobody.contains(text);
@@ -904,7 +905,7 @@ pub fn within(raw: &FetchedValue, rule: &BoundRule) -> Vec<String> {
     if rule.inside.is_whole() { as_text(raw).into_iter().collect() } else { texts_of(raw, &rule.inside) }
 }
 
-/// Whether rows go whose column names the person.
+/// Whether a rule deletes rows because their column names the person.
 #[must_use]
 pub fn names_owner(rule: &BoundRule) -> bool {
     rule.of.is_none() && rule.action == EraseAction::Delete
@@ -922,7 +923,7 @@ async fn owns_by(snapshot: &mut Snapshot<'_>, rules: &[&BoundRule], subject: &[S
     Ok(false)
 }
 
-/// Whether some row's column of a rule names someone.
+/// Whether some row's column of a rule names `id`.
 async fn is_named(snapshot: &mut Snapshot<'_>, rule: &BoundRule, id: &str) -> Result<bool, ChangeError> {
     if !rule.inside.is_whole() {
         return is_at_path(snapshot, rule, id).await;
@@ -930,7 +931,7 @@ async fn is_named(snapshot: &mut Snapshot<'_>, rule: &BoundRule, id: &str) -> Re
     Ok(snapshot.holds(&TableName::of(&rule.table), &rule.column, FetchedValue::Text(id.to_owned())).await?)
 }
 
-/// Whether the column of a rule holds a text at the rule's path in some row.
+/// Whether the column of a rule contains a text at the rule's path in some row.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -948,8 +949,8 @@ pub async fn is_at_path(snapshot: &mut Snapshot<'_>, rule: &BoundRule, text: &st
     Ok(is_there)
 }
 
-/// Hands on the rows whose column holds one of some texts at the rule's path: the column is read row by row, since no index
-/// helps.
+/// Passes on the rows whose column contains one of some texts at the rule's path. Reads the column row by row, because
+/// no index helps.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -968,7 +969,7 @@ pub async fn by_path_rows(
     let each = |each: &mut dyn FnMut(&[u8])| texts.iter().for_each(|text| each(text.as_bytes()));
     let sieve = WordSieve::new(each).filter(|_| is_path_alone(&rule.inside));
     let may_hold = |raw: &FetchedValue| match (raw, &sieve) {
-        // Without encodings each text is there as it is.
+        // Without encodings, each text appears literally.
         (FetchedValue::Text(text), Some(sieve)) => sieve.may_be_in(text) || !container::is_bare(text),
         _ => true,
     };
@@ -984,7 +985,7 @@ pub async fn by_path_rows(
     Ok(())
 }
 
-/// Hands on the owners that a rule finds in every row.
+/// Passes on the owners that a rule finds in every row.
 ///
 /// # Errors
 /// The engine's refusal.

@@ -1,5 +1,5 @@
-//! Dependents of deleted rows, whoever owns them: the rows deleted with them, and the changes in rows that stay, by the
-//! rules of an erasure without those that hold for a person only.
+//! Dependents of deleted rows, whoever owns them: rows deleted with them, and changes in rows that stay. Uses the rules
+//! of an erasure without those that only apply to a person.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -20,26 +20,26 @@ use crate::store::row_list::row_digest;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{Cell, Mutation, RowWatch, StoredRows, TableName};
 
-/// Effects on a database when some rows go.
+/// Effects of deleting some rows.
 #[derive(Debug, Default)]
 pub struct RowsGoing {
-    /// Rows that go, in the order in which they can: the named ones among them.
+    /// Rows to delete, including the given ones, in an order that foreign keys allow.
     pub deletes: Vec<StoredRows>,
-    /// Rows that stay and change: children get the next parent, references are emptied, aggregates are made again.
+    /// Rows that stay and change: children get the next parent, references are emptied, aggregates are recomputed.
     pub updates: Vec<Mutation>,
-    /// Lists that name rows which go, by table and column: their ids are to be removed.
+    /// Ids of deleted rows to remove from lists, by table and column.
     pub lists: Vec<(TableName, String, Vec<String>)>,
-    /// Rows that refer to those that go, as many as there are: one that comes later would be left behind.
+    /// Rows that refer to deleted rows, with their number: a row added later would be left behind.
     pub referring: Vec<RowWatch>,
-    /// The table of which most rows go or change, where these are more than were looked for: nothing else is said then.
+    /// The table with most deletions or changes, if there are more than the limits; nothing else is set then.
     pub over: Option<TableName>,
 }
 
-/// Follows the layout's rules and the foreign keys from some rows to everything that depends on them, but no further
-/// where more rows than `most` go, or more than `changing` stay and change.
+/// Follows the layout's rules and the foreign keys from some rows to everything that depends on them. Stops if more
+/// than `most` rows are deleted, or more than `changing` rows change.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] for rows that cannot be distinguished; else the engine's refusal.
+/// [`ChangeError::Refused`] for rows without a key; otherwise the engine's refusal.
 pub async fn dependents_of(
     store: &Store,
     going: &[StoredRows],
@@ -48,7 +48,7 @@ pub async fn dependents_of(
 ) -> Result<RowsGoing, ChangeError> {
     let mut snapshot = store.snapshot().await?;
     let relations = snapshot.relations().await?;
-    // An audit trail of the application tells of rows that are gone: only an erasure takes entries away.
+    // An audit trail of the application keeps entries about deleted rows: only an erasure removes them.
     let trails: Vec<TableKey> = store
         .sources_of(Entity::AuditEntry)
         .unwrap_or_default()
@@ -89,7 +89,7 @@ pub async fn dependents_of(
         return Ok(RowsGoing { over: fullest.map(|(table, _)| table.clone()), ..RowsGoing::default() });
     }
     let referring = referring(&mut snapshot, &graph).await?;
-    // The engine would take or empty them along, where no plan counts them and no undo brings them back.
+    // The engine would delete or empty these by cascade, without a plan counting them or an undo restoring them.
     let is_keyless = |watch: &&RowWatch| graph.relations.keys.get(&watch.rows.table).is_none_or(Vec::is_empty);
     if let Some(lost) = referring.iter().filter(is_keyless).find(|watch| watch.state.count > 0) {
         return Err(ChangeError::Refused(format!(
@@ -114,7 +114,7 @@ pub async fn dependents_of(
     }
     for ((table, _), (key, kept)) in updates.rows {
         let by = graph.relations.keys.get(&table).cloned().unwrap_or_default();
-        // Nobody is erased: there is no pseudonym.
+        // No person is erased, so there is no pseudonym.
         let set =
             kept.set.into_iter().filter(|update| !matches!(update.new, NewValue::Pseudonym | NewValue::Around(_)));
         let cell = |update: ColumnUpdate| Ok((update.column.to_string(), Cell::Is(update.new.value("")?)));
@@ -143,9 +143,9 @@ pub async fn dependents_of(
     Ok(out)
 }
 
-/// Returns what a rule says where nobody is erased. A rule that asks who the person is, or that holds for an erasure only,
-/// takes no rows. Nor does one by which memories go with the episode that they were learned from. Such rows lose the name
-/// where its column may be empty, and go where it must not: they cannot be stored without it.
+/// Returns the form of a rule that applies when no person is erased. A rule that depends on the person, or that is for
+/// erasures only, deletes no rows; nor does a rule that deletes memories with the episode they were learned from. Such
+/// rows lose the reference if the column is nullable, and are deleted if it is not.
 fn without_person(store: &Store, relations: &Relations, rule: &BoundRule) -> Option<BoundRule> {
     let sources = &store.recognised().sources;
     let is_of = |entity: Entity, table: &TableKey| {
@@ -164,7 +164,7 @@ fn without_person(store: &Store, relations: &Relations, rule: &BoundRule) -> Opt
     names_alone.then(|| BoundRule { action: EraseAction::Empty, recompute: None, ..rule.clone() })
 }
 
-/// A table whose rows go with those of another, as a rule says, although we may not see all of them.
+/// A table whose rows are deleted with those of another by a rule, although we may not see all of them.
 fn unseen<'g>(store: &Store, graph: &'g Graph) -> Option<(TableName, &'g TableName)> {
     let goes = |rule: &&BoundRule| rule.action == EraseAction::Delete && !rule.account;
     graph.rules.iter().filter(goes).find_map(|rule| {
@@ -176,7 +176,7 @@ fn unseen<'g>(store: &Store, graph: &'g Graph) -> Option<(TableName, &'g TableNa
     })
 }
 
-/// A table that no layout knows and whose rows would have to go, although its foreign key refuses that.
+/// A table outside the layout with rows that would have to be deleted, although its foreign key refuses that.
 fn refused<'g>(store: &Store, graph: &'g Graph, referring: &[RowWatch]) -> Option<&'g TableName> {
     let recognised = store.recognised();
     let is_known = |table: &TableName| {
@@ -196,7 +196,7 @@ fn refused<'g>(store: &Store, graph: &'g Graph, referring: &[RowWatch]) -> Optio
     graph.relations.foreign.iter().find(refuses).map(|key| &key.from)
 }
 
-/// The rows whose columns name those that go, as these columns compare values.
+/// The rows whose columns refer to deleted rows, by the comparison of these columns.
 async fn referring(snapshot: &mut Snapshot<'_>, graph: &Graph) -> Result<Vec<RowWatch>, ChangeError> {
     let mut all = Vec::new();
     for rule in graph.rules.iter().filter(|rule| rule.of.is_some() && rule.inside.is_whole()) {

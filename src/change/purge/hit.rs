@@ -1,31 +1,31 @@
-//! A place in bytes with a handle, or with the id of a deleted row.
+//! A place in bytes that contains a handle, or the id of a deleted row.
 
 use crate::memory::mention::{self, Certainty};
 
-/// Kind of a find in bytes.
+/// Kind of match in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByteFind {
-    /// The handle of that number.
+    /// The handle with that number.
     Handle(usize),
-    /// The id of a row that goes.
+    /// The id of a deleted row.
     Row,
 }
 
 /// A place in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
-    /// Handle or row id that was found at this place.
+    /// The match.
     pub what: ByteFind,
     /// First byte.
     pub start: usize,
     /// Byte after the last one.
     pub end: usize,
-    /// Certainty that the find means the person.
+    /// Certainty that the match means the person.
     pub certainty: Certainty,
 }
 
 impl Hit {
-    /// Whether it is an id that is also a usual word here.
+    /// Whether the match is a row id that is also a common word here.
     #[must_use]
     pub fn is_common(&self) -> bool {
         self.certainty == mention::A_COMMON_WORD

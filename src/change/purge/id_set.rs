@@ -1,4 +1,4 @@
-//! Ids of rows that go, each once: what a text, a list or a document is compared with.
+//! Set of the ids of deleted rows, to compare texts, lists and documents with.
 
 use std::borrow::Cow;
 use std::io;
@@ -9,19 +9,19 @@ use crate::memory::packed::digest_set::DigestSet;
 use crate::memory::packed::ids::IdList;
 use crate::memory::packed::pages::PageStore;
 
-/// Ids that are found by their letters, also in the other case. An id takes 12 bytes, and its text.
+/// Ids found by exact spelling or in any case. An id takes 12 bytes, and its text.
 #[derive(Debug)]
 pub struct IdSet {
     ids: IdList,
     pages: PageStore,
-    /// The hashes of the ids as they are.
+    /// Hashes of the ids as spelled.
     exact: DigestSet,
-    /// The hashes of the small letters of those that have capitals.
+    /// Hashes of the lowercase forms of ids that contain capitals.
     small: DigestSet,
 }
 
 impl IdSet {
-    /// An empty set that shares room with others.
+    /// Creates an empty set that shares storage with others.
     pub(crate) fn new(pages: &PageStore) -> Self {
         let [exact, small] = [pages, pages].map(DigestSet::new);
         IdSet { ids: IdList::paged(pages), pages: pages.clone(), exact, small }
@@ -51,7 +51,7 @@ impl IdSet {
         self.exact.contains(digest) || self.small.contains(digest)
     }
 
-    /// Whether all ids could be written and read: an unreadable one is taken for another.
+    /// Checks whether all ids could be written and read: an unreadable id would not match.
     ///
     /// # Errors
     /// There is no room, or it cannot be read.
@@ -71,30 +71,30 @@ impl IdSet {
         self.len() == 0
     }
 
-    /// The ids, in the order in which they came.
+    /// The ids, in order of insertion.
     pub fn iter(&self) -> impl Iterator<Item = Cow<'_, str>> {
         (0..self.ids.len()).filter_map(|place| self.ids.get(place))
     }
 
-    /// The ids in parts of so many.
+    /// The ids in chunks of `size`.
     pub fn parts(&self, size: usize) -> impl Iterator<Item = Vec<String>> {
         let get = |place| self.ids.get(place).map(Cow::into_owned);
         (0..self.ids.len()).step_by(size).map(move |from| (from..self.len().min(from + size)).filter_map(get).collect())
     }
 
-    /// Sums of all hashes: they tell the set from others, whatever the order.
+    /// Sums of all hashes, which identify the set regardless of order.
     #[must_use]
     pub fn sums(&self) -> [u64; 2] {
         self.exact.sums()
     }
 }
 
-/// An id in small letters.
+/// An id in lower case.
 fn small(id: &str) -> Cow<'_, str> {
     if id.bytes().any(|byte| byte.is_ascii_uppercase()) { id.to_ascii_lowercase().into() } else { id.into() }
 }
 
-/// Ids that one place may lose: those that are told anywhere, and some of its own.
+/// Ids that one place may lose: those recognizable in any text, and some of its own.
 #[derive(Debug, Clone)]
 pub struct LostIds {
     told: Arc<IdSet>,
@@ -102,7 +102,7 @@ pub struct LostIds {
 }
 
 impl LostIds {
-    /// Those that are told anywhere, and others.
+    /// Combines ids recognizable in any text with others.
     #[must_use]
     pub fn new(told: &Arc<IdSet>, own: IdSet) -> Self {
         LostIds { told: told.clone(), own: Arc::new(own) }
@@ -114,13 +114,13 @@ impl LostIds {
         self.own.contains(id) || self.told.contains(id)
     }
 
-    /// Those that are told anywhere.
+    /// The ids recognizable in any text.
     #[must_use]
     pub fn told(&self) -> &IdSet {
         &self.told
     }
 
-    /// Those of the place's own.
+    /// The ids for this place only.
     #[must_use]
     pub fn own(&self) -> &IdSet {
         &self.own

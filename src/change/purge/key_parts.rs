@@ -7,16 +7,16 @@ use crate::memory::mention::Certainty;
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::TableName;
 
-/// Characters that may separate the pieces of a key, or belong to a longer id; any other mark separates them.
+/// Characters that may separate the pieces of a key, or belong to a longer id. Any other punctuation separates.
 const LOOSE: &[u8] = b"._-@";
-/// Columns whose values are paths with a dot between the parts.
+/// Columns whose values are dotted paths.
 const PATHS: [&str; 2] = ["prefix", "namespace"];
-/// Characters of a pseudonym, and of the number that may follow it.
+/// Characters of a pseudonym with the number that may follow it.
 const PSEUDONYM: usize = 48;
-/// Characters below which an id in a key may be anything.
+/// Shortest id, in characters, that is distinctive within a key.
 const TELLING: usize = 5;
 
-/// A part of a key that is the person.
+/// A part of a key that names the person.
 #[derive(Debug, Clone)]
 pub(super) struct PersonKeyPart {
     pub table: TableName,
@@ -28,7 +28,7 @@ pub(super) struct PersonKeyPart {
     pub declared: String,
 }
 
-/// The hits that are a key, or a part of one. The id of a row that goes counts only as a whole.
+/// The hits that are a whole key or a part of one. The id of a deleted row counts only as a whole.
 #[must_use]
 pub fn parts(value: &[u8], mut hits: Vec<Hit>) -> Vec<Hit> {
     hits.retain(|hit| matches!(hit.what, ByteFind::Handle(_)) || beside(value, hit) == (None, None));
@@ -39,8 +39,8 @@ fn beside<'v>(value: &'v [u8], hit: &Hit) -> (Option<&'v u8>, Option<&'v u8>) {
     (hit.start.checked_sub(1).and_then(|at| value.get(at)), value.get(hit.end))
 }
 
-/// Rates how certain it is that a part of a key means the person. A dot may be part of an id: `ann.k` is someone
-/// else, and so may letters and digits.
+/// Rates how certain it is that a part of a key means the person. A dot may be part of an id: `ann.k` is someone else,
+/// as are further letters and digits.
 #[must_use]
 pub fn certainty(column: &str, value: &[u8], hits: &[Hit]) -> Certainty {
     let path = PATHS.contains(&column);
@@ -58,10 +58,10 @@ pub fn certainty(column: &str, value: &[u8], hits: &[Hit]) -> Certainty {
     if hits.iter().any(sure) { Certainty::Certain } else { Certainty::Possible("it may be part of another id") }
 }
 
-/// The key with another name for the person in it: what is before, between and after the names.
+/// Renames the person in a key. Returns the text before, between and after the names.
 ///
 /// # Errors
-/// Why it cannot have another name.
+/// The reason why the key cannot be renamed.
 pub fn renamed(
     declared: &str,
     raw: &FetchedValue,
@@ -95,10 +95,10 @@ pub fn renamed(
     Ok(pieces)
 }
 
-/// Begins and ends the placeholder of a name until the pseudonym is known: letters, which no encoding escapes.
+/// Delimits the placeholder of a name until the pseudonym is known. It has letters only, which no encoding escapes.
 pub const BLANK: &str = "qZnameZq";
 
-/// The text with a placeholder in place of each of these hits, which holds the hit's number.
+/// The text with each of these hits replaced by a placeholder that contains the hit's number.
 #[must_use]
 pub fn blanked(text: &str, hits: &[Hit]) -> String {
     let mut new = String::with_capacity(text.len());
@@ -110,8 +110,7 @@ pub fn blanked(text: &str, hits: &[Hit]) -> String {
     new + text.get(at..).unwrap_or_default()
 }
 
-/// The parts of a text around the placeholders that are left in it, which are where some of these hits were in the old
-/// one.
+/// The pieces of a text around its remaining placeholders. `old` is the text in which `hits` were found.
 #[must_use]
 pub fn pieces(text: &str, hits: &[Hit], old: &str, handles: &[&PersonHandle]) -> Vec<String> {
     let mut parts = text.split(BLANK);
@@ -123,7 +122,7 @@ pub fn pieces(text: &str, hits: &[Hit], old: &str, handles: &[&PersonHandle]) ->
     pieces
 }
 
-/// Each handle has a name of its own, and each other spelling of it, so that two keys do not become one.
+/// Suffix of the pseudonym for a hit: it differs by handle and by spelling, so that two keys do not become one.
 fn numbered(hit: &Hit, value: &[u8], handles: &[&PersonHandle]) -> String {
     let ByteFind::Handle(n) = hit.what else { return String::new() };
     let number = if n > 0 { format!("-{n}") } else { String::new() };
@@ -131,13 +130,13 @@ fn numbered(hit: &Hit, value: &[u8], handles: &[&PersonHandle]) -> String {
     if handles.get(n).is_none_or(|handle| handle.value.as_bytes() == written) {
         return number;
     }
-    // Too few bits to tell the spelling by.
+    // Has too few bits to reveal the spelling.
     let sum = written.iter().fold(0_u32, |sum, byte| (sum * 31 + u32::from(*byte)) % 997);
     format!("{number}v{sum}")
 }
 
-/// Returns the text around a hit up to a blank, a comma, a quotation mark, a bracket or a backslash: an item of a
-/// list, if it is one.
+/// Returns the text around a hit up to a blank, a comma, a quotation mark, a bracket or a backslash: the item, if the
+/// text is a list.
 #[must_use]
 pub fn token<'t>(text: &'t [u8], hit: &Hit) -> &'t [u8] {
     let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b',' | b'[' | b']' | b'{' | b'}' | b'\\');

@@ -17,7 +17,7 @@ use crate::store::shape::Comparison;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
-/// Columns that refer to those of another table: foreign keys, and what the layout says of ids.
+/// Columns that refer to those of another table, by a foreign key or by the layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyReference {
     from: TableName,
@@ -25,11 +25,11 @@ pub struct KeyReference {
     to: TableName,
     to_columns: Vec<String>,
     when: Option<String>,
-    /// The database itself sees to it that what is referred to is there.
+    /// The database enforces the reference.
     is_enforced: bool,
 }
 
-/// Everything that refers to a column of another row.
+/// All references to a column of another row.
 #[must_use]
 pub fn references(graph: &Graph) -> Vec<KeyReference> {
     let foreign = graph.relations.foreign.iter().map(|f| KeyReference {
@@ -49,16 +49,16 @@ pub fn references(graph: &Graph) -> Vec<KeyReference> {
             columns: rule.naming_columns(),
             to: of,
             to_columns: std::iter::once(to).chain(rule.also.iter().map(|(_, to)| to.clone())).collect(),
-            // One about the person says whose rows go, not what they refer to.
+            // A condition about the person selects rows to delete; it does not limit what they refer to.
             when: rule.when.clone().filter(|when| !when.contains("$subject")),
             is_enforced: false,
         };
-        // One that holds for some rows says nothing of the others.
+        // A reference for some rows says nothing about the others.
         let same = |other: &KeyReference| {
             (&other.from, &other.columns, &other.to) == (&reference.from, &reference.columns, &reference.to)
                 && (other.when.is_none() || other.when == reference.when)
         };
-        // Of two that name each other, the layout says first which is the key.
+        // If two columns name each other, the first in the layout is the key.
         let turned = |other: &KeyReference| {
             let mut pairs = other.columns.iter().zip(&other.to_columns);
             (&other.from, &other.to) == (&reference.to, &reference.from)
@@ -72,23 +72,23 @@ pub fn references(graph: &Graph) -> Vec<KeyReference> {
     all
 }
 
-/// Keys that hold the person's id, found before anything else is read.
+/// Keys that contain the person's id, found before anything else is read.
 #[derive(Debug, Default)]
 pub struct Keys {
     /// Their values, by table and column.
     held: HashMap<(TableName, String), HashSet<String>>,
-    /// For each column that refers to others: to which.
+    /// The columns that a column refers to.
     refers: HashMap<(TableName, String), Vec<(TableName, String)>>,
-    /// Columns of keys: a value in them is the only one of its kind.
+    /// Key columns, whose values are unique.
     pub columns: HashSet<(TableName, String)>,
-    /// Values that get another name, wherever they stand, and the parts of them that do.
+    /// Values that are renamed wherever they occur, and the parts of them that are.
     pub renamed: HashSet<String>,
-    /// Values that keep their name.
+    /// Values that are not renamed.
     pub kept: HashSet<String>,
 }
 
 impl Keys {
-    /// Whether a value is that of a key which holds the person's id: what happens to the key happens to the value.
+    /// Whether a value refers to a key that contains the person's id: it is renamed with the key.
     #[must_use]
     pub fn follows(&self, table: &TableName, column: &str, value: &str) -> bool {
         let to = self.refers.get(&(table.clone(), column.to_owned()));
@@ -96,8 +96,8 @@ impl Keys {
     }
 }
 
-/// Reads the keys of every table that the layout knows, unless a search before did; gives those that hold the person's
-/// id too.
+/// Reads the keys of every table in the layout, unless an earlier search did. Also returns the keys that contain the
+/// person's id.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -110,7 +110,7 @@ pub async fn find(
     for reference in references(search.graph) {
         for (from, to) in reference.columns.iter().zip(&reference.to_columns) {
             let (place, key) = ((reference.from.clone(), from.clone()), (reference.to.clone(), to.clone()));
-            // Rows that have the same value are found by it, and none of them is what the others refer to.
+            // Rows with the same value are found by it, and others do not refer to them by it.
             if place != key {
                 keys.refers.entry(place).or_default().push(key);
             }
@@ -131,7 +131,7 @@ pub async fn find(
     for part in &parts_found {
         let FetchedValue::Text(text) = &part.raw else { continue };
         match decided(search, part, text) {
-            // A usual word is the key only where the column refers to it.
+            // A common word is the key only if the column refers to it.
             Mentions::Redact if part.hits.iter().any(Hit::is_common) => false,
             Mentions::Redact if !keys.follows(&part.table, &part.column, text) => keys.renamed.insert(text.clone()),
             Mentions::Leave => keys.kept.insert(text.clone()),
@@ -141,7 +141,7 @@ pub async fn find(
     Ok((keys, parts_found))
 }
 
-/// Columns of keys, and those that others refer to.
+/// Key columns, and columns that others refer to.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -207,7 +207,7 @@ async fn of_table(
     Ok(())
 }
 
-/// Returns the decision about a part of a key, as the pass over everything will make it.
+/// Returns the decision about a part of a key, as the main search will make it.
 fn decided(search: &PersonSearch<'_>, part: &PersonKeyPart, text: &str) -> Mentions {
     let place = format!("{}.{}", part.table.title(), part.column);
     let id = mention::id(&part.table, &part.by, &part.key, &part.column, &part.raw);
@@ -219,16 +219,16 @@ fn decided(search: &PersonSearch<'_>, part: &PersonKeyPart, text: &str) -> Menti
     if refusals.of(asked).is_some() { Mentions::Leave } else { asked }
 }
 
-/// Rows that go and refer to keys that get another name: until they do, a foreign key asks it of them too.
+/// Rows to delete that refer to renamed keys: until they are deleted, a foreign key applies to them too.
 #[derive(Debug)]
 pub struct GoingReferences {
-    /// Rows that follow the key.
+    /// Rows to rename with the key.
     pub rows: KeptRows,
-    /// Tables whose rows refer by their own key, which finds them: they go first.
+    /// Tables whose rows refer by their own key, which also identifies them: they are deleted first.
     pub first: BTreeSet<TableName>,
 }
 
-/// Gives everything that refers to a key the name that the key gets, over every hop.
+/// Renames all references to renamed keys, over every hop.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -254,7 +254,7 @@ pub async fn follow(
     Ok(())
 }
 
-/// Renames what one kind of reference holds. Gives the rows that got another name by it.
+/// Renames one kind of reference. Returns the rows that were renamed by it.
 async fn of_reference(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
@@ -272,7 +272,7 @@ async fn of_reference(
     let mut read = parent_key.clone();
     read.extend(reference.to_columns.iter().cloned());
     let wanted = WantedRows { table: &reference.to, columns: &read, when: None, subject: &[] };
-    // What the columns that are referred to hold now, and what they get.
+    // Current values of the referenced columns, and their new values.
     let mut named: HashMap<String, Vec<Option<NewValue>>> = HashMap::new();
     let mut tuples = Vec::new();
     for row in snapshot.select_keys(wanted, &parent_key, &keys).await? {
@@ -290,7 +290,7 @@ async fn of_reference(
     let mut read = own_key.clone();
     read.extend(reference.columns.iter().cloned());
     let wanted = WantedRows { table: &reference.from, columns: &read, when: reference.when.as_deref(), subject: &[] };
-    // SQLite looks at foreign keys when all is done.
+    // SQLite checks these foreign keys at the end of the transaction.
     let is_held = reference.is_enforced && snapshot.store.engine() == Engine::Postgres;
     let mut reached = given(snapshot, &own_key, graph, reference, &named, updates).await?;
     let mut rows = Vec::new();
@@ -304,7 +304,7 @@ async fn of_reference(
             continue;
         }
         let Some(news) = named.get(&folded(graph, reference, tuple)) else { continue };
-        // A row that goes is found by its key, which stays.
+        // A row to delete is found by its key, so the key stays.
         let is_key = reference.columns.iter().zip(news).any(|(column, new)| new.is_some() && own_key.contains(column));
         if goes && is_key {
             going.first.insert(reference.from.clone());
@@ -324,8 +324,8 @@ async fn of_reference(
     Ok(reached)
 }
 
-/// Those of some rows of a table, by their spelled keys, to which others refer, or may, where these cannot be read; each with the
-/// table that does.
+/// Finds the rows of a table, by their spelled keys, that others refer to, or may refer to if the referring table
+/// cannot be read. Returns each with the referring table.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -367,12 +367,12 @@ fn follows_key(reference: &KeyReference, column: &str) -> String {
     format!("{}.{column} follows the key that it refers to", reference.from.title())
 }
 
-/// Whether a row is about to refer to another one than before.
+/// Whether a row will refer to another row than before.
 fn moves(reference: &KeyReference, row: &KeptRow) -> bool {
     reference.columns.iter().any(|column| row.get(column).is_some_and(|new| !new.is_around()))
 }
 
-/// Renames what rows are about to refer to where that gets another name. Gives these rows.
+/// Renames the new references of rows if they lead to a renamed key. Returns these rows.
 async fn given(
     snapshot: &mut Snapshot<'_>,
     own_key: &[String],
@@ -385,7 +385,7 @@ async fn given(
     let keys: Vec<Vec<FetchedValue>> = moved.map(|(_, (key, _))| key.clone()).collect();
     let mut read = own_key.to_vec();
     read.extend(reference.columns.iter().cloned());
-    // Of several columns those that do not change count too.
+    // With several columns, the unchanged ones count too.
     let wanted = WantedRows { table: &reference.from, columns: &read, when: None, subject: &[] };
     let mut renamed = Vec::new();
     for row in snapshot.select_keys(wanted, own_key, &keys).await? {
@@ -416,7 +416,7 @@ fn compared(graph: &Graph, reference: &KeyReference) -> Vec<Option<Comparison>> 
     pairs.map(|(own, to)| graph.relations.comparison((&reference.from, own), (&reference.to, to))).collect()
 }
 
-/// Values of columns that are referred to as one word, the same for all values that these take for the same.
+/// Values of the referenced columns as one string, equal for values that these columns treat as equal.
 fn folded(graph: &Graph, reference: &KeyReference, values: &[FetchedValue]) -> String {
     let fold = |(column, value): (&String, &FetchedValue)| match value {
         FetchedValue::Text(text) => FetchedValue::Text(graph.relations.folded(&reference.to, column, text)),
@@ -425,7 +425,7 @@ fn folded(graph: &Graph, reference: &KeyReference, values: &[FetchedValue]) -> S
     spelled(&reference.to_columns.iter().zip(values).map(fold).collect::<Vec<_>>())
 }
 
-/// A key as one word, to compare it.
+/// A key as one string, for comparison.
 pub fn spelled(values: &[FetchedValue]) -> String {
     serde_json::to_string(values).unwrap_or_default()
 }

@@ -1,12 +1,12 @@
-//! The words of a text-search vector (`'call':1 'dmitri':2 'malley':4,9`) in the order of the text that they come from:
-//! the vector sorts them, and a name of several words would not be found in it.
+//! The words of a text-search vector (`'call':1 'dmitri':2 'malley':4,9`) in the order of their text: the vector is
+//! sorted, so a name of several words would not be found in it.
 
-/// The words by their first to last places; those without a place come at the end, as the vector has them.
+/// The words ordered by position; words without a position come last, in the vector's order.
 #[must_use]
 pub fn in_order(vector: &str) -> String {
     let mut words: Vec<(u32, String)> = Vec::new();
     for (word, places, _) in lexemes(vector) {
-        // A place may have a weight: `3A`.
+        // A position may have a weight: `3A`.
         let place = |text: &str| text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok();
         let found: Vec<u32> = places.trim_start_matches(':').split(',').filter_map(place).collect();
         if found.is_empty() {
@@ -20,7 +20,7 @@ pub fn in_order(vector: &str) -> String {
     words.join(" ")
 }
 
-/// The vector without what some handles are in it: each whole, its words, and their stems.
+/// Removes handles from a vector: whole, their words, and the stems of these.
 #[must_use]
 pub fn without(vector: &str, handles: &[&str]) -> String {
     let words: Vec<String> = handles
@@ -40,7 +40,7 @@ pub fn without(vector: &str, handles: &[&str]) -> String {
     kept.collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a dictionary may have made the lexeme of a word: it takes a short end off, and makes an `i` of a `y`.
+/// Whether a dictionary may have made the lexeme from a word: it removes a short ending, and turns `y` into `i`.
 fn is_stem(lexeme: &str, word: &str) -> bool {
     const LEAST: usize = 3;
     const CUT: usize = 2;
@@ -49,7 +49,7 @@ fn is_stem(lexeme: &str, word: &str) -> bool {
     lexeme.chars().count() >= LEAST && (begins(lexeme) || of_y)
 }
 
-/// The lexemes of a vector: each with its places, and as it is there.
+/// The lexemes of a vector: the word, its positions, and its text in the vector.
 fn lexemes(vector: &str) -> impl Iterator<Item = (String, &str, &str)> {
     let mut rest = vector.trim_start();
     std::iter::from_fn(move || {
@@ -61,14 +61,14 @@ fn lexemes(vector: &str) -> impl Iterator<Item = (String, &str, &str)> {
     })
 }
 
-/// A quoted word at the start, without its quotes, and what follows it.
+/// The quoted word at the start, without its quotes, and the rest.
 fn lexeme(text: &str) -> Option<(String, &str)> {
     let inner = text.strip_prefix('\'')?;
     let mut word = String::new();
     let mut letters = inner.char_indices().peekable();
     while let Some((at, letter)) = letters.next() {
         match letter {
-            // Both are doubled within.
+            // Quotes and backslashes are doubled within the word.
             '\'' | '\\' if letters.next_if(|(_, next)| *next == letter).is_some() => word.push(letter),
             '\'' => return Some((word, &inner[at + 1..])),
             _ => word.push(letter),

@@ -1,4 +1,4 @@
-//! Traces in values that stay, which account for places in the bytes of the files.
+//! Traces in values that stay. They explain places in the bytes of the files.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -6,24 +6,25 @@ use crate::store::proof::bytes::NeedleContexts;
 use crate::store::proof::values::WatchedValue;
 use crate::store::stored::TableName;
 
-/// Traces in values that stay of what is searched for among bytes.
+/// Traces of the search terms for bytes in values that stay.
 #[derive(Debug, Default)]
 pub struct LiveTraces {
-    /// Each place of a needle in them, with what is around it there.
+    /// Each place of a needle in such values, with its context.
     pub contexts: NeedleContexts,
-    /// Numbers of the needles that are in vectors.
+    /// Numbers of the needles found in vectors.
     pub vectors: HashSet<usize>,
-    /// Places of each handle, by its number.
+    /// Number of places of each handle, by its number.
     pub hits: BTreeMap<usize, u64>,
-    /// Places of each handle that are not part of an id and told nowhere else, by its number, with table and column.
+    /// Places of each handle that are not part of an id and are reported nowhere else, by its number, with table and
+    /// column.
     pub named: BTreeMap<(usize, String), u64>,
-    /// Places of each handle in values that only an index over an expression holds, by its number, with the table.
+    /// Places of each handle in values that only an expression index holds, by its number, with the table.
     pub made: BTreeMap<(usize, String), u64>,
-    /// Handles by number, with table and column, that are in values which the search for the person judges.
+    /// Handles, by number with table and column, in values that the search for the person judges.
     pub judged: BTreeSet<(usize, String)>,
 }
 
-/// Column that a watched value is in.
+/// Column of a watched value.
 #[derive(Debug, Clone, Copy)]
 pub struct WatchedColumn<'a> {
     /// Table.
@@ -37,8 +38,8 @@ pub struct WatchedColumn<'a> {
 }
 
 impl LiveTraces {
-    /// Adds what was seen in a value. `is_judged` when the search for the person found them there: whether such a value may stay
-    /// is decided there, whichever of their handles it holds.
+    /// Adds the traces found in a value. `is_judged` if the search for the person found the value: it then decides
+    /// whether the value may stay, whichever handles it contains.
     pub fn add(&mut self, column: WatchedColumn<'_>, value: WatchedValue, is_judged: bool) {
         for (handle, seen) in value.seen.into_iter().filter(|(_, seen)| seen.whole > 0) {
             let is_part = column.is_id && !seen.entire;
@@ -53,10 +54,10 @@ impl LiveTraces {
         self.contexts.add(value.contexts);
     }
 
-    /// Adds places of a handle in a column. `is_told` when they are part of an id, or told elsewhere.
+    /// Adds places of a handle in a column. `is_told` if they are part of an id, or reported elsewhere.
     pub fn add_places(&mut self, table: &TableName, column: &str, (handle, count): (usize, u64), is_told: bool) {
         *self.hits.entry(handle).or_default() += count;
-        // What the structure holds is told as such.
+        // Traces in the database's structure are reported as such.
         if !is_told && table.name != "sqlite_schema" {
             *self.named.entry((handle, format!("{}.{column}", table.title()))).or_default() += count;
         }

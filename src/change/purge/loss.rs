@@ -1,4 +1,4 @@
-//! Losses of people under a legal hold caused by another person's erasure.
+//! Data that people under a legal hold would lose by another person's erasure.
 
 use std::collections::HashSet;
 
@@ -13,11 +13,11 @@ use crate::store::relations::Relations;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
-/// Refuses an erasure that would take what belongs to held people out of rows, or these rows for what they say: what would
-/// go, or be emptied, if those people were erased. A row that names another owner is that one's.
+/// Refuses an erasure that would remove held people's data from rows, or delete rows for such contents: whatever would
+/// be deleted or emptied if those people were erased. A row that names another owner belongs to that owner.
 ///
 /// # Errors
-/// [`ChangeError::Refused`]; else the engine's refusal.
+/// [`ChangeError::Refused`], or the engine's refusal.
 pub async fn refuse(
     snapshot: &mut Snapshot<'_>,
     relations: &Relations,
@@ -28,7 +28,7 @@ pub async fn refuse(
         return Ok(());
     }
     let people = match store.records().held().await {
-        // Whoever may not read them may plan, and erases nothing.
+        // A role that may not read the holds may plan, but not erase.
         Err(error) if error.is_denied() => return Ok(()),
         people => people?,
     };
@@ -57,7 +57,7 @@ pub async fn refuse(
     Ok(())
 }
 
-/// Whether a row names owners among whom nobody is held.
+/// Whether a row names owners and none of them is held.
 async fn is_anothers(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,

@@ -1,4 +1,4 @@
-//! Finds a person's handles in stored values, through every encoding around them, and the ids of rows that go.
+//! Finds a person's handles, and the ids of deleted rows, in stored values, through every encoding around them.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -20,24 +20,24 @@ use crate::store::container::{self, Change, Contents, Layer, Leaf, LeafKind, Lim
 use crate::store::fetched::FetchedValue;
 use crate::store::proof::needles::base64;
 
-/// Digits from which a number can be distinguished from those that mean something else.
+/// Digits from which a number is distinctive.
 const LONG_NUMBER: usize = 12;
 /// Characters from which an id is not a word.
 const LONG: usize = 16;
-/// Changes between letters and digits in a word that nobody made up.
+/// Changes between letters and digits that make a word unlikely to be written by a person.
 const TURNS: usize = 3;
 /// Text that replaces a handle.
 const MARK: &str = "[erased]";
-/// Digits from which a word is not a name of a field.
+/// Digits from which a word is not a field name.
 const FIELD_DIGITS: usize = 4;
-/// Certainty of a handle in a key where nothing says that keys are people.
+/// Certainty of a handle in a key that nothing marks as a person.
 const A_FIELD: Certainty = Certainty::Possible("may be the name of a field");
 /// Certainty of a handle in the name of a class.
 const A_CLASS: Certainty = Certainty::Possible("the name of a class");
 /// Characters around a mention that a sample shows.
 const AROUND: usize = 24;
 
-/// A handle in a value.
+/// A match of a handle in a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueSighting {
     /// Number of the handle.
@@ -53,37 +53,36 @@ pub struct ValueSighting {
 pub struct ValueLook {
     /// Every place.
     pub sightings: Vec<ValueSighting>,
-    /// The text around the first one, with every handle masked.
+    /// The text around the first match, with every handle masked.
     pub sample: String,
     /// The value is a handle and nothing else.
     pub whole: bool,
-    /// An encoding around one of them that is searched only.
+    /// An encoding around one of the matches that can be searched but not rewritten.
     pub fixed: Option<Layer>,
-    /// Places of ids of rows that go, in encodings that the value's own bytes do not show.
+    /// Places of deleted rows' ids within encodings, which the value's raw bytes do not show.
     pub rows: usize,
-    /// Kind of contents that the value turned out to have.
+    /// Kind of contents found in the value.
     pub contents: Contents,
     /// The value is known to be a text without encodings.
     pub bare: bool,
-    /// A text in it holds the encoded form of a short handle: too short a word to be decoded.
+    /// A text in it contains the encoded form of a handle too short to be decoded.
     pub hides: bool,
 }
 
 impl ValueLook {
-    /// Counts the places that are certain, or those that are not.
+    /// Counts the certain places, or the uncertain ones.
     #[must_use]
     pub fn count(&self, certain: bool) -> usize {
         self.sightings.iter().filter(|s| s.certainty.is_certain() == certain).count()
     }
 
-    /// Whether a place that is certain, or one that is not, is in more than a key of a document.
+    /// Whether a certain place, or an uncertain one, is outside the keys of documents.
     #[must_use]
     pub fn is_in_text(&self, certain: bool) -> bool {
         self.sightings.iter().any(|s| s.certainty.is_certain() == certain && !s.in_key)
     }
 
-    /// Returns the certainty that the person is meant: certain when any place is, else the reason why the first place
-    /// is only possible.
+    /// Returns the certainty for the value: certain if any place is, otherwise the first place's reason for doubt.
     #[must_use]
     pub fn certainty(&self) -> Certainty {
         let mut all = self.sightings.iter().map(|s| s.certainty);
@@ -91,7 +90,7 @@ impl ValueLook {
     }
 }
 
-/// Matcher for the handles of a person and for the ids of rows that go.
+/// Matcher for the handles of a person and the ids of deleted rows.
 #[derive(Debug)]
 pub struct Matcher {
     finder: MentionFinder,
@@ -101,15 +100,15 @@ pub struct Matcher {
     short: Option<ShortForms>,
 }
 
-/// Bytes of a handle whose encoded form is too short a word to be decoded: in base64, and in hexadecimal digits.
+/// Lengths, in bytes, of handles whose encoded form is too short to be decoded: in base64, and in hexadecimal.
 const SHORT: (RangeInclusive<usize>, RangeInclusive<usize>) = (5..=11, 5..=7);
-/// Letters from which such a form is not a word by chance.
+/// Letters from which such a form is unlikely by chance.
 const FORM: usize = 6;
 
-/// Handles of which such forms are looked for, at most.
+/// Most handles whose encoded forms are searched for.
 const SHORT_HANDLES: usize = 1_000;
 
-/// Short handles as they are in base64 and in hexadecimal digits.
+/// Short handles in base64 and hexadecimal.
 #[derive(Debug)]
 struct ShortForms {
     words: AhoCorasick,
@@ -117,7 +116,7 @@ struct ShortForms {
 }
 
 impl ShortForms {
-    /// The forms of some handles; none where none of these is short.
+    /// The encoded forms of some handles; `None` if none of them is short.
     fn of(handles: &[&PersonHandle]) -> Result<Option<Self>, ChangeError> {
         let told = |h: &&&PersonHandle| {
             h.unsearched.is_none() && h.common.is_none() && !matches!(&*h.kind, "session" | "profile")
@@ -147,10 +146,10 @@ impl ShortForms {
 }
 
 impl Matcher {
-    /// Looks for handles and for ids of rows. What holds a handle and is one of `others` is left alone.
+    /// Builds a matcher for handles and row ids. Words in `others` that contain a handle are skipped.
     ///
     /// # Errors
-    /// More words than can be looked for at once.
+    /// More words than can be searched for at once.
     pub(super) fn new<'h>(
         handles: impl IntoIterator<Item = &'h PersonHandle>,
         rows: RowIds,
@@ -163,12 +162,12 @@ impl Matcher {
         Ok(Matcher { finder, fields, rows, short })
     }
 
-    /// Whether a text holds what a short handle is in base64 or in hexadecimal digits.
+    /// Whether a text contains a short handle in base64 or hexadecimal.
     fn may_hide(&self, text: &str) -> bool {
         self.short.as_ref().is_some_and(|short| short.are_in(text))
     }
 
-    /// Looks for handles in a stored value of a column.
+    /// Searches a stored value of a column for handles.
     #[must_use]
     pub fn look(&self, raw: &FetchedValue, column: MentionText) -> ValueLook {
         let mut look = ValueLook::default();
@@ -212,8 +211,7 @@ impl Matcher {
         look
     }
 
-    /// The value with a mark in place of each handle that is wanted, and of each text that is `named`, in the encodings
-    /// that it has.
+    /// Replaces each wanted handle, and each text in `named`, by a mark, within the value's encodings.
     #[must_use]
     pub fn redacted(
         &self,
@@ -232,7 +230,8 @@ impl Matcher {
         container::rewrite(raw, Limits::default(), &mut change).0
     }
 
-    /// The value without ids of rows that go, in the encodings that it has: lists lose elements, a mark comes elsewhere.
+    /// Removes ids of deleted rows from the value, within its encodings: lists lose elements, elsewhere a mark replaces
+    /// the id.
     #[must_use]
     pub fn loosened(&self, raw: &FetchedValue, ids: &LostIds) -> Rewritten<FetchedValue> {
         container::rewrite(raw, Limits::default(), &mut Loosening { matcher: self, ids }).0
@@ -242,7 +241,7 @@ impl Matcher {
         self.rows(leaf.text.as_bytes()).into_iter().filter(|hit| leaf.is_new(hit.start..hit.end))
     }
 
-    /// Whether a text that is in no value names the person for sure.
+    /// Whether a text outside any value certainly names the person.
     #[must_use]
     pub fn names(&self, text: &str) -> bool {
         self.finder.find(text, MentionText::default()).iter().any(|span| span.certainty.is_certain())
@@ -280,7 +279,7 @@ impl Matcher {
         spans
     }
 
-    /// Finds handles in a text that is not a document and in no encoding, such as a key; and ids of rows that go.
+    /// Finds handles and ids of deleted rows in a plain text that is not a document, such as a key.
     #[must_use]
     pub fn find(&self, text: &str) -> Vec<Hit> {
         let spans = self.finder.find(text, MentionText::default());
@@ -297,8 +296,8 @@ impl Matcher {
         hits
     }
 
-    /// Finds the person in a text of an id column: as a whole, as a part of it, or in an encoding, as the `look` at the value
-    /// saw it; the latter has no place that could get another name.
+    /// Finds the person in a text of an id column: as a whole, as a part of it, or in an encoding as `look` found it. A
+    /// match in an encoding has no part that could be renamed.
     #[must_use]
     pub fn look_at_key(&self, look: ValueLook, text: &str, column: &str, place: MentionText) -> (ValueLook, Vec<Hit>) {
         if self.finder.find(text, MentionText::default()).is_empty() {
@@ -326,20 +325,20 @@ impl Matcher {
         (look, hits)
     }
 
-    /// Rates how certain it is that a key means the person: as a whole, or as far as parts of it do.
+    /// Rates how certain it is that a key means the person, as a whole or by its parts.
     #[must_use]
     pub fn key_certainty(&self, text: &str, column: &str, place: MentionText, hits: &[Hit]) -> Certainty {
         let parts = || key_parts::certainty(column, text.as_bytes(), hits);
         self.whole(text, place).map_or_else(parts, |span| span.certainty)
     }
 
-    /// The only mention in a text, where it is all of it.
+    /// The only mention in a text, if it is the entire text.
     fn whole(&self, text: &str, place: MentionText) -> Option<MentionSpan> {
         let found = self.finder.find(text, place);
         matches!(&found[..], [span] if (span.start, span.end) == (0, text.len())).then(|| found[0])
     }
 
-    /// Finds ids of rows that go in bytes; of several that begin at one place, the longest.
+    /// Finds ids of deleted rows in bytes. If several begin at one place, the longest counts.
     #[must_use]
     pub fn rows(&self, text: &[u8]) -> Vec<Hit> {
         let row = |(start, end)| Hit { what: ByteFind::Row, start, end, certainty: Certainty::Certain };
@@ -347,7 +346,7 @@ impl Matcher {
     }
 }
 
-/// Takes ids of rows that go out of a value.
+/// Removes ids of deleted rows from a value.
 struct Loosening<'a> {
     matcher: &'a Matcher,
     ids: &'a LostIds,
@@ -364,7 +363,7 @@ impl Visitor for Loosening<'_> {
     }
 }
 
-/// Whether a text is in more than JSON and one compressed stream: reading the bytes alone does not show it.
+/// Whether a text is inside more than JSON and one compressed stream, so that searching the bytes does not find it.
 fn is_hidden(leaf: &Leaf<'_>) -> bool {
     let inner = match leaf.layers {
         [Layer::Zlib | Layer::Gzip | Layer::Zstd, inner @ ..] => inner,
@@ -382,18 +381,18 @@ fn sought(handle: &PersonHandle) -> SoughtHandle {
     }
 }
 
-/// Whether a text is a key of a document, or a name in it that is as little a text of someone.
+/// Whether a text is a key or another name in a document, rather than contents.
 fn is_key(leaf: &Leaf<'_>) -> bool {
     matches!(leaf.kind, LeafKind::Key | LeafKind::Class)
 }
 
-/// Whether a field of a document may be called so: `created_at` may, `joao-silva` and `4f00-a` may not.
+/// Whether a document may have a field of that name: `created_at` may be one, `joao-silva` and `4f00-a` may not.
 pub(super) fn may_be_field(value: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     value.trim().chars().all(is_part) && value.bytes().filter(u8::is_ascii_digit).count() < FIELD_DIGITS
 }
 
-/// Whether an id of a row can be told in any text: not a word, a time or a number that means something else as well.
+/// Whether the id of a row is recognizable in any text: not a word, a time or a number that may mean something else.
 #[must_use]
 pub fn tells(id: &str) -> bool {
     let digits = id.bytes().filter(u8::is_ascii_digit).count();
@@ -401,16 +400,16 @@ pub fn tells(id: &str) -> bool {
     !is_measure(id) && (id.len() >= ID_LENGTH && (mixed || digits >= LONG_NUMBER) || id.len() >= LONG)
 }
 
-/// Whether a text is a date, a time, an address or another number with marks in it, whatever it is the id of.
+/// Whether a text is a date, a time, an address or another number with punctuation, whatever it identifies.
 #[must_use]
 pub fn is_measure(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_digit() || !c.is_alphanumeric() || matches!(c, 'T' | 'Z' | 't' | 'z');
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    // A UUID may have no letters by chance.
+    // A UUID may contain no letters by chance.
     digits > 0 && digits < text.len() && text.chars().all(is_part) && Uuid::try_parse(text).is_err()
 }
 
-/// Whether a text is made by chance, so that nothing else is called so: a UUID, or letters and digits in turns.
+/// Whether a text is random and so unique: a UUID, or mixed letters and digits.
 #[must_use]
 pub fn is_random(text: &str) -> bool {
     let mut runs = text.split(|c: char| !c.is_ascii_alphanumeric());
@@ -432,7 +431,7 @@ fn is_in_url(text: &str, span: &MentionSpan) -> bool {
     token.contains("://") || token.contains('=') || token.starts_with(['/', '?', '#']) || token.starts_with("mailto:")
 }
 
-/// Returns the mark that replaces a handle of this length: never longer than the handle.
+/// Returns the replacement for a handle of this length; never longer than the handle.
 #[must_use]
 pub fn mark(length: usize) -> String {
     if length >= MARK.len() { MARK.to_owned() } else { "*".repeat(length) }

@@ -1,4 +1,4 @@
-//! A place outside a person's own rows that names the person: its id, the possible treatments, and the decision.
+//! A value outside a person's own rows that names the person: its id, the possible treatments, and the decision.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::store::stored::TableName;
 /// Hexadecimal digits of an id.
 const DIGITS: usize = 10;
 
-/// Reason why nothing is done about a mention in a table that belongs to someone else.
+/// Reason for leaving a mention in a table outside the layout.
 pub(super) const OUTSIDE: &str = "the table is outside the layout and is never written";
 
 /// Reasons why decisions about a mention cannot be carried out; leaving it is always possible.
@@ -29,7 +29,7 @@ pub struct MentionRefusals {
 }
 
 impl MentionRefusals {
-    /// Nothing is written there, for one reason.
+    /// Creates refusals of both decisions, for one reason.
     #[must_use]
     pub fn both(reason: &'static str) -> Self {
         MentionRefusals { redact: Some(reason), delete: Some(reason) }
@@ -52,10 +52,10 @@ impl MentionRefusals {
     }
 }
 
-/// A place outside the person's own rows where the person is named.
+/// A value outside the person's own rows that names the person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mention {
-    /// Id: the same as long as the row keeps its key.
+    /// Id, stable as long as the row keeps its key.
     pub id: String,
     /// Table.
     pub table: TableName,
@@ -63,15 +63,15 @@ pub struct Mention {
     pub key: Vec<FetchedValue>,
     /// Column.
     pub column: String,
-    /// Certainty that the person is meant: certain when it is so at one place.
+    /// Certainty that the person is meant: certain if any place is.
     pub certainty: Certainty,
-    /// At how many places it is only possible.
+    /// Number of uncertain places.
     pub possible: usize,
-    /// Kinds of the handles that are there.
+    /// Kinds of the handles found.
     pub kinds: Vec<String>,
     /// Number of places where the person is mentioned.
     pub hits: usize,
-    /// The text around the first one, with the handle masked.
+    /// The text around the first place, with the handle masked.
     pub sample: String,
     /// Decisions about the mention that cannot be carried out, with the reasons.
     pub refusals: MentionRefusals,
@@ -88,7 +88,7 @@ impl Mention {
         format!("{}.{}", self.table.title(), self.column)
     }
 
-    /// Returns the reason why it is only possible that the person is meant.
+    /// Returns the reason why the mention is uncertain; `None` if it is certain.
     #[must_use]
     pub fn reason(&self) -> Option<&'static str> {
         match self.certainty {
@@ -179,8 +179,8 @@ impl PrintedMention {
     }
 }
 
-/// The id of a mention: a hash over table, key and column. Where rows have no key of their own, or one of NULL, what is
-/// there takes its place: the engine may number such rows again.
+/// Computes the id of a mention: a hash of table, key and column. For rows without a key of their own, or with a NULL
+/// in it, the value replaces the key, since the engine may renumber such rows.
 #[must_use]
 pub fn id(table: &TableName, by: &[String], key: &[FetchedValue], column: &str, value: &FetchedValue) -> String {
     let own = &key[..key.len() - usize::from(is_numbered(by))];
@@ -190,24 +190,24 @@ pub fn id(table: &TableName, by: &[String], key: &[FetchedValue], column: &str, 
     format!("m_{}", &hex::encode(hash)[..DIGITS])
 }
 
-/// Decisions that were made: for one mention, for a place `table.column`, or for all that certainly mean the person.
+/// Decisions about mentions: by mention id, by `table.column`, or for all certain mentions.
 #[derive(Debug, Clone, Copy)]
 pub struct Decisions<'a> {
-    /// For all certain ones.
+    /// For all certain mentions.
     pub all: Mentions,
-    /// By id, or by place.
+    /// By mention id, or by `table.column`.
     pub each: &'a BTreeMap<String, Mentions>,
 }
 
 impl Decisions<'_> {
-    /// Returns the requested decision. A possible mention is left unless it, or its place, was decided on its own.
+    /// Returns the requested decision. An uncertain mention is left unless it, or its column, was decided individually.
     #[must_use]
     pub fn of(&self, id: &str, place: &str, certainty: Certainty) -> Mentions {
         let own = self.each.get(id).or_else(|| self.each.get(place)).copied();
         own.unwrap_or(if certainty == Certainty::Certain { self.all } else { Mentions::Leave })
     }
 
-    /// Whether rows may go because of what they say.
+    /// Whether rows may be deleted for their contents.
     #[must_use]
     pub fn delete_any(&self) -> bool {
         self.all == Mentions::Delete || self.each.values().any(|decision| *decision == Mentions::Delete)
@@ -223,9 +223,9 @@ impl Decisions<'_> {
 /// Matches between the decisions of a plan and the mentions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Met {
-    /// Ids and places that were found.
+    /// Ids and columns that were found.
     pub names: BTreeSet<String>,
-    /// Decisions about one mention that cannot be done: its id, what was decided, why not.
+    /// Decisions about one mention that cannot be carried out, by its id.
     pub refused: BTreeMap<String, RefusedDecision>,
 }
 

@@ -1,5 +1,5 @@
-//! Erases a person: who it is, what belongs to them, what names them elsewhere; a plan, deletion in batches, a physical
-//! pass, verification and a receipt without contents.
+//! Erases a person: identifies them, finds the rows that belong to them and mentions elsewhere, plans, deletes in
+//! batches, runs a physical pass, verifies, and writes a receipt without contents.
 
 mod batches;
 mod co_owners;

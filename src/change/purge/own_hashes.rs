@@ -12,15 +12,15 @@ use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
-/// Rows that are read together: where none of them holds digits of a hash, the table has none.
+/// Rows per read. If no row of the first read contains hexadecimal digits of a hash, the table is taken to have none.
 const AT_ONCE: usize = 400;
-/// Digits that a hash has.
+/// Digits of a hash.
 const DIGITS: RangeInclusive<usize> = 16..=64;
-/// Bytes of a text that may be hashed together with another one.
+/// Longest text, in bytes, that may be hashed together with another one.
 const SHORT: usize = 200;
 
-/// Hands on the place of each hash of a text that loses words, alone or next to another text of its row, but for those
-/// in columns that are `known`.
+/// Passes on the column of each hash of a text that loses words, alone or joined with another text of its row. Columns
+/// in `known` are skipped.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -78,7 +78,7 @@ fn are_digits(text: &str) -> bool {
     DIGITS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The columns among those that hold digits which stay and are the hash of a text that changes.
+/// The columns of digits that stay unchanged and are the hash of a text that changes.
 fn hashes<'r>(digits: &[(&'r str, &'r str)], texts: &[(&'r str, &'r str)], update: &KeptRow) -> BTreeSet<&'r str> {
     let changes = |name: &str| update.set.iter().any(|update| &*update.column == name);
     let stay: Vec<_> = digits.iter().filter(|(name, _)| !changes(name)).collect();

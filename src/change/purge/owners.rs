@@ -1,4 +1,4 @@
-//! Owners of rows, as the layout says: the value of a column, what is at a path in it, or a part of it.
+//! Owners of rows, as the layout says: the value of a column, a value at a path in it, or a part of it.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -14,11 +14,11 @@ use crate::store::own;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
-/// Owners that are known to have been handed on.
+/// Most owners remembered to avoid repeats.
 const REMEMBERED: usize = 100_000;
 
-/// Rules of columns in which no erasure leaves the person, but for a kept account. A part of a value that is only
-/// removed, such as a word of a search column, owns no row.
+/// Rules for columns that must not name the person after an erasure, except in a kept account. A part of a value that
+/// is only removed, such as a word of a search column, does not own the row.
 pub fn rules(store: &Store) -> impl Iterator<Item = &BoundRule> {
     let rules = store.recognised().erasure.rules.iter().filter(|rule| rule.of.is_none() && !rule.account);
     rules.filter(|rule| rule.inside.is_whole() || rule.action == EraseAction::Delete)
@@ -29,14 +29,14 @@ pub fn of_table<'s>(store: &'s Store, table: &'s TableName) -> impl Iterator<Ite
     rules(store).filter(move |rule| TableName::of(&rule.table) == *table)
 }
 
-/// Tables that a layout says something of: their rows may be changed.
+/// Tables in the layout, whose rows may be changed.
 pub fn known_tables(store: &Store) -> HashSet<TableName> {
     let recognised = store.recognised();
     let sources = recognised.sources.iter().map(|s| TableName::of(&s.table));
     sources.chain(recognised.erasure.rules.iter().map(|r| TableName::of(&r.table))).collect()
 }
 
-/// Columns that are called after people, of a table of which no layout says anything.
+/// Columns named after people, in a table outside the layout.
 #[must_use]
 pub fn called_after_people(store: &Store, table: &TableName) -> Vec<String> {
     let found = store.catalog().exactly(&table.schema, &table.name);
@@ -46,7 +46,7 @@ pub fn called_after_people(store: &Store, table: &TableName) -> Vec<String> {
     names.filter(|name| names_person(name)).cloned().collect()
 }
 
-/// Hands every owner of rows on; one may come again where there are very many. A column that may not be read has none.
+/// Passes on every owner of rows; one may repeat if there are very many. Unreadable columns are skipped.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -73,7 +73,7 @@ pub async fn each(snapshot: &mut Snapshot<'_>, mut each: impl FnMut(String) + Se
             }
             ControlFlow::Continue(())
         };
-        // Of documents nearly each is another.
+        // Documents are nearly all different.
         if rule.inside.path.is_some() || !rule.inside.decode.is_empty() {
             snapshot.stream(wanted, take).await?;
         } else {

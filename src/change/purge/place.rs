@@ -1,4 +1,4 @@
-//! One table's rows as the search reads them: what a row that stays loses, and what is recorded about it.
+//! Reads one table's rows for the search: what a row that stays loses, and what is recorded about it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,37 +38,37 @@ const GENERATED: &str = "a generated column: it follows the columns that it is c
 const LIKE_A_KEY: Certainty = Certainty::Possible("the same as a key that stays");
 const WORDS_ALONE: Certainty = Certainty::Possible("search words of a text that does not name the person");
 
-/// One value that holds something.
+/// One value with a match.
 struct ValueSpot<'a> {
     key: &'a [FetchedValue],
     column: usize,
     raw: &'a FetchedValue,
-    /// The value as it is stored, where `raw` is what is left of it.
+    /// The value in stored form; `raw` is what is left of it.
     stored: &'a FetchedValue,
     look: &'a ValueLook,
-    /// Parts of an id, in a column that holds ids.
+    /// Parts of an id, if the column holds ids.
     parts: &'a [Hit],
-    /// It may hold ids of rows that go.
+    /// It may contain ids of deleted rows.
     refers: bool,
 }
 
-/// A value as it is to be, and why.
+/// The new value, and the reason.
 struct LeftValue {
     value: NewValue,
     why: String,
-    /// It loses words of its own, not only names of rows that go.
+    /// It loses words of its own, not only ids of deleted rows.
     loses: bool,
 }
 
-/// A value that was looked at.
+/// A value after the search.
 #[derive(Debug)]
 struct LookedValue {
     look: ValueLook,
-    /// Parts of an id, in a column that holds ids.
+    /// Parts of an id, if the column holds ids.
     parts: Vec<Hit>,
-    /// It may hold ids of rows that go; said of rows that stay.
+    /// It may contain ids of deleted rows; only set for rows that stay.
     refers: bool,
-    /// It holds the encoded form of a short handle, and names nobody otherwise; said of rows that stay.
+    /// It contains the encoded form of a short handle, and no other mention; only set for rows that stay.
     hides: bool,
 }
 
@@ -78,24 +78,24 @@ impl LookedValue {
     }
 }
 
-/// A row that was looked at.
+/// A row after the search.
 #[derive(Debug, Default)]
 pub(super) struct RowLook {
-    /// The row goes.
+    /// The row is deleted.
     goes: bool,
-    /// It is of the person's account, which is kept.
+    /// It belongs to the person's account, which is kept.
     kept: bool,
-    /// Those that hold something, by the number of their column.
+    /// Values with a match, by the number of their column.
     noted: Vec<(usize, LookedValue)>,
-    /// Those in which the watch saw something.
+    /// Values in which the watch found something.
     watched: Vec<(usize, WatchedValue)>,
 }
 
-/// The columns of a table that are looked at, and what is known of each.
+/// The columns of a table to search, and what is known of each.
 pub(super) struct TableTexts<'a> {
     /// The columns, with their types.
     pub texts: Vec<(String, String)>,
-    /// Number of these that are stored: those that follow are generated.
+    /// Number of stored columns; generated columns follow them.
     pub stored: usize,
     /// For each column of `texts`, whether it cannot be emptied.
     pub required: Vec<bool>,
@@ -103,9 +103,9 @@ pub(super) struct TableTexts<'a> {
     pub ids_only: Vec<bool>,
     /// For each column of `texts`, whether its values are keys.
     pub keyed: Vec<bool>,
-    /// For each column of `texts`, the ids that a list of the layout may lose.
+    /// For each column of `texts`, the ids that it may lose as a list of the layout.
     pub listed: Vec<Option<&'a LostIds>>,
-    /// For each column of `texts`, whether bytes that nobody can read are worth mentioning.
+    /// For each column of `texts`, whether unreadable bytes in it are worth reporting.
     pub opaque: Vec<bool>,
     /// For each column of `texts`, whether it holds vectors.
     pub vectors: Vec<bool>,
@@ -115,7 +115,7 @@ pub(super) struct TableTexts<'a> {
     pub about: Vec<people::MentionText>,
 }
 
-/// A table that is being read.
+/// A table during the search.
 pub(super) struct TablePlace<'a> {
     /// Search that the table is read for.
     pub search: &'a PersonSearch<'a>,
@@ -123,26 +123,26 @@ pub(super) struct TablePlace<'a> {
     pub table: &'a TableName,
     /// The table is one of ours.
     pub ours: bool,
-    /// Rows that go, among which its own are.
+    /// The row sets to delete that may contain rows of this table.
     pub going: Vec<&'a TakenRows>,
-    /// Rows that nothing distinguishes and that go, with the place of the column that names the person.
+    /// Rows without a key that are deleted, with the index of the column that names the person.
     pub owned: Option<(usize, &'a OwnedRows)>,
-    /// Rows of the person's account, which is kept, among which its own are.
+    /// The row sets of the kept account that may contain rows of this table.
     pub account: Vec<&'a TakenRows>,
     /// Columns of its key.
     pub key: &'a [String],
-    /// Columns that are looked at.
+    /// Columns to search.
     pub columns: &'a TableTexts<'a>,
-    /// Keys that hold the person's id.
+    /// Keys that contain the person's id.
     pub keys: &'a Keys,
 }
 
-/// Reason why a value is left unchanged that holds the encoded form of a short handle.
+/// Reason for leaving a value that contains the encoded form of a short handle.
 const SHORT_FORM: &str = "a short word is a handle of the person in base64 or hexadecimal digits";
 
 impl TablePlace<'_> {
-    /// Looks at a row: at each of its values that may hold something of what is sought, and counts these in `values`. None
-    /// when it holds nothing. Rows may be looked at side by side.
+    /// Searches the values of a row, and adds their number to `values`. Returns `None` if nothing was found. Rows may
+    /// be searched in parallel.
     pub fn look(&self, row: &[FetchedValue], values: &mut u64) -> Option<RowLook> {
         let (key, own) = self.parts(row);
         let is_owned = |(at, owned): (usize, &OwnedRows)| {
@@ -159,7 +159,7 @@ impl TablePlace<'_> {
             let mut value = self.look_at(i, raw, !goes && !kept && !self.ours);
             let watched = self.search.watch.and_then(|watch| watch.seen(raw, value.look.bare));
             all.watched.extend(watched.map(|seen| (i, seen)));
-            // Bytes of vectors and of indexes show such words by chance.
+            // Bytes of vectors and of indexes contain such words by chance.
             let is_read = self.columns.opaque[i] || !matches!(raw, FetchedValue::Bytes(_));
             value.hides = !goes && is_read && value.look.hides && value.look.sightings.is_empty();
             if self.ours || value.holds() || value.hides || self.unread(i, raw, &value.look).is_some() {
@@ -170,7 +170,8 @@ impl TablePlace<'_> {
         (!all.noted.is_empty() || !all.watched.is_empty()).then_some(all)
     }
 
-    /// Search words are made of the texts of their row: where none of these names the person for sure, neither do they.
+    /// Search vectors are computed from the texts of their row: if none of the texts certainly names the person,
+    /// neither does the vector.
     fn hold_to_texts(&self, row: &mut RowLook) {
         let is_vector = |i: usize| self.columns.texts[i].1 == "tsvector";
         let names = |(i, value): &(usize, LookedValue)| !is_vector(*i) && value.look.count(true) > 0;
@@ -182,7 +183,7 @@ impl TablePlace<'_> {
         }
     }
 
-    /// Looks at the generated columns of a row whose stored ones hold nothing of what is sought. None when these hold nothing
+    /// Searches the generated columns of a row whose stored columns have no match. Returns `None` if they have none
     /// either.
     pub fn look_at_generated(&self, row: &[FetchedValue]) -> Option<RowLook> {
         let mut looked = self.look(row, &mut 0)?;
@@ -192,7 +193,7 @@ impl TablePlace<'_> {
         (first >= self.columns.stored).then_some(looked)
     }
 
-    /// The columns of the table that are read: those of its key, then those that are looked at.
+    /// The columns to read: the key, then the columns to search.
     pub fn names(&self) -> Vec<String> {
         self.key.iter().chain(self.columns.texts.iter().map(|(name, _)| name)).cloned().collect()
     }
@@ -213,7 +214,7 @@ impl TablePlace<'_> {
                 let (look, parts) = matcher.look_at_key(look, text, &self.columns.texts[i].0, self.columns.about[i]);
                 if self.ours && !look.whole { (ValueLook::default(), Vec::new()) } else { (look, parts) }
             }
-            // Free text that has to be unique: what is there gets a name of its own.
+            // Free text in a unique column: the name in it is replaced by a pseudonym.
             FetchedValue::Text(text) if self.columns.keyed[i] && !look.bare => {
                 let mut parts = matcher.find(text);
                 parts.retain(|hit| matches!(hit.what, ByteFind::Handle(_)) && hit.certainty.is_certain());
@@ -226,7 +227,7 @@ impl TablePlace<'_> {
         LookedValue { look, parts, refers, hides: false }
     }
 
-    /// Reason why bytes of a value were not looked into, where that is worth mentioning.
+    /// Reason why bytes of a value were not searched, if worth reporting.
     fn unread(&self, i: usize, raw: &FetchedValue, look: &ValueLook) -> Option<&'static str> {
         let told = self.columns.opaque[i] && matches!(raw, FetchedValue::Bytes(_));
         look.contents.opaque.first().filter(|_| told).map(|part| part.why)
@@ -236,7 +237,7 @@ impl TablePlace<'_> {
         row.split_at(self.key.len().min(row.len()))
     }
 
-    /// Notes what a row holds. Whether it holds anything of what is sought.
+    /// Records the matches in a row. Returns whether it has any.
     pub fn take(
         &self,
         row: &[FetchedValue],
@@ -261,7 +262,7 @@ impl TablePlace<'_> {
             let raw = &values[i];
             let is_key = look.whole || self.columns.keyed[i] || self.columns.ids_only[i];
             if matches!(raw, FetchedValue::Text(text) if !is_key && self.keys.kept.contains(text)) {
-                // It may name the row, which keeps its key.
+                // The text may be the name of the row, whose key stays.
                 look.sightings.iter_mut().for_each(|sighting| sighting.certainty = LIKE_A_KEY);
             }
             if let Some(why) = self.unread(i, raw, &look) {
@@ -297,8 +298,8 @@ impl TablePlace<'_> {
         holds
     }
 
-    /// Takes the words of handles out of the search words of a row whose texts lose them, stems too, which tell nothing by
-    /// themselves.
+    /// Removes the words of handles, and their stems, from the search vectors of a row whose texts lose them. A stem
+    /// alone identifies nobody.
     fn search_words(
         &self,
         key: &[FetchedValue],
@@ -318,8 +319,8 @@ impl TablePlace<'_> {
         }
     }
 
-    /// Our own records name nobody for long: private values of the audit trail are redacted, what jobs noted of a row
-    /// goes with it, words that they kept are removed.
+    /// Handles our own records, which must not keep naming anybody: private values of the audit trail are redacted, job
+    /// records about a deleted row are deleted with it, and words that jobs stored are removed.
     fn our_own(&self, at: &ValueSpot<'_>, found: &mut ScanFindings, updates: &mut KeptRows) {
         let ValueSpot { key, column, raw, look, .. } = *at;
         let named = look.sightings.len();
@@ -348,7 +349,7 @@ impl TablePlace<'_> {
                 if let Rewritten::New(new) =
                     self.search.matcher.redacted(raw, self.columns.about[column], |_| false, |_| true)
                 {
-                    let why = format!("{} named the person; the name is removed", place());
+                    let why = format!("{}: the person's name is removed", place());
                     updates.set(self.table, key, &self.columns.texts[column].0, raw, NewValue::Is(new), &why);
                 }
             }
@@ -358,13 +359,13 @@ impl TablePlace<'_> {
         }
     }
 
-    /// Whether a list that the layout names may hold ids too short to be looked for.
+    /// Whether a list in the layout may contain ids too short to search for.
     fn short_list(&self, column: usize, text: &[u8]) -> bool {
         let Some(ids) = self.columns.listed[column] else { return false };
         self.listed(column, text).iter().any(|item| ids.contains(item))
     }
 
-    /// The ids of a list, texts and whole numbers.
+    /// The ids in a list: texts and integers.
     fn listed(&self, column: usize, text: &[u8]) -> Vec<String> {
         let Ok(text) = std::str::from_utf8(text) else { return Vec::new() };
         if self.is_array(column) {
@@ -386,7 +387,7 @@ impl TablePlace<'_> {
         self.search.graph.rules.iter().filter(listed).find_map(|rule| rule.recompute)
     }
 
-    /// Looks at a value of a row that stays. Whether it names the person or a row that goes.
+    /// Handles a value of a row that stays. Returns whether it names the person or a deleted row.
     fn value(&self, at: &ValueSpot<'_>, found: &mut ScanFindings, updates: &mut KeptRows) -> bool {
         let ValueSpot { key, column: i, raw, look, refers, .. } = *at;
         let column = &self.columns.texts[i].0;
@@ -399,7 +400,7 @@ impl TablePlace<'_> {
         let is_generated = i >= self.columns.stored;
         let changeable = known && !is_generated && !self.key.contains(column);
         if let Some(new) = updates.get(self.table, key, column) {
-            // A reference or a list that gets a new value is none of words.
+            // Only a reference or a list with a new value needs no second look at its words.
             if let Some(new) = new.known().filter(|_| self.is_within(column))
                 && let Some(left) = self.left(at, &new, &place, changeable, found)
             {
@@ -427,7 +428,7 @@ impl TablePlace<'_> {
         true
     }
 
-    /// Whether a rule takes the person out of a place within the values of a column.
+    /// Whether a rule removes the person from within the values of a column.
     fn is_within(&self, column: &str) -> bool {
         let is_within = |rule: &BoundRule| {
             TableName::of(&rule.table) == *self.table && rule.column == *column && !rule.inside.is_whole()
@@ -435,8 +436,8 @@ impl TablePlace<'_> {
         self.search.graph.rules.iter().any(is_within)
     }
 
-    /// Returns what becomes of a value, or of what a rule leaves of it: a key in it that gets another name has that
-    /// one, the person is removed as was decided, and references to rows that go are. None when it stays.
+    /// Returns the new value after all changes: renamed keys, removed mentions as decided, and removed references to
+    /// deleted rows. `None` if it does not change.
     fn left(
         &self,
         at: &ValueSpot<'_>,
@@ -466,31 +467,31 @@ impl TablePlace<'_> {
         let (value, why) = match (bound, left, from) {
             (Some((_, hits)), FetchedValue::Text(left), FetchedValue::Text(old)) => {
                 let pieces = key_parts::pieces(&left, &hits, old, self.search.handles);
-                // What held the key may have gone with a row that goes.
+                // The part with the key may have been removed with a reference to a deleted row.
                 let value =
                     if pieces.len() > 1 { NewValue::Around(pieces) } else { NewValue::Is(FetchedValue::Text(left)) };
                 (value, format!("{place} follows a key that is renamed"))
             }
             (None, left, from) if left == *from => return None,
             (_, FetchedValue::Null, _) => {
-                (NewValue::Is(FetchedValue::Null), format!("{place} named the person or a deleted row and is emptied"))
+                (NewValue::Is(FetchedValue::Null), format!("{place} is emptied: it names the person or a deleted row"))
             }
-            // No placeholder comes into the database.
+            // A placeholder must never be written to the database.
             (Some(_), ..) => return None,
             (None, left, _) => {
-                (NewValue::Is(left), format!("{place} named the person or deleted rows; these names are removed"))
+                (NewValue::Is(left), format!("{place}: the person's names and the ids of deleted rows are removed"))
             }
         };
         Some(LeftValue { value, why, loses })
     }
 
-    /// A key, or an id with more than the person's in it: it gets another name.
+    /// Handles a key, or an id that contains more than the person's id: it is renamed.
     fn key(&self, at: &ValueSpot<'_>, place: &str, known: bool, found: &mut ScanFindings, updates: &mut KeptRows) {
         let i = at.column;
         if let FetchedValue::Text(text) = at.raw
             && at.refers
         {
-            // Others refer to it by what else it holds: a row that goes is still named there.
+            // Other rows refer to it by the rest of its text, which may still name a deleted row.
             let rest = FetchedValue::Text(key_parts::blanked(text, at.parts));
             self.loosen(at, place, false, &rest, found);
         }
@@ -511,8 +512,8 @@ impl TablePlace<'_> {
         }
     }
 
-    /// A text that names a key which gets another name follows it: gives the text with a placeholder for the name in the
-    /// key, and the places of these. None where there is no such key in it.
+    /// Finds renamed keys within a text. Returns the text with a placeholder for the name in each key, and the places
+    /// of these names; `None` if there is no such key.
     fn bound(&self, value: &FetchedValue) -> Option<(FetchedValue, Vec<Hit>)> {
         let FetchedValue::Text(text) = value else { return None };
         if self.keys.renamed.is_empty() || text.contains(key_parts::BLANK) {
@@ -527,18 +528,18 @@ impl TablePlace<'_> {
         (!hits.is_empty()).then(|| (FetchedValue::Text(key_parts::blanked(text, &hits)), hits))
     }
 
-    /// Whether a value refers to a key that holds the person's id: what happens to the key happens to it.
+    /// Whether a value refers to a key that contains the person's id: it is renamed with the key.
     fn follows(&self, i: usize, raw: &FetchedValue) -> bool {
         let FetchedValue::Text(text) = raw else { return false };
         self.keys.follows(self.table, &self.columns.texts[i].0, text)
     }
 
-    /// Notes the mentions of a value. What the value becomes by what was decided of them; none when it stays.
+    /// Records the mentions of a value. Returns the new value by the decisions about them; `None` if it stays.
     fn decided(&self, at: &ValueSpot<'_>, changeable: bool, found: &mut ScanFindings) -> Option<FetchedValue> {
         let fixed = if at.column < self.columns.stored { IN_KEY } else { GENERATED };
         let told = |certain: Option<bool>| if changeable { self.taken_out(at, certain) } else { Err(fixed) };
         let certain = at.look.count(true) > 0;
-        // What is only possible stays unless it is decided on its own.
+        // Uncertain mentions stay unless decided individually.
         let all = told(None);
         let sure = if certain { told(Some(true)) } else { all.clone() };
         let (decision, possible) = self.mention(at, self.refusals(sure.as_ref().err().copied()), found);
@@ -550,12 +551,12 @@ impl TablePlace<'_> {
         }
     }
 
-    /// Whether a value may hold ids of rows that go.
+    /// Whether a value may contain ids of deleted rows.
     fn refers(&self, i: usize, opened: &OpenedValue<'_>) -> bool {
         !self.search.matcher.rows(&opened.bytes).is_empty() || self.short_list(i, &opened.bytes)
     }
 
-    /// Takes references to rows that go out of a value. None when nothing comes of it.
+    /// Removes references to deleted rows from a value. Returns `None` if nothing changes.
     fn loosen(
         &self,
         at: &ValueSpot<'_>,
@@ -616,7 +617,7 @@ impl TablePlace<'_> {
         packed.ok()
     }
 
-    /// Notes ids of rows that go where nothing says that ids are there: they may be words of others.
+    /// Records ids of deleted rows in columns that are not declared to hold ids: they may be someone else's words.
     fn note_ids(&self, at: &ValueSpot<'_>, found: &mut ScanFindings) {
         let column = &self.columns.texts[at.column].0;
         if self.columns.ids_only[at.column] || self.columns.listed[at.column].is_some() {
@@ -639,7 +640,7 @@ impl TablePlace<'_> {
         }
     }
 
-    /// The same of references in encodings within the value; `new` is the value where it can be changed.
+    /// Removes references within encodings of the value; `new` is the value if it may be changed.
     fn loosen_within(
         &self,
         at: &ValueSpot<'_>,
@@ -653,7 +654,7 @@ impl TablePlace<'_> {
                 *found.loosened.entry(place.to_owned()).or_default() += 1;
                 return Some(left);
             }
-            // What took the person out took these out too.
+            // Removing the person also removed the references.
             Some(Rewritten::Unchanged) => {}
             Some(Rewritten::Cannot(_)) | None => *found.stuck.entry(place.to_owned()).or_default() += at.look.rows,
         }
@@ -672,7 +673,8 @@ impl TablePlace<'_> {
         MentionRefusals { redact, delete: None }
     }
 
-    /// The value without the person, or why there can be none. `certain` takes only what is certain, or is not.
+    /// The value without the person, or the reason why that is impossible. `certain` limits the removal to certain
+    /// mentions, or to uncertain ones.
     fn taken_out(&self, at: &ValueSpot<'_>, certain: Option<bool>) -> Result<FetchedValue, &'static str> {
         let column = at.column;
         let declared = self.columns.texts[column].1.to_ascii_lowercase();
@@ -717,7 +719,7 @@ impl TablePlace<'_> {
         }
     }
 
-    /// Notes a mention, and gives what is done about what is certain in it and about what is only possible.
+    /// Records a mention. Returns the decisions about its certain and its uncertain places.
     fn mention(&self, at: &ValueSpot<'_>, refusals: MentionRefusals, found: &mut ScanFindings) -> (Mentions, Mentions) {
         let column = &self.columns.texts[at.column].0;
         let place = format!("{}.{column}", self.table.title());
@@ -729,7 +731,7 @@ impl TablePlace<'_> {
         let in_key = !in_text(Certainty::Certain) && !in_text(Certainty::Possible(""));
         let refusals =
             if in_key { MentionRefusals { delete: refusals.delete.or(Some(IN_FIELD)), ..refusals } } else { refusals };
-        // No row goes for a key of a document: that is removed from it.
+        // A key in a document does not cause its row to be deleted: it is removed from the document.
         let asked_of = |certainty: Certainty| match decisions.of(&id, &place, certainty) {
             Mentions::Delete if !in_text(certainty) && !decisions.each.contains_key(&id) => Mentions::Redact,
             asked => asked,
@@ -756,7 +758,7 @@ impl TablePlace<'_> {
         } += 1;
         tally.singled += usize::from(decisions.each.get(&id) == Some(&Mentions::Leave));
         if certainty.is_certain() && possible > 0 && decision == Mentions::Redact && also == Mentions::Leave {
-            // The value loses what is certain, and keeps what is not.
+            // The value loses the certain mentions and keeps the others.
             tally.possible += 1;
             tally.left += 1;
         }
@@ -784,7 +786,7 @@ impl TablePlace<'_> {
         (decision, also)
     }
 
-    /// Kinds of the handles that are somewhere.
+    /// Kinds of the handles found.
     fn kinds(&self, sightings: &[ValueSighting]) -> Vec<String> {
         let mut kinds = Vec::new();
         for sighting in sightings {

@@ -22,7 +22,7 @@ use crate::store::fetched::FetchedValue;
 use crate::store::relations::TableTrigger;
 use crate::store::stored::{StoredRows, TableName};
 
-/// Rows in one transaction when nothing is said.
+/// Default number of rows per transaction.
 pub const BATCH: usize = 5_000;
 
 /// Options of a person's erasure.
@@ -35,11 +35,11 @@ pub struct PurgeOptions {
     /// Decisions about one mention, by its id, or about those in one column, by `table.column`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub each: BTreeMap<String, Mentions>,
-    /// The person's account with the application goes too.
+    /// Whether the person's account with the application is erased too.
     pub account: bool,
-    /// PostgreSQL: tables may be locked while they are rewritten.
+    /// PostgreSQL: whether tables may be locked while they are rewritten.
     pub full: bool,
-    /// Rows in one transaction, from 1.
+    /// Rows per transaction, from 1.
     pub batch: usize,
 }
 
@@ -57,7 +57,7 @@ impl Default for PurgeOptions {
 }
 
 impl PurgeOptions {
-    /// The options of an erasure that is resumed, with what is said again.
+    /// The options for resuming an erasure, with those that are given again.
     #[must_use]
     pub fn resumed(&self, new: &PurgeOptions, decisions: &NewDecisions) -> PurgeOptions {
         let mut options = self.clone();
@@ -71,7 +71,7 @@ impl PurgeOptions {
         options
     }
 
-    /// Whether anything was chosen about what goes: how it is done is not a choice.
+    /// Whether any choice about the data to erase was made, as opposed to how it is erased.
     #[must_use]
     pub fn are_chosen(&self) -> bool {
         *self != PurgeOptions { batch: self.batch, full: self.full, ..PurgeOptions::default() }
@@ -104,7 +104,7 @@ impl AlteredRow {
     }
 }
 
-/// A nameless account for pseudonyms to refer to.
+/// An anonymous account that pseudonyms refer to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Nameless {
     /// Table of accounts.
@@ -115,50 +115,50 @@ pub struct Nameless {
     pub columns: Vec<(String, Value)>,
 }
 
-/// Plan of an erasure: what it would do.
+/// Plan of an erasure: everything it would do.
 #[derive(Debug)]
 pub struct PurgePlan {
-    /// SHA-256 over who, how, and every row with what happens to it.
+    /// SHA-256 over the person, the options, and every row with its treatment.
     pub plan_id: String,
     /// Person to be erased.
     pub subject: PurgeSubject,
     /// Options of the erasure.
     pub options: PurgeOptions,
-    /// Nobody owns rows here: it can be looked at, and not be applied.
+    /// No rows are owned by anybody here: the plan can be viewed but not applied.
     pub is_unowned: bool,
-    /// Rows that nothing distinguishes and that go first, by a column that names the person.
+    /// Rows without a key, by a column that names the person; deleted first.
     pub owned: Vec<OwnedRows>,
-    /// Other rows that go, in the order in which they do.
+    /// Other rows to delete, in the order of deletion.
     pub deletes: Vec<GoingRows>,
     /// Rows that stay and change.
     pub updates: Vec<AlteredRow>,
-    /// Rows that go, and follow a key that gets another name until they do; they are counted as rows that go.
+    /// Rows to delete whose reference to a renamed key is renamed until then; counted as deleted rows.
     pub along: Vec<AlteredRow>,
-    /// Tables whose rows go before keys get other names: they refer to those by keys of their own.
+    /// Tables whose rows are deleted before keys are renamed, since their own key refers to a renamed one.
     pub first: BTreeSet<TableName>,
-    /// The account that pseudonyms refer to, where a foreign key asks for one.
+    /// The account that pseudonyms refer to, if a foreign key requires one.
     pub nameless: Option<Nameless>,
-    /// Private values of our audit trail that go.
+    /// Private values of our audit trail to remove.
     pub redacts: BTreeSet<(i64, String)>,
     /// Rows by table.
     pub counts: Counts,
-    /// Mentions in other people's rows, as many as are kept.
+    /// Mentions in other people's rows, up to the limit.
     pub mentions: Vec<Mention>,
     /// Number of other people's values that mention the person, by table and column.
     pub mentioned: BTreeMap<String, usize>,
-    /// References to rows that go which stay, by table and column.
+    /// References to deleted rows that stay, by table and column.
     pub left_references: BTreeMap<String, usize>,
-    /// Values computed from texts that lose words, which stay.
+    /// Values computed from texts that lose words, left in place.
     pub old: OldDerived,
     /// Decisions about all these mentions, counted by table and column.
     pub tally: BTreeMap<String, PlaceTally>,
-    /// Decisions that were about existing mentions.
+    /// Decisions that matched existing mentions.
     pub met: Met,
-    /// Number of rows that go because they mention the person, or depend on such a row.
+    /// Number of rows deleted because they mention the person, or depend on such a row.
     pub gone_for_mentions: usize,
-    /// For each searched handle its kind and how often it was found.
+    /// For each searched handle, its kind and number of hits.
     pub control: Vec<(SharedWord, usize)>,
-    /// Ids of the rows that go.
+    /// Ids of the rows to delete.
     pub ids: Arc<IdSet>,
     /// Further effects of the erasure.
     pub effects: Vec<String>,
@@ -166,28 +166,28 @@ pub struct PurgePlan {
     pub particular: Vec<String>,
     /// Facts to know that do not lower the resulting status.
     pub notes: Vec<String>,
-    /// Tables that no layout knows and that do not name the person, with their columns that look personal.
+    /// Tables outside the layout that do not name the person, with their columns that look personal.
     pub silent: BTreeMap<String, String>,
-    /// Tables with rows that go, each with the table whose rows led to them; `None` when they name the person.
+    /// Tables with rows to delete, each with the table whose rows led to them; `None` if they name the person.
     pub hops: Vec<(TableName, Option<TableName>)>,
-    /// Tables whose rows refer to each other and go at once, those of each circle together: as PostgreSQL asks for.
+    /// Circles of tables whose rows refer to each other and are deleted in one statement, as PostgreSQL requires.
     pub circles: Vec<Vec<TableName>>,
-    /// Whether rows that belong to the person can go before those that go for what they say.
+    /// Whether rows that belong to the person can be deleted before rows deleted for their contents.
     pub own_first: bool,
-    /// Tables that refer to others, or are referred to.
+    /// Tables that refer to others, or that others refer to.
     pub linked: HashSet<TableName>,
     /// Time when the plan was made.
     pub created_at: String,
     /// Values that were read.
     pub values: u64,
-    /// Owners of the rows that go, by table.
+    /// Owners of the rows to delete, by table.
     pub owners: BTreeMap<TableName, PlannedOwners>,
-    /// Mentions for which rows go, by table.
+    /// Mentions that cause rows to be deleted, by table.
     pub telling: BTreeMap<TableName, PlannedMentions>,
 }
 
 impl PurgePlan {
-    /// Number of rows that go.
+    /// Number of rows to delete.
     #[must_use]
     pub fn going(&self) -> usize {
         let owned: usize = self.owned.iter().map(|owned| owned.count).sum();
@@ -195,17 +195,17 @@ impl PurgePlan {
         owned + along + self.deletes.iter().map(GoingRows::len).sum::<usize>()
     }
 
-    /// Facts to know that do not lower the resulting status, in words.
+    /// Facts to know that do not lower the resulting status, as text.
     pub fn shown_notes(&self) -> impl Iterator<Item = String> {
         self.notes.iter().cloned().chain(self.silent.iter().map(told_silent))
     }
 
-    /// Rows that go as others change: vectors of their earlier texts.
+    /// Rows deleted when others change: vectors of their earlier texts.
     pub fn along_rows(&self) -> impl Iterator<Item = &StoredRows> {
         self.updates.iter().flat_map(|row| &row.update.along)
     }
 
-    /// Tables from which rows go.
+    /// Tables that lose rows.
     #[must_use]
     pub fn losing(&self) -> BTreeSet<&TableName> {
         let owned = self.owned.iter().map(|owned| &owned.rows.table);
@@ -213,7 +213,7 @@ impl PurgePlan {
         self.deletes.iter().filter(|rows| !rows.is_empty()).map(|rows| &rows.table).chain(owned).chain(along).collect()
     }
 
-    /// Those of some triggers that run as its rows go or change.
+    /// The triggers that fire when its rows are deleted or changed.
     pub fn running<'t>(&self, triggers: &'t [TableTrigger]) -> impl Iterator<Item = &'t TableTrigger> {
         let goes = self.losing();
         let changes: HashSet<&TableName> = self.updates.iter().map(|row| &row.table).collect();
@@ -229,7 +229,7 @@ impl PurgePlan {
     }
 }
 
-/// Words for a table that no layout knows and that does not name the person, with its columns that look personal.
+/// Message about a table outside the layout that does not name the person, with its columns that look personal.
 pub(super) fn told_silent((table, columns): (&String, &String)) -> String {
     let why = "it was searched, and does not name the person";
     format!("the table {table} is outside the layout and looks personal ({columns}): {why}")

@@ -1,5 +1,5 @@
-//! Mentions for which other people's rows are deleted, as a plan knows them: a row that no longer names the person by
-//! then stays.
+//! Mentions that cause other people's rows to be deleted, as a plan recorded them: a row that no longer names the
+//! person stays.
 
 use super::effects::{ValueDigest, digest};
 use crate::memory::mention::MentionText;
@@ -8,30 +8,30 @@ use crate::memory::packed::pages::PageStore;
 use crate::store::fetched::FetchedValue;
 use crate::store::row_list::row_digest;
 
-/// A value for which its row goes.
+/// A value that causes its row to be deleted.
 #[derive(Debug)]
 pub struct TellingValue {
     /// Column.
     pub column: String,
     /// Kind of content that the column holds.
     pub about: MentionText,
-    /// The value as it was.
+    /// Digest of the value when the plan was made.
     pub was: ValueDigest,
 }
 
-/// Mentions for which rows of a table go, as they were when the plan was made.
+/// Mentions that cause rows of a table to be deleted, as they were when the plan was made.
 #[derive(Debug)]
 pub struct PlannedMentions {
-    /// The columns in which they are.
+    /// Columns with such mentions.
     columns: Vec<(String, MentionText)>,
     /// Hashes of the keys of these rows.
     rows: DigestSet,
-    /// Hashes of their keys with a column's number and what it held.
+    /// Hashes of their keys with a column's number and its value.
     values: DigestSet,
 }
 
 impl PlannedMentions {
-    /// None yet.
+    /// Creates an empty list.
     pub(super) fn new(pages: &PageStore) -> Self {
         PlannedMentions { columns: Vec::new(), rows: DigestSet::new(pages), values: DigestSet::new(pages) }
     }
@@ -47,13 +47,13 @@ impl PlannedMentions {
         self.values.insert(value_digest(key, at, was));
     }
 
-    /// The columns that named the person.
+    /// Columns that named the person.
     pub fn columns(&self) -> impl Iterator<Item = &String> {
         self.columns.iter().map(|(column, _)| column)
     }
 
-    /// Whether a row that was to go for what it says names the person no more: its values in these columns are others than
-    /// they were, and of none of them `names` says so.
+    /// Whether a row to be deleted for its contents no longer names the person: its values in these columns have
+    /// changed, and `names` is false for all of them.
     #[must_use]
     pub fn is_taken_back(
         &self,

@@ -1,4 +1,4 @@
-//! Owners of the rows that go as a plan knows them: a row that is given to someone else since stays.
+//! Owners of the rows to delete, as a plan recorded them: a row that has another owner since then stays.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::store::row_number::is_numbered;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
-/// Owners of a table's rows that go, as they were when the plan was made.
+/// Owners of a table's rows to delete, as they were when the plan was made.
 #[derive(Debug)]
 pub struct PlannedOwners {
     /// The rules by which rows name their owners.
@@ -25,7 +25,7 @@ pub struct PlannedOwners {
 }
 
 impl PlannedOwners {
-    /// Those that some rules name, with the other people's rows.
+    /// Creates the record from rules and the keys of other people's rows.
     pub(super) fn new(rules: &[&BoundRule], of_others: DigestSet) -> Self {
         PlannedOwners { rules: rules.iter().map(|rule| (*rule).clone()).collect(), of_others }
     }
@@ -35,16 +35,16 @@ impl PlannedOwners {
         self.rules.iter().map(|rule| &rule.column)
     }
 
-    /// Whether a row names someone else than a person's ids, and did not when the plan was made.
+    /// Whether a row names an owner other than the person, and did not when the plan was made.
     #[must_use]
     pub fn is_handed_on(&self, key: &[FetchedValue], owners: &[FetchedValue], subject: &[String]) -> bool {
         names_another(self.rules.iter(), owners, subject) && !self.of_others.contains(row_digest(key))
     }
 }
 
-/// Removes from the rows that were to go, and out of their ids, those that name someone else by now, with what depends
-/// on them, and those that were to go for what they say and are still there: what goes of these is found again. Gives
-/// the latter.
+/// Removes rows from the deletions, and their ids, if they have another owner now, with the rows that depend on them.
+/// Also removes remaining rows that were to be deleted for their contents: the next plan finds those again. Returns the
+/// latter.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -93,8 +93,8 @@ pub async fn drop_moved(
     }
     for (rows, mut keys) in deletes.iter_mut().zip(dropped) {
         if !gone.is_empty() {
-            // A row that depended on one of them may be gone already: the id that it shared is not that of an erased
-            // row.
+            // A row that depended on one of them may be deleted already; an id that both share is then not the id of a
+            // deleted row.
             let shares =
                 |key: &Vec<FetchedValue>| matches!(&key[..], [id] if as_text(id).is_some_and(|id| gone.contains(&id)));
             keys.extend(rows.all_keys().filter(shares).map(|key| row_digest(&key)));
@@ -111,7 +111,7 @@ pub async fn drop_moved(
     Ok(chosen)
 }
 
-/// Whether one of the owner columns of a row names someone else than a person's ids.
+/// Whether one of the owner columns of a row names someone other than the person.
 pub fn names_another<'r>(
     rules: impl Iterator<Item = &'r BoundRule>,
     owners: &[FetchedValue],
@@ -121,7 +121,7 @@ pub fn names_another<'r>(
     rules.zip(owners).any(|(rule, raw)| is_read(rule) && others_within(raw, rule, subject).next().is_some())
 }
 
-/// The owners that a rule finds in a value and that are not the person.
+/// The owners that a rule finds in a value, without the person.
 pub fn others_within(raw: &FetchedValue, rule: &BoundRule, subject: &[String]) -> impl Iterator<Item = String> {
     within(raw, rule).into_iter().filter(|id| !id.is_empty() && !subject.contains(id))
 }

@@ -1,5 +1,4 @@
-//! Plans an erasure in one read-only transaction: which rows are deleted, what names the person elsewhere, and the
-//! effects.
+//! Plans an erasure in one read-only transaction: rows to delete, mentions elsewhere, and effects.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -44,15 +43,15 @@ use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
 use crate::store::{Store, StoreError};
 
-/// Reason why what names someone in a palace stays, and no erasure begins there.
+/// Reason why mentions in a palace stay, and why no erasure begins there.
 pub(super) const UNOWNED: &str = "a palace does not say whom its drawers are about, so nothing can be erased there, \
      only searched: erase what is found with the tool that wrote it";
 
-/// Plans, with every decision about a mention as it was asked for.
+/// Plans an erasure, and checks that every decision about a mention can be carried out.
 ///
 /// # Errors
-/// As [`plan_any`]; [`ChangeError::Usage`] for a decision about no mention, [`ChangeError::Refused`] for one that cannot be
-/// done.
+/// As [`plan_any`]; [`ChangeError::Usage`] for a decision about an unknown mention, [`ChangeError::Refused`] for one
+/// that cannot be carried out.
 pub async fn plan(
     store: &Store,
     given: &str,
@@ -64,11 +63,12 @@ pub async fn plan(
     Ok(plan)
 }
 
-/// Plans; decisions may be about mentions that are elsewhere. `kept` is what the search before found, and what this one does.
+/// Plans an erasure. Decisions may concern mentions in other databases. `kept` caches the results of searches: the
+/// earlier one is reused, and this one is stored.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] and [`ChangeError::NotFound`] for a subject that is nobody or several,
-/// [`ChangeError::Refused`] where the layout does not say whose rows are.
+/// [`ChangeError::Usage`] and [`ChangeError::NotFound`] for a subject that is nobody or several people,
+/// [`ChangeError::Refused`] if the layout does not say who owns rows.
 pub async fn plan_any(
     store: &Store,
     given: &str,
@@ -85,24 +85,24 @@ pub async fn plan_any(
     }
 }
 
-/// A person who was looked for.
+/// Result of a search for a person.
 pub enum LookedFor {
     /// The plan of the erasure.
     Found(Box<PurgePlan>),
-    /// Nobody is known so.
+    /// The person is unknown.
     Unknown {
-        /// Says so.
+        /// The message.
         words: String,
-        /// Texts that hold the handle all the same.
+        /// Texts that contain the handle anyway.
         named: Option<NamedInTexts>,
     },
 }
 
-/// Texts that hold a handle which leads to nobody's id, such as an e-mail when no table says who owns it.
+/// Texts that contain a handle which leads to no id, such as an e-mail address that no table assigns to anybody.
 pub struct NamedInTexts {
     /// The places, with advice.
     pub words: String,
-    /// Whether something was to be done about them.
+    /// Whether a decision about them was requested.
     pub asked: bool,
 }
 
@@ -120,10 +120,10 @@ impl NamedInTexts {
     }
 }
 
-/// Plans for a person who may be nobody here.
+/// Plans for a person who may be unknown here.
 ///
 /// # Errors
-/// As [`plan_any`], but for a person who is nobody.
+/// As [`plan_any`], but an unknown person is not an error.
 pub async fn look_for(
     store: &Store,
     given: &str,
@@ -150,7 +150,7 @@ pub async fn look_for(
             let words = words + &erased_before(store, given).await?;
             let subject = subject::by_words(given, &options.aliases)?;
             let mut plan = rest(&mut snapshot, subject, options, (&[], kept), progress).await?;
-            // Nobody has an id in a palace: what is said of its drawers without a companion holds with one.
+            // Palaces have no ids of people: without a companion, the general note about drawers applies.
             if store.companion().is_some() && !plan.mentioned.is_empty() {
                 plan.is_unowned = true;
                 plan.particular.insert(0, UNOWNED.to_owned());
@@ -164,7 +164,7 @@ pub async fn look_for(
     Ok(LookedFor::Found(Box::new(plan)))
 }
 
-/// Refuses where our role may read no table of the memory: nobody is said to be absent then.
+/// Fails if our role may read no table of the memory: otherwise everybody would seem absent.
 fn refuse_unread(store: &Store) -> Result<(), ChangeError> {
     let recognised = store.recognised();
     if recognised.sources.iter().any(|source| !source.entity.is_of_trail()) {
@@ -176,7 +176,7 @@ fn refuse_unread(store: &Store) -> Result<(), ChangeError> {
     }
 }
 
-/// Words for someone who is not there because they were erased.
+/// Message for a person who is unknown because they were erased.
 async fn erased_before(store: &Store, given: &str) -> Result<String, ChangeError> {
     Ok(match erased_as(store, given).await? {
         Some(session) => format!("; a person known by it was erased here, and that ended {}", session.status),
@@ -184,7 +184,7 @@ async fn erased_before(store: &Store, given: &str) -> Result<String, ChangeError
     })
 }
 
-/// The latest erasure of someone who was known so; none where it cannot be told.
+/// The latest erasure of a person with this handle; `None` if it cannot be determined.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -195,7 +195,7 @@ pub async fn erased_as(store: &Store, given: &str) -> Result<Option<PurgeSession
     }
 }
 
-/// Refuses a database of which no layout says whose its rows are.
+/// Refuses a database whose layout does not say who owns rows.
 ///
 /// # Errors
 /// [`ChangeError::Refused`].
@@ -211,8 +211,8 @@ pub fn owners(store: &Store) -> Result<(), ChangeError> {
     )))
 }
 
-/// Plans for a person who has been found: what is still there. `also` are rows of which it is known already that they go;
-/// `kept` is what the search before found.
+/// Plans what is left for a person who has been found. `also` are rows already known to be deleted; `kept` caches the
+/// results of searches.
 ///
 /// # Errors
 /// As [`plan`].
@@ -229,7 +229,7 @@ pub async fn rest(
     let mut graph = Graph::new(store, &erasure.rules, relations.clone(), options.account);
     let about = KnownTables::of(store, &relations).await?;
     if options.decisions().delete_any() {
-        // A row that goes for what it says takes along what depends on it, wherever it is.
+        // The dependents of a row deleted for its contents may be in any table.
         graph.reach(about.tables.iter().map(key_of).collect());
     }
     for part in also.iter().flat_map(GoingRows::parts) {
@@ -237,7 +237,7 @@ pub async fn rest(
     }
     also.iter().try_for_each(GoingRows::check)?;
     if !also.is_empty() {
-        // Some of them may go for what they say.
+        // Some of them may have been chosen for their contents.
         graph.spare(&subject.ids);
     }
     let late = graph.take_late(snapshot, also).await?;
@@ -276,13 +276,13 @@ struct RoundSearch<'a> {
     subject: &'a PurgeSubject,
     options: &'a PurgeOptions,
     about: &'a KnownTables,
-    /// Rows of which it is known already that they go, and what depends on them.
+    /// Rows already known to be deleted, and their dependents.
     late: &'a Graph,
     progress: &'a (dyn Fn(&str, u64) + Sync),
 }
 
-/// Searches everything until no row goes for what it says; what changes in rows that stay, what was found, and the ids of
-/// the rows that go.
+/// Repeats the search until no further row is deleted for its contents. Returns the changes in rows that stay, the
+/// findings, and the ids of the rows to delete.
 async fn rounds(
     snapshot: &mut Snapshot<'_>,
     graph: &mut Graph,
@@ -332,14 +332,14 @@ async fn rounds(
         kept.found = Some((sought, places));
         let words = rarity::usual_ids(&found);
         if !words.is_empty() {
-            // Once more, without what is a word of others.
+            // Repeat without the ids that are other people's words.
             usual.extend(words);
             continue;
         }
         found.usual_ids = usual.len();
         met.names.append(&mut found.met.names);
         met.refused.append(&mut found.met.refused);
-        // As long as rows that go for what they say bring further ones.
+        // Repeat while rows deleted for their contents lead to further ones.
         if found.doomed.is_empty() || going.replace(graph.going()) == Some(graph.going()) {
             found.gone_for_mentions = graph.going().saturating_sub(of_person);
             for (table, key) in &found.forgotten {
@@ -369,10 +369,10 @@ async fn rounds(
     Ok((updates, found, ids))
 }
 
-/// Takes those of some rows that are still there.
+/// Adds those of some rows that still exist.
 async fn remaining(snapshot: &mut Snapshot<'_>, graph: &mut Graph, rows: &StoredRows) -> Result<(), ChangeError> {
     let columns = graph.table(&rows.table).columns.clone();
-    // The engine may have given their numbers to other rows since.
+    // The engine may have reused their numbers for other rows.
     let Some(by) = rows.by.first().filter(|_| !is_numbered(&rows.by)) else { return Ok(()) };
     let wanted = WantedRows { table: &rows.table, columns: &columns, when: None, subject: &[] };
     let first: Vec<FetchedValue> = rows.keys.iter().filter_map(|key| key.first().cloned()).collect();
@@ -385,7 +385,7 @@ async fn remaining(snapshot: &mut Snapshot<'_>, graph: &mut Graph, rows: &Stored
     Ok(())
 }
 
-/// Takes a row too.
+/// Adds a single row.
 async fn take(
     snapshot: &mut Snapshot<'_>,
     graph: &mut Graph,
@@ -403,9 +403,9 @@ async fn take(
     Ok(())
 }
 
-/// Ids of the rows that go, as far as they can be told in texts: keys of one column, and ids of several columns as they
-/// are shown; next to them those that a handle is too. The person's own row is named like the person is: elsewhere that
-/// is a mention, and what is decided of it counts. `usual` are words of others.
+/// Ids of the rows to delete that are recognizable in texts: single-column keys, and ids of several columns as they are
+/// displayed. Returned second: ids that are also a handle, such as that of the person's own row; elsewhere these are
+/// mentions and follow the decisions. `usual` are other people's words.
 fn ids_of(
     store: &Store,
     (graph, made): (&Graph, &MadeIds),
@@ -428,7 +428,7 @@ fn ids_of(
     for (table, taken) in graph.tables.iter().filter(|(_, taken)| has_id(&taken.key)) {
         taken.rows(0..taken.len()).filter_map(first).for_each(|id| tell(table, id));
     }
-    // What was erased already may have been named again since.
+    // Rows already deleted may have been named again since.
     for rows in also.iter().filter(|rows| has_id(&rows.by)) {
         rows.all_keys().filter_map(first).for_each(|id| tell(&rows.table, id));
     }
@@ -449,7 +449,7 @@ fn ids_of(
             parts.map(|parts| Value::from(parts).to_string())
         };
         for id in taken.rows(0..taken.len()).filter_map(id) {
-            // Within a document such an id stands with its quotes escaped.
+            // Inside a document, the quotes of such an id are escaped.
             tell(&table, Value::from(id.as_str()).to_string().trim_matches('"').to_owned());
             tell(&table, id);
         }
@@ -457,8 +457,8 @@ fn ids_of(
     (Arc::new(ids), own)
 }
 
-/// The ids that the layout's lists may lose: those of the tables they are about, and those that can be told anywhere. One that a
-/// row which stays has too, in another table that the list is about, stays.
+/// The ids that the layout's lists may lose: ids of the tables that the list refers to, and ids recognizable in any
+/// text. An id that a remaining row of another such table also has stays.
 async fn listed(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
@@ -478,8 +478,8 @@ async fn listed(
     Ok(listed.into_iter().map(|(place, lost)| (place, LostIds::new(ids, lost))).collect())
 }
 
-/// The hits of each handle that is looked for, by its kind. Of handles that are one word to the search, the first has them all:
-/// the others were found with it.
+/// The hits of each searched handle, with its kind. Handles that the search treats as one word all get the hits of the
+/// first.
 fn control(subject: &PurgeSubject, hits: &[usize]) -> Vec<(SharedWord, usize)> {
     let mut of_word: HashMap<String, usize> = HashMap::new();
     for (handle, hits) in subject.searched().zip(hits) {
@@ -563,7 +563,7 @@ async fn finished(
         telling: std::mem::take(&mut found.planned),
     };
     let triggers = snapshot.triggers().await?;
-    disclose::effects(&mut plan, &found, &store.recognised().erasure.follows, &triggers);
+    disclose::effects(&mut plan, &store.recognised().erasure.follows, &triggers);
     disclose::chains(store, &mut plan, graph).await?;
     disclose::namesakes(store, &mut plan).await?;
     co_owners::disclose(snapshot, &mut plan, graph).await?;
@@ -573,7 +573,7 @@ async fn finished(
     Ok(plan)
 }
 
-/// Rows that change, with the columns of their keys.
+/// Rows to change, with the columns of their keys.
 fn altered(graph: &Graph, rows: KeptRows) -> Vec<AlteredRow> {
     let by = |table: &TableName| graph.relations.keys.get(table).cloned().unwrap_or_default();
     let row =
@@ -581,7 +581,7 @@ fn altered(graph: &Graph, rows: KeptRows) -> Vec<AlteredRow> {
     rows.rows.into_iter().map(row).collect()
 }
 
-/// Returns the tables that led to each other, as far as their rows go.
+/// Returns the tables that led to each other, for those with rows to delete.
 fn hops(graph: &Graph) -> Vec<(TableName, Option<TableName>)> {
     let going = |table: &TableName| graph.taken(table).is_some_and(|t| !t.is_empty());
     let rules = graph.rules.iter().filter(|r| r.action == EraseAction::Delete);
@@ -589,7 +589,7 @@ fn hops(graph: &Graph) -> Vec<(TableName, Option<TableName>)> {
     hops.filter(|(table, of)| going(table) && of.as_ref().is_none_or(going)).collect()
 }
 
-/// Returns the account that pseudonyms need when they are in columns that refer to accounts.
+/// Returns the account that pseudonyms require in columns that refer to accounts.
 fn nameless(store: &Store, graph: &Graph, altered: &[AlteredRow]) -> Option<Nameless> {
     store.recognised().erasure.accounts.iter().find_map(|account| {
         let table = TableName::of(&account.table);

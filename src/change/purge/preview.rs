@@ -1,4 +1,4 @@
-//! An erasure as the console shows it.
+//! The console's view of an erasure.
 
 mod around;
 
@@ -20,7 +20,7 @@ use crate::memory::{agreeing, thousands};
 use crate::store::stored::TableName;
 use crate::store::{Store, StoreError};
 
-/// A plan to look at, with the reason why it cannot be applied.
+/// Builds the view of a plan, with the reason if it cannot be applied.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -54,14 +54,14 @@ pub async fn preview(store: &Store, plan: &PurgePlan) -> Result<Preview, ChangeE
     })
 }
 
-/// Mentions by the column that they are in.
+/// Mentions, grouped by column.
 async fn named(store: &Store, plan: &PurgePlan) -> Result<Vec<ShownMention>, ChangeError> {
     let mut mentions: Vec<&Mention> = plan.mentions.iter().collect();
     mentions.sort_by_cached_key(|mention| mention.place());
     around::shown(store, plan, &mentions).await
 }
 
-/// Whether a hold stands on the person, and why nothing may be erased.
+/// Whether the person is under a legal hold, and the reason why nothing may be erased.
 async fn refusal(store: &Store, subject: &PurgeSubject) -> Result<(bool, Option<String>), ChangeError> {
     match purge::check_hold(store, subject).await {
         Err(ChangeError::Refused(reason)) => return Ok((true, Some(reason))),
@@ -91,7 +91,7 @@ fn known(subject: &PurgeSubject) -> Vec<ErasureHandle> {
     known.collect()
 }
 
-/// An erasure that was begun and has not ended verified, as it was planned then: the person may not be found any more.
+/// Builds the view of an unfinished erasure from its original plan: the person may not be found any more.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -123,7 +123,7 @@ pub async fn begun(store: &Store, kept: &KeptSession) -> Result<Preview, ChangeE
     })
 }
 
-/// Tables whose rows go, each below the first one that leads to it.
+/// Tables with rows to delete, each below the first one that leads to it.
 fn tree(plan: &PurgePlan) -> Vec<Branch> {
     let mut branches = Vec::new();
     let mut left: Vec<&TableName> = plan.deletes.iter().map(|rows| &rows.table).collect();
@@ -155,7 +155,7 @@ fn tree(plan: &PurgePlan) -> Vec<Branch> {
     branches
 }
 
-/// A receipt to look at.
+/// Builds the view of a receipt.
 #[must_use]
 pub fn outcome(receipt: PurgeReceipt) -> ErasureOutcome {
     let found = &receipt.verification;

@@ -1,4 +1,5 @@
-//! Searches for what must be gone: in every value, in references, in search indexes, and in the bytes of the files.
+//! Searches for data that must be gone: in every value, in references, in search indexes, and in the bytes of the
+//! files.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{Duration, Instant};
@@ -11,26 +12,26 @@ use super::traces::{self, TraceSearch, TraceWatch};
 use super::vectors;
 use super::verdict::{PurgeStatus, Remain, RemainKind};
 use crate::change::{ChangeError, now};
-use crate::memory::{agreeing, thousands};
+use crate::memory::{agreeing, counted, thousands};
 use crate::store::Store;
 use crate::store::proof::bytes::{ByteScan, UncheckedBytes};
 use crate::store::proof::index::SideIndex;
 use crate::store::proof::needles::{NeedleForm, Needles, SoughtBytes};
 use crate::store::proof::pass::{PassOutcome, PassRequest};
 
-/// Time that the physical pass waits for others at each step.
+/// Longest wait for locks at each step of the physical pass.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Findings of a verification.
 #[derive(Debug, Default, Clone)]
 pub struct Proof {
-    /// Data that is left or was not checked: it decides the status.
+    /// Data that is left or was not checked. It decides the status.
     pub findings: Vec<Remain>,
-    /// Disclosures of no weight.
+    /// Disclosures that do not affect the status.
     pub notes: Vec<String>,
-    /// Values and references that still name the person or rows that are gone.
+    /// Values and references that still name the person or deleted rows.
     pub logical: usize,
-    /// Columns of these values, and of those that could not be looked into.
+    /// Columns of these values, and of values that could not be read.
     pub places: BTreeSet<String>,
     /// Number of these that were left by choice.
     pub left: usize,
@@ -38,24 +39,24 @@ pub struct Proof {
     pub account: usize,
     /// Entries of search indexes.
     pub index: u64,
-    /// Old vectors whose nearest neighbours were asked for.
+    /// Old vectors whose nearest neighbours were queried.
     pub neighbours: usize,
-    /// Bytes: files with hits; none when they were not looked at.
+    /// Files with hits in their bytes; empty if they were not searched.
     pub files: Vec<(String, u64)>,
-    /// Hits among bytes that rows account for which stay.
+    /// Hits in bytes that remaining rows explain.
     pub left_bytes: u64,
     /// Reason why bytes were not checked; `None` when they were.
     pub unchecked: Option<String>,
 }
 
 impl Proof {
-    /// Notes that something is left or was not looked at.
+    /// Records a finding.
     pub fn find(&mut self, kind: RemainKind, what: impl Into<String>) {
         self.findings.push(Remain::new(kind, what));
     }
 
-    /// Returns the result of a step; when the server does not know it or does not allow it, notes that and returns an
-    /// empty result.
+    /// Returns the result of a step. If the server does not support or allow it, records that and returns an empty
+    /// result.
     fn done<T: Default>(
         &mut self,
         outcome: Result<T, ChangeError>,
@@ -72,7 +73,7 @@ impl Proof {
         }
     }
 
-    /// Whether something is left that another plan may remove.
+    /// Whether another plan may remove something that is left.
     #[must_use]
     pub fn is_late(&self) -> bool {
         let may_go =
@@ -80,7 +81,7 @@ impl Proof {
         self.findings.iter().any(|finding| may_go(finding.kind))
     }
 
-    /// Returns the reasons why the verification is incomplete; empty when it is complete.
+    /// Returns the reasons why the verification is incomplete; empty if it is complete.
     #[must_use]
     pub fn incomplete(&self) -> Vec<String> {
         let weighs = |finding: &&Remain| finding.kind.allows() == PurgeStatus::Incomplete;
@@ -106,7 +107,7 @@ impl Proof {
         }
     }
 
-    /// Returns the scan; when there was none, notes the reason, which decides the result.
+    /// Returns the scan. If there is none, records the reason, which affects the status.
     pub(super) fn looked_through(
         &mut self,
         kept: &KeptSession,
@@ -126,7 +127,7 @@ impl Proof {
     }
 }
 
-/// Looks before anything is deleted, so that not finding it later means something.
+/// Searches before the deletion, so that a later search without hits means something.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -144,29 +145,25 @@ pub async fn before(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> R
         let found: HashSet<usize> = scan.by_needle().into_keys().map(|(number, _)| number).collect();
         let telling = Needles::new(&[], &sought.vectors, false).forms();
         let unseen = telling.into_keys().filter(|number| !found.contains(&(handles + number))).count();
-        if unseen > 0 {
-            kept.notes.push(agreeing(
-                unseen,
-                &format!(
-                    "{{#}} of {} vectors {{was not|were not}} found among the bytes before",
-                    thousands(kept.vectors.len())
-                ),
-            ));
-        }
+        kept.notes.extend(counted(
+            unseen,
+            &format!(
+                "{{#}} of {} vectors {{was not|were not}} found among the bytes before",
+                thousands(kept.vectors.len())
+            ),
+        ));
     }
     kept.bytes_before = scan.map(|scan| by_handle(&scan.by_needle(), handles));
     let unseen = kept.bytes_before.iter().flatten().filter(|hits| **hits == 0).count();
-    if unseen > 0 {
-        kept.notes.push(agreeing(
-            unseen,
-            "{#} {handle was|handles were} not found in the bytes of the files before: \
+    kept.notes.extend(counted(
+        unseen,
+        "{#} {handle was|handles were} not found in the bytes of the files before: \
              compressed, or not recognisable there; their absence afterwards proves nothing",
-        ));
-    }
+    ));
     Ok(())
 }
 
-/// Lets the engine go of old pages, and looks.
+/// Lets the engine release old pages, and searches again.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -215,9 +212,9 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> Re
     Ok(proof)
 }
 
-/// Asks search indexes. Whether there are any.
+/// Queries search indexes. Returns whether there are any.
 async fn asked(store: &Store, kept: &KeptSession, proof: &mut Proof) -> Result<bool, ChangeError> {
-    // An index answers for other people as well.
+    // An index also returns other people's rows.
     let own = telling(kept).filter(|handle| handle.common.as_deref() != Some(OTHERS_TOO));
     let handles: Vec<String> = own.map(|handle| handle.value.clone()).collect();
     let indexes = store.proof().search_indexes(&handles).await?;
@@ -225,7 +222,7 @@ async fn asked(store: &Store, kept: &KeptSession, proof: &mut Proof) -> Result<b
         let (name, hits) = (&index.table, index.total());
         proof.index += hits;
         let sides: Vec<&SideIndex> = kept.side_indexes.iter().filter(|side| side.index == *name).collect();
-        // Its entries are those of rows that are searched themselves, unless one of these was changed behind its back.
+        // Its entries belong to rows that are searched themselves, unless one of these was changed without the index.
         let changed =
             |side: &SideIndex| kept.planned.get(&side.table.title()).is_some_and(|n| n.contains_key("update"));
         let told = !sides.is_empty() && !sides.iter().any(|side| changed(side));
@@ -240,7 +237,7 @@ async fn asked(store: &Store, kept: &KeptSession, proof: &mut Proof) -> Result<b
                 ),
             );
         } else if hits > 0 && !told && proof.logical + proof.account == 0 {
-            // It was made again from rows that stay, and none of them names the person.
+            // The index was rebuilt from rows that stay, none of which names the person.
             let what = format!(
                 "the search index {name} returns {hits} {{entry|entries}} for the person's words: rows that stay \
                  contain them in other spellings or with characters in between"
@@ -273,8 +270,7 @@ async fn asked(store: &Store, kept: &KeptSession, proof: &mut Proof) -> Result<b
     Ok(!indexes.is_empty())
 }
 
-/// Returns the handles to look for among bytes: those that name the person, not those that name a conversation or a
-/// bank.
+/// Returns the handles to search for in bytes: those that identify the person, without those of conversations or banks.
 pub(super) fn telling(kept: &KeptSession) -> impl Iterator<Item = &PersonHandle> {
     kept.subject.searched().filter(|handle| !matches!(&*handle.kind, "session" | "profile"))
 }
@@ -313,7 +309,7 @@ async fn physical(store: &Store, kept: &KeptSession, proof: &mut Proof) -> Resul
         .filter_map(|step| step.note.as_deref())
         .collect();
     for words in pass.disclosures {
-        // What may not be done here lowers the result; what no one can do from here does not.
+        // A step that is refused here lowers the status; a step that nobody could take from here does not.
         if refused.iter().any(|note| words.starts_with(note)) {
             proof.find(RemainKind::NotAllowed, words);
         } else {

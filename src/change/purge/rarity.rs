@@ -1,4 +1,4 @@
-//! Frequency of a person's ids in this database: `success` or `2026` as an id is also an everyday word there, and its
+//! Frequency of a person's ids in this database: an id such as `success` or `2026` is also a common word, whose
 //! occurrence in a text does not certainly mean the person.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -23,36 +23,37 @@ use crate::store::own;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
-/// Characters of a word or number that are too few to tell it from others, however rare it is here.
+/// Length, in characters, up to which a word or number is never distinctive, however rare it is here.
 const SHORT: usize = 8;
-/// Characters from which a word that a conversation is called is nobody else's.
+/// Characters from which the name of a conversation is distinctive.
 const LONG: usize = 12;
-/// Digits from which a number is nobody else's.
+/// Digits from which a number is distinctive.
 const TELLING_DIGITS: usize = 10;
-/// Values of a column that hold an id where nobody is named, from which it is one of a few fixed words: also one in so many.
+/// Values of a column not about people that equal an id, from which it is one of a few fixed words: at least 3, and at
+/// least 1 in 20.
 const FIXED: (u64, u64) = (3, 20);
-/// The same of documents, in which people may be tags.
+/// The same for documents, in which people may be tags.
 const FIXED_WITHIN: (u64, u64) = (3, 4);
-/// Documents of a column that have a key, from which it is a field of theirs: also more than half of them.
+/// Documents of a column with such a key, from which it is one of their fields: at least 3, and more than half.
 const FIELDS: u64 = 3;
-/// Texts of other people that may hold a word before it is a usual one: at least that many, and one in that many.
+/// Other people's texts with a word that make it a common one: at least 5, and at least 1 in 200.
 const USUAL: (u64, u64) = (5, 200);
 
 /// Counts of one handle outside the person's rows.
 #[derive(Debug, Clone, Default)]
 struct Count {
-    /// Values that are the handle, where nobody is named.
+    /// Values equal to the handle, in columns not about people.
     whole: u64,
-    /// Texts that hold it.
+    /// Texts that contain it.
     texts: u64,
-    /// The column that has it for one of a few fixed words, in words.
+    /// The column in which it is one of a few fixed words, as text.
     fixed: Option<String>,
-    /// The documents that have a field of this name, in words.
+    /// The documents with a field of this name, as text.
     field: Option<String>,
 }
 
-/// Says of each handle that its looks do not tell whether it is a usual word here: by its looks alone where it is short.
-/// `kept` is what a search before came to, and what this one does.
+/// Determines for each handle whether it is a common word here, unless its form already tells. Short handles are judged
+/// by their form alone. `kept` holds the result of an earlier search, and receives this one.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -101,7 +102,7 @@ pub async fn measure(
     Ok(())
 }
 
-/// Whether texts may hold a handle as a word of theirs.
+/// Whether texts may contain a handle as an ordinary word.
 fn may_be_word(handle: &PersonHandle) -> bool {
     match HandleShape::of(&handle.kind, &handle.value) {
         HandleShape::Session | HandleShape::Profile => true,
@@ -110,7 +111,7 @@ fn may_be_word(handle: &PersonHandle) -> bool {
     }
 }
 
-/// A name such as `Mei-Ling`, by which others may be called too.
+/// Whether a name is one word, such as `Mei-Ling`, which others may also have.
 fn is_one_word(name: &str) -> bool {
     name.trim().chars().all(|c| c.is_alphabetic() || matches!(c, '-' | '\'' | '’'))
 }
@@ -119,7 +120,7 @@ fn sought(handle: &PersonHandle) -> SoughtHandle {
     SoughtHandle { value: handle.value.clone(), shape: HandleShape::of(&handle.kind, &handle.value), common: false }
 }
 
-/// Explains why a handle cannot be distinguished from words and numbers, whatever this database holds.
+/// Returns the reason why a handle cannot be distinguished from words and numbers in any database.
 #[must_use]
 pub fn by_looks(kind: &str, value: &str) -> Option<&'static str> {
     let value = value.trim();
@@ -136,14 +137,14 @@ pub fn by_looks(kind: &str, value: &str) -> Option<&'static str> {
     }
 }
 
-/// Ids of rows that go which other texts hold as words of theirs.
+/// Ids of deleted rows that occur as words in other texts.
 #[must_use]
 pub fn usual_ids(found: &ScanFindings) -> BTreeSet<String> {
     let is_usual = |word: &IdWord| word.whole >= FIXED.0 || word.texts > USUAL.0 && word.texts > found.values / USUAL.1;
     found.id_words.iter().filter(|(_, word)| is_usual(word)).map(|(id, _)| id.clone()).collect()
 }
 
-/// Whether it depends on the database if a handle is a usual word.
+/// Whether only the database can tell if a handle is a common word.
 fn is_doubtful(handle: &PersonHandle) -> bool {
     let searched = handle.unsearched.is_none() && handle.common.is_none();
     let fixed = |c: char| c.is_alphabetic() || matches!(c, '_' | '-' | ' ');
@@ -158,7 +159,7 @@ fn is_doubtful(handle: &PersonHandle) -> bool {
         }
 }
 
-/// Reads every text outside the person's rows. How often each handle is there, and how many texts there are.
+/// Reads every text outside the person's rows. Returns the counts of each handle, and the number of texts.
 async fn counted(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
@@ -176,7 +177,7 @@ async fn counted(
         let key = graph.relations.keys.get(table).cloned().unwrap_or_default();
         let shape = snapshot.store.shapes().shape(table).await?;
         let columns: Vec<String> = shape.columns.iter().map(|c| c.name.clone()).collect();
-        // Bytes of indexes and vectors hold no words.
+        // Bytes of indexes and vectors contain no words.
         let is_bare = |column: &String| indexes.contains(table) || vectors.contains(&(table.clone(), column.clone()));
         let about: Vec<(MentionText, bool)> =
             columns.iter().map(|column| (place_of(table, column, naming), is_bare(column))).collect();
@@ -239,14 +240,14 @@ async fn counted(
     Ok((counts, texts.into_inner()))
 }
 
-/// Way in which a handle is in a text outside the person's rows.
+/// Ways in which a handle occurs in a text outside the person's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum SeenAs {
-    /// All there is, where nobody is named, in the column of this number; `within` a document.
+    /// As the entire value of this column, which is not about people; `within` a document.
     Whole { column: usize, within: bool },
-    /// Within more.
+    /// As part of a longer text.
     Part,
-    /// A key of a document, in the column of this number, where nothing says that keys are people.
+    /// As a key of a document in this column, where keys are not marked as people.
     Key(usize),
 }
 
@@ -255,11 +256,11 @@ enum SeenAs {
 struct SeenTexts {
     /// Texts of more than one word.
     texts: u64,
-    /// Handles, by their numbers, and how often they are there so.
+    /// Occurrences of handles, by their numbers and the kind of occurrence.
     handles: HashMap<(usize, SeenAs), u64>,
 }
 
-/// Counts what a value of the column of this number holds. Whether it is a document with keys.
+/// Counts the contents of a value of this column. Returns whether it is a document with keys.
 fn count(finder: &MentionFinder, raw: &FetchedValue, about: MentionText, column: usize, seen: &mut SeenTexts) -> bool {
     let mut has_keys = false;
     container::read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {

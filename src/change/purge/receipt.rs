@@ -20,14 +20,14 @@ pub enum AccountFate {
 }
 
 impl AccountFate {
-    /// The account of someone whose account is erased, or is not.
+    /// `Erase` or `Keep`.
     #[must_use]
     pub fn of(erase: bool) -> Self {
         if erase { AccountFate::Erase } else { AccountFate::Keep }
     }
 }
 
-/// Handles that were found before anything was deleted: not finding them later means something.
+/// Handles found before the deletion: only for these does a later search without hits mean something.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ControlFound {
     /// Number of handles that were found.
@@ -36,7 +36,7 @@ pub struct ControlFound {
     pub of: usize,
 }
 
-/// Values that name the person or refer to rows that are gone.
+/// Values that name the person or refer to deleted rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ValueHits {
     /// Number of values.
@@ -52,29 +52,29 @@ pub struct ValueHits {
 pub struct IndexHits {
     /// Number of index entries.
     pub hits: u64,
-    /// Old vectors whose nearest neighbours were asked for.
+    /// Old vectors whose nearest neighbours were queried.
     pub neighbours_of: usize,
 }
 
-/// A file with bytes of the person.
+/// A file with hits in its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FileHits {
-    /// Name of the file; its position where that names the person.
+    /// Name of the file, or its position if the name contains a handle.
     pub path: String,
     /// Number of hits in the file.
     pub hits: u64,
 }
 
-/// Bytes of the database's files.
+/// Hits in the bytes of the database's files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ByteHits {
     /// Hits in all files.
     pub hits: u64,
     /// The files.
     pub files: Vec<FileHits>,
-    /// Hits among bytes that rows account for which stay.
+    /// Hits in bytes that remaining rows explain.
     pub left: u64,
-    /// They were looked at.
+    /// Whether the bytes were searched.
     pub checked: bool,
     /// Reason why the bytes were not checked.
     pub reason: Option<String>,
@@ -93,12 +93,12 @@ pub struct PurgeVerification {
     pub bytes: ByteHits,
 }
 
-/// Decisions that were made when an erasure was resumed: who, when, and how many of each.
+/// Decisions made when an erasure was resumed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Redecision {
-    /// For all certain mentions.
+    /// Decision for all certain mentions.
     pub mentions: Option<Mentions>,
-    /// Number of mentions that were decided one by one, by decision.
+    /// Number of mentions decided one by one, by decision.
     pub each: BTreeMap<String, usize>,
     /// Time of the decisions.
     pub at: String,
@@ -115,11 +115,11 @@ pub struct PurgeReceipt {
     pub plan_id: String,
     /// `purge`.
     pub operation: String,
-    /// The word that it ended on.
+    /// Final status.
     pub status: PurgeStatus,
     /// Rows by table.
     pub counts: Counts,
-    /// Always empty: contents are not kept.
+    /// Always empty: contents are not stored.
     pub changes: Vec<Change>,
     /// Total number of rows that changed or were deleted.
     pub changes_total: usize,
@@ -149,65 +149,65 @@ pub struct PurgeReceipt {
     pub applied_at: String,
     /// Person who carried out the erasure.
     pub actor: String,
-    /// The ticket that asked for it.
+    /// Ticket that requested the erasure.
     pub ticket: Option<String>,
-    /// HMACs of the person's handles, by which a later look finds them.
+    /// HMACs of the person's handles, by which a later check finds them.
     pub handles_hmac: Vec<String>,
-    /// Rows that went.
+    /// Number of deleted rows.
     pub rows_erased: usize,
     /// Reason why the erasure cannot be undone.
     pub undo_reason: String,
-    /// Decisions that were made when the erasure was resumed.
+    /// Decisions made when the erasure was resumed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions_on_resume: Vec<Redecision>,
-    /// Hash of the bundle that was exported before.
+    /// SHA-256 of the bundle that was exported first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub export_sha256: Option<String>,
     /// Notes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// SHA-256 over everything above.
+    /// SHA-256 of all fields above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipt_sha256: Option<String>,
-    /// Number of its entry in the audit trail, which holds the hash.
+    /// Number of the receipt's entry in the audit trail, which contains the hash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_seq: Option<i64>,
-    /// The file that it is kept in.
+    /// File with the receipt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_in: Option<String>,
-    /// Reason why no anchor of the receipt could be kept.
+    /// Reason why no anchor of the receipt could be stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anchor_problem: Option<String>,
 }
 
-/// Keys of a receipt that its hash does not cover: what is known only once it has been entered.
+/// Fields of a receipt that its hash does not cover: they are known only once the trail has the hash.
 pub const BESIDE_THE_HASH: [&str; 4] = ["receipt_sha256", "audit_seq", "kept_in", "anchor_problem"];
 
 impl PurgeReceipt {
-    /// Sets the hash over everything that is known before it is entered in the trail.
+    /// Computes the hash of everything known before the entry in the trail.
     pub fn seal(&mut self) {
         (self.receipt_sha256, self.audit_seq, self.kept_in, self.anchor_problem) = (None, None, None, None);
         self.receipt_sha256 = Some(digest_of(self));
     }
 }
 
-/// The audit trail as a later look found it.
+/// Result of checking the audit trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TrailFound {
-    /// Entries.
+    /// Number of entries.
     pub entries: usize,
-    /// Faults: with any, there is no answer.
+    /// Number of faults; with any, the check has no result.
     pub faults: usize,
 }
 
-/// Values that a later look found.
+/// Values found by a later check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ValuesFound {
-    /// Values and parts of the structure that hold a handle.
+    /// Values and structure names that contain a handle.
     pub hits: usize,
     /// Rows that belong to the person, as the layout says.
     pub owned: usize,
-    /// Values by table and column; parts of the structure by name.
+    /// Number of values by table and column; structure names by their object.
     pub places: BTreeMap<String, usize>,
 }
 
@@ -218,16 +218,16 @@ pub struct RecheckFound {
     pub logical: ValuesFound,
 }
 
-/// The answer of a later look at what a receipt says.
+/// Result of a later check of a receipt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PurgeRecheck {
     /// The receipt.
     pub receipt_id: String,
     /// `purge verify`.
     pub operation: &'static str,
-    /// The word that holds now.
+    /// Status now.
     pub status: PurgeStatus,
-    /// The receipt is what the trail says.
+    /// Result of comparing the receipt with the trail.
     pub receipt: &'static str,
     /// The trail.
     pub audit: TrailFound,

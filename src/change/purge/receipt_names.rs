@@ -1,4 +1,4 @@
-//! Names of tables, columns and files that name the person: a receipt shows them by position.
+//! Names of tables, columns and files that contain a handle: a receipt shows their position instead.
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::change::ChangeError;
 use crate::layout::Engine;
 use crate::store::{Store, own};
 
-/// Names that hold a handle, each with what stands for it.
+/// Names that contain a handle, each with its replacement.
 #[derive(Debug, Default)]
 pub(super) struct TellingNames {
     handles: Vec<String>,
@@ -19,8 +19,8 @@ pub(super) struct TellingNames {
 }
 
 impl TellingNames {
-    /// Those of a database, but for tables of the layout and our own, which are called so for everybody. A handle that
-    /// is a usual word is not a name of a person.
+    /// Collects the names of a database, without those of the layout's tables and our own, which are the same
+    /// everywhere. A handle that is a common word does not count.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -43,7 +43,7 @@ impl TellingNames {
                 all.add(&column.name, "column", number);
             }
         }
-        // A name may be part of another.
+        // A name may be part of another, so the longest comes first.
         all.names.sort_by_key(|(name, _)| Reverse(name.len()));
         Ok(all)
     }
@@ -54,7 +54,7 @@ impl TellingNames {
         }
     }
 
-    /// A database's file is identified by its name, as its hits are: folders may name anybody.
+    /// A database file is listed by its name, as its hits are; the folders may contain anybody's name.
     fn add_path(&mut self, path: &Path) {
         let name = file_name(path);
         let shown = if self.hold(&name) { "[file 1]".to_owned() } else { name.clone() };
@@ -69,7 +69,7 @@ impl TellingNames {
         self.handles.iter().any(|handle| is_named_in(&small, handle))
     }
 
-    /// Takes the names out of a receipt.
+    /// Replaces the names in a receipt.
     pub fn leave(&self, receipt: &mut PurgeReceipt) {
         let PurgeReceipt { effects, disclosures, incomplete, findings, notes, counts, verification, .. } = receipt;
         let sentences = [effects, disclosures, incomplete, notes].into_iter().flatten();
@@ -81,7 +81,7 @@ impl TellingNames {
         let kept = std::mem::take(counts);
         counts.extend(kept.into_iter().map(|(table, verbs)| (self.table(table), verbs)));
         for (number, file) in verification.bytes.files.iter_mut().enumerate() {
-            // The folders of a path may name anybody.
+            // The folders of a path may contain anybody's name.
             let name = file_name(Path::new(&file.path));
             file.path = if self.hold(&name) { format!("[file {}]", number + 1) } else { name };
         }
@@ -93,7 +93,7 @@ impl TellingNames {
     }
 }
 
-/// Puts something in the place of a name, where that is not part of a word.
+/// Replaces a name where it is not part of a longer word.
 fn put(words: &mut String, name: &str, instead: &str) {
     let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
     let mut from = 0;

@@ -21,20 +21,20 @@ use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
-/// Words in a row that are tried as one handle: a name or a phone number has blanks.
+/// Most words tried together as one handle: names and telephone numbers contain blanks.
 const WORDS: usize = 5;
-/// Words whose answer is remembered.
+/// Most words whose result is remembered.
 const REMEMBERED: usize = 500_000;
 
-/// Reason why a later look at a purge that ended incomplete is incomplete, whatever it finds.
+/// Reason why a later check of an incomplete purge is incomplete, whatever it finds.
 pub const ENDED_INCOMPLETE: &str =
     "the receipt is of a purge that ended incomplete: resume it, and verify its next receipt";
 
-/// Looks again. The status is `verified`, `verified with disclosures` or `incomplete`.
+/// Checks again. The status is `verified`, `verified with disclosures` or `incomplete`.
 ///
 /// # Errors
-/// [`ChangeError::NotFound`] without such a receipt, [`ChangeError::Refused`] for one of another database,
-/// [`ChangeError::Broken`] when the receipt or its audit entry was changed.
+/// [`ChangeError::NotFound`] if there is no such receipt, [`ChangeError::Refused`] for one of another database,
+/// [`ChangeError::Broken`] if the receipt or its audit entry was changed.
 pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<PurgeRecheck, ChangeError> {
     let (receipt, hash) = desk.receipt(named)?;
     let own = crate::change::draft::trail(store).await?;
@@ -52,7 +52,7 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Purg
     let left = receipt.mentions == Mentions::Leave
         || receipt.account == AccountFate::Keep
         || receipt.findings.iter().any(|found| found.kind.leaves_words());
-    // What an erasure that ended incomplete left is not told apart from what came later.
+    // What an incomplete erasure left cannot be distinguished from later data.
     let since = if receipt.status == PurgeStatus::Incomplete {
         "left by the erasure, which ended incomplete, or written since"
     } else {
@@ -96,7 +96,7 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Purg
     })
 }
 
-/// Looks for a person by HMACs alone. Gives what was found, and what could not be read.
+/// Searches for a person by HMACs alone. Returns the findings, and what could not be read.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -114,7 +114,7 @@ pub async fn look(
         let name = object.name.split_once('.').filter(|_| store.engine() == Engine::Postgres);
         if known.is_called(&object.name) || name.is_some_and(|(_, name)| known.is_called(name)) {
             *found.places.entry(format!("the name of the {}", object.kind)).or_default() += 1;
-        } else if literals(&object.text).any(|text| known.names(&text)) {
+        } else if literals(&object.text).any(|text| known.names(&text)) || known.is_told_in(&object.unquoted()) {
             *found.places.entry(format!("the definition of the {} {}", object.kind, object.name)).or_default() += 1;
         }
     }
@@ -125,18 +125,24 @@ pub async fn look(
             *found.places.entry(place).or_default() += 1;
         }
     }
+    let object = |_, bytes: Option<Vec<u8>>| {
+        if bytes.is_some_and(|bytes| known.is_named_in(&FetchedValue::Bytes(bytes))) {
+            *found.places.entry("pg_catalog.pg_largeobject.data".to_owned()).or_default() += 1;
+        }
+    };
+    snapshot.each_large_object(object).await?;
     found.hits = found.places.values().sum();
     Ok((found, unread))
 }
 
-/// The texts that a definition holds as such. Its other words are names of columns, which a handle may be like.
+/// The texts that a definition holds as such: any word of theirs may be a handle.
 fn literals(definition: &str) -> impl Iterator<Item = String> {
     let marked = definition.replace("''", "\0");
     let texts: Vec<String> = marked.split('\'').skip(1).step_by(2).map(|text| text.replace('\0', "'")).collect();
     texts.into_iter()
 }
 
-/// The receipt against its own hash, and this against the audit trail.
+/// Checks the receipt against its own hash, and the hash against the audit trail.
 async fn check_receipt(store: &Store, receipt: &PurgeReceipt, hash: &str) -> Result<(), ChangeError> {
     let seq = receipt.audit_seq.unwrap_or_default();
     let entry = audit::open(store, seq).await?;
@@ -147,7 +153,7 @@ async fn check_receipt(store: &Store, receipt: &PurgeReceipt, hash: &str) -> Res
     Err(ChangeError::Broken(format!("the receipt does not match entry {seq} of the audit trail: it was changed")))
 }
 
-/// Counts the values of each column that hold a handle, and the rows that belong to the person as the layout says.
+/// Counts the values of each column that contain a handle, and the rows that belong to the person by the layout.
 async fn search(
     snapshot: &mut Snapshot<'_>,
     tables: &[TableName],
@@ -157,7 +163,7 @@ async fn search(
     let store = snapshot.store;
     let mut found = ValuesFound::default();
     let mut values = 0;
-    // The list itself holds the HMACs, and no handle.
+    // The suppression list contains the HMACs, and no handle.
     for table in tables.iter().filter(|table| table.name != "memory_suppressions") {
         let shape = store.shapes().shape(table).await?;
         let columns: Vec<String> = shape.columns.iter().map(|c| c.name.clone()).collect();
@@ -187,6 +193,11 @@ async fn search(
     Ok(found)
 }
 
+/// Whether a word may be that of a program as well.
+fn is_plain(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_alphabetic() || c == '_')
+}
+
 struct KnownRows<'a> {
     hashes: HandleHashes,
     handles: &'a HashSet<String>,
@@ -205,24 +216,40 @@ impl KnownRows<'_> {
         is_named
     }
 
-    /// Whether a table, a column or the like is called by a handle. A plain word may be both.
+    /// Whether the name of a table, a column or the like is a handle. A common word does not count.
     fn is_called(&mut self, name: &str) -> bool {
-        !name.chars().all(|c| c.is_ascii_alphabetic() || c == '_') && self.names(name)
+        self.any_word(name, |word| !is_plain(word))
+    }
+
+    /// Whether a handle is in a definition, whose plain words may be names of columns, and whose numbers may be anything.
+    fn is_told_in(&mut self, definition: &str) -> bool {
+        self.any_word(definition, |word| !is_plain(word) && !word.bytes().all(|b| b.is_ascii_digit()))
     }
 
     fn names(&mut self, text: &str) -> bool {
+        self.any_word(text, |_| true)
+    }
+
+    /// Whether a word of a text that may be meant is a handle, or several words in a row are.
+    fn any_word(&mut self, text: &str, is_meant: impl Fn(&str) -> bool) -> bool {
         // A long run of digits and marks, such as a vector, holds no words.
         let single: Vec<&str> = candidates(text).into_iter().collect();
-        if single.into_iter().any(|word| self.is_handle(word)) {
+        if single.into_iter().any(|word| is_meant(word) && self.is_handle(word)) {
             return true;
         }
-        let words: Vec<&str> = text.split_whitespace().collect();
-        (2..=WORDS)
-            .any(|n| words.windows(n).any(|run| run.iter().all(|w| w.len() < 40) && self.is_handle(&run.join(" "))))
+        let words: Vec<&str> = text.split(|c: char| c.is_whitespace() || c == '=').filter(|w| !w.is_empty()).collect();
+        (2..=WORDS).any(|n| words.windows(n).any(|run| run.iter().all(|w| w.len() < 40) && self.is_name(run)))
+    }
+
+    /// Whether words are a handle, also with the last name first: `Keller, Maria`.
+    fn is_name(&mut self, run: &[&str]) -> bool {
+        let last = run.iter().take(run.len() - 1).position(|word| word.ends_with(','));
+        let turned = last.map(|at| [&run[at + 1..], &run[..=at]].concat().join(" "));
+        self.is_handle(&run.join(" ")) || turned.is_some_and(|name| self.is_handle(&name))
     }
 
     fn is_handle(&mut self, word: &str) -> bool {
-        let word = word.trim_matches(|c: char| matches!(c, '"' | '\'' | ',' | '.' | ':' | ';' | '!' | '?' | '(' | ')'));
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric() && "\"',.:;!?()[]{}<>".contains(c));
         let is_fraction = word.contains('.') && word.parse::<f64>().is_ok();
         !word.is_empty() && !is_fraction && self.lists(word)
     }

@@ -18,15 +18,15 @@ use crate::store::row_list::row_digest;
 use crate::store::snapshot::Snapshot;
 use crate::store::stored::{Cell, TableName};
 
-/// Rows that are read together.
+/// Rows per read.
 const AT_ONCE: usize = 400;
-/// Memories that are made again together, with all links to them.
+/// Memories recomputed together, with all their links.
 const MEMORIES: usize = 50;
-/// Columns of a link that are read.
+/// Columns of a link to read.
 const LINK: [&str; 2] = ["memory_id", "episode_id"];
 
-/// Finds the aggregates that change, and their new values. Gives whether all could be: not where tables that they are made
-/// of may not be read.
+/// Finds the aggregates that change, and their new values. Returns whether all could be computed: not if a table they
+/// depend on may not be read.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -60,7 +60,7 @@ async fn each(
     Ok(())
 }
 
-/// Episodes that list feedback that goes, or that such feedback names.
+/// Episodes that list deleted feedback, or that such feedback names.
 async fn feedback_scores(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
@@ -71,10 +71,10 @@ async fn feedback_scores(
     let mut episodes = IdSet::new(graph.pages());
     let listed = found.recompute.iter().filter(|(what, ..)| *what == Recompute::Feedback);
     listed.filter_map(|(_, _, key)| as_text(key.first()?)).for_each(|id| episodes.insert(&id));
-    // By the numbers of their sources.
+    // By source number.
     let mut gone: HashMap<u16, IdSet> = HashMap::new();
     let Ok(sources) = store.sources_of(Entity::Feedback) else { return Ok(()) };
-    // Most episodes of feedback that goes go too: nothing is made again for these.
+    // Most episodes with deleted feedback are deleted too, and need no recomputation.
     let tables: Vec<TableName> =
         store.sources_of(Entity::Episode).unwrap_or_default().into_iter().map(table_of).collect();
     let goes = |id: &FetchedValue| matches!(&tables[..], [table] if graph.has(table, std::slice::from_ref(id)));
@@ -157,7 +157,7 @@ async fn set(
     Ok(())
 }
 
-/// The number of canvas actions goes down with the list.
+/// Lowers the number of canvas actions with the list.
 async fn canvas_counts(
     snapshot: &Snapshot<'_>,
     graph: &Graph,
@@ -177,7 +177,7 @@ async fn canvas_counts(
     Ok(())
 }
 
-/// Uses and utility of memories that episodes used which go.
+/// Uses and utility of memories that deleted episodes used.
 async fn memories(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
@@ -234,15 +234,15 @@ async fn memories(
     Ok(())
 }
 
-/// Two hashes of a link.
+/// The two hashes that identify a link.
 fn pair(memory: &str, episode: &str) -> [u64; 2] {
     row_digest(&[memory, episode].map(|id| FetchedValue::Text(id.to_owned())))
 }
 
-/// Time at which an episode began, and its utility.
+/// Start of an episode, and its utility.
 type DatedUtility = (Option<String>, f64);
 
-/// The utility of a memory that these episodes used; none where none of these is there.
+/// The utility of a memory from the episodes that used it; `None` if none of them exists.
 fn utility_by(used_by: &[String], episodes: &HashMap<String, Vec<DatedUtility>>) -> Option<f64> {
     let used_by: HashSet<&String> = used_by.iter().collect();
     let mut dated: Vec<&DatedUtility> = used_by.into_iter().filter_map(|id| episodes.get(id)).flatten().collect();

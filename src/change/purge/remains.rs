@@ -1,5 +1,5 @@
-//! Searches every value after deleting for what still names the person or refers to deleted rows, and whether that was
-//! chosen.
+//! Searches every value after the deletion for mentions of the person and references to deleted rows, and checks which
+//! of them were left by choice.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,7 +26,7 @@ use crate::store::aside::ColumnStatistics;
 use crate::store::proof::values::ValueWatch;
 use crate::store::stored::TableName;
 
-/// Searches every value. Gives how often each handle that is looked for among bytes was found, and what the watch saw.
+/// Searches every value. Returns the hits of each handle to be searched in bytes, and the findings of the watch.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -78,9 +78,9 @@ pub async fn logical(
     let handles: Vec<&PersonHandle> = kept.subject.searched().collect();
     let ids = LostIds::new(&kept.ids, IdSet::new(graph.pages()));
     let matcher = Matcher::new(handles.iter().copied(), RowIds::new(&kept.ids), &kept.subject.others)?;
-    // Which ids may be words of others was decided by the plan.
+    // The plan decided which ids may be other people's words.
     let made = MadeIds::default();
-    // By now triggers have done their part.
+    // Triggers have fired by now.
     let follows = HashSet::new();
     let search = PersonSearch {
         graph: &graph,
@@ -98,7 +98,7 @@ pub async fn logical(
         progress: desk.progress,
     };
     let mut found = scan::everything(&mut snapshot, &search, None, &mut KeptRows::new(graph.pages())).await?.0;
-    // What could not be read was not looked for.
+    // Unreadable ids were not searched for.
     kept.ids.check()?;
     proof.account = found.account;
     proof.places = found.counted.keys().chain(found.stuck.keys()).chain(found.unread.keys()).cloned().collect();
@@ -113,7 +113,7 @@ pub async fn logical(
     proof.findings.extend(findings.into_iter().map(|(finding, _)| finding));
     for statistics in learned(store, kept).await? {
         let ColumnStatistics { table, within, column, .. } = statistics;
-        // They show what rows that stay hold, which are looked at through the whole.
+        // Partitions hold rows that are read through the whole table.
         let own: Vec<&TableName> = within.iter().chain([&table]).collect();
         let leads = erasure.rules.iter().filter(|rule| own.contains(&&TableName::of(&rule.table)));
         let leads = leads.filter_map(|rule| rule.of.as_ref()).map(|of| TableName::of(of).title());
@@ -131,7 +131,7 @@ pub async fn logical(
     Ok((named, std::mem::take(&mut found.live)))
 }
 
-/// The statistics that hold a handle.
+/// Planner statistics that contain a handle.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -143,8 +143,8 @@ pub async fn learned(store: &Store, kept: &KeptSession) -> Result<Vec<ColumnStat
     Ok(all)
 }
 
-/// Judges the findings, each with its number of values: as many by choice as were chosen, and the rest by nobody's
-/// choice.
+/// Judges the findings. Returns each with its number of values: as many left by choice as were chosen, and the rest
+/// left without a choice.
 fn judged(found: &ScanFindings, kept: &KeptSession, known: &[String], copies: &[String]) -> Vec<(Remain, usize)> {
     let mut all = mentions_left(found, kept, known, copies);
     all.extend(references_left(found, kept));
@@ -170,7 +170,7 @@ fn judged(found: &ScanFindings, kept: &KeptSession, known: &[String], copies: &[
     all
 }
 
-/// Returns the finding for `count` values, in a sentence that agrees with this number; `None` for zero.
+/// Returns the finding for `count` values, as a sentence in singular or plural; `None` for zero.
 fn counted(kind: RemainKind, count: usize, sentence: &str) -> Option<(Remain, usize)> {
     (count > 0).then(|| (Remain::new(kind, agreeing(count, sentence)), count))
 }
@@ -190,7 +190,7 @@ fn mentions_left(
             all.extend(counted(RemainKind::Mention, *count, &what));
             continue;
         }
-        // What was to go was chosen by nobody to stay; nor was what is more than was there when it was chosen.
+        // Values that were to be deleted were not left by choice; nor were more values than existed when it was chosen.
         let tally = found.tally.get(place).copied().unwrap_or_default();
         let together = tally.left_together().min(kept.left.get(place).copied().unwrap_or_default());
         let undone = tally.undone.min(*count);
@@ -228,10 +228,10 @@ fn references_left(found: &ScanFindings, kept: &KeptSession) -> Vec<(Remain, usi
     all
 }
 
-/// Ids of mentions that a receipt shows for one column.
+/// Most mention ids that a receipt shows for one column.
 const SHOWN: usize = 10;
 
-/// Advises on mentions for which an impossible decision was requested.
+/// Advice on mentions for which an impossible decision was requested.
 fn impossible(found: &ScanFindings, place: &str, count: usize) -> String {
     let undone: Vec<&Mention> = found.mentions.iter().filter(|m| !m.chosen && m.place() == place).collect();
     let reason =
@@ -250,7 +250,7 @@ fn impossible(found: &ScanFindings, place: &str, count: usize) -> String {
     )
 }
 
-/// Whether a column is of one of some tables.
+/// Whether a column belongs to one of some tables.
 pub(super) fn is_of(place: &str, tables: &[String]) -> bool {
     tables.iter().any(|table| place.strip_prefix(table.as_str()).is_some_and(|rest| rest.starts_with('.')))
 }

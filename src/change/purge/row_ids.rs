@@ -1,5 +1,4 @@
-//! Ids of rows that go, ready to be found in texts: many thousands of them in one pass, at a cost that does not grow with
-//! their number.
+//! Finds ids of deleted rows in texts: many thousands in one pass, at a cost that does not grow with their number.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,10 +7,10 @@ use super::id_set::IdSet;
 use crate::memory::mention;
 use crate::memory::sieve::WordSieve;
 
-/// Ids shorter than that are not looked for in texts: they would be found everywhere.
+/// Shortest id to search for in texts; shorter ones would be found everywhere.
 pub(super) const ID_LENGTH: usize = 8;
 
-/// Ids to look for, in any case of ASCII letters.
+/// Ids to search for, in any case of ASCII letters.
 #[derive(Debug, Default)]
 pub(super) struct RowIds(Option<SoughtIds>);
 
@@ -20,12 +19,12 @@ struct SoughtIds {
     ids: Arc<IdSet>,
     /// Their lengths, longest first.
     lengths: Vec<usize>,
-    /// Tells where they may begin.
+    /// Finds where they may begin.
     sieve: WordSieve,
 }
 
 impl RowIds {
-    /// Takes the ids, all of which can be told in any text.
+    /// Takes the ids, all of which are recognizable in any text.
     pub fn new(ids: &Arc<IdSet>) -> Self {
         let lengths: BTreeSet<usize> = ids.iter().map(|id| id.len()).collect();
         if lengths.is_empty() {
@@ -36,8 +35,8 @@ impl RowIds {
         RowIds(sieve.map(|sieve| SoughtIds { ids: ids.clone(), lengths, sieve }))
     }
 
-    /// Finds the ids that are in a text as words of their own, in order; of several that overlap the first, of those
-    /// that begin at one place the longest. Each is its first byte and the byte after its last.
+    /// Finds the ids that are whole words in a text, in order. Of overlapping ids the first counts, of ids with the
+    /// same start the longest. Returns the start and the end (exclusive) of each.
     pub fn find(&self, text: &[u8]) -> Vec<(usize, usize)> {
         let mut found: Vec<(usize, usize)> = Vec::new();
         let Some(sought) = &self.0 else { return found };
@@ -52,7 +51,7 @@ impl RowIds {
 }
 
 impl SoughtIds {
-    /// Returns the length of the longest id that is a word of its own at a place.
+    /// Returns the length of the longest id that is a whole word at a place.
     fn longest(&self, text: &[u8], at: usize) -> Option<usize> {
         if !mention::begins(text, at) {
             return None;

@@ -41,21 +41,21 @@ use crate::store::stored::{StoredRows, TableName};
 /// Operation name in a plan to erase a person.
 const OPERATION: &str = "purge";
 
-/// Seconds by which the clocks of two people may differ.
+/// Seconds by which two people's clocks may differ.
 const CLOCKS_DIFFER: f64 = 300.0;
 
-/// Seconds that a kept plan lasts.
+/// Seconds that a stored plan is valid (7 days).
 const PLAN_LASTS: f64 = 7.0 * 86_400.0;
 
-/// Times that a run looks for what was written while it deleted, and deletes that too: agents may write without end.
+/// Most rounds in which a run deletes data written during the deletion: agents may write without end.
 const ROUNDS: usize = 3;
 
-/// Erases a person. Gives the receipt; its status is `verified`, `verified with disclosures` or `incomplete`.
+/// Erases a person. Returns the receipt, whose status is `verified`, `verified with disclosures` or `incomplete`.
 ///
 /// # Errors
-/// As planning; [`ChangeError::Refused`] for a person under a legal hold, without our tables, or while an earlier erasure
-/// of the person is unfinished; [`ChangeError::Conflict`] when rows moved: resuming plans the rest again. With `resume`,
-/// an unfinished one is resumed as it was asked for, but for what is decided otherwise now.
+/// As planning; [`ChangeError::Refused`] for a person under a legal hold, without our tables, or while an earlier
+/// erasure of the person is unfinished; [`ChangeError::Conflict`] if rows changed meanwhile: resuming plans the rest
+/// again. With `resume`, an unfinished erasure continues with its own options, apart from new decisions.
 pub async fn run(
     store: &Store,
     given: &str,
@@ -67,10 +67,10 @@ pub async fn run(
     as_planned(store, given, options, resume, desk, export_sha256, None).await
 }
 
-/// Erases a person as a kept plan says, if the world has not moved.
+/// Erases a person by a stored plan, if the database has not changed.
 ///
 /// # Errors
-/// As [`run`]; [`ChangeError::Conflict`] when planning now gives another plan, or the kept one is too old.
+/// As [`run`]; [`ChangeError::Conflict`] if planning now gives another plan, or the stored one is too old.
 pub async fn run_kept(store: &Store, kept: &KeptPlan, desk: &Desk<'_>) -> Result<PurgeReceipt, ChangeError> {
     let own = ready(store).await?;
     let age = kept.check(&own, store.location())?;
@@ -134,8 +134,8 @@ fn asked(
     }
 }
 
-/// Resumes where nothing in the database is open: a run that was killed before it wrote, as it was asked for then, or
-/// one that was killed between its last entry and its receipt.
+/// Resumes if the database has no open session: a run killed before it wrote, with its own options, or one killed
+/// between its last entry and its receipt.
 async fn again(
     store: &Store,
     own: &OwnTables,
@@ -157,7 +157,7 @@ async fn again(
             (Some(_), SessionStage::Asked(_)) => {}
         }
     }
-    // Choices that nobody made are not made up: with none, nothing is begun.
+    // Without choices from the operator, nothing begins.
     if new.options.are_chosen() {
         let hold = held(desk, &new.session)?;
         return begin(store, own, desk, new, None, hold).await;
@@ -173,8 +173,8 @@ async fn again(
     }
 }
 
-/// The first of some handles of a person whose erasure waits here to be resumed: something was written, or asked for, and
-/// no receipt is final.
+/// Returns the first of some handles that has an unfinished erasure here: it was requested or has begun, and has no
+/// final receipt.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -196,7 +196,7 @@ pub async fn begun<'h>(
     Ok(None)
 }
 
-/// The receipt of a run that ended and was killed before it could say so.
+/// Delivers the receipt of a run that ended but was killed before it returned it.
 async fn deliver(
     store: &Store,
     desk: &Desk<'_>,
@@ -214,8 +214,8 @@ async fn deliver(
     handed_over(desk, &AnchorSpot::of(store).await?.0, kept, receipt)
 }
 
-/// Forgets what was asked for earlier about a person whose erasure has begun now, and wrote nothing, unless someone
-/// works on it. A commit that was under way when its connection was lost has been waited for by then.
+/// Removes earlier requests for the same person that wrote nothing, unless a process works on them. By now a commit
+/// pending when its connection was lost has either arrived or failed.
 async fn forget_asked(store: &Store, kept: &KeptSession, desk: &Desk<'_>) -> Result<(), ChangeError> {
     let others = desk.stages(&kept.database_id, &kept.spot).into_iter();
     let others = others.filter(|stage| stage.session() != kept.session);
@@ -229,7 +229,7 @@ async fn forget_asked(store: &Store, kept: &KeptSession, desk: &Desk<'_>) -> Res
     Ok(())
 }
 
-/// Makes a session this process's own.
+/// Locks a session for this process.
 fn held(desk: &Desk<'_>, session: &str) -> Result<Hold, ChangeError> {
     desk.hold(session)?.ok_or_else(|| {
         ChangeError::Refused(
@@ -238,7 +238,7 @@ fn held(desk: &Desk<'_>, session: &str) -> Result<Hold, ChangeError> {
     })
 }
 
-/// Begins what was asked for, whose choices are kept from the first moment. The session is this process's own until then.
+/// Begins a requested erasure; its choices are stored first. The session is locked for this process.
 async fn begin(
     store: &Store,
     own: &OwnTables,
@@ -254,7 +254,7 @@ async fn begin(
             forget_asked(store, &kept, desk).await?;
             delete(store, own, desk, kept, plan, Counts::new(), turn).await
         }
-        // What is needed to continue is kept, should the beginning turn up after all.
+        // The session file is kept in case the commit arrives after all.
         Err(ChangeError::Uncertain(words)) => {
             Err(ChangeError::Uncertain(format!("{words}. The purge may have started: --resume continues or starts it")))
         }
@@ -267,7 +267,7 @@ async fn begin(
     }
 }
 
-/// A plan in a file: enough to make it again and to see whether it is the same.
+/// A plan in a file: enough to compute it again and to compare the result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeptPlan {
@@ -275,7 +275,7 @@ pub struct KeptPlan {
     pub operation: String,
     /// Id of the plan.
     pub plan_id: String,
-    /// Database that it is for. One that is for none is refused.
+    /// Database that the plan is for; a plan without one is refused.
     pub database_id: Option<String>,
     /// The subject as it was given.
     pub given: String,
@@ -289,12 +289,12 @@ pub struct KeptPlan {
     /// Ticket that requests it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<String>,
-    /// SHA-256 over all of that, as hexadecimal digits.
+    /// SHA-256 of all of the above, in hexadecimal.
     pub sha256: String,
 }
 
 impl KeptPlan {
-    /// Makes the kept form of a plan.
+    /// Creates the stored form of a plan.
     #[must_use]
     pub fn new(plan: &PurgePlan, own: &OwnTables, given: &str, options: PurgeOptions, author: &Author) -> Self {
         let mut kept = KeptPlan {
@@ -312,10 +312,10 @@ impl KeptPlan {
         kept
     }
 
-    /// Reads a kept plan; none when the file holds a plan of another kind.
+    /// Reads a stored plan; `None` if the file holds a plan of another kind.
     ///
     /// # Errors
-    /// [`ChangeError::Usage`] when something in it is not what it should be.
+    /// [`ChangeError::Usage`] if a field has an invalid value.
     #[must_use]
     pub fn from_file(text: &str) -> Option<Result<KeptPlan, ChangeError>> {
         json::members(text)?.iter().find(|(name, _)| name == "given")?;
@@ -352,7 +352,7 @@ impl KeptPlan {
     }
 }
 
-/// Our tables, with those of erasures.
+/// Returns our tables, if those for erasures exist.
 ///
 /// # Errors
 /// [`ChangeError::Refused`] with the command that adds them.
@@ -368,18 +368,18 @@ pub async fn ready(store: &Store) -> Result<OwnTables, ChangeError> {
     )))
 }
 
-/// The same, where our role may also write what a plan is about.
+/// Returns our tables, if our role may also write the tables of a plan.
 ///
 /// # Errors
 /// As [`ready`]; [`StoreError::Denied`](crate::store::StoreError::Denied) with the GRANT that helps;
-/// [`ChangeError::Refused`] where the database would take rows along that our role does not see.
+/// [`ChangeError::Refused`] if the database would delete rows by cascade that our role does not see.
 pub async fn ready_for(store: &Store, plan: &PurgePlan) -> Result<OwnTables, ChangeError> {
     let own = ready(store).await?;
     check_rights(store, plan).await?;
     Ok(own)
 }
 
-/// Refuses what our role may not write, and rows that the database would take along unseen.
+/// Refuses tables that our role may not write, and rows that the database would delete by cascade unseen.
 async fn check_rights(store: &Store, plan: &PurgePlan) -> Result<(), ChangeError> {
     store.records().check_rights(&plan.counts).await?;
     match apply::unseen_with(store, plan.losing()).await? {
@@ -388,7 +388,7 @@ async fn check_rights(store: &Store, plan: &PurgePlan) -> Result<(), ChangeError
     }
 }
 
-/// The earlier erasure of a person, by a handle, that has not ended verified.
+/// Returns the person's earlier erasure, by a handle, if it has not ended verified.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -396,12 +396,12 @@ pub async fn unfinished(store: &Store, given: &str, desk: &Desk<'_>) -> Result<O
     Ok(store.records().purge_of(&hmac(&desk.key, given)).await?.filter(PurgeSession::is_open))
 }
 
-/// Says why an erasure does not begin next to an earlier one.
+/// Message that refuses an erasure while an earlier one is unfinished.
 pub fn resume_first(given: &str) -> String {
     format!("an earlier purge of `{given}` did not end as verified: resume it with --resume")
 }
 
-/// Refuses a reason or a ticket that names the person: they are kept, and nothing that names the person may be.
+/// Refuses a reason or a ticket that names the person, because both are stored.
 fn check_author(subject: &subject::PurgeSubject, author: &Author) -> Result<(), ChangeError> {
     let said = [&author.reason, &author.ticket].map(|said| said.as_deref().unwrap_or_default().to_lowercase());
     let names = |handle: &subject::PersonHandle| said.iter().any(|said| said.contains(&handle.value.to_lowercase()));
@@ -421,7 +421,7 @@ pub async fn check_hold(store: &Store, subject: &subject::PurgeSubject) -> Resul
     check_held(store, subject.handles.iter().map(|handle| handle.value.as_str())).await
 }
 
-/// Refuses a person under a legal hold by any of the handles.
+/// Refuses a person of whom any handle is under a legal hold.
 ///
 /// # Errors
 /// [`ChangeError::Refused`].
@@ -442,7 +442,7 @@ pub async fn check_held<'h>(store: &Store, handles: impl Iterator<Item = &'h str
     }
 }
 
-/// The same, by the holds that stand.
+/// Refuses a person of whom any handle is in a list of active holds.
 ///
 /// # Errors
 /// [`ChangeError::Refused`].
@@ -460,7 +460,8 @@ pub fn refuse_held(store: &Store, holds: &[(String, String)], handles: &[&str]) 
     }
 }
 
-/// Plans, looks around before anything goes, and enters the session in the database, or takes over one whose file is lost.
+/// Plans, searches before the deletion, and writes the session to the database, or takes over a session whose file is
+/// lost.
 async fn prepare(
     store: &Store,
     own: &OwnTables,
@@ -473,7 +474,7 @@ async fn prepare(
     let mut search = KeptSearch::default();
     let planned = planning::plan_any(store, &asked.given, &asked.options, &mut search, desk.progress).await;
     let mut plan = match (planned, lost) {
-        // The rows by which the person was known are gone already.
+        // The rows that identified the person are deleted already.
         (Err(ChangeError::NotFound(_)), Some(_)) => {
             let subject = subject::by_words(&asked.given, &asked.options.aliases)?;
             let also = (&[][..], &mut search);
@@ -484,7 +485,7 @@ async fn prepare(
     if plan.is_unowned {
         return Err(ChangeError::Refused(planning::UNOWNED.to_owned()));
     }
-    // Before the decisions: a mention that no longer exists is a world that moved.
+    // Checked before the decisions: if a mention no longer exists, the database has changed.
     if plan_id.is_some_and(|id| id != plan.plan_id) {
         return Err(ChangeError::Conflict {
             message: "the rows that belong to or name the person differ from those that the plan read".to_owned(),
@@ -501,7 +502,7 @@ async fn prepare(
     let mut kept = KeptSession {
         session: asked.session,
         database_id: asked.database_id,
-        // From here on the session knows whom it is about.
+        // From here on the person is in the session only.
         subject: std::mem::take(&mut plan.subject),
         options: asked.options,
         plan_id: plan.plan_id.clone(),
@@ -546,7 +547,7 @@ async fn prepare(
     Ok((kept, plan, turn))
 }
 
-/// Tables whose rows go or change, our own among them.
+/// Tables with deleted or changed rows, including our own.
 fn touched(plan: &PurgePlan, own: &OwnTables) -> Vec<TableName> {
     let mut tables: Vec<TableName> = plan.deletes.iter().map(|rows| rows.table.clone()).collect();
     tables.extend(plan.owned.iter().map(|owned| owned.rows.table.clone()));
@@ -558,7 +559,7 @@ fn touched(plan: &PurgePlan, own: &OwnTables) -> Vec<TableName> {
     tables
 }
 
-/// Takes new decisions into a session: what they leave is left by choice, what they delete goes with the rest.
+/// Adds new decisions to a session: mentions that they leave count as left by choice, deletions join the rest.
 fn decide(kept: &mut KeptSession, plan: &PurgePlan, desk: &Desk<'_>, decisions: &NewDecisions) {
     for (place, tally) in plan.tally.iter().filter(|(place, _)| decisions.covers(place)) {
         kept.left.insert(place.clone(), tally.left_together());
@@ -572,8 +573,8 @@ fn decide(kept: &mut KeptSession, plan: &PurgePlan, desk: &Desk<'_>, decisions: 
     kept.redecided.push(Redecision { mentions: decisions.all, each: decisions.tally(), at, actor });
 }
 
-/// Takes the rows that go by a new plan into a session, and says of those that went by an earlier one for what they say which
-/// stay; `some_went` of the earlier plan.
+/// Adds the deletions of a new plan to a session, and notes the rows `chosen` for their contents by an earlier plan
+/// that now stay. `some_went`: some rows of the earlier plan are deleted already.
 fn take_in(kept: &mut KeptSession, plan: &PurgePlan, own: &OwnTables, chosen: &[GoingRows], some_went: bool) {
     for rows in &plan.deletes {
         match kept.deletes.iter_mut().find(|known| known.table == rows.table && known.by == rows.by) {
@@ -597,7 +598,7 @@ fn take_in(kept: &mut KeptSession, plan: &PurgePlan, own: &OwnTables, chosen: &[
     }
 }
 
-/// Refuses to reach further than the erasure that waits: whom it is about and what goes was said when it began.
+/// Refuses options that reach further than the unfinished erasure: its person and its scope are fixed.
 fn check_reach(kept: &KeptSession, options: &PurgeOptions) -> Result<(), ChangeError> {
     let knows = |alias: &&String| {
         let mut handles = kept.subject.handles.iter().map(|handle| &handle.value);
@@ -612,7 +613,7 @@ fn check_reach(kept: &KeptSession, options: &PurgeOptions) -> Result<(), ChangeE
     })
 }
 
-/// The error of a session whose file is not here, and whose choices were not repeated.
+/// The error if the session's file is not here, and its choices were not repeated.
 fn begun_elsewhere(given: &str, desk: &Desk<'_>) -> ChangeError {
     ChangeError::Refused(format!(
         "the purge of `{given}` was started elsewhere, and what is needed to continue is not in {}: resume it there. \
@@ -622,8 +623,8 @@ fn begun_elsewhere(given: &str, desk: &Desk<'_>) -> ChangeError {
     ))
 }
 
-/// Resumes a session: what is left is found again, so that it does not matter where it stopped. One whose file is lost
-/// is planned again by choices that are repeated.
+/// Resumes a session. It searches for what is left, so it does not matter where the earlier run stopped. If the
+/// session's file is lost, the operator repeats the choices and it is planned again.
 async fn go_on(
     store: &Store,
     own: &OwnTables,
@@ -655,12 +656,12 @@ async fn go_on(
         kept.planned = sum(&so_far, &plan.counts);
     }
     desk.keep(&kept)?;
-    // A batch of another run since the plan was made keeps this one from taking over.
+    // Fails if another run has committed a batch since the plan was made.
     let turn = batches::take_over(store, own, desk, &kept, session, decisions).await?;
     delete(store, own, desk, kept, plan, so_far, turn).await
 }
 
-/// Plans what is left of a session, and takes the rows that go by this plan into the session.
+/// Plans the rest of a session, and adds the deletions of this plan to it.
 async fn plan_rest(
     store: &Store,
     own: &OwnTables,
@@ -679,7 +680,7 @@ async fn plan_rest(
     let there: usize = chosen.iter().map(GoingRows::len).sum();
     take_in(kept, &plan, own, &chosen, there < planned);
     if let Some(account) = &plan.nameless {
-        // The first run may have made it for pseudonyms of later batches.
+        // The first run may have created it for pseudonyms of later batches.
         let made = StoredRows::with(&account.table, &account.id, FetchedValue::Text(kept.pseudonym.clone()));
         if !store.shapes().images(&made).await?.is_empty() {
             plan.nameless = None;
@@ -688,12 +689,12 @@ async fn plan_rest(
     Ok(plan)
 }
 
-/// Rows by table that a session has changed.
+/// Rows that a session has changed, by table.
 fn counts_of(session: &PurgeSession) -> Counts {
     serde_json::from_str(&session.counts).unwrap_or_default()
 }
 
-/// Rows by table, of two runs together.
+/// Adds the counts of two runs.
 fn sum(one: &Counts, other: &Counts) -> Counts {
     let mut sum = one.clone();
     for (table, verbs) in other {
@@ -738,7 +739,7 @@ async fn delete(
     if let Err(why) = (desk.forget_kept)(store.location(), &handles) {
         proof.notes.push(format!("what the console keeps about this database may name the person: {why}"));
     }
-    // Between its entry in the trail and its file the receipt would be lost with the process.
+    // If the process died between the entry in the trail and the file, the receipt would be lost.
     let names = TellingNames::of(store, &kept.subject).await.map_err(|error| unproved(&error))?;
     kept.receipt = Some(receipt(desk, &kept, &counts, &proof, &names));
     desk.keep(&kept).map_err(|error| unproved(&error))?;
@@ -749,7 +750,7 @@ async fn delete(
     handed_over(desk, &here, &kept, receipt)
 }
 
-/// Deletes what a plan says, adds it to the counts, and looks for what is left.
+/// Deletes the rows of a plan, adds their counts, and searches for what is left.
 async fn erase(
     store: &Store,
     own: &OwnTables,
@@ -765,15 +766,15 @@ async fn erase(
     prove::after(store, desk, kept).await.map_err(|error| unproved(&error))
 }
 
-/// Adds to an error that the rows are gone and that this is not proved.
+/// Adds to an error that the rows are deleted but this was not verified.
 fn unproved(error: &ChangeError) -> ChangeError {
     ChangeError::Failed(format!(
         "{error}: the rows are deleted, and the purge is paused before the verification; --resume continues"
     ))
 }
 
-/// Keeps a receipt where receipts are, and forgets the session if it ended verified. One that was begun in another place is
-/// needed there as long as that stands: the database is a copy.
+/// Stores a receipt in the folder of receipts, and removes the session if it ended verified. A session that began at
+/// another location stays, since that location still needs it: this database is a copy.
 fn handed_over(
     desk: &Desk<'_>,
     here: &AnchorSpot,
@@ -795,11 +796,11 @@ fn handed_over(
     Ok(receipt)
 }
 
-/// The receipt without what only its entry in the trail knows, with its hash. It names nobody.
+/// Builds the receipt, with its hash and without the fields known only after the entry in the trail. It names nobody.
 fn receipt(desk: &Desk<'_>, kept: &KeptSession, counts: &Counts, proof: &Proof, names: &TellingNames) -> PurgeReceipt {
     let status = verdict::status(&proof.findings);
     let mut disclosures: Vec<String> = proof.findings.iter().map(|finding| finding.what.clone()).collect();
-    // What was found at the end may contradict the plan.
+    // The final search may contradict the plan.
     let still = |table: &String| !proof.places.iter().any(|place| remains::is_of(place, slice::from_ref(table)));
     let silent = kept.silent.iter().filter(|(table, _)| still(table)).map(told_silent);
     disclosures.extend(kept.notes.iter().cloned().chain(silent).chain(proof.notes.iter().cloned()));

@@ -1,4 +1,4 @@
-//! Reads every text of the database once, row by row: what names the person elsewhere, and what names rows that go.
+//! Reads every text of the database once, row by row, for mentions of the person and of deleted rows.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -26,17 +26,17 @@ use crate::store::shape::ShapeColumn;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
-/// Rows of a table that hold something and are remembered; a table with more is read again.
+/// Most rows with matches remembered per table; a table with more is read again.
 const REMEMBERED: usize = 100_000;
 /// Bytes of their keys that stay in memory.
 const FOUND: usize = 4 << 20;
-/// Rows of these that are read together.
+/// Rows of these per read.
 const AT_ONCE: usize = 200;
-/// Values between two reports.
+/// Values between two progress reports.
 const REPORT: u64 = 8_192;
 
-/// Reads everything, or of tables whose rows can be distinguished only those in which an equal search `before` found
-/// something; gives the places too.
+/// Reads everything; of tables with a key, only the rows in which an equal search `before` found something. Also
+/// returns the places.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -46,7 +46,7 @@ pub async fn everything(
     before: Option<&FoundPlaces>,
     updates: &mut KeptRows,
 ) -> Result<(ScanFindings, FoundPlaces), ChangeError> {
-    // The most digits of a handle that may stand as a number.
+    // Digits of the longest handle that may be stored as a number.
     let digits = search.handles.iter().filter_map(|handle| digits_of(handle)).max();
     let (keys, key_parts) = keys::find(snapshot, search, before).await?;
     let mut places = FoundPlaces { rows: HashMap::new(), keys: key_parts };
@@ -128,7 +128,7 @@ pub async fn everything(
     Ok((found, places))
 }
 
-/// Digits of an id or a telephone number that may stand as a number; none of what cannot.
+/// Digits of an id or a telephone number that may be stored as a number; `None` for other handles.
 fn digits_of(handle: &PersonHandle) -> Option<usize> {
     let is_number = match &*handle.kind {
         "id" => handle.value.parse::<i64>().is_ok(),
@@ -137,11 +137,11 @@ fn digits_of(handle: &PersonHandle) -> Option<usize> {
     is_number.then(|| handle.value.bytes().filter(u8::is_ascii_digit).count())
 }
 
-/// Knowledge of columns before they are read.
+/// Facts about columns, known before they are read.
 struct KnownColumns<'a> {
-    /// Those whose values are keys.
+    /// Columns whose values are keys.
     keyed: &'a HashSet<(TableName, String)>,
-    /// Those that hold vectors.
+    /// Columns that hold vectors.
     vectors: HashSet<(TableName, String)>,
     /// Tables of search indexes.
     indexes: HashSet<TableName>,
@@ -170,7 +170,7 @@ impl<'a> TableTexts<'a> {
             ids_only: each(&|column| search.about.ids_only.contains(&place(column))),
             keyed: each(&|column| known.keyed.contains(&place(column))),
             listed: texts.iter().map(|(column, _)| search.listed.get(&place(column))).collect(),
-            // Vectors are bytes that hold no words, and so is most of what an index keeps.
+            // Vectors are bytes without words, and so is most of an index.
             opaque: vectors.iter().map(|is_vector| !known.indexes.contains(table) && !is_vector).collect(),
             vectors,
             agents: each(&|column| search.about.naming.agents.contains(&place(column))),
@@ -204,8 +204,8 @@ impl<'a> TableTexts<'a> {
     }
 }
 
-/// Looks through the generated columns of a table: at those of rows whose stored columns name nobody, as a name may be in two
-/// of them. SQLite may know no function that one is made with here.
+/// Searches the generated columns of a table, only in rows whose stored columns have no match: a name may be split over
+/// two of them. On SQLite a generated column may use a function that is missing here.
 async fn look_at_generated(
     snapshot: &mut Snapshot<'_>,
     place: &TablePlace<'_>,
@@ -227,8 +227,8 @@ async fn look_at_generated(
     }
 }
 
-/// Every private value of the entries that kept what a row that goes was: what one of them tells, the others tell too. They
-/// come in no order, so they are known only when all were read.
+/// Searches all private values of the audit entries that recorded a deleted row: if one of them mentions it, the others
+/// do too. Entries come in no order, so all are read first.
 async fn private_values(
     snapshot: &mut Snapshot<'_>,
     search: &PersonSearch<'_>,
@@ -253,7 +253,7 @@ async fn private_values(
     Ok(())
 }
 
-/// Looks into PostgreSQL's large objects, which no table holds.
+/// Searches PostgreSQL's large objects, which are in no table.
 async fn large_objects(
     snapshot: &mut Snapshot<'_>,
     search: &PersonSearch<'_>,
@@ -277,27 +277,26 @@ async fn large_objects(
     };
     let (going, owned, account, columns) = (Vec::new(), None, Vec::new(), &columns);
     let place = TablePlace { search, table: &table, ours: false, going, owned, account, key: &key, columns, keys };
-    for (id, _) in snapshot.large_objects().await?.into_iter().flatten().filter(|(_, readable)| *readable) {
-        match snapshot.large_object(id).await? {
-            Some(bytes) => {
-                let row = [FetchedValue::Integer(id), FetchedValue::Bytes(bytes)];
-                if let Some(looked) = place.look(&row, &mut found.values) {
-                    place.take(&row, looked, found, updates);
-                }
-            }
-            None => found.not_looked_into(format!("{}.data", table.title()), "too long to be searched"),
+    let object = |id: i64, bytes: Option<Vec<u8>>| {
+        let Some(bytes) = bytes else {
+            return found.not_looked_into(format!("{}.data", table.title()), "too long to be searched");
+        };
+        let row = [FetchedValue::Integer(id), FetchedValue::Bytes(bytes)];
+        if let Some(looked) = place.look(&row, &mut found.values) {
+            place.take(&row, looked, found, updates);
         }
-    }
-    Ok(())
+    };
+    Ok(snapshot.each_large_object(object).await?)
 }
 
-/// Whether a name of the structure, or another text of it, holds a handle, both in small letters. Names are joined by `_`.
+/// Whether a name or another text of the structure contains a handle, both in lower case. Words in names are joined by
+/// `_`.
 pub(super) fn is_named_in(text: &str, handle: &str) -> bool {
     if handle.len() >= ID_LENGTH { text.contains(handle) } else { is_word_in(text, handle, char::is_alphanumeric) }
 }
 
-/// Parts of the structure that name the person, in words that do not: a name is part of a longer word there, so that a handle
-/// long enough to tell counts within one too.
+/// Descriptions, without the name, of structure parts that name the person. Names are often part of a longer word
+/// there, so a distinctive handle also counts within one.
 async fn structure(snapshot: &mut Snapshot<'_>, search: &PersonSearch<'_>) -> Result<Vec<String>, ChangeError> {
     let definitions = snapshot.definitions().await?;
     let texts: Vec<[String; 3]> =
@@ -305,7 +304,7 @@ async fn structure(snapshot: &mut Snapshot<'_>, search: &PersonSearch<'_>) -> Re
     let mut names: Vec<[bool; 3]> =
         texts.iter().map(|texts| [0, 1, 2].map(|n| search.matcher.names(&texts[n]))).collect();
     let small: Vec<[String; 3]> = texts.iter().map(|texts| [0, 1, 2].map(|n| texts[n].to_lowercase())).collect();
-    // One handle after the other: there may be very many.
+    // One handle at a time: there may be very many.
     let words = search.handles.iter().filter(|h| h.common.is_none()).map(|h| h.value.to_lowercase());
     for word in words {
         for (is_named, text) in names.as_flattened_mut().iter_mut().zip(small.as_flattened()) {

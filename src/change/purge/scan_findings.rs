@@ -13,37 +13,37 @@ use crate::memory::agreeing;
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::TableName;
 
-/// Mentions that are kept with their sample; all are counted.
+/// Most mentions stored with their sample; all are counted.
 pub(super) const KEPT: usize = 10_000;
 
-/// Counts of the mentions at one place: how sure they are, and what happens to them.
+/// Counts of the mentions in one column, by certainty and treatment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct PlaceTally {
-    /// They mean the person.
+    /// Mentions that certainly mean the person.
     pub certain: usize,
-    /// They may.
+    /// Mentions that may mean the person.
     pub possible: usize,
     /// Left by choice.
     pub left: usize,
     /// Left because the table is outside the layout.
     pub outside: usize,
-    /// Left although something else was asked for: it cannot be done.
+    /// Left because the requested decision is impossible.
     pub undone: usize,
-    /// Redacted, or gone with their row.
+    /// Redacted, or deleted with their row.
     pub done: usize,
-    /// Number of those left or outside that were decided one by one.
+    /// Number of left or outside mentions that were decided one by one.
     #[serde(skip)]
     pub singled: usize,
 }
 
 impl PlaceTally {
-    /// Those that a decision for all, or for all of a column, leaves.
+    /// Mentions left by a decision for all, or for a whole column.
     #[must_use]
     pub fn left_together(&self) -> usize {
         (self.left + self.outside).saturating_sub(self.singled)
     }
 
-    /// The sum over several places.
+    /// Adds up several tallies.
     #[must_use]
     pub fn all<'t>(tallies: impl IntoIterator<Item = &'t PlaceTally>) -> PlaceTally {
         tallies.into_iter().fold(PlaceTally::default(), |sum, one| PlaceTally {
@@ -58,7 +58,7 @@ impl PlaceTally {
     }
 }
 
-/// Values of a column that could not be looked into, or not be changed.
+/// Values of a column that could not be read or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnreadColumn {
     /// Reason for the first of these values.
@@ -67,43 +67,43 @@ pub struct UnreadColumn {
     pub count: usize,
 }
 
-/// Rows that stay and hold an id of a row that goes where nothing says that ids are there.
+/// Rows that stay and contain the id of a deleted row, in columns not declared to hold ids.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IdWord {
-    /// Rows in which it is all of a text.
+    /// Rows in which the id is the entire text.
     pub whole: u64,
-    /// Rows in which it is part of one.
+    /// Rows in which it is part of a text.
     pub texts: u64,
 }
 
-/// Findings of the pass over everything.
+/// Findings of the full scan.
 #[derive(Debug, Default)]
 pub struct ScanFindings {
     /// Mentions in rows that stay.
     pub mentions: Vec<Mention>,
-    /// Ids of rows that go and may be words of others, in small letters, and where they stand.
+    /// Ids of deleted rows that may be other people's words, in lower case, with their occurrences.
     pub id_words: BTreeMap<String, IdWord>,
-    /// Number of ids of rows that go which are such words, and are not looked for.
+    /// Number of ids of deleted rows that are such words and are not searched for.
     pub usual_ids: usize,
-    /// Number of mentions by table and column; includes those that are not kept.
+    /// Number of mentions by table and column, including those not stored.
     pub counted: BTreeMap<String, usize>,
-    /// Decisions about the mentions, counted by table and column; includes those that are not kept.
+    /// Decisions about the mentions, counted by table and column, including those not stored.
     pub tally: BTreeMap<String, PlaceTally>,
-    /// Decisions that were about existing mentions.
+    /// Decisions that matched existing mentions.
     pub met: Met,
-    /// Rows that go because they mention the person, each with a value that does.
+    /// Rows to delete because they mention the person, each with such a value.
     pub doomed: Vec<((TableName, Vec<FetchedValue>), TellingValue)>,
-    /// The same of all rounds, by table.
+    /// The same for all rounds, by table.
     pub planned: BTreeMap<TableName, PlannedMentions>,
-    /// Number of rows that go in the end because they mention the person, or depend on such a row.
+    /// Final number of rows deleted because they mention the person, or depend on such a row.
     pub gone_for_mentions: usize,
-    /// Hits of each handle anywhere, also in the person's own rows: the positive control.
+    /// Hits of each handle anywhere, including the person's own rows: the positive control.
     pub control: Vec<usize>,
-    /// References to rows that go which cannot be removed, by table and column.
+    /// References to deleted rows that cannot be removed, by table and column.
     pub stuck: BTreeMap<String, usize>,
-    /// References that go, by table and column.
+    /// References to be removed, by table and column.
     pub loosened: BTreeMap<String, usize>,
-    /// Rows whose aggregate is to be made again.
+    /// Rows whose aggregate is to be recomputed.
     pub recompute: Vec<(Recompute, TableName, Vec<FetchedValue>)>,
     /// Elements removed from a canvas list, by row.
     pub removed: BTreeMap<String, usize>,
@@ -111,27 +111,27 @@ pub struct ScanFindings {
     pub structure: Vec<String>,
     /// Values that could not be read, and why, by table and column.
     pub unread: BTreeMap<String, UnreadColumn>,
-    /// Rows of our own records of jobs that name the person or a row that goes: they go too.
+    /// Our own job records that name the person or a deleted row: they are deleted too.
     pub forgotten: Vec<(TableName, Vec<FetchedValue>)>,
-    /// Private values of our own audit trail that name the person or a row that goes.
+    /// Private values of our own audit trail that name the person or a deleted row.
     pub redacts: BTreeSet<(i64, String)>,
-    /// Entries of our own audit trail that kept what a row that goes was, or a row of the person: all their private values
-    /// go.
+    /// Entries of our own audit trail that recorded a deleted row, or a row of the person: all their private values are
+    /// removed.
     pub undone: BTreeSet<i64>,
-    /// Hits in other tables of ours, which hold no personal values.
+    /// Hits in our other tables, which hold no personal values.
     pub ours: BTreeMap<String, usize>,
     /// Hits in the account that is kept.
     pub account: usize,
-    /// Values computed from texts that lose words, which stay.
+    /// Values computed from texts that lose words, left in place.
     pub old: OldDerived,
-    /// Values read.
+    /// Number of values read.
     pub values: u64,
-    /// Traces that the watch saw, where there was one.
+    /// Traces found by the watch, if there was one.
     pub live: LiveTraces,
 }
 
 impl ScanFindings {
-    /// Notes a value that could not be looked into, or not be changed.
+    /// Records a value that could not be read or changed.
     pub fn not_looked_into(&mut self, place: String, why: &'static str) {
         self.unread.entry(place).or_insert(UnreadColumn { why, count: 0 }).count += 1;
     }

@@ -1,5 +1,5 @@
-//! Takes words out of stored values and leaves every other character as its writer spelled it: texts, JSON, lists,
-//! arrays, packed bytes.
+//! Removes words from stored values, and leaves every other character as written: texts, JSON, lists, arrays,
+//! compressed bytes.
 
 use serde_json::value::RawValue;
 
@@ -10,10 +10,10 @@ use crate::memory::json::{self, MAX_DEPTH};
 use crate::store::container::{self, Layer};
 use crate::store::fetched::FetchedValue;
 
-/// New bytes stored as the value was that they come from.
+/// Stores new bytes in the same form as the original value.
 ///
 /// # Errors
-/// What cannot be packed.
+/// The bytes cannot be compressed.
 pub fn stored_as(raw: &FetchedValue, wrapping: Option<Layer>, bytes: Vec<u8>) -> std::io::Result<FetchedValue> {
     Ok(match (raw, wrapping) {
         (FetchedValue::Bytes(_), None) => FetchedValue::Bytes(bytes),
@@ -25,7 +25,7 @@ pub fn stored_as(raw: &FetchedValue, wrapping: Option<Layer>, bytes: Vec<u8>) ->
     })
 }
 
-/// Finds the start and end of the JSON number that a hit is, or is part of; `None` when the hit is within a string.
+/// Finds the start and end of the JSON number that a hit is, or is part of; `None` if the hit is within a string.
 fn number_around(bytes: &[u8], hit: &Hit) -> Option<(usize, usize)> {
     let numeral = |b: &u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E');
     if !bytes.get(hit.start..hit.end)?.iter().all(numeral) {
@@ -39,10 +39,10 @@ fn number_around(bytes: &[u8], hit: &Hit) -> Option<(usize, usize)> {
     bare.then_some((start, end))
 }
 
-/// Parts of a document that are replaced: first byte, byte after the last, what comes there.
+/// Edits of a document: start, end (exclusive), replacement.
 type Edits = Vec<(usize, usize, Vec<u8>)>;
 
-/// The bytes with parts replaced.
+/// Applies edits to bytes.
 fn edited(bytes: &[u8], mut edits: Edits) -> Vec<u8> {
     edits.sort_by_key(|(start, end, _)| (*start, std::cmp::Reverse(*end)));
     let mut out = Vec::with_capacity(bytes.len());
@@ -59,8 +59,8 @@ fn edited(bytes: &[u8], mut edits: Edits) -> Vec<u8> {
     out
 }
 
-/// The text without references to rows that go: elements of lists, objects in lists that the id names, values of
-/// objects, and what an object keeps under the id. None when it names none.
+/// Removes references to deleted rows from a text: elements of lists, objects in lists whose id matches, values of
+/// objects, and members stored under the id. Returns `None` if there are none.
 #[must_use]
 pub fn without(bytes: &[u8], ids: &LostIds, hits: &[Hit]) -> Option<Vec<u8>> {
     let mut edits = Vec::new();
@@ -69,10 +69,11 @@ pub fn without(bytes: &[u8], ids: &LostIds, hits: &[Hit]) -> Option<Vec<u8>> {
         && let Ok(value) = serde_json::from_str::<&RawValue>(text.trim())
     {
         let key = |key: &str| ids.told().contains(key) || tells(key) && ids.contains(key);
-        let gone = Going { element: &|item| names(item, ids), member: &|member| is_id(member, ids), key: &key };
-        walk(value, text.as_ptr() as usize, 0, &gone, &mut edits);
+        let (element, member) = (|item: &RawValue| names(item, ids), |member: &RawValue| is_id(member, ids));
+        let gone = Going { list: &|_| true, element: &element, member: &member, key: &key };
+        walk(value, text.as_ptr() as usize, (0, true), &gone, &mut edits);
     }
-    // What a strict reading does not reach: JSON within strings, JSON that nests very deep, and JSON that is none.
+    // Covers what the strict parser does not reach: JSON within strings, very deeply nested JSON, and invalid JSON.
     let quoted = |hit: &Hit| -> (usize, usize) {
         let before = |n: usize| hit.start.checked_sub(n).and_then(|i| bytes.get(i)).copied();
         let after = |n: usize| bytes.get(hit.end + n).copied();
@@ -89,7 +90,7 @@ pub fn without(bytes: &[u8], ids: &LostIds, hits: &[Hit]) -> Option<Vec<u8>> {
             continue;
         }
         if text.is_err() {
-            // In a binary document lengths are before the texts.
+            // Binary documents store lengths before the texts, so the length stays.
             edits.push((hit.start, hit.end, vec![b'*'; hit.end - hit.start]));
             continue;
         }
@@ -104,63 +105,69 @@ pub fn without(bytes: &[u8], ids: &LostIds, hits: &[Hit]) -> Option<Vec<u8>> {
     (!edits.is_empty()).then(|| edited(bytes, edits))
 }
 
-/// Whether what is before these bytes is the key of an object, which `null` cannot be.
+/// Whether the bytes before these end a JSON object's key; a key cannot be `null`.
 fn is_key(after: &[u8]) -> bool {
     after.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b':')
 }
 
 /// Parts to remove from a document.
 struct Going<'a> {
+    /// Keys of objects whose lists lose elements.
+    list: &'a dyn Fn(&str) -> bool,
     /// Elements of lists.
     element: &'a dyn Fn(&RawValue) -> bool,
     /// Values of objects, which become null.
     member: &'a dyn Fn(&RawValue) -> bool,
-    /// Keys of objects, which go with their values.
+    /// Keys of objects, removed with their values.
     key: &'a dyn Fn(&str) -> bool,
 }
 
-/// A JSON document without the texts in lists that are among the ids, all else as it stands; none when there are none, or
-/// the document nests deeper than [`MAX_DEPTH`].
+/// A JSON document without the texts that are gone, in the lists under keys that are `listed`, all else as it stands; none when
+/// there are none, or the document nests deeper than [`MAX_DEPTH`].
 #[must_use]
-pub fn lists_without(text: &str, is_gone: &dyn Fn(&str) -> bool) -> Option<String> {
+pub fn lists_without(text: &str, listed: &dyn Fn(&str) -> bool, is_gone: &dyn Fn(&str) -> bool) -> Option<String> {
     let value = serde_json::from_str::<&RawValue>(text.trim()).ok()?;
     let is_text = |item: &RawValue| item.get().starts_with('"');
     let element =
         |item: &RawValue| is_text(item) && serde_json::from_str::<String>(item.get()).is_ok_and(|text| is_gone(&text));
     let mut edits = Vec::new();
-    let going = Going { element: &element, member: &|_| false, key: &|_| false };
-    let is_whole = walk(value, text.as_ptr() as usize, 0, &going, &mut edits);
+    let going = Going { list: listed, element: &element, member: &|_| false, key: &|_| false };
+    let is_whole = walk(value, text.as_ptr() as usize, (0, false), &going, &mut edits);
     if !is_whole || edits.is_empty() {
         return None;
     }
     String::from_utf8(edited(text.as_bytes(), edits)).ok()
 }
 
-/// A JSON list without the whole numbers that are ids of rows that go, all else as it stands; none when it holds none.
+/// Removes integers from a JSON list if they are ids of deleted rows; the rest stays as written. Returns `None` if
+/// there are none.
 #[must_use]
 pub fn numbers_without(list: &str, is_gone: &dyn Fn(&str) -> bool) -> Option<String> {
     let items = serde_json::from_str::<Vec<&RawValue>>(list).ok()?;
     let element = |item: &RawValue| item.get().parse::<i64>().is_ok_and(|number| is_gone(&number.to_string()));
-    let going = Going { element: &element, member: &|_| false, key: &|_| false };
+    let going = Going { list: &|_| true, element: &element, member: &|_| false, key: &|_| false };
     let mut edits = Vec::new();
-    walk_list(&items, list.as_ptr() as usize, MAX_DEPTH - 1, &going, &mut edits);
+    walk_list(&items, list.as_ptr() as usize, (MAX_DEPTH - 1, true), &going, &mut edits);
     if edits.is_empty() {
         return None;
     }
     String::from_utf8(edited(list.as_bytes(), edits)).ok()
 }
 
+/// Depth of a value, and whether its lists lose elements.
+type Level = (usize, bool);
+
 /// Collects what goes of a value, and says whether all of it was looked at: what nests deeper than [`MAX_DEPTH`] is not.
-fn walk(value: &RawValue, base: usize, depth: usize, going: &Going<'_>, edits: &mut Edits) -> bool {
+fn walk(value: &RawValue, base: usize, level: Level, going: &Going<'_>, edits: &mut Edits) -> bool {
     let text = value.get();
     let mut is_whole = true;
-    if depth == MAX_DEPTH {
+    if level.0 == MAX_DEPTH {
         is_whole = !text.starts_with(['[', '{']);
     } else if text.starts_with('[') {
         let items = serde_json::from_str::<Vec<&RawValue>>(text).unwrap_or_default();
-        is_whole = walk_list(&items, base, depth, going, edits);
+        is_whole = walk_list(&items, base, level, going, edits);
     } else if text.starts_with('{') {
-        is_whole = walk_object(text, base, depth, going, edits);
+        is_whole = walk_object(text, base, level.0, going, edits);
     }
     is_whole
 }
@@ -168,13 +175,13 @@ fn walk(value: &RawValue, base: usize, depth: usize, going: &Going<'_>, edits: &
 fn walk_object(text: &str, base: usize, depth: usize, going: &Going<'_>, edits: &mut Edits) -> bool {
     let begin = text.as_ptr() as usize - base;
     let mut is_whole = true;
-    // Byte after the brace, or after the last value, and whether a member that stays comes before it.
+    // The byte after the brace or the last value, and whether a remaining member comes before it.
     let (mut at, mut kept_before) = (begin + 1, false);
     for (key, member) in json::members(text).unwrap_or_default() {
         let start = member.get().as_ptr() as usize - base;
         let mut end = start + member.get().len();
         if (going.key)(&key) {
-            // With the comma before it where something is kept before, else with the one after it.
+            // Removes the comma before it if something remains before it, otherwise the comma after it.
             if !kept_before {
                 let rest = &text[end - begin..];
                 end += rest
@@ -188,7 +195,7 @@ fn walk_object(text: &str, base: usize, depth: usize, going: &Going<'_>, edits: 
             if (going.member)(member) {
                 edits.push((start, end, b"null".to_vec()));
             } else {
-                is_whole &= walk(member, base, depth + 1, going, edits);
+                is_whole &= walk(member, base, (depth + 1, (going.list)(&key)), going, edits);
             }
         }
         at = end;
@@ -196,18 +203,19 @@ fn walk_object(text: &str, base: usize, depth: usize, going: &Going<'_>, edits: 
     is_whole
 }
 
-fn walk_list(items: &[&RawValue], base: usize, depth: usize, going: &Going<'_>, edits: &mut Edits) -> bool {
+fn walk_list(items: &[&RawValue], base: usize, level: Level, going: &Going<'_>, edits: &mut Edits) -> bool {
+    let (depth, is_listed) = level;
     let mut is_whole = true;
     let place = |item: &RawValue| (item.get().as_ptr() as usize - base, item.get().len());
     let mut kept_before = false;
     for (i, item) in items.iter().enumerate() {
         let (start, length) = place(item);
-        if !(going.element)(item) {
+        if !is_listed || !(going.element)(item) {
             kept_before = true;
-            is_whole &= walk(item, base, depth + 1, going, edits);
+            is_whole &= walk(item, base, (depth + 1, is_listed), going, edits);
             continue;
         }
-        // With the comma before it where something is kept before, else with the one after it.
+        // Removes the comma before it if something remains before it, otherwise the comma after it.
         let from = match i.checked_sub(1).and_then(|b| items.get(b)) {
             Some(before) if kept_before => {
                 let (before, length) = place(before);
@@ -228,7 +236,7 @@ fn is_id(value: &RawValue, ids: &LostIds) -> bool {
     value.get().starts_with('"') && serde_json::from_str::<String>(value.get()).is_ok_and(|text| ids.contains(&text))
 }
 
-/// Whether an element of a list is the id of a row that goes, or an object about one.
+/// Whether an element of a list is the id of a deleted row, or an object about one.
 fn names(value: &RawValue, ids: &LostIds) -> bool {
     if value.get().starts_with('{') {
         let members = json::members(value.get()).unwrap_or_default();
@@ -237,7 +245,7 @@ fn names(value: &RawValue, ids: &LostIds) -> bool {
     is_id(value, ids)
 }
 
-/// An array of PostgreSQL in its text form, without elements that go; none when none does.
+/// Removes elements from a PostgreSQL array in text form; `None` if none matches.
 #[must_use]
 pub fn array_without(text: &str, goes: impl Fn(&str) -> bool) -> Option<String> {
     let inner = text.strip_prefix('{')?.strip_suffix('}')?;
@@ -246,7 +254,7 @@ pub fn array_without(text: &str, goes: impl Fn(&str) -> bool) -> Option<String> 
     (kept.len() < items.len()).then(|| format!("{{{}}}", kept.join(",")))
 }
 
-/// The elements of an array's text: as written, and as meant.
+/// The elements of an array's text: as written, and unescaped.
 fn array_items(inner: &str) -> Vec<(&str, String)> {
     let mut items = Vec::new();
     let (mut start, mut quoted, mut escaped) = (0, false, false);
@@ -321,14 +329,16 @@ mod tests {
         let is_gone = |id: &str| id == "gone-0001";
         let (shallow, deep) = (nested(MAX_DEPTH), nested(100_000));
         assert_eq!(gone(&shallow), Some(shallow.replace("\"gone-0001\"", "")));
-        assert_eq!(lists_without(&shallow, &is_gone), gone(&shallow));
+        let (listed, ids) = (|key: &str| key == "ids", format!("{{\"ids\":{}}}", nested(MAX_DEPTH - 1)));
+        assert_eq!(lists_without(&ids, &listed, &is_gone), gone(&ids));
+        assert_eq!(lists_without(&ids.replace("ids", "tools"), &listed, &is_gone), None);
         // Deeper down only what was found by its letters is removed, and a plan says that it cannot rewrite.
         assert_eq!(gone(&deep), None);
         let start = deep.find("gone").unwrap();
         let hit = Hit { what: ByteFind::Row, start, end: start + 9, certainty: Certainty::Certain };
         let left = without(deep.as_bytes(), &lost(&["gone-0001"]), &[hit]).unwrap();
         assert_eq!(String::from_utf8(left).unwrap(), deep.replace("\"gone-0001\"", "null"));
-        assert_eq!(lists_without(&deep, &is_gone), None);
+        assert_eq!(lists_without(&format!("{{\"ids\":{deep}}}"), &listed, &is_gone), None);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Encrypted files of any length, written and read in chunks: a changed, moved or missing chunk is an error. Also
-//! scratch files whose key dies with the process.
+//! scratch files whose key is lost when the process ends.
 
 use std::io::{self, Read, Write};
 
@@ -9,13 +9,13 @@ use crate::change::suppress::{Key, hmac};
 use crate::memory::packed::space::ScratchSpace;
 use crate::store::scratch::scratch;
 
-/// Bytes of a chunk before it is encrypted.
+/// Bytes per chunk before encryption.
 const CHUNK: usize = 256 << 10;
 
-/// Bytes with which a file begins.
+/// First bytes of a file.
 const BEGIN: &[u8; 8] = b"MNSEAL2\n";
 
-/// The cipher of what is kept, under a key of its own.
+/// The cipher for the files, with a key derived for it.
 fn cipher(key: &Key) -> io::Result<LessSafeKey> {
     let own = hex::decode(hmac(key, "what is kept of sessions")).map_err(io::Error::other)?;
     let unbound =
@@ -23,7 +23,7 @@ fn cipher(key: &Key) -> io::Result<LessSafeKey> {
     Ok(LessSafeKey::new(unbound))
 }
 
-/// Says which chunk it is, and whether none follows.
+/// Additional data that binds a chunk to its number, and marks the last one.
 fn place(number: u64, is_last: bool) -> Aad<[u8; 9]> {
     let mut place = [0; 9];
     place[..8].copy_from_slice(&number.to_le_bytes());
@@ -31,7 +31,7 @@ fn place(number: u64, is_last: bool) -> Aad<[u8; 9]> {
     Aad::from(place)
 }
 
-/// Encrypts what is written to it. [`SealedWriter::finish`] writes the end, without which the file cannot be read.
+/// Encrypts the data written to it. [`SealedWriter::finish`] writes the end, without which the file cannot be read.
 pub(super) struct SealedWriter<W> {
     out: W,
     cipher: LessSafeKey,
@@ -43,7 +43,7 @@ impl<W: Write> SealedWriter<W> {
     /// Begins a file.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn begin(mut out: W, key: &Key) -> io::Result<Self> {
         out.write_all(BEGIN)?;
         Ok(SealedWriter { out, cipher: cipher(key)?, chunk: Vec::with_capacity(CHUNK), number: 0 })
@@ -62,10 +62,10 @@ impl<W: Write> SealedWriter<W> {
         Ok(())
     }
 
-    /// Writes the last chunk, and returns what was written to.
+    /// Writes the last chunk, and returns the underlying writer.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
         self.put(true)?;
         Ok(self.out)
@@ -91,7 +91,7 @@ fn not_ours() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "it was changed, or was not written by this program")
 }
 
-/// Reads what a [`SealedWriter`] wrote.
+/// Reads a file written by a [`SealedWriter`].
 pub(super) struct SealedReader<R> {
     file: R,
     cipher: LessSafeKey,
@@ -99,7 +99,7 @@ pub(super) struct SealedReader<R> {
     at: usize,
     number: u64,
     is_over: bool,
-    /// A chunk could not be read: nothing more is.
+    /// A chunk could not be read; reading stops.
     is_broken: bool,
 }
 
@@ -107,7 +107,7 @@ impl<R: Read> SealedReader<R> {
     /// Begins to read a file.
     ///
     /// # Errors
-    /// It cannot be read, or was not sealed with this key.
+    /// The file cannot be read, or was not sealed with this key.
     pub fn begin(mut file: R, key: &Key) -> io::Result<Self> {
         let mut begin = Vec::new();
         file.by_ref().take(BEGIN.len() as u64).read_to_end(&mut begin)?;
@@ -128,7 +128,7 @@ impl<R: Read> SealedReader<R> {
         }
         self.chunk.resize(length, 0);
         self.file.read_exact(&mut self.chunk)?;
-        // The last one is never full.
+        // The last chunk is never full.
         self.is_over = length < CHUNK + CHACHA20_POLY1305.tag_len();
         let (nonce, place) = (Nonce::assume_unique_for_key(nonce), place(self.number, self.is_over));
         let length = self.cipher.open_in_place(nonce, place, &mut self.chunk).map_err(|_| not_ours())?.len();
@@ -162,10 +162,10 @@ impl<R: Read> Read for SealedReader<R> {
     }
 }
 
-/// Bytes of a scratch file that are encrypted together.
+/// Bytes of a scratch file encrypted together.
 const PAGE: usize = 4 << 10;
 
-/// A scratch file that holds what an erasure knows of the person. Each of its bytes is written once.
+/// Scratch file for data that names the person. Each byte is written only once.
 #[derive(Debug)]
 struct SealedSpace {
     file: Box<dyn ScratchSpace>,
@@ -173,7 +173,7 @@ struct SealedSpace {
 }
 
 impl SealedSpace {
-    /// Hides bytes at a place, or shows them again: they meet the key stream of their page.
+    /// Encrypts or decrypts bytes at a place, by the key stream of their page.
     fn turn(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
         let (mut page, mut from) = (at / PAGE as u64, (at % PAGE as u64) as usize);
         let mut rest = bytes;
@@ -206,10 +206,10 @@ impl ScratchSpace for SealedSpace {
     }
 }
 
-/// Makes a scratch file that nobody can read when the process has ended, whatever is left of it on the disk.
+/// Creates a scratch file that is unreadable once the process has ended, whatever is left of it on disk.
 ///
 /// # Errors
-/// The folder of temporary files cannot be written.
+/// The temporary folder cannot be written.
 pub(super) fn sealed_scratch() -> io::Result<Box<dyn ScratchSpace>> {
     Ok(Box::new(SealedSpace { file: scratch()?, cipher: cipher(&rand::random())? }))
 }

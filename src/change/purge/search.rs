@@ -1,4 +1,4 @@
-//! Inputs of a search for a person: the handles, the rows that go, the decisions, and known facts about the tables.
+//! Inputs of a search for a person: handles, deleted rows, decisions, and known facts about the tables.
 
 use std::collections::{HashMap, HashSet};
 
@@ -29,18 +29,18 @@ use crate::store::stored::TableName;
 pub struct KnownTables {
     /// Schema of our own tables.
     pub own: Option<String>,
-    /// Tables that the layout knows.
+    /// Tables in the layout.
     pub tables: HashSet<TableName>,
     /// Columns that hold ids and nothing else.
     pub ids_only: HashSet<(TableName, String)>,
-    /// Columns among these that hold ids of people.
+    /// Columns that name people, other things, or agents.
     pub naming: NamingColumns,
-    /// The engine holds columns to their types.
+    /// PostgreSQL, which enforces the types of columns.
     pub postgres: bool,
 }
 
 impl KnownTables {
-    /// Reads the facts that the layouts and the database itself state.
+    /// Reads the facts from the layouts and the database itself.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -61,28 +61,28 @@ impl KnownTables {
     }
 }
 
-/// Rows in which a search found something: a second plan for the same person reads only these where what is sought and
-/// what goes are the same, as with other decisions about mentions. What was written since is not in it.
+/// Cached results of a search: a second plan for the same person reads only the rows with matches, if the search terms
+/// and the deleted rows are the same, as when only decisions differ. Later writes are not included.
 #[derive(Debug, Default)]
 pub struct KeptSearch {
-    /// For each handle why it is a usual word here, under the digest of what decides that.
+    /// For each handle the reason why it is a common word here, with a digest of the inputs.
     pub(super) usual: Option<(String, Vec<Option<String>>)>,
-    /// Places of what was found, under the digest of what was sought.
+    /// Places found, with a digest of the search.
     pub(super) found: Option<(String, FoundPlaces)>,
 }
 
 /// Places in which a search found something.
 #[derive(Debug, Default)]
 pub(super) struct FoundPlaces {
-    /// Keys of the rows, by table; a table whose rows cannot be distinguished is not among them.
+    /// Keys of the rows, by table; tables without a key are not included.
     pub rows: HashMap<TableName, RowList>,
-    /// Keys that hold the person's id.
+    /// Keys that contain the person's id.
     pub keys: Vec<PersonKeyPart>,
 }
 
-/// Inputs of the pass over everything.
+/// Inputs of the full scan.
 pub struct PersonSearch<'a> {
-    /// Rows that go.
+    /// Rows to delete.
     pub graph: &'a Graph,
     /// Rows of the person's account that are kept, by table.
     pub account: &'a Graph,
@@ -92,11 +92,11 @@ pub struct PersonSearch<'a> {
     pub handles: &'a [&'a PersonHandle],
     /// Matcher for the handles and ids to look for.
     pub matcher: &'a Matcher,
-    /// Ids of rows that go, as far as they can be told in texts.
+    /// Ids of deleted rows that are recognizable in texts.
     pub ids: &'a LostIds,
-    /// Forms of ids that are not words of others, wherever they stand.
+    /// Forms of generated ids, which are nobody's words.
     pub made: &'a MadeIds,
-    /// The ids that lists of the layout may lose, by table and column: short ones too.
+    /// The ids that lists of the layout may lose, by table and column, including short ones.
     pub listed: &'a HashMap<(TableName, String), LostIds>,
     /// Decisions about the mentions.
     pub decisions: Decisions<'a>,
@@ -104,14 +104,14 @@ pub struct PersonSearch<'a> {
     pub about: &'a KnownTables,
     /// Tables that triggers keep in step.
     pub follows: &'a HashSet<TableName>,
-    /// Looks for more in each value, where the bytes of files are searched next.
+    /// Searches each value for further terms, if the bytes of files are searched next.
     pub watch: Option<&'a ValueWatch>,
-    /// Told how many values have been read, now and then.
+    /// Called with the number of values read so far.
     pub progress: &'a (dyn Fn(&str, u64) + Sync),
 }
 
 impl PersonSearch<'_> {
-    /// The digest of everything that decides in which rows something is found; `others` are the handles of other people.
+    /// Digest of everything that decides which rows match; `others` are the handles of other people.
     pub(super) fn digest(&self, others: &[String]) -> String {
         let mut hash = Sha256::new();
         hash_handles(&mut hash, self.handles.iter().copied(), others);
@@ -127,7 +127,7 @@ impl PersonSearch<'_> {
     }
 }
 
-/// Adds a person's handles to a hash, one after the other, and those of other people.
+/// Adds a person's handles, and those of other people, to a hash.
 pub fn hash_handles<'h>(hash: &mut Sha256, handles: impl IntoIterator<Item = &'h PersonHandle>, others: &[String]) {
     for handle in handles {
         hash.update(canonical(handle));

@@ -1,4 +1,4 @@
-//! A plan to erase a person as commands print it.
+//! A plan to erase a person, in its printed form.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,10 +17,10 @@ use crate::change::plan::{Change, Counts};
 use crate::memory::mask::Mask;
 use crate::store::fetched::{FetchedValue, as_text};
 
-/// Changes that a printed plan shows at most; mentions are shown as far as they are kept.
+/// Most changes in a printed plan; mentions are limited by the plan.
 const SHOWN: usize = 50;
 
-/// A plan to erase a person, in the shape that commands print. Of other people's rows it holds only masked samples.
+/// Printed form of a plan to erase a person. For other people's rows it contains only masked samples.
 #[derive(Debug, Clone, Serialize)]
 pub struct PrintedPurgePlan {
     plan_id: String,
@@ -39,7 +39,7 @@ pub struct PrintedPurgePlan {
     /// The person.
     pub subject: PrintedSubject,
     mentions_shown: usize,
-    /// Mentions in other people's rows, as many as the plan keeps.
+    /// Mentions in other people's rows, up to the plan's limit.
     pub mentions: PrintedMentions,
     /// Number of such mentions.
     pub mentions_total: usize,
@@ -56,20 +56,20 @@ pub struct PrintedPurgePlan {
 pub struct PrintedSubject {
     given: String,
     ids: Vec<String>,
-    /// Everything that the person is known by.
+    /// All handles of the person.
     pub handles: Vec<PersonHandle>,
-    /// Other people whose handles are close to it.
+    /// Other people with similar handles.
     pub near: Vec<NearHandle>,
 }
 
-/// A handle of another person that is close to one of the person's.
+/// Another person's handle that is similar to one of the person's.
 #[derive(Debug, Clone, Serialize)]
 pub struct NearHandle {
     id: String,
     value: String,
 }
 
-/// Printed mentions: one by one, or as lines under their table and column.
+/// Printed mentions, one by one, or as lines grouped by column.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum PrintedMentions {
@@ -79,7 +79,7 @@ pub enum PrintedMentions {
     Lines(BTreeMap<String, Vec<String>>),
 }
 
-/// Handles of one kind: their number, those found, and the hits of all.
+/// Handles of one kind: their number, the number found, and the total hits.
 #[derive(Debug, Clone, Serialize)]
 struct KindControl {
     kind: String,
@@ -89,7 +89,7 @@ struct KindControl {
 }
 
 impl PrintedPurgePlan {
-    /// Replaces everything that the person and other people are known by with pseudonyms, and samples with `[…]`.
+    /// Replaces all handles of the person and of other people by pseudonyms, and samples by `[…]`.
     pub fn mask(&mut self, mask: &Mask) {
         let hide = |text: &mut String| *text = mask.pseudonym("handle", text);
         let subject = &mut self.subject;
@@ -109,7 +109,7 @@ impl PrintedPurgePlan {
         }
     }
 
-    /// Puts mentions under their table and column, a line each. To be called after [`PrintedPurgePlan::mask`].
+    /// Groups mentions by column, one line each. Call it after [`PrintedPurgePlan::mask`].
     pub fn group_mentions(&mut self) {
         let PrintedMentions::Each(mentions) = &self.mentions else { return };
         let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -121,7 +121,7 @@ impl PrintedPurgePlan {
 }
 
 impl PurgePlan {
-    /// The shape that commands print.
+    /// Converts the plan to its printed form.
     #[must_use]
     pub fn printed(self) -> PrintedPurgePlan {
         let (changes, control) = (self.changes(), self.control());

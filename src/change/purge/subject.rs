@@ -22,27 +22,27 @@ use crate::store::proof::spelling::forms;
 use crate::store::snapshot::{HANDLES, HandlesWanted, Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
-/// Characters that a subject must have at least; of scripts that write a word with one, a letter counts as two.
+/// Least characters of a subject; in scripts that write a word as one character, each counts as two.
 const LEAST: usize = 3;
-/// Letters that a name must have at least to be looked for.
+/// Least letters of a name to search for.
 const LEAST_OF_NAME: usize = 2;
-/// Bytes of a handle at most: what is longer is not a handle, and takes too long to look for.
+/// Most bytes of a handle: longer values are not handles, and take too long to search for.
 const LONGEST: usize = 1_000;
-/// Handles that are looked through for near matches.
+/// Most handles compared for near matches.
 const NEAR: usize = 5_000;
 /// Reason why it is uncertain whom a handle means.
 pub(super) const OTHERS_TOO: &str = "other people have it too";
-/// Reason why a handle is not looked for in texts.
+/// Reason why texts are not searched for a handle.
 const TOO_SHORT: &str = "too short to tell";
-/// Near matches that are shown.
+/// Most near matches shown.
 const NEAR_SHOWN: usize = 8;
 
-/// A word that very many handles share.
+/// A string that very many handles share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedWord(Arc<str>);
 
 impl SharedWord {
-    /// The word, shared with another if it is the same.
+    /// Creates the string, shared with another one if equal.
     fn with(word: &str, other: Option<&SharedWord>) -> Self {
         other.filter(|other| ***other == *word).cloned().unwrap_or_else(|| word.into())
     }
@@ -80,7 +80,7 @@ impl<'de> Deserialize<'de> for SharedWord {
     }
 }
 
-/// One thing by which the person is known.
+/// A handle: one value by which the person is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersonHandle {
     /// Kind: id, e-mail, name, phone, session, profile, alias.
@@ -89,10 +89,10 @@ pub struct PersonHandle {
     pub value: String,
     /// Source of the handle: table and column, or `given`.
     pub source: SharedWord,
-    /// Reason why texts are not searched for the handle; `None` when they are.
+    /// Reason why texts are not searched for the handle; `None` if they are.
     pub unsearched: Option<String>,
-    /// Reason why it is uncertain that the handle means the person in texts: it is a number, an everyday word, too
-    /// short. `None` when it is certain.
+    /// Reason why the handle in a text may not mean the person: it is a number, a common word, or too short. `None` if
+    /// it is certain.
     pub common: Option<String>,
 }
 
@@ -101,34 +101,34 @@ pub struct PersonHandle {
 pub struct PurgeSubject {
     /// Handle that the operator gave.
     pub given: String,
-    /// Ids that rows name the person by; the first one is the main one.
+    /// Ids by which rows name the person; the first one is the main one.
     pub ids: Vec<String>,
-    /// Every handle, the ids among them.
+    /// Every handle, including the ids.
     #[serde(deserialize_with = "handles")]
     pub handles: Vec<PersonHandle>,
-    /// Other people that are near: kind and value of what is near.
+    /// Similar handles of other people: kind and value.
     pub near: Vec<(String, String)>,
-    /// Values by which other people are known and that hold a handle of the person: `bob-smith` where the person is
-    /// `bob`, `ANN` where the person is `ann`. They are left alone.
+    /// Other people's handles that contain a handle of the person: `bob-smith` if the person is `bob`, `ANN` if the
+    /// person is `ann`. They are not changed.
     pub others: Vec<String>,
-    /// Places at which the person owned rows when the erasure was planned, and other people's ids may be too.
+    /// Places where the person owned rows when the erasure was planned, and other people's ids may also be.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub owning: BTreeSet<String>,
-    /// Places that know the person by more values than are looked for.
+    /// Places with more values for the person than are searched for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub too_many: Vec<String>,
-    /// Number of the ids that are other spellings of one of them to a column that names owners.
+    /// Number of ids that are other spellings of one of them, in columns that name owners.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spellings: Option<usize>,
-    /// Number of ids of the person's rows that are words of others too, and are not looked for in texts.
+    /// Number of the person's row ids that are also other people's words, and are not searched for in texts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usual_ids: Option<usize>,
-    /// Number of other owners of rows whose ids are the person's in another spelling.
+    /// Number of other owners whose id is another spelling of the person's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub respelled: Option<usize>,
 }
 
-/// Handles of a session file, which share their words again.
+/// Deserializes the handles of a session file, with shared strings.
 fn handles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PersonHandle>, D::Error> {
     let mut handles = Vec::<PersonHandle>::deserialize(deserializer)?;
     for n in 1..handles.len() {
@@ -142,8 +142,8 @@ fn handles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PersonHandl
 }
 
 impl PurgeSubject {
-    /// Sentences about values by which the person is known and that are not looked for. Conversations and banks that
-    /// are known by too little are identified by [`Self::untold`].
+    /// Sentences about handles that are not searched for. Ids of conversations and banks that are too short are listed
+    /// by [`Self::untold`].
     pub fn not_looked_for(&self) -> impl Iterator<Item = String> {
         let most = thousands(HANDLES);
         let too_many = self.too_many.iter().map(move |place| {
@@ -165,19 +165,21 @@ impl PurgeSubject {
         too_many.chain(usual).chain(respelled).chain(containing).chain(self.unsearched(|kind| !is_many(kind)))
     }
 
-    /// Number of [`Self::others`] that contain a handle of the person as words of their own.
+    /// Number of [`Self::others`] that contain a handle of the person as whole words.
     fn containing(&self) -> usize {
         let own: HashSet<String> = self.handles.iter().map(|handle| folded(&handle.value)).collect();
-        let names = |handle: &&PersonHandle| handle.common.is_none() && !is_many(&handle.kind);
-        let words: Vec<String> = self.searched().filter(names).map(|handle| folded(&handle.value)).collect();
+        let words = self.telling();
         let others: HashSet<String> = self.others.iter().map(|other| folded(other)).collect();
-        let contains = |other: &&String| {
-            !own.contains(*other) && words.iter().any(|word| is_word_in(other, word, char::is_alphanumeric))
-        };
-        others.iter().filter(contains).count()
+        others.iter().filter(|other| !own.contains(*other) && holds_word(other, &words)).count()
     }
 
-    /// Sentences about ids of conversations and banks that are not looked for.
+    /// Handles that mean nobody else, as they are compared.
+    fn telling(&self) -> Vec<String> {
+        let names = |handle: &&PersonHandle| handle.common.is_none() && !is_many(&handle.kind);
+        self.searched().filter(names).map(|handle| folded(&handle.value)).collect()
+    }
+
+    /// Sentences about ids of conversations and banks that are not searched for.
     pub fn untold(&self) -> impl Iterator<Item = String> {
         self.unsearched(is_many)
     }
@@ -199,25 +201,25 @@ impl PurgeSubject {
         counts.into_iter().map(words).collect::<Vec<_>>().into_iter()
     }
 
-    /// The handles that are looked for.
+    /// The handles to search for.
     pub fn searched(&self) -> impl Iterator<Item = &PersonHandle> {
         self.handles.iter().filter(|h| h.unsearched.is_none())
     }
 
-    /// Whether nobody else is known by a handle, in any case and composition of its letters.
+    /// Whether nobody else has a handle, in any case and Unicode composition.
     #[must_use]
     pub fn is_alone(&self, handle: &PersonHandle) -> bool {
         handle.unsearched.is_none() && !self.others.iter().any(|other| folded(other) == folded(&handle.value))
     }
 
-    /// Whether something that another person is known by holds a word.
+    /// Whether another person's handle contains a word.
     #[must_use]
     pub fn shares(&self, word: &str) -> bool {
         self.others.iter().any(|other| folded(other).contains(&folded(word)))
     }
 }
 
-/// Refuses what cannot mean one person.
+/// Refuses a text that cannot identify one person.
 ///
 /// # Errors
 /// [`ChangeError::Usage`].
@@ -239,26 +241,25 @@ pub fn check(text: &str) -> Result<&str, ChangeError> {
     Ok(trimmed)
 }
 
-/// Whether a text means a person only where it is someone's whole id. A number is matched as such alone, whatever its
-/// length.
+/// Whether a text only means a person as their complete id. This holds for numbers of any length.
 fn is_short(text: &str) -> bool {
     letters(text) < LEAST && !text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Whether a handle is long enough to be looked for where nobody is known by it.
+/// Whether a handle is long enough to search for if it leads to no id.
 #[must_use]
 pub fn tells(handle: &str) -> bool {
     check(handle).is_ok_and(|handle| !is_short(handle))
 }
 
-/// Whether an id means the person at any part of a value, such as a conversation's name: a short number or word may count
-/// conversations there.
+/// Whether an id means the person as any part of a value, such as a conversation's name: a short number or word may be
+/// a counter there.
 pub(super) fn tells_anywhere(id: &str) -> bool {
     const DIGITS: usize = 6;
     if id.bytes().all(|b| b.is_ascii_digit()) { id.len() >= DIGITS } else { !is_short(id) }
 }
 
-/// Letters and digits; those beyond the scripts of Europe count twice.
+/// Counts letters and digits; those of non-European scripts count twice.
 fn letters(text: &str) -> usize {
     let letters = text.chars().filter(|c| c.is_alphanumeric());
     letters.map(|c| if c > '\u{7ff}' { 2 } else { 1 }).sum()
@@ -268,7 +269,7 @@ fn is_wildcard(c: char) -> bool {
     matches!(c, '*' | '%' | '?')
 }
 
-/// Refuses what nobody is known by and what looks like a pattern.
+/// Refuses an unknown handle that looks like a pattern.
 fn no_pattern(given: &str) -> Result<(), ChangeError> {
     if !given.contains(is_wildcard) {
         return Ok(());
@@ -279,10 +280,11 @@ fn no_pattern(given: &str) -> Result<(), ChangeError> {
     )))
 }
 
-/// Finds the person behind a handle, with what else the person is known by.
+/// Finds the person behind a handle, with all their other handles.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for what cannot mean one person or means several, [`ChangeError::NotFound`] with near matches.
+/// [`ChangeError::Usage`] for a text that cannot identify one person or matches several, [`ChangeError::NotFound`] with
+/// near matches.
 pub async fn resolve(
     snapshot: &mut Snapshot<'_>,
     given: &str,
@@ -333,7 +335,7 @@ pub async fn resolve(
             handle.common = Some(OTHERS_TOO.to_owned());
         }
     }
-    let mut near = near_owners(snapshot, &subject.ids, &subject.ids).await?;
+    let mut near = near_owners(snapshot, &subject.ids, &subject.telling(), &subject.ids).await?;
     let accounts = alike.iter().map(|(id, _)| id).filter(|id| !subject.ids.contains(*id));
     near.respelled.extend(accounts.filter(|id| is_respelled(id, &subject.ids)).cloned());
     subject.respelled = Some(near.respelled.len()).filter(|count| *count > 0);
@@ -343,17 +345,17 @@ pub async fn resolve(
     Ok(subject)
 }
 
-/// Reads what a text means: as it is where that is someone's id, else without the blanks around it.
+/// Returns the text itself if it is someone's id, otherwise without the blanks around it.
 async fn meant<'t>(snapshot: &mut Snapshot<'_>, text: &'t str) -> Result<&'t str, ChangeError> {
     let trimmed = check(text)?;
     let is_id = trimmed.len() < text.len() && ids_of(snapshot, text).await?.iter().any(|id| id == text);
     Ok(if is_id { text } else { trimmed })
 }
 
-/// The one id that a handle, or else an alias, leads to.
+/// Finds the one id that a handle, or else an alias, leads to.
 async fn ids_behind(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String]) -> Result<Vec<String>, ChangeError> {
     let mut ids = ids_of(snapshot, given).await?;
-    // What rows do not name the person by, next to an alias by which they do.
+    // A handle may identify the person only through an alias.
     for alias in aliases {
         if ids.is_empty() {
             let alias = meant(snapshot, alias).await?;
@@ -376,7 +378,7 @@ async fn ids_behind(snapshot: &mut Snapshot<'_>, given: &str, aliases: &[String]
     Ok(ids)
 }
 
-/// Adds the ids that aliases lead to, which the operator knows; gives the aliases as they are looked for.
+/// Adds the ids that the operator's aliases lead to. Returns the aliases in the form to search for.
 async fn ids_of_aliases<'a>(
     snapshot: &mut Snapshot<'_>,
     aliases: &'a [String],
@@ -399,7 +401,7 @@ async fn ids_of_aliases<'a>(
     Ok(checked)
 }
 
-/// Adds what the database itself knows the person by. Gives the values that other people have too.
+/// Adds the handles that the database lists for the person. Returns the values that other people have too.
 async fn add_known(
     snapshot: &mut Snapshot<'_>,
     ids: &[String],
@@ -429,7 +431,7 @@ async fn add_known(
     Ok(shared)
 }
 
-/// Refuses to erase someone by a handle that is too long to be looked for: what is left of it could not be told.
+/// Refuses to erase a person with a handle too long to search for: its remains could not be found.
 ///
 /// # Errors
 /// [`ChangeError::Refused`].
@@ -446,10 +448,10 @@ pub fn refuse_long(subject: &PurgeSubject) -> Result<(), ChangeError> {
     }
 }
 
-/// Makes a person of whom only words are known: the given one, and aliases.
+/// Creates a subject from words alone: the given one, and aliases.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for what cannot mean one person.
+/// [`ChangeError::Usage`] for a text that cannot identify one person.
 pub fn by_words(given: &str, aliases: &[String]) -> Result<PurgeSubject, ChangeError> {
     let mut known = KnownHandles::default();
     for word in std::iter::once(given).chain(aliases.iter().map(String::as_str)) {
@@ -468,7 +470,7 @@ pub fn by_words(given: &str, aliases: &[String]) -> Result<PurgeSubject, ChangeE
     })
 }
 
-/// A stored handle: one value, or a list of them.
+/// Parses a stored handle: one value, or a list of them.
 fn values(stored: String) -> Vec<String> {
     let mut values = json::listed(&stored).unwrap_or_else(|| vec![stored]);
     values.iter_mut().filter(|value| value.trim() != **value).for_each(|value| *value = value.trim().to_owned());
@@ -476,11 +478,11 @@ fn values(stored: String) -> Vec<String> {
     values
 }
 
-/// Handles, each once.
+/// A set of handles.
 #[derive(Default)]
 struct KnownHandles {
     handles: Vec<PersonHandle>,
-    /// Places that hold more of them than are read.
+    /// Places with more handles than are read.
     too_many: Vec<String>,
     /// Hashes of their values.
     values: HashSet<[u64; 2]>,
@@ -497,7 +499,7 @@ impl KnownHandles {
     }
 }
 
-/// A more telling word for handles of no kind of their own.
+/// Returns a more specific kind for handles of a general kind.
 fn kind_of<'k>(kind: &'k str, value: &str) -> &'k str {
     if !matches!(kind, "alias" | "handle") {
         return kind;
@@ -515,17 +517,17 @@ fn is_too_short(handle: &PersonHandle) -> bool {
     letters(&handle.value) < if &*handle.kind == "name" { LEAST_OF_NAME } else { LEAST }
 }
 
-/// There may be very many conversations and banks of one person.
+/// Whether one person may have very many handles of this kind: conversations and banks.
 fn is_many(kind: &str) -> bool {
     matches!(kind, "session" | "profile")
 }
 
-/// Handles that one person has: rows may name their owner by them, next to others that do by an id.
+/// Whether handles of this kind belong to one person: rows may name their owner by them instead of by an id.
 fn is_address(kind: &str) -> bool {
     matches!(kind, "e-mail" | "phone")
 }
 
-/// Adds the id of the one person who is known by an address that rows name their owner by, too.
+/// Adds the id of the only person with an address, if rows also name their owner by that address.
 async fn add_owner_of_address(
     snapshot: &mut Snapshot<'_>,
     given: &str,
@@ -540,8 +542,8 @@ async fn add_owner_of_address(
     Ok(())
 }
 
-/// Adds the ids that columns of owners take for one of the person's, though they are spelled in another way: the rows that hold
-/// them go too. Gives how many came.
+/// Adds the ids that owner columns treat as equal to one of the person's, despite another spelling: the rows with them
+/// are deleted too. Returns how many were added.
 async fn add_spellings(snapshot: &mut Snapshot<'_>, ids: &mut Vec<String>) -> Result<usize, ChangeError> {
     let folding = snapshot.folding_columns().await?;
     if folding.is_empty() {
@@ -574,7 +576,7 @@ async fn add_spellings(snapshot: &mut Snapshot<'_>, ids: &mut Vec<String>) -> Re
     Ok(ids.len() - subject.len())
 }
 
-/// Whether rows name their owner so, in a column of its own.
+/// Whether rows name their owner by this text, in an owner column.
 async fn is_owner(snapshot: &mut Snapshot<'_>, text: &str) -> Result<bool, ChangeError> {
     let rules = snapshot.store.recognised().erasure.rules.clone();
     for rule in rules.iter().filter(|rule| rule.of.is_none() && rule.inside.is_whole()) {
@@ -586,7 +588,7 @@ async fn is_owner(snapshot: &mut Snapshot<'_>, text: &str) -> Result<bool, Chang
     Ok(false)
 }
 
-/// The ids that a text is, or that are known by it.
+/// The ids that a text is, or leads to.
 async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, ChangeError> {
     if is_owner(snapshot, text).await? {
         return Ok(vec![text.to_owned()]);
@@ -604,7 +606,7 @@ async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, 
     Ok(found.into_iter().collect())
 }
 
-/// The ids of people who are known by a text.
+/// The ids of people with this handle.
 async fn known_as(snapshot: &mut Snapshot<'_>, text: &str) -> Result<BTreeSet<String>, ChangeError> {
     let mut found = BTreeSet::new();
     for handle in &snapshot.store.recognised().erasure.handles {
@@ -619,12 +621,12 @@ async fn known_as(snapshot: &mut Snapshot<'_>, text: &str) -> Result<BTreeSet<St
 fn words(subject: &PurgeSubject) -> Vec<String> {
     let told = subject.searched().filter(|h| !is_many(&h.kind));
     let forms = |word: &str| if word.is_ascii() { vec![word.to_lowercase()] } else { forms(word) };
-    // A text that holds one without the blanks around it may be the id of someone else.
+    // A value equal to a handle apart from surrounding blanks may be someone else's id.
     told.flat_map(|handle| forms(handle.value.trim())).collect()
 }
 
-/// Ids of other people, and what they are known by that holds a handle of the person, or is the id of a conversation or bank
-/// of theirs; and owners of rows who are named so.
+/// Ids of other people, their handles that contain a handle of the person, ids of their conversations and banks, and
+/// owners of rows by such a name.
 async fn alike(
     snapshot: &mut Snapshot<'_>,
     subject: &PurgeSubject,
@@ -637,7 +639,7 @@ async fn alike(
     let erasure = snapshot.store.recognised().erasure.clone();
     for handle in erasure.handles {
         let table = TableName::of(&handle.table);
-        // Of conversations and banks only who owns them.
+        // For conversations and banks only the owner matters.
         let known = if is_many(&handle.kind) { BoundValue::Column(handle.id.clone()) } else { handle.value };
         for (id, value) in snapshot.handles(&table, &handle.id, &known, &holding).await? {
             found.extend(values(value).into_iter().map(|value| (id.clone(), value)));
@@ -653,8 +655,8 @@ async fn alike(
     Ok((found, owners))
 }
 
-/// Finds the values by which other people are known and that hold a handle of the person; the ids of these people
-/// wherever rows name them.
+/// Finds other people's handles that contain a handle of the person, and the ids of these people wherever rows name
+/// them.
 async fn others(
     snapshot: &mut Snapshot<'_>,
     subject: &PurgeSubject,
@@ -686,7 +688,7 @@ async fn others(
     Ok(found.into_iter().collect())
 }
 
-/// Other people with a name, an address or, as was found, an id like the person's.
+/// Other people with a name, an address or an id similar to the person's.
 async fn near_of(
     snapshot: &mut Snapshot<'_>,
     subject: &PurgeSubject,
@@ -695,10 +697,11 @@ async fn near_of(
     let others = known_others(snapshot, &subject.ids).await?.concat();
     let own = subject.handles.iter().filter(|h| matches!(&*h.kind, "name" | "e-mail"));
     let own: Vec<String> = own.map(|handle| handle.value.to_lowercase()).collect();
-    let mut all: Vec<(String, String)> = Vec::new();
+    let (words, mut all): (_, Vec<(String, String)>) = (subject.telling(), Vec::new());
     for (id, value) in others {
         let small = value.to_lowercase();
-        if own.iter().any(|own| small.contains(own)) && !all.contains(&(id.clone(), value.clone())) {
+        let is_near = own.iter().any(|own| small.contains(own)) || holds_word(&folded(&value), &words);
+        if is_near && !all.contains(&(id.clone(), value.clone())) {
             all.push((id, value));
         }
         if all.len() == NEAR_SHOWN {
@@ -712,17 +715,22 @@ async fn near_of(
     Ok(all)
 }
 
-/// Owners of rows with an id like some texts.
+/// Owners of rows with an id similar to some texts.
 struct NearOwners {
-    /// Ids, each as kind and value, that are a text, or begin with it or are its beginning, but for case, accents, blanks and
-    /// marks; the most alike first.
+    /// Ids, each as kind and value, that equal a text or share its beginning, ignoring case, accents, blanks and
+    /// punctuation, or that contain a word; the most similar first.
     ids: Vec<(String, String)>,
-    /// Ids that are a text in another spelling.
+    /// Ids that are another spelling of a text.
     respelled: BTreeSet<String>,
 }
 
-/// Finds owners of rows whose ids are like some texts. `ids` are the person's own.
-async fn near_owners(snapshot: &mut Snapshot<'_>, texts: &[String], ids: &[String]) -> Result<NearOwners, ChangeError> {
+/// Finds owners of rows with ids similar to some texts, or containing one of some words. `ids` are the person's own.
+async fn near_owners(
+    snapshot: &mut Snapshot<'_>,
+    texts: &[String],
+    words: &[String],
+    ids: &[String],
+) -> Result<NearOwners, ChangeError> {
     let wanted: Vec<String> = texts.iter().map(|text| bare(text)).collect();
     let mut near: BTreeSet<(usize, String)> = BTreeSet::new();
     let mut respelled = BTreeSet::new();
@@ -735,7 +743,10 @@ async fn near_owners(snapshot: &mut Snapshot<'_>, texts: &[String], ids: &[Strin
             let (short, long) = if plain.len() < text.len() { (&plain, *text) } else { (*text, &plain) };
             letters(short) >= LEAST && long.starts_with(short.as_str())
         };
-        let more = wanted.iter().filter(is_near).map(|text| plain.len().abs_diff(text.len())).min();
+        let id = folded(&owner);
+        let words = words.iter().filter(|word| is_word_in(&id, word, char::is_alphanumeric));
+        let lengths = wanted.iter().filter(is_near).map(String::len).chain(words.map(|word| bare(word).len()));
+        let more = lengths.map(|length| plain.len().abs_diff(length)).min();
         if let Some(more) = more.filter(|_| !ids.contains(&owner)) {
             near.insert((more, owner));
             if near.len() > NEAR_SHOWN {
@@ -747,18 +758,23 @@ async fn near_owners(snapshot: &mut Snapshot<'_>, texts: &[String], ids: &[Strin
     Ok(NearOwners { ids: near.into_iter().map(|(_, owner)| (owner.clone(), owner)).collect(), respelled })
 }
 
+/// Whether a text has one of some words in it, each compared as it is.
+fn holds_word(text: &str, words: &[String]) -> bool {
+    words.iter().any(|word| is_word_in(text, word, char::is_alphanumeric))
+}
+
 /// Whether an id is one of some texts but for what says no two words apart.
 fn is_respelled(id: &str, texts: &[String]) -> bool {
     let spelled = |text: &str| folded(text).trim_matches(|c: char| c.is_whitespace() || c.is_control()).to_owned();
     texts.iter().any(|text| spelled(text) == spelled(id))
 }
 
-/// The letters and digits of a text, small and without accents.
+/// The letters and digits of a text, in lower case and without accents.
 fn bare(text: &str) -> String {
     text.nfkd().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Reads what other people are known by, each with the id, place by place.
+/// Reads the handles of other people, each with the id, place by place.
 async fn known_others(snapshot: &mut Snapshot<'_>, ids: &[String]) -> Result<Vec<Vec<(String, String)>>, ChangeError> {
     let mut others = Vec::new();
     let handles = snapshot.store.recognised().erasure.handles.clone();
@@ -772,9 +788,10 @@ async fn known_others(snapshot: &mut Snapshot<'_>, ids: &[String]) -> Result<Vec
     Ok(others)
 }
 
-/// People who may be meant by a text by which nobody is known.
+/// People who may be meant by an unknown handle.
 async fn near(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<(String, String)>, ChangeError> {
-    let mut near = near_owners(snapshot, &[text.to_owned()], &[]).await?.ids;
+    let words: Vec<String> = Some(folded(text)).filter(|word| letters(word) >= LEAST).into_iter().collect();
+    let mut near = near_owners(snapshot, &[text.to_owned()], &words, &[]).await?.ids;
     let lower = text.to_lowercase();
     for others in known_others(snapshot, &[]).await? {
         let words = others.iter().flat_map(|(id, value)| [id.as_str(), value.as_str()]);

@@ -1,5 +1,5 @@
-//! The rows of a table that go, in few bytes: their keys as hashes, and what was read of them outside of memory if it
-//! does not fit.
+//! The rows of a table to delete, in few bytes: their keys as hashes, and the values read, outside of memory if they do
+//! not fit.
 
 use std::collections::HashSet;
 use std::io;
@@ -15,34 +15,34 @@ use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::row_list::{RowList, row_digest};
 use crate::store::stored::{StoredRows, TableName};
 
-/// Bytes of rows and ids that go which stay in memory; of their hashes twice as many do.
+/// Bytes of rows and ids that stay in memory; for their hashes twice as much.
 const ROOM: usize = 4 << 20;
 
-/// Rows that are looked up in another table at a time.
+/// Rows looked up in another table at a time.
 pub const AT_ONCE: usize = 5_000;
 
-/// Room for the rows and ids that go, and their hashes.
+/// Storage for the rows and ids to delete, and their hashes.
 #[must_use]
 pub(super) fn room() -> PageStore {
     PageStore::new(ROOM, sealed_scratch)
 }
 
-/// The rows of one table that go.
+/// The rows of one table to delete.
 #[derive(Debug)]
 pub struct TakenRows {
-    /// Columns that tell its rows apart.
+    /// Columns that identify its rows.
     pub key: Vec<String>,
-    /// Columns that are read of each: the key, then those that others name.
+    /// Columns read of each row: the key, then columns that others refer to.
     pub columns: Vec<String>,
     rows: RowList,
     /// Hashes of the keys.
     known: DigestSet,
-    /// Number of rows that were found by a column that names the person and nobody else.
+    /// Number of rows found by a column that names the person and nobody else.
     named: usize,
 }
 
 impl TakenRows {
-    /// None yet.
+    /// Creates an empty list.
     pub(crate) fn new(key: Vec<String>, columns: Vec<String>, pages: &PageStore) -> Self {
         TakenRows { key, columns, rows: RowList::new(pages), known: DigestSet::new(pages), named: 0 }
     }
@@ -59,29 +59,29 @@ impl TakenRows {
         self.rows.is_empty()
     }
 
-    /// The rows of some numbers, in the order in which they were taken.
+    /// The rows of a range, in order of insertion.
     pub fn rows(&self, range: Range<usize>) -> impl Iterator<Item = RawRow> + '_ {
         self.rows.rows(range)
     }
 
-    /// The keys of these rows.
+    /// The keys of a range.
     pub fn keys(&self, range: Range<usize>) -> impl Iterator<Item = Vec<FetchedValue>> + '_ {
         keys_of(&self.rows, self.key.len(), range)
     }
 
-    /// Whether a row of that key goes.
+    /// Whether the row with that key is deleted.
     #[must_use]
     pub fn has(&self, key: &[FetchedValue]) -> bool {
         !self.is_empty() && self.known.contains(row_digest(key))
     }
 
-    /// The place of a column in each row.
+    /// The index of a column in each row.
     #[must_use]
     pub fn place(&self, column: &str) -> Option<usize> {
         self.columns.iter().position(|known| known == column)
     }
 
-    /// The values of a column over some rows, lists taken apart. A key is one value, whatever it looks like.
+    /// The values of a column in a range, with lists split into elements. A key column is never split.
     pub fn values(&self, column: &str, range: Range<usize>) -> impl Iterator<Item = FetchedValue> + '_ {
         let is_key = self.key.iter().any(|key| key == column);
         let at = self.place(column);
@@ -90,20 +90,20 @@ impl TakenRows {
         self.rows(range).filter_map(value).flat_map(move |raw| listed(raw, is_key))
     }
 
-    /// The sums of all hashes: they tell sets of rows apart.
+    /// The sums of all hashes, which identify the set of rows.
     #[must_use]
     pub fn sums(&self) -> [u64; 2] {
         self.known.sums()
     }
 
-    /// Adds a row that does not exist yet.
+    /// Adds a row, unless it is already present.
     pub fn add(&mut self, row: &[FetchedValue]) {
         if self.known.insert(row_digest(&row[..self.key.len().min(row.len())])) {
             self.rows.push(row);
         }
     }
 
-    /// Adds a row that was found by a column which names its owner; `is_alone` says that this is the person.
+    /// Adds a row found by an owner column; `is_alone` if the person is its only owner.
     pub(super) fn add_owned(&mut self, row: &[FetchedValue], is_alone: bool) {
         let before = self.len();
         self.add(row);
@@ -115,7 +115,7 @@ impl TakenRows {
         self.named == self.len()
     }
 
-    /// The rows by their keys alone.
+    /// The rows, reduced to their keys.
     #[must_use]
     pub fn going(&self, table: TableName) -> GoingRows {
         GoingRows { table, by: self.key.clone(), own: usize::MAX, rows: self.rows.clone() }
@@ -131,15 +131,15 @@ pub(super) fn listed(raw: FetchedValue, is_key: bool) -> Vec<FetchedValue> {
     items.map_or_else(|| vec![raw], |items| items.into_iter().map(FetchedValue::Text).collect())
 }
 
-/// Rows of a table that go, in the order in which they do: the first values of each are its key.
+/// Rows of a table to delete, in order: each row's first values are its key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct GoingRows {
     /// Table.
     pub table: TableName,
     /// Columns of the key.
     pub by: Vec<String>,
-    /// Number of the first rows that belong to the person: those after them are looked for again when it is resumed, as
-    /// they go for what they say, or depend on such.
+    /// Number of leading rows that belong to the person. The rows after them are deleted for their contents or depend
+    /// on such rows, and are searched for again when the erasure is resumed.
     #[serde(default = "all")]
     own: usize,
     #[serde(skip, default = "no_rows")]
@@ -155,22 +155,22 @@ fn no_rows() -> RowList {
 }
 
 impl GoingRows {
-    /// None yet.
+    /// Creates an empty list.
     pub(crate) fn new(table: TableName, by: Vec<String>, pages: &PageStore) -> Self {
         GoingRows { table, by, own: usize::MAX, rows: RowList::new(pages) }
     }
 
-    /// The same, of which the first belong to the person.
+    /// Sets the number of leading rows that belong to the person.
     pub(super) fn with_own(self, own: usize) -> Self {
         GoingRows { own, ..self }
     }
 
-    /// None yet of the same kind.
+    /// Creates an empty list of the same kind.
     pub(super) fn emptied(&self, pages: &PageStore) -> Self {
         GoingRows::new(self.table.clone(), self.by.clone(), pages).with_own(self.own)
     }
 
-    /// Those that are not among some, by the hashes of their keys.
+    /// The rows without those in a set of key hashes.
     pub(super) fn without(&self, some: &HashSet<[u64; 2]>) -> Self {
         let (mut left, mut own) = (self.emptied(&room()), 0);
         for (number, key) in self.all_keys().enumerate().filter(|(_, key)| !some.contains(&row_digest(key))) {
@@ -180,7 +180,7 @@ impl GoingRows {
         left.with_own(own)
     }
 
-    /// Adds those of others that do not exist yet. They are looked for again when it is resumed.
+    /// Adds the rows of another list that are not present yet. They are searched for again when the erasure is resumed.
     pub(super) fn extend(&mut self, others: &GoingRows) {
         let mut there = DigestSet::new(&room());
         for key in self.all_keys() {
@@ -207,7 +207,7 @@ impl GoingRows {
         self.rows.is_empty()
     }
 
-    /// The keys of the rows of some numbers.
+    /// The keys of a range.
     pub fn keys(&self, range: Range<usize>) -> impl Iterator<Item = Vec<FetchedValue>> + '_ {
         keys_of(&self.rows, self.by.len(), range)
     }
@@ -217,7 +217,7 @@ impl GoingRows {
         self.keys(0..self.len())
     }
 
-    /// Whether all keys could be written and read.
+    /// Checks whether all keys could be written and read.
     ///
     /// # Errors
     /// There is no room, or it cannot be read.
@@ -225,30 +225,30 @@ impl GoingRows {
         self.rows.check()
     }
 
-    /// The rows of some numbers as a statement names them, with all their keys in memory.
+    /// The rows of a range for a statement, with all their keys in memory.
     #[must_use]
     pub fn stored(&self, range: Range<usize>) -> StoredRows {
         StoredRows { table: self.table.clone(), by: self.by.clone(), keys: self.keys(range).collect() }
     }
 
-    /// Number of the first rows that belong to the person.
+    /// Number of leading rows that belong to the person.
     #[must_use]
     pub fn own(&self) -> usize {
         self.own.min(self.len())
     }
 
-    /// Those that do not belong to the person, in parts.
+    /// The rows that do not belong to the person, in chunks.
     pub fn chosen_parts(&self) -> impl Iterator<Item = StoredRows> + '_ {
         ranges(self.own()..self.len()).map(|range| self.stored(range))
     }
 
-    /// The rows in parts that are looked up together.
+    /// The rows, in chunks to look up together.
     pub fn parts(&self) -> impl Iterator<Item = StoredRows> + '_ {
         ranges(0..self.len()).map(|range| self.stored(range))
     }
 }
 
-/// The first values of some rows, as many as a key has.
+/// The first values of some rows, as many as the key has.
 fn keys_of(rows: &RowList, length: usize, range: Range<usize>) -> impl Iterator<Item = Vec<FetchedValue>> + '_ {
     rows.rows(range).map(move |mut row| {
         row.truncate(length);
@@ -256,7 +256,7 @@ fn keys_of(rows: &RowList, length: usize, range: Range<usize>) -> impl Iterator<
     })
 }
 
-/// Cuts numbers of rows into parts of [`AT_ONCE`].
+/// Splits a range into chunks of [`AT_ONCE`].
 pub fn ranges(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     range.clone().step_by(AT_ONCE).map(move |from| from..range.end.min(from + AT_ONCE))
 }

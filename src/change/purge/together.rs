@@ -1,5 +1,5 @@
-//! Rows that lead to others not by one value of their own: those that a value keeps together, such as the states of a thread, and
-//! those that a member of a document names.
+//! Rows that lead to others by something other than one value of their own: rows grouped by a common value, such as the
+//! states of a thread, and rows that a member of a document names.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -21,14 +21,13 @@ use crate::store::stored::TableName;
 use crate::store::within::texts_of;
 
 impl Graph {
-    /// Says that from here on rows go for what they say, or may do so: other people's rows that are kept together with
-    /// them stay.
+    /// Records that from now on rows may be deleted for their contents: other people's rows in the same group stay.
     pub fn spare(&mut self, person: &[String]) {
         self.sparing = Some(person.to_vec());
     }
 
-    /// Those of the keys by which a rule finds rows that are not what keeps other people's rows together: of a thread
-    /// none of whose rows is the person's, the states of someone else stay, and so does what depends on the thread.
+    /// Removes keys that group other people's rows: in a thread without rows of the person, someone else's states stay,
+    /// and so do their dependents.
     pub(super) async fn unshared(
         &self,
         snapshot: &mut Snapshot<'_>,
@@ -60,8 +59,8 @@ impl Graph {
         Ok(keys)
     }
 
-    /// Hands on those of the ids that a rule's lists lose, among some, that no row which stays has too in another table that the
-    /// same lists are about.
+    /// Passes on the ids that a rule's lists lose, except those that a remaining row of another table for the same
+    /// lists also has. `among` selects the ids.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -102,7 +101,7 @@ impl Graph {
         Ok(())
     }
 
-    /// The table and the column whose values a rule names, where these keep rows of that table together.
+    /// The table and column that a rule refers to, if that column groups rows of the table.
     fn keeping<'r>(&self, rule: &'r BoundRule) -> Option<(TableName, &'r String)> {
         let (of, to) = (rule.of.as_ref()?, rule.to.as_ref()?);
         let keeps = |other: &BoundRule| {
@@ -116,7 +115,7 @@ impl Graph {
     }
 }
 
-/// Whether the column of a rule names someone else and not the person. A text that has no parts is an id of its own.
+/// Whether the column of a rule names someone else and not the person. A text without parts is an id of its own.
 fn is_of_another(raw: &FetchedValue, rule: &BoundRule, person: &[String]) -> bool {
     if let Some(by) = &rule.inside.by {
         let tells = |part: &String| person.contains(part) && subject::tells_anywhere(part);
@@ -127,17 +126,17 @@ fn is_of_another(raw: &FetchedValue, rule: &BoundRule, person: &[String]) -> boo
     others_within(raw, rule, person).next().is_some()
 }
 
-/// The members by which documents name some rows that go.
+/// The document members by which rows name some rows to delete.
 pub(super) struct HeldMembers<'r> {
-    /// Columns that are read of a row: those that name, and the document.
+    /// Columns to read of a row: those that refer, and the document.
     pub columns: Vec<String>,
     path: &'r str,
-    /// Hashes of what these columns hold, with the key and the value of the member.
+    /// Hashes of these columns' values with the key and the value of the member.
     members: HashSet<[u64; 2]>,
 }
 
 impl<'r> HeldMembers<'r> {
-    /// Those of some rows from which a rule leads; none where it asks for no member.
+    /// The members for the rows from which a rule leads; `None` if the rule needs no member.
     pub fn of(graph: &Graph, rule: &'r BoundRule, rows: Range<usize>) -> Option<Self> {
         let held = rule.holds.as_ref()?;
         let mut columns = rule.naming_columns();
@@ -158,7 +157,7 @@ impl<'r> HeldMembers<'r> {
         Some(HeldMembers { columns, path: &held.path, members })
     }
 
-    /// Whether a row, as far as it was read for this, holds one of them.
+    /// Whether a row, read with these columns, contains one of them.
     pub fn are_in(&self, row: &[FetchedValue]) -> bool {
         let Some((document, named)) = row.split_last() else { return false };
         let Some(named) = named.iter().map(as_text).collect::<Option<Vec<String>>>() else { return false };

@@ -1,4 +1,4 @@
-//! Searches the bytes of the files after deleting, and reports which places rows that stay account for.
+//! Searches the bytes of the files after the deletion, and reports which places remaining rows explain.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -23,13 +23,13 @@ use crate::store::snapshot::WantedRows;
 pub struct TraceSearch<'a> {
     /// Handles.
     pub handles: &'a [String],
-    /// Number of times that each of these handles was found in values.
+    /// Number of matches of each handle in values.
     pub named: &'a [usize],
-    /// Their tails too.
+    /// Whether to search for the ends of handles too.
     pub tails: bool,
 }
 
-/// Words for what a server does not show.
+/// Message for a server, whose files cannot be searched.
 pub fn unchecked(full: bool) -> &'static str {
     if full {
         "the bytes of the server's files were not checked: the tables were rewritten, and only the server has access \
@@ -40,19 +40,19 @@ pub fn unchecked(full: bool) -> &'static str {
     }
 }
 
-/// Looks for what is searched for among bytes in values that are read for another reason, and says whether the files
-/// are still those of these values.
+/// Searches values for the same terms as the bytes while they are read for another reason, and detects whether the
+/// files have changed since.
 pub struct TraceWatch {
-    /// Looks into values.
+    /// Searches values.
     pub values: ValueWatch,
     files: FilesWatch,
 }
 
 impl TraceWatch {
-    /// Begins to watch, before any value is read; none where there are no bytes to search.
+    /// Begins to watch, before any value is read; `None` if there are no bytes to search.
     ///
     /// # Errors
-    /// More than can be looked for at once.
+    /// More terms than can be searched for at once.
     pub async fn begin(store: &Store, kept: &KeptSession, handles: &[String]) -> Result<Option<Self>, ChangeError> {
         let Some(files) = store.proof().watch_files().await else { return Ok(None) };
         let values =
@@ -62,7 +62,7 @@ impl TraceWatch {
 }
 
 impl LiveTraces {
-    /// Reads every value once more, as of now. Which columns hold values that were judged is known from before.
+    /// Reads every value again. The columns of judged values are already known.
     async fn again(self, store: &Store, kept: &KeptSession, watch: &ValueWatch) -> Result<Self, ChangeError> {
         let mut live = LiveTraces { judged: self.judged, ..LiveTraces::default() };
         let mut snapshot = store.snapshot().await?;
@@ -84,7 +84,7 @@ impl LiveTraces {
         Ok(live)
     }
 
-    /// Reads what is in no table that a layout may know: the structure, and what SQLite keeps for itself; or every table.
+    /// Reads data outside the tables of a layout: the structure, and SQLite's internal tables; with `all`, every table.
     async fn read(&mut self, store: &Store, watch: &ValueWatch, all: bool) -> Result<(), ChangeError> {
         let mut snapshot = store.snapshot().await?;
         let ids_only = id_columns(store, &snapshot.relations().await?);
@@ -121,8 +121,8 @@ impl LiveTraces {
     }
 }
 
-/// Places of handles among the bytes of the files for which no value accounts: of rows that were deleted before. Or why the
-/// bytes were not searched.
+/// Counts places of handles in the bytes of the files that no value explains, such as remains of rows deleted earlier.
+/// The inner error is the reason why the bytes were not searched.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -137,9 +137,9 @@ pub async fn unaccounted(store: &Store, handles: &[String]) -> Result<Result<u64
     Ok(store.proof().scan_bytes(&sought, |_| {}).await.map(|scan| scan.hits()))
 }
 
-/// Looks through the files. What live rows share with a handle, or were left to say, is distinguished: `live` is what the
-/// search of all values saw, which is read again if anybody has written since. The tail of a handle is what a full-text
-/// index may keep of it: looked for where there is one.
+/// Searches the files. Places shared with remaining rows, or left by choice, are counted separately: `live` is the
+/// finding of the search of all values, repeated if anybody has written since. A full-text index may store only the end
+/// of a handle, so the ends are searched for if there is such an index.
 pub async fn bytes(
     store: &Store,
     kept: &KeptSession,
@@ -194,8 +194,8 @@ pub async fn bytes(
     Ok(())
 }
 
-/// Tells what bytes cannot: what a value is as a whole, or what the operator left, is not distinguished from a copy of what
-/// is gone.
+/// Reports an ambiguity of the bytes: a value equal to a handle, or left by choice, looks the same as a copy of a
+/// deleted value.
 fn tell(kept: &KeptSession, looked: &TraceSearch<'_>, live: &LiveTraces, proof: &mut Proof) {
     let mut untold: BTreeMap<&str, u64> = BTreeMap::new();
     for (number, handle) in telling(kept).enumerate() {

@@ -1,5 +1,4 @@
-//! Row images that the audit trail keeps: whether one belongs to the person, whose id may be too short to find in a
-//! text.
+//! Row images in the audit trail: whether one belongs to the person, whose id may be too short to find in a text.
 
 use serde_json::Value;
 
@@ -12,8 +11,8 @@ use crate::memory::Entity;
 use crate::store::fetched::{FetchedValue, as_text};
 use crate::store::stored::{Cell, Mutation, Revision, TableName};
 
-/// Whether a private value of an entry keeps what a row was that goes, or that belongs or belonged to the person. Rows are
-/// named by table and key and owners by column, so that this is certain for the shortest id.
+/// Whether a private value of an entry records a deleted row, or a row that belongs or belonged to the person. Rows are
+/// named by table and key and owners by column, so this is exact even for the shortest id.
 pub(super) fn are_of_person(search: &PersonSearch<'_>, field: &str, raw: &FetchedValue) -> bool {
     let FetchedValue::Text(text) = raw else { return false };
     match field {
@@ -29,13 +28,13 @@ pub(super) fn are_of_person(search: &PersonSearch<'_>, field: &str, raw: &Fetche
     }
 }
 
-/// Whether a JSON text may hold an id, which costs less to see than to read all of it.
+/// Whether a JSON text may contain an id: cheaper than parsing it.
 fn may_hold(subject: &[String], text: &str) -> bool {
     let spelled = |id: &String| Value::from(id.as_str()).to_string();
     subject.iter().any(|id| text.contains(spelled(id).get(1..).unwrap_or_default().trim_end_matches('"')))
 }
 
-/// Whether a noted change is of a row of the person, or of the person's own.
+/// Whether a recorded change is of a row of the person, or of the person's own record.
 fn is_of_person(subject: &[String], change: &Change) -> bool {
     let is_person = |id: &str| subject.iter().any(|known| known == id);
     let owner = |value: &Value| match value {
@@ -47,7 +46,7 @@ fn is_of_person(subject: &[String], change: &Change) -> bool {
         || [&change.before, &change.after].iter().any(|side| owner(&side["user_id"]))
 }
 
-/// Whether a change of stored rows has the person in a column that names an owner.
+/// Whether a change of stored rows has the person in an owner column.
 fn names_owner(search: &PersonSearch<'_>, mutation: &Mutation) -> bool {
     let table = mutation.table();
     let is_person = |id: &String| search.subject.contains(id);
@@ -57,14 +56,15 @@ fn names_owner(search: &PersonSearch<'_>, mutation: &Mutation) -> bool {
     by_rule || is_hold && values_of(mutation, "subject").iter().filter_map(as_text).any(|id| is_person(&id))
 }
 
-/// The rules by which columns of a table name the person; a word that is only removed from a value owns nothing.
+/// The rules by which columns of a table name the person. A word that is only removed from a value does not own the
+/// row.
 fn owner_rules<'s>(search: &'s PersonSearch<'_>, table: &'s TableName) -> impl Iterator<Item = &'s BoundRule> {
     let of_person =
         |rule: &&BoundRule| rule.of.is_none() && (rule.inside.is_whole() || rule.action == EraseAction::Delete);
     search.graph.rules.iter().filter(of_person).filter(move |rule| TableName::of(&rule.table) == *table)
 }
 
-/// The values of a column that a change finds rows by, expects or writes.
+/// The values of a column that a change uses as key, expects or writes.
 fn values_of(mutation: &Mutation, column: &str) -> Vec<FetchedValue> {
     let place = |columns: &[String]| columns.iter().position(|name| name == column);
     let value = |cell: &Cell| cell.at("");

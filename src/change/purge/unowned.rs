@@ -1,4 +1,4 @@
-//! Rows with unknown owners: they name no owner, and no row whose owner is known.
+//! Rows with unknown owners: they name no owner, and refer to no row whose owner is known.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ use crate::store::row_list::{RowList, row_digest};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
-/// Notes rows of which nobody can tell who owns them. They lower the word only where the layout says that they may be
+/// Reports rows whose owner cannot be determined. They lower the status only if the layout says that they may be
 /// anybody's.
 ///
 /// # Errors
@@ -31,8 +31,8 @@ pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: 
     Ok(())
 }
 
-/// Words for the rows of a table whose owner columns are all empty, and those of the rows that they go with; none where there
-/// are no such rows.
+/// Message about the rows of a table whose owner columns, and those of the rows they belong to, are all empty; `None`
+/// if there are no such rows.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -43,7 +43,7 @@ pub async fn of_table(
 ) -> Result<Option<String>, ChangeError> {
     let of_table = || graph.rules.iter().filter(|rule| TableName::of(&rule.table) == *table);
     let deletes = || of_table().filter(|rule| rule.action == EraseAction::Delete && rule.inside.is_whole());
-    // A row that goes with others of its table belongs to whom they belong.
+    // A row that belongs to others of its table has their owner.
     let (with_others, owners): (Vec<_>, Vec<_>) = deletes().partition(|rule| rule.of.as_ref() == Some(&rule.table));
     let owners: BTreeSet<&str> = owners.iter().map(|rule| &*rule.column).collect();
     if owners.is_empty() || of_table().any(|rule| !rule.inside.is_whole()) {
@@ -63,14 +63,14 @@ pub async fn of_table(
     Ok((rows > 0).then(|| agreeing(rows, &what)))
 }
 
-/// A rule by which rows go with others of their table: columns that name, and those that are named.
+/// A rule by which rows belong to others of their table: the referring columns, and the columns referred to.
 struct Hop {
     own: Vec<String>,
     to: Vec<String>,
 }
 
 impl Hop {
-    /// The columns of a rule, as the erasure reads it: the key where it does not say what it names.
+    /// The columns of a rule; the key if it does not say what it refers to.
     fn of(graph: &Graph, table: &TableName, rule: &BoundRule) -> Option<Hop> {
         let first = rule.to.as_ref().or_else(|| graph.relations.keys.get(table)?.first())?;
         let to = std::iter::once(first).chain(rule.also.iter().map(|(_, to)| to)).cloned().collect();
@@ -78,7 +78,7 @@ impl Hop {
     }
 }
 
-/// Counts the rows of a table without an owner that lead to none over any number of hops.
+/// Counts the rows of a table without an owner, over any number of hops.
 async fn over_hops(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
@@ -92,7 +92,7 @@ async fn over_hops(
         (columns.len() - names.len()..columns.len()).collect()
     };
     let hops: Vec<(Vec<usize>, Vec<usize>)> = hops.iter().map(|hop| (places(&hop.own), places(&hop.to))).collect();
-    // What rows of known owners are named by, for each hop; and the rows whose owner is not known yet.
+    // Values that refer to rows with a known owner, for each hop; and the rows whose owner is not known yet.
     let mut known: Vec<DigestSet> = hops.iter().map(|_| DigestSet::new(graph.pages())).collect();
     let mut left = RowList::new(graph.pages());
     let learn = |known: &mut Vec<DigestSet>, row: &RawRow| {
@@ -132,7 +132,7 @@ async fn over_hops(
     }
 }
 
-/// A hash of the values at some places; none where one is empty.
+/// A hash of the values at some indexes; `None` if one is NULL.
 fn key_digest(row: &RawRow, places: &[usize]) -> Option<[u64; 2]> {
     let text = |at: &usize| Some(FetchedValue::Text(as_text(row.get(*at)?)?));
     Some(row_digest(&places.iter().map(text).collect::<Option<Vec<_>>>()?))

@@ -1,5 +1,5 @@
-//! Vectors of sqlite-vec whose rows go: its own `_rowids` table says where in the chunks of a vec0 table they are, and
-//! there they are cleared, as the extension does when it deletes. The extension is not needed for that.
+//! Vectors of sqlite-vec whose rows are deleted: its `_rowids` table says where in the chunks of a vec0 table they are.
+//! They are cleared there as the extension does on a deletion, without needing the extension.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
-/// The ending of the table that has a row for each vector.
+/// Suffix of the table with one row per vector.
 const ROWIDS: &str = "_rowids";
 
-/// Places in a chunk, from 0, by the chunk's number.
+/// Positions in a chunk, from 0, by the chunk's number.
 type Places = BTreeMap<i64, Vec<usize>>;
 
-/// Clears the vectors of rows of `_rowids` tables that go.
+/// Clears the vectors whose rows in `_rowids` tables are deleted.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -49,7 +49,7 @@ pub async fn clear(snapshot: &mut Snapshot<'_>, graph: &Graph, updates: &mut Kep
     Ok(())
 }
 
-/// Clears the marks and row numbers of places in chunks. Gives how many places each chunk has.
+/// Clears the validity bits and row numbers of positions in chunks. Returns the number of positions of each chunk.
 async fn of_chunks(
     snapshot: &mut Snapshot<'_>,
     table: &TableName,
@@ -85,7 +85,7 @@ async fn of_chunks(
     Ok(sizes)
 }
 
-/// Clears the vectors at places of chunks.
+/// Clears the vectors at positions of chunks.
 async fn of_vectors(
     snapshot: &mut Snapshot<'_>,
     table: &TableName,

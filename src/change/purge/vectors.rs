@@ -1,4 +1,4 @@
-//! Vectors of deleted rows: they are searched for in the bytes afterwards, and their nearest neighbours are queried.
+//! Vectors of deleted rows: they are searched for in bytes afterwards, and their nearest neighbours are queried.
 
 use std::collections::HashSet;
 
@@ -13,26 +13,26 @@ use crate::store::proof::needles::{NeedleContext, NeedleForm, Needles};
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::TableName;
 
-/// Vectors that are looked for at most.
+/// Most vectors to search for.
 const LOOKED_FOR: usize = 64;
-/// Vectors whose neighbours are asked for at most.
+/// Most vectors whose neighbours are queried.
 const ASKED: usize = 3;
-/// Neighbours that are asked for.
+/// Neighbours per query.
 const NEIGHBOURS: usize = 10;
 
-/// A vector of a row that goes, as it was stored.
+/// A vector of a deleted row, in stored form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OldVector {
     /// Table.
     pub table: TableName,
     /// Column of the row's id.
     pub id: String,
-    /// The further columns of an id of several.
+    /// The further columns of a composite id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<String>,
     /// Column of the vector.
     pub column: String,
-    /// The engine can look for its neighbours.
+    /// Whether the engine can search for its neighbours.
     pub native: bool,
     /// The stored value.
     pub value: FetchedValue,
@@ -47,7 +47,7 @@ impl OldVector {
     }
 }
 
-/// Columns that hold vectors, and whether the engine can look for neighbours in them.
+/// Columns that hold vectors, and whether the engine can search for neighbours in them.
 #[must_use]
 pub fn places(store: &Store) -> Vec<(TableName, String, bool)> {
     let mut places: Vec<(TableName, String, bool)> = Vec::new();
@@ -55,7 +55,7 @@ pub fn places(store: &Store) -> Vec<(TableName, String, bool)> {
         let Some(vector) = &source.vector else { continue };
         let (schema, table) = match &vector.beside {
             Some(VectorsBeside { table: Some(table), .. }) => table.clone(),
-            // Put together by a query: there is no column to look at.
+            // Computed by a query: there is no column to read.
             Some(_) => continue,
             None => source.table.clone(),
         };
@@ -67,7 +67,7 @@ pub fn places(store: &Store) -> Vec<(TableName, String, bool)> {
     places
 }
 
-/// Some vectors of rows that go.
+/// Some vectors of rows to delete.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -90,14 +90,14 @@ pub async fn some(snapshot: &mut Snapshot<'_>, deletes: &[GoingRows]) -> Result<
     Ok(all)
 }
 
-/// The vectors as they are stored.
+/// The vectors in stored form.
 #[must_use]
 pub fn stored(vectors: &[OldVector]) -> Vec<Vec<u8>> {
     vectors.iter().filter_map(|vector| vector.value.bytes().map(<[u8]>::to_vec)).collect()
 }
 
-/// Places of pieces of vectors that rows which stay share, such as those of the same text: each place of such a vector may
-/// be theirs. `found` are the needles that were found in vectors of these rows.
+/// Places of vector pieces that remaining rows share, as with equal texts: each place of such a vector may be theirs.
+/// `found` are the needles found in vectors of these rows.
 #[must_use]
 pub fn shared(needles: &Needles, found: &HashSet<usize>) -> Vec<NeedleContext> {
     let all = || needles.iter().enumerate().filter(|(_, needle)| needle.form == NeedleForm::Vector);
@@ -106,8 +106,8 @@ pub fn shared(needles: &Needles, found: &HashSet<usize>) -> Vec<NeedleContext> {
     all().filter(|(_, needle)| handles.contains(&needle.handle)).map(|(n, _)| anywhere(n)).collect()
 }
 
-/// Asks the engine's own index for the neighbours of old vectors. Gives how many were asked about, and how many of the
-/// neighbours are rows that are gone.
+/// Queries the engine's own index for the neighbours of old vectors. Returns how many were queried, and how many
+/// neighbours are deleted rows.
 ///
 /// # Errors
 /// The engine's refusal.

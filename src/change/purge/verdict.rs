@@ -1,5 +1,5 @@
-//! The word that an erasure ends on: decided by what was left, or could not be checked, after deleting. What a plan
-//! expected before does not matter.
+//! The status that an erasure ends with: it depends on what was left, or could not be checked, after the deletion, not
+//! on what the plan expected.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,23 +9,23 @@ use serde::{Deserialize, Serialize};
 pub enum RemainKind {
     /// Rows that belong to the person.
     Rows,
-    /// Values that name the person and that nobody chose to leave.
+    /// Values that name the person and were not left by choice.
     Mention,
-    /// Values with texts of rows that are gone, which a trigger or a rule of the database copied.
+    /// Values with texts of deleted rows, copied by a trigger or a rule of the database.
     Copied,
-    /// Values that refer to rows that are gone.
+    /// Values that refer to deleted rows.
     Reference,
-    /// Foreign keys that lead nowhere and did not before.
+    /// Foreign keys that dangle and did not before.
     Dangling,
     /// Private values of the audit trail.
     Private,
-    /// Search indexes that still answer.
+    /// Search indexes that still return hits.
     Index,
-    /// Search indexes that could not be asked.
+    /// Search indexes that could not be queried.
     IndexUnread,
-    /// Bytes of the files.
+    /// Hits in the bytes of the files.
     Bytes,
-    /// Files that were not looked through.
+    /// Files that were not searched.
     BytesUnread,
     /// Tables that could not be read, or whose rows may be hidden by policies.
     Unread,
@@ -39,7 +39,7 @@ pub enum RemainKind {
     LeftReference,
     /// The account with the application, kept by choice.
     Account,
-    /// Records of our own that the audit trail rests on.
+    /// Our own records that the audit trail depends on.
     Trail,
     /// Texts of the database's structure.
     Structure,
@@ -47,22 +47,22 @@ pub enum RemainKind {
     OldHash,
     /// Vectors of texts that have lost words since.
     OldVector,
-    /// Values that nobody could look into.
+    /// Values that could not be read.
     Opaque,
-    /// Bytes that a server does not show.
+    /// Bytes of a server's files, which cannot be searched.
     ServerBytes,
-    /// Bytes that rows which stay account for as well.
+    /// Bytes that remaining rows also explain.
     Untold,
-    /// Cleaning that is not ours to do here.
+    /// Cleaning that our role may not do here.
     NotAllowed,
-    /// Rows in another database, or in a session of someone else, or of which only another database says who owns them.
+    /// Rows in another database or in someone else's session, or whose owner only another database knows.
     Elsewhere,
-    /// Handles and ids that only rows which are gone told.
+    /// Handles and ids that only deleted rows listed.
     Forgotten,
 }
 
 impl RemainKind {
-    /// The best word that an erasure can end on with this.
+    /// The best status that an erasure can end with if this is left.
     #[must_use]
     pub fn allows(self) -> PurgeStatus {
         match self {
@@ -95,7 +95,7 @@ impl RemainKind {
         }
     }
 
-    /// Whether values that name the person may be left with this, as far as the erasure was complete.
+    /// Whether this can explain values that still name the person after a complete erasure.
     #[must_use]
     pub fn leaves_words(self) -> bool {
         matches!(
@@ -112,7 +112,7 @@ impl RemainKind {
     }
 }
 
-/// One thing that is left, or was not looked at.
+/// One thing that is left, or was not checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remain {
     /// Kind of the finding.
@@ -133,9 +133,9 @@ impl Remain {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(into = "&'static str", from = "String")]
 pub enum PurgeStatus {
-    /// Nothing is left and everything was looked at.
+    /// Nothing is left and everything was checked.
     Verified,
-    /// The same, but for what is named and was chosen or cannot be otherwise.
+    /// Only named data is left that was chosen, or that cannot be removed.
     Disclosed,
     /// Data is left or was not checked.
     #[default]
@@ -155,7 +155,7 @@ impl From<String> for PurgeStatus {
 }
 
 impl PurgeStatus {
-    /// The word on a receipt.
+    /// The status word on a receipt.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -165,7 +165,7 @@ impl PurgeStatus {
         }
     }
 
-    /// The status behind a word; anything unknown is incomplete.
+    /// Parses a status word; anything unknown is incomplete.
     #[must_use]
     pub fn of_word(word: &str) -> Self {
         let all = [PurgeStatus::Verified, PurgeStatus::Disclosed];
@@ -173,7 +173,7 @@ impl PurgeStatus {
     }
 }
 
-/// The word that some findings allow.
+/// The status that some findings allow.
 #[must_use]
 pub fn status(findings: &[Remain]) -> PurgeStatus {
     findings.iter().map(|finding| finding.kind.allows()).max().unwrap_or(PurgeStatus::Verified)

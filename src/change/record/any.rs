@@ -1,4 +1,5 @@
-//! A row of any other kind added from JSON: its place checked, its times set, lists and counts of its episode kept.
+//! Records a row of any other kind from JSON: checks its references, sets its times, and updates lists and counts of
+//! its episode.
 
 use serde_json::{Value, json};
 
@@ -21,8 +22,8 @@ use crate::store::encode::{GivenValue, goes_within, plain_column};
 /// Plans one new row.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for what is none, [`ChangeError::NotFound`] for an missing episode, [`ChangeError::Refused`]
-/// for a duplicate, for what is not recorded row by row, or where it cannot be stored.
+/// [`ChangeError::Usage`] for invalid input, [`ChangeError::NotFound`] for a missing episode, [`ChangeError::Refused`]
+/// for a duplicate, for an entity that is not recorded individually, or if it cannot be stored.
 pub async fn any(store: &Store, entity: Entity, text: &str) -> Result<Plan, ChangeError> {
     let refused = |words: &str| Err(ChangeError::Refused(words.to_owned()));
     match entity {
@@ -97,7 +98,7 @@ pub async fn any(store: &Store, entity: Entity, text: &str) -> Result<Plan, Chan
     Ok(draft.seal())
 }
 
-/// Feedback has its own way: with the episode's list and score.
+/// Feedback is recorded with the episode's list and score.
 async fn of_feedback(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     let object = object(text)?;
     let mut fields = FeedbackFields::default();
@@ -123,7 +124,7 @@ async fn of_feedback(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     feedback::add(store, &episode, &fields).await
 }
 
-/// The same text in the same collection by the same person is the same memory; no text is none.
+/// The same text in the same collection by the same person is the same memory; an empty text does not count.
 async fn refuse_same_text(draft: &mut Draft<'_>, source: &BoundSource, row: &Row) -> Result<(), ChangeError> {
     const OWNERS: [&str; 3] = ["collection", "user_id", "agent_id"];
     let said = row.text("text").filter(|text| !text.trim().is_empty());

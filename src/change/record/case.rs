@@ -1,4 +1,4 @@
-//! A curated case: goes into the bank of its user and agent, which is made when there is none.
+//! Records a curated case in the bank of its user and agent, which is created if missing.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use crate::store::Store;
 /// Plans one new case.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for what is not a case, [`ChangeError::Refused`] for a duplicate or where it cannot be
+/// [`ChangeError::Usage`] for text that is not a case, [`ChangeError::Refused`] for a duplicate or if it cannot be
 /// stored.
 pub async fn case(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     let mut draft = Draft::new(store, "record.case", ChangeDanger::Safe).await?;

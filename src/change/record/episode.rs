@@ -1,4 +1,4 @@
-//! A curated episode: no duplicate, its parent given or none, every value with a place.
+//! Records a curated episode: no duplicates, the parent given or none, every value stored.
 
 use serde_json::Value;
 
@@ -68,7 +68,7 @@ pub async fn episode(store: &Store, text: &str) -> Result<Plan, ChangeError> {
     Ok(draft.seal())
 }
 
-/// Checks that nothing is given that follows from rows which do not exist yet, or that contradicts the times.
+/// Checks that no value is given that is computed from rows that do not exist yet, or that contradicts the times.
 fn check_following(row: &Row) -> Result<(), ChangeError> {
     let is_given = |value: &Value| !value.is_null() && value.as_array().is_none_or(|items| !items.is_empty());
     for column in ["feedback_score", "feedback_ids", "canvas_ids", "canvas_action_count"] {
@@ -85,7 +85,7 @@ fn check_following(row: &Row) -> Result<(), ChangeError> {
     Ok(())
 }
 
-/// Checks that it ends after it starts, and fills its duration where that is stored.
+/// Checks that it ends after it starts, and sets its duration if that is stored.
 async fn settle_time(store: &Store, source: &BoundSource, row: &mut Row, started: &str) -> Result<(), ChangeError> {
     let Some(seconds) = row.text("ended_at").and_then(|end| time::seconds_between(started, end)) else { return Ok(()) };
     if seconds < 0.0 {
@@ -100,8 +100,8 @@ async fn settle_time(store: &Store, source: &BoundSource, row: &mut Row, started
     Ok(())
 }
 
-/// Checks that a given user is the session's, where the user follows from the session. Returns the columns that are
-/// settled by that.
+/// Checks that a given user is the session's, if the user follows from the session. Returns the columns settled by
+/// that.
 async fn settle_user(store: &Store, source: &BoundSource, row: &Row) -> Result<&'static [&'static str], ChangeError> {
     let Some(user) = row.text("user_id").filter(|_| plain_column(source, "user_id").is_none()) else { return Ok(&[]) };
     let table = table_of(source).title();
@@ -121,7 +121,7 @@ async fn settle_user(store: &Store, source: &BoundSource, row: &Row) -> Result<&
     }
 }
 
-/// The stored row that a new episode depends on: its parent, else the agent's latest one.
+/// The stored row that a new episode depends on: its parent, otherwise the agent's latest episode.
 async fn kin(store: &Store, source: &BoundSource, row: &Row) -> Result<Option<Image>, ChangeError> {
     let id = match (row.text("parent_id"), row.text("agent_id")) {
         (Some(parent), _) => Some(parent.to_owned()),
@@ -141,7 +141,7 @@ fn equal(column: &str, value: Operand) -> Option<Filter> {
     Entity::Episode.column(column).map(|c| Filter::new(c.name, Operator::Equal, value))
 }
 
-/// An episode of the same agent and user that started at the same moment and says the same is the same episode.
+/// Refuses an episode with the same agent, user, start and texts as an existing one.
 async fn refuse_duplicate(
     draft: &mut Draft<'_>,
     source: &BoundSource,

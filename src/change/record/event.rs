@@ -1,4 +1,5 @@
-//! A curated episode where episodes are runs of a workflow engine: one event in the run's log, at most one a run.
+//! Records a curated episode where episodes are runs of a workflow engine: as one event in the run's log, at most one
+//! per run.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +11,7 @@ use crate::store::encode::{plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::StoredRows;
 
-/// Canonical columns that the event holds; others have no place in it.
+/// Canonical columns that the event can hold.
 const HELD: &[&str] = &[
     "id",
     "execution_ids",
@@ -25,11 +26,11 @@ const HELD: &[&str] = &[
     "duration_seconds",
 ];
 
-/// Adds the event to the plan. The run is the episode's first execution, else the episode's own id; what is not given
-/// is taken from the run's log.
+/// Adds the event to the plan. The run is the episode's first execution, otherwise the episode's own id; missing values
+/// are taken from the run's log.
 ///
 /// # Errors
-/// [`ChangeError::NotFound`] without such a run, [`ChangeError::Refused`] when its log holds such an event already.
+/// [`ChangeError::NotFound`] without such a run, [`ChangeError::Refused`] if its log has such an event already.
 pub(super) async fn append(
     draft: &mut Draft<'_>,
     kind: &str,

@@ -1,4 +1,4 @@
-//! The memories that a recorded episode retrieved: each has to be there, and becomes a link.
+//! The memories that a recorded episode retrieved: each must exist, and becomes a link.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use crate::memory::Entity;
 /// Memories that one episode may name.
 const MOST: usize = 1_000;
 
-/// A link as it was given.
+/// A link as given.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct GivenLink {
     memory: String,
@@ -18,11 +18,10 @@ pub(super) struct GivenLink {
     rank: i64,
 }
 
-/// Takes `memories` out of an episode's JSON: ids in the order of their rank, or objects with `memory_id`, `kind` and
-/// `rank`.
+/// Takes `memories` out of an episode's JSON: ids in rank order, or objects with `memory_id`, `kind` and `rank`.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for what is neither, for a memory that is named twice, and for more than a thousand.
+/// [`ChangeError::Usage`] for other values, for a memory named twice, and for more than a thousand.
 pub(super) fn take(object: &mut Map<String, Value>) -> Result<Vec<GivenLink>, ChangeError> {
     let wrong = || ChangeError::Usage("`memories` must be a list of ids, or of {memory_id, kind, rank}".to_owned());
     let given = match object.remove("memories") {
@@ -57,7 +56,7 @@ pub(super) fn take(object: &mut Map<String, Value>) -> Result<Vec<GivenLink>, Ch
     }
 }
 
-/// Refuses links where episodes are events of a log.
+/// Refuses links if episodes are events of a log.
 ///
 /// # Errors
 /// [`ChangeError::Refused`].
@@ -68,10 +67,10 @@ pub(super) fn refuse(links: &[GivenLink]) -> Result<(), ChangeError> {
     Err(ChangeError::Refused("episodes are events of a log here, which has no place for `memories`".to_owned()))
 }
 
-/// Adds the links to a plan. Gives the memories that they lead to.
+/// Adds the links to a plan. Returns their memories.
 ///
 /// # Errors
-/// [`ChangeError::NotFound`] for a missing memory, [`ChangeError::Refused`] where links are not kept.
+/// [`ChangeError::NotFound`] for a missing memory, [`ChangeError::Refused`] if links are not stored.
 pub(super) async fn link(
     draft: &mut Draft<'_>,
     episode: &str,

@@ -1,4 +1,4 @@
-//! One curated memory added from JSON, retained as an agent would have: duplicates refused, the reward by its rule.
+//! Records one curated row from JSON, as an agent would have: duplicates refused, the reward by its rule.
 
 mod any;
 mod case;
@@ -27,7 +27,7 @@ use crate::store::encode::table_of;
 /// Plans one new row from its JSON.
 ///
 /// # Errors
-/// As [`episode`] and [`case`]; [`ChangeError::Refused`] for rows that are not recorded one by one.
+/// As [`episode`] and [`case`]; [`ChangeError::Refused`] for rows that are not recorded individually.
 pub async fn plan(store: &Store, entity: Entity, text: &str) -> Result<Plan, ChangeError> {
     match entity {
         Entity::Episode => episode(store, text).await,
@@ -39,7 +39,7 @@ pub async fn plan(store: &Store, entity: Entity, text: &str) -> Result<Plan, Cha
 pub use case::case;
 pub use episode::episode;
 
-/// A canonical row from a JSON object, with every value checked by its column; words pass the check for secrets.
+/// Converts a JSON object to a canonical row, with every value checked by its column; texts are checked for secrets.
 ///
 /// # Errors
 /// An unknown column with the nearest known one, or a value of the wrong kind.
@@ -72,7 +72,7 @@ pub fn canonical_row(entity: Entity, object: &Map<String, Value>, found: &mut Te
     Ok(row)
 }
 
-/// The object that a text holds.
+/// Parses a JSON object.
 fn object(text: &str) -> Result<Map<String, Value>, ChangeError> {
     let value: &RawValue =
         serde_json::from_str(text).map_err(|e| ChangeError::Usage(format!("this is not JSON: {e}")))?;
@@ -84,7 +84,7 @@ fn object(text: &str) -> Result<Map<String, Value>, ChangeError> {
     }
 }
 
-/// A canonical row from an object, checked, with an id, and without secrets, which are counted.
+/// Converts an object to a canonical row with an id, checked, and without secrets, which are counted.
 fn read(entity: Entity, object: &Map<String, Value>, draft: &mut Draft<'_>) -> Result<Row, ChangeError> {
     let mut found = TextOddities::default();
     let mut row = canonical_row(entity, object, &mut found).map_err(ChangeError::Usage)?;
@@ -104,7 +104,7 @@ async fn refuse_known_id(draft: &mut Draft<'_>, row: &Row) -> Result<(), ChangeE
     }
 }
 
-/// Refuses what a source has no place for: nothing is dropped silently. `settled` are columns that were dealt with.
+/// Refuses values that a source cannot store: nothing is dropped silently. `settled` are columns handled elsewhere.
 fn refuse_what_has_no_place(source: &BoundSource, row: &Row, settled: &[&str]) -> Result<(), ChangeError> {
     let nothing = |value: &Value| match value {
         Value::Null | Value::Bool(false) => true,

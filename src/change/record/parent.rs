@@ -1,4 +1,4 @@
-//! The parent of a curated episode, found by its vector: what the same agent had just ended, and is very much alike.
+//! Finds the parent of a curated episode by its vector: a very similar episode that the same agent had just ended.
 
 use crate::change::ChangeError;
 use crate::change::draft::Draft;
@@ -8,7 +8,7 @@ use crate::memory::{Entity, Row};
 use crate::recall::parents::{ALIKE, WITHIN_HOURS};
 use crate::store::encode::{plain_column, table_of};
 
-/// Finds the parent of an episode without one, and says what was found, or why nothing can be.
+/// Finds the parent of an episode without one, and reports it, or the reason why none can be found.
 ///
 /// # Errors
 /// The engine's refusal.

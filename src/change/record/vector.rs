@@ -1,4 +1,4 @@
-//! The vector that a curated episode comes with: read from its JSON, and stored where the layout keeps vectors.
+//! The vector of a curated episode: read from its JSON, and stored if the layout stores vectors.
 
 use serde_json::{Map, Value};
 
@@ -11,16 +11,16 @@ use crate::store::encode::table_of;
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Mutation, TableName};
 
-/// Key of the JSON that holds it; not a canonical column.
+/// Key of the JSON with the vector; not a canonical column.
 const KEY: &str = "embedding";
 
-/// Numbers that a vector may have.
+/// Most numbers of a vector.
 const DIMENSIONS: usize = 65_536;
 
-/// Takes the vector out of the JSON of an episode; none when there is none.
+/// Takes the vector out of the JSON of an episode; `None` if there is none.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] when it is not a list of numbers.
+/// [`ChangeError::Usage`] if it is not a list of numbers.
 pub(super) fn take(object: &mut Map<String, Value>) -> Result<Option<Vec<f32>>, ChangeError> {
     let wrong = || ChangeError::Usage(format!("`{KEY}` must be a list of 1 to {DIMENSIONS} numbers"));
     let numbers = match object.remove(KEY) {
@@ -32,7 +32,7 @@ pub(super) fn take(object: &mut Map<String, Value>) -> Result<Option<Vec<f32>>, 
     numbers.iter().map(number).collect::<Option<Vec<f32>>>().map(Some).ok_or_else(wrong)
 }
 
-/// Adds the vector to the plan that holds the new row: in its own column or in the table next to it.
+/// Adds the vector to the plan with the new row: in its own column or in the separate table.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -70,7 +70,7 @@ pub(super) async fn store(
     let table = TableName::new(schema.clone(), name.clone());
     let shape = store.shapes().shape(&table).await?;
     let declared = shape.column(&place.column).map_or("", |c| c.compared.as_str());
-    // The row's key as it is stored: a UUID in a text column stays as it was given.
+    // The row's key in stored form: a UUID in a text column keeps its spelling.
     let row = vec![Cell::Is(FetchedValue::Text(id.to_owned())), Cell::Is(spelled(store.engine(), declared, numbers))];
     let columns = vec![key.clone(), place.column.clone()];
     draft.push(Mutation::Insert { table, key: vec![key.clone()], columns, rows: vec![row] });

@@ -1,4 +1,4 @@
-//! The vectors of many new rows, into their own column or the table next to it, each as it was exported.
+//! The vectors of many new rows, stored in their own column or the separate table, each as exported.
 
 use crate::change::ChangeError;
 use crate::change::draft::Draft;
@@ -10,7 +10,7 @@ use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Cell, Mutation};
 use crate::store::surplus::{StoredColumns, Surplus};
 
-/// Adds the vectors of new rows, by their ids, to a plan that adds the rows; what has no place is said.
+/// Adds the vectors of new rows, by id, to the plan that adds the rows; reports those that cannot be stored.
 ///
 /// # Errors
 /// The engine's refusal.

@@ -1,4 +1,4 @@
-//! The rows that a copy takes: those that meet its conditions, and those that belong to one that is taken.
+//! The rows that a copy takes: those that meet its conditions, and those that belong to one of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,28 +13,28 @@ use crate::memory::query::Query;
 use crate::memory::{Entity, Row, digest};
 use crate::store::scratch;
 
-/// Bytes of hashes of the ids of one kind of rows; more are in a scratch file.
+/// Most bytes of hashes of one entity's ids in memory; more are in a scratch file.
 const HELD: usize = 2 << 20;
 
 /// Kinds of rows that belong to no other.
 const ALONE: [Entity; 3] = [Entity::Episode, Entity::Memory, Entity::Access];
 
-/// The kinds that come last where there are conditions, in their order: they go with the rows that they name, or that name
-/// them.
+/// The entities that come last if there are conditions, in order: they are taken with the rows that they refer to, or
+/// that refer to them.
 const LAST: [Entity; 3] = [Entity::MemoryLink, Entity::Agent, Entity::Subject];
 
 /// Chooses rows.
 pub(super) struct Chosen<'a> {
     conditions: &'a [String],
-    /// The moment from which ages count.
+    /// The moment for computing ages.
     now: DateTime<Utc>,
-    /// Kinds of rows that have the column of every condition.
+    /// Entities that have the columns of all conditions.
     meeting: BTreeSet<Entity>,
-    /// Ids of each kind: of rows that are taken, or that these name.
+    /// Ids of each entity: of rows taken, and of rows they refer to.
     ids: BTreeMap<Entity, ChosenIds>,
 }
 
-/// Ids as hashes: no more come once they are asked for.
+/// Ids as hashes: none are added once they are queried.
 enum ChosenIds {
     Open(RecordSorter<1>),
     Closed(IdTable<1>),
@@ -50,12 +50,12 @@ impl<'a> Chosen<'a> {
     /// Chooses by some conditions; without one, every row.
     ///
     /// # Errors
-    /// Code 2 where one of them is none.
+    /// Code 2 if one of them is invalid.
     pub fn new(conditions: &'a [String]) -> Result<Self, CommandFailure> {
         let now = Utc::now();
         for text in conditions {
             if Entity::ALL.iter().any(|entity| alternatives(*entity, text).len() > 1) {
-                // Kinds of rows lack columns: of an `or` between two, one would be left out without a word.
+                // Entities lack columns: an `or` between two conditions would silently lose one.
                 return Err(CommandFailure::usage(format!(
                     "--where: `{text}`: copy does not support `or`; copy once for each"
                 )));
@@ -74,7 +74,7 @@ impl<'a> Chosen<'a> {
         self.conditions.is_empty()
     }
 
-    /// The kinds of rows, in the order in which they are chosen.
+    /// The entities, in the order in which their rows are chosen.
     pub fn order(&self) -> Vec<Entity> {
         let mut order = ORDER.to_vec();
         if !self.takes_all() {
@@ -83,11 +83,11 @@ impl<'a> Chosen<'a> {
         order
     }
 
-    /// The question for a kind's rows: the conditions whose column it has. Of rows that none of them can choose the ids will
-    /// do: they are counted.
+    /// The query for an entity's rows: the conditions whose column it has. For rows that none of them can choose, only
+    /// the ids are read, to count them.
     ///
     /// # Errors
-    /// Code 2 where one of them cannot be read.
+    /// Code 2 if one of them cannot be parsed.
     pub fn query(&self, entity: Entity) -> Result<Query, CommandFailure> {
         let mut query = Query::new(entity).in_parts();
         for text in self.conditions.iter().filter_map(|text| condition(entity, text)) {
@@ -97,10 +97,10 @@ impl<'a> Chosen<'a> {
         Ok(query)
     }
 
-    /// The question for the cases that alone tell which banks are taken, where they do.
+    /// The query for the cases that alone decide which banks are taken, if so.
     ///
     /// # Errors
-    /// Code 2 where a condition cannot be read.
+    /// Code 2 if a condition cannot be parsed.
     pub fn banked(&self) -> Result<Option<Query>, CommandFailure> {
         if self.takes_all() || self.meets(Entity::Profile) || !self.meets(Entity::Case) {
             return Ok(None);
@@ -112,7 +112,7 @@ impl<'a> Chosen<'a> {
         self.meeting.contains(&entity)
     }
 
-    /// Keeps the rows of a page that are taken, and notes what they name.
+    /// Keeps the rows of a page that are taken, and records the ids they refer to.
     ///
     /// # Errors
     /// Ids that did not fit in memory could not be written or read.
@@ -131,7 +131,7 @@ impl<'a> Chosen<'a> {
         Ok(())
     }
 
-    /// Notes the banks of cases, where these alone tell which banks are taken.
+    /// Records the banks of cases, if these alone decide which banks are taken.
     pub fn note_banks(&mut self, cases: &[Row]) {
         cases.iter().filter_map(|case| case.text("profile_id")).for_each(|id| self.add(Entity::Profile, id));
     }
@@ -140,7 +140,7 @@ impl<'a> Chosen<'a> {
         let meets = self.meets(entity);
         match entity {
             _ if ALONE.contains(&entity) => meets,
-            // A person of whom nothing but an id is known is there with the rows that name them.
+            // A person known only by an id is taken with the rows that refer to them.
             Entity::Subject => self.has(entity, row.id()) || meets && row.is_known_person(),
             Entity::Agent | Entity::Profile => self.has(entity, row.id()) || meets,
             Entity::Case => meets || self.belongs(entity, row),
@@ -149,14 +149,14 @@ impl<'a> Chosen<'a> {
         }
     }
 
-    /// Whether a row names one that is taken, or is named by it.
+    /// Whether a row refers to one that is taken, or is referred to by it.
     fn belongs(&self, entity: Entity, row: &Row) -> bool {
         let named = parents(entity).iter().find(|(column, _)| row.text(column).is_some());
         named.is_some_and(|(column, of)| self.names(row, column, *of)) || self.has(entity, row.id())
     }
 
-    /// Whether a row that meets the conditions is taken on its own: it belongs to none, or to one of a kind of which
-    /// the conditions can choose none.
+    /// Whether a row that meets the conditions is taken by itself: it belongs to no row, or to one of an entity that no
+    /// condition can choose.
     fn is_free(&self, entity: Entity, row: &Row) -> bool {
         let of = if entity == Entity::Policy { Entity::Profile } else { Entity::Episode };
         !self.meets(of) || parents(entity).first().is_none_or(|(column, _)| row.text(column).is_none())
@@ -166,11 +166,11 @@ impl<'a> Chosen<'a> {
         row.text(column).is_some_and(|id| self.has(of, id))
     }
 
-    /// Notes what a row that is taken names.
+    /// Records the ids that a taken row refers to.
     fn note(&mut self, row: &Row) {
         match row.entity {
             Entity::Episode | Entity::Memory | Entity::Profile => self.add(row.entity, row.id()),
-            // What an episode recalled may be a case.
+            // An id recalled by an episode may be that of a case.
             Entity::Case => self.add(Entity::Memory, row.id()),
             _ => {}
         }
@@ -198,7 +198,7 @@ impl<'a> Chosen<'a> {
 
     /// Closes the ids that decide about a kind of rows.
     fn close_parents(&mut self, entity: Entity) -> Result<(), CommandFailure> {
-        // A bank that meets the conditions itself is noted as it comes.
+        // A bank that meets the conditions itself is recorded when it is read.
         let itself = Some(entity).filter(|_| entity != Entity::Profile || !self.meets(entity));
         let own = itself.filter(|entity| !ALONE.contains(entity));
         for of in parents(entity).iter().map(|(_, of)| *of).chain(own) {
@@ -211,11 +211,11 @@ impl<'a> Chosen<'a> {
     }
 }
 
-/// Lists of an episode, and the kind of rows that they name: runs stand for their events.
+/// Lists of an episode, and the entities that they refer to: runs stand for their events.
 const LISTS: [(&str, Entity); 3] =
     [("execution_ids", Entity::WorkflowEvent), ("canvas_ids", Entity::CanvasEvent), ("feedback_ids", Entity::Feedback)];
 
-/// The columns by which a row belongs to others, the first that it has a value in, and whose ids they hold.
+/// The columns by which a row belongs to others, with the entities they refer to; the first one with a value counts.
 fn parents(entity: Entity) -> &'static [(&'static str, Entity)] {
     match entity {
         Entity::Segment | Entity::CanvasEvent | Entity::UtilityEvent => &[("episode_id", Entity::Episode)],
@@ -236,7 +236,7 @@ fn filter(entity: Entity, text: &str, now: DateTime<Utc>) -> Result<Filter, Comm
     Filter::parse(entity, text, now).map_err(|e| CommandFailure::usage(format!("--where: {e}")))
 }
 
-/// A condition as it applies to a kind of rows: one on `user_id` is one on the id of people.
+/// A condition as it applies to an entity: one on `user_id` applies to the id of people.
 fn condition(entity: Entity, text: &str) -> Option<String> {
     let name = column_of(text);
     let itself = match name {

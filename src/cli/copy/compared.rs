@@ -1,4 +1,4 @@
-//! The rows of the source of a copy next to those of the target.
+//! Comparison of the rows in the source of a copy with those in the target.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,10 +17,11 @@ use crate::store::Store;
 
 /// Ids that the comparison names.
 const NAMED: usize = 10;
-/// Columns that follow from others, or name a table.
+/// Columns that are derived from others, or name a table.
 const DERIVED: &[&str] = &["counts", "source", "has_vector", "episodes", "cases", "feedback", "last_seen", "k"];
 
-/// Compares every row that is copied with that of the target: what is shown, and how many are not there, and how many differ.
+/// Compares every copied row with that of the target. Returns the report, the number of missing rows, and the number of
+/// different ones.
 pub(super) async fn compared(
     source: &Store,
     target: &Store,
@@ -51,15 +52,15 @@ struct Seen {
     missing: usize,
     /// Columns that differ, and in how many rows.
     columns: BTreeMap<&'static str, usize>,
-    /// Columns that the target has no place for, or whose value could not be read, and how many rows of the source have a
+    /// Columns that the target does not have, or whose value could not be read, and the number of source rows with a
     /// value there.
     left_out: BTreeMap<&'static str, usize>,
-    /// Columns of which secrets and hidden characters were removed, and in how many rows.
+    /// Columns from which secrets and hidden characters were removed, and in how many rows.
     cleaned: BTreeMap<&'static str, usize>,
-    /// Columns that the target does not leave empty, and how many rows of the source have no value there.
+    /// Columns that are never empty in the target, and the number of source rows without a value there.
     filled: BTreeMap<&'static str, usize>,
     vectors: SeenVectors,
-    /// The first rows that are missing, and the first that differ.
+    /// The first missing rows, and the first different ones.
     examples: [Vec<String>; 2],
 }
 
@@ -68,11 +69,11 @@ struct Seen {
 struct SeenVectors {
     /// Rows of the source with one.
     source: usize,
-    /// Rows with the same numbers in the target.
+    /// Rows whose vectors are equal.
     equal: usize,
-    /// Rows with other numbers, or none.
+    /// Rows whose vector differs in the target, or is missing there.
     different: usize,
-    /// Rows whose vector the target has no place for.
+    /// Rows whose vector the target cannot store.
     left_out: usize,
 }
 
@@ -99,7 +100,7 @@ impl Seen {
         }
     }
 
-    /// Compares rows, of which those that are there stay.
+    /// Compares rows, and keeps those that exist.
     async fn compare(&mut self, target: &Store, entity: Entity, rows: &mut Vec<Row>) -> Result<(), CommandFailure> {
         let key = |row: &Row| match entity {
             Entity::MemoryLink => format!("{} {}", row.get("episode_id"), row.get("memory_id")),
@@ -150,7 +151,7 @@ impl Seen {
         Ok(())
     }
 
-    /// Vectors of finite numbers have to be the same to the bit.
+    /// Compares vectors; those of finite numbers must be equal bit by bit.
     async fn compare_vectors(
         &mut self,
         [source, target]: [&Store; 2],
@@ -167,7 +168,7 @@ impl Seen {
         } else {
             None
         };
-        // A vector of a text with a secret is not copied.
+        // The vector of a text with a secret is not copied.
         let loses = |row: &Row| keyword::text_columns(entity).iter().any(|column| holds_secret(row.get(column)));
         let is_of_cleaned = |id: &str| rows.iter().any(|row| row.id() == id && loses(row));
         for id in &ids {
@@ -189,13 +190,13 @@ impl Seen {
     }
 }
 
-/// Whether the copy of a value says the same: a list of nothing is none.
+/// Whether the copy of a value is equivalent: an empty list equals none.
 fn is_same(original: &Value, copy: &Value) -> bool {
     let nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
     original == copy || nothing(original) && nothing(copy)
 }
 
-/// Whether a column of a copied case is the hash of its prompt, from which secrets were taken.
+/// Whether a column of a copied case is the new hash of its prompt, from which secrets were removed.
 fn is_hash_again(original: &Row, copy: &Row, name: &str) -> bool {
     name == "message_hash"
         && holds_secret(original.get("prompt"))

@@ -1,4 +1,4 @@
-//! Whether anything may be changed, what is under way, what was done: plain data of this session.
+//! Change state of a session: whether changes are allowed, the running operation, and the changes made.
 
 use serde_json::Value;
 
@@ -11,42 +11,42 @@ use crate::change::plan::erasure::UnfinishedErasure;
 use crate::change::plan::{Change, Counts, Receipt};
 use crate::memory::{Entity, Row, agreeing};
 
-/// Whether the session may change anything, what is under way, and what was done.
+/// Change state of a session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Changing {
-    /// Changes may be made. Not so at the beginning.
+    /// Whether changes are allowed. False at the start.
     pub unlocked: bool,
-    /// The command that could not be given because nothing may be changed, and the row that was selected: as long as it
-    /// is, unlocking continues with the command.
+    /// The command that was refused because the session is locked, with the selected row. Unlocking continues with it
+    /// as long as that row stays selected.
     pub then: Option<(CommandId, Option<(Entity, String)>)>,
-    /// Whether the database can be written is being asked.
+    /// Pending request that checks whether the database is writable.
     pub asking: Option<Ticket>,
-    /// Optional migrations among those under way, and whether these stood in the way of unlocking.
+    /// Optional migrations among the running ones, and whether they had prevented unlocking.
     pub migrating: (Vec<String>, bool),
     /// The operation that is being planned or applied.
     pub pending: Option<PendingOperation>,
-    /// Changes made in this session, newest last; not those that had nothing to do.
+    /// Changes made in this session, newest last. Operations that changed nothing are left out.
     pub done: Vec<DoneChange>,
-    /// Counts the changes: places that were read before the last one are read again.
+    /// Number of changes. A place read before the last change is read again.
     pub epoch: u64,
-    /// Erasures that have not ended verified, once that was asked.
+    /// Erasures that have not ended verified; `None` until read.
     pub unfinished: Option<Vec<UnfinishedErasure>>,
     /// Pending request for unfinished erasures.
     pub unfinished_asked: Option<Ticket>,
-    /// The terminal says when a key is released: a held key is known as such.
+    /// Whether the terminal reports key releases, so that a held key is recognized.
     pub releases: bool,
     /// The command that was given last, while its key may still be repeating.
     pub recent: Option<(CommandId, Ticket)>,
 }
 
 impl Changing {
-    /// Erasures that have not ended verified, as far as that is known.
+    /// Known erasures that have not ended verified.
     #[must_use]
     pub fn begun(&self) -> &[UnfinishedErasure] {
         self.unfinished.as_deref().unwrap_or_default()
     }
 
-    /// Takes in what was done. A job that continued is one change, and an undo takes back the change that it is of.
+    /// Adds a change. A continued job counts as one change, and an undo takes back the change it undoes.
     pub fn note(&mut self, mut done: DoneChange) {
         let run = done.work.run();
         let before = self.done.iter().position(|before| run.is_some() && before.work.run() == run);
@@ -60,8 +60,7 @@ impl Changing {
         self.done.push(done);
     }
 
-    /// Notes that an entry was taken back, or is current again: what an undo took back is current again with the undo's
-    /// own undo.
+    /// Marks an entry as undone, or as current again. Undoing an undo makes the original change current again.
     fn take_back(&mut self, seq: i64, back: bool) {
         let Some(done) = self.done.iter_mut().find(|done| done.entries.contains(&seq)) else { return };
         done.undone.retain(|undone| *undone != seq);
@@ -81,7 +80,7 @@ impl Changing {
         self.done.iter().any(|done| done.entries.contains(&seq))
     }
 
-    /// The last change that stands; neither undos nor migrations, which nobody takes back.
+    /// The last change that is not undone. Undos and migrations do not count, as they cannot be undone.
     #[must_use]
     pub fn last_standing(&self) -> Option<&DoneChange> {
         let counts =
@@ -89,7 +88,7 @@ impl Changing {
         self.done.iter().rev().find(|done| counts(&done.work) && !done.is_undone())
     }
 
-    /// Entries that stand of a change and of those that were made with it, in order.
+    /// Entries not yet undone of a change and of those made with it, in order.
     #[must_use]
     pub fn standing_with(&self, change: &DoneChange) -> Vec<i64> {
         if change.batch.is_none() {
@@ -99,7 +98,7 @@ impl Changing {
     }
 }
 
-/// An operation that someone outside is busy with.
+/// An operation that is being planned or applied outside the core.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingOperation {
     /// Number of the request.
@@ -121,9 +120,9 @@ pub struct DoneChange {
     pub reason: Option<String>,
     /// Numbers of its audit entries that can be undone, in order.
     pub entries: Vec<i64>,
-    /// Those of them that have since been undone.
+    /// Entries that have since been undone.
     pub undone: Vec<i64>,
-    /// Number of the request that it was made by, where several changes were: they are undone together.
+    /// Number of the request, if it made several changes: they are undone together.
     pub batch: Option<Ticket>,
 }
 
@@ -141,7 +140,7 @@ pub enum DoneWork {
         /// The run is done.
         complete: bool,
     },
-    /// Migrations were applied, with the optional ones of these names.
+    /// Migrations were applied, with these optional ones.
     Migrations(Vec<String>),
     /// A person was erased, or a part of the rows.
     Erasure,
@@ -158,14 +157,14 @@ impl DoneWork {
 }
 
 impl DoneChange {
-    /// A change with what its receipt says of its audit entry.
+    /// Creates a change from its operation and receipt.
     #[must_use]
     pub fn of(operation: Operation, reason: Option<&str>, receipt: &Receipt) -> Self {
         let entries = receipt.audit_seq.filter(|_| receipt.undo.is_some()).into_iter().collect();
         DoneChange { reason: reason.map(str::to_owned), entries, ..DoneWork::Change(operation).into() }
     }
 
-    /// Entries that stand, in order.
+    /// Entries that are not undone, in order.
     #[must_use]
     pub fn standing(&self) -> Vec<i64> {
         self.entries.iter().copied().filter(|seq| !self.undone.contains(seq)).collect()
@@ -196,28 +195,28 @@ pub struct AppliedPlan {
 /// Reason why something was not planned or applied.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
-    /// The rows are not what the plan read.
+    /// The rows differ from those the plan read.
     Conflict {
         /// Description of what changed since the plan was made.
         message: String,
         /// The rows, for people.
         rows: Vec<String>,
-        /// The changed rows as they are now, in the order of the plan's changes; none when one is not there.
+        /// The current rows, in the order of the plan's changes; `None` for a row that no longer exists.
         now: Vec<Option<Row>>,
     },
-    /// Anything else.
+    /// Any other failure.
     Failed(RequestFailure),
 }
 
-/// Words for a change of several rows of the kind that it is about: `112 cases`; `cases` where their number is not known.
-/// None when it is about one row; `total` is how many changes there are, of which the first were kept, and `counts` the rows
-/// that were written.
+/// Count and kind of the changed rows, such as `112 cases`, or `cases` if their number is unknown. `None` if only one
+/// row changes. `total` is the number of changes, of which only the first are in `changes`; `counts` are the rows
+/// written per table.
 #[must_use]
 pub fn many(changes: &[Change], total: Option<usize>, counts: &Counts) -> Option<String> {
     let kind = &changes.first()?.entity;
     let like = changes.iter().filter(|change| change.entity == *kind).count();
     let rows = plural(Entity::parse(kind)?);
-    // Changes that were not kept may be of another kind, unless some table has as many.
+    // Changes beyond those kept may be of another kind, unless one table has as many rows.
     let is_of_table = |all: &usize| counts.values().any(|verbs| verbs.values().any(|rows| rows == all));
     let number = match total {
         Some(all) if all == changes.len() => Some(like),
@@ -227,14 +226,14 @@ pub fn many(changes: &[Change], total: Option<usize>, counts: &Counts) -> Option
     (like > 1).then(|| number.unwrap_or_else(|| rows.to_owned()))
 }
 
-/// Words for the number of rows written; none when none was.
+/// Words for the number of rows written; `None` if there are none.
 #[must_use]
 pub fn rows_written(counts: &Counts) -> Option<String> {
     let rows: usize = counts.values().flat_map(|verbs| verbs.values()).sum();
     (rows > 0).then(|| agreeing(rows as u64, "{#} {row|rows}"))
 }
 
-/// The columns of a change, each with what it was and what it becomes; null when there is nothing.
+/// The columns of a change, each with its old and new value; null for a missing one.
 #[must_use]
 pub fn columns(change: &Change) -> Vec<(String, Value, Value)> {
     let empty = serde_json::Map::new();

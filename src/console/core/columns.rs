@@ -1,5 +1,4 @@
-//! Columns in the list of an entity, how they are shown, and which give way first: data for queries, sorting and
-//! tables.
+//! Columns in the list of an entity: how they are shown, and which are dropped first.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -16,7 +15,7 @@ pub enum ValueStyle {
     Id,
     /// Date and time of day.
     Time,
-    /// A word that says how something went or stands.
+    /// A word for a status or an outcome.
     State,
     /// A number in -1..1, signed.
     Score,
@@ -45,9 +44,9 @@ pub struct ListColumn {
     pub show: ValueStyle,
     /// Columns of the terminal it needs.
     pub min: u16,
-    /// Columns it uses where there is room; 0 takes what is left.
+    /// Greatest width; 0 takes the rest of the line.
     pub max: u16,
-    /// 0 is always shown; the greatest number gives way first.
+    /// 0 is always shown; the column with the greatest number is dropped first.
     pub priority: u8,
 }
 
@@ -226,7 +225,7 @@ static MORE: LazyLock<Vec<(Entity, ListColumn)>> = LazyLock::new(|| {
     more.map(spec).collect()
 });
 
-/// Columns that a list must read: those it shows and those that tell its rows apart.
+/// Columns that a list must read: those shown and those that distinguish its rows.
 #[must_use]
 pub fn read_columns(entity: Entity) -> Vec<&'static str> {
     let mut columns: Vec<&'static str> = list_columns(entity).iter().map(|c| c.column).collect();
@@ -240,13 +239,13 @@ pub fn read_columns(entity: Entity) -> Vec<&'static str> {
     columns
 }
 
-/// The column that a plain search looks into, and that names a row to people.
+/// The column that a plain search matches, and that serves as a row's name.
 #[must_use]
 pub fn title_column(entity: Entity) -> &'static str {
     naming_columns(entity)[0]
 }
 
-/// The columns that name a row to people: the title, and what replaces it where there is none.
+/// The columns that name a row: the title, and its substitutes.
 #[must_use]
 pub fn naming_columns(entity: Entity) -> &'static [&'static str] {
     match entity {
@@ -267,16 +266,16 @@ pub fn naming_columns(entity: Entity) -> &'static [&'static str] {
     }
 }
 
-/// Fields of a JSON value that usually say most.
+/// JSON fields that usually hold the most telling text.
 const TELLING: [&str; 8] = ["message", "prompt", "text", "content", "query", "goal", "summary", "title"];
 
-/// As [`json_name`], of a JSON document of which no value is made.
+/// As [`json_name`], for a JSON document given as text.
 #[must_use]
 pub fn document_name(document: &str) -> Option<String> {
     json::member_text(&json::members(document)?, &TELLING)
 }
 
-/// Names a JSON value in a few words: the value itself when it is a text, else the field that usually says most.
+/// Describes a JSON value in a few words: the text itself, or its most telling field.
 #[must_use]
 pub fn json_name(value: &serde_json::Value) -> Option<&str> {
     match value {
@@ -310,13 +309,13 @@ pub fn plural(entity: Entity) -> &'static str {
     }
 }
 
-/// A short name of a row for people: its title, or what replaces it; its id where nothing does.
+/// Short name of a row: its title, a substitute for it, or its id.
 #[must_use]
 pub fn row_name(row: &Row) -> String {
     row_title(row).unwrap_or_else(|| row.id().to_owned())
 }
 
-/// The name of a row in the column of titles, where it has no title and no column that is always shown says it.
+/// Substitute for a missing title, unless a column that is always shown has it.
 #[must_use]
 pub fn stand_in(row: &Row) -> Option<String> {
     let named = naming_columns(row.entity).iter().find_map(|name| Some((*name, named_by(row, name)?)));
@@ -324,7 +323,7 @@ pub fn stand_in(row: &Row) -> Option<String> {
     (!is_always_shown(row.entity, column)).then_some(name)
 }
 
-/// Whether the column of titles is needed also where no row has a title: no other column tells the rows apart.
+/// Whether the title column is needed even if no row has a title, as no other column distinguishes the rows.
 #[must_use]
 pub fn stands_in(entity: Entity) -> bool {
     !naming_columns(entity)[1..].iter().chain(&["id"]).any(|column| is_always_shown(entity, column))
@@ -334,7 +333,7 @@ fn is_always_shown(entity: Entity, column: &str) -> bool {
     list_columns(entity).iter().any(|c| c.column == column && c.priority == 0)
 }
 
-/// Describes a row by one of its columns in a few words; none where the column is empty.
+/// Describes a row by one of its columns in a few words; `None` if the column is empty.
 fn named_by(row: &Row, column: &str) -> Option<String> {
     const LONGEST: usize = 160;
     let value = row.get(column);
@@ -345,7 +344,7 @@ fn named_by(row: &Row, column: &str) -> Option<String> {
     })
 }
 
-/// The title of a row, or what replaces it.
+/// The title of a row, or its substitute.
 #[must_use]
 pub fn row_title(row: &Row) -> Option<String> {
     if let (Entity::Feedback, None, Some(kind), Some(rating)) =

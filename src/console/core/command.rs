@@ -25,7 +25,7 @@ pub enum CommandId {
     First,
     /// To the last.
     Last,
-    /// Open what is selected.
+    /// Open the selected entry.
     Open,
     /// Other pane.
     Focus,
@@ -33,7 +33,7 @@ pub enum CommandId {
     TabLeft,
     /// Next tab.
     TabRight,
-    /// One pane over the whole screen.
+    /// Show one pane on the whole screen.
     Zoom,
     /// Follow a relation.
     Follow,
@@ -51,7 +51,7 @@ pub enum CommandId {
     SortRight,
     /// The other way round.
     Reverse,
-    /// Follow what is written, or pause.
+    /// Follow new rows, or pause.
     Tail,
     /// Make the list larger, or smaller.
     Resize(bool),
@@ -79,19 +79,19 @@ pub enum CommandId {
     Relative(ChainStep),
     /// Show a tab by its title.
     ShowTab(&'static str),
-    /// Keep the place under a name.
+    /// Save the place under a name.
     KeepPlace,
-    /// Go to a kept place.
+    /// Go to a saved place.
     GoToKept,
-    /// Forget a kept place.
+    /// Delete a saved place.
     ForgetPlace,
     /// Open another database.
     Switch,
-    /// Show the next of the databases that are open.
+    /// Show the next open database.
     NextDatabase,
-    /// Close the database that is shown.
+    /// Close the current database.
     CloseDatabase,
-    /// Go to the next line of the details that holds what is sought, or to the one before.
+    /// Go to the next match in the details, or to the previous one.
     Seek(bool),
     /// Draft a layout for the database.
     DraftLayout,
@@ -101,11 +101,11 @@ pub enum CommandId {
     Compare,
     /// Exchange the two sides.
     Exchange,
-    /// Look at the past, or at the present again.
+    /// Show a moment of the past, or the present again.
     LookBack,
-    /// Look for words everywhere.
+    /// Search all texts.
     Find,
-    /// The same, by the key of the screens that are for it.
+    /// The same, by the key of the screens for it.
     FindHere,
     /// One step out.
     Close,
@@ -141,11 +141,11 @@ pub enum CommandId {
     List(Entity),
     /// A screen of its own kind.
     Panel(ScreenKind),
-    /// Make changes possible, or impossible again.
+    /// Allow changes, or lock them again.
     Lock,
-    /// Take back what was done last.
+    /// Undo the last change.
     UndoLast,
-    /// Take the selected change back.
+    /// Undo the selected change.
     UndoEntry,
     /// Select the example after.
     NextExample,
@@ -153,7 +153,7 @@ pub enum CommandId {
     PreviousExample,
     /// Fix the finding.
     Fix,
-    /// Hear no more of the finding, or show it again.
+    /// Mute the finding, or show it again.
     Mute,
     /// Apply the pending migrations.
     ApplyMigrations,
@@ -167,7 +167,7 @@ pub enum CommandId {
     Judge(InboxVerdict),
     /// Write a note for the next verdict.
     Note,
-    /// Look longer at how recall would change.
+    /// Compute longer how recall would change.
     LookLonger,
     /// Start, pause or end the selected job.
     Job(JobAsk),
@@ -175,15 +175,15 @@ pub enum CommandId {
     StepRule(bool),
     /// Put a rule on or off.
     ToggleRule,
-    /// Scroll the details, whatever has the keys, down or up.
+    /// Scroll the details down or up, whichever pane has the focus.
     ScrollDetail(bool),
-    /// Scroll what the rules come to, down or up.
+    /// Scroll the effect of the rules down or up.
     ScrollPreview(bool),
-    /// Scroll what is told of a job, down or up.
+    /// Scroll the description of a job down or up.
     ScrollJob(bool),
     /// Prune by the rules.
     Prune,
-    /// Name the topic that is replayed.
+    /// Enter the topic to replay.
     Topic,
     /// Show more episodes of the topic, or fewer.
     ReplayMore(bool),
@@ -191,7 +191,7 @@ pub enum CommandId {
     Recall(recall::RecallCommand),
 }
 
-/// In which form rows are copied.
+/// Format in which rows are copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CopyForm {
     /// Comma-separated values with a heading.
@@ -211,24 +211,24 @@ pub enum ChainStep {
     Children,
 }
 
-/// A change that a command asks for; which rows it is about is what is selected.
+/// A change requested by a command. It concerns the selected rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CommandAsk {
-    /// Take the selected row away, or the marked ones.
+    /// Delete the selected row, or the marked ones.
     Remove,
-    /// Give the episode a signal.
+    /// Add a signal to the episode.
     Signal(Signal),
-    /// Take a signal back.
+    /// Retract a signal.
     Retract,
     /// Add feedback to the episode.
     AddFeedback,
-    /// Change what the selected row says, or the marked ones.
+    /// Edit the selected row, or the marked ones.
     Edit,
-    /// Change what feedback on the episode says.
+    /// Edit feedback on the episode.
     EditFeedback,
     /// Choose another parent for the episode.
     Link,
-    /// Take the episode's parent away.
+    /// Unlink the episode from its parent.
     Unlink,
     /// Put the selected policy version to use.
     ActivatePolicy,
@@ -236,11 +236,11 @@ pub enum CommandAsk {
     TrainPolicy,
     /// Set the reward and the outcome of a case.
     Reward,
-    /// Set how many cases a profile keeps.
+    /// Set the number of cases that a profile keeps.
     Window,
-    /// Hold cases back from recall, or no longer.
+    /// Hold cases back from recall, or release them.
     Hold(bool),
-    /// Put a legal hold on a person, or take it away.
+    /// Place a person under a legal hold, or lift it.
     LegalHold(bool),
 }
 
@@ -278,7 +278,7 @@ scopes! {
     Recall "Recall";
     /// On the screen that compares two rows.
     Compare "Comparing two rows";
-    /// On the first screen, and where words are looked for.
+    /// On the first screen, and where texts are searched.
     Find "Finding words";
     /// Among the tables.
     Tables "Tables";
@@ -286,11 +286,11 @@ scopes! {
     Inbox "Inbox";
     /// On the screen that sets rules for pruning.
     Prune "Prune";
-    /// Among the changes that were made.
+    /// In the list of changes made.
     Receipts "Changes";
     /// On the screen that erases a person.
     Erase "Erasing a person";
-    /// Among what is wrong or suspicious.
+    /// In the list of findings.
     Findings "Findings";
     /// Among the jobs.
     Jobs "Jobs";
@@ -317,7 +317,7 @@ pub struct ConsoleCommand {
     pub id: CommandId,
     /// Name for people.
     pub title: &'static str,
-    /// A word or two for the footer; empty: it is not shown there.
+    /// A word or two for the footer; empty if it is not shown there.
     pub hint: &'static str,
     /// One sentence.
     pub help: &'static str,
@@ -347,7 +347,7 @@ impl ConsoleCommand {
         self.changes() && !matches!(self.id, CommandId::Lock | CommandId::Judge(InboxVerdict::Later))
     }
 
-    /// Whether it leads to a change: a held key must not give it.
+    /// Whether the command leads to a change: a held key must not trigger it.
     #[must_use]
     pub fn changes(&self) -> bool {
         matches!(
@@ -525,7 +525,7 @@ commands! {
      that does.";
     CommandId::Mute, Findings, ["m"], "Mute", "mute", "Hides the kind, or the example when the examples have the \
      focus, for a reason that you give; shows it again if it is muted.";
-    CommandId::NextExample, Findings, ["l", "right"], "Next example", "example", "Selects the next example; enter goes there.";
+    CommandId::NextExample, Findings, ["l", "right"], "Next example", "next example", "Selects the next example; enter goes there.";
     CommandId::PreviousExample, Findings, ["h", "left"], "Previous example", "", "Selects the previous example.";
     CommandId::ApplyMigrations, Migrations, ["a"], "Apply", "apply", "Applies all that are pending, and the selected one if it is optional, after a confirmation that shows their statements.";
     CommandId::Panel(ScreenKind::Trail), Everywhere, ["C"], "Check the audit trail", "", "Checks the chain of the \
@@ -535,10 +535,10 @@ commands! {
     CommandId::Panel(ScreenKind::Migrations), Everywhere, ["D"], "Migrations", "", "Shows what the database lacks, with statements, locks and drift, and applies it.";
     CommandId::Panel(ScreenKind::Inbox), Everywhere, ["I"], "Inbox", "", "Goes through the feedback that needs a look, until none is left.";
     CommandId::Panel(ScreenKind::Jobs), Everywhere, ["J"], "Jobs", "", "Lists what can be filled in or fixed in batches, and runs it.";
-    CommandId::StepRule(true), Prune, ["l", "right", "+"], "Stricter", "stricter", "Changes the rule so that more \
-        cases are removed.";
-    CommandId::StepRule(false), Prune, ["h", "left", "-"], "Looser", "looser", "Changes the rule so that fewer cases \
-        are removed.";
+    CommandId::StepRule(true), Prune, ["l", "right", "+"], "Stricter", "stricter", "Makes the rule stricter, so that \
+        more cases are removed; shows the next window.";
+    CommandId::StepRule(false), Prune, ["h", "left", "-"], "Looser", "looser", "Makes the rule looser, so that fewer \
+        cases are removed; shows the previous window.";
     CommandId::ToggleRule, Prune, ["space"], "On or off", "", "Turns the rule on or off, or steps it.";
     CommandId::ScrollPreview(true), Prune, ["pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls what would be \
         removed.";
@@ -569,7 +569,7 @@ commands! {
         locks them in the meantime.";
     CommandId::Turn(EraseChoice::Longer), Erase, ["+"], "Look longer", "", "Spends more time on how recall would \
         change.";
-    CommandId::Topic, Replay, ["/"], "Topic", "topic", "Sets the topic whose episodes are shown in order of time.";
+    CommandId::Topic, Replay, ["/"], "Topic", "topic", "Sets the topic whose episodes are shown in time order.";
     CommandId::ReplayMore(true), Replay, ["+"], "More episodes", "more", "Shows more episodes of the topic.";
     CommandId::ReplayMore(false), Replay, ["-"], "Fewer episodes", "fewer", "Shows only those that match it best.";
     CommandId::Panel(ScreenKind::Replay), Everywhere, ["V"], "Replay", "", "Shows a topic, or what is around the selected episode, as a time line with suggested parents.";
@@ -637,13 +637,13 @@ commands! {
         screen.";
 }
 
-/// The command of that name.
+/// The command with this name.
 #[must_use]
 pub fn command(id: CommandId) -> Option<&'static ConsoleCommand> {
     COMMANDS.iter().find(|c| c.id == id)
 }
 
-/// Other words by which people seek a command.
+/// Other words under which a command is found.
 #[must_use]
 pub fn meanings(id: CommandId) -> &'static str {
     match id {
@@ -688,7 +688,7 @@ pub fn meanings(id: CommandId) -> &'static str {
     }
 }
 
-/// Returns the commands of a scope that have a word for the footer.
+/// Returns the commands of a scope that appear in the footer.
 pub fn hinted(scope: CommandScope) -> impl Iterator<Item = CommandId> {
     COMMANDS.iter().filter(move |command| command.scope == scope && !command.hint.is_empty()).map(|command| command.id)
 }

@@ -16,21 +16,21 @@ use crate::memory::search::Search;
 /// Conditions that select the listed rows of an entity.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conditions {
-    /// All of these hold.
+    /// Filters, all of which must hold.
     pub filters: Vec<Filter>,
     /// Episodes with such a canvas event.
     pub canvas: Option<CanvasFilter>,
 }
 
 impl Conditions {
-    /// Rows whose column is that text.
+    /// Rows whose column equals the text.
     #[must_use]
     pub fn equal(column: &'static str, text: &str) -> Self {
         let filter = Filter::new(column, Operator::Equal, Operand::Text(text.to_owned()));
         Conditions { filters: vec![filter], canvas: None }
     }
 
-    /// Rows whose list holds that text.
+    /// Rows whose list contains the text.
     #[must_use]
     pub fn has(column: &'static str, text: &str) -> Self {
         let filter = Filter::new(column, Operator::Has, Operand::Text(text.to_owned()));
@@ -43,11 +43,11 @@ impl Conditions {
         self.filters.is_empty() && self.canvas.is_none()
     }
 
-    /// Reads a line: conditions of the command line joined by ` and ` or commas, `canvas TYPE[:ACTION]` for episodes, or any other
-    /// words, all of which the entity's title must hold. An ` or ` joins its neighbours alone.
+    /// Parses a line: conditions of the command line joined by ` and ` or commas, `canvas TYPE[:ACTION]` for episodes,
+    /// or other words, all of which the title must contain. ` or ` joins only its two neighbours.
     ///
     /// # Errors
-    /// What is wrong, for people.
+    /// A message for people if the line is not valid.
     pub fn parse(entity: Entity, line: &str, now: DateTime<Utc>, zone: &ShownZone) -> Result<Self, String> {
         let mut conditions = Conditions::default();
         if line.trim().is_empty() {
@@ -57,7 +57,7 @@ impl Conditions {
             if let Some(instead) = spelled_as_sql(entity, line) {
                 return Err(instead);
             }
-            // Words in any order; quotes keep some together.
+            // Words in any order; quotes keep words together.
             let words = Search::parse(line)?;
             conditions.filters = titles(entity, words.terms());
             return Ok(conditions);
@@ -80,7 +80,7 @@ impl Conditions {
         Ok(conditions)
     }
 
-    /// The line that reads to the same conditions.
+    /// The line that parses to the same conditions.
     #[must_use]
     pub fn line(&self) -> String {
         let canvas = self.canvas.as_ref().map(|c| format!("canvas {}", canvas_text(c)));
@@ -89,8 +89,8 @@ impl Conditions {
     }
 }
 
-/// Refuses `and` within brackets, which hold alternatives, and alternatives of several columns next to other conditions
-/// without brackets: people read these in two ways.
+/// Refuses two ambiguous forms: `and` within brackets, which hold alternatives, and alternatives on several columns
+/// next to other conditions without brackets.
 fn check_brackets(entity: Entity, parts: &[&str]) -> Result<(), String> {
     let opens = |part: &str| part.trim_start().starts_with('(');
     let closes = |part: &str| part.trim_end().ends_with(')');
@@ -108,7 +108,7 @@ fn check_brackets(entity: Entity, parts: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// A condition with its time spelled so that it says its zone: people write times as lists show them.
+/// A condition whose time is given with its zone: people write times as lists show them.
 fn by_clock<'p>(entity: Entity, part: &'p str, zone: &ShownZone) -> Cow<'p, str> {
     let is_time = |name: &str| entity.column(name).is_some_and(|column| column.kind == ValueKind::Time);
     match Expression::parse(part) {
@@ -128,7 +128,7 @@ pub fn canvas_text(canvas: &CanvasFilter) -> String {
     }
 }
 
-/// Titles that hold all of these words; of words with an `or` between them, one.
+/// Filters for titles that contain all of these words; one filter for words joined by `or`.
 fn titles(entity: Entity, words: &[String]) -> Vec<Filter> {
     let mut filters: Vec<Filter> = Vec::new();
     let mut either = false;
@@ -146,7 +146,7 @@ fn titles(entity: Entity, words: &[String]) -> Vec<Filter> {
     filters
 }
 
-/// Whether a line means conditions: its first word is a column, or an operator follows it.
+/// Whether a line holds conditions: its first word is a column, or an operator follows it.
 fn looks_like_conditions(entity: Entity, line: &str) -> bool {
     let line = line.trim().trim_start_matches('(');
     let end = line.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(line.len());
@@ -157,7 +157,7 @@ fn looks_like_conditions(entity: Entity, line: &str) -> bool {
     canvas_part(entity, line).is_some() || (operator && !word.is_empty()) || (known && (has || rest.is_empty()))
 }
 
-/// Words to write in the place of an operator of SQL that follows a column here; none where no such operator is meant.
+/// Message that gives the spelling of an SQL operator that follows a column; `None` if there is no such operator.
 fn spelled_as_sql(entity: Entity, line: &str) -> Option<String> {
     let mut words = line.trim().trim_start_matches('(').split_whitespace().map(str::to_lowercase);
     let (first, second) = (words.next()?, words.next()?);
@@ -189,7 +189,7 @@ fn canvas_part(entity: Entity, part: &str) -> Option<&str> {
     (entity == Entity::Episode && (rest.is_empty() || rest.starts_with([' ', '=']))).then(|| asked.trim())
 }
 
-/// Splits a line into the parts that must all hold: between ` and `, and at a comma or a blank that a condition follows.
+/// Splits a line into the parts that must all hold: at ` and `, and at a comma or blank followed by a condition.
 fn split<'l>(entity: Entity, line: &'l str) -> Vec<&'l str> {
     let condition = |rest: &str| {
         let known = |said: Expression<'_>| entity.column(said.name).is_some();
@@ -203,7 +203,7 @@ fn split<'l>(entity: Entity, line: &'l str) -> Vec<&'l str> {
             let before = before.trim_end().to_lowercase();
             !before.is_empty() && !before.ends_with(['(', ',']) && !before.ends_with(" or")
         };
-        // A column that there is not is told, not looked for as a part of the value.
+        // An unknown column is reported, not searched for as a part of the value.
         let signed =
             |rest: &str| Expression::parse(rest).is_ok_and(|said| !said.name.is_empty() && said.op != Operator::Has);
         let begins = |rest: &str| {
@@ -261,7 +261,7 @@ fn written(entity: Entity, before_cursor: &str) -> WrittenPart<'_> {
     }
 }
 
-/// The column whose values would complete what is being written; those of a canvas condition by their own names.
+/// The column whose values complete the text being written; the parts of a canvas condition under their own names.
 #[must_use]
 pub fn wanted_values(entity: Entity, before_cursor: &str) -> Option<&'static str> {
     let WrittenPart::Value(column, _) = written(entity, before_cursor) else { return None };
@@ -288,8 +288,8 @@ pub fn completions(entity: Entity, before_cursor: &str, known: &KnownValues) -> 
     }
 }
 
-/// The values that are like what is written, the likest first: those that begin so, those that hold it, then by the
-/// longest piece that both have. `spreadsheet` finds `sheets`.
+/// The values similar to the text, most similar first: those that begin with it, those that contain it, then by the
+/// longest common piece. `spreadsheet` finds `sheets`.
 fn like<'v>(values: &'v [String], word: &str) -> Vec<&'v str> {
     const TELLING: usize = 3;
     let word = word.to_lowercase();
@@ -310,7 +310,7 @@ fn like<'v>(values: &'v [String], word: &str) -> Vec<&'v str> {
         found.push((distance, value));
     }
     if found.is_empty() {
-        // Nothing is like it: what there is may still help.
+        // No value is similar: the existing ones may still help.
         found = values.iter().map(|value| (0, value.as_str())).collect();
     }
     found.sort_by_key(|(distance, _)| *distance);
@@ -417,7 +417,7 @@ mod tests {
         );
         assert!(parse("title ~ salt and (outcome = failure").unwrap_err().contains("closing bracket"));
         assert!(parse("outcome = failure or utility < 0.3").is_ok());
-        // Without a condition behind it, it is part of what is looked for.
+        // Without a condition after it, the `or` is a part of the text.
         assert_eq!(parse("title ~ this or that").unwrap().line(), "title ~ 'this or that'");
         let east = ShownZone::new(vec![(0, 7_200)]);
         let read = Conditions::parse(Entity::Episode, "ended_at = null or ended_at > '2026-02-04 10:00'", now(), &east);

@@ -1,7 +1,7 @@
-//! The screen's view of the console around it, and its means to request what has to be done outside itself.
+//! A screen's view of the console, and its way to request actions.
 //!
-//! A screen reads facts here (the clock, what is opened, what may be changed) and leaves actions, which the core carries
-//! out once the screen is done. So no screen needs the model, or another screen.
+//! A screen reads facts here, such as the clock, the open database and what may be changed, and queues actions, which
+//! the core executes once the screen is done. So no screen needs the model or another screen.
 
 use std::collections::BTreeMap;
 
@@ -42,71 +42,71 @@ pub enum ToastTone {
     Warn,
 }
 
-/// A message in the footer that goes on its own.
+/// A temporary message in the footer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToastMessage {
-    /// Text that says what happened.
+    /// Text of the message.
     pub text: String,
     /// Tone of the message.
     pub tone: ToastTone,
-    /// A command that may be given about it, and what that does.
+    /// A command related to the message, and a description of its effect.
     pub hint: Option<(CommandId, &'static str)>,
-    /// The time after which it goes.
+    /// Timer after which the message disappears.
     pub ticket: Ticket,
 }
 
-/// Columns and rows below which nothing useful fits.
+/// Least number of columns and rows in which anything useful fits.
 pub const LEAST: (u16, u16) = (40, 10);
 
-/// Whether a terminal of so many columns and rows is too small: nothing is drawn in it but a card that says so.
+/// Whether a terminal of this many columns and rows is too small: then only a card that says so is drawn.
 #[must_use]
 pub fn is_too_small((width, height): (u16, u16)) -> bool {
     width < LEAST.0 || height < LEAST.1
 }
 
-/// Reason why something cannot be done, and what would help.
+/// Reason why something is impossible, and a remedy if there is one.
 pub type Lack = (String, Option<String>);
 
-/// An action that a screen or an overlay wants carried out by the core, outside itself.
+/// An action that a screen or an overlay requests from the core.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ScreenAction {
     /// Do this outside of the core.
     Perform(Effect),
-    /// Go there; `followed` when something here leads there.
+    /// Go to a destination; true if it is linked from here.
     Go(Destination, bool),
-    /// Give a command.
+    /// Execute a command.
     Command(CommandId),
-    /// Have an operation planned.
+    /// Plan an operation.
     Propose(Proposal),
-    /// Lay something over the screen.
+    /// Open a layer over the screen.
     Show(LayerOpening),
     /// The content of the screen has a new name.
     Rename,
-    /// Press a key that the layer in front kept until it knew what that means.
+    /// Press a key that the topmost layer had held back.
     Press(Key),
     /// An entry of a menu was chosen.
     Choose(MenuChoice),
-    /// A line was written: what for, the row that it is about, the text.
+    /// A line was submitted: its purpose, the id of its row, and its text.
     Write(Purpose, String, String),
-    /// A line that is being written stands still: what for, its text, and whether it can be taken.
+    /// A line being written has not changed for a while: its purpose, its text, and whether it is valid.
     Try(Purpose, String, bool),
     /// Ask for completions at the cursor of a line: its purpose, and the text before the cursor.
     Complete(Purpose, String),
     /// A plan was confirmed.
     Apply(Box<ConfirmedPlan>),
-    /// A plan is not wanted: the number of the request that made it.
+    /// Drop a plan: the number of the request that made it.
     Abandon(Ticket),
     /// A form on this feedback row is planned.
     Edited(String),
     /// Unlocking was confirmed.
     Unlock,
-    /// Migrations were confirmed, the optional ones of these names among them; whether they stood in the way of unlocking.
+    /// Migrations were confirmed, with these optional ones. The flag is true if they had prevented unlocking.
     Migrate(Vec<String>, bool),
     /// The last question was answered with a yes.
     Erase(Option<String>),
-    /// Close all that lies over the screen, and read again what it shows.
+    /// Close all layers, and read the shown data again.
     StartOver,
-    /// The database can be read again: close what says that it could not be.
+    /// The database can be read again: close the message about this failure.
     Recovered(RequestFailure),
 }
 
@@ -130,11 +130,11 @@ pub enum LayerOpening {
     Failure(RequestFailure),
     /// A menu to choose from.
     Menu(Menu),
-    /// A line to write: what for, the row that it is about, what it begins with.
+    /// A line to write: its purpose, the id of its row, and its initial text.
     Prompt(Purpose, String, String),
     /// The form on a feedback row.
     Edit(Box<Row>),
-    /// The form on any row, and on those of these ids as well.
+    /// The form for a row, and for the other marked rows by their ids.
     EditRow(Box<Row>, Vec<String>),
     /// The form for new feedback on this episode.
     Add(String),
@@ -142,20 +142,20 @@ pub enum LayerOpening {
     Pick(String),
     /// A notice: a title, and sentences.
     Note(String, Vec<String>),
-    /// The question whether to apply migrations, or to unlock where there are none.
+    /// The question whether to apply migrations, or to unlock if there are none.
     Unlock(UnlockStep),
-    /// The last question before the person of this id is erased, and what else it says.
+    /// The last question before the person of this id is erased, and further sentences for it.
     Erase(String, Vec<String>),
 }
 
-/// Step to be confirmed before the database, or another part of it, can be changed.
+/// Step to confirm before the database, or another part of it, can be changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UnlockStep {
-    /// Migrations that would be applied; none: the session is unlocked.
+    /// Migrations to apply; if there are none, the session is unlocked.
     pub migrations: Vec<PendingMigration>,
-    /// Words for `--optional`: those of them that are applied only by name.
+    /// Words for `--optional`: the migrations among them that are applied only by name.
     pub optional: Vec<String>,
-    /// They are in the way of unlocking, which follows.
+    /// Whether they prevent unlocking, which follows.
     pub unlocks: bool,
 }
 
@@ -172,29 +172,29 @@ pub struct Context {
     pub masking: Masking,
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
-    /// The console has begun, and knows the time.
+    /// Whether the console has begun and knows the time.
     pub started: bool,
-    /// The time, as it was told last.
+    /// The time, as last reported.
     pub now: DateTime<Utc>,
-    /// The state of the database, once it was read.
+    /// The state of the database; `None` until read.
     pub status: Option<Box<StoreStatus>>,
-    /// The status is to be read again; what is known of it stays until then.
+    /// Whether the status must be read again; the old one is kept until then.
     pub status_aged: bool,
     /// Pending request for the status.
     pub status_pending: Option<Ticket>,
     /// Reason why the status could not be read.
     pub status_failure: Option<RequestFailure>,
-    /// The status is read again because others wrote.
+    /// Rereading of the status after others wrote.
     pub status_renewal: Renewal,
-    /// Whether others wrote since the place that is shown was read.
+    /// Watch for writes by others since the shown place was read.
     pub watch: PlaceWatch,
-    /// The database cannot be read now: why.
+    /// Reason why the database cannot be read now.
     pub unread: Option<String>,
-    /// Measures of what was drawn last.
+    /// Measures of the last drawing.
     pub measures: Measures,
     /// The message in the footer.
     pub toast: Option<ToastMessage>,
-    /// Whether anything may be changed, what is under way, what was done.
+    /// Change state of the session.
     pub changing: Changing,
     /// Jobs that run and ran in this console.
     pub running: RunningJobs,
@@ -202,15 +202,15 @@ pub struct Context {
     pub health: Health,
     /// Names of rows that other rows refer to.
     pub names: NameBook,
-    /// The moment of the past that rows are shown of; none is now.
+    /// The moment of the past that is shown; `None` for now.
     pub past: Option<Box<AsOf>>,
-    /// By how many steps the list was made larger than it is on its own, or smaller.
+    /// Number of steps by which lists were enlarged (or shrunk, if negative).
     pub pane_steps: i16,
-    /// The columns that someone chose for a list, in their order; a list that is not among them shows its own.
+    /// Chosen columns of lists, in order. A list that is missing here shows its default columns.
     pub columns: BTreeMap<Entity, Vec<&'static str>>,
     /// The export under way and how many rows it wrote.
     pub exporting: Option<(Ticket, usize)>,
-    /// Routes each reply to whoever waits for it.
+    /// Routes each reply to its asker.
     pub(in crate::console) router: Router,
     /// Asker on whose behalf requests are currently made.
     pub(in crate::console) asker: Asker,
@@ -260,7 +260,7 @@ impl Context {
         Ticket(self.next_ticket)
     }
 
-    /// Asks for something; the reply under this number goes to whoever asks now.
+    /// Makes a request; its reply goes to the current asker.
     pub fn ask(&mut self, request: Request) -> Ticket {
         let ticket = self.ticket();
         self.router.expect(ticket, self.asker);
@@ -268,7 +268,7 @@ impl Context {
         ticket
     }
 
-    /// Asks for something that is a fact for the whole console: the reply goes to the core, wherever we are then.
+    /// Makes a request for the whole console: its reply goes to the core.
     pub fn ask_for_all(&mut self, request: Request) -> Ticket {
         let asker = std::mem::replace(&mut self.asker, Asker::Core);
         let ticket = self.ask(request);
@@ -276,7 +276,7 @@ impl Context {
         ticket
     }
 
-    /// Begins to look for findings, unless that was done; a brief look leaves what would take long.
+    /// Begins to look for findings, unless that was done; a brief look skips slow checks.
     pub fn look(&mut self, brief: bool) {
         let epoch = self.changing.epoch;
         if self.health.needs_look(brief, epoch) {
@@ -293,17 +293,17 @@ impl Context {
         }
     }
 
-    /// Reads something again because others wrote; the reply goes to whoever asks now.
+    /// Reads something again because others wrote; its reply goes to the current asker.
     pub fn renew(&mut self, request: Request) -> Ticket {
         self.ask(Request::Renew(Box::new(request)))
     }
 
-    /// Says that a pasted text of so many bytes was not taken.
+    /// Reports that a pasted text of this many bytes is too long.
     pub fn say_too_long(&mut self, bytes: usize) {
         self.say(ToastTone::Warn, format!("what was pasted is too long: {bytes} bytes"));
     }
 
-    /// Watches what others write as long as a place is shown that what they write makes old; else watches nothing.
+    /// Watches for writes by others if the shown place can become out of date; else ends the watch.
     pub fn watch_place(&mut self, place: u64, may_age: bool) {
         if self.watch.place != place {
             // The new place finds out on its own.
@@ -322,8 +322,8 @@ impl Context {
         }
     }
 
-    /// Others wrote: the state of the database is read again. What is known of it stays until then, and so do findings, which
-    /// are marked as older.
+    /// Handles that others wrote: the state of the database is read again. The old state is kept until then, and so are
+    /// findings, which are marked as older.
     pub fn renew_status(&mut self) {
         self.health.aged = true;
         self.status_failure = None;
@@ -333,8 +333,8 @@ impl Context {
         }
     }
 
-    /// Reads what the rows that these refer to are called, unless that was done. Pseudonyms stand for themselves. Of people
-    /// it is read each time who is under a legal hold.
+    /// Reads the names of the rows that these refer to, unless known. Pseudonyms need no names. For people, the legal
+    /// holds are read each time.
     pub fn read_names<'r>(&mut self, rows: impl IntoIterator<Item = &'r Row>) {
         let rows: Vec<&Row> = rows.into_iter().collect();
         if rows.iter().any(|row| row.entity == Entity::Subject) {
@@ -348,7 +348,7 @@ impl Context {
         self.ask_names(wanted);
     }
 
-    /// Reads what these rows are called, unless that was done.
+    /// Reads the names of these rows, unless known.
     pub fn read_names_of<'i>(&mut self, entity: Entity, ids: impl IntoIterator<Item = &'i str>) {
         if !self.masking.is_on() {
             let ids = self.names.unknown_of(entity, ids);
@@ -356,7 +356,7 @@ impl Context {
         }
     }
 
-    /// Reads what the rows of a plan and those that they refer to are called, unless that was done.
+    /// Reads the names of the rows of a plan and of those they refer to, unless known.
     pub fn read_names_of_changes<'c>(&mut self, changes: impl IntoIterator<Item = &'c Change>) {
         let of = |change: &Change| Entity::parse(&change.entity).map(|entity| (entity, change.id.clone()));
         let others = |change| referred(change).map(|(entity, id)| (entity, id.to_owned())).collect::<Vec<_>>();
@@ -368,13 +368,13 @@ impl Context {
         }
     }
 
-    /// A title with names in the place of ids, as far as they may be shown.
+    /// A title with names in place of ids, as far as they may be shown.
     #[must_use]
     pub fn in_title(&self, title: &str) -> String {
         if self.masking.is_on() { title.to_owned() } else { self.names.in_title(title) }
     }
 
-    /// Sentences with names in the place of ids.
+    /// Sentences with names in place of ids.
     #[must_use]
     pub fn in_titles(&self, texts: &[String]) -> Vec<String> {
         texts.iter().map(|text| self.in_title(text)).collect()
@@ -383,18 +383,18 @@ impl Context {
     fn ask_names(&mut self, mut wanted: Vec<(Entity, Vec<String>)>) {
         wanted.retain(|(entity, ids)| !ids.is_empty() && self.holds(*entity).is_ok());
         if !wanted.is_empty() {
-            self.ask_for_all(Request::LoadNames(wanted));
+            self.names.waiting = Some(self.ask_for_all(Request::LoadNames(wanted)));
         }
     }
 
-    /// Finds out which erasures are unfinished, unless that was done.
+    /// Reads the list of unfinished erasures, unless known.
     pub fn read_unfinished(&mut self) {
         if self.changing.unfinished.is_none() && self.changing.unfinished_asked.is_none() {
             self.changing.unfinished_asked = Some(self.ask_for_all(Request::LoadUnfinished));
         }
     }
 
-    /// Waits for this many milliseconds; whoever asks now is told when they are over.
+    /// Starts a timer of this many milliseconds for the current asker.
     pub fn wait(&mut self, millis: u64) -> Ticket {
         let ticket = self.ticket();
         self.router.expect(ticket, self.asker);
@@ -402,7 +402,7 @@ impl Context {
         ticket
     }
 
-    /// Waits for this many milliseconds; the core is told when they are over, wherever we are then.
+    /// Starts a timer of this many milliseconds for the core.
     pub fn wait_for_all(&mut self, millis: u64) -> Ticket {
         let asker = std::mem::replace(&mut self.asker, Asker::Core);
         let ticket = self.wait(millis);
@@ -410,19 +410,19 @@ impl Context {
         ticket
     }
 
-    /// Waits for these replies no more.
+    /// Cancels these requests.
     pub fn cancel(&mut self, tickets: impl IntoIterator<Item = Ticket>) {
         for ticket in tickets {
             self.perform(Effect::Cancel(ticket));
         }
     }
 
-    /// Has something done outside of the core.
+    /// Requests an effect outside of the core.
     pub fn perform(&mut self, effect: Effect) {
         self.actions.push(ScreenAction::Perform(effect));
     }
 
-    /// The moment of what is shown, canonical: now, or the past that is looked at.
+    /// The moment shown, in canonical form: now, or the moment of the past.
     #[must_use]
     pub fn moment(&self) -> String {
         let now = || crate::memory::time::spell_utc(self.now).unwrap_or_default();
@@ -435,12 +435,12 @@ impl Context {
         words::in_zone(&self.settings.zone, self.now, || words::with_moments(text))
     }
 
-    /// Goes to what something here leads to.
+    /// Goes to a linked place.
     pub fn follow(&mut self, to: Destination) {
         self.actions.push(ScreenAction::Go(to, true));
     }
 
-    /// Has something carried out.
+    /// Requests an action.
     pub fn act(&mut self, action: ScreenAction) {
         self.actions.push(action);
     }
@@ -450,12 +450,12 @@ impl Context {
         self.actions.push(ScreenAction::Command(id));
     }
 
-    /// Has something planned, to be confirmed as its danger asks for.
+    /// Requests a plan, to be confirmed according to its danger.
     pub fn propose(&mut self, proposal: impl Into<Proposal>) {
         self.actions.push(ScreenAction::Propose(proposal.into()));
     }
 
-    /// Lays something over the screen.
+    /// Opens a layer over the screen.
     pub fn show(&mut self, opening: LayerOpening) {
         self.actions.push(ScreenAction::Show(opening));
     }
@@ -470,19 +470,19 @@ impl Context {
         self.actions.push(ScreenAction::Rename);
     }
 
-    /// Goes to a place of its own, not to what something here leads to.
+    /// Goes to a place that is not linked from here.
     pub fn go(&mut self, to: Destination) {
         self.actions.push(ScreenAction::Go(to, false));
     }
 
-    /// Makes lists larger next to their details, or smaller.
+    /// Enlarges lists at the expense of their details, or shrinks them.
     pub fn resize_panes(&mut self, larger: bool) {
         const MOST: i16 = 30;
         let by = if larger { 1 } else { -1 };
         self.pane_steps = (self.pane_steps + by).clamp(-MOST, MOST);
     }
 
-    /// Shows what went wrong.
+    /// Shows a failure.
     pub fn fail(&mut self, failure: RequestFailure) {
         self.show(LayerOpening::Failure(failure));
     }
@@ -494,21 +494,21 @@ impl Context {
         self.toast = Some(ToastMessage { text: text.into(), tone, hint: None, ticket });
     }
 
-    /// Takes the actions to be carried out.
+    /// Takes the requested actions.
     pub(in crate::console) fn take_actions(&mut self) -> Vec<ScreenAction> {
         std::mem::take(&mut self.actions)
     }
 
-    /// Whether the database holds an entity; if not, why, and what would help.
+    /// Checks that the database holds an entity.
     ///
     /// # Errors
-    /// The capability that is missing.
+    /// The missing capability, with the reason and a remedy.
     pub fn holds(&self, entity: Entity) -> Result<(), &Capability> {
         let missing = self.opened.capabilities.iter().find(|c| c.name == entity.name() && !c.available);
         missing.map_or(Ok(()), Err)
     }
 
-    /// Returns what would help where something is missing: what can be done here comes before commands.
+    /// Returns the remedy for a missing capability: actions in the console come before commands.
     #[must_use]
     pub fn remedy(&self, missing: &Capability) -> Option<String> {
         let tables = self.key_for(CommandId::Panel(ScreenKind::Tables));
@@ -523,7 +523,7 @@ impl Context {
         }
     }
 
-    /// Whether the database has no tables at all, as far as that was read.
+    /// Whether the database is known to have no tables at all.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         self.held().next().is_none() && self.status.as_ref().is_some_and(|status| status.tables.is_empty())
@@ -537,7 +537,7 @@ impl Context {
     /// The columns of an entity's list, those that were chosen or its own, as far as this database fills them.
     #[must_use]
     pub fn list_columns(&self, entity: Entity) -> Vec<&'static ListColumn> {
-        // What replaces a title is in its column.
+        // The substitute for a title is in its column.
         let named = |name| name == title_column(entity) && stands_in(entity);
         let filled =
             |column: &&ListColumn| named(column.column) || !self.opened.unfilled.contains(&(entity, column.column));
@@ -547,7 +547,7 @@ impl Context {
         }
     }
 
-    /// Rows of an entity, where they were counted, and how. Those of the past were not.
+    /// The number of rows of an entity and how it was counted, if known. The past is not counted.
     #[must_use]
     pub fn count(&self, entity: Entity) -> Option<(u64, CountKind)> {
         if self.past.is_some() {
@@ -564,10 +564,10 @@ impl Context {
         total
     }
 
-    /// Whether changes can be made in this session.
+    /// Checks that changes are possible in this session.
     ///
     /// # Errors
-    /// Why not, and what would help.
+    /// The reason why not, with a remedy.
     pub fn may_change(&self) -> Result<(), Lack> {
         if let Some(past) = &self.past {
             let at = self.with_moments(&past.at);
@@ -582,8 +582,8 @@ impl Context {
         Err(self.never_changes().unwrap_or_else(locked))
     }
 
-    /// Returns why nothing can be changed here, whatever is confirmed, and what would help; `None` where unlocking helps, as
-    /// far as that is known.
+    /// Returns the reason why nothing can ever be changed here, with a remedy; `None` if unlocking helps, as far as is
+    /// known.
     #[must_use]
     pub fn never_changes(&self) -> Option<Lack> {
         if let Some(reason) = &self.opened.blocked {
@@ -603,13 +603,13 @@ impl Context {
         !self.changing.unlocked && self.past.is_none() && self.never_changes().is_none()
     }
 
-    /// The first key that gives a command, if it has one.
+    /// The first key of a command.
     #[must_use]
     pub fn key(&self, id: CommandId) -> Option<&str> {
         command(id).and_then(|command| self.settings.keys.keys(command).next())
     }
 
-    /// The key that gives a command, for a sentence; where it has none, the palette.
+    /// The key of a command, for a sentence; the palette if it has none.
     #[must_use]
     pub fn key_for(&self, id: CommandId) -> &str {
         self.key(id).unwrap_or("the palette")

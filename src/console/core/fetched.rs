@@ -1,8 +1,8 @@
-//! A value that a screen reads as a whole, shows, and reads again when it is out of date.
+//! A value that is read as a whole and read again when it is out of date.
 
 use super::ticket::{RequestFailure, Ticket};
 
-/// A value as far as it was read, the request for it, and the reason why it could not be read.
+/// A value once read, its pending request, and the reason why it could not be read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fetched<T> {
     /// Value that was read last.
@@ -22,19 +22,19 @@ impl<T> Default for Fetched<T> {
 }
 
 impl<T> Fetched<T> {
-    /// Whether it was read, and is not out of date.
+    /// Whether it is read and up to date.
     #[must_use]
     pub fn is_known(&self) -> bool {
         self.value.is_some() && !self.stale
     }
 
-    /// Whether it has to be asked for.
+    /// Whether it must be requested.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         !self.is_known() && self.pending.is_none() && self.failure.is_none()
     }
 
-    /// Takes the reply. The value stays where it cannot be read again.
+    /// Takes the reply. After a failure the old value is kept.
     pub fn take(&mut self, result: Result<T, RequestFailure>) {
         self.pending = None;
         match result {
@@ -43,12 +43,12 @@ impl<T> Fetched<T> {
         }
     }
 
-    /// Gives the request up, and returns it.
+    /// Gives up the pending request and returns it.
     pub fn release(&mut self) -> Vec<Ticket> {
         self.pending.take().into_iter().collect()
     }
 
-    /// Marks the value as out of date: it stays until it was read again.
+    /// Marks the value as out of date: it is kept until it has been read again.
     pub fn forget(&mut self) {
         (self.stale, self.failure) = (true, None);
     }

@@ -1,5 +1,5 @@
-//! The gate before something dangerous: how it is confirmed depends on how dangerous it is, and neither a held key nor
-//! a paste gets through.
+//! The gate before a dangerous action. The confirmation depends on the danger, and neither a held key nor a paste
+//! passes.
 
 use super::context::{Context, ToastTone};
 use super::input::Input;
@@ -8,7 +8,7 @@ use super::message::Ticket;
 use crate::change::plan::ChangeDanger;
 use crate::ui::SafeText;
 
-/// Milliseconds in which the key that opened a dialog may still be repeating.
+/// Milliseconds during which the key that opened a dialog may still repeat.
 pub const REPEATS: u64 = 700;
 
 /// Effect of a key at the gate.
@@ -18,9 +18,9 @@ pub enum GatePassage {
     Open,
     /// The action is cancelled.
     Closed,
-    /// A key that means something to whoever put the gate up, or nothing.
+    /// A key that the gate leaves to its owner.
     Other,
-    /// The key went into the word, or was refused.
+    /// The key was typed into the word, or refused.
     Taken,
 }
 
@@ -29,24 +29,24 @@ pub enum GatePassage {
 pub struct ConfirmGate {
     /// Danger that decides how to confirm: guarded by [`CONFIRM`], grave by typing the word.
     pub step: ChangeDanger,
-    /// Word to be typed when the danger is grave.
+    /// Word to type if the danger is grave.
     pub word: String,
     /// Text typed so far.
     pub input: Input,
-    /// Number of the gate, by which a drawing says that it shows its dialog.
+    /// Number by which a drawing reports that it shows this gate's dialog.
     pub id: Ticket,
     /// Keys of the time when it was opened are past: it can be confirmed.
     pub armed: bool,
-    /// A key was refused because it came before that time.
+    /// Whether a key was refused because it came too early.
     pub early: bool,
-    /// The time that must pass before; counted again with each key that comes too early.
+    /// Timer that arms the gate; restarted by each key that comes too early.
     pub timer: Ticket,
-    /// Reason why it can never be confirmed any more.
+    /// Reason why it can no longer be confirmed.
     pub shut: Option<String>,
 }
 
 impl ConfirmGate {
-    /// A gate of that danger; `timer` arms it when it elapses, at once when `armed`.
+    /// Creates a gate. It is armed at once if `armed`, else when `timer` elapses.
     #[must_use]
     pub fn new(step: ChangeDanger, word: impl Into<String>, timer: Ticket, armed: bool) -> Self {
         let (input, id) = (Input::default(), timer);
@@ -83,8 +83,8 @@ impl ConfirmGate {
         }
     }
 
-    /// Handles a key at the gate; one that comes too early restarts the waiting time. As long as the dialog is not drawn, no
-    /// key confirms.
+    /// Handles a key at the gate; one that comes too early restarts the timer. No key confirms before the dialog has
+    /// been drawn.
     pub fn press_in_time(&mut self, key: Key, cx: &mut Context) -> GatePassage {
         let (was_early, is_drawn) = (!self.armed, cx.measures.gate == Some(self.id));
         let passage = match self.press(key) {
@@ -102,7 +102,7 @@ impl ConfirmGate {
         passage
     }
 
-    /// Whether a character is the next one of the word that is typed.
+    /// Whether a character is the next one of the word to type.
     #[must_use]
     pub fn expects(&self, next: char) -> bool {
         let typed = self.input.text();
@@ -110,24 +110,24 @@ impl ConfirmGate {
         self.step == ChangeDanger::Grave && word.strip_prefix(typed).is_some_and(|rest| rest.starts_with(next))
     }
 
-    /// Whether the word was typed, as far as it can be seen.
+    /// Whether the word was typed; invisible differences are ignored.
     fn is_typed(&self) -> bool {
         as_typed(self.input.text()) == as_typed(&self.word)
     }
 
-    /// Whether the word has blanks or tabs that are not typed as they stand.
+    /// Whether the word has blanks or tabs that need not be typed exactly.
     #[must_use]
     pub fn has_odd_blanks(&self) -> bool {
         self.word.split(' ').any(str::is_empty) || self.word.contains('\t')
     }
 
-    /// Whether it takes a confirmation: neither too early nor shut.
+    /// Whether it accepts a confirmation: armed and not shut.
     #[must_use]
     pub fn can_open(&self) -> bool {
         self.armed && self.shut.is_none()
     }
 
-    /// The words for a gate that cannot be passed now.
+    /// The message of a gate that cannot be passed now.
     #[must_use]
     pub fn waiting_words(&self) -> &str {
         match &self.shut {
@@ -137,7 +137,7 @@ impl ConfirmGate {
         }
     }
 
-    /// Whether confirming would do it now.
+    /// Whether confirming would succeed now.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.can_open() && (self.step != ChangeDanger::Grave || self.is_typed())
@@ -151,7 +151,7 @@ impl Context {
         if self.opened.production { raised(danger) } else { danger }
     }
 
-    /// A gate for that danger in this database, not armed before keys that repeat themselves have stopped.
+    /// Creates a gate for a danger in this database, not armed until repeating keys have stopped.
     pub fn gate(&mut self, danger: ChangeDanger, subject: &str) -> ConfirmGate {
         let step = self.care(danger);
         let word = if self.opened.production && danger == ChangeDanger::Grave {
@@ -165,13 +165,13 @@ impl Context {
     }
 }
 
-/// A text as it is seen: a tab, or several blanks, as one blank, and none at its ends.
+/// A text as seen: a tab or several blanks become one blank, and those at the ends are removed.
 fn as_typed(text: &str) -> String {
     let shown = SafeText::new(text);
     shown.as_str().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// One step more care, for databases that others depend on.
+/// The next higher danger, for databases that others depend on.
 #[must_use]
 pub fn raised(danger: ChangeDanger) -> ChangeDanger {
     match danger {

@@ -1,10 +1,10 @@
-//! Glossary of the words on screens, and the choice of those that a screen's help explains.
+//! Glossary of the words on screens, and the choice of words for a screen's help.
 
 use super::command::CommandId;
 use super::screen_kind::ScreenKind;
 use crate::memory::Entity;
 
-/// A word and what it means.
+/// A word and its meaning.
 pub type GlossaryEntry = (&'static str, &'static str);
 
 const EPISODE: GlossaryEntry = ("episode", "One remembered experience: the situation, what was done, and how it went.");
@@ -53,7 +53,7 @@ const WINDOW: GlossaryEntry = ("window", "How many of its newest cases a bank ke
 const PARENT: GlossaryEntry = ("parent", "The episode that another one follows.");
 const TOPIC: GlossaryEntry = ("topic", "What episodes are about; they need not follow each other.");
 
-/// The words that the help of a screen explains.
+/// The words explained in the help of a screen.
 #[must_use]
 pub fn words_of(leads_here: CommandId) -> [GlossaryEntry; 5] {
     match leads_here {

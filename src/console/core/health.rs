@@ -14,26 +14,25 @@ const WORST: usize = 5;
 pub struct Health {
     /// Findings so far, worst first.
     pub found: Vec<Finding>,
-    /// Kinds that were not looked for, with the reason.
+    /// Kinds that were not checked, with the reason.
     pub skipped: Vec<NotApplicable>,
-    /// Kinds that a brief look left for a longer one.
+    /// Kinds that a brief look skipped.
     pub left: Vec<&'static str>,
-    /// Rows read so far, and of which entity.
+    /// Number of rows read so far, and their entity.
     pub read: Option<(u64, &'static str)>,
-    /// The look is over.
+    /// Whether the look is complete.
     pub done: bool,
-    /// Pending request of the look that is under way.
+    /// Pending request of the look.
     pub pending: Option<Ticket>,
     /// Reason why the look ended early.
     pub failure: Option<RequestFailure>,
-    /// Timer after which it is looked again: what ended the look passes on its own.
+    /// Timer for another look after a temporary failure.
     retry: Option<Ticket>,
-    /// Others wrote since the look began: what was found may be out of date.
+    /// Whether others wrote since the look began: the findings may be out of date.
     pub aged: bool,
-    /// Names of the findings that this look reported; when it is over, findings known only from an older look are
-    /// dropped.
+    /// Names of the findings that this look reported. At its end, findings known only from an older look are dropped.
     told: BTreeSet<Name>,
-    /// Changes that had been made when it began.
+    /// Number of changes made when it began.
     epoch: u64,
 }
 
@@ -72,7 +71,7 @@ impl FindingGroup<'_> {
         self.findings.first().map_or("", |finding| finding.remedy.as_str())
     }
 
-    /// Whether the command only tells more, and leads to no row.
+    /// Whether the command only explains, and leads to no row.
     #[must_use]
     pub fn looks(&self) -> bool {
         let remedy = self.remedy();
@@ -115,8 +114,8 @@ impl Health {
         !self.done || self.left.contains(&kind)
     }
 
-    /// The worst kinds of what was found, few enough for the first screen: the first finding of each, and how many
-    /// rows all of its kind have.
+    /// The worst kinds of findings, few enough for the first screen: the first finding of each kind, and the number of
+    /// rows of that kind.
     #[must_use]
     pub fn worst(&self) -> Vec<(&Finding, u64)> {
         let first = |group: FindingGroup<'_>| Some((group.findings.first().map(|finding| finding.kind)?, group.count));
@@ -131,13 +130,13 @@ impl Health {
         self.groups().len().saturating_sub(WORST)
     }
 
-    /// Everything is to be looked for again; what was found stays until then. The look that is given up by that.
+    /// Requests a new look and returns the request of the old one, which is given up. Findings are kept until then.
     pub fn forget(&mut self) -> Option<Ticket> {
         (self.done, self.failure, self.retry) = (false, None, None);
         self.pending.take()
     }
 
-    /// Takes a finding in, in its place.
+    /// Inserts a finding at its place.
     fn keep(&mut self, finding: Finding) {
         self.told.insert(name(&finding));
         let is_known = |f: &&mut Finding| name(f) == name(&finding) && f.severity == finding.severity;
@@ -164,7 +163,8 @@ impl Health {
         }
     }
 
-    /// Whether a look is needed: none is under way, and the last one was not enough. `epoch` counts the changes made.
+    /// Whether a look is needed: none is running, and the last one is incomplete or out of date. `epoch` is the number
+    /// of changes made.
     pub fn needs_look(&mut self, brief: bool, epoch: u64) -> bool {
         if self.epoch != epoch && self.pending.is_none() {
             self.forget();
@@ -173,7 +173,7 @@ impl Health {
         self.pending.is_none() && !enough && self.failure.is_none()
     }
 
-    /// A look begins; what was found before stays until it tells otherwise.
+    /// Begins a look; earlier findings are kept until it replaces them.
     pub fn begin(&mut self, ticket: Ticket, epoch: u64) {
         let found = std::mem::take(&mut self.found);
         *self = Health { found, pending: Some(ticket), epoch, ..Health::default() };
@@ -190,25 +190,26 @@ impl Health {
         }
     }
 
-    /// Whether the look ended by what passes on its own, and no timer for the next one runs.
+    /// Whether the look failed for a temporary reason, and no timer for the next one runs.
     #[must_use]
     pub fn needs_retry(&self) -> bool {
         self.retry.is_none() && self.failure.as_ref().is_some_and(|failure| failure.passes)
     }
 
-    /// It is looked again after this timer.
+    /// Sets the timer for the next look.
     pub fn retry_after(&mut self, timer: Ticket) {
         self.retry = Some(timer);
     }
 
-    /// A timer is over: if it is the one for the next look, that is needed now.
+    /// Handles an elapsed timer: a look is needed if the timer was for it.
     pub fn elapsed(&mut self, timer: Ticket) {
         if self.retry.take_if(|retry| *retry == timer).is_some() {
             self.failure = None;
         }
     }
 
-    /// Nobody sees what is looked for: it is needed again when someone comes back. The look that is given up by that.
+    /// Handles that no screen shows the findings any more: a look is needed when one does. Returns the request to give
+    /// up.
     pub fn left(&mut self) -> Option<Ticket> {
         (self.failure, self.retry) = (None, None);
         self.pending.take()

@@ -1,11 +1,11 @@
-//! One line of text being written: the text, the cursor and what keys do to them.
+//! A line of text input: the text, the cursor and the effect of keys.
 
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
 use crate::console::core::context::Context;
 use crate::console::core::key::{Code, Key};
 
-/// Bytes that a line holds at most; more is not taken.
+/// Most bytes in a line; more are refused.
 const LIMIT: usize = 4_096;
 
 /// A line being written.
@@ -17,7 +17,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// A line that holds a text, the cursor at its end.
+    /// Creates a line with a text and the cursor at its end.
     #[must_use]
     pub fn holding(text: &str) -> Self {
         let mut input = Input::default();
@@ -47,7 +47,7 @@ impl Input {
         }
     }
 
-    /// Puts a pasted text at the cursor, or says that it is too long.
+    /// Inserts a pasted text at the cursor, or reports that it is too long.
     pub fn paste(&mut self, text: &str, cx: &mut Context) {
         let before = self.text.len();
         self.insert(text);
@@ -56,7 +56,7 @@ impl Input {
         }
     }
 
-    /// Puts `text` in the place of the `length` bytes before the cursor.
+    /// Replaces the `length` bytes before the cursor by `text`.
     pub fn complete(&mut self, length: usize, text: &str) {
         let start = self.text.floor_char_boundary(self.cursor.saturating_sub(length));
         self.text.replace_range(start..self.cursor, "");

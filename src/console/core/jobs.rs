@@ -3,7 +3,7 @@
 use super::ticket::Ticket;
 use crate::job::plan::{JobOffer, JobProgress, JobReceipt};
 
-/// Lines of a log that are kept.
+/// Most lines kept of a log.
 const LOG: usize = 200;
 
 /// A job that this console runs.
@@ -26,9 +26,9 @@ pub struct RunningJobs {
     pub live: Vec<LiveJob>,
     /// Job names with the messages about them, newest last.
     pub log: Vec<(String, String)>,
-    /// The receipts of those that ended, the newest last.
+    /// Receipts of ended jobs, newest last.
     pub receipts: Vec<(String, JobReceipt)>,
-    /// True when the console ends as soon as the last job has stopped.
+    /// Whether the console ends as soon as the last job has stopped.
     pub leaving: bool,
 }
 
@@ -39,7 +39,7 @@ impl RunningJobs {
         self.live.iter().find(|live| live.name == name)
     }
 
-    /// Returns the progress of a job's latest run: the run in this console, else the one that was read.
+    /// Returns the progress of a job's latest run: the run in this console, else the stored one.
     #[must_use]
     pub fn run_of(&self, offer: &JobOffer) -> Option<JobProgress> {
         let here = self.of(&offer.name).and_then(|live| live.progress.as_deref());
@@ -61,6 +61,6 @@ pub enum LeavingChoice {
     Wait,
     /// Jobs pause first.
     Pause,
-    /// Jobs pause first, and the command that resumes them is handed over.
+    /// Pause the jobs, and print the command that resumes them.
     Hand,
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The key that confirms. No command begins or ends with it, so that no key opens a dialog and confirms it.
+/// The key that confirms. No command begins or ends with it, so that no key both opens a dialog and confirms it.
 pub const CONFIRM: char = 'A';
 
 /// Code of a key.
@@ -42,7 +42,7 @@ pub enum Code {
     F(u8),
 }
 
-/// A key with what was held down next to it.
+/// A key with its modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     /// Code of the key.
@@ -79,7 +79,7 @@ impl Key {
         Key { code, ctrl: false, alt: false }
     }
 
-    /// Reads a key as it is written in the command table: `j`, `G`, `enter`, `f5`, `ctrl-d`, `alt-left`.
+    /// Parses a key as spelled in the command table: `j`, `G`, `enter`, `f5`, `ctrl-d`, `alt-left`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Key> {
         if let Some(rest) = text.strip_prefix("ctrl-").filter(|r| !r.is_empty()) {

@@ -20,13 +20,13 @@ pub struct KeyBinding {
     pub keys: Vec<String>,
 }
 
-/// A binding that cannot be: where it stands, and what is wrong.
+/// An invalid key binding: its place, and the error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct KeyBindingError {
     /// Line of the settings file, from 1.
     pub line: usize,
-    /// Description of the error, and what may be written instead.
+    /// Description of the error, and of the valid spellings.
     pub problem: String,
 }
 
@@ -35,21 +35,21 @@ pub struct KeyBindingError {
 pub enum KeyMeaning {
     /// A complete command.
     Command(CommandId),
-    /// The beginning of these: the next key and its command.
+    /// The keys begin these sequences: the next key and the command.
     Prefix(Vec<(Key, CommandId)>),
-    /// Nothing.
+    /// The keys have no meaning.
     Nothing,
 }
 
-/// The keys of every command that has others than the table gives it.
+/// Keys of the commands whose keys differ from the table.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct KeyMap {
     other: BTreeMap<CommandId, Vec<String>>,
 }
 
 impl KeyMap {
-    /// The table's keys with these in the place of some. A key that is given to a command is taken from those that have it on
-    /// the same screens.
+    /// Replaces the table's keys by those of the bindings. A key given to a command is taken from other commands on the
+    /// same screens.
     ///
     /// # Errors
     /// The first binding that names no command or no key, uses a key twice or the one that confirms changes, or leaves no key
@@ -88,7 +88,7 @@ impl KeyMap {
         Ok(map)
     }
 
-    /// Refuses to leave the palette, by which every command is reached, or quitting without a key.
+    /// Refuses to leave quitting, or the palette, which reaches every command, without a key.
     fn keeps_the_way_out(&self, bindings: &[KeyBinding]) -> Result<(), KeyBindingError> {
         let lost =
             [CommandId::Palette, CommandId::Quit].into_iter().find(|id| self.other.get(id).is_some_and(Vec::is_empty));
@@ -103,12 +103,11 @@ impl KeyMap {
         other.into_iter().flatten().map(String::as_str).chain(table.iter().copied())
     }
 
-    /// Looks up the meaning of `keys`, pressed one after the other; `screen` is the scope of a screen of its own
-    /// kind.
+    /// Looks up the meaning of `keys`, pressed one after the other; `screen` is the scope of a screen of its own kind.
     #[must_use]
     pub fn meaning(&self, keys: &[Key], screen: Option<CommandScope>) -> KeyMeaning {
         let mut longer = Vec::new();
-        // A screen of its own kind has its own commands first, and those of other such screens mean nothing.
+        // A screen of its own kind has its own commands first, and those of other such screens do not apply.
         let own = COMMANDS.iter().filter(|command| Some(command.scope) == screen);
         let shared = COMMANDS.iter().filter(|command| command.scope.is_shared());
         for command in own.chain(shared) {
@@ -118,7 +117,7 @@ impl KeyMap {
                 if begins && wanted.len() == keys.len() {
                     return KeyMeaning::Command(command.id);
                 }
-                // A screen's own meaning of a key comes before the one it has elsewhere.
+                // A screen's own meaning of a key comes before its general meaning.
                 if let (true, Some(Some(next))) = (begins, wanted.get(keys.len()))
                     && longer.iter().all(|(known, _)| known != next)
                 {
@@ -165,7 +164,7 @@ fn pressed(written: &str) -> Result<Vec<Key>, String> {
     Ok(keys)
 }
 
-/// Whether both can be given on one screen by the same key: a screen's own commands go before those of all screens.
+/// Whether the same key can trigger both on one screen: a screen's own commands come before general ones.
 fn meet(one: &ConsoleCommand, other: &ConsoleCommand) -> bool {
     one.id != other.id && (one.scope == other.scope || one.scope.is_shared() && other.scope.is_shared())
 }

@@ -1,4 +1,4 @@
-//! Layers over a screen, and everything that the core asks of them. The topmost one has the keys.
+//! Layers over a screen, and their interface to the core. The topmost one receives the keys.
 
 use super::context::{Context, ToastTone};
 use super::gate::ConfirmGate;
@@ -14,7 +14,7 @@ pub enum LayerStep {
     Stays,
     /// The layer is closed.
     Closes,
-    /// The layer is closed, and the key goes to what lies below.
+    /// The layer is closed, and the key goes to the layer or screen below.
     Passes,
 }
 
@@ -33,7 +33,7 @@ pub trait Layer {
         }
     }
 
-    /// Handles a click; one next to the layer closes it, unless something would be lost.
+    /// Handles a click. A click beside the layer closes it, unless that would lose something.
     fn click(&mut self, target: &ClickTarget, _cx: &mut Context) -> LayerStep {
         let inside = matches!(target, ClickTarget::MenuItem(_) | ClickTarget::Overlay);
         if inside || self.gate().is_some() { LayerStep::Stays } else { LayerStep::Closes }
@@ -52,20 +52,20 @@ pub trait Layer {
         None
     }
 
-    /// Takes a reply that it waits for.
+    /// Takes a reply to its own request.
     fn reply(&mut self, _ticket: Ticket, _reply: Reply, _cx: &mut Context) {}
 
     /// Handles that others wrote to the database, or may have.
     fn others_wrote(&mut self, _cx: &mut Context) {}
 
-    /// A time that it waited for is over.
+    /// Handles that its timer elapsed.
     fn elapsed(&mut self, _ticket: Ticket, _cx: &mut Context) {}
 
     /// Draws it.
     fn draw(&self, cx: &Context, canvas: &mut Canvas<'_>);
 }
 
-/// By how many lines a key scrolls what lies over a screen; none when it means something else.
+/// Number of lines that a key scrolls an overlay; `None` if it has another meaning.
 #[must_use]
 pub fn scroll_key(key: Key, cx: &Context) -> Option<isize> {
     let page = cx.measures.overlay_rows.saturating_sub(1).max(1) as isize;

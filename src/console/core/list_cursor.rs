@@ -1,4 +1,4 @@
-//! The place in a list that is held as a whole, with details next to it.
+//! The position in a fully loaded list with details beside it.
 
 /// Selected entry of a list, and how far its details are scrolled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -10,12 +10,12 @@ pub struct ListCursor {
 }
 
 impl ListCursor {
-    /// Selects the entry at a position among so many, or the last one; its details begin at the top.
+    /// Selects the entry at a position, or the last of `entries`; its details begin at the top.
     pub fn select(&mut self, position: usize, entries: usize) {
         *self = ListCursor { selected: position.min(entries.saturating_sub(1)), scroll: 0 };
     }
 
-    /// Stays at the entry that is at that position now, one of so many; where it is gone, at its place.
+    /// Follows the selected entry to its new position among `entries`; if it is gone, the position is kept.
     pub fn stay(&mut self, position: Option<usize>, entries: usize) {
         self.selected = position.unwrap_or(self.selected).min(entries.saturating_sub(1));
     }

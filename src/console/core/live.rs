@@ -1,4 +1,4 @@
-//! Live tail of rows that others write while a list is open: they are counted, never shown unasked, or followed.
+//! Live tail of rows that others write while a list is open. New rows are counted, and shown only on request.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::window::RowKey;
 use crate::memory::query::{Page, Query};
 use crate::memory::{Entity, Row};
 
-/// Rows that are counted as new; there may be more.
+/// Most rows counted as new; there may be more.
 pub const COUNTED: usize = 100;
 
 /// Rows written since a list was read.
@@ -17,30 +17,30 @@ pub const COUNTED: usize = 100;
 pub struct LiveTail {
     /// The list is being watched.
     pub watching: Option<Ticket>,
-    /// Rows that came since the list was read; more than [`COUNTED`] are not counted.
+    /// Rows added since the list was read; counted up to [`COUNTED`].
     pub fresh: usize,
-    /// The list holds rows that came since those of the whole database were counted.
+    /// Whether the list holds rows added since the rows of the whole database were counted.
     pub grown: bool,
-    /// The list follows what comes.
+    /// Whether the list follows new rows.
     pub follows: bool,
-    /// True when something was heard of the newest rows since they are watched: more of it is news.
+    /// Whether a first report on the newest rows arrived: later ones are news.
     heard: bool,
     /// Keys of the newest rows when the list was read.
     known: Option<BTreeSet<RowKey>>,
 }
 
 impl LiveTail {
-    /// The question that is asked again and again: the newest rows of those that a list shows.
+    /// The repeated query: the newest rows of a list's selection.
     #[must_use]
     pub fn query(of: Query) -> Query {
         let entity = of.entity;
         let mut columns: Vec<&'static str> = read_columns(entity);
         columns.retain(|column| is_key(entity, column));
-        // Texts are not cut: a key that is cut is another one.
+        // Texts are not cut: a cut key is a different key.
         Query { order: None, limit: COUNTED + 1, columns: Some(columns), preview: None, ..of }
     }
 
-    /// The list is read again: nothing is new then.
+    /// Handles that the list is read again: nothing is new then.
     pub fn read_again(&mut self) {
         self.grown |= self.fresh > 0;
         (self.fresh, self.known) = (0, None);
@@ -51,7 +51,7 @@ impl LiveTail {
         self.follows = false;
     }
 
-    /// A page without the rows that came before those that are held: new ones are counted, not shown unasked.
+    /// Removes the new rows from a page: those before the rows held. They are counted, not shown.
     #[must_use]
     pub fn without_new(mut page: Page, held: &[Row]) -> Page {
         let held: BTreeSet<RowKey> = held.iter().map(RowKey::of).collect();
@@ -60,25 +60,25 @@ impl LiveTail {
         page
     }
 
-    /// Begins the watch again after a failure that passes: the first that it tells is that the database answers.
+    /// Restarts the watch after a temporary failure: its first report only says that the database answers.
     pub fn awaits(&mut self, failure: Option<&RequestFailure>, cx: &mut Context) {
         if failure.is_some_and(|failure| failure.passes) {
             cx.cancel(self.release());
         }
     }
 
-    /// Ends the watch, and returns its request.
+    /// Ends the watch and returns its request.
     pub fn release(&mut self) -> Option<Ticket> {
         self.heard = false;
         self.watching.take()
     }
 
-    /// Whether this is not the first that is heard since the rows are watched.
+    /// Whether this report is not the first since the watch began.
     pub fn hears_more(&mut self) -> bool {
         std::mem::replace(&mut self.heard, true)
     }
 
-    /// Counts what is new among the newest rows; `held` are the newest that the list shows, where it shows those.
+    /// Counts the new rows among the newest; `held` are the newest rows of the list, if it shows those.
     pub fn count(&mut self, newest: &[Row], held: &[RowKey]) {
         let first = || newest.iter().map(RowKey::of).collect();
         let known =
@@ -88,7 +88,7 @@ impl LiveTail {
     }
 }
 
-/// Reading of something again when others wrote: once at a time, and once more when they wrote meanwhile.
+/// Rereading after others wrote: one request at a time, and one more if they wrote meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Renewal {
     pending: Option<Ticket>,
@@ -96,28 +96,28 @@ pub struct Renewal {
 }
 
 impl Renewal {
-    /// Others wrote; whether it is to be read again now.
+    /// Handles that others wrote. True if it should be read again now.
     pub fn is_wanted(&mut self) -> bool {
         self.due = self.pending.is_some();
         !self.due
     }
 
-    /// It is being read again.
+    /// Handles that rereading has begun.
     pub fn begin(&mut self, ticket: Ticket) {
         self.pending = Some(ticket);
     }
 
-    /// Whether a reply is the one that is waited for.
+    /// Whether a reply is the awaited one.
     pub fn end(&mut self, ticket: Ticket) -> bool {
         self.pending.take_if(|pending| *pending == ticket).is_some()
     }
 
-    /// Whether others wrote while it was read: it is to be read once more.
+    /// Whether others wrote while it was read, so that it must be read once more.
     pub fn is_due(&mut self) -> bool {
         std::mem::take(&mut self.due)
     }
 
-    /// Gives it up, and returns its request.
+    /// Gives up rereading and returns its request.
     pub fn release(&mut self) -> Option<Ticket> {
         self.due = false;
         self.pending.take()
@@ -131,14 +131,14 @@ pub struct PlaceWatch {
     pub place: u64,
     /// It is being watched.
     pub watching: Option<Ticket>,
-    /// The first that is heard is not news.
+    /// Whether the first report arrived; it is not news.
     heard: bool,
-    /// Others wrote since the place was read.
+    /// Whether others wrote since the place was read.
     pub is_aged: bool,
 }
 
 impl PlaceWatch {
-    /// Whether what was heard under this number means that others wrote meanwhile.
+    /// Whether a report under this number means that others wrote meanwhile.
     pub fn hears(&mut self, ticket: Ticket) -> bool {
         self.watching == Some(ticket) && std::mem::replace(&mut self.heard, true)
     }

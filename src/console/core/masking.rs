@@ -1,5 +1,5 @@
-//! The one door for rows: what enters the model is masked when masking is on, and what asks for rows means the real ids.
-//! Whatever else comes in or is shown, such as an error, passes a veil that knows the people of the database.
+//! The single passage for rows: rows that enter the model are masked if masking is on, and requests get real ids. Every
+//! other text, such as an error, passes a veil that knows the people of the database.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -22,18 +22,18 @@ use crate::memory::veil::Veil;
 use crate::memory::{Personal, Row};
 use crate::recall::inquiry::Inquiry;
 
-/// Names remembered at most; a person not among them cannot be followed while masking.
+/// Most names remembered. A person beyond them cannot be followed while masking is on.
 const NAMES: usize = 20_000;
-/// Maximum number of names, brought by rows and unknown to the veil, that are hidden in other texts too: the latest
-/// are kept.
+/// Most names that came with rows and that the veil does not know. They are hidden in other texts too; the latest are
+/// kept.
 const MET: usize = 2_000;
 
-/// Whether personal values are replaced, and by what.
+/// State of masking, and the pseudonyms in use.
 #[derive(Clone, PartialEq)]
 pub struct Masking {
     mask: Mask,
     on: bool,
-    /// Pseudonym to name, so that one can follow a person without seeing who it is.
+    /// Names by pseudonym, so that a person can be followed without being seen.
     names: BTreeMap<String, String>,
     /// Hides the people of the database, as far as they are known.
     veil: Option<Arc<Veil>>,
@@ -51,7 +51,7 @@ impl std::fmt::Debug for Masking {
 }
 
 impl Masking {
-    /// Masking that is on or off.
+    /// Creates masking that is on or off.
     #[must_use]
     pub fn new(mask: Mask, on: bool) -> Self {
         Masking { mask, on, names: BTreeMap::new(), veil: None, met: VecDeque::new(), second_veil: None }
@@ -63,7 +63,7 @@ impl Masking {
         self.on
     }
 
-    /// Turns it on or off; rows that are held must be read again.
+    /// Toggles masking; rows held must be read again.
     pub fn toggle(&mut self) {
         self.on = !self.on;
         self.names.clear();
@@ -71,7 +71,7 @@ impl Masking {
         self.met.clear();
     }
 
-    /// Takes what the people of the database are called.
+    /// Takes the names of the people in the database.
     pub fn meet_people(&mut self, handles: Vec<String>) {
         if self.on {
             self.veil = Veil::new(&self.mask, handles).map(Arc::new);
@@ -90,14 +90,14 @@ impl Masking {
         self.on.then(|| Rc::new(hide) as crate::ui::text::Hiding)
     }
 
-    /// A text for somewhere else than the screen, such as the clipboard.
+    /// Hides names in a text that leaves the screen, for example for the clipboard.
     fn veil_over(&self, text: &mut String) {
         if let Some(veiled) = self.hiding().and_then(|hide| hide(text)) {
             *text = veiled;
         }
     }
 
-    /// A text of which nothing is known.
+    /// Replaces a text whose content is unknown.
     fn stand_in(&self, text: &mut String) {
         let mut value = Value::from(std::mem::take(text));
         self.mask.unknown(&mut value);
@@ -177,7 +177,7 @@ impl Masking {
         if !self.on {
             return;
         }
-        // Whatever one person is known by is behind one pseudonym.
+        // All names of a person map to one pseudonym.
         let person = self.mask.pseudonym("user_id", &preview.id);
         let mut people = vec![preview.id.clone()];
         self.names.insert(person.clone(), std::mem::replace(&mut preview.id, person.clone()));
@@ -207,12 +207,12 @@ impl Masking {
         self.meet(&people);
     }
 
-    /// Pseudonym of something that is not a person.
+    /// Pseudonym for something that is not a person.
     fn no_person(&self, kind: &str, text: &str) -> String {
         self.mask.pseudonym("user_id", text).replacen("person", kind, 1)
     }
 
-    /// The name behind a pseudonym; any other text as it is.
+    /// Replaces a pseudonym by the name behind it; other texts are unchanged.
     pub fn real(&self, text: &mut String) {
         if let Some(name) = self.names.get(text.as_str()) {
             text.clone_from(name);
@@ -227,7 +227,7 @@ impl Masking {
         }
     }
 
-    /// The request with names in the place of pseudonyms, where it asks for rows or changes them.
+    /// Replaces pseudonyms by names in a request that reads or changes rows.
     pub fn outbound(&self, request: &mut Request) {
         if !self.on {
             return;
@@ -242,7 +242,7 @@ impl Masking {
                 keys.flat_map(RowKey::texts_mut).for_each(|text| self.real(text));
             }
             Request::Recall { inquiry, .. } => self.inquiry(inquiry),
-            // What is kept is asked again some day: it must mean the person, not the pseudonym.
+            // A saved question is asked again later: it must hold the person, not the pseudonym.
             Request::SaveQuery(saved) => self.inquiry(&mut saved.inquiry),
             Request::PlanErasure(given, _) | Request::LoadWhereabouts(given) | Request::Erase { given, .. } => {
                 self.real(given);
@@ -263,7 +263,7 @@ impl Masking {
         }
     }
 
-    /// A text that leaves for somewhere else than the screen passes the veil too.
+    /// Passes a text that leaves the screen through the veil.
     pub fn leaving(&self, effect: &mut Effect) {
         match effect {
             Effect::Copy(_, text) | Effect::View(_, text) | Effect::Edit(_, text) | Effect::SetTitle(text) => {
@@ -335,7 +335,7 @@ impl Masking {
                 }
             }
             Reply::LookedBack(Ok(Some(as_of))) => self.texts(&mut as_of.unknown),
-            // Nothing is known of these columns: any of them may be personal.
+            // The content of these columns is unknown: any of them may be personal.
             Reply::TableRows(Ok(page)) => {
                 page.rows.iter_mut().flatten().for_each(|value| self.mask.unknown(value));
             }
@@ -379,7 +379,7 @@ impl Masking {
         texts.iter_mut().for_each(|text| self.veil_over(text));
     }
 
-    /// Puts a person's pseudonym in the place of the name.
+    /// Replaces a person's name by the pseudonym.
     fn name(&mut self, name: &mut String) {
         self.meet([&*name]);
         let pseudonym = self.mask.pseudonym("user_id", name);

@@ -17,29 +17,29 @@ use crate::memory::{Entity, Row};
 pub enum MenuChoice {
     /// Carries out a command.
     Command(CommandId),
-    /// Goes there.
+    /// Goes to a place.
     Go(Destination),
     /// Orders the list by a column.
     Sort(&'static str),
     /// Opens the form on a feedback row.
     Edit(Box<Row>),
-    /// Has an operation planned.
+    /// Plans an operation.
     Propose(Box<Operation>),
-    /// Takes a theme.
+    /// Selects a theme.
     Theme(String),
     /// Goes to a saved place.
     Place(Box<KeptPlace>),
-    /// Forgets the saved place of that name.
+    /// Deletes the saved place with this name.
     ForgetPlace(String),
     /// Opens a database by its profile, path or address.
     OpenDatabase(String),
-    /// Shows the open database of that number.
+    /// Shows the open database with this number.
     ShowDatabase(u64),
-    /// Closes the database that is shown, or leaves it open.
+    /// Closes the current database, or leaves it open.
     CloseDatabase(bool),
-    /// Asks for a path or an address.
+    /// Asks for a path or a URL.
     NameDatabase,
-    /// Ends the selected job, or lets it be.
+    /// Ends the selected job, or leaves it alone.
     EndJob(bool),
     /// Leaves the console while a job runs.
     Leave(LeavingChoice),
@@ -54,7 +54,7 @@ pub struct MenuItem {
     pub label: String,
     /// More about it.
     pub note: String,
-    /// Keys that do the same.
+    /// Keys of the same command.
     pub keys: String,
     /// Effect of choosing the entry.
     pub choice: MenuChoice,
@@ -69,14 +69,14 @@ impl MenuItem {
         MenuItem { label: label.into(), note: note.into(), keys: String::new(), choice, unavailable: None }
     }
 
-    /// Whether the entry changes the memory without a plan being shown first: where only the beginning of its name is typed,
-    /// others go before it.
+    /// Whether the entry changes the memory without showing a plan first. If only the beginning of its name is typed,
+    /// other entries come first.
     fn writes_at_once(&self) -> bool {
         matches!(self.choice, MenuChoice::Command(CommandId::Change(CommandAsk::Signal(_))))
     }
 }
 
-/// Way in which the typed text matches an entry, best first.
+/// Kind of match between the typed text and an entry, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum MatchSense {
     /// The typed text is the label.
@@ -85,21 +85,21 @@ enum MatchSense {
     WholeWords,
     /// Words of the label begin with the typed words.
     Words,
-    /// The typed words mean the same as the entry, in other words.
+    /// The typed words are synonyms of the entry.
     Meaning,
     /// Words of the note begin with the typed words.
     Note,
-    /// Letters of the entry come in the typed order.
+    /// The letters of the text occur in the entry in this order.
     Letters,
 }
 
-/// A text as names are found by it, however settings and columns spell them: `audit-trails`, `parent_id`.
+/// A text in the form used for matching, however settings and columns spell it: `audit-trails`, `parent_id`.
 fn spelled_out(text: &str) -> String {
     text.replace(['-', '_'], " ")
 }
 
-/// Finds how the typed text matches an entry, `None` when it does not; `letters` is true when the entry has its
-/// letters in that order.
+/// Finds how the typed text matches an entry; `None` if it does not. `letters` is true if the entry has the letters in
+/// order.
 fn sense(typed: &str, item: &MenuItem, letters: bool) -> Option<MatchSense> {
     let wanted: Vec<String> = spelled_out(typed).split_whitespace().map(str::to_lowercase).collect();
     let all_in = |text: &str, is_word: fn(&str, &str) -> bool| {
@@ -129,10 +129,10 @@ fn sense(typed: &str, item: &MenuItem, letters: bool) -> Option<MatchSense> {
     }
 }
 
-/// A list of entries, narrowed by what is typed.
+/// A list of entries, narrowed by typing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Menu {
-    /// Title that says what is chosen here.
+    /// Title that names the choice.
     pub title: String,
     /// All entries.
     pub items: Vec<MenuItem>,
@@ -140,18 +140,18 @@ pub struct Menu {
     pub input: Input,
     /// Position of the selected entry among those that match.
     pub selected: usize,
-    /// The typed text as an entry of its own, once it is known to name something on its own.
+    /// The typed text as an entry of its own, once it is known to be the name of something.
     pub named: Option<MenuItem>,
 }
 
 impl Menu {
-    /// Whether databases are chosen, which a text may name.
+    /// Whether databases are listed, which can be named by typing.
     #[must_use]
     pub fn names_databases(&self) -> bool {
         self.items.iter().any(|item| item.choice == MenuChoice::NameDatabase)
     }
 
-    /// Returns the choice that a text makes which matches no entry: where a database can be named, it names one.
+    /// Returns the choice made by a text that matches no entry: a database name, if databases are listed.
     #[must_use]
     pub fn written(&self) -> Option<MenuChoice> {
         let text = self.input.text().trim();
@@ -164,7 +164,7 @@ impl Menu {
         Menu { title: title.into(), items, input: Input::default(), selected: 0, named: None }
     }
 
-    /// Takes that the typed text names a database on its own: that goes before what its letters find.
+    /// Marks that the typed text names a database: that entry comes before matches by letters.
     pub fn name(&mut self) {
         self.named =
             self.written().map(|choice| MenuItem::new(self.input.text().trim(), "opens what you typed", choice));
@@ -172,7 +172,7 @@ impl Menu {
         self.selected += usize::from(self.selected > 0);
     }
 
-    /// The entries that match what was typed, best first; all of them in order when nothing was.
+    /// The matching entries, best first; all in order if nothing was typed.
     #[must_use]
     pub fn matching(&self) -> Vec<&MenuItem> {
         let typed = self.input.text().trim();
@@ -197,7 +197,7 @@ impl Menu {
         named.into_iter().chain(found.into_iter().map(|(_, item)| item)).collect()
     }
 
-    /// The row that `episode 1234` names; none while an entry begins like that, such as `audit trails`.
+    /// The row that a text such as `episode 1234` names; `None` while an entry begins with it, such as `audit trails`.
     #[must_use]
     pub fn named_row(&self) -> Option<Destination> {
         let text = self.input.text().trim();
@@ -235,7 +235,7 @@ pub enum Purpose {
     Reward,
     /// The window of a profile.
     Window,
-    /// The topic that is replayed.
+    /// The topic to replay.
     Topic,
     /// The person to be erased.
     Person,
@@ -245,21 +245,21 @@ pub enum Purpose {
     Situation,
     /// The agent that recalls.
     Agent,
-    /// The user for whom.
+    /// The user of the recall.
     User,
     /// Text that narrows a ranking: domain and topic, or the workflow.
     Narrow,
-    /// A name to keep a question under.
+    /// A name for a saved question.
     Keep,
     /// The reason for muting a finding.
     Mute,
-    /// The moment of the past that is looked at.
+    /// The moment of the past to show.
     Moment,
-    /// Words that are looked for everywhere.
+    /// Words to search for everywhere.
     Find,
-    /// Words that are sought in the details.
+    /// Words to search for in the details.
     Within,
-    /// A name to keep a place under.
+    /// A name for a saved place.
     Place,
     /// The database to open.
     Database,
@@ -270,17 +270,17 @@ pub enum Purpose {
 pub struct Prompt {
     /// Purpose of the line.
     pub purpose: Purpose,
-    /// Id of the row that it is about, where it is about one.
+    /// Id of the row concerned; empty if there is none.
     pub subject: String,
     /// Text written so far.
     pub input: Input,
-    /// Meaning of the line, or what is wrong with it.
+    /// Meaning of the line, or its error.
     pub verdict: Result<String, String>,
     /// Completions at the cursor, best first.
     pub completions: Vec<String>,
-    /// Lines written before for the same, the newest first.
+    /// Earlier lines for the same purpose, newest first.
     pub earlier: Vec<String>,
-    /// Position among them; none is the line being written.
+    /// Position among the earlier lines; `None` for the line being written.
     pub recalled: Option<usize>,
     /// Entity that the screen lists, when it is a list.
     pub lists: Option<Entity>,

@@ -1,4 +1,4 @@
-//! Messages that reach the core, and effects that it asks for: all of it plain data.
+//! Messages to the core and effects it requests, as plain data.
 
 use chrono::{DateTime, Utc};
 
@@ -39,7 +39,7 @@ pub enum ClickTarget {
     Command(CommandId),
     /// A step of the way here: this many steps back.
     Crumb(usize),
-    /// The button that leaves everything as it is.
+    /// The button that changes nothing.
     Cancel,
     /// Inside of an overlay, with no further meaning.
     Overlay,
@@ -52,7 +52,7 @@ pub enum Destination {
     Home,
     /// One row with everything about it.
     Row(Entity, String),
-    /// One row with everything about it, the tab of that title shown.
+    /// A row with all its details, at the tab with this title.
     Tab(Entity, String, &'static str),
     /// The rows of an entity.
     List(Entity, Conditions),
@@ -64,12 +64,12 @@ pub enum Destination {
     Finding(&'static str, Option<&'static str>),
     /// Two rows of a kind, compared.
     Compare(Entity, Box<[String; 2]>),
-    /// Words that are looked for in all texts.
+    /// The search for these words in all texts.
     Find(String),
 }
 
 impl Destination {
-    /// The kind of rows that it shows, where it shows rows.
+    /// The entity whose rows it shows.
     #[must_use]
     pub fn entity(&self) -> Option<Entity> {
         match self {
@@ -82,7 +82,7 @@ impl Destination {
     }
 }
 
-/// Sizes of what was drawn, which decide how far things scroll.
+/// Sizes of the drawn parts, which decide how far things scroll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Measures {
     /// Rows of the list that fit.
@@ -95,33 +95,33 @@ pub struct Measures {
     pub overlay_rows: usize,
     /// Lines of the overlay in all.
     pub overlay_lines: usize,
-    /// Gate whose dialog was drawn with its question and its keys, where one was.
+    /// Gate whose dialog was drawn with its question and its keys.
     pub gate: Option<Ticket>,
     /// Entries of the home screen.
     pub home_entries: usize,
-    /// Lines of the detail that hold what is sought there.
+    /// Lines of the details that contain the searched words.
     pub sought_count: usize,
-    /// The one of them that was gone to, counted from 1; 0 when there is none.
+    /// The current one of these lines, counted from 1; 0 if there is none.
     pub sought_line: usize,
-    /// The line that tells of the moment of the story that the cursor is on, counted from 1; 0 when there is none.
+    /// The line of the selected moment in the story, counted from 1; 0 if there is none.
     pub moment_line: usize,
 }
 
 /// Fate of a text that was open in the user's editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EditorEnd {
-    /// It was a copy, which is gone.
+    /// It was an unchanged copy, now deleted.
     Read,
-    /// It was a copy; what was saved in it is gone.
+    /// It was a copy; the changes saved in it are lost.
     Changed,
-    /// It is kept in that file.
+    /// It is kept in this file.
     Kept(String),
 }
 
 /// An event that reaches the core.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// Names of the people in the database: hidden from now on while values are masked.
+    /// Names of the people in the database, hidden from now on while values are masked.
     People(Vec<String>),
     /// A reply to a request.
     Reply(Ticket, Reply),
@@ -131,23 +131,23 @@ pub enum Message {
     Key(Key),
     /// A key is still held down and repeats itself: it moves and types, and never changes anything.
     Held(Key),
-    /// The terminal says when keys are released: a held key will come as [`Message::Held`].
+    /// The terminal reports key releases: a held key will come as [`Message::Held`].
     Releases,
     /// A text was pasted.
     Paste(String),
-    /// A click; `twice` when it follows another one at the same place.
+    /// A click; the flag is true for a double click.
     Click(ClickTarget, bool),
-    /// The wheel was turned over something: up or down.
+    /// The wheel was turned over a target: up or down.
     Wheel(ClickTarget, bool),
-    /// The terminal has this many columns and rows.
+    /// The terminal was resized to this many columns and rows.
     Resize(u16, u16),
     /// The current time.
     Tick(DateTime<Utc>),
-    /// The time asked for with [`Effect::After`] is over.
+    /// A timer set with [`Effect::After`] elapsed.
     Elapsed(Ticket),
     /// This was drawn.
     Drawn(Measures),
-    /// A text was handed to the clipboard: what, and in how many bytes.
+    /// A text was passed to the clipboard: its description with its size in bytes.
     Copied(Result<String, RequestFailure>),
     /// The editor was closed.
     Viewed(Result<EditorEnd, RequestFailure>),
@@ -162,15 +162,15 @@ pub enum Message {
 /// Step that shows, opens or closes a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SwitchStep {
-    /// Show the one that was opened just now.
+    /// Show the database that was just opened.
     Opened,
-    /// The same, in the place of the one that is shown, which is closed.
+    /// The same, and close the current one.
     Replace,
-    /// Show the one of that number.
+    /// Show the database with this number.
     To(u64),
-    /// Close the one of that number, which is not shown.
+    /// Close the database of this number, which is not shown.
     Close(u64),
-    /// Close the one that is shown, and show the one before it.
+    /// Close the current database, and show the previous one.
     Leave,
 }
 
@@ -179,27 +179,27 @@ pub enum SwitchStep {
 pub enum Effect {
     /// Load the names of the people in the database, to hide them.
     LoadPeople,
-    /// Make a request that is answered with [`Message::Reply`] under the same number.
+    /// Make a request, answered by [`Message::Reply`] under the same number.
     Ask(Ticket, Request),
-    /// Tell the job that runs under that number to stop.
+    /// Ask the job that runs under this number to stop.
     WishJob(Ticket, JobWish),
-    /// Print these lines when the terminal has been given back.
+    /// Print these lines after the terminal has been restored.
     Tell(Vec<String>),
-    /// Nobody waits for this any more: stop it, and forget a plan that is kept under it.
+    /// Stop a request that is no longer awaited, and drop the plan kept under its number.
     Cancel(Ticket),
     /// Send [`Message::Elapsed`] after that many milliseconds.
     After(Ticket, u64),
-    /// Put a text on the clipboard; the first is what it is, for people.
+    /// Copy a text to the clipboard; the first string describes it for people.
     Copy(String, String),
     /// Show a copy of a text in the user's editor; the first is the ending of its file's name.
     View(&'static str, String),
-    /// Open a text in the user's editor, and keep its file; the first is the ending of its name.
+    /// Open a text in the user's editor, and keep its file; the first string is the file extension.
     Edit(&'static str, String),
     /// Name the window.
     SetTitle(String),
-    /// Take the mouse, or leave it to the terminal.
+    /// Capture the mouse, or release it to the terminal.
     Mouse(bool),
-    /// Show another of the databases that are open, or close one.
+    /// Show another open database, or close one.
     Switch(SwitchStep),
     /// Draw everything afresh.
     Redraw,

@@ -1,6 +1,5 @@
-//! Interfaces for screens and overlays: the context that they see, what they ask for and get, the traits that they
-//! implement, commands and keys, and plain data of the session. Pure: nothing here reads, writes, waits or looks at a
-//! clock.
+//! Interfaces for screens and overlays: their context, requests, replies and traits, commands and keys, and plain data
+//! of the session. Pure: nothing here does I/O, waits or reads a clock.
 
 pub mod change;
 pub mod columns;

@@ -3,20 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::columns::{row_name, row_title};
+use super::message::Ticket;
 use crate::change::plan::Change;
 use crate::memory::{Entity, Row};
 use crate::ui::SafeText;
 
-/// Names kept at most; beyond that all are forgotten and read again.
+/// Most names kept; beyond that all are dropped and read again.
 const KEPT: usize = 20_000;
 
-/// The entity that a column names rows of, by an id or a list of them; none when the column is not a foreign key.
+/// The entity that a column refers to, by an id or a list of ids; `None` if the column is not a foreign key.
 #[must_use]
 pub fn named_entity(column: &str) -> Option<Entity> {
     match column {
         "episode_id" | "parent_id" | "consolidated_into" | "ids" => Some(Entity::Episode),
         "user_id" | "actor" => Some(Entity::Subject),
-        // Memories are filed under their agent where an application keeps a collection for each.
+        // Memories are filed under their agent if an application has a collection for each agent.
         "agent_id" | "collection" => Some(Entity::Agent),
         "memory_id" => Some(Entity::Memory),
         "profile_id" => Some(Entity::Profile),
@@ -25,7 +26,7 @@ pub fn named_entity(column: &str) -> Option<Entity> {
     }
 }
 
-/// Returns the columns that are read of a row to name it.
+/// Returns the columns read to name a row.
 #[must_use]
 pub fn name_columns(entity: Entity) -> &'static [&'static str] {
     match entity {
@@ -42,10 +43,10 @@ pub fn name_columns(entity: Entity) -> &'static [&'static str] {
 pub const NAMED: [Entity; 6] =
     [Entity::Episode, Entity::Memory, Entity::Case, Entity::Agent, Entity::Subject, Entity::Profile];
 
-/// Stands for the rest of an id.
+/// Replaces the rest of an id.
 const CUT: char = '…';
 
-/// The rows that a changed row belongs to, whatever names it has itself.
+/// The rows that a changed row belongs to, regardless of its own name.
 pub fn owners(change: &Change) -> impl Iterator<Item = (Entity, &str)> {
     const COLUMNS: [&str; 4] = ["episode_id", "memory_id", "profile_id", "user_id"];
     COLUMNS.into_iter().filter_map(|column| {
@@ -69,28 +70,30 @@ fn is_uuid(id: &str) -> bool {
         && id.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit())
 }
 
-/// Names of rows that other rows refer to, and who is under a legal hold.
+/// Names of referenced rows, and the people under a legal hold.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NameBook {
     names: BTreeMap<(Entity, String), String>,
-    /// Banks, which are named by whom and what they name.
+    /// Banks, which are named by their owner and the name they have.
     banks: BTreeMap<String, Row>,
     /// Rows whose names were already requested, with or without result.
     asked: BTreeSet<(Entity, String)>,
-    /// People under a legal hold; none while that is not known.
+    /// People under a legal hold; `None` until known.
     held: Option<BTreeSet<String>>,
-    /// Counts up with every answer, so that pictures made with the names can be kept.
+    /// Incremented with every reply, so that drawings made with the names can be cached.
     version: u64,
+    /// The latest request for names, until it is answered.
+    pub waiting: Option<Ticket>,
 }
 
 impl NameBook {
-    /// The name of a row, where one is known.
+    /// The name of a row, if known.
     #[must_use]
     pub fn of(&self, entity: Entity, id: &str) -> Option<&str> {
         self.names.get(&(entity, id.to_owned())).map(String::as_str)
     }
 
-    /// The name of what a row's column refers to, where the column refers to something that has a name.
+    /// The name of the row that a column refers to, if known.
     #[must_use]
     pub fn named_by(&self, row: &Row, column: &str) -> Option<&str> {
         self.of(named_entity(column)?, row.text(column)?)
@@ -115,7 +118,7 @@ impl NameBook {
         }
     }
 
-    /// A title with names in the place of ids; of a long id without a name its beginning.
+    /// A title with names in place of ids; of a long id without a name, its beginning.
     #[must_use]
     pub fn in_title(&self, title: &str) -> String {
         const LONGEST: usize = 60;
@@ -130,13 +133,13 @@ impl NameBook {
         title.split(' ').map(word).collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether a person is under a legal hold; none while that is not known.
+    /// Whether a person is under a legal hold; `None` until known.
     #[must_use]
     pub fn is_held(&self, person: &str) -> Option<bool> {
         self.held.as_ref().map(|held| held.contains(person))
     }
 
-    /// Takes who is under a legal hold; none when that could not be read.
+    /// Takes the people under a legal hold; `None` if they could not be read.
     pub fn take_held(&mut self, people: Option<Vec<String>>) {
         let held = people.map(BTreeSet::from_iter);
         if self.held != held {
@@ -150,7 +153,7 @@ impl NameBook {
         self.version
     }
 
-    /// The ids that rows refer to and that were not asked for yet; they count as asked for from now on.
+    /// Referenced ids whose names were not requested yet; they count as requested from now on.
     pub fn unknown<'r>(&mut self, rows: impl IntoIterator<Item = &'r Row>) -> Vec<(Entity, Vec<String>)> {
         if self.names.len() > KEPT {
             *self = NameBook { version: self.version + 1, held: self.held.take(), ..NameBook::default() };
@@ -174,9 +177,9 @@ impl NameBook {
         ids.into_iter().filter(|id| self.asked.insert((entity, (*id).to_owned()))).map(str::to_owned).collect()
     }
 
-    /// Takes the names of rows that were read for themselves.
+    /// Takes names from rows that were read for another purpose.
     pub fn learn(&mut self, rows: &[&Row]) {
-        // A bank is named by others.
+        // The name of a bank comes from other rows.
         let own = |row: &&&Row| NAMED.contains(&row.entity) && row.entity != Entity::Profile && !row.id().is_empty();
         for row in rows.iter().filter(own) {
             let key = (row.entity, row.id().to_owned());
@@ -187,7 +190,7 @@ impl NameBook {
         }
     }
 
-    /// Takes rows that name themselves.
+    /// Takes rows that have names of their own.
     pub fn take(&mut self, rows: &[Row]) {
         self.version += 1;
         for row in rows {
@@ -209,7 +212,7 @@ impl NameBook {
         (!names.is_empty()).then(|| names.join(" with "))
     }
 
-    /// Marks the names as possibly out of date: each stays until it was requested again.
+    /// Marks the names as possibly out of date: each is kept until it has been requested again.
     pub fn doubt(&mut self) {
         self.asked.clear();
     }

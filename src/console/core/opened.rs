@@ -11,39 +11,39 @@ use crate::memory::findings::EarlierLook;
 use crate::memory::invocation::Invocation;
 use crate::memory::query::Capability;
 
-/// Facts about the opened database that are known before anything is read.
+/// Facts about the open database that are known before anything is read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OpenedDatabase {
     /// Path or URL, without a password.
     pub location: String,
-    /// The location as it is kept, spelled alike however the database was named: an absolute path, or the URL.
+    /// The location in normal form, as saved: an absolute path, or the URL.
     pub place: String,
-    /// Database as it is named on a command line.
+    /// The database as named on a command line.
     pub invocation: Invocation,
     /// Names of the layouts with their variants.
     pub layouts: Vec<String>,
     /// Capabilities of the database: what can be shown and done.
     pub capabilities: Vec<Capability>,
-    /// Reason why it cannot be written, whatever is done; `None` when it can be.
+    /// Reason why it can never be written; `None` if it can.
     pub blocked: Option<String>,
     /// Name of the profile that it was opened by.
     pub profile: Option<String>,
-    /// Others depend on it: every change asks for one step more care.
+    /// Whether others depend on it: every change needs one step more care.
     pub production: bool,
-    /// Time when someone last looked at it here, canonical; `None` the first time.
+    /// Time of the last visit from here, canonical; `None` the first time.
     pub looked: Option<String>,
-    /// Result of the last full look for findings; `None` when there was none.
+    /// Result of the last full look for findings; `None` if there was none.
     pub found_before: Option<EarlierLook>,
-    /// Columns that the layouts never fill: there is no room to waste on them.
+    /// Columns that the layouts never fill, which are not shown.
     pub unfilled: BTreeSet<(Entity, &'static str)>,
-    /// Columns that no change can set: what they show is made of other values, or only read.
+    /// Columns that no change can set: their values are derived or read-only.
     pub fixed: BTreeSet<(Entity, &'static str)>,
 }
 
-/// A database that is open in this session next to the one that is shown.
+/// A database open in this session but not shown.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OpenBeside {
-    /// Changes may be made there.
+    /// Whether changes are allowed in it.
     pub unlocked: bool,
     /// Number in this session, in the order of opening.
     pub id: u64,
@@ -53,11 +53,11 @@ pub struct OpenBeside {
     pub name: String,
     /// Path or URL, without a password.
     pub location: String,
-    /// The location as it is kept, spelled alike however the database was named.
+    /// The location in normal form, as saved.
     pub place: String,
-    /// Production: others depend on it.
+    /// Whether it is a production database, which others depend on.
     pub production: bool,
-    /// Rows that came since its list was read.
+    /// Rows added since its list was read.
     pub news: usize,
     /// Work that closing it would break off.
     pub under_way: Option<String>,
@@ -65,7 +65,7 @@ pub struct OpenBeside {
     pub resumes: Vec<String>,
 }
 
-/// Choices that hold in every database of a session, carried from the one that was shown to the one that is.
+/// Choices that hold for all databases of a session, passed on when another one is shown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arrival {
     /// The user's settings.
@@ -74,7 +74,7 @@ pub struct Arrival {
     pub size: (u16, u16),
     /// The time.
     pub now: DateTime<Utc>,
-    /// Steps by which lists were made larger.
+    /// Steps by which lists were enlarged.
     pub pane_steps: i16,
     /// Columns that were chosen for lists.
     pub columns: BTreeMap<Entity, Vec<&'static str>>,
@@ -89,7 +89,7 @@ pub struct Arrival {
 pub struct ConsoleSettings {
     /// Name of the theme.
     pub theme: String,
-    /// Names of the themes that the user made.
+    /// Names of the user's own themes.
     pub own_themes: Vec<String>,
     /// Map from keys to commands.
     pub keys: KeyMap,
@@ -99,8 +99,8 @@ pub struct ConsoleSettings {
     pub mouse: bool,
     /// Long texts in details are wrapped.
     pub wrap: bool,
-    /// Bytes of vectors that are kept between recalls.
+    /// Most bytes of vectors cached between recalls.
     pub vector_bytes: usize,
-    /// The time zone of all times that are shown.
+    /// The time zone in which times are shown.
     pub zone: ShownZone,
 }

@@ -1,4 +1,4 @@
-//! Proposals that the console has planned, to be confirmed and applied: changes, or a backfill.
+//! Proposals that the console plans, confirms and applies: changes, or a backfill.
 
 use std::slice;
 
@@ -6,7 +6,7 @@ use crate::change::operation::Operation;
 use crate::change::plan::Change;
 use crate::memory::Entity;
 
-/// A proposal that is planned, confirmed and then applied.
+/// A proposal to plan, confirm and then apply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Proposal {
     /// Changes, one after the other, each with a plan and an audit entry of its own.
@@ -20,7 +20,7 @@ pub enum Proposal {
     },
 }
 
-/// The rows that a change is made to, of the changes that are made to marked rows too.
+/// The rows that an operation changes, if it is one that can be applied to marked rows.
 fn changed_rows(change: &Operation) -> Option<(Entity, &[String])> {
     use Operation::{Edit, Quarantine, Release, Remove, Retract, Signal};
     Some(match change {
@@ -49,7 +49,7 @@ impl Proposal {
         }
     }
 
-    /// Ids of the rows of an entity that it changes, where it is of the changes that are made to marked rows.
+    /// Ids of the changed rows of an entity, if the operation can be applied to marked rows.
     #[must_use]
     pub fn rows_of(&self, entity: Entity) -> Vec<&str> {
         let rows = self.changes().iter().filter_map(changed_rows).filter(|(of, _)| *of == entity);
@@ -64,7 +64,7 @@ impl Proposal {
         }
     }
 
-    /// The change that it is; none when it is several, or a backfill.
+    /// The single operation; `None` for several, or for a backfill.
     #[must_use]
     pub fn single(&self) -> Option<&Operation> {
         match self.changes() {
@@ -73,7 +73,7 @@ impl Proposal {
         }
     }
 
-    /// The values that whoever edits saw and wants, where they replace no others.
+    /// The values that the editing user saw and wants, if they replace no others.
     #[must_use]
     pub fn wished(&self) -> Vec<Change> {
         self.changes().iter().filter_map(Operation::wished).collect()
@@ -93,19 +93,19 @@ impl Proposal {
         }
     }
 
-    /// The id that must be typed where the change is grave; none when it is the number of rows.
+    /// The id to type if the change is grave; `None` if the number of rows is typed instead.
     #[must_use]
     pub fn subject(&self) -> Option<&str> {
         self.single()?.subject()
     }
 
-    /// The reason that is part of it.
+    /// The reason, if it is part of the operation.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         self.single()?.reason()
     }
 
-    /// The words of the commands that do the same, each with the reason that is part of it.
+    /// The equivalent commands as words, each with the reason that is part of it.
     #[must_use]
     pub fn commands(&self) -> Vec<(Vec<String>, Option<&str>)> {
         match self {
@@ -117,7 +117,7 @@ impl Proposal {
         }
     }
 
-    /// Whether it can change what is recalled.
+    /// Whether it can affect recall.
     #[must_use]
     pub fn touches_recall(&self) -> bool {
         match self {
@@ -126,7 +126,7 @@ impl Proposal {
         }
     }
 
-    /// Names of persons in it, so that pseudonyms can be put in their place and removed again.
+    /// Names of persons in it, to be replaced by pseudonyms or back.
     pub fn persons_mut(&mut self) -> Vec<&mut String> {
         match self {
             Proposal::Backfill { .. } => Vec::new(),

@@ -30,14 +30,14 @@ use crate::recall::answer::{RecallAnswer as Recalled, StageTimes};
 use crate::recall::inquiry::{Inquiry, SavedQuestion};
 use crate::recall::what_if::WhatIf;
 
-/// A related piece of what a detail shows.
+/// A related section of a detail view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Related {
     /// Relation of the rows to the one shown, such as `referenced by`.
     pub title: String,
     /// The rows.
     pub rows: Vec<Row>,
-    /// There are more than those.
+    /// Whether there are more.
     pub more: bool,
     /// Ids that were named and are not there.
     pub dangling: Vec<String>,
@@ -50,29 +50,29 @@ pub struct KnownDatabase {
     pub name: String,
     /// More about it.
     pub note: String,
-    /// Time when it was last looked at, canonical; `None` when unknown.
+    /// Time of the last visit, canonical; `None` if unknown.
     pub looked: Option<String>,
-    /// Others depend on it.
+    /// Whether others depend on it.
     pub production: bool,
     /// Profile, path or address that opens the database.
     pub open: String,
 }
 
-/// A database that was opened next to the one that is shown.
+/// A database that was opened next to the current one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriedDatabase {
     /// Path or URL, without a password.
     pub location: String,
-    /// It replaces the one that is shown: another file has replaced its path.
+    /// Whether it replaces the current one, because another file took its path.
     pub replaces: bool,
 }
 
 /// Number of rows in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowCount {
-    /// So many at least.
+    /// At least this many rows.
     pub rows: u64,
-    /// There are more; nobody counted further.
+    /// Whether there are more; counting stopped here.
     pub more: bool,
 }
 
@@ -118,12 +118,12 @@ pub struct Export {
     pub masked: bool,
 }
 
-/// A request to read, look for or do something outside. It is answered by a [`Reply`].
+/// A request to read, search or do something outside of the core. It is answered by a [`Reply`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
     /// Read the state of the database.
     LoadStatus,
-    /// Read which tables there are.
+    /// List the tables.
     LoadTables,
     /// Read rows of a table, after a page with that cursor.
     LoadTableRows(String, Option<String>),
@@ -131,78 +131,78 @@ pub enum Request {
     LoadGrowth(String),
     /// Draft a layout for the database.
     DraftLayout,
-    /// Read the places that are kept.
+    /// Read the saved places.
     LoadPlaces,
-    /// Keep a place.
+    /// Save a place.
     KeepPlace(Box<KeptPlace>),
-    /// Forget the place of that name.
+    /// Delete the saved place with this name.
     ForgetPlace(String),
-    /// Find out which databases there are to open.
+    /// List the databases that can be opened.
     LoadDatabases,
     /// Find out whether a text is the path of a file or a folder, or an address, and so names a database on its own.
     NamesDatabase(String),
-    /// Open a database, by its profile, path or address, next to this one.
+    /// Open a database by its profile, path or URL, next to the current one.
     TryDatabase(String),
-    /// Show rows as they were at a moment from now on; none shows them as they are.
+    /// Show rows as of a moment from now on; `None` for the present.
     LookBack(Option<Moment>),
-    /// Look for words in the texts of one kind of row, after a page with that cursor.
+    /// Search the texts of one entity, after the page with this cursor.
     Find(Box<Search>, Entity, Option<String>),
-    /// Count the rows of a list, as far as that is quick.
+    /// Count the rows of a list, if that is quick.
     Count(Box<Query>),
-    /// Read the values that the newest rows of a kind hold in a column.
+    /// Read the values of a column in the newest rows of an entity.
     LoadValues(Entity, &'static str),
     /// Read a page.
     LoadPage(Box<Query>),
-    /// Read a row with everything about it: its id, and its key where several rows have that id.
+    /// Read a row with all its details: its id, and its key if ids repeat.
     LoadDetail(Entity, RowKey),
-    /// Read rows that are related to one.
+    /// Read the rows related to a row.
     LoadRelated(Vec<(String, Relation)>),
-    /// Read what rows are called that other rows refer to, by their ids.
+    /// Read the names of referenced rows by their ids.
     LoadNames(Vec<(Entity, Vec<String>)>),
-    /// Look each second whether something was written, and tell the newest rows of a list when it was.
+    /// Check every second for writes, and report the newest rows of a list after each.
     Watch(Box<Query>),
-    /// Read who is under a legal hold.
+    /// Read the people under a legal hold.
     LoadHolds,
-    /// Read something again that nobody asked for: no sooner than that costs little.
+    /// Read something again unrequested, as soon as that costs little.
     Renew(Box<Request>),
-    /// Find out what waits for someone.
+    /// Find work that waits for someone.
     LoadWork,
-    /// Plan what is proposed, and keep the plan under that number until it is applied or cancelled.
+    /// Plan a proposal, and keep the plan under this number until it is applied or cancelled.
     Plan(Box<Proposal>),
-    /// Plan what nobody has asked for yet, to look at what it would come to. Answered and kept as a plan.
+    /// Plan an operation that was not requested, to show its effects. It is answered and kept like any plan.
     PlanAhead(Box<Operation>),
-    /// Apply a plan that was made before, or plan and apply each of several operations.
+    /// Apply a plan, or plan and apply each of several operations.
     Apply {
         /// Number of the request that made the plan.
         planned: Ticket,
         /// Reason for the change.
         reason: Option<String>,
     },
-    /// Find out what an operation would come to.
+    /// Preview an operation.
     Preview(Box<Operation>),
-    /// Find out how recall would change by what was planned.
+    /// Compute how a plan would change recall.
     WhatIf {
         /// Number of the request that made the plan.
         planned: Ticket,
-        /// True when the look ahead may take its time.
+        /// Whether the computation may take its time.
         patient: bool,
     },
-    /// Read a topic, or what is around an episode, in order of time.
+    /// Read the episodes of a topic, or around an episode, in order of time.
     Replay {
         /// Subject of the replay.
         about: ReplaySubject,
         /// Maximum number of episodes.
         limit: usize,
     },
-    /// Ask whether and how the database can be written.
+    /// Check whether and how the database can be written.
     CheckWritable,
-    /// Apply the pending migrations, and the optional ones of these names, and open the database again.
+    /// Apply the pending migrations, including the optional ones of these names, and reopen the database.
     Migrate(Vec<String>),
-    /// Find out what erasing a person would do.
+    /// Compute what erasing a person would do.
     PlanErasure(String, ErasureChoice),
-    /// Find out where a person is: the reply is [`Reply::ErasurePlanned`].
+    /// Find where a person occurs: the reply is [`Reply::ErasurePlanned`].
     LoadWhereabouts(String),
-    /// Find out which erasures have not ended verified.
+    /// List the erasures that have not ended verified.
     LoadUnfinished,
     /// Erase a person, or resume it.
     Erase {
@@ -217,20 +217,20 @@ pub enum Request {
     },
     /// Read entries of our audit trail, newest first, those before a number when one is given.
     LoadTrail(Option<i64>),
-    /// Look through the database for findings; no longer than is fit next to other work when `brief`.
+    /// Look through the database for findings; if `brief`, only for as long as fits beside other work.
     Look {
         /// On a huge database some is left for later.
         brief: bool,
     },
     /// Read the text that a finding is about: its kind, and one of its rows.
     Quote(&'static str, Entity, String),
-    /// Read what is muted.
+    /// Read the muted findings.
     LoadMutes,
     /// Mute a kind of finding, or a row by its id, for that reason.
     Mute(String, String),
-    /// Hear of a kind of finding, or of a row, again.
+    /// Unmute a kind of finding, or a row.
     Unmute(String),
-    /// Read how the migrations stand.
+    /// Read the state of the migrations.
     LoadMigrations,
     /// Answer a question about the memory.
     Study {
@@ -245,16 +245,16 @@ pub enum Request {
         inquiry: Box<Inquiry>,
         /// Moment of the recall, canonical.
         at: String,
-        /// True when something may have been written: what is kept in memory is read again.
+        /// Whether others may have written: what is kept in memory is read again.
         fresh: bool,
     },
-    /// Read the questions that are kept.
+    /// Read the saved questions.
     LoadSaved,
-    /// Keep a question.
+    /// Save a question.
     SaveQuery(Box<SavedQuestion>),
-    /// Forget the saved question of that name.
+    /// Delete the saved question with this name.
     ForgetQuery(String),
-    /// Read which jobs there are.
+    /// List the jobs.
     LoadJobs,
     /// Run a job.
     RunJob {
@@ -265,11 +265,11 @@ pub enum Request {
         /// Reason for running the job.
         reason: Option<String>,
     },
-    /// Ask a job that runs elsewhere to stop.
+    /// Ask a job of another process to stop.
     AskJob(String, JobAsk),
     /// Write rows to a file.
     Export(Box<Export>),
-    /// Walk the chain of our audit trail from its beginning, and compare it with the anchors that are kept.
+    /// Verify the chain of our audit trail from its beginning, and compare it with the stored anchors.
     VerifyTrail,
 }
 
@@ -280,11 +280,11 @@ pub enum Reply {
     Tables(Result<Vec<TableEntry>, RequestFailure>),
     /// Rows of a table.
     TableRows(Result<TablePage, RequestFailure>),
-    /// Rows of a table by the day of their creation, or the reason why that is not known.
+    /// Rows of a table by day of creation, or the reason why that is unknown.
     Grown(Result<Result<TableGrowth, String>, RequestFailure>),
     /// A drafted layout, as the text of its file.
     Drafted(Result<String, RequestFailure>),
-    /// The places that are kept.
+    /// The saved places.
     Places(Result<Vec<KeptPlace>, RequestFailure>),
     /// Databases that can be opened.
     Databases(Vec<KnownDatabase>),
@@ -294,7 +294,7 @@ pub enum Reply {
     Tried(Result<TriedDatabase, RequestFailure>),
     /// Rows are shown as they were at a moment, or as they are.
     LookedBack(Result<Option<Box<AsOf>>, RequestFailure>),
-    /// Rows that hold what was looked for.
+    /// Rows that match the search.
     Found(Result<FoundRows, RequestFailure>),
     /// The state of the database.
     Status(Result<Box<StoreStatus>, RequestFailure>),
@@ -304,45 +304,45 @@ pub enum Reply {
     Values(Result<Vec<String>, RequestFailure>),
     /// A page of a list.
     Page(Result<Page, RequestFailure>),
-    /// The details of a row; none when it is not there.
+    /// The details of a row; `None` if it does not exist.
     Detail(Result<Option<Content>, RequestFailure>),
     /// Rows related to the row in the detail.
     Related(Result<Vec<Related>, RequestFailure>),
     /// Work that waits for someone.
     Work(Result<Box<WaitingWork>, RequestFailure>),
-    /// Rows that others refer to, with what names them.
+    /// Referenced rows, with their names.
     Named(Result<Vec<Row>, RequestFailure>),
     /// Ids of the people under a legal hold.
     Holds(Result<Vec<String>, RequestFailure>),
-    /// The newest rows of a list that is watched are these now, the newest first.
+    /// The current newest rows of a watched list, newest first.
     News(Vec<Row>),
-    /// Reason why the watched rows cannot be read. The next news take it back.
+    /// Reason why the watched rows cannot be read, valid until the next news.
     Unread(String),
-    /// Rows were written: how many, to which file.
+    /// Rows were exported: their number, and the file.
     Exported(Result<(usize, String), RequestFailure>),
-    /// So many rows were written so far.
+    /// Rows exported so far.
     Exporting(usize),
-    /// Positions of those proposed changes that have nothing to do: they are left out of the plan that follows.
+    /// Positions of the proposed changes that would change nothing; the following plan leaves them out.
     NothingToDo(Vec<usize>),
-    /// Plan of what was proposed.
+    /// Plan of the proposal.
     Planned(Result<Box<Plan>, Refusal>),
-    /// A plan was applied with that reason, as far as it came.
+    /// A plan was applied with this reason, fully or in part.
     Applied(Option<String>, AppliedPlan),
-    /// Plan that previews an operation; it is not kept.
+    /// Preview of an operation; the plan is not kept.
     Previewed(Result<Box<Plan>, RequestFailure>),
-    /// So many situations were asked for a look ahead at recall.
+    /// Number of situations for which recall was computed so far.
     LookingAhead(usize),
     /// Changes that recall would undergo.
     LookedAhead(Result<Box<WhatIf>, RequestFailure>),
-    /// A topic as it happened.
+    /// A topic in order of time.
     Replayed(Result<Box<ReplayedTopic>, RequestFailure>),
     /// Whether and how the database can be written.
     Writable(Result<WriteState, RequestFailure>),
-    /// Migrations were applied, with their names, and the database was opened again.
+    /// Migrations were applied, with their names, and the database was reopened.
     Migrated(Result<(Vec<String>, Box<OpenedDatabase>), RequestFailure>),
     /// Preview of erasing a person.
     ErasurePlanned(Result<Box<Preview>, RequestFailure>),
-    /// A person is being erased, or that is planned: what is being done, and how far it is.
+    /// An erasure is planned or running: its current step, and its progress.
     Erasing(String, u64),
     /// Erasures that have not ended verified.
     Unfinished(Vec<UnfinishedErasure>),
@@ -350,11 +350,11 @@ pub enum Reply {
     Erased(Result<Box<ErasureOutcome>, RequestFailure>),
     /// Entries of our audit trail, newest first.
     Trail(Result<Vec<ListedEntry>, RequestFailure>),
-    /// News of a look for findings.
+    /// News from a look for findings.
     Finding(Result<LookNews, RequestFailure>),
-    /// The text that a finding is about, where it is about one.
+    /// The text that a finding is about, if any.
     Quoted(Result<Option<OffendingQuote>, RequestFailure>),
-    /// Findings that are muted now.
+    /// The current mutes.
     Mutes(Result<Vec<Mute>, RequestFailure>),
     /// State of the migrations.
     Migrations(Result<Box<MigrationList>, RequestFailure>),
@@ -364,26 +364,26 @@ pub enum Reply {
     Recalled(Result<Box<(Recalled, StageTimes)>, RequestFailure>),
     /// Current stage of ranking a situation.
     Recalling(&'static str),
-    /// The questions that are kept.
+    /// The saved questions.
     Saved(Result<Vec<SavedQuestion>, RequestFailure>),
-    /// For an answer, this many rows of an entity were read so far.
+    /// While an answer is computed: rows of an entity read so far.
     Told(Entity, usize),
-    /// The jobs that there are.
+    /// The list of jobs.
     Jobs(Result<Vec<JobOffer>, RequestFailure>),
     /// Progress of a job that runs here.
     JobBeat(JobBeat),
-    /// A job that ran here has stopped: its receipt.
+    /// A job of this console has stopped: its receipt.
     JobEnded(Result<Box<JobReceipt>, RequestFailure>),
-    /// So many entries of the audit trail were read.
+    /// Entries of the audit trail read so far.
     WalkingTrail(u64),
     /// Verdict on the audit trail.
     TrailVerified(Result<Box<AuditVerdict>, RequestFailure>),
-    /// A job of another process was asked to stop: how it stands now.
+    /// A job of another process was asked to stop: its current state.
     JobAsked(Result<JobProgress, RequestFailure>),
 }
 
 impl Reply {
-    /// Whether no further reply follows to the same request.
+    /// Whether it is the last reply to its request.
     #[must_use]
     pub fn is_last(&self) -> bool {
         match self {

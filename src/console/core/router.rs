@@ -1,4 +1,4 @@
-//! Router of replies: each goes to whoever asked, and to nobody else.
+//! Router of replies: each goes only to its asker.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ pub enum Asker {
     /// The core itself.
     #[default]
     Core,
-    /// The screen at the place of that number.
+    /// The screen at the place with this number.
     Screen(u64),
-    /// The layer of that number over the screen.
+    /// The layer of this number.
     Layer(u64),
 }
 
-/// The requests that are waited for.
+/// The pending requests.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Router {
     waiting: BTreeMap<Ticket, Asker>,
@@ -28,12 +28,12 @@ impl Router {
         self.waiting.entry(ticket).or_insert(asker);
     }
 
-    /// Nobody waits for it any more.
+    /// Drops a pending request.
     pub fn forget(&mut self, ticket: Ticket) {
         self.waiting.remove(&ticket);
     }
 
-    /// Finds who waits for a reply; after its last one nobody does.
+    /// Finds the asker of a reply, and drops it after the last reply.
     pub fn asker(&mut self, ticket: Ticket, is_last: bool) -> Option<Asker> {
         if is_last { self.waiting.remove(&ticket) } else { self.waiting.get(&ticket).copied() }
     }

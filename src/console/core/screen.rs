@@ -1,4 +1,4 @@
-//! Screens, and everything that the core asks of them. A screen sees its own state and a [`Context`], nothing else.
+//! Screens, and their interface to the core. A screen sees only its own state and a [`Context`].
 
 use super::command::{self, CommandId, CommandScope};
 use super::context::{Context, Lack};
@@ -18,14 +18,14 @@ use crate::memory::{Entity, Row};
 pub struct ScreenOrigin {
     /// Kind and id of the selected row.
     pub selected: Option<(Entity, String)>,
-    /// The selected row, as far as it is known.
+    /// The selected row, if known.
     pub row: Option<Row>,
     /// The person that it is, or belongs to.
     pub person: Option<String>,
 }
 
 impl ScreenOrigin {
-    /// The id of the selected row, when it is of that kind; else what the row names in that column.
+    /// The id of the selected row if it is of this entity, else the value of the column.
     #[must_use]
     pub fn id_of(&self, entity: Entity, column: &str) -> Option<String> {
         let own = self.selected.as_ref().filter(|(found, id)| *found == entity && !id.is_empty());
@@ -34,10 +34,10 @@ impl ScreenOrigin {
     }
 }
 
-/// Verdict on a line: its meaning or what is wrong with it, and what may replace it.
+/// Verdict on a line: its meaning or its error, and suggested replacements.
 pub type Judged = (Result<String, String>, Vec<String>);
 
-/// Title of a screen, the command that leads to it, and the commands that are its own.
+/// Title of a screen, the command that leads to it, and its own commands.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScreenFace {
     /// Title of the screen in the breadcrumbs.
@@ -64,7 +64,7 @@ impl ScreenFace {
 
 /// A screen.
 pub trait Screen: std::any::Any {
-    /// Returns the title of the screen, the command that leads to it, and the commands that are its own.
+    /// Returns the title, the command that leads here, and the screen's own commands.
     fn face(&self) -> ScreenFace;
 
     /// Returns the title of the screen in the breadcrumbs.
@@ -89,17 +89,17 @@ pub trait Screen: std::any::Any {
         command::hinted(self.scope()).chain(pane).chain([Close, Palette, ScrollDetail(true), Refresh]).collect()
     }
 
-    /// Word in the footer for a command that does something of its own here.
+    /// Word in the footer for a command with a special effect here.
     fn hint_word(&self, _id: CommandId) -> Option<&'static str> {
         None
     }
 
-    /// Whether a pane can have the whole screen.
+    /// Whether a pane can take the whole screen.
     fn zooms(&self) -> bool {
         self.lists().is_some()
     }
 
-    /// The selected row, as far as it is known.
+    /// The selected row, if known.
     fn row(&self) -> Option<&Row> {
         None
     }
@@ -114,24 +114,24 @@ pub trait Screen: std::any::Any {
         None
     }
 
-    /// The words of the command line that shows the same, quoted where they need it.
+    /// Words of the equivalent command line, quoted for a shell.
     fn twin(&self, cx: &Context) -> Vec<String>;
 
-    /// Takes over what was selected where it was opened from; whether that led here.
+    /// Takes over the selection of the place from which it was opened. True if that led here.
     fn enter(&mut self, _origin: &ScreenOrigin, _cx: &mut Context) -> bool {
         false
     }
 
-    /// Whether opening it from itself is another place, and not this one again.
+    /// Whether opening it from itself leads to another place.
     fn opens_again(&self, _origin: &ScreenOrigin, _cx: &Context) -> bool {
         false
     }
 
-    /// Takes over what was selected when it is opened from itself.
+    /// Takes over the selection when it is opened from itself.
     fn enter_again(&mut self, _origin: &ScreenOrigin, _cx: &mut Context) {}
 
-    /// Takes over what an earlier screen of the kind knows; `here` when it is the one that was shown just now. False when
-    /// one before that may know it instead.
+    /// Takes over the state of an earlier screen of this kind; `here` if it was the last one shown. False if an even
+    /// earlier one should be asked.
     fn inherit(&mut self, _earlier: &Self, _here: bool) -> bool
     where
         Self: Sized,
@@ -139,19 +139,19 @@ pub trait Screen: std::any::Any {
         true
     }
 
-    /// Asks for what is missing. Called after every message: asks nothing twice.
+    /// Requests missing data. Called after every message; nothing is requested twice.
     fn settle(&mut self, cx: &mut Context);
 
-    /// Takes a reply that it waits for.
+    /// Takes a reply to its own request.
     fn reply(&mut self, _ticket: Ticket, _reply: Reply, _cx: &mut Context) {}
 
-    /// A time that it waited for is over.
+    /// Handles that its timer elapsed.
     fn elapsed(&mut self, _ticket: Ticket, _cx: &mut Context) {}
 
-    /// Whether a command can be given here and now.
+    /// Checks that a command is possible here and now.
     ///
     /// # Errors
-    /// Why not, and what would help.
+    /// The reason why not, with a remedy.
     fn can(&self, id: CommandId, _cx: &Context) -> Result<(), Lack> {
         if id == CommandId::Follow { Err(("no row is loaded".to_owned(), None)) } else { Ok(()) }
     }
@@ -159,7 +159,7 @@ pub trait Screen: std::any::Any {
     /// Carries out a command of its own.
     fn command(&mut self, _id: CommandId, _cx: &mut Context) {}
 
-    /// Opens what is selected.
+    /// Opens the selected entry.
     fn open(&mut self, _cx: &mut Context) {}
 
     /// Steps out of something within the screen; whether there was anything.
@@ -167,12 +167,12 @@ pub trait Screen: std::any::Any {
         false
     }
 
-    /// The place in the list, and how many entries this has, where moving in it does no more than that.
+    /// The cursor in the list and the number of entries, if moving does nothing else.
     fn cursor(&mut self) -> Option<(&mut ListCursor, usize)> {
         None
     }
 
-    /// Moves the selection, or scrolls what has the keys.
+    /// Moves the selection, or scrolls the focused pane.
     fn move_by(&mut self, by: isize, _cx: &mut Context) {
         if let Some((cursor, _)) = self.cursor() {
             let position = cursor.selected.saturating_add_signed(by);
@@ -180,19 +180,19 @@ pub trait Screen: std::any::Any {
         }
     }
 
-    /// Scrolls the details, where there are any.
+    /// Scrolls the details, if any.
     fn scroll_by(&mut self, by: isize, cx: &mut Context) {
         if let Some((cursor, _)) = self.cursor() {
             cursor.scroll = cursor.scroll.saturating_add_signed(by).min(cx.last_line());
         }
     }
 
-    /// Scrolls the list without moving the selection, where it can.
+    /// Scrolls the list without moving the selection, if possible.
     fn scroll_list(&mut self, by: isize, cx: &mut Context) {
         self.move_by(by, cx);
     }
 
-    /// Goes to the first entry, or to the last.
+    /// Goes to the first or last entry.
     fn go_to_end(&mut self, last: bool, cx: &mut Context) {
         self.move_by(if last { isize::MAX } else { isize::MIN }, cx);
     }
@@ -214,44 +214,44 @@ pub trait Screen: std::any::Any {
         false
     }
 
-    /// Goes to a moment of the story that is shown.
+    /// Goes to a moment of the story.
     fn go_to_moment(&mut self, _moment: usize) {}
 
     /// Orders the list by a column.
     fn sort_by(&mut self, _column: &'static str, _cx: &mut Context) {}
 
-    /// Goes some tabs further.
+    /// Turns by a number of tabs.
     fn turn_tab(&mut self, _by: isize) {}
 
     /// Shows a tab.
     fn show_tab(&mut self, _tab: usize) {}
 
-    /// The selected row, once it was read as a whole: what a list holds is cut short.
+    /// The selected row if it was read as a whole: rows in lists are cut short.
     fn whole_row(&self) -> Option<&Row> {
         self.row()
     }
 
-    /// Rows of that kind that belong to the selected one.
+    /// Rows of this entity that belong to the selected one.
     fn context_rows(&self, _entity: Entity) -> &[Row] {
         &[]
     }
 
-    /// The text that is copied here, where it is not that of a row.
+    /// The text to copy, if it is not that of a row.
     fn copies(&self) -> Option<String> {
         None
     }
 
-    /// Ids of marked rows of that kind.
+    /// Ids of marked rows of this entity.
     fn marked(&self, _entity: Entity) -> Vec<String> {
         Vec::new()
     }
 
-    /// Whether a command is about the row whose details are read, whatever is marked in the list.
+    /// Whether a command applies to the row whose details are read, even if rows in the list are marked.
     fn means_open_row(&self) -> bool {
         false
     }
 
-    /// Marked rows that are not in the list as far as anybody can see.
+    /// Number of marked rows that are not visible in the list.
     fn unseen_marks(&self) -> usize {
         0
     }
@@ -261,22 +261,22 @@ pub trait Screen: std::any::Any {
         Vec::new()
     }
 
-    /// The place, to be kept; none when its name says it all, or it cannot be kept.
+    /// The place to save; `None` if its name says everything, or if it cannot be saved.
     fn kept(&self) -> Option<KeptPlace> {
         None
     }
 
-    /// Whether what is shown has a tab of that title.
+    /// Whether there is a tab of this title.
     fn has_tab(&self, _title: &str) -> bool {
         false
     }
 
-    /// Shows the tab of that title; whether there is one.
+    /// Shows the tab of this title. False if there is none.
     fn show_named_tab(&mut self, _title: &str) -> bool {
         false
     }
 
-    /// Whether there is a second pane, and not only one.
+    /// Whether there is a second pane.
     fn has_panes(&self) -> bool {
         false
     }
@@ -287,24 +287,24 @@ pub trait Screen: std::any::Any {
     /// Moves the focus to the other pane.
     fn other_pane(&mut self, _cx: &Context) {}
 
-    /// Handles having been drawn: how much there is to scroll is known now.
+    /// Handles that it was drawn: the scroll ranges are known now.
     fn drawn(&mut self, _cx: &Context) {}
 
-    /// Takes a line that was written.
+    /// Takes a written line.
     fn written(&mut self, _purpose: Purpose, _text: &str, _cx: &mut Context) {}
 
-    /// A line that is being written stands still, and can be taken: it is tried, and taken back if it is closed.
+    /// Applies a line provisionally while it is being written; this is reverted if the line is closed.
     fn tried(&mut self, _purpose: Purpose, _text: &str, _cx: &mut Context) {}
 
     /// Handles a request for completions at the cursor of a line.
     fn completes(&mut self, _purpose: Purpose, _before_cursor: &str, _cx: &mut Context) {}
 
-    /// Says of a line what it means, where that is for this screen to say.
+    /// Judges a line if that is up to this screen.
     fn judge(&self, _prompt: &Prompt, _cx: &Context) -> Option<Judged> {
         None
     }
 
-    /// Takes what was chosen from a menu.
+    /// Takes a choice from a menu.
     fn chosen(&mut self, _choice: MenuChoice, _cx: &mut Context) {}
 
     /// Suggests the operation that a change is about when this is selected, unless it is about the row itself.
@@ -320,10 +320,10 @@ pub trait Screen: std::any::Any {
     /// A form on this feedback row was planned.
     fn edited(&mut self, _id: &str) {}
 
-    /// A change was made, perhaps one that was asked for here, with the number of its audit entry.
+    /// Handles a change, requested here or elsewhere, with the number of its audit entry.
     fn changed(&mut self, _operation: &Operation, _seq: Option<i64>) {}
 
-    /// An operation was carried out, at least in part.
+    /// Handles that an operation was carried out, at least in part.
     fn carried_out(&mut self, _proposal: &Proposal) {}
 
     /// Handles the refusal of a change that was requested here.
@@ -332,10 +332,10 @@ pub trait Screen: std::any::Any {
     /// The last question was answered with a yes, and perhaps with a reason.
     fn confirmed(&mut self, _reason: Option<String>, _cx: &mut Context) {}
 
-    /// A job of this console, or one asked from here, began, stopped or was asked to stop.
+    /// Handles that a job of this console, or one controlled from it, began, stopped or was asked to stop.
     fn job_moved(&mut self) {}
 
-    /// Prepares for being left: others may write meanwhile.
+    /// Handles leaving the screen: others may write meanwhile.
     fn left(&mut self, cx: &mut Context) {
         self.others_wrote(cx);
     }
@@ -345,14 +345,13 @@ pub trait Screen: std::any::Any {
         None
     }
 
-    /// Gives up every request that the screen waits for, and returns them. It waits for none afterwards, and asks
-    /// again.
+    /// Gives up all pending requests and returns them. Their data is requested again later.
     fn release(&mut self) -> Vec<Ticket>;
 
-    /// Marks what was read as out of date: it is read again, and the selection stays.
+    /// Marks all data as out of date: it is read again, and the selection is kept.
     fn forget(&mut self);
 
-    /// Reads again what is shown.
+    /// Reads the shown data again.
     fn refresh(&mut self, cx: &mut Context) {
         let waited = self.release();
         cx.cancel(waited);
@@ -364,52 +363,52 @@ pub trait Screen: std::any::Any {
         None
     }
 
-    /// Whether it says what others write meanwhile, and can follow it.
+    /// Whether it reports new rows and can follow them.
     fn is_live(&self) -> bool {
         self.lists().is_some()
     }
 
-    /// Whether what others write makes it old, and it does not watch that itself.
+    /// Whether writes by others make it out of date, and it does not watch for them itself.
     fn may_age(&self) -> bool {
         true
     }
 
-    /// Others wrote: reads again what is shown, where that is soon done. Whether it does.
+    /// Handles that others wrote: reads the data again if that is quick. True if it does.
     fn others_wrote(&mut self, _cx: &mut Context) -> bool {
         false
     }
 
-    /// Rows that came since it was read, as far as it is watched.
+    /// Number of rows added since it was read, if watched.
     fn news(&self) -> usize {
         0
     }
 
-    /// Whether it shows the database as it was, when one looks at the past; else it shows it as it is.
+    /// Whether it shows the past while one looks at the past, rather than the present.
     fn shows_past(&self) -> bool {
         self.lists().is_some()
     }
 
-    /// The moment that a look at the past would begin with here: an age, a time, or the number of a change.
+    /// The default moment for looking at the past here: an age, a time, or the number of a change.
     fn moment(&self) -> Option<String> {
         None
     }
 
-    /// Whether it shows what is wrong or suspicious: that is looked for as long as someone sees it.
+    /// Whether it shows findings: the look for them runs while they are seen.
     fn shows_findings(&self) -> bool {
         false
     }
 
-    /// Whether it is reading something that comes before the state of the database.
+    /// Whether it is reading something more urgent than the state of the database.
     fn is_reading(&self) -> bool {
         false
     }
 
-    /// Whether what it shows is about to be replaced by what is being read.
+    /// Whether the shown rows are about to be replaced.
     fn awaits_rows(&self) -> bool {
         self.is_reading()
     }
 
-    /// Whether rows are on their way among which another one will be selected: keys wait for them.
+    /// Whether rows are awaited that change the selection: keys wait for them.
     fn awaits_jump(&self) -> bool {
         false
     }

@@ -1,9 +1,9 @@
 //! The list of screens of their own kind.
 
-/// Screens of their own kind, next to home, lists and single rows.
+/// Screens of their own kind, besides home, lists and single rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ScreenKind {
-    /// The changes that were made here.
+    /// The changes made here.
     Receipts,
     /// Wrong or suspicious things.
     Findings,
@@ -19,16 +19,16 @@ pub enum ScreenKind {
     Inbox,
     /// Long changes in batches.
     Jobs,
-    /// Cases that go out of banks by rules.
+    /// Cases that rules remove from banks.
     Prune,
     /// Ranking of a situation, to explain why something is remembered.
     Recall,
     /// A person is erased.
     Erase,
-    /// A topic as it happened.
+    /// A topic in order of time.
     Replay,
     /// Whether the audit trail is whole.
     Trail,
-    /// Tables as they stand.
+    /// The raw tables.
     Tables,
 }

@@ -1,4 +1,4 @@
-//! Several lines of text being written: what the editing field holds, and what keys do to it.
+//! A text input of several lines: its content, and the effect of keys.
 
 use tui_textarea::{CursorMove, Input, Key as Pressed, TextArea};
 
@@ -15,7 +15,7 @@ impl PartialEq for TextField {
 }
 
 impl TextField {
-    /// A field that holds a text, the cursor at its end.
+    /// Creates a field with a text and the cursor at its end.
     #[must_use]
     pub fn holding(text: &str) -> Self {
         let mut area = TextArea::new(text.split('\n').map(str::to_owned).collect());
@@ -52,7 +52,7 @@ impl TextField {
 
     /// Applies a key to the text.
     pub fn press(&mut self, key: Key) {
-        // As in a line: what is before the cursor goes.
+        // As in a single line: removes the text before the cursor.
         if key.ctrl && key.code == Code::Char('u') {
             self.0.delete_line_by_head();
             return;

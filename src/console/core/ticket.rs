@@ -1,6 +1,6 @@
-//! The number of a request, and what may go wrong with it.
+//! Request numbers and request failures.
 
-/// Number of a request. A reply with a number that nobody waits for any more changes nothing.
+/// Number of a request. A reply to a request that is no longer pending is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Ticket(pub u64);
 
@@ -13,43 +13,43 @@ pub struct RequestFailure {
     pub message: String,
     /// SQLSTATE, or the path it is about.
     pub code: Option<String>,
-    /// Remedy: what to do about it.
+    /// Suggested remedy.
     pub remedy: Option<String>,
     /// It passes on its own: a lock, a connection that was lost.
     pub passes: bool,
 }
 
-/// Code of what does not exist yet.
+/// Code for something that does not exist yet.
 const ABSENT: &str = "absent";
-/// Code of what is refused for what was asked: the same would be refused again.
+/// Code for a refusal: the same request would be refused again.
 const REFUSED: &str = "refused";
 
 impl RequestFailure {
-    /// Whether nothing went wrong: what was asked for does not exist yet, and the remedy adds it.
+    /// Whether it is not an error: the thing requested does not exist yet, and the remedy adds it.
     #[must_use]
     pub fn is_absence(&self) -> bool {
         self.code.as_deref() == Some(ABSENT)
     }
 
-    /// Whether reading or asking again does not help.
+    /// Whether a retry is pointless.
     #[must_use]
     pub fn is_final(&self) -> bool {
         self.is_absence() || self.code.as_deref() == Some(REFUSED)
     }
 
-    /// The same as a refusal: asking again does not help.
+    /// The same as a refusal, so that a retry is pointless.
     #[must_use]
     pub fn as_refusal(self) -> Self {
         RequestFailure { code: Some(REFUSED.to_owned()), ..self }
     }
 
-    /// Says that what was asked for does not exist yet; the remedy adds it.
+    /// A failure because something does not exist yet; the remedy adds it.
     #[must_use]
     pub fn absent(what: impl Into<String>, message: impl Into<String>, remedy: impl Into<String>) -> Self {
         RequestFailure { code: Some(ABSENT.to_owned()), ..Self::new(what, message, remedy) }
     }
 
-    /// Whether both failed for the same reason, whatever was tried.
+    /// Whether both have the same cause, whatever was requested.
     #[must_use]
     pub fn has_cause_of(&self, other: &RequestFailure) -> bool {
         (&self.message, &self.code) == (&other.message, &other.code)

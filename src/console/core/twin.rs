@@ -1,15 +1,15 @@
-//! The command line that does the same: a session becomes a runbook.
+//! Equivalent command lines, which turn a session into a runbook.
 
 use super::context::Context;
 use super::proposal::Proposal;
 pub use crate::memory::invocation::quoted;
 
-/// Words, quoted where a shell needs it.
+/// Words, quoted for a shell.
 pub fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
     words.map(quoted).to_vec()
 }
 
-/// The command line that does the same as what is proposed, a line for each of several changes.
+/// The command lines equivalent to a proposal, one for each change.
 #[must_use]
 pub fn change_line(cx: &Context, proposal: &Proposal, reason: Option<&str>) -> String {
     let mut proposal = proposal.clone();

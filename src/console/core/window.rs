@@ -1,29 +1,31 @@
-//! The part of a long list that is held: some pages around the selected row, found again by its key.
+//! The loaded part of a long list: some pages around the selected row, which is found again by its key.
 
 use std::collections::{HashMap, VecDeque};
 
 use crate::memory::query::{Page, PageStart};
 use crate::memory::{Entity, Row};
 
-/// Rows a page of a list holds.
+/// Rows in a page of a list.
 pub const PAGE_ROWS: usize = 100;
-/// Pages held at most.
+/// Most pages held.
 const PAGES: usize = 5;
-/// The next page is asked for when so few rows are left before the edge.
+/// The next page is requested when fewer rows than this are left before the edge.
 const MARGIN: usize = 60;
 
-/// Page that is needed.
+/// A page to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WantedPage {
-    /// The first page, in the place of all that is held; its first row becomes the selected one.
+    /// The first page replaces all rows held; its first row is selected.
     First,
-    /// The first page in another order, in the place of all that is held; the selected row stays the same where it is on
-    /// that page, else the first one becomes it.
+    /// The first page in another order replaces all rows held. The selected row stays selected if it is on that page,
+    /// else the first one is.
     Sorted,
-    /// The last page, in the place of all that is held; its last row becomes the selected one.
+    /// The last page replaces all rows held; its last row is selected.
     Last,
-    /// So many rows from there, in the place of all that is held; the selected row stays the same.
+    /// This many rows from there replace all rows held; the selected row stays selected.
     Again(PageStart, usize),
+    /// The same after the rows were dropped.
+    Restored(PageStart, usize),
     /// The page after the last one held.
     Below(String),
     /// The page before the first one held.
@@ -37,7 +39,7 @@ impl WantedPage {
         match self {
             WantedPage::First | WantedPage::Sorted => (PageStart::First, PAGE_ROWS),
             WantedPage::Last => (PageStart::Last, PAGE_ROWS),
-            WantedPage::Again(start, rows) => (start.clone(), *rows),
+            WantedPage::Again(start, rows) | WantedPage::Restored(start, rows) => (start.clone(), *rows),
             WantedPage::Below(cursor) => (PageStart::After(cursor.clone()), PAGE_ROWS),
             WantedPage::Above(cursor) => (PageStart::Before(cursor.clone()), PAGE_ROWS),
         }
@@ -46,10 +48,10 @@ impl WantedPage {
     /// Whether another row than the selected one may become it.
     #[must_use]
     pub fn jumps(&self) -> bool {
-        matches!(self, WantedPage::First | WantedPage::Last | WantedPage::Sorted)
+        !matches!(self, WantedPage::Again(..) | WantedPage::Below(_) | WantedPage::Above(_))
     }
 
-    /// Whether the page takes the place of all that is held.
+    /// Whether the page replaces all rows held.
     #[must_use]
     pub fn replaces(&self) -> bool {
         !matches!(self, WantedPage::Below(_) | WantedPage::Above(_))
@@ -70,28 +72,30 @@ pub struct PageWindow {
     selected: usize,
     /// Position of the first row on screen.
     top: usize,
-    /// Rows of the list above those held, where that is known.
+    /// Rows of the list above those held, if known.
     above: Option<usize>,
-    /// Rows of the list below those held, where that is known.
+    /// Rows of the list below those held, if known.
     below: Option<usize>,
     /// Counts the pages received.
     received: u64,
     /// A page was received.
     filled: bool,
+    /// The window before its rows were dropped, to find the place again.
+    dropped: Option<Box<PageWindow>>,
 }
 
-/// Fate of the selected row when the rows on screen were read again while others wrote.
+/// Result for the selected row after the rows on screen were read again while others wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Renewed {
     /// It is still selected.
     Same,
     /// It is no longer in the list; its neighbour is selected.
     Gone,
-    /// Too much came before it: nothing was taken.
+    /// Too many rows came before it: nothing was taken.
     Elsewhere,
 }
 
-/// Key of a row in a list: its id, with what else is needed when ids may repeat or are missing.
+/// Key of a row in a list: its id, and more if ids may repeat or be missing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowKey {
     id: String,
@@ -112,13 +116,13 @@ impl RowKey {
         RowKey { id: row.id().to_owned(), beside }
     }
 
-    /// The key of whichever row has an id.
+    /// The key of a row identified by its id alone.
     #[must_use]
     pub fn of_id(id: &str) -> Self {
         RowKey { id: id.to_owned(), beside: Vec::new() }
     }
 
-    /// The row's id; empty when it has none.
+    /// The row's id; empty if there is none.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
@@ -130,13 +134,13 @@ impl RowKey {
         self.beside.is_empty()
     }
 
-    /// Iterates over the texts of the key, so that other names can be put in their place.
+    /// Iterates over the texts of the key, to replace names in them.
     pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
         std::iter::once(&mut self.id).chain(&mut self.beside)
     }
 }
 
-/// Whether a page begins where its start says, rather than ending there.
+/// Whether a page begins at its start, rather than ending there.
 fn forward(start: &PageStart) -> bool {
     matches!(start, PageStart::First | PageStart::After(_))
 }
@@ -164,7 +168,7 @@ impl PageWindow {
         self.filled
     }
 
-    /// Counts up with every page that is received.
+    /// Number of pages received so far.
     #[must_use]
     pub fn received(&self) -> u64 {
         self.received
@@ -193,21 +197,21 @@ impl PageWindow {
         self.rows().nth(self.selected)
     }
 
-    /// Number of the selected row in the whole list, from 1, where that is known.
+    /// Number of the selected row in the whole list, from 1, if known.
     #[must_use]
     pub fn number(&self) -> Option<usize> {
         (!self.is_empty()).then_some(())?;
         self.above.map(|above| above + self.selected + 1)
     }
 
-    /// Rows from the selected one to the end of the list, where that is known.
+    /// Rows from the selected one to the end of the list, if known.
     #[must_use]
     pub fn to_end(&self) -> Option<usize> {
         (!self.is_empty()).then_some(())?;
         self.below.map(|below| below + self.len() - self.selected - 1)
     }
 
-    /// Rows of the whole list, where that is known.
+    /// Rows of the whole list, if known.
     #[must_use]
     pub fn total(&self) -> Option<usize> {
         Some(self.above? + self.len() + self.below?)
@@ -219,17 +223,23 @@ impl PageWindow {
         self.pages.back().is_none_or(|held| held.page.next.is_none())
     }
 
-    /// Forgets everything: another list begins.
+    /// Drops the rows. They are read again at the same place.
     pub fn clear(&mut self) {
-        *self = PageWindow::default();
+        let held = std::mem::take(self);
+        self.dropped = if held.filled { Some(Box::new(held)) } else { held.dropped };
     }
 
-    /// Takes the page that was wanted. False when the selected row is gone.
+    /// Takes the requested page. False if the selected row is gone.
     pub fn receive(&mut self, want: &WantedPage, page: Page) -> bool {
         let before = self.current().map(RowKey::of);
+        let dropped = self.dropped.take();
         match want {
             WantedPage::First | WantedPage::Last | WantedPage::Sorted => self.jump(want, page),
             WantedPage::Again(start, _) => self.replace(start, page),
+            WantedPage::Restored(start, _) => {
+                *self = dropped.map(|held| *held).unwrap_or_default();
+                self.replace(start, page);
+            }
             WantedPage::Below(cursor) => self.append(cursor, page),
             WantedPage::Above(cursor) => self.prepend(cursor, page),
         }
@@ -255,7 +265,7 @@ impl PageWindow {
         let key = self.current().map(RowKey::of);
         let line = self.selected.saturating_sub(self.top);
         let before = self.held_before(start);
-        // A page that ends somewhere is counted from there, any other from where it begins.
+        // A page that ends at its start is counted from there, any other from its first row.
         let skipped =
             before.map(|(first, end)| if forward(start) { first } else { end.saturating_sub(page.rows.len()) });
         let above = self.above.zip(skipped).map(|(above, skipped)| above + skipped);
@@ -268,8 +278,8 @@ impl PageWindow {
         self.pages = VecDeque::from([HeldPages { start: start.clone(), page }]);
     }
 
-    /// Returns the page that reads the rows on screen again while others write: as [`PageWindow::again`], and `fresh` rows
-    /// more that came before them, of which no more than `counted` are counted.
+    /// Returns the page that rereads the rows on screen while others write: as [`PageWindow::again`], plus the `fresh`
+    /// rows before them, of which at most `counted` are counted.
     #[must_use]
     pub fn renewal(&self, lines: usize, fresh: usize, counted: usize) -> WantedPage {
         let ends = self.pages.back().map(|held| held.page.next.clone());
@@ -283,7 +293,7 @@ impl PageWindow {
         }
     }
 
-    /// Whether what is on screen is read again from there.
+    /// Whether rereading the rows on screen begins there.
     #[must_use]
     pub fn starts_at(&self, start: &PageStart, lines: usize) -> bool {
         match start {
@@ -292,8 +302,8 @@ impl PageWindow {
         }
     }
 
-    /// Takes rows that were read again while others wrote. Those that came before the first one are left out where
-    /// `leaves_new`.
+    /// Takes rows that were read again while others wrote. If `leaves_new`, those before the first row held are left
+    /// out.
     pub fn renew(&mut self, start: &PageStart, mut page: Page, leaves_new: bool) -> Renewed {
         let held: HashMap<RowKey, usize> = self.rows().map(RowKey::of).zip(0..).collect();
         let place = |row: &Row| held.get(&RowKey::of(row)).copied();
@@ -371,11 +381,11 @@ impl PageWindow {
         }
     }
 
-    /// The page that should be read now, if one should.
+    /// The page to read now, if any.
     #[must_use]
     pub fn wants(&self) -> Option<WantedPage> {
         if !self.filled {
-            return Some(WantedPage::First);
+            return Some(self.dropped.as_ref().map_or(WantedPage::First, |held| held.restoring()));
         }
         let next = self.pages.back().and_then(|held| held.page.next.clone());
         let previous = self.pages.front().and_then(|held| held.page.previous.clone());
@@ -387,7 +397,13 @@ impl PageWindow {
         }
     }
 
-    /// Returns the page that reads the rows on screen again, `lines` of them, in whole pages.
+    /// Returns the page that reads the place again after the rows were dropped.
+    fn restoring(&self) -> WantedPage {
+        let (start, rows) = self.again(1).start();
+        WantedPage::Restored(start, rows)
+    }
+
+    /// Returns the page that rereads the `lines` rows on screen, in whole pages.
     #[must_use]
     pub fn again(&self, lines: usize) -> WantedPage {
         let top = self.top.min(self.selected);
@@ -405,7 +421,7 @@ impl PageWindow {
         let (start, rows) = match (seen.first(), seen.last()) {
             (Some((begin, _)), _) if ahead == seen.len() => (begin.start.clone(), rows_of(&seen)),
             (_, Some((end, _))) if ahead == 0 => (end.start.clone(), rows_of(&seen)),
-            // Pages read in both directions have no common beginning: the selected row's own page is enough.
+            // Pages read in both directions have no common beginning: the selected row's page is enough.
             _ => match seen.iter().find(|(_, selected)| *selected) {
                 Some((held, _)) => (held.start.clone(), held.page.rows.len()),
                 None => (PageStart::First, PAGE_ROWS),
@@ -414,7 +430,7 @@ impl PageWindow {
         WantedPage::Again(start, rows.clamp(PAGE_ROWS, PAGES * PAGE_ROWS))
     }
 
-    /// Moves the selection by that many rows within what is held.
+    /// Moves the selection by some rows within the rows held.
     pub fn move_by(&mut self, rows: isize) {
         self.select(self.selected.saturating_add_signed(rows));
     }
@@ -424,21 +440,21 @@ impl PageWindow {
         self.selected = position.min(self.len().saturating_sub(1));
     }
 
-    /// Selects the first row of the list; what must be read for that.
+    /// Selects the first row of the list. Returns the page to read for that.
     pub fn first(&mut self) -> Option<WantedPage> {
         self.select(0);
         let elsewhere = self.pages.front().is_none_or(|held| held.page.previous.is_some());
         elsewhere.then_some(WantedPage::First)
     }
 
-    /// Selects the last row of the list; what must be read for that.
+    /// Selects the last row of the list. Returns the page to read for that.
     pub fn last(&mut self) -> Option<WantedPage> {
         self.select(usize::MAX);
         let elsewhere = self.pages.back().is_none_or(|held| held.page.next.is_some());
         elsewhere.then_some(WantedPage::Last)
     }
 
-    /// Scrolls so that the selected row is among the `lines` on screen, and no line is wasted.
+    /// Scrolls so that the selected row is among the `lines` on screen, without blank lines.
     pub fn scroll_into(&mut self, lines: usize) {
         let lines = lines.max(1);
         self.top = self.top.clamp((self.selected + 1).saturating_sub(lines), self.selected);
@@ -568,6 +584,26 @@ mod tests {
     }
 
     #[test]
+    fn dropped_rows_are_read_again_at_the_same_place() {
+        for moved in [0, 45, 380] {
+            let (list, mut window) = (list(900), PageWindow::default());
+            list.settle(&mut window);
+            for _ in 0..moved {
+                window.move_by(1);
+                list.settle(&mut window);
+            }
+            window.scroll_into(30);
+            let line = window.selected() - window.top();
+            window.clear();
+            window.clear();
+            assert!(window.is_empty() && window.current().is_none());
+            list.settle(&mut window);
+            assert_eq!((id(&window), window.number()), (moved, Some(moved + 1)));
+            assert_eq!(window.selected() - window.top(), line);
+        }
+    }
+
+    #[test]
     fn a_vanished_row_is_told_and_its_neighbour_selected() {
         let (mut list, mut window) = (list(900), PageWindow::default());
         list.settle(&mut window);
@@ -658,7 +694,7 @@ mod tests {
                     continue;
                 }
                 expected = match kind {
-                    // A step reaches no further than what is held.
+                    // A step does not go beyond the rows held.
                     0 | 1 => { let now = id(&window); prop_assert!(now.abs_diff(expected) <= rows as usize); now }
                     2 => 0,
                     3 => total - 1,

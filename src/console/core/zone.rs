@@ -1,4 +1,4 @@
-//! The time zone in which times are shown, as plain data: how far it is from UTC, and since when.
+//! The time zone in which times are shown, as plain data: its offsets from UTC over time.
 
 use chrono::{DateTime, FixedOffset, Offset as _, Utc};
 
@@ -10,7 +10,7 @@ const DAY: i64 = 86_400;
 /// A time zone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ShownZone {
-    /// Moments in seconds since 1970, in order, each with the seconds to add to UTC from then on. None is UTC.
+    /// Moments in seconds since 1970, in order, each with the offset in seconds from then on. Empty for UTC.
     changes: Vec<(i64, i32)>,
 }
 
@@ -21,17 +21,17 @@ impl ShownZone {
         ShownZone { changes }
     }
 
-    /// Returns the offset from UTC at a moment, which is given in seconds since 1970.
+    /// Returns the offset from UTC at a moment, given in seconds since 1970.
     #[must_use]
     pub fn offset(&self, at: i64) -> FixedOffset {
         let after = self.changes.partition_point(|(from, _)| *from <= at);
-        // Before the first change the zone was as it was at that.
+        // Before the first change, its offset applies.
         let change = self.changes.get(after.saturating_sub(1));
         change.and_then(|(_, seconds)| FixedOffset::east_opt(*seconds)).unwrap_or(Utc.fix())
     }
 
-    /// A time as someone writes it by this zone's clock, in a spelling that says so; what names a zone, an age or no
-    /// time stays as it is. Of an hour that comes twice the first is meant.
+    /// Adds the zone to a time written by this zone's clock. A text with a zone, an age, or no time is unchanged. In an
+    /// hour that occurs twice, the first one is meant.
     #[must_use]
     pub fn spelled(&self, text: &str) -> String {
         let text = text.trim();
@@ -48,8 +48,8 @@ impl ShownZone {
         moment.unwrap_or_else(|| text.to_owned())
     }
 
-    /// A canonical time as someone writes it by this zone's clock, to the minute or the second, where [`Self::spelled`]
-    /// reads the same from that; else as it is.
+    /// A canonical time by this zone's clock, to the minute or second, if [`Self::spelled`] turns it back into the
+    /// same; else unchanged.
     #[must_use]
     pub fn written(&self, canonical: &str) -> String {
         let at = time::epoch_micros(canonical).and_then(DateTime::from_timestamp_micros);
@@ -108,7 +108,7 @@ mod tests {
             ("2026-03-01T09:00:00.000000Z", "2026-03-01T11:00"),
             ("2026-03-01T09:00:07.000000Z", "2026-03-01T11:00:07"),
             ("2026-03-01T09:00:07.000001Z", "2026-03-01T09:00:07.000001Z"),
-            // The second of the hours that come twice.
+            // The second of the hours that occur twice.
             ("2026-10-25T01:30:00.000000Z", "2026-10-25T01:30:00.000000Z"),
         ] {
             assert_eq!(zone.written(canonical), written);

@@ -1,4 +1,4 @@
-//! Carrying out what screens and overlays ask for.
+//! Execution of the actions that screens and overlays request.
 
 use super::kept;
 use super::model::Model;
@@ -81,7 +81,7 @@ impl Model {
         }
     }
 
-    /// Shows a failure, unless one with the same cause is shown: a server that goes away fails every request under way.
+    /// Shows a failure, unless one with the same cause is shown: a lost server fails every pending request.
     fn show_failure(&mut self, failure: RequestFailure) {
         let shown = self.overlays.iter().any(|overlay| match overlay {
             Overlay::Failure(layer) => layer.failure.has_cause_of(&failure),
@@ -118,7 +118,7 @@ impl Model {
         }
     }
 
-    /// The editor was closed. A file that is kept is named on the screen, and once more when the console ends.
+    /// Handles the end of the editor. A kept file is named on the screen, and again when the console ends.
     pub(super) fn edited(&mut self, end: EditorEnd) {
         let cx = &mut self.context;
         match end {
@@ -136,10 +136,10 @@ impl Model {
         }
     }
 
-    /// Reads again what is shown.
+    /// Reads the shown data again.
     pub(super) fn refresh(&mut self) {
         if self.screen().busy().is_some() {
-            // Reading again would stop it.
+            // Rereading would stop it.
             return;
         }
         let cx = &mut self.context;
@@ -155,14 +155,14 @@ impl Model {
         self.at_screen(Screen::refresh);
     }
 
-    /// One step out: stops what is being planned or read, leaves what is open within the screen, else goes back.
+    /// One step back: stops planning or reading, closes what is open within the screen, else leaves the place.
     pub(super) fn close(&mut self) {
         if !self.stop_planning() && !self.at_screen(Screen::close) {
             self.history.step_out(&mut self.context);
         }
     }
 
-    /// Personal values are masked, or shown again: everything is read again.
+    /// Toggles masking: everything is read again.
     pub(super) fn toggle_mask(&mut self) {
         self.context.masking.toggle();
         self.context.names.clear();

@@ -14,7 +14,7 @@ use crate::console::view::words;
 use crate::memory::{Entity, Row, agreeing};
 use crate::ui::figures;
 
-/// Marked rows that can be changed at once: each is planned and applied on its own.
+/// Most marked rows changed at once: each is planned and applied separately.
 const AT_ONCE: usize = 200;
 
 /// Subject of a change: the place where it is requested.
@@ -28,12 +28,12 @@ impl ChangeSubject<'_> {
         self.place.screen()
     }
 
-    /// Ids of the marked rows of that kind; none while the details have the keys, whose row is meant then.
+    /// Ids of the marked rows of an entity; none while the details have the focus, whose row is meant then.
     fn marked(&self, entity: Entity) -> Vec<String> {
         if self.screen().means_open_row() { Vec::new() } else { self.screen().marked(entity) }
     }
 
-    /// Whether a change is made to the rows that are marked here.
+    /// Whether a change applies to the rows marked here.
     fn takes_marks(&self, ask: CommandAsk) -> bool {
         let lists = self.screen().lists();
         let of = match ask {
@@ -46,7 +46,7 @@ impl ChangeSubject<'_> {
         of.is_some() && of == lists && !self.screen().means_open_row()
     }
 
-    /// The id of the selected row, when it is one of those.
+    /// The id of the selected row, if it is of this entity.
     fn selected_id(&self, entity: Entity) -> Option<String> {
         let (found, id) = self.screen().selected()?;
         (found == entity && !id.is_empty()).then(|| id.to_owned())
@@ -57,10 +57,10 @@ impl ChangeSubject<'_> {
         self.place.origin().id_of(Entity::Episode, "episode_id")
     }
 
-    /// Whether a change can be asked for here and now.
+    /// Checks that a change can be requested here and now.
     ///
     /// # Errors
-    /// What is lacking.
+    /// The reason why not.
     pub(super) fn can_ask(&self, ask: CommandAsk) -> Result<(), String> {
         let no = |reason: &str| Err(reason.to_owned());
         let unseen = if self.takes_marks(ask) { self.screen().unseen_marks() } else { 0 };
@@ -103,14 +103,14 @@ impl ChangeSubject<'_> {
         }
     }
 
-    /// The bank that is selected, or that the selected policy or case is of.
+    /// The selected bank, or the bank of the selected policy or case.
     fn selected_bank(&self) -> Option<String> {
         let of_bank = |row: &&Row| matches!(row.entity, Entity::Policy | Entity::Case);
         let named = || self.screen().row().filter(of_bank)?.text("profile_id").map(str::to_owned);
         self.selected_id(Entity::Profile).or_else(named)
     }
 
-    /// The rows of that kind that a change could be about: the selected one, else those of the selected episode.
+    /// The rows of an entity that a change could concern: the selected one, else those of the selected episode.
     fn rows_of(&self, entity: Entity) -> Vec<(String, String, String)> {
         if let Some(id) = self.selected_id(entity) {
             return vec![(id.clone(), id, String::new())];
@@ -119,11 +119,11 @@ impl ChangeSubject<'_> {
         rows.map(choice).collect()
     }
 
-    /// Asks for a change of the marked rows, else of the selected one.
+    /// Requests a change of the marked rows, else of the selected one.
     pub(super) fn ask_change(&self, ask: CommandAsk, cx: &mut Context) {
         let operation = match ask {
             CommandAsk::Signal(signal) => {
-                let told = |episode: String| Operation::Signal { episode, signal, reason: None };
+                let told = |episode: String| Operation::Signal { episode, signal, reason: None, feedback: None };
                 let marked = self.marked(Entity::Episode);
                 if !marked.is_empty() {
                     return propose_each(marked, told, cx);
@@ -176,7 +176,7 @@ impl ChangeSubject<'_> {
         }
     }
 
-    /// Opens a line that begins with what the selected row holds.
+    /// Opens a line input with the selected row's value.
     fn ask_line(&self, entity: Entity, purpose: Purpose, holds: impl Fn(&Row) -> String, cx: &mut Context) {
         let Some(id) = self.selected_id(entity) else { return };
         let text = self.screen().row().map(holds).unwrap_or_default();
@@ -200,9 +200,9 @@ impl ChangeSubject<'_> {
             let text = format!("{} are read-only in this database", plural(entity));
             return cx.say(ToastTone::Warn, text);
         }
-        // What a list holds is cut short: only what was read as a whole may be edited.
+        // Rows in lists are cut short: only a row that was read as a whole may be edited.
         match self.screen().whole_row().filter(|row| row.entity == entity) {
-            None => cx.say(ToastTone::Warn, "the row is still being read"),
+            None => cx.say(ToastTone::Warn, "not all values of this row are read: open it, or wait a moment"),
             Some(row) if entity == Entity::Feedback && matches!(&ids[..], [id] if id == row.id()) => {
                 cx.show(LayerOpening::Edit(Box::new(row.clone())));
             }
@@ -210,7 +210,7 @@ impl ChangeSubject<'_> {
         }
     }
 
-    /// Proposes to take the selected row away, or the marked ones.
+    /// Proposes to delete the selected row, or the marked ones.
     fn remove(&self, cx: &mut Context) {
         match self.marked_or_selected() {
             Some((entity @ Entity::Feedback, ids)) => {
@@ -223,7 +223,7 @@ impl ChangeSubject<'_> {
 
     /// Opens the form on the selected feedback, or on one of the selected episode's.
     fn edit_feedback(&self, cx: &mut Context) {
-        // What a list holds is cut short: only what was read as a whole may be edited.
+        // Rows in lists are cut short: only a row that was read as a whole may be edited.
         let own = self.screen().whole_row().filter(|row| row.entity == Entity::Feedback);
         let rows: Vec<Row> = match own {
             Some(row) => vec![row.clone()],
@@ -245,7 +245,7 @@ impl ChangeSubject<'_> {
         }
     }
 
-    /// Proposes an operation on the marked rows, or on one row, which is chosen where there are several.
+    /// Proposes an operation on the marked rows, or on one row, chosen from a menu if there are several.
     fn propose_one(&self, entity: Entity, title: &str, operation: impl Fn(String) -> Operation, cx: &mut Context) {
         let marked = self.marked(entity);
         if !marked.is_empty() {
@@ -269,8 +269,8 @@ impl ChangeSubject<'_> {
     }
 }
 
-/// A row to choose: its id, what it is called, and what else distinguishes it. A signal is identified by its time, by
-/// how much it moved the utility, and by whom.
+/// A row to choose: its id, its name, and a distinguishing note. A signal is identified by its time, its effect on the
+/// utility, and its author.
 fn choice(row: &Row) -> (String, String, String) {
     let id = row.id().to_owned();
     if row.entity != Entity::UtilityEvent {
@@ -285,7 +285,7 @@ fn choice(row: &Row) -> (String, String, String) {
     (id, joined([at, signal, delta]), joined([by, reason, None]))
 }
 
-/// Proposes the same for several rows.
+/// Proposes the same operation for several rows.
 fn propose_each(ids: Vec<String>, operation: impl Fn(String) -> Operation, cx: &mut Context) {
     if ids.len() > AT_ONCE {
         return too_many(ids.len(), cx);

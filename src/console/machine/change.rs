@@ -1,4 +1,4 @@
-//! From an intention to a receipt: an operation is planned, confirmed as its danger asks for, applied, and told.
+//! From a request to a receipt: an operation is planned, confirmed according to its danger, applied, and reported.
 
 use super::model::Model;
 use crate::change::operation::Operation;
@@ -17,11 +17,11 @@ use crate::console::overlays::conflict::{Conflict, three_way};
 use crate::console::view::keys::in_keys;
 use crate::console::view::told::told;
 
-/// Entries that are undone at once at most, as many as rows are changed at once: all are planned before one is shown.
+/// Most entries undone at once, as many as rows are changed at once: all are planned before one is shown.
 const UNDONE_AT_ONCE: usize = 200;
 
 impl Model {
-    /// Takes a plan: what is safe is done at once, everything else waits for a yes.
+    /// Takes a plan: a safe one is applied at once, any other waits for confirmation.
     pub(super) fn planned(&mut self, ticket: Ticket, result: Result<Box<Plan>, Refusal>) {
         let Some(pending) = self.context.changing.pending.take_if(|p| p.ticket == ticket && !p.applying) else {
             return self.context.cancel([ticket]);
@@ -44,7 +44,7 @@ impl Model {
             self.at_screen(|screen, _| screen.refused());
             self.context.cancel([ticket]);
             let title = self.context.in_title(&proposal.title());
-            // The effects of a backfill say what it does, not why nothing is left.
+            // The effects of a backfill describe its work, not why nothing is left.
             let is_backfill = matches!(proposal, Proposal::Backfill { .. });
             let effects = if is_backfill { Vec::new() } else { self.context.in_titles(&plan.effects) };
             let why = effects.first().map(|why| format!(": {}", told_by(&self.context, why)));
@@ -72,7 +72,7 @@ impl Model {
         }
     }
 
-    /// Takes what applying came to.
+    /// Takes the result of applying a plan.
     pub(super) fn applied(&mut self, ticket: Ticket, reason: Option<&str>, applied: AppliedPlan) {
         let Some(pending) = self.context.changing.pending.take_if(|p| p.ticket == ticket && p.applying) else {
             return;
@@ -112,13 +112,13 @@ impl Model {
         }
     }
 
-    /// Whether what was asked for in the form in front is under way.
+    /// Whether the operation of the topmost form is running.
     pub(super) fn is_form_busy(&self) -> bool {
         let is_form = matches!(self.overlays.last(), Some(Overlay::Form(_) | Overlay::RowForm(_) | Overlay::Picker(_)));
         is_form && self.context.changing.pending.is_some()
     }
 
-    /// The same, and says then that the form takes nothing meanwhile.
+    /// The same, and reports that the form takes no input meanwhile.
     pub(super) fn form_waits(&mut self) -> bool {
         let waits = self.is_form_busy();
         if waits {
@@ -138,7 +138,7 @@ impl Model {
 }
 
 impl Context {
-    /// Has something planned. What follows depends on its danger: see [`Model::planned`].
+    /// Requests a plan. The next step depends on its danger: see [`Model::planned`].
     pub(super) fn plan(&mut self, proposal: Proposal) {
         let cx = self;
         if let Err((reason, remedy)) = cx.may_change() {
@@ -178,14 +178,14 @@ impl Context {
         }
     }
 
-    /// Says what a change did: the operation, what the row is called or how many there are, and how many rows were written.
+    /// Describes a change: the operation, the row's name or the number of rows, and the number of rows written.
     fn done_words(&self, operation: &Operation, receipt: &Receipt) -> String {
         let title = self.in_title(&operation.title());
         let name = receipt.changes.iter().filter(|_| !self.masking.is_on()).find_map(|change| {
             let own = || change.after["title"].as_str().or(change.before["title"].as_str()).map(str::to_owned);
             self.names.of_change(change).or_else(own)
         });
-        // What the title says is not said again.
+        // The name is left out if the title contains it.
         let name = name.filter(|name| !title.contains(name.as_str()));
         let about = many(&receipt.changes, Some(receipt.changes_total), &receipt.counts).or(name);
         let more: Vec<String> = about.into_iter().chain(rows_written(&receipt.counts)).collect();
@@ -193,7 +193,7 @@ impl Context {
         format!("{title}: done{more}")
     }
 
-    /// Takes back what was done last in this session: of a job all of its entries, the newest first.
+    /// Undoes the last change of this session: all entries of a job, newest first.
     pub(super) fn undo_last(&mut self) {
         let receipts = self.key_for(CommandId::Panel(ScreenKind::Receipts)).to_owned();
         let Some(last) = self.changing.last_standing() else {
@@ -237,7 +237,7 @@ impl Context {
     }
 }
 
-/// A sentence from below, with the keys that commands have.
+/// A message from a lower layer, with the keys of the commands it names.
 fn told_by(cx: &Context, text: &str) -> String {
     in_keys(&cx.settings.keys, || told(&cx.with_moments(text)))
 }

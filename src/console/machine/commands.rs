@@ -1,4 +1,4 @@
-//! Effects of commands, and whether they can be given here and now.
+//! Effects of commands, and their availability.
 
 use super::ask::ChangeSubject;
 use super::copies;
@@ -26,16 +26,16 @@ pub const THEMES: &[(&str, &str)] = &[
 ];
 
 impl Model {
-    /// Whether a command can be given here and now; else why not, and what would help.
+    /// Checks that a command is available here and now.
     ///
     /// # Errors
-    /// The reason, with a remedy where there is one.
+    /// The reason why not, with a remedy if there is one.
     pub fn available(&self, command: &ConsoleCommand) -> Result<(), Lack> {
         self.fits(command)?;
         if command.needs_unlocking() { self.context.may_change() } else { Ok(()) }
     }
 
-    /// Whether a command can be given here, once the session is unlocked.
+    /// Checks that a command is available here once the session is unlocked.
     ///
     /// # Errors
     /// As [`Model::available`].
@@ -176,15 +176,27 @@ impl Model {
             CommandId::Redraw => self.context.perform(Effect::Redraw),
             CommandId::Suspend => self.context.perform(Effect::Suspend),
             CommandId::Quit => self.quit_unless_busy(),
-            CommandId::CopyId => self.copy("id", |row| row.id().to_owned()),
-            CommandId::CopyJson => self.copy("JSON", pretty),
+            CommandId::CopyId => {
+                if let Some(id) = self.screen().row().map(|row| row.id().to_owned()) {
+                    self.context.perform(Effect::Copy("id".to_owned(), id));
+                }
+            }
+            CommandId::CopyJson => {
+                if let Some(text) = self.whole(pretty) {
+                    self.context.perform(Effect::Copy("JSON".to_owned(), text));
+                }
+            }
             CommandId::CopyText => match self.screen().copies() {
                 Some(text) => self.context.perform(Effect::Copy("text".to_owned(), text)),
-                None => self.copy("text", row_text),
+                None => {
+                    if let Some(text) = self.whole(row_text) {
+                        self.context.perform(Effect::Copy("text".to_owned(), text));
+                    }
+                }
             },
             CommandId::CopyCommand => copies::copy_command(self.history.here().screen(), &mut self.context),
             CommandId::View => {
-                if let Some(text) = self.screen().row().map(pretty) {
+                if let Some(text) = self.whole(pretty) {
                     self.context.perform(Effect::View("json", text));
                 }
             }
@@ -192,7 +204,7 @@ impl Model {
         }
     }
 
-    /// Moves within the screen, or gives it a command of its own.
+    /// Moves within the screen, or passes the command to it.
     fn move_within(&mut self, id: CommandId) {
         self.at_screen(|screen, cx| {
             let page = screen.page(cx).saturating_sub(1).max(1) as isize;
@@ -236,10 +248,13 @@ impl Model {
         }
     }
 
-    fn copy(&mut self, what: &str, text: impl Fn(&Row) -> String) {
-        if let Some(text) = self.screen().row().map(text) {
-            self.context.perform(Effect::Copy(what.to_owned(), text));
+    /// Makes a text of the selected row; without all its values, says that they are not read.
+    fn whole(&mut self, text: impl Fn(&Row) -> String) -> Option<String> {
+        let text = self.screen().whole_row().map(text);
+        if text.is_none() {
+            self.context.say(ToastTone::Info, "not all values of this row are read: open it, or wait a moment");
         }
+        text
     }
 
     fn quit_unless_busy(&mut self) {
@@ -252,7 +267,7 @@ impl Model {
         }
     }
 
-    /// Shows what erasing the selected person would do; without one the person is asked for.
+    /// Shows what erasing the selected person would do; asks for the person if none is selected.
     fn open_erasure(&mut self) {
         match self.history.here().person() {
             Some(person) => self.erase_person(&person),
@@ -261,7 +276,7 @@ impl Model {
         }
     }
 
-    /// Shows what erasing that person would do: on the screen for that, where we are at it.
+    /// Shows what erasing this person would do; on the current screen if it is the erasure screen.
     pub(super) fn erase_person(&mut self, given: &str) {
         if !self.history.may_leave(&mut self.context) {
         } else if self.screen().leads_here() == CommandId::Panel(ScreenKind::Erase) {
@@ -272,7 +287,7 @@ impl Model {
     }
 
     fn open_palette(&mut self) {
-        // What belongs to another screen cannot be here; what the database lacks is shown with the reason.
+        // Commands of other screens are left out; those that the database does not support are shown with the reason.
         let scope = self.screen().scope();
         let is_here = |command: &&ConsoleCommand| match command.scope {
             CommandScope::Everywhere => true,
@@ -281,7 +296,7 @@ impl Model {
             own => own == scope,
         };
         let keys = &self.context.settings.keys;
-        // To look for words from here is the same as to look for words.
+        // Searching from here is the same command as searching.
         let is_other = |command: &&ConsoleCommand| command.id != CommandId::FindHere;
         let items = COMMANDS.iter().filter(is_here).filter(is_other).map(|command| {
             let unavailable = self.available(command).err().map(|(reason, _)| reason);

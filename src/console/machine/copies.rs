@@ -12,10 +12,10 @@ use crate::console::core::screen::Screen;
 use crate::console::core::twin::{change_line, migrate_line};
 use crate::memory::Row;
 
-/// Bytes of a copy at most: a clipboard is no place for more.
+/// Most bytes copied: a clipboard is not meant for more.
 const MOST: usize = 1 << 20;
 
-/// Copies the marked rows that are held, else the selected one, with the columns that the list shows.
+/// Copies the loaded marked rows, else the selected one, with the columns of the list.
 pub(super) fn copy_rows(screen: &dyn Screen, form: CopyForm, cx: &mut Context) {
     let marked = if screen.means_open_row() { Vec::new() } else { screen.marked_rows() };
     let rows = if marked.is_empty() { screen.row().cloned().into_iter().collect() } else { marked };
@@ -34,7 +34,7 @@ pub(super) fn copy_rows(screen: &dyn Screen, form: CopyForm, cx: &mut Context) {
     cx.perform(Effect::Copy(format!("{} as {what}", counted(rows.len(), "row")), text));
 }
 
-/// Copies what was done in this session as commands that do the same.
+/// Copies the changes of this session as equivalent commands.
 pub(super) fn copy_runbook(cx: &mut Context) {
     let (done, standing) = (&cx.changing.done, || cx.changing.done.iter().filter(|done| !done.is_undone()));
     let erased = standing().any(|done| done.work == DoneWork::Erasure);
@@ -53,8 +53,8 @@ pub(super) fn copy_runbook(cx: &mut Context) {
     cx.perform(Effect::Copy(format!("a script of {}{without}", counted(changes, "change")), script));
 }
 
-/// The command that does a change again; a comment where none can. None for an undo of a change of this session: neither is
-/// in the script, as the entry would have another number elsewhere.
+/// The command that repeats a change; a comment if there is none. `None` for an undo within this session: both it and
+/// the undone change are left out, as the entry's number would differ elsewhere.
 fn script_line(cx: &Context, done: &DoneChange) -> Option<String> {
     let reason = done.reason.as_deref();
     match &done.work {
@@ -88,7 +88,7 @@ fn comment(lines: &[&str]) -> String {
     lines.iter().flat_map(|line| line.lines()).map(|line| format!("# {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// Copies the command line that shows what the screen shows.
+/// Copies the command line that shows the same as the screen.
 pub(super) fn copy_command(screen: &dyn Screen, cx: &mut Context) {
     let mut words = vec![cx.opened.invocation.line([])];
     words.extend(screen.twin(cx));

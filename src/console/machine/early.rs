@@ -1,5 +1,6 @@
-//! Order of keys and rows: keys that came before the rows that they mean wait for these, and rows that come while a
-//! sequence of keys or a menu is open wait for its end. A command never means a row that was not there when it was begun.
+//! Order of keys and rows. Keys typed before the rows they concern have arrived wait for them. Rows that arrive during
+//! a key sequence or an open menu wait for its end. So a command never applies to a row that was not shown when it was
+//! begun.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,7 +15,7 @@ use crate::console::core::router::Asker;
 use crate::console::core::screen::ScreenKind;
 use crate::console::overlays::Overlay;
 
-/// Keys that wait at most.
+/// Most waiting keys.
 const WAITING: usize = 500;
 
 /// Keys that wait for rows, and replies that wait for keys.
@@ -39,7 +40,7 @@ impl EarlyKeys {
 }
 
 impl Model {
-    /// Takes a key, or has it wait.
+    /// Handles a key, or lets it wait.
     pub(super) fn typed(&mut self, key: Key, held: bool) {
         if self.is_unseen() && !self.only_leaves(key) {
             return;
@@ -58,7 +59,8 @@ impl Model {
         if held { self.held_key(key) } else { self.key(key) }
     }
 
-    /// Whether a key came before the rows that it is about. What leaves the place does not wait, and drops what does.
+    /// Whether a key came before the rows it concerns. A key that leaves the place does not wait, and drops the waiting
+    /// ones.
     fn is_early(&mut self, key: Key) -> bool {
         let is_open = !self.overlays.is_empty() || !self.pressed.is_empty();
         let is_settled = !self.screen().awaits_jump() && self.early.keys.is_empty();
@@ -76,7 +78,7 @@ impl Model {
         !leaves
     }
 
-    /// Whether a key closes what lies over the screen, or ends the console.
+    /// Whether a key closes an overlay, or ends the console.
     fn only_leaves(&self, key: Key) -> bool {
         if self.overlays.is_empty() {
             is_end(key) || self.meaning(&[key]) == KeyMeaning::Command(CommandId::Quit)
@@ -85,7 +87,7 @@ impl Model {
         }
     }
 
-    /// Takes a reply, or has it wait until no sequence of keys and no menu is open.
+    /// Handles a reply, or lets it wait until no key sequence and no menu is open.
     pub(super) fn replied(&mut self, ticket: Ticket, reply: Reply) {
         let moves_rows = (reply.is_last() || matches!(reply, Reply::News(_)))
             && !matches!(reply, Reply::Detail(_) | Reply::Related(_));
@@ -97,12 +99,12 @@ impl Model {
         }
     }
 
-    /// Whether a command is being chosen for what is selected.
+    /// Whether a command is being chosen for the selection.
     fn is_choosing(&self) -> bool {
         !self.pressed.is_empty() || self.overlays.iter().any(|overlay| matches!(overlay, Overlay::Menu(_)))
     }
 
-    /// Takes the next reply or key that waits for nothing any more; whether there was one.
+    /// Handles the next reply or key that need not wait any more. False if there is none.
     pub(super) fn take_early(&mut self) -> bool {
         if !self.is_choosing()
             && let Some((ticket, reply)) = self.early.replies.pop_first()
@@ -123,18 +125,18 @@ impl Model {
     }
 }
 
-/// Whether a key ends or stops the console from everywhere.
+/// Whether a key ends or stops the console everywhere.
 fn is_end(key: Key) -> bool {
     key.ctrl && matches!(key.code, Code::Char('c' | 'z'))
 }
 
-/// Whether a command is about no row, here or where it leads.
+/// Whether a command concerns no row, here or at its destination.
 fn needs_no_row(id: CommandId) -> bool {
     use CommandId::{Find, Help, Lock, LookBack, Palette, Refresh};
     matches!(id, Find | Help | Lock | LookBack | Palette | Refresh)
 }
 
-/// Whether a command leaves the place and takes no row along, or stops what is read there.
+/// Whether a command leaves the place without taking a row along, or stops reading there.
 fn is_exit(id: CommandId) -> bool {
     use CommandId::{Back, Close, Forward, Home, List, Panel, Quit};
     use ScreenKind::{Erase, Prune, Recall, Replay};

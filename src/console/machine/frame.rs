@@ -18,7 +18,7 @@ use crate::ui::{
     TextLine, ToastLine,
 };
 
-/// Draws the frame; what is left for the screen itself.
+/// Draws the frame. Returns the area left for the screen.
 pub fn draw(model: &Model, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) -> Rect {
     const NAVIGATION_FROM: u16 = 18;
     let line = |y: u16| Rect { y: area.y + y, height: 1, ..area };
@@ -77,7 +77,7 @@ fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
         Badge::new(signed(look.glyphs.lock, "read-only"), StyleRole::ReadOnly)
     });
     let mut shown = Breadcrumbs { crumbs, badges };
-    // The names of layouts give way to all else.
+    // The names of layouts are dropped first.
     let layouts = model.context.opened.layouts.iter().map(|name| SafeText::limited(name, 30));
     let layouts: Vec<Badge> = layouts.map(|name| Badge::new(name, StyleRole::Label)).collect();
     let with_layouts = Breadcrumbs { badges: [layouts, shown.badges.clone()].concat(), ..shown.clone() };
@@ -87,7 +87,7 @@ fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
     shown.render(line, buf, look);
 }
 
-/// The other databases that are open, each with what is new there; where that is wider than `room`, how many there are.
+/// The other open databases, each with its news; their number if that is wider than `room`.
 fn beside(open: &[OpenBeside], room: usize, look: &Look) -> Vec<Badge> {
     let badge = |words: &str, production: bool| {
         if production {
@@ -96,7 +96,7 @@ fn beside(open: &[OpenBeside], room: usize, look: &Look) -> Vec<Badge> {
             Badge::new(SafeText::new(words), StyleRole::Label)
         }
     };
-    // It is not part of the database that is shown, and may be open for changes while this one is not.
+    // The badge is about another database, which may be unlocked while the current one is locked.
     let words = |open: &OpenBeside| {
         let unlocked = if open.unlocked { "unlocked" } else { "" };
         let parts = [SafeText::limited(&open.name, 20).to_string(), unlocked.to_owned(), new_rows(open.news)];
@@ -114,12 +114,12 @@ fn beside(open: &[OpenBeside], room: usize, look: &Look) -> Vec<Badge> {
     vec![badge(all.trim_end(), open.iter().any(|open| open.production))]
 }
 
-/// A sign and a word: neither colour nor word alone says it.
+/// A sign and a word, so that neither colour nor word alone carries the meaning.
 fn signed(sign: Glyph, word: &str) -> SafeText {
     SafeText::join(&[SafeText::glyphs(sign, 1), word.into()], " ")
 }
 
-/// Commands that are in the line of screens: those with a digit.
+/// Commands in the line of screens: those with a digit.
 fn screens() -> impl Iterator<Item = &'static ConsoleCommand> {
     let digit =
         |command: &&ConsoleCommand| command.keys.iter().any(|key| key.len() == 1 && key.as_bytes()[0].is_ascii_digit());
@@ -143,12 +143,12 @@ fn navigation(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &
     }
 }
 
-/// A screen in the line of screens: its key and its title, whole or its first word.
+/// A screen in the line of screens: its key and its title, whole or the first word.
 fn tab(model: &Model, command: &ConsoleCommand, whole: bool) -> TabLabel {
     let key = model.context.settings.keys.keys(command).next().unwrap_or_default();
     let title = command.title.to_lowercase();
     let title = if whole { title.as_str() } else { title.split(' ').next().unwrap_or_default() };
-    // Where the key means something else, the screen is reached by its name only.
+    // If the key has another meaning here, only the name leads to the screen.
     let leads = Key::parse(key).map(|key| model.meaning(&[key])) == Some(KeyMeaning::Command(command.id));
     TabLabel {
         title: if leads { format!("{key} {title}").into() } else { title.into() },
@@ -165,9 +165,9 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
         let does = own.map_or_else(|| command.title.to_lowercase(), str::to_owned);
         Some((*id, KeyHint::new(key_name(key, look), does)))
     };
-    // What lies over the screen has the keys, and names its own.
+    // An overlay has the keys, and names its own.
     let has_keys = model.overlays.is_empty();
-    // What makes no sense here and now is not offered.
+    // Commands that are not available here and now are left out.
     let fits = |id: &CommandId| COMMANDS.iter().any(|command| command.id == *id && model.fits(command).is_ok());
     let scrolls = |id: &CommandId| {
         use CommandId::{PageDown, ScrollDetail, ScrollJob, ScrollPreview};
@@ -181,7 +181,7 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
     let hints: Vec<KeyHint> = shown.iter().map(|(_, hint)| hint.clone()).collect();
     let wide = |hint: &KeyHint| (hint.key.width() + hint.does.width() + 4) as u16;
     let kept = shown.iter().map(|(_, hint)| hint).chain(&always).map(wide).sum::<u16>() + 1;
-    // What continues has the room that the keys leave, and at least half of the line. No key is cut in a word.
+    // Running work gets the room left by the keys, and at least half of the line. No key is cut within a word.
     let room = line.width.saturating_sub(kept).max(line.width / 2);
     let continues = continues(model).map(|text| {
         let text = SafeText::limited(&text, usize::from(room).saturating_sub(4));
@@ -203,7 +203,7 @@ fn footer(model: &Model, look: &Look, line: Rect, buf: &mut Buffer, drawn: &mut 
     }
 }
 
-/// Describes what continues; of several things the one that someone waits for.
+/// Describes the running work; if there are several kinds, the one that someone waits for.
 fn continues(model: &Model) -> Option<String> {
     let cx = &model.context;
     let waiting: Vec<String> = model.early.keys().map(|key| key.to_string()).collect();
@@ -218,15 +218,15 @@ fn continues(model: &Model) -> Option<String> {
     exporting.or_else(|| cx.running.live.last().map(job_words))
 }
 
-/// Whether what was said leaves keys room on their line.
+/// Whether the last message leaves room for keys on its line.
 fn fits_beside(told: u16, line: Rect) -> bool {
     const KEYS: u16 = 36;
     told + KEYS <= line.width
 }
 
-/// Draws what was said last, in the last line: next to the keys of the screen where both fit, alone where something
-/// lies over the screen. What is longer has whole lines within the frame, so that nothing shows half: above the keys,
-/// or at the top where those of what lies over the screen would be hidden.
+/// Draws the last message in the last line: beside the keys of the screen if both fit, alone if there is an overlay. A
+/// longer message gets whole lines within the frame: above the keys, or at the top if it would hide those of an
+/// overlay.
 pub fn said(model: &Model, look: &Look, area: Rect, buf: &mut Buffer) {
     let Some(toast) = told(model) else { return };
     let is_over = !model.overlays.is_empty();
@@ -240,7 +240,7 @@ pub fn said(model: &Model, look: &Look, area: Rect, buf: &mut Buffer) {
     toast.render_whole(Rect { y, height, ..inside }, buf, look);
 }
 
-/// The line of what was said last.
+/// The line of the last message.
 fn told(model: &Model) -> Option<ToastLine> {
     const LONGEST: usize = 400;
     let told = model.context.toast.as_ref()?;
@@ -262,7 +262,7 @@ fn job_words(live: &LiveJob) -> String {
     format!("{}{part} {}{note}", live.name, run.state.word())
 }
 
-/// The keys that may follow those pressed, without the commands that are not for what is selected.
+/// The keys that may follow those pressed, except for commands that do not apply to the selection.
 pub fn may_follow(model: &Model, look: &Look, area: Rect, buf: &mut Buffer) {
     if model.pressed.is_empty() {
         return;

@@ -8,10 +8,10 @@ use crate::console::core::router::Asker;
 use crate::console::core::screen::{Screen, ScreenKind};
 use crate::console::screens::AnyScreen;
 
-/// Places that can be gone back to at most.
+/// Most places to go back to.
 const HISTORY: usize = 40;
 
-/// The places on the way, and where on it we are.
+/// The visited places, and the position among them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
     places: Vec<ScreenPlace>,
@@ -38,7 +38,7 @@ impl History {
         &mut self.places[self.at]
     }
 
-    /// Goes to a new place; those ahead are forgotten.
+    /// Goes to a new place; the places ahead are dropped.
     fn push(&mut self, screen: AnyScreen, followed: bool, epoch: u64) {
         self.places.truncate(self.at + 1);
         self.places.push(ScreenPlace { id: self.next, screen, followed, epoch });
@@ -48,7 +48,7 @@ impl History {
         self.at = self.places.len() - 1;
     }
 
-    /// Whether there is a place that many places away.
+    /// Whether there is a place at this distance.
     #[must_use]
     pub fn has(&self, by: isize) -> bool {
         self.at.checked_add_signed(by).is_some_and(|at| at < self.places.len())
@@ -69,7 +69,7 @@ impl History {
         self.places.iter_mut()
     }
 
-    /// Has the screen that we are at do something; what it asks for comes back to it.
+    /// Calls a function on the current screen; its requests are answered to it.
     pub(super) fn at_screen<R>(
         &mut self,
         cx: &mut Context,
@@ -82,7 +82,7 @@ impl History {
         done
     }
 
-    /// Goes somewhere; `followed` when something here leads there.
+    /// Goes to a destination; `followed` if it is linked from here.
     pub(super) fn go(&mut self, destination: &Destination, followed: bool, cx: &mut Context) {
         if let Some(entity) = destination.entity()
             && let Err(missing) = cx.holds(entity)
@@ -108,7 +108,7 @@ impl History {
         self.name_window(cx);
     }
 
-    /// Opens a screen of its own kind from what is selected here.
+    /// Opens a screen of its own kind from the current selection.
     pub(super) fn open(&mut self, kind: ScreenKind, cx: &mut Context) {
         let origin = self.here().origin();
         let is_here = self.here().kind() == Some(kind);
@@ -122,7 +122,7 @@ impl History {
         self.leave(cx);
         let before = is_here.then(|| self.here().screen.clone());
         self.inherit(&mut screen);
-        // What it asks for is asked in its own name, so it is there before it is entered.
+        // Its requests are made under its own number, so it is added before it is entered.
         self.push(screen, false, cx.changing.epoch);
         let followed = self.at_screen(cx, |screen, cx| screen.enter(&origin, cx));
         let here = self.here_mut();
@@ -133,21 +133,21 @@ impl History {
         self.name_window(cx);
     }
 
-    /// Passes state to a new screen from the latest one of its kind. A list that something led to keeps its own.
+    /// Passes state to a new screen from the latest one of its kind. A list that was linked to keeps its own.
     fn inherit(&self, screen: &mut AnyScreen) {
         let of_its_own = |place: &&ScreenPlace| place.followed && place.screen().lists().is_some();
         let mut earlier = self.places.iter().rev().filter(|place| !of_its_own(place));
         let _ = earlier.any(|earlier| screen.inherit(&earlier.screen, false));
     }
 
-    /// Goes that many places back (negative) or forward, if there is one.
+    /// Goes this many places back (negative) or forward, if possible.
     pub(super) fn travel(&mut self, by: isize, cx: &mut Context) {
         if self.has(by) && by != 0 && self.may_leave(cx) {
             self.step_to(by, cx);
         }
     }
 
-    /// Steps out of the place, whatever runs there: that stops.
+    /// Leaves the place; anything running there stops.
     pub(super) fn step_out(&mut self, cx: &mut Context) {
         if self.has(-1) {
             self.step_to(-1, cx);
@@ -160,8 +160,8 @@ impl History {
         self.name_window(cx);
     }
 
-    /// Whether the place can be left, or read again: not while something runs that this would break off, which is said
-    /// then.
+    /// Whether the place can be left or read again. False, with a message, while something runs that must not be
+    /// interrupted.
     pub(super) fn may_leave(&self, cx: &mut Context) -> bool {
         match self.here().screen().busy() {
             Some(reason) => cx.say(ToastTone::Warn, reason),
@@ -170,7 +170,7 @@ impl History {
         false
     }
 
-    /// Stops what the place waits for. It asks again when we come back.
+    /// Stops the requests of the place. It makes them again on return.
     fn leave(&mut self, cx: &mut Context) {
         self.at_screen(cx, |screen, cx| {
             screen.left(cx);
@@ -179,7 +179,7 @@ impl History {
         });
     }
 
-    /// Has every place forget what it read: each reads it again. What must not be broken off continues.
+    /// Marks all places as out of date. Requests that must not be interrupted continue.
     pub(super) fn forget(&mut self, cx: &mut Context) {
         if self.here().screen().busy().is_none() {
             self.leave(cx);
@@ -189,7 +189,7 @@ impl History {
         }
     }
 
-    /// Names the window by what is shown.
+    /// Sets the window title to the current place.
     pub(super) fn name_window(&self, cx: &mut Context) {
         let here = self.here().screen().title(cx);
         cx.perform(Effect::SetTitle(format!("{here} - mnemoscope")));

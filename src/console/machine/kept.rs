@@ -1,4 +1,4 @@
-//! Places that are kept under names: keeping the one that we are at, going to one, forgetting one.
+//! Saved places: saving the current one, going to one, deleting one.
 
 use super::history::History;
 use super::place::ScreenPlace;
@@ -9,6 +9,7 @@ use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
 use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::request::Request;
 use crate::console::core::screen::Screen as _;
+use crate::console::core::window::PageWindow;
 use crate::console::screens::AnyScreen;
 use crate::memory::Entity;
 use crate::memory::kept::KeptPlace;
@@ -17,22 +18,22 @@ use crate::memory::query::Order;
 /// Next step once the saved places have been read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum KeptStep {
-    /// One is chosen to go to.
+    /// Choose one to go to.
     Go,
     /// One is chosen to be forgotten.
     Forget,
-    /// This is said.
+    /// Show this message.
     Say(String),
 }
 
-/// The places that are kept: they are being read or changed, and what for.
+/// The saved places while they are read or changed, and the purpose.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct KeptPlaces {
     waiting: Option<(Ticket, KeptStep)>,
 }
 
 impl KeptPlaces {
-    /// Keeps a place under a name.
+    /// Saves a place under a name.
     pub(super) fn keep(&mut self, here: &ScreenPlace, name: &str, cx: &mut Context) {
         let Some(place) = here.to_keep() else { return };
         let place = KeptPlace { name: name.to_owned(), ..place };
@@ -40,7 +41,7 @@ impl KeptPlaces {
         self.ask(Request::KeepPlace(Box::new(place)), done, cx);
     }
 
-    /// Reads the places, to choose one of them.
+    /// Reads the saved places, to choose one.
     pub(super) fn offer(&mut self, step: KeptStep, cx: &mut Context) {
         self.ask(Request::LoadPlaces, step, cx);
     }
@@ -55,7 +56,7 @@ impl KeptPlaces {
         self.waiting = Some((cx.ask_for_all(request), step));
     }
 
-    /// Takes the places that are kept.
+    /// Takes the saved places.
     pub(super) fn take(&mut self, ticket: Ticket, result: Result<Vec<KeptPlace>, RequestFailure>, cx: &mut Context) {
         let Some((_, step)) = self.waiting.take_if(|(waiting, _)| *waiting == ticket) else { return };
         let places = match result {
@@ -79,7 +80,7 @@ impl KeptPlaces {
     }
 }
 
-/// Asks for a name to keep the place under.
+/// Asks for a name for the place.
 pub(super) fn ask_name(here: &ScreenPlace, cx: &mut Context) {
     if cx.masking.is_on() {
         let mask = cx.key_for(CommandId::Mask);
@@ -116,7 +117,7 @@ pub(super) fn go(place: &KeptPlace, history: &mut History, cx: &mut Context) {
     }
 }
 
-/// Orders the list that was gone to as it was when it was kept.
+/// Sorts the list as when it was saved.
 fn order_as_kept(entity: Entity, order: Option<&str>, history: &mut History) {
     let order = order.and_then(|order| Order::parse(entity, order).ok());
     if let AnyScreen::List(list) = &mut history.here_mut().screen
@@ -124,7 +125,8 @@ fn order_as_kept(entity: Entity, order: Option<&str>, history: &mut History) {
         && list.order != order
     {
         list.order = order;
-        list.restart();
+        list.window = PageWindow::default();
+        list.failure = None;
     }
 }
 

@@ -1,4 +1,4 @@
-//! The machine: the whole model, and the one function through which everything passes. It knows every screen and overlay;
+//! The machine: the whole model, and the one function that handles every message. It knows every screen and overlay;
 //! none of them knows it.
 
 mod act;

@@ -57,19 +57,19 @@ impl Model {
         self.history.here().screen()
     }
 
-    /// Has the screen that we are at do something; what it asks for comes back to it.
+    /// Calls a function on the current screen; its requests are answered to it.
     pub(super) fn at_screen<R>(&mut self, does: impl FnOnce(&mut dyn Screen, &mut Context) -> R) -> R {
         self.history.at_screen(&mut self.context, does)
     }
 
-    /// Lays something over the screen.
+    /// Opens an overlay.
     pub(super) fn show(&mut self, overlay: impl Into<Overlay>) {
         let id = self.overlays.push(overlay.into());
         self.at_layer(id, |overlay, cx| overlay.get_mut().opened(cx));
         self.judge_prompt();
     }
 
-    /// Has an overlay do something; what it asks for comes back to it.
+    /// Calls a function on an overlay; its requests are answered to it.
     pub(super) fn at_layer<R>(&mut self, id: u64, does: impl FnOnce(&mut Overlay, &mut Context) -> R) -> Option<R> {
         let overlay = self.overlays.find_mut(id)?;
         self.context.asker = Asker::Layer(id);
@@ -78,7 +78,7 @@ impl Model {
         Some(done)
     }
 
-    /// The way here, as it may be shown.
+    /// The path to the current place, as it may be shown.
     #[must_use]
     pub fn crumbs(&self) -> Vec<String> {
         self.history.crumbs(&self.context)

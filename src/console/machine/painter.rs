@@ -13,23 +13,22 @@ use crate::console::view::{Canvas, Drawn, document, words};
 use crate::ui::linear::LinearMoment;
 use crate::ui::{Card, CardTone, Look, SafeText, StyleRole, text};
 
-/// Draws the console, and keeps what is costly to make from one frame to the next.
+/// Draws the console, and caches what is costly between frames.
 #[derive(Debug, Default)]
 pub struct Painter {
-    /// True when what is drawn is told in lines: what lies over the screen stands alone, and messages are told next to
-    /// it.
+    /// Whether the drawing is output as lines: then an overlay is drawn alone, and messages are output separately.
     plain: bool,
     documents: document::DocumentCache,
 }
 
 impl Painter {
-    /// A painter of frames, or where `plain` of what is told in lines.
+    /// Creates a painter of frames, or of line output if `plain`.
     #[must_use]
     pub fn of(plain: bool) -> Self {
         Painter { plain, ..Painter::default() }
     }
 
-    /// Returns what a screen is drawn after, for those to whom it is told in lines.
+    /// Returns the state that triggers output for readers of line output.
     #[must_use]
     pub fn moment(model: &Model, pressed: bool) -> LinearMoment {
         const LONGEST: usize = 400;
@@ -40,15 +39,16 @@ impl Painter {
         });
         LinearMoment {
             pressed,
-            // Keys that may follow are told alone too; no overlay has this number.
+            // Keys that may follow are output alone too; no overlay has this number.
             layer: model.overlays.top().or((!model.pressed.is_empty()).then_some(0)),
-            reading: model.screen().awaits_rows(),
+            // Rows are output once, with their names.
+            reading: model.screen().awaits_rows() || context.names.waiting.is_some(),
             busy: model.screen().shows_findings() && context.health.pending.is_some(),
             said,
         }
     }
 
-    /// Draws the whole screen. The buffer is taken to be empty. While values are masked, whatever is drawn passes the veil.
+    /// Draws the whole screen. The buffer must be empty. While values are masked, all texts pass the veil.
     pub fn draw(&mut self, model: &Model, look: &Look, buf: &mut Buffer) -> Drawn {
         let context = &model.context;
         words::in_zone(&context.settings.zone, context.now, || {
@@ -83,10 +83,10 @@ impl Painter {
                 canvas.buf.set_style(canvas.area, look.style(StyleRole::Stale));
             }
         }
-        // The first line says what is opened, and whether it may be changed; the last one what happens: nothing lies over
-        // them.
+        // The first line names the database and whether it may be changed, the last one the running work: no overlay
+        // covers them.
         canvas.area = Rect { y: area.y + 1, height: area.height - 2, ..area };
-        // A line that is written for a dialog stands over it.
+        // A line input for a dialog is drawn over it.
         let top: Vec<_> = model.overlays.iter().collect();
         let shown = match &top[..] {
             [.., dialog, Overlay::Prompt(_)] if !self.plain && dialog.get().gate().is_some() => 2,
@@ -108,7 +108,7 @@ impl Painter {
     }
 }
 
-/// Puts the theme's own page, where it has one, behind all that keeps the terminal's background.
+/// Fills the theme's background, if it has one, behind everything that keeps the terminal's.
 fn lay_page(look: &Look, buf: &mut Buffer) {
     let page = look.style(StyleRole::Text);
     let (Some(ink), Some(ground)) = (page.fg, page.bg) else { return };
@@ -122,7 +122,7 @@ fn lay_page(look: &Look, buf: &mut Buffer) {
     }
 }
 
-/// Texts are limited before it is known how they will look; the sign of that gets its ASCII twin here.
+/// Texts are cut before their look is known; the ellipsis is replaced by its ASCII form here.
 fn spell_ellipses(look: &Look, buf: &mut Buffer) {
     let mut sign = [0; 4];
     let sign = text::ELLIPSIS.encode_utf8(&mut sign);

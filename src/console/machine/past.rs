@@ -1,18 +1,18 @@
-//! Looking at the past: from then on every list, row and recall is shown as it was, until one comes back to now.
+//! Looking at the past: every list, row and recall is shown as of a moment, until one returns to the present.
 
 use crate::change::plan::past::{AsOf, Moment};
 use crate::console::core::context::{Context, LayerOpening, ToastTone};
 use crate::console::core::message::{RequestFailure, Ticket};
 use crate::console::core::request::Request;
 
-/// The way to another moment. What is shown is in [`Context::past`].
+/// The pending change to another moment. The moment shown is in [`Context::past`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LookBack {
     waiting: Option<Ticket>,
 }
 
 impl LookBack {
-    /// Goes to a moment of the past, or comes back to now where none is written.
+    /// Goes to a moment of the past, or to the present if the text is empty.
     pub(super) fn ask(&mut self, text: &str, cx: &mut Context) {
         cx.cancel(self.waiting.take());
         if text.is_empty() && cx.past.is_none() {
@@ -22,7 +22,7 @@ impl LookBack {
         self.waiting = Some(cx.ask_for_all(Request::LookBack(moment)));
     }
 
-    /// Takes that rows are shown of another moment: everything is read again.
+    /// Handles that rows of another moment are shown: everything is read again.
     pub(super) fn take(&mut self, ticket: Ticket, result: Result<Option<Box<AsOf>>, RequestFailure>, cx: &mut Context) {
         if self.waiting.take_if(|waiting| *waiting == ticket).is_none() {
             return;
@@ -39,7 +39,7 @@ impl LookBack {
     }
 }
 
-/// Says what is shown from now on, and what of it cannot be known.
+/// Reports the moment shown from now on, and what is unknown about it.
 fn tell(cx: &mut Context) {
     let Some(past) = &cx.past else {
         return cx.say(ToastTone::Good, "rows are shown as they are now");
@@ -50,7 +50,7 @@ fn tell(cx: &mut Context) {
         1 => "One change that was made here is reverted.".to_owned(),
         n => format!("{n} changes that were made here are reverted."),
     };
-    let unknown = past.unknown.iter().map(|words| format!("Not known: {words}."));
+    let unknown = past.unknown.iter().map(|words| format!("Note: {words}."));
     let back = "Nothing can be changed meanwhile; @ with an empty line returns to now.".to_owned();
     let sentences = [taken_back].into_iter().chain(unknown).chain([back]).collect();
     cx.show(LayerOpening::Note(format!("As of {at}"), sentences));

@@ -9,13 +9,13 @@ use crate::memory::{Entity, Row};
 /// A place: a screen, and how it was reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScreenPlace {
-    /// Number of the place, by which replies find their way.
+    /// Number of the place, by which replies reach it.
     pub id: u64,
     /// Screen that the place shows.
     pub screen: AnyScreen,
     /// True when the place was reached by following something.
     pub followed: bool,
-    /// Changes that had been made when it was read last.
+    /// Number of changes made when it was last read.
     pub epoch: u64,
 }
 
@@ -32,13 +32,13 @@ impl ScreenPlace {
         self.screen().selected()
     }
 
-    /// The selected row, as far as it is known.
+    /// The selected row, if known.
     #[must_use]
     pub fn row(&self) -> Option<&Row> {
         self.screen().row()
     }
 
-    /// The person that the place is about: the selected subject, or whom the row belongs to.
+    /// The person that the place concerns: the selected subject, or the owner of the row.
     #[must_use]
     pub fn person(&self) -> Option<String> {
         if let Some(person) = self.screen().person() {
@@ -67,7 +67,7 @@ impl ScreenPlace {
         }
     }
 
-    /// Returns the record for coming back to the place, without a name; `None` when it cannot be kept.
+    /// Returns the record to save the place, without a name; `None` if it cannot be saved.
     #[must_use]
     pub fn to_keep(&self) -> Option<KeptPlace> {
         let here = self.screen();
@@ -78,7 +78,7 @@ impl ScreenPlace {
         })
     }
 
-    /// Returns the place at which the next session resumes: not the first screen, which opens on its own.
+    /// Returns the place at which the next session resumes; `None` for the first screen, which opens anyway.
     #[must_use]
     pub fn to_resume(&self) -> Option<KeptPlace> {
         self.to_keep().filter(|_| self.screen().leads_here() != CommandId::Home)

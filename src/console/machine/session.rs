@@ -19,11 +19,11 @@ use crate::job::plan::{JobBeat, JobProgress, JobReceipt, JobState, JobWish};
 use crate::memory::Entity;
 use crate::memory::agreeing;
 
-/// Milliseconds after which findings are looked for again where a lock or a lost connection ended the look.
+/// Milliseconds until the next look for findings after a lock or a lost connection.
 const LOOKS_AGAIN: u64 = 5_000;
 
 impl Model {
-    /// Takes a reply that the core itself waits for.
+    /// Takes a reply to a request of the core itself.
     pub(super) fn heard(&mut self, ticket: Ticket, reply: Reply) {
         match reply {
             Reply::Status(result) if self.context.status_renewal.end(ticket) => {
@@ -62,11 +62,16 @@ impl Model {
             Reply::Unfinished(found) => {
                 (self.context.changing.unfinished, self.context.changing.unfinished_asked) = (Some(found), None);
             }
-            // Names that could not be read leave the ids; what was masked meanwhile is not a name.
-            Reply::Named(Ok(rows)) if !self.context.masking.is_on() => {
-                self.context.names.take(&rows);
-                // A bank is named by whom and what it names.
-                self.context.read_names(rows.iter().filter(|row| row.entity == Entity::Profile));
+            Reply::Named(result) => {
+                self.context.names.waiting.take_if(|waiting| *waiting == ticket);
+                // Without names, ids are shown. If they were masked meanwhile, they are not names.
+                if let Ok(rows) = result
+                    && !self.context.masking.is_on()
+                {
+                    self.context.names.take(&rows);
+                    // A bank is named by its owner and by the name it has.
+                    self.context.read_names(rows.iter().filter(|row| row.entity == Entity::Profile));
+                }
             }
             Reply::Holds(result) => self.context.names.take_held(result.ok()),
             Reply::Finding(result) => self.context.take_finding(ticket, result),
@@ -116,7 +121,7 @@ impl Model {
         }
     }
 
-    /// Work of this console that still writes to the database, also where no change can be begun any more.
+    /// Work of this console that still writes to the database, even if no change can be begun any more.
     pub(super) fn still_writes(&self) -> Option<String> {
         let cx = &self.context;
         let names: Vec<&str> = cx.running.live.iter().map(|live| live.name.as_str()).collect();
@@ -131,7 +136,7 @@ impl Model {
         self.screen().busy().map(str::to_owned)
     }
 
-    /// A request to someone else's job was passed on, or not.
+    /// Handles the result of a request to a job of another process.
     fn job_asked(&mut self, result: Result<JobProgress, RequestFailure>) {
         self.at_screen(|screen, _| screen.job_moved());
         match result {
@@ -140,14 +145,14 @@ impl Model {
         }
     }
 
-    /// Whether the console is about to end, or it is being asked how.
+    /// Whether the console is about to end, or asks how.
     pub(super) fn is_leaving(&self) -> bool {
         let is_leave = |item: &MenuItem| matches!(item.choice, MenuChoice::Leave(_));
         let asked = matches!(self.overlays.last(), Some(Overlay::Menu(layer)) if layer.menu.items.iter().any(is_leave));
         self.context.running.leaving || asked
     }
 
-    /// Ends the console; while jobs run it is asked how first.
+    /// Ends the console; if jobs run, asks how first.
     pub(super) fn quit(&mut self) {
         let (running, beside) = (&self.context.running, &self.context.beside);
         let elsewhere: Vec<&OpenBeside> = beside.iter().filter(|open| !open.resumes.is_empty()).collect();
@@ -210,7 +215,7 @@ impl Context {
         self.changing.migrating = (optional, unlocks);
     }
 
-    /// Our tables were added, and the database was opened again.
+    /// Handles that our tables were added and the database was reopened.
     pub(super) fn migrated(&mut self, result: Result<(Vec<String>, Box<OpenedDatabase>), RequestFailure>) {
         self.changing.asking = None;
         let (optional, unlocks) = std::mem::take(&mut self.changing.migrating);
@@ -234,7 +239,7 @@ impl Context {
         }
     }
 
-    /// Starts a job whose plan was confirmed.
+    /// Starts a job with a confirmed plan.
     pub(super) fn start_job(&mut self, name: String, resume: bool, reason: Option<String>) {
         let ticket = self.ask(Request::RunJob { name: name.clone(), resume, reason: reason.clone() });
         let running = &mut self.running;
@@ -298,12 +303,12 @@ impl Context {
         }
     }
 
-    /// The command lines that resume what runs here.
+    /// The command lines that resume the running jobs.
     pub(super) fn resume_lines(&self) -> Vec<String> {
         self.running.live.iter().map(|live| resume_line(self, &live.name)).collect()
     }
 
-    /// Has all jobs pause; the last one that stops ends the console.
+    /// Pauses all jobs; the console ends when the last one stops.
     pub(super) fn pause_jobs(&mut self) {
         self.running.leaving = true;
         let tickets: Vec<Ticket> = self.running.live.iter().map(|live| live.ticket).collect();
@@ -313,7 +318,7 @@ impl Context {
         self.say(ToastTone::Info, "pausing at the next checkpoint; ctrl-c does not wait");
     }
 
-    /// Ends the console as it was chosen while jobs run.
+    /// Ends the console in the way chosen while jobs run.
     pub(super) fn quit_so(&mut self, how: LeavingChoice) {
         if how == LeavingChoice::Wait {
             return;

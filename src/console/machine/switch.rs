@@ -1,5 +1,5 @@
-//! Several databases open at once: showing another one, opening one next to this one, closing this one. Each keeps a
-//! model of its own, which continues while another one is shown.
+//! Several open databases: showing another one, opening one next to the current one, closing the current one. Each has
+//! its own model, which continues while another one is shown.
 
 use super::model::Model;
 use crate::console::core::command::CommandId;
@@ -11,26 +11,26 @@ use crate::console::core::request::{KnownDatabase, Request, TriedDatabase};
 use crate::console::view::live::new_rows;
 use crate::console::view::words::age;
 
-/// Databases that are open at once at most: each has connections of its own.
+/// Most databases open at once: each has its own connections.
 const OPEN_AT_MOST: usize = 6;
 
 /// Opening another database.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DatabaseSwitch {
-    /// Others are being looked for, or one is being opened.
+    /// Pending request that lists the databases, or opens one.
     waiting: Option<Ticket>,
     /// Message for the database that is shown next.
     said: Option<String>,
 }
 
 impl DatabaseSwitch {
-    /// Asks which databases there are.
+    /// Asks for the list of databases.
     pub(super) fn offer(&mut self, cx: &mut Context) {
         cx.cancel(self.waiting.take());
         self.waiting = Some(cx.ask_for_all(Request::LoadDatabases));
     }
 
-    /// Takes which databases there are: those that are open come first.
+    /// Takes the list of databases: open ones come first.
     pub(super) fn choose(&mut self, known: &[KnownDatabase], cx: &mut Context) {
         self.waiting = None;
         let is_open = |known: &KnownDatabase| {
@@ -48,7 +48,7 @@ impl DatabaseSwitch {
             let notes = ["open".to_owned(), new_rows(open.news), open.under_way.clone().unwrap_or_default()];
             item(&open.name, &notes, open.production, MenuChoice::ShowDatabase(open.id))
         });
-        // What cannot be read any more may stand there anew.
+        // A database that became unreadable may have been replaced at its path.
         let again = cx.unread.iter().map(|_| {
             let here = cx.opened.profile.as_ref().unwrap_or(&cx.opened.place);
             let note = "this one, opened again".to_owned();
@@ -60,15 +60,15 @@ impl DatabaseSwitch {
         cx.show(LayerOpening::Menu(Menu::new("Open another database", items)));
     }
 
-    /// Tries to open a database; this one is shown until that has gone well.
+    /// Tries to open a database; the current one is shown until that has succeeded.
     pub(super) fn attempt(&mut self, name: &str, cx: &mut Context) {
         cx.cancel(self.waiting.take());
         cx.say(ToastTone::Info, format!("opening {name}"));
         self.waiting = Some(cx.ask_for_all(Request::TryDatabase(name.to_owned())));
     }
 
-    /// Takes a database that was opened, and shows it. Of too many, the one that was shown longest ago and has nothing under
-    /// way is closed.
+    /// Takes a newly opened database, and shows it. If there are too many, the one that was shown longest ago and has
+    /// no running work is closed.
     pub(super) fn tried(&mut self, result: Result<TriedDatabase, RequestFailure>, cx: &mut Context) {
         self.waiting = None;
         let TriedDatabase { location, replaces } = match result {
@@ -101,14 +101,14 @@ impl DatabaseSwitch {
     }
 }
 
-/// An entry for a database; the word for production is at the right, where keys do.
+/// An entry for a database; the word for production is at the right, where keys are shown.
 fn item(name: &str, notes: &[String], production: bool, choice: MenuChoice) -> MenuItem {
     let notes: Vec<&str> = notes.iter().map(String::as_str).filter(|note| !note.is_empty()).collect();
     let keys = if production { "PRODUCTION".to_owned() } else { String::new() };
     MenuItem { keys, ..MenuItem::new(name, notes.join(", "), choice) }
 }
 
-/// Shows the next of the databases that are open.
+/// Shows the next open database.
 pub(super) fn next(cx: &mut Context) {
     if let Some(next) = cx.beside.first().map(|open| open.id) {
         cx.perform(Effect::Switch(SwitchStep::To(next)));
@@ -151,7 +151,7 @@ impl Model {
         }
     }
 
-    /// Closes this database; what that breaks off is named first.
+    /// Closes this database; work that would be interrupted is named first.
     pub(super) fn close_database(&mut self) {
         let Some(under_way) = self.under_way() else {
             return self.context.perform(Effect::Switch(SwitchStep::Leave));
@@ -173,7 +173,7 @@ impl Model {
         self.context.show(LayerOpening::Menu(Menu::new(under_way, items)));
     }
 
-    /// Choices that the database that is shown next takes over from this one.
+    /// Choices passed on to the database shown next.
     pub fn leave(&mut self) -> Arrival {
         let cx = &self.context;
         Arrival {
@@ -187,10 +187,10 @@ impl Model {
         }
     }
 
-    /// Takes over the choices of the database that was shown before.
+    /// Takes over the choices of the database shown before.
     pub(super) fn arrive(&mut self, arrival: Arrival) {
         if arrival.masked && !self.context.masking.is_on() {
-            // What came while another one was shown may name someone.
+            // Overlays that arrived while another one was shown may name someone.
             self.overlays.retain(|_| false);
             self.toggle_mask();
         }

@@ -1,4 +1,4 @@
-//! The one function through which everything passes: a message changes the model and asks for effects.
+//! The one function that handles every message: it changes the model and requests effects.
 
 use super::model::Model;
 use crate::console::core::command::{CommandId, ConsoleCommand, command};
@@ -12,7 +12,7 @@ use crate::console::core::request::Reply;
 use crate::console::core::router::Asker;
 use crate::console::core::screen::Screen;
 
-/// Takes a message; what is to be done outside.
+/// Handles a message. Returns the effects to perform.
 pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     let (told, before) = (model.context.toast.as_ref().map(|toast| toast.ticket), model.in_front());
     model.take(message);
@@ -22,14 +22,14 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     }
     let in_front = model.in_front();
     if in_front.0 != before.0 || in_front.1 > before.1 {
-        // What was said was about what is not in front any more.
+        // The message was about a place or overlay that is no longer shown.
         model.context.toast.take_if(|toast| Some(toast.ticket) == told);
     }
     effects.into_iter().map(|effect| model.send(effect)).collect()
 }
 
 impl Model {
-    /// Numbers of the place and of what lies over it.
+    /// Numbers of the place and of the topmost overlay.
     fn in_front(&self) -> (u64, Option<u64>) {
         (self.history.here().id, self.overlays.top())
     }
@@ -73,8 +73,8 @@ impl Model {
         }
     }
 
-    /// The terminal has another size: what was drawn before does not count. Where nothing can be drawn any more, keys that wait
-    /// are dropped.
+    /// Handles a new terminal size: earlier measures are void. If the terminal is too small to draw anything, waiting
+    /// keys are dropped.
     fn resized(&mut self, size: (u16, u16)) {
         self.context.size = size;
         self.context.measures.gate = None;
@@ -84,13 +84,13 @@ impl Model {
         }
     }
 
-    /// Whether the terminal is too small for anything to be drawn: then nothing is done but to leave.
+    /// Whether the terminal is too small to draw anything: then the only possible action is to leave.
     pub(super) fn is_unseen(&self) -> bool {
         is_too_small(self.context.size)
     }
 
-    /// Carries out what was asked for, and asks for what is missing then, until nothing is left; what is to be done
-    /// outside.
+    /// Executes the requested actions, then requests missing data, until nothing is left. Returns the effects to
+    /// perform.
     fn carry_out(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
         let mut settled = false;
@@ -115,7 +115,7 @@ impl Model {
         }
     }
 
-    /// The door out: who waits for a reply is noted, and names are in the place of pseudonyms.
+    /// Exit of effects: registers the asker, and replaces pseudonyms by names.
     fn send(&mut self, effect: Effect) -> Effect {
         match effect {
             Effect::Ask(ticket, mut request) => {
@@ -134,11 +134,11 @@ impl Model {
         }
     }
 
-    /// The door in: a reply is masked, and goes to whoever waits for it. A reply that nobody waits for changes nothing.
+    /// Entry of replies: a reply is masked and passed to its asker. A reply to a cancelled request is ignored.
     pub(super) fn route(&mut self, ticket: Ticket, mut reply: Reply) {
         let Some(asker) = self.context.router.asker(ticket, reply.is_last()) else {
             if matches!(reply, Reply::Planned(_)) {
-                // The plan that is kept outside is needed no more.
+                // The plan kept outside is no longer needed.
                 self.context.cancel([ticket]);
             }
             return;
@@ -164,7 +164,7 @@ impl Model {
                 self.at_screen(|screen, cx| screen.reply(ticket, reply, cx));
                 self.judge_prompt();
             }
-            // A place that was left waits for nothing.
+            // A place that was left has no pending requests.
             Asker::Screen(_) => {}
             Asker::Layer(id) => {
                 self.at_layer(id, |overlay, cx| overlay.get_mut().reply(ticket, reply, cx));
@@ -193,19 +193,19 @@ impl Model {
         }
     }
 
-    /// Asks for what is missing where we are. Called after every message; asks nothing twice.
+    /// Requests missing data of the current place. Called after every message; nothing is requested twice.
     fn settle(&mut self) {
         if !self.context.started {
             return;
         }
         if self.history.here().epoch != self.context.changing.epoch {
             self.history.here_mut().epoch = self.context.changing.epoch;
-            // What was written here is not news.
+            // Our own writes are not news.
             self.context.watch_place(self.history.here().id, false);
             self.refresh();
         }
         if !self.screen().shows_findings() {
-            // Nobody sees what is looked for. It begins again when we come back.
+            // No screen shows findings. The look is restarted when one does.
             let looking = self.context.health.left();
             self.context.cancel(looking);
         }
@@ -222,7 +222,7 @@ impl Model {
         }
     }
 
-    /// Has the topmost overlay do something, if there is one.
+    /// Calls a function on the topmost overlay, if there is one.
     fn at_top(&mut self, does: impl FnOnce(&mut dyn Layer, &mut Context)) {
         if let Some((id, _)) = self.overlays.last_mut() {
             self.at_layer(id, |overlay, cx| does(overlay.get_mut(), cx));
@@ -230,7 +230,7 @@ impl Model {
         }
     }
 
-    /// The same, for what may close it; gives what became of it.
+    /// The same for a function that may close the overlay; returns its result.
     fn step_top(&mut self, does: impl FnOnce(&mut dyn Layer, &mut Context) -> LayerStep) -> LayerStep {
         let Some((id, _)) = self.overlays.last_mut() else { return LayerStep::Stays };
         let step = self.at_layer(id, |overlay, cx| does(overlay.get_mut(), cx)).unwrap_or(LayerStep::Stays);
@@ -268,7 +268,7 @@ impl Model {
             }
             KeyMeaning::Nothing => {
                 let keys: Vec<String> = self.pressed.drain(..).map(|key| key.to_string()).collect();
-                // Next to the keys that may follow, a key does not mean what it means alone.
+                // Within a key sequence, a key does not have its usual meaning.
                 if keys.len() > 1 {
                     self.context.say(ToastTone::Info, format!("{} means nothing here", keys.join(" ")));
                 }
@@ -276,14 +276,16 @@ impl Model {
         }
     }
 
-    /// Whether a key with alt is `esc` and that key: terminals send both alike, and over a slow line both arrive at once.
+    /// Whether a key with alt is `esc` followed by that key: terminals send the same for both, and over a slow line
+    /// they arrive together.
     fn is_esc_and(&self, key: Key) -> bool {
         let tells = self.context.changing.releases;
         let is_letter = matches!(key.code, Code::Char(_));
         key.alt && is_letter && !tells && self.overlays.is_empty() && self.meaning(&[key]) == KeyMeaning::Nothing
     }
 
-    /// Closes what is open over the screen, as `esc` does; where nothing is, or someone insists, ends the console.
+    /// Closes the topmost overlay, as `esc` does. Ends the console if there is none, while a plan is being applied, or
+    /// if the console is about to end.
     fn interrupt(&mut self) {
         let applies = self.context.changing.pending.as_ref().is_some_and(|pending| pending.applying);
         if !self.pressed.is_empty() {
@@ -295,7 +297,7 @@ impl Model {
         }
     }
 
-    /// A key that repeats itself because it is held down: it never reaches what changes something.
+    /// Handles a key that repeats because it is held down: it never triggers a change.
     pub(super) fn held_key(&mut self, key: Key) {
         if let Some(overlay) = self.overlays.last() {
             let moves = matches!(key.code, Code::Up | Code::Down | Code::PageUp | Code::PageDown | Code::Backspace);

@@ -1,5 +1,5 @@
-//! Lines that are written over a screen: opening one, saying what it means, and taking it. Most are for the screen; those
-//! here are about a change.
+//! Line inputs over a screen: opening one, judging it, and taking it. Most belong to the screen; those here belong to
+//! changes.
 
 use super::model::Model;
 use crate::change::operation::Operation;
@@ -16,7 +16,7 @@ use crate::memory::search::Search;
 
 /// Lines remembered for each kind of rows.
 const REMEMBERED: usize = 50;
-/// Outcomes that a case can have.
+/// Possible outcomes of a case.
 const OUTCOMES: [&str; 4] = ["success", "partial", "failure", "aborted"];
 
 impl Model {
@@ -31,7 +31,7 @@ impl Model {
         self.show(PromptLayer::new(prompt));
     }
 
-    /// Says of the line being written what it means, or what is wrong with it.
+    /// Judges the line being written: its meaning, or its error.
     pub(super) fn judge_prompt(&mut self) {
         let Some((_, Overlay::Prompt(layer))) = self.overlays.last_mut() else { return };
         let screen = self.history.here().screen.get();
@@ -41,7 +41,7 @@ impl Model {
         }
     }
 
-    /// Takes a line that was written.
+    /// Takes a submitted line.
     pub(super) fn written(&mut self, purpose: Purpose, subject: String, text: &str) {
         match purpose {
             Purpose::Reward => match reward(text) {
@@ -92,7 +92,7 @@ fn remember_filter(filters: &mut Vec<(Entity, String)>, entity: Entity, text: &s
     filters.drain(..surplus);
 }
 
-/// Judges a line that is not meant for the screen, wherever it is typed.
+/// Judges a line that does not belong to the screen.
 fn judge_line(prompt: &Prompt, cx: &Context) -> Option<Judged> {
     let text = prompt.input.text().trim();
     let ok = |told: &str| Ok(told.to_owned());

@@ -1,4 +1,4 @@
-//! Failure overlay: what failed, why, and what to do.
+//! Failure overlay: the failure, its cause, and a remedy.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -14,7 +14,7 @@ use crate::ui::{Card, CardTone, KeyHint, Look, Modal, PaneFrame, SafeText, Style
 /// A failure over the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailureLayer {
-    /// Failure that is shown.
+    /// The failure.
     pub failure: RequestFailure,
 }
 
@@ -36,7 +36,7 @@ impl Layer for FailureLayer {
 }
 
 fn draw_failure(failure: &RequestFailure, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    // What the database does not hold is not a failure, and reading again does not help.
+    // A missing part of the database is not a failure, and a retry does not help.
     let is_absence = failure.is_absence();
     let (tone, frame) = if is_absence { (CardTone::Plain, None) } else { (CardTone::Bad, Some(StyleRole::Bad)) };
     let mut card =

@@ -1,5 +1,5 @@
-//! The help of a screen: how the numbers of the selected row come about, its keys, its words, then everything else; it
-//! can be searched.
+//! The help of a screen, searchable: how the numbers of the selected row are computed, the screen's keys and words,
+//! then everything else.
 
 use std::borrow::Cow;
 
@@ -27,13 +27,13 @@ use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole, Tex
 pub struct HelpLayer {
     /// The name of the screen.
     title: String,
-    /// The scopes whose keys mean something there, its own first.
+    /// The scopes whose keys are valid there, its own first.
     scopes: Vec<CommandScope>,
     /// Commands that can not be given here or do not fit the selected row.
     unfit: Vec<CommandId>,
     /// Explanations of how the numbers of the selected row are worked out.
     numbers: Vec<NumberWorking>,
-    /// The words that it explains.
+    /// The words explained.
     words: [GlossaryEntry; 5],
     /// Search text, while or after it is typed.
     sought: Option<Input>,
@@ -44,7 +44,7 @@ pub struct HelpLayer {
 }
 
 impl HelpLayer {
-    /// The help of a screen, and the commands that do not fit what is selected there.
+    /// Creates the help of a screen; `unfit` are commands that do not apply to the selection.
     #[must_use]
     pub fn of(screen: &dyn Screen, unfit: Vec<CommandId>, cx: &Context) -> Self {
         let own = Some(screen.scope()).filter(|scope| !scope.is_shared());
@@ -71,7 +71,7 @@ impl HelpLayer {
         }
     }
 
-    /// Takes a key while what is sought is being written.
+    /// Handles a key while the search text is written.
     fn write(&mut self, key: Key) {
         match key.code {
             Code::Enter => self.writing = false,
@@ -121,7 +121,7 @@ impl Layer for HelpLayer {
     }
 }
 
-/// Keys that mean the same wherever something is chosen or written.
+/// Keys with the same meaning in every menu and input.
 const IN_OVERLAYS: [(&str, &str); 5] = [
     ("enter", "Chooses, or accepts what you typed."),
     ("esc", "Closes without doing anything."),
@@ -153,7 +153,7 @@ fn help(layer: &HelpLayer, map: &KeyMap, look: &Look, area: Rect, buf: &mut Buff
 struct HelpLine<'m> {
     /// Labels at the left: keys, or a word.
     keys: Vec<&'m str>,
-    /// Name of the line, by which it is found too.
+    /// Name of the line, which is searched too.
     title: &'static str,
     /// Effect of the keys, or meaning of the word.
     help: Cow<'static, str>,
@@ -164,7 +164,7 @@ impl HelpLine<'_> {
         HelpLine { keys: vec![name], title: name, help: help.into() }
     }
 
-    /// Whether it holds what is sought.
+    /// Whether it contains the searched text.
     fn holds(&self, sought: &str) -> bool {
         let keys = self.keys.iter().any(|key| key.to_lowercase() == sought);
         keys || [self.title, &*self.help].iter().any(|text| text.to_lowercase().contains(sought))
@@ -194,7 +194,7 @@ fn keys_in(scope: CommandScope, map: &KeyMap, listed: impl Fn(CommandId) -> bool
     commands.map(line).collect()
 }
 
-/// The numbers of the selected row, the screen's own keys, its words, what means the same everywhere, then the keys of other screens.
+/// The numbers of the selected row, the screen's own keys, its words, the general keys, then the keys of other screens.
 fn sections<'m>(layer: &HelpLayer, map: &'m KeyMap) -> Vec<HelpSection<'m>> {
     let (title, scopes) = (&layer.title, &layer.scopes);
     let mut sections: Vec<HelpSection<'_>> = Vec::new();
@@ -202,7 +202,7 @@ fn sections<'m>(layer: &HelpLayer, map: &'m KeyMap) -> Vec<HelpSection<'m>> {
         let numbers = layer.numbers.iter().map(|(number, working)| HelpLine::named(number, working.clone()));
         sections.push(("Numbers here".to_owned(), numbers.collect()));
     }
-    // A screen's own meaning of a key goes before the one that it has elsewhere.
+    // A screen's own meaning of a key comes before its general meaning.
     let mut taken: Vec<&str> = Vec::new();
     let mut keys = |scope: CommandScope| {
         let mut both = [true, false].map(|fit| keys_in(scope, map, |id| layer.unfit.contains(&id) != fit));
@@ -237,7 +237,7 @@ fn sections<'m>(layer: &HelpLayer, map: &'m KeyMap) -> Vec<HelpSection<'m>> {
     sections
 }
 
-/// The lines that hold what is sought, under their headings.
+/// The lines that contain the searched text, under their headings.
 fn lines(sections: &[HelpSection<'_>], sought: &str, width: usize, look: &Look) -> Vec<TextLine> {
     const KEYS: usize = 24;
     let columns = if width < 2 * KEYS { width / 3 } else { KEYS };
@@ -253,7 +253,7 @@ fn lines(sections: &[HelpSection<'_>], sought: &str, width: usize, look: &Look) 
         lines.push(crate::ui::Section::new(SafeText::limited(title, width)).line(width, look));
         for HelpLine { keys, help, title } in found {
             let role = if keys.is_empty() { StyleRole::Muted } else { StyleRole::Key };
-            // What has no key is named in the palette.
+            // A command without a key is reached through the palette.
             let palette = || SafeText::limited(&format!(": {}", title.to_lowercase()), columns.saturating_sub(1));
             let keys = if keys.is_empty() { palette() } else { keys_of(keys, look) };
             let mut line = TextLine::of(look.pad(&keys, columns, Align::Left), role);

@@ -15,7 +15,7 @@ use crate::ui::chrome::hint_line;
 use crate::ui::table::scrollbar;
 use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
 
-/// Columns of a name next to keys.
+/// Columns of a name beside keys.
 const NAME: usize = 24;
 
 /// A menu over the screen.
@@ -23,36 +23,36 @@ const NAME: usize = 24;
 pub struct MenuLayer {
     /// Menu with its choices.
     pub menu: Menu,
-    /// True for the palette, where an entity and an id open that row.
+    /// Whether it is the palette, where an entity and an id open that row.
     pub is_palette: bool,
     /// It is being found out whether the typed text names a database on its own.
     looking: Option<Ticket>,
-    /// The choice was made before that was known, and waits for it.
+    /// Whether a choice was made that waits until the typed text is known.
     entered: bool,
 }
 
-/// Characters of which one is in every path and address.
+/// Characters of which every path or URL contains at least one.
 const IN_PLACES: [char; 5] = ['/', '.', ':', '=', '~'];
-/// Columns of the palette, and of a menu at least and at most.
+/// Columns of the palette; then the least and most columns of a menu.
 const PALETTE: u16 = 84;
 const NARROW: u16 = 72;
 const WIDEST: u16 = 120;
 
 impl MenuLayer {
-    /// A menu, nothing chosen yet.
+    /// Creates a menu.
     #[must_use]
     pub fn new(menu: Menu) -> Self {
         MenuLayer { menu, is_palette: false, looking: None, entered: false }
     }
 
-    /// The palette of these entries, nothing chosen yet.
+    /// Creates the palette.
     #[must_use]
     pub fn palette(menu: Menu) -> Self {
         MenuLayer { is_palette: true, ..MenuLayer::new(menu) }
     }
 
-    /// The typed text is another one: the first entry is selected. Where databases are chosen, it may name one on its
-    /// own.
+    /// Handles a change of the typed text: the first entry is selected. If databases are listed, the text may name
+    /// another one.
     fn typed(&mut self, cx: &mut Context) {
         (self.menu.selected, self.menu.named) = (0, None);
         cx.cancel(self.looking.take());
@@ -63,7 +63,7 @@ impl MenuLayer {
         }
     }
 
-    /// Columns that show what the choices say whole, as far as a menu may be wide.
+    /// Columns in which all choices fit, up to the greatest width of a menu.
     fn width(&self) -> u16 {
         const AROUND: usize = 10;
         let longest = |text: fn(&MenuItem) -> &str| {
@@ -74,7 +74,7 @@ impl MenuLayer {
         ((longest(|item| &item.label) + note + AROUND) as u16).clamp(NARROW, WIDEST)
     }
 
-    /// The choice that a text makes which matches no entry: it names a database, or words to look for.
+    /// The choice made by a text that matches no entry: the name of a database, or words to search.
     fn written(&self) -> Option<MenuChoice> {
         let text = self.menu.input.text().trim();
         let sought = || Search::parse(text).ok().map(|_| MenuChoice::Go(Destination::Find(text.to_owned())));
@@ -85,7 +85,7 @@ impl MenuLayer {
         self.is_palette.then(|| self.menu.named_row()).flatten()
     }
 
-    /// Does what the selected entry says.
+    /// Makes the selected choice.
     fn choose(&self, cx: &mut Context) -> LayerStep {
         if let Some(destination) = self.named() {
             cx.go(destination);
@@ -97,7 +97,7 @@ impl MenuLayer {
             cx.act(ScreenAction::Choose(written));
             return LayerStep::Closes;
         };
-        // The command itself, and the place, say why they cannot be given, and what would help.
+        // The command and the place themselves report the reason why they are unavailable, and the remedy.
         let tells = matches!(item.choice, MenuChoice::Command(_) | MenuChoice::Go(_));
         match &item.unavailable {
             Some(reason) if !tells => cx.say(ToastTone::Warn, reason.clone()),
@@ -110,7 +110,7 @@ impl MenuLayer {
 impl Layer for MenuLayer {
     fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
         if self.entered && self.looking.is_some() && key.code != Code::Esc {
-            // What is typed ahead is not part of what was entered.
+            // Keys typed later are not part of the submitted text.
             return LayerStep::Stays;
         }
         self.entered = key.code == Code::Enter && self.looking.is_some();
@@ -184,7 +184,7 @@ fn draw_menu(layer: &MenuLayer, look: &Look, area: Rect, buf: &mut Buffer, drawn
     input_line(&menu.input, "", look, lay::row(inside, 0), buf);
     let body = lay::below(inside, 2);
     let lines = usize::from(body.height);
-    // Of a path, the end says most.
+    // The end of a path is the most telling.
     let has_keys = menu.items.iter().any(|item| !item.keys.is_empty()) && !menu.names_databases();
     let first = (menu.selected + 1).saturating_sub(lines);
     let longest = menu

@@ -1,5 +1,5 @@
-//! Overlays, the layers over a screen: a file or a folder for each, with its state, its keys and its drawing. This
-//! file is their only list.
+//! Overlays, the layers over a screen: each has a file or a folder with its state, keys and drawing. This file is their
+//! only list.
 
 pub mod confirm;
 pub mod conflict;
@@ -30,10 +30,10 @@ use row_form::RowForm;
 use tour::TourLayer;
 use unlock::Unlock;
 
-/// Makes the one type of all that may lie over a screen from their list.
+/// Defines the enum of all overlays from their list.
 macro_rules! overlays {
     ($($name:ident($layer:ty)),* $(,)?) => {
-        /// Layer over the screen that receives the keys.
+        /// Overlay over the screen; it receives the keys.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs)]
         pub enum Overlay {
@@ -81,7 +81,7 @@ overlays! {
     Tour(TourLayer),
 }
 
-/// The stack: the topmost has the keys. Each has a number, by which replies find their way.
+/// The stack of overlays: the topmost one receives the keys. Each has a number, by which replies reach it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OverlayStack {
     stack: Vec<(u64, Overlay)>,
@@ -89,7 +89,7 @@ pub struct OverlayStack {
 }
 
 impl OverlayStack {
-    /// Whether nothing lies over the screen.
+    /// Whether there is no overlay.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.stack.is_empty()
@@ -128,24 +128,24 @@ impl OverlayStack {
         self.stack.iter().map(|(id, _)| *id).collect()
     }
 
-    /// The one of that number.
+    /// The overlay with this number.
     pub fn find_mut(&mut self, id: u64) -> Option<&mut Overlay> {
         self.stack.iter_mut().find(|(number, _)| *number == id).map(|(_, overlay)| overlay)
     }
 
-    /// Lays one over all others; its number.
+    /// Pushes an overlay, and returns its number.
     pub fn push(&mut self, overlay: Overlay) -> u64 {
         self.next += 1;
         self.stack.push((self.next, overlay));
         self.next
     }
 
-    /// Closes the one of that number.
+    /// Closes the overlay with this number.
     pub fn close(&mut self, id: u64) {
         self.stack.retain(|(number, _)| *number != id);
     }
 
-    /// Closes those that are not to be kept.
+    /// Closes the overlays for which `keep` is false.
     pub fn retain(&mut self, keep: impl Fn(&Overlay) -> bool) {
         self.stack.retain(|(_, overlay)| keep(overlay));
     }

@@ -1,4 +1,4 @@
-//! Note to read: a title, and sentences. Any key closes it, and does what it does without the note.
+//! A note: a title, and sentences. Any key closes it, and then has its usual effect.
 
 use crate::console::core::context::Context;
 use crate::console::core::key::{Code, Key};
@@ -10,7 +10,7 @@ use crate::ui::chrome::hint_line;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{KeyHint, Modal, PaneFrame, SafeText, StyleRole};
 
-/// Columns of it at most.
+/// Most columns of a note.
 const WIDTH: u16 = 84;
 
 /// The note.

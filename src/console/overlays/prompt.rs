@@ -14,25 +14,28 @@ use crate::console::view::{Canvas, Drawn};
 use crate::ui::chrome::hint_line;
 use crate::ui::{KeyHint, Look, PaneFrame, SafeText, StyleRole, look as lay};
 
-/// A line over the screen.
+/// A line input over the screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptLayer {
     /// Text being typed, with its purpose and meaning.
     pub prompt: Prompt,
     /// Text of the line when it was opened.
     begun: String,
-    /// Timer that runs until the typed text has stayed unchanged for long enough.
+    /// Whether the line still holds a proposal, which the first text typed replaces.
+    proposed: bool,
+    /// Timer that runs until the text has not changed for long enough.
     resting: Option<Ticket>,
 }
 
-/// Milliseconds that a line stands still before it is tried.
+/// Milliseconds without a change before a line is tried.
 const STILL: u64 = 200;
 
 impl PromptLayer {
     /// A line that was opened.
     #[must_use]
     pub fn new(prompt: Prompt) -> Self {
-        PromptLayer { begun: prompt.input.text().to_owned(), prompt, resting: None }
+        let proposed = prompt.purpose == Purpose::Place;
+        PromptLayer { begun: prompt.input.text().to_owned(), prompt, proposed, resting: None }
     }
 
     /// Returns true when the text is tried while it is typed: only a filter is.
@@ -40,7 +43,7 @@ impl PromptLayer {
         self.prompt.purpose == Purpose::Filter
     }
 
-    /// Restarts the timer after typing: the text is tried once it stays unchanged.
+    /// Restarts the timer after a key: the text is tried once it has not changed for a while.
     fn stir(&mut self, cx: &mut Context) {
         if self.is_tried() {
             cx.cancel(self.resting.take());
@@ -48,7 +51,7 @@ impl PromptLayer {
         }
     }
 
-    /// Takes back what was tried.
+    /// Reverts the provisional effect.
     fn take_back(&mut self, cx: &mut Context) {
         cx.cancel(self.resting.take());
         if self.is_tried() {
@@ -64,6 +67,13 @@ impl PromptLayer {
         let text = prompt.input.text().trim().to_owned();
         cx.act(ScreenAction::Write(prompt.purpose, prompt.subject.clone(), text));
         LayerStep::Closes
+    }
+
+    /// Drops a proposal if the first input is text; any other key keeps it for editing.
+    fn settle_proposal(&mut self, is_text: bool) {
+        if std::mem::take(&mut self.proposed) && is_text {
+            self.prompt.input = Input::default();
+        }
     }
 
     /// Brings back a line written before, `by` steps older.
@@ -86,7 +96,7 @@ impl PromptLayer {
         }
     }
 
-    /// Writes the first of what may be at the cursor.
+    /// Inserts the first completion at the cursor.
     fn complete(&mut self) {
         let prompt = &mut self.prompt;
         let Some(first) = prompt.completions.first().cloned() else { return };
@@ -102,6 +112,7 @@ impl PromptLayer {
 
 impl Layer for PromptLayer {
     fn key(&mut self, key: Key, cx: &mut Context) -> LayerStep {
+        self.settle_proposal(key.typed().is_some());
         match key.code {
             Code::Esc => {
                 self.take_back(cx);
@@ -122,6 +133,7 @@ impl Layer for PromptLayer {
     }
 
     fn paste(&mut self, text: &str, cx: &mut Context) {
+        self.settle_proposal(true);
         self.prompt.input.paste(text, cx);
         self.stir(cx);
     }
@@ -140,10 +152,10 @@ impl Layer for PromptLayer {
     }
 }
 
-/// Lines that say at most what a line means.
+/// Most lines for the meaning of a line.
 const TOLD: usize = 3;
 
-/// Meaning of a line, in lines of that width; where there are too many, the last one says so.
+/// Meaning of a line, wrapped to the width; if there are too many lines, the last one says so.
 fn shown_lines(told: &str, room: usize, look: &Look) -> Vec<SafeText> {
     let mut lines: Vec<SafeText> = look.spelled(&SafeText::limited(told, (TOLD + 1) * room)).wrap(room).collect();
     if lines.len() > TOLD {
@@ -153,10 +165,10 @@ fn shown_lines(told: &str, room: usize, look: &Look) -> Vec<SafeText> {
     lines
 }
 
-/// The line at the foot of the screen, with what it means above it.
+/// The line at the foot of the screen, with its meaning above it.
 fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let has_completions = !prompt.completions.is_empty();
-    // Nothing is wrong before something is written.
+    // An empty line is not marked as an error.
     let is_wrong = prompt.verdict.is_err() && !prompt.input.text().trim().is_empty();
     let (Ok(told) | Err(told)) = &prompt.verdict;
     let role = if is_wrong { StyleRole::Bad } else { StyleRole::Muted };

@@ -1,4 +1,4 @@
-//! A tour of the screens: ten steps, each over the screen that it speaks of.
+//! A tour of the screens: ten steps, each over the screen it describes.
 
 use ratatui::layout::Rect;
 
@@ -16,7 +16,7 @@ use crate::ui::chrome::hint_line;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{KeyHint, Modal, PaneFrame, StyleRole};
 
-/// A step: where it goes, its title, what is to be seen there.
+/// A step: its destination, its title, and its explanations.
 type TourStep = (CommandId, &'static str, &'static [&'static str]);
 
 const STEPS: [TourStep; 10] = [
@@ -100,18 +100,18 @@ const STEPS: [TourStep; 10] = [
     ),
 ];
 
-/// Columns of it at most.
+/// Most columns of the tour.
 const WIDTH: u16 = 90;
 
 /// The tour.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TourLayer {
-    /// The step that is shown, from 0.
+    /// The current step, from 0.
     step: usize,
 }
 
 impl TourLayer {
-    /// Goes to the nearest step in a direction whose screen this database has; whether there is one.
+    /// Goes to the nearest step in a direction whose screen this database supports. False if there is none.
     fn go(&mut self, onward: bool, cx: &mut Context) -> bool {
         let can = |step: &usize| {
             let needs = command(STEPS[*step].0).and_then(ConsoleCommand::needs);
@@ -157,7 +157,7 @@ impl Layer for TourLayer {
         let title = format!("tour {} of {}: {title}", self.step + 1, STEPS.len());
         let pane = PaneFrame { foot: hint_line(&hints, 50), focused: true, ..PaneFrame::new(title) };
         let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(canvas.area.height);
-        // Below: what it speaks of is to be seen.
+        // At the bottom, so that the described screen is visible.
         let place = Rect { y: canvas.area.bottom() - height, height, ..canvas.area };
         let modal = Modal { pane, width: WIDTH, height };
         canvas.drawn.hits.add(modal.area(place), ClickTarget::Overlay);

@@ -1,5 +1,4 @@
-//! The screens: a folder for each, with its state, its update, its drawing and its messages. This file is the only list
-//! of them.
+//! The screens: each has a folder with its state, update, drawing and messages. This file is their only list.
 
 pub mod browse;
 pub mod compare;
@@ -49,7 +48,7 @@ macro_rules! screens {
         }
 
         impl AnyScreen {
-            /// A screen of its own kind, nothing read yet.
+            /// Creates a screen of its own kind.
             #[must_use]
             pub fn new(kind: ScreenKind) -> Self {
                 match kind {
@@ -72,7 +71,7 @@ macro_rules! screens {
                 }
             }
 
-            /// Takes over what an earlier screen of the same kind knows; whether there was such to take over.
+            /// Takes over the state of an earlier screen of the same kind. False if it has none.
             pub fn inherit(&mut self, earlier: &AnyScreen, here: bool) -> bool {
                 match (self, earlier) {
                     $((AnyScreen::$name(screen), AnyScreen::$name(earlier)) => screen.inherit(earlier, here),)*

@@ -13,10 +13,10 @@ const FULL_TIME: usize = 16;
 /// Columns of a small bar.
 const BAR: usize = 3;
 
-/// Columns of a value beyond which nothing is measured.
+/// Greatest width measured.
 const WIDEST: usize = 200;
 
-/// Returns the number of terminal columns that the whole value of a row needs; 0 when there is none.
+/// Returns the number of terminal columns needed for the whole value; 0 if there is none.
 pub fn width(row: &Row, column: &ListColumn, names: &NameBook) -> usize {
     let value = row.get(column.column);
     let text = |value: &Value| words::one_line(value, WIDEST).width();
@@ -50,7 +50,7 @@ pub fn width(row: &Row, column: &ListColumn, names: &NameBook) -> usize {
     sign + width
 }
 
-/// The value of a row in a column that is `room` wide: what a foreign key names rather than the key.
+/// The value of a row in a column of `room` columns: a foreign key is shown by its name.
 pub fn cell(row: &Row, column: &ListColumn, room: usize, names: &NameBook, look: &Look) -> TextLine {
     let value = row.get(column.column);
     let name = names.named_by(row, column.column).filter(|_| column.show == ValueStyle::Id);
@@ -71,19 +71,19 @@ pub fn cell(row: &Row, column: &ListColumn, room: usize, names: &NameBook, look:
     line
 }
 
-/// Before the first value of a person under a legal hold: that an erasure will be refused.
+/// Mark before the first value of a person under a legal hold, whose erasure would be refused.
 pub fn hold_mark(row: &Row, names: &NameBook, look: &Look) -> Option<TextLine> {
     let held = is_held(row, names);
     held.then(|| TextLine::default().with_glyph(look.glyphs.warning, StyleRole::Warn).with(" held  ", StyleRole::Warn))
 }
 
-/// Columns of that mark; 0 when there is none.
+/// Columns of that mark; 0 if there is none.
 pub fn hold_width(row: &Row, names: &NameBook) -> usize {
     if is_held(row, names) { "! held  ".len() } else { 0 }
 }
 
-/// The name that a foreign key stands for, in `room` columns. Of a bank the agent is kept, and of the person what there is
-/// room for: one person has several banks.
+/// The name behind a foreign key, in `room` columns. For a bank the agent is kept and the person is cut: a person has
+/// several banks.
 fn in_room(name: &str, column: &str, room: usize) -> SafeText {
     const BETWEEN: &str = " / ";
     const PERSON: usize = 4;
@@ -111,12 +111,12 @@ fn is_held(row: &Row, names: &NameBook) -> bool {
     row.entity == Entity::Subject && names.is_held(row.id()) == Some(true)
 }
 
-/// Whether a column tells the kind of a feedback.
+/// Whether a column holds the kind of a feedback.
 fn is_feedback(row: &Row, column: &ListColumn) -> bool {
     row.entity == Entity::Feedback && column.column == "kind"
 }
 
-/// Whether a row has no title in the column of titles.
+/// Whether a row has no title in the title column.
 fn is_untitled(row: &Row, column: &ListColumn) -> bool {
     let is_blank = |value: &Value| value.as_str().map_or(value.is_null(), |text| text.trim().is_empty());
     column.column == title_column(row.entity) && is_blank(row.get(column.column))
@@ -158,7 +158,7 @@ fn shown(value: &Value, show: ValueStyle, room: usize, look: &Look) -> TextLine 
     }
 }
 
-/// JSON that has a name is shown by it, else as JSON.
+/// JSON by its most telling field if there is one, else as JSON.
 fn json_line(value: &Value, room: usize) -> SafeText {
     json_name(value).map_or_else(|| words::one_line(value, room), |name| SafeText::limited(name, room))
 }

@@ -11,11 +11,11 @@ use crate::console::view::words;
 use crate::memory::{Entity, ValueKind};
 use crate::ui::{Align, Look, NamedValue, SafeText, Section, StyleRole, TextLine, figures, key_values};
 
-/// Columns that a heading keeps for how the row changes.
+/// Columns of a heading reserved for the kind of change.
 const NOTE: usize = 14;
-/// Columns of a hash that are shown.
+/// Columns of a hash.
 const DIGEST: usize = 13;
-/// Characters of one value that are shown.
+/// Most characters of one value.
 const LONGEST: usize = 2_000;
 
 /// `agent_feedback: 1 updated, episodes: 1 updated`, a pair for each table.
@@ -42,7 +42,7 @@ fn verb_words(verb: &str, rows: usize) -> SafeText {
     SafeText::join(&[figures::count(rows as u64), noun.into(), SafeText::limited(past, 20)], "")
 }
 
-/// Rows before and after; `total` is how many there are in all.
+/// Rows before and after; `total` is the number of all changes.
 #[must_use]
 pub fn change_lines(changes: &[Change], total: usize, names: &NameBook, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = Vec::new();
@@ -63,7 +63,7 @@ pub fn change_lines(changes: &[Change], total: usize, names: &NameBook, width: u
 
 fn heading(change: &Change, names: &NameBook, width: usize, look: &Look) -> TextLine {
     let entity = Entity::parse(&change.entity).map_or_else(|| change.entity.clone(), Entity::title);
-    // The word at the end says how it changes: it keeps its room.
+    // The word at the end for the kind of change keeps its room.
     let id = SafeText::limited(&change.id, width.saturating_sub(entity.len() + NOTE).min(60));
     let mut title = SafeText::join(&[SafeText::limited(&entity, 40), " ".into(), id], "");
     let name = named(change, names).map(|name| SafeText::limited(name, width.saturating_sub(title.width() + NOTE)));
@@ -78,7 +78,7 @@ fn heading(change: &Change, names: &NameBook, width: usize, look: &Look) -> Text
     Section { note: TextLine::of(word, role), ..Section::new(title) }.line(width, look)
 }
 
-/// Names the row: as the change shows it, else as it is known.
+/// Names the row: from the change, else from the known names.
 fn named<'c>(change: &'c Change, names: &'c NameBook) -> Option<&'c str> {
     let entity = Entity::parse(&change.entity)?;
     let side = |side: &'c Value| side.get(title_column(entity)).and_then(json_name).filter(|name| !name.is_empty());
@@ -110,7 +110,7 @@ fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// One column: next to each other where both sides fit on a line, else below each other.
+/// One column: both sides on one line if they fit, else below each other.
 fn column_lines(
     change: &Change,
     name: &str,
@@ -183,7 +183,7 @@ pub fn sentences(texts: &[String], role: StyleRole, width: usize, look: &Look) -
     lines
 }
 
-/// Whether a line of a migration says what is shown above its statements already.
+/// Whether a line of a migration repeats what is shown above its statements.
 #[must_use]
 pub fn is_told(line: &str) -> bool {
     line.starts_with("-- effect:") || line.starts_with("-- lock risk:")

@@ -12,7 +12,7 @@ use crate::ui::chrome::hint_line;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{HintKind, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
 
-/// Columns that a dialog takes where there is room.
+/// Columns of a dialog, if there is room.
 const WIDTH: u16 = 104;
 
 /// A dialog with a gate at its foot.
@@ -32,7 +32,7 @@ pub struct Dialog<'a> {
 }
 
 impl Dialog<'_> {
-    /// Draws it; `lines` gives what it says in this many columns.
+    /// Draws it; `lines` gives its text for a number of columns.
     pub fn draw(
         self,
         lines: impl Fn(usize) -> Vec<TextLine>,
@@ -50,7 +50,7 @@ impl Dialog<'_> {
             ChangeDanger::Grave => StyleRole::Danger,
             _ => StyleRole::Warn,
         };
-        // Whatever it is about, how dangerous it is can be read.
+        // The danger is always readable, whatever the subject.
         let room = usize::from(WIDTH.min(area.width)).saturating_sub(self.note.width() + 7);
         let title = look.fit(&self.title, room);
         let pane = PaneFrame { note: self.note.clone(), tone: Some(tone), ..PaneFrame::new(title) };
@@ -89,12 +89,12 @@ impl Dialog<'_> {
             input_line(&self.gate.input, "", look, lay::right_of(question, used), buf);
             hints.extend([confirm("enter".to_owned()), KeyHint::new("esc", "cancel")]);
         } else {
-            // Cancel has the focus: enter leaves everything as it is.
+            // Cancel has the focus: enter changes nothing.
             let cancel = TextLine::of(" Cancel ", StyleRole::Text);
             let used = cancel.render(question, buf, look);
             look.select(Rect { width: used, ..question }, buf, StyleRole::Selection);
             drawn.hits.add(Rect { width: used, ..question }, ClickTarget::Cancel);
-            // Colour alone would not tell that it cannot be confirmed.
+            // Colour alone would not show that it cannot be confirmed.
             let word =
                 if ready { format!("  {CONFIRM} {}", self.verb) } else { format!("  {}", self.gate.waiting_words()) };
             let role = if ready { StyleRole::Danger } else { StyleRole::Stale };
@@ -106,7 +106,7 @@ impl Dialog<'_> {
     }
 }
 
-/// The word that is typed, where the foot has no room for all of it.
+/// The word to type, if the foot has no room for all of it.
 fn whole_word(gate: &ConfirmGate, width: usize) -> Vec<TextLine> {
     const BESIDE: usize = 18;
     let word = SafeText::new(&gate.word);

@@ -1,4 +1,4 @@
-//! Content of a detail as lines: built once from the loaded data, then shown a window at a time.
+//! Details as lines: built once from the loaded data, then drawn from a scroll position on.
 
 use std::collections::BTreeSet;
 
@@ -13,9 +13,9 @@ use crate::console::view::words;
 use crate::memory::{Entity, Row, ValueKind};
 use crate::ui::{JsonView, Look, NamedValue, SafeText, Section, StyleRole, TextLine, key_values};
 
-/// Bytes of one text that a document holds; the rest is for the editor.
+/// Most bytes of one text in a document; the rest is for the editor.
 const TEXT_LIMIT: usize = 20_000;
-/// Lines of one JSON value that a document holds.
+/// Most lines of one JSON value in a document.
 const JSON_LINES: usize = 3_000;
 
 /// A line of a document.
@@ -27,7 +27,7 @@ enum DocumentLine {
     Picture(usize, u16),
 }
 
-/// Lines, pictures among them, and what leads on.
+/// Lines, charts and links.
 #[derive(Debug, Clone, Default)]
 pub struct DocumentView {
     pieces: Vec<DocumentLine>,
@@ -43,7 +43,7 @@ impl DocumentView {
         self.pieces.len()
     }
 
-    /// The lines that hold a text, whatever the case of letters.
+    /// The lines that contain a text, regardless of case.
     pub fn holding(&self, text: &str) -> Vec<usize> {
         let holds = |piece: &DocumentLine| match piece {
             DocumentLine::Line(line) => line.runs.iter().any(|run| !run.text.find(text).is_empty()),
@@ -55,7 +55,7 @@ impl DocumentView {
         self.pieces.iter().enumerate().filter(|(_, piece)| holds(piece)).map(|(at, _)| at).collect()
     }
 
-    /// The line of a stop, counted from the first.
+    /// The line of a stop, numbered from the first.
     pub fn stop(&self, number: usize) -> Option<usize> {
         self.stops.get(number).copied()
     }
@@ -74,7 +74,7 @@ impl DocumentView {
         }
     }
 
-    /// Draws what is seen from line `first` on, what is sought lit.
+    /// Draws from line `first` on, with matches highlighted.
     pub fn draw(&self, (first, sought): (usize, &str), area: Rect, buf: &mut Buffer, look: &Look, drawn: &mut Drawn) {
         let first = first.min(self.len().saturating_sub(usize::from(area.height)));
         for (index, piece) in self.pieces.iter().enumerate().skip(first).take(usize::from(area.height)) {
@@ -114,7 +114,7 @@ fn copy_row(picture: &Buffer, row: u16, place: Rect, buf: &mut Buffer) {
 pub struct DocumentWriter<'l> {
     /// Theme and glyphs in use.
     pub look: &'l Look,
-    /// Columns there are.
+    /// Available columns.
     pub width: usize,
     /// Long texts are wrapped.
     pub wrap: bool,
@@ -128,7 +128,7 @@ impl<'l> DocumentWriter<'l> {
         DocumentWriter { look, width, wrap, names, document: DocumentView::default() }
     }
 
-    /// A value as it is shown: before an id what the id names, for a list of ids what they name.
+    /// A value as shown: an id, or a list of ids, is preceded by the names.
     pub fn value(&self, row: &Row, column: &str) -> TextLine {
         let named = |id: &str| self.names.of(named_entity(column)?, id);
         match self.names.named_by(row, column) {
@@ -145,7 +145,7 @@ impl<'l> DocumentWriter<'l> {
         }
     }
 
-    /// Whether a person is under a legal hold.
+    /// Mark of a person under a legal hold.
     pub fn hold(&self, person: &str) -> TextLine {
         match self.names.is_held(person) {
             Some(true) => TextLine::default()
@@ -160,12 +160,12 @@ impl<'l> DocumentWriter<'l> {
         self.document
     }
 
-    /// A line as it is.
+    /// Adds a line unchanged.
     pub fn line(&mut self, line: TextLine) {
         self.document.pieces.push(DocumentLine::Line(line));
     }
 
-    /// A line of one role.
+    /// Adds a line in one role.
     pub fn text(&mut self, text: impl Into<SafeText>, role: StyleRole) {
         self.line(TextLine::of(text, role));
     }
@@ -211,7 +211,7 @@ impl<'l> DocumentWriter<'l> {
         }
     }
 
-    /// A long text, indented; wrapped or cut, and only so much of it.
+    /// Adds a long text, indented; wrapped or cut, up to the limit.
     pub fn long(&mut self, raw: &str, indent: usize, role: StyleRole) {
         let width = self.width.saturating_sub(indent).max(8);
         let head = &raw[..raw.floor_char_boundary(TEXT_LIMIT)];
@@ -278,7 +278,7 @@ impl<'l> DocumentWriter<'l> {
         }
     }
 
-    /// A picture of that many rows.
+    /// Adds a chart of this many rows.
     pub fn picture(&mut self, height: u16, draw: impl FnOnce(Rect, &mut Buffer)) {
         let area = Rect { x: 0, y: 0, width: self.width as u16, height };
         let mut picture = Buffer::empty(area);
@@ -305,12 +305,12 @@ impl<'l> DocumentWriter<'l> {
     }
 }
 
-/// Whether a column says how something went or stands.
+/// Whether a column holds an outcome or a state.
 fn is_state(entity: Entity, column: &str) -> bool {
     list_columns(entity).iter().any(|c| c.column == column && c.show == ValueStyle::State)
 }
 
-/// A value next to its name, as suits its kind.
+/// A value beside its name, formatted for its kind.
 pub fn value_line(row: &Row, column: &str, look: &Look) -> TextLine {
     const ROOM: usize = 2_000;
     let value = row.get(column);
@@ -332,12 +332,12 @@ pub fn value_line(row: &Row, column: &str, look: &Look) -> TextLine {
     }
 }
 
-/// Documents made before, by what they were made from.
+/// Cached documents, by what they were built from.
 #[derive(Debug, Default)]
 pub struct DocumentCache(Vec<(String, DocumentView)>);
 
 impl DocumentCache {
-    /// The document of that name, made if it is not there.
+    /// Returns the document of this name, built if it is missing.
     pub fn get(&mut self, name: String, make: impl FnOnce() -> DocumentView) -> &DocumentView {
         const KEPT: usize = 3;
         if let Some(at) = self.0.iter().position(|(kept, _)| *kept == name) {

@@ -1,4 +1,4 @@
-//! A field of several lines that is being written.
+//! A text input of several lines.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 use unicode_segmentation::UnicodeSegmentation as _;
@@ -9,12 +9,12 @@ use crate::ui::chrome::hint_line;
 use crate::ui::table::scrollbar;
 use crate::ui::{KeyHint, Look, SafeText, StyleRole, TextLine, look as lay};
 
-/// Asks once before what was written goes.
+/// Asked once before unsaved text is lost.
 pub(in crate::console) const UNSAVED: &str = "esc again discards what you typed";
-/// Says that a plan comes first.
+/// Tells that a plan comes first.
 pub(in crate::console) const PLANS: &str = "ctrl-s shows what would change before anything does";
 
-/// The last line of a form: its keys, or that it takes none while what was asked for is under way.
+/// The last line of a form: its keys, or a note that it takes none while its operation runs.
 pub(in crate::console) fn foot(hints: &[KeyHint], width: usize, cx: &Context) -> TextLine {
     match &cx.changing.pending {
         None => hint_line(hints, width),
@@ -29,7 +29,7 @@ pub(in crate::console) fn foot(hints: &[KeyHint], width: usize, cx: &Context) ->
     }
 }
 
-/// A text with its cursor, as many lines of it as fit, the cursor among them.
+/// A text with its cursor, as many lines of it as fit, always with that of the cursor.
 pub(in crate::console) fn draw_text(text: &TextField, focused: bool, look: &Look, area: Rect, buf: &mut Buffer) {
     let width = usize::from(area.width).saturating_sub(1).max(1);
     let (cursor_line, cursor_at) = text.cursor();

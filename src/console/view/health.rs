@@ -1,4 +1,4 @@
-//! Words for what is wrong or suspicious.
+//! Words for findings.
 
 use crate::console::core::columns::plural;
 use crate::console::core::health::Health;
@@ -14,7 +14,7 @@ pub(in crate::console) fn severity(of: Severity) -> (&'static str, StyleRole) {
     }
 }
 
-/// Formats the count of a kind, `4+` where more may be found.
+/// Formats the count of a kind, `4+` if there may be more.
 pub(in crate::console) fn count(health: &Health, kind: &str, count: u64) -> SafeText {
     let more = if health.may_grow(kind) { "+" } else { "" };
     SafeText::join(&[figures::count(count), more.into()], "")

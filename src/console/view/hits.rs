@@ -4,12 +4,12 @@ use ratatui::layout::{Position, Rect};
 
 use crate::console::core::ClickTarget;
 
-/// Areas with what they stand for; of several the one drawn last lies on top.
+/// Areas with their click targets; the one drawn last is on top.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Hits(Vec<(Rect, ClickTarget)>);
 
 impl Hits {
-    /// Says that something is there.
+    /// Adds a click target.
     pub fn add(&mut self, area: Rect, target: ClickTarget) {
         self.0.push((area, target));
     }

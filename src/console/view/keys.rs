@@ -1,4 +1,4 @@
-//! Keys as they are shown, and a line that is being written.
+//! Keys as shown, and a line input.
 
 use std::cell::RefCell;
 
@@ -10,7 +10,7 @@ use crate::console::core::input::Input;
 use crate::console::core::key_map::KeyMap;
 use crate::ui::{KeyHint, Look, SafeText, StyleRole, look as lay};
 
-/// A key as it is shown: arrows.
+/// A key as shown: arrows as signs.
 pub fn key_name(key: &str, look: &Look) -> SafeText {
     let g = look.glyphs;
     match key {
@@ -22,7 +22,7 @@ pub fn key_name(key: &str, look: &Look) -> SafeText {
     }
 }
 
-/// The first key that gives a command.
+/// The first key of a command.
 pub fn key_of(cx: &Context, id: CommandId) -> SafeText {
     SafeText::from(cx.key(id).unwrap_or("by the palette"))
 }
@@ -31,7 +31,7 @@ thread_local! {
     static KEYS: RefCell<KeyMap> = RefCell::new(KeyMap::default());
 }
 
-/// Draws with the keys that commands have.
+/// Draws with the given keys of commands.
 pub fn in_keys<R>(keys: &KeyMap, draw: impl FnOnce() -> R) -> R {
     struct Restored(KeyMap);
     impl Drop for Restored {
@@ -43,14 +43,14 @@ pub fn in_keys<R>(keys: &KeyMap, draw: impl FnOnce() -> R) -> R {
     draw()
 }
 
-/// The first key that gives a command, by the keys that it is drawn with; where it has none, the palette.
+/// The first key of a command in the current drawing; the palette if it has none.
 #[must_use]
 pub fn drawn_key(id: CommandId) -> String {
     let key = |keys: &KeyMap| command(id).and_then(|command| keys.keys(command).next().map(str::to_owned));
     KEYS.with_borrow(key).unwrap_or_else(|| "the palette".to_owned())
 }
 
-/// The key that gives a command, and what that does here.
+/// The key of a command, and its effect here.
 pub fn hint_of(cx: &Context, id: CommandId, does: &str) -> KeyHint {
     KeyHint::new(key_of(cx, id), does)
 }

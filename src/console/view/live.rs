@@ -1,11 +1,10 @@
-//! Count of rows that others wrote meanwhile, next to the heading of the list that shows them.
+//! Count of rows that others wrote meanwhile, beside the heading of their list.
 
 use crate::console::core::context::Context;
 use crate::console::core::live::{COUNTED, LiveTail};
 use crate::ui::{Look, SafeText, StyleRole, TextLine};
 
-/// Builds the note on rows that others wrote since the rows were read, and on whether these are followed: nothing is while
-/// the database cannot be read.
+/// Builds the note on new rows, and on whether the list follows them; no list does while the database cannot be read.
 pub(in crate::console) fn news(live: &LiveTail, cx: &Context, look: &Look) -> TextLine {
     let count: SafeText = new_rows(live.fresh).into();
     match (live.follows, live.fresh) {
@@ -20,7 +19,7 @@ pub(in crate::console) fn news(live: &LiveTail, cx: &Context, look: &Look) -> Te
     }
 }
 
-/// Rows that came, in words; nothing where none did.
+/// The number of new rows in words; empty for none.
 pub(in crate::console) fn new_rows(fresh: usize) -> String {
     match fresh {
         0 => String::new(),

@@ -31,7 +31,7 @@ use crate::ui::Look;
 pub struct Drawn {
     /// Click targets by their areas.
     pub hits: Hits,
-    /// Sizes of what fitted.
+    /// Sizes that fitted.
     pub measures: Measures,
 }
 
@@ -39,12 +39,12 @@ pub struct Drawn {
 pub struct Canvas<'a> {
     /// Theme and glyphs in use.
     pub look: &'a Look,
-    /// The room there is.
+    /// The available area.
     pub area: Rect,
     /// The cells of the terminal.
     pub buf: &'a mut Buffer,
     /// Record of the drawing: click targets, and how much fitted.
     pub drawn: &'a mut Drawn,
-    /// Details that were made before.
+    /// Cached details.
     pub documents: &'a mut document::DocumentCache,
 }

@@ -14,11 +14,11 @@ pub(in crate::console) struct PanelList<'a> {
     pub count: usize,
     /// Further ones are not read yet.
     pub more: bool,
-    /// Number of rows in all, as far as it is known.
+    /// Total number of rows, if known.
     pub total: Total,
     /// Position of the selected row.
     pub selected: usize,
-    /// True when the list has the keys.
+    /// Whether the list has the focus.
     pub focused: bool,
     /// Card shown instead of rows, if any.
     pub card: Option<Card>,

@@ -1,4 +1,4 @@
-//! Layout of panes, and what they show instead of rows.
+//! Layout of panes, and the cards shown in place of rows.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -12,7 +12,7 @@ use crate::console::view::told::told;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{Card, CardTone, Look, SafeText, TextLine};
 
-/// A list and its detail: side by side where there is room, else one above the other.
+/// A list and its detail: side by side if there is room, else one above the other.
 pub(in crate::console) fn halves(body: Rect, look: &Look) -> (Rect, Rect) {
     const BESIDE: u16 = 120;
     if look.is_beside(body.width, BESIDE) {
@@ -24,7 +24,7 @@ pub(in crate::console) fn halves(body: Rect, look: &Look) -> (Rect, Rect) {
     }
 }
 
-/// Builds the card that names a failure and what to do about it.
+/// Builds the card for a failure, with its remedy.
 pub(in crate::console) fn failure_card(cx: &Context, failure: &RequestFailure) -> Card {
     let tone = if failure.is_absence() { CardTone::Plain } else { CardTone::Bad };
     let card =
@@ -36,7 +36,7 @@ pub(in crate::console) fn failure_card(cx: &Context, failure: &RequestFailure) -
     card.hint(hint_of(cx, CommandId::Refresh, "try again"))
 }
 
-/// Builds the card in the place of what is not there: why it could not be read, or what is being done.
+/// Builds the card in place of missing data: the failure, or the running work.
 pub(in crate::console) fn fetched_card<T>(cx: &Context, fetched: &Fetched<T>, doing: &'static str) -> Option<Card> {
     match &fetched.failure {
         Some(failure) => Some(failure_card(cx, failure)),
@@ -44,7 +44,7 @@ pub(in crate::console) fn fetched_card<T>(cx: &Context, fetched: &Fetched<T>, do
     }
 }
 
-/// Draws the lines of a detail from line `scroll` on, and notes how much there is to scroll.
+/// Draws the lines of a detail from line `scroll` on, and records the scroll range.
 pub(in crate::console) fn draw_detail_lines(
     lines: &[TextLine],
     scroll: usize,

@@ -1,4 +1,4 @@
-//! A person as an erasure finds them: who they are, what else would change, who else names them.
+//! A person as an erasure finds them: identity, dependent changes, and mentions by others.
 
 use crate::change::plan::Counts;
 use crate::change::plan::erasure::{MentionWords, Preview};
@@ -8,10 +8,10 @@ use crate::console::view::keys::drawn_key;
 use crate::console::view::tally::tally;
 use crate::ui::{Align, Look, SafeText, Section, StyleRole, TextLine};
 
-/// Mentions of one place that are shown.
+/// Most mentions shown of one column.
 const SAMPLES: usize = 4;
 
-/// Whether anything keeps the person from being erased.
+/// Lines that say whether anything prevents erasing the person.
 pub fn state(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = Vec::new();
     match (&preview.refused, preview.held) {
@@ -54,7 +54,7 @@ pub fn state(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     lines
 }
 
-/// Handles by their kind, with their number; those of a kind flow next to each other.
+/// Handles by kind, with their number; those of a kind flow next to each other.
 pub fn who(preview: &Preview, most: usize, width: usize, look: &Look) -> Vec<TextLine> {
     const LABEL: usize = 12;
     let mut kinds: Vec<&str> = Vec::new();
@@ -123,7 +123,7 @@ pub fn changed(counts: &Counts, width: usize, look: &Look) -> Vec<TextLine> {
     if changed.is_empty() { vec![none()] } else { tally(&changed, width, look) }
 }
 
-/// Other people's values that name the person, by table and column, with some of the words around.
+/// Other people's values that name the person, by table and column, with some surrounding words.
 pub fn mentioned(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     if preview.mentions.is_empty() {
         return vec![none()];
@@ -140,7 +140,7 @@ pub fn mentioned(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> 
     lines
 }
 
-/// Adds to a line the words around a name, the name marked: what is before it gives way first.
+/// Adds the words around a name to a line, the name marked; the words before it are cut first.
 pub fn around(words: &MentionWords, lead: TextLine, width: usize) -> TextLine {
     const LONGEST: usize = 200;
     let room = width.saturating_sub(lead.width());
@@ -148,7 +148,7 @@ pub fn around(words: &MentionWords, lead: TextLine, width: usize) -> TextLine {
     let name = SafeText::limited(&flat(&words.name), LONGEST);
     let before = SafeText::limited(&flat(&words.before), LONGEST);
     let after = SafeText::limited(&flat(&words.after), LONGEST);
-    // What is before may have what is left of the line, and a third of it at least.
+    // The words before get the rest of the line, and at least a third of it.
     let left = room.saturating_sub(name.width() + after.width());
     let before = before.cut_start(left.max(if name.is_empty() { room } else { room / 3 }));
     let mut line = lead.with(before, StyleRole::Muted);
@@ -159,7 +159,7 @@ pub fn around(words: &MentionWords, lead: TextLine, width: usize) -> TextLine {
     line.with(after.cut(room), StyleRole::Muted)
 }
 
-/// Returns the line shown where there is nothing.
+/// Returns the line for an empty list.
 pub fn none() -> TextLine {
     TextLine::of("none", StyleRole::Muted)
 }

@@ -19,7 +19,7 @@ pub struct Sheet<'a> {
 }
 
 impl<'a> Sheet<'a> {
-    /// An empty sheet of that many columns.
+    /// Creates an empty sheet of this many columns.
     pub fn new(width: usize, look: &'a Look) -> Self {
         Sheet { pieces: Vec::new(), width, look }
     }
@@ -65,7 +65,7 @@ impl<'a> Sheet<'a> {
         self.lines(lines);
     }
 
-    /// A chart of that many rows.
+    /// Adds a chart of this many rows.
     pub fn chart(&mut self, height: u16, draw: impl Fn(Rect, &mut Buffer, &Look) + 'a) {
         self.pieces.push(SheetPiece::Chart(height, Box::new(draw)));
     }
@@ -99,7 +99,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// A chart is drawn whole next to the screen, and what is in the window is copied.
+    /// A chart is drawn whole off screen, and the visible part is copied.
     fn chart_part(&self, height: u16, draw: &Draw<'_>, top: usize, above: usize, area: Rect, buf: &mut Buffer) {
         let whole = Rect::new(0, 0, area.width, height);
         let mut beside = Buffer::empty(whole);
@@ -115,7 +115,7 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// The row of the window on which a row of the sheet stands.
+/// The row of the window for a row of the sheet.
 fn visible(row: usize, above: usize, area: Rect) -> Option<u16> {
     row.checked_sub(above).filter(|y| *y < usize::from(area.height)).map(|y| y as u16)
 }

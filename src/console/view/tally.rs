@@ -27,7 +27,7 @@ pub fn tally(rows: &[(TextLine, u64, TextLine)], width: usize, look: &Look) -> V
     lines.collect()
 }
 
-/// A line of exactly that many columns: its last run is cut where it is longer.
+/// A line of exactly this many columns: its last run is cut if it is longer.
 fn fitted(line: &TextLine, width: usize, look: &Look) -> TextLine {
     let mut fitted = TextLine::default();
     for run in &line.runs {
@@ -38,7 +38,7 @@ fn fitted(line: &TextLine, width: usize, look: &Look) -> TextLine {
     fitted
 }
 
-/// Tables whose rows go, each below the one that leads to it, with their share as bars.
+/// Tables with deleted rows, each below the one that leads to it, with their share as bars.
 pub fn tree(root: &str, branches: &[Branch], width: usize, look: &Look) -> Vec<TextLine> {
     let total: u64 = branches.iter().map(|branch| branch.rows as u64).sum();
     let most = branches.iter().map(|branch| branch.rows).max().unwrap_or(0).max(1);

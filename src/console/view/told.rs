@@ -1,4 +1,4 @@
-//! Sentences from below as the console tells them: times by the clock of the zone, and keys in the place of options.
+//! Messages from lower layers as shown in the console: times by the zone's clock, and keys in place of options.
 
 use crate::change::plan::erasure::Mentions;
 use crate::console::core::command::CommandId;
@@ -14,7 +14,7 @@ const ACCOUNT: CommandId = CommandId::Turn(EraseChoice::Account);
 const USER: CommandId = CommandId::Recall(RecallCommand::User);
 const AGENT: CommandId = CommandId::Recall(RecallCommand::Agent);
 
-/// Remedies that a command line spells, and what the console has in their place: `{}` is the key of the next command.
+/// Remedies in terms of the command line, and their replacements in the console: `{}` is the key of the next command.
 const SPELLED: [(&str, &str, &[CommandId]); 15] = [
     (
         "--mentions redact removes the words, --mention ID=redact those of one mention",
@@ -22,7 +22,7 @@ const SPELLED: [(&str, &str, &[CommandId]); 15] = [
         &[MENTIONS, REDACT],
     ),
     ("by --mention", "at the step about mentions", &[]),
-    ("--account erase deletes it", "{} takes it", &[ACCOUNT]),
+    ("--account erase deletes it", "{} erases it too", &[ACCOUNT]),
     ("--user and --agent name another", "{} and {} name another", &[USER, AGENT]),
     ("--again adds another", "change that one, or say something else", &[]),
     ("say --user", "name the user", &[]),
@@ -37,7 +37,7 @@ const SPELLED: [(&str, &str, &[CommandId]); 15] = [
     ("--reason or --ticket names the person, and both are", "the reason names the person, and it is", &[]),
 ];
 
-/// A sentence as it is shown.
+/// A message as shown.
 #[must_use]
 pub fn told(text: &str) -> String {
     let spelled = |text: String, (option, words, keys): &(&str, &str, &[CommandId])| {

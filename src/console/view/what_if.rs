@@ -1,5 +1,5 @@
-//! Lines that show how recall would change: the situations that are answered differently, and what comes, goes and
-//! moves.
+//! Lines that show how recall would change: the situations with different answers, and the rows added, removed and
+//! moved.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +10,13 @@ use crate::memory::agreeing;
 use crate::recall::what_if::{PlaceMove, WhatIf};
 use crate::ui::{Align, Look, SafeText, Section, StyleRole, TextLine};
 
-/// Key that looks longer.
+/// Key for a longer preview.
 pub const LONGER: char = '+';
-/// Moves that are shown at most.
+/// Most moves shown.
 const MOVES: usize = 60;
-/// Rows that only have another score, shown at most.
+/// Most rows shown that only have another score.
 const RESCORED: usize = 6;
-/// Columns that a row's name needs to be of use next to its place.
+/// Least columns for a row's name to be useful.
 const NAME: usize = 16;
 
 /// The section.
@@ -59,7 +59,7 @@ fn verdict(found: &WhatIf, width: usize, look: &Look) -> Vec<TextLine> {
             (format!("{changed} of {} {verb} answered differently", of(all)), StyleRole::Warn)
         }
     };
-    // Where it was stopped, the notes say after how long.
+    // If it was stopped, the notes give the time.
     let took = if found.stopped { words } else { format!("{words} ({} ms)", found.took) };
     let mut lines = sentences(&[took], role, width, look);
     if let Some(last) = lines.last_mut().filter(|_| found.changed > 0) {
@@ -73,7 +73,7 @@ fn named(found: &WhatIf, id: &str) -> SafeText {
     SafeText::limited(&name.unwrap_or_else(|| id.to_owned()), 80)
 }
 
-/// Each changed situation with what comes, goes and moves in it.
+/// Each changed situation with the rows added, removed and moved.
 fn moved(found: &WhatIf, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = Vec::new();
     let mut situation = None;
@@ -142,7 +142,7 @@ fn rescored(found: &WhatIf, width: usize, look: &Look) -> Vec<TextLine> {
     if found.rescored.is_empty() {
         return lines;
     }
-    // The same in several situations is said once.
+    // The same in several situations is shown once.
     let of = |moved: &PlaceMove| {
         let scores = [moved.score_before, moved.score_after].map(|score| score.map(f64::to_bits));
         (moved.id.clone(), moved.ranking.name(), moved.before, scores)

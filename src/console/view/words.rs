@@ -10,7 +10,7 @@ use crate::memory::query::CountKind;
 use crate::memory::{Row, time};
 use crate::ui::{Look, SafeText, StyleRole, TextLine, figures};
 
-/// The zone of the times, and the moment at which they are drawn.
+/// The time zone, and the moment of drawing.
 #[derive(Default)]
 struct Clock {
     zone: ShownZone,
@@ -33,7 +33,7 @@ pub fn in_zone<R>(zone: &ShownZone, now: DateTime<Utc>, draw: impl FnOnce() -> R
     draw()
 }
 
-/// A canonical time by the clock of the zone, `2026-02-04T10:00:00`; none for what is not a time.
+/// A canonical time by the zone's clock, `2026-02-04T10:00:00`; `None` if it is not a time.
 fn local(text: &str) -> Option<String> {
     let micros = time::epoch_micros(text)?;
     let at = DateTime::from_timestamp_micros(micros)?;
@@ -53,7 +53,7 @@ pub fn time(text: &str, seconds: bool) -> SafeText {
     }
 }
 
-/// A moment that someone named or that a sentence tells: `2026-02-04 10:00`, with seconds where they are not zero.
+/// A moment named in a text: `2026-02-04 10:00`, with seconds unless they are zero.
 #[must_use]
 pub fn moment(text: &str) -> SafeText {
     time(text, text.get(17..19).is_some_and(|seconds| seconds != "00"))
@@ -73,7 +73,7 @@ pub fn with_moments(text: &str) -> String {
     told + rest
 }
 
-/// The shape of a canonical time: each zero stands for a digit.
+/// The shape of a canonical time: each zero is any digit.
 const CANONICAL: &str = "0000-00-00T00:00:00.000000Z";
 
 /// Returns the place of the first canonical time in a text.
@@ -102,14 +102,14 @@ fn short_day(local: &str) -> Option<&str> {
     local.get(if is_this_year { 5 } else { 0 }..10)
 }
 
-/// Formats the age of a canonical time: `now`, `5m`, `3h`, `12d`; the day when it is longer ago or in the future.
+/// Formats the age of a canonical time: `now`, `5m`, `3h`, `12d`; the day if it is longer ago or in the future.
 #[must_use]
 pub fn age(text: &str, now: DateTime<Utc>) -> SafeText {
     const MINUTE: i64 = 60;
     const DAY: i64 = 86_400;
     let Some(at) = time::epoch_micros(text) else { return SafeText::limited(text, 10) };
     match (now.timestamp_micros() - at).div_euclid(1_000_000) {
-        // Others may have a clock that is ahead.
+        // The clocks of others may be ahead.
         seconds if (-5 * MINUTE..MINUTE).contains(&seconds) => "now".into(),
         seconds if (0..3_600).contains(&seconds) => format!("{}m", seconds / MINUTE).into(),
         seconds if (0..DAY).contains(&seconds) => format!("{}h", seconds / 3_600).into(),
@@ -121,7 +121,7 @@ pub fn age(text: &str, now: DateTime<Utc>) -> SafeText {
     }
 }
 
-/// A name in that room. Where it is cut, the words go that it has in common with the name of what is before it.
+/// A name within the room. If it must be cut, the words shared with the name before it are removed first.
 #[must_use]
 pub fn told_apart(name: &str, before: Option<&str>, room: usize, look: &Look) -> SafeText {
     const LONGEST: usize = 200;
@@ -171,7 +171,7 @@ pub fn state(word: &str, look: &Look) -> TextLine {
     TextLine::default().with_glyph(sign, role).with(" ", StyleRole::Text).with(SafeText::limited(word, 40), role)
 }
 
-/// Feedback in a few columns: its kind, and of a rating which one.
+/// Feedback in a few columns: its kind, and the value of a rating.
 #[must_use]
 pub fn feedback(row: &Row, look: &Look) -> TextLine {
     let kind = row.text("kind").unwrap_or("no kind");
@@ -182,7 +182,7 @@ pub fn feedback(row: &Row, look: &Look) -> TextLine {
     }
 }
 
-/// A number: whole ones with their thousands apart, others with two digits after the point.
+/// A number: integers with thousands separators, others with two decimals.
 #[must_use]
 pub fn number(value: &Value) -> Option<SafeText> {
     if let Some(whole) = value.as_i64() {
@@ -192,7 +192,7 @@ pub fn number(value: &Value) -> Option<SafeText> {
     value.as_f64().map(|x| format!("{x:.2}").into())
 }
 
-/// A number next to its name: whole ones with their thousands apart, others as [`figures::real`] has them.
+/// A number beside its name: integers with thousands separators, others as in [`figures::real`].
 #[must_use]
 pub fn amount(value: &Value) -> SafeText {
     let whole = || number(value).unwrap_or_default();
@@ -212,7 +212,7 @@ pub fn score(value: f64) -> TextLine {
     TextLine::of(format!("{value:+.2}"), role)
 }
 
-/// A count with how it was come by: `about 1,000,000`.
+/// A count with its precision: `about 1,000,000`.
 #[must_use]
 pub fn count(count: u64, kind: CountKind) -> SafeText {
     match kind {
@@ -221,7 +221,7 @@ pub fn count(count: u64, kind: CountKind) -> SafeText {
     }
 }
 
-/// A value on one line as people write it, cut to what may be seen of it: `name: value, name: value`.
+/// A value on one line in readable form, cut to the width: `name: value, name: value`.
 #[must_use]
 pub fn one_line(value: &Value, width: usize) -> SafeText {
     match value {
@@ -231,7 +231,7 @@ pub fn one_line(value: &Value, width: usize) -> SafeText {
     }
 }
 
-/// JSON on one line as it stands, cut to what may be seen of it.
+/// JSON on one line, unchanged but cut to the width.
 #[must_use]
 pub fn as_stored(value: &Value, width: usize) -> SafeText {
     match value {
@@ -246,7 +246,7 @@ fn spoken(value: &Value, width: usize) -> String {
         Value::Array(_) | Value::Object(_) => format!("({})", spoken(value, width)),
         plain => spoken(plain, width),
     };
-    // Each item takes a column at least.
+    // Each item takes at least one column.
     match value {
         Value::Null => "none".to_owned(),
         Value::String(text) => text.clone(),
@@ -274,7 +274,7 @@ mod tests {
         };
         assert_eq!(shown(0, "2026-01-01T00:10:00.000000Z"), "01-01 00:10");
         assert_eq!(shown(0, "2025-12-31T23:50:00.000000Z"), "2025-12-31");
-        // By the clock of New York it is 2025 still.
+        // By the clock of New York it is still 2025.
         assert_eq!(shown(-18_000, "2025-12-31T23:50:00.000000Z"), "12-31 18:50");
         assert_eq!(shown(-18_000, "2026-01-01T06:00:00.000000Z"), "2026-01-01");
     }

@@ -9,7 +9,7 @@ use crate::memory::{Entity, Row, feedback, score};
 use crate::store::Store;
 use crate::store::hanging::HangingRows;
 
-/// The backfill, where counts are stored.
+/// The backfill, if counts are stored.
 pub const SPEC: RowBackfill = RowBackfill {
     name: "aggregates",
     operation: "backfill.aggregates",
@@ -34,7 +34,7 @@ pub const SPEC: RowBackfill = RowBackfill {
 /// Episodes whose linked rows are read together.
 const TOGETHER: usize = 100;
 
-/// Rows of feedback that are looked at together.
+/// Rows of feedback per read.
 const DOUBTED_TOGETHER: usize = 500;
 
 async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
@@ -55,7 +55,7 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     Ok(verdicts)
 }
 
-/// Whether a row of feedback may say more than its score.
+/// Whether a row of feedback may mean more than its score.
 async fn is_doubtful(store: &Store, said: &HangingRows) -> Result<bool, ChangeError> {
     let ids: Vec<String> = said.ids().map(|(id, _)| id.into_owned()).collect();
     for some in ids.chunks(DOUBTED_TOGETHER) {
@@ -67,10 +67,11 @@ async fn is_doubtful(store: &Store, said: &HangingRows) -> Result<bool, ChangeEr
     Ok(false)
 }
 
-/// Compares what is stored with the number of canvas events and the mean of feedback, as far as the rows tell that.
+/// Compares the stored numbers with the number of canvas events and the mean of feedback, as far as the rows determine
+/// them.
 fn verdict(row: &Row, canvas: usize, is_told: bool, mean: Option<f64>) -> RowVerdict {
     let mut values = Vec::new();
-    // A list that cannot be read is not an empty one.
+    // An unreadable list is not an empty one.
     let lost = !row.is_readable("metadata") && row.get("metadata").is_null();
     let unlinked = !row.is_readable("canvas_ids") || lost;
     let count = row.get("canvas_action_count");

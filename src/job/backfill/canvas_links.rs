@@ -1,5 +1,5 @@
-//! Links episodes whose list of canvas events is empty to the canvas events of their session: the list, the count and
-//! the back-link. A list that holds anything is never touched, and no event goes to two episodes.
+//! Links episodes with an empty list of canvas events to the canvas events of their session: the list, the count and
+//! the back-link. A non-empty list is never changed, and no event is linked to two episodes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ use crate::change::{ChangeDanger, ChangeError, Draft};
 use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
 use crate::memory::digest::{Digest, wide_digest};
-use crate::memory::session_links::{CanvasEventTime, SessionSpans, SpannedEpisode};
+use crate::memory::session_links::{CanvasEventTime, SessionSpans, SpannedEpisode, user_of};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::encode::table_of;
@@ -23,29 +23,30 @@ use crate::store::fetched::FetchedValue;
 use crate::store::stored::TableName;
 use crate::store::walk::{NarrowCondition, RowWalk, WalkedPart, WalkedRow};
 
-const EPISODE: [&str; 6] = ["id", "session_id", "started_at", "ended_at", "canvas_ids", "canvas_action_count"];
-const EVENT: [&str; 4] = ["id", "session_id", "episode_id", "created_at"];
+const EPISODE: [&str; 7] =
+    ["id", "session_id", "user_id", "started_at", "ended_at", "canvas_ids", "canvas_action_count"];
+const EVENT: [&str; 5] = ["id", "session_id", "user_id", "episode_id", "created_at"];
 const LISTED: [&str; 2] = ["canvas_ids", "canvas_action_count"];
 
 #[derive(Default)]
 struct CanvasLinks(Mutex<Kept>);
 
-/// Events of several sessions that are held together at most, and that a batch lets point back to several episodes.
+/// Most events of several sessions in memory, and most back-links to several episodes that a batch sets.
 const EVENTS: usize = 50_000;
 
-/// Events that a batch lets point back to one episode that has more.
+/// Back-links per batch to an episode with more events than that.
 const LINKED: usize = 10_000;
 
-/// Sessions that the last batch read and that are not done. The next one meets most of them again, and a session may have
-/// more events than many batches have episodes.
+/// Unfinished sessions read by the last batch. The next one needs most of them again, and a session may have more
+/// events than many batches have episodes.
 #[derive(Default)]
 struct Kept {
-    /// Start of the batch that they are kept for: a batch that is planned again reads them again.
+    /// Position of the batch they are kept for: a batch that is planned again reads them again.
     next: Option<Value>,
     sessions: BTreeMap<String, EventSession>,
 }
 
-/// A session as it was read.
+/// A session as read.
 #[derive(Default)]
 struct EventSession {
     /// A batch before read it.
@@ -53,7 +54,7 @@ struct EventSession {
     /// Number of its episodes, followed by that of its events in all sources.
     episodes: u64,
     events: u64,
-    /// The events that belong to each episode and are listed by none, in the order of time.
+    /// The unlisted events of each episode, in time order.
     given: HashMap<String, Vec<Event>>,
 }
 
@@ -66,6 +67,8 @@ struct Event {
     id: Box<str>,
     at: Option<Box<str>>,
     names: Option<Box<str>>,
+    /// Stands for its user.
+    user: u64,
     /// Stored key, and stored link to the episode, where these are not the id and nothing.
     stored: Option<Box<(FetchedValue, Vec<FetchedValue>)>>,
 }
@@ -74,7 +77,8 @@ impl Event {
     fn new(source: usize, found: WalkedRow, is_erased: bool) -> Self {
         let text = |column: &str| found.row.text(column).map(Box::from);
         let (id, at, names) = (found.row.id().into(), text("created_at"), text("episode_id"));
-        Event { source: source as u32, is_erased, id, at, names, stored: unusual(found) }
+        let user = user_of(&found.row);
+        Event { source: source as u32, is_erased, id, at, names, user, stored: unusual(found) }
     }
 
     /// Place of the event in the order of time.
@@ -103,14 +107,14 @@ impl LinkedUpTo {
     }
 }
 
-/// Knowledge of the links that the batches before made for an episode.
+/// Links that earlier batches made for an episode.
 struct LinkedPart {
     up_to: Option<LinkedUpTo>,
-    /// Nothing is written: events do not tell whether they were linked.
+    /// Whether it is a preview: events do not show earlier links.
     is_dry: bool,
 }
 
-/// The backfill, where the database has a place for the links.
+/// The backfill, if the database can store the links.
 pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
     episodes(store)?;
     events(store)?;
@@ -146,17 +150,19 @@ impl Job for CanvasLinks {
         Box::pin(self.plan(ask))
     }
 
-    /// Returns true: the spans of all episodes of a session, linked or not, decide which one an event belongs to, so
-    /// links made by the batch before take nothing from this one.
+    /// Returns true: the spans of all episodes of a session, linked or not, determine an event's episode, so links made
+    /// by the previous batch do not affect this one.
     fn plans_ahead(&self) -> bool {
         true
     }
 
     fn effects(&self) -> Vec<String> {
         vec![
-            "in a session with one episode it gets all events that name no other episode; with several, each event \
-             goes to the episode whose time span holds it, else to the last that started before it"
+            "the only episode of a session gets all events that name no other episode".to_owned(),
+            "in a session with several episodes, each event goes to the episode whose time span holds it, otherwise to \
+             the last episode that started before it"
                 .to_owned(),
+            "an event of another user than the episode's, or from before the episode, is not linked".to_owned(),
         ]
     }
 }
@@ -167,7 +173,7 @@ fn candidates<'a>(source: &'a BoundSource, stored: &'a [String]) -> RowWalk<'a> 
     RowWalk { source, columns: &EPISODE, stored, narrow }
 }
 
-/// Whether a list is there to be filled: it holds nothing, and nothing of it is unreadable.
+/// Whether a list can be filled: it is empty, and completely readable.
 fn is_open(row: &Row) -> bool {
     let session = row.text("session_id").is_some_and(|s| !s.trim().is_empty());
     session && row.list("canvas_ids").is_empty() && row.is_readable("canvas_ids")
@@ -221,7 +227,7 @@ impl CanvasLinks {
                     note(&mut draft, &before, &link);
                 }
             }
-            // It is alone: its list comes when all events point back.
+            // It is alone: its list is set once all back-links are set.
             if let Some(last) = loose.get(most).and(loose.get(most - 1)) {
                 let linked = LinkedUpTo::new(id, last);
                 next = Some(json!({ "source": place.source, "after": place.after, "linked": linked }));
@@ -250,7 +256,7 @@ impl CanvasLinks {
         Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen, bad: Vec::new() })
     }
 
-    /// The sessions that the batch before kept for the one that begins at a place.
+    /// The sessions kept by the previous batch for one that begins at a position.
     fn kept(&self, place: &Value) -> BTreeMap<String, EventSession> {
         let kept = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         if kept.next.as_ref() == Some(place) { kept.sessions } else { BTreeMap::new() }
@@ -267,7 +273,7 @@ impl CanvasLinks {
 struct Reading<'r> {
     store: &'r Store,
     source: &'r BoundSource,
-    /// The sources of events, each with the stored columns that are read.
+    /// The sources of events, each with the stored columns to read.
     events: &'r [(&'r BoundSource, &'r [String])],
     erased: Option<&'r Erased<'r>>,
 }
@@ -277,13 +283,13 @@ impl Reading<'_> {
         self.erased.is_some_and(|erased| erased.owns(row))
     }
 
-    /// The episodes among some that are to be linked.
+    /// The episodes among some that need links.
     fn open<'f>(&self, found: &'f [WalkedRow]) -> Vec<&'f WalkedRow> {
         found.iter().filter(|f| is_open(&f.row) && !self.is_erased(&f.row)).collect()
     }
 
-    /// Reads the sessions of some episodes. Where these have more events than a batch takes, gives how many episodes are to
-    /// be tried instead; one alone never has too many.
+    /// Reads the sessions of some episodes. If these have more events than a batch takes, returns how many episodes to
+    /// try instead; a single one never has too many.
     async fn too_many(
         &self,
         sessions: &mut BTreeMap<String, EventSession>,
@@ -305,9 +311,9 @@ impl Reading<'_> {
         Ok(first.and_then(|first| found.iter().position(|f| std::ptr::eq(f, *first))))
     }
 
-    /// Reads the sessions of some open episodes: as they were kept while nothing came or went in them, else as they are now.
-    /// False where several have too many events to be held together. Amid the events of one, it is not looked what came
-    /// or went: the last batch of them does.
+    /// Reads the sessions of some open episodes: the kept ones if nothing was added or deleted in them, otherwise their
+    /// current state. Returns false if several have too many events for memory. While the events of one session are
+    /// processed, changes are only checked by the last batch.
     async fn sessions(
         &self,
         kept: &mut BTreeMap<String, EventSession>,
@@ -336,7 +342,7 @@ impl Reading<'_> {
         RowWalk { source: self.source, columns: &EPISODE, stored: &[], narrow }
     }
 
-    /// Whether some sessions have as many episodes and events as they had.
+    /// Whether some sessions have as many episodes and events as before.
     async fn still(&self, kept: &BTreeMap<String, EventSession>) -> Result<bool, ChangeError> {
         if kept.is_empty() {
             return Ok(true);
@@ -350,8 +356,8 @@ impl Reading<'_> {
             && kept.values().map(|session| session.events).sum::<u64>() == events)
     }
 
-    /// Reads sessions: all events, and then all episodes of those that have several, linked or not. Of the lists of
-    /// episodes, which may be long, only those events are looked for. None where several have too many events.
+    /// Reads sessions: all events, and then all episodes of those with several, linked or not. In the episodes' lists,
+    /// which may be long, only those events are searched for. `None` if several have too many events.
     async fn read(
         &self,
         sessions: &[String],
@@ -398,7 +404,7 @@ impl Reading<'_> {
     }
 }
 
-/// The episodes of a session, and those of its events that none of them lists.
+/// The episodes of a session, and its events that none of them lists.
 struct SessionEpisodes {
     episodes: Vec<SpannedEpisode>,
     unlisted: HashSet<[Digest; 2]>,
@@ -426,7 +432,7 @@ impl EventSession {
     fn new(SessionEpisodes { episodes, unlisted }: &SessionEpisodes, mut events: Vec<Event>) -> Self {
         let spans = SessionSpans::new(&episodes.iter().map(SpannedEpisode::span).collect::<Vec<_>>());
         let owner = |event: &Event| {
-            let moment = CanvasEventTime { at: event.at.as_deref(), names: event.names.as_deref() };
+            let moment = CanvasEventTime { at: event.at.as_deref(), names: event.names.as_deref(), user: event.user };
             let owner = spans.owner(moment).filter(|_| unlisted.contains(&wide_digest(&event.id)));
             owner.map(|position| &episodes[position].id)
         };
@@ -447,8 +453,8 @@ impl EventSession {
         EventSession { is_kept: false, episodes: episodes.len() as u64, events: all, given }
     }
 
-    /// The events that are to point back to an episode and do not yet, in order: as many as a batch takes, and one more. Those
-    /// that the batches before linked say so once they are read again.
+    /// The events that need a back-link to an episode, in order: as many as a batch takes, and one more. Events linked
+    /// by earlier batches show it once they are read again.
     fn loose(&self, episode: &str, part: &LinkedPart) -> Vec<&Event> {
         let given = self.given.get(episode).map(Vec::as_slice).unwrap_or_default();
         let up_to = part.up_to.as_ref().filter(|up_to| up_to.episode == episode && (self.is_kept || part.is_dry));

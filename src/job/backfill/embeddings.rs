@@ -1,5 +1,5 @@
-//! Gives rows without a usable vector one, from the endpoint that the profile names: the only backfill that sends
-//! stored text out of the process, and the only one that may cost money.
+//! Adds vectors to rows without a usable one, from the endpoint in the profile: the only backfill that sends stored
+//! text out of the process, and the only one that may cost money.
 
 use std::collections::HashMap;
 
@@ -28,14 +28,14 @@ use crate::store::walk::{NarrowCondition, RowWalk, WalkedPart, WalkedRow, keyed}
 
 /// Name of the backfill.
 const NAME: &str = "embeddings";
-/// Texts of one request, and so rows of one batch.
+/// Texts per request, and rows per batch.
 const REQUEST: usize = 64;
-/// Characters of a text at most: as many as the usual models read.
+/// Most characters of a text: as many as common models read.
 const LONGEST: usize = 24_000;
 /// Characters of a token, roughly.
 const TOKEN: u64 = 4;
 
-/// Rows whose vectors may be kept, with the columns that their text is made of.
+/// Rows that may have vectors, with the columns of their text.
 const ENTITIES: [(Entity, &[&str]); 3] = [
     (
         Entity::Episode,
@@ -45,7 +45,7 @@ const ENTITIES: [(Entity, &[&str]); 3] = [
     (Entity::Memory, &["id", "user_id", "title", "text", "collection"]),
 ];
 
-/// Rows of one source and the place of their vectors.
+/// Rows of one source and the location of their vectors.
 struct SourceVectors<'s> {
     columns: &'static [&'static str],
     source: &'s BoundSource,
@@ -55,13 +55,13 @@ struct SourceVectors<'s> {
 struct Embeddings {
     endpoint: Endpoint,
     in_rows: bool,
-    /// Numbers of the vectors that are in each source, as far as it is known.
+    /// Dimension of the existing vectors in each source, if known.
     sizes: OnceCell<Vec<Option<usize>>>,
     /// The answers of the latest request: a batch that is planned again does not pay twice.
     answers: Mutex<HashMap<String, Vec<f32>>>,
 }
 
-/// The backfill, where vectors are kept and an endpoint is named.
+/// The backfill, if vectors are stored and an endpoint is configured.
 pub fn make(store: &Store, given: &BackfillArguments) -> Result<Box<dyn Job>, ChangeError> {
     let kept = kept(store)?;
     let endpoint = given.endpoint.clone().map_err(ChangeError::Refused)?;
@@ -173,15 +173,15 @@ impl Job for Embeddings {
     }
 }
 
-/// A row that gets a vector.
+/// A row that needs a vector.
 struct Lacking {
     found: WalkedRow,
     text: String,
-    /// Stored value in the place of the vector, if there is one.
+    /// Stored value in place of the vector, if there is one.
     there: Option<FetchedValue>,
 }
 
-/// Counts of the rows that were looked at.
+/// Counts of the processed rows.
 #[derive(Default)]
 struct EmbeddingTally {
     characters: u64,
@@ -236,7 +236,7 @@ impl Embeddings {
         let mut counted = EmbeddingTally { erased: told.erased, textless: told.textless, ..EmbeddingTally::default() };
         let mut lacking = Vec::new();
         for found in wanted {
-            // Read again: what it says may have changed meanwhile.
+            // Read again, since the text may have changed meanwhile.
             if let Some(text) = counted.sorted(&found.row, erased.as_ref()) {
                 lacking.push(Lacking { there: found.stored.first().cloned(), found, text });
             }
@@ -254,7 +254,7 @@ impl Embeddings {
         Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: looked_at, bad: Vec::new() })
     }
 
-    /// The size of the vectors of each source, after a look at who made them.
+    /// The dimension of the vectors of each source, after checking which model made them.
     async fn look_around(&self, store: &Store, all: &[SourceVectors<'_>]) -> Result<Vec<Option<usize>>, ChangeError> {
         for run in store.records().jobs().await?.iter().filter(|run| run.name == NAME && run.changed > 0) {
             let settings: Value = serde_json::from_str(&run.settings).unwrap_or_default();
@@ -276,8 +276,8 @@ impl Embeddings {
         Ok(sizes)
     }
 
-    /// The wanted rows as they are now, watched: a text that changes, or a row that goes, while its vector is on its way
-    /// has the batch planned again.
+    /// Reads the rows again and watches them: if a text changes, or a row is deleted, while its vector is computed, the
+    /// batch is planned again.
     async fn again(
         &self,
         draft: &mut Draft<'_>,
@@ -297,7 +297,7 @@ impl Embeddings {
         Ok(draft.store.walks().walk_all(&read).await?)
     }
 
-    /// Notes what is next to the rows where their vectors will be.
+    /// Watches the rows where the vectors will be stored.
     async fn standing(
         &self,
         store: &Store,
@@ -318,7 +318,7 @@ impl Embeddings {
         Ok(())
     }
 
-    /// The vectors of some rows' texts, in order: asked for once.
+    /// The vectors of some rows' texts, in order; requested only once.
     async fn asked(&self, lacking: &[Lacking]) -> Result<Vec<Vec<f32>>, ChangeError> {
         let mut answers = self.answers.lock().await;
         let mut open: Vec<String> =
@@ -346,7 +346,7 @@ impl Embeddings {
 }
 
 impl SourceVectors<'_> {
-    /// Adds the vectors to the plan: new rows next to the others, or a column that is filled.
+    /// Adds the vectors to the plan: new rows in the separate table, or a column to set.
     fn push(&self, draft: &mut Draft<'_>, lacking: &[Lacking], vectors: &[Vec<f32>]) -> Result<(), ChangeError> {
         let store = draft.store;
         let shelf = &self.shelf;
@@ -388,7 +388,7 @@ impl SourceVectors<'_> {
 }
 
 impl EmbeddingTally {
-    /// The text of a row as it is sent; none when it gets no vector, which is counted.
+    /// The text of a row to send; `None` if it gets no vector, which is counted.
     fn sorted(&mut self, row: &Row, erased: Option<&Erased<'_>>) -> Option<String> {
         let text = keyword::text_of(row);
         if text.trim().is_empty() {

@@ -1,5 +1,5 @@
-//! Links episodes whose list of feedback is empty to the feedback that was given on their executions: the list, the
-//! aggregate score, and the back-link where there is one. A list that holds anything is never touched.
+//! Links episodes to the feedback that was given on their executions and that they do not list: the list, the aggregate
+//! score, and the back-link where there is one. What a list holds stays.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,21 +11,25 @@ use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft};
 use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
-use crate::memory::session_links::{CanvasEventTime, SessionSpans, SpannedEpisode};
-use crate::memory::{Entity, Row, feedback};
+use crate::memory::session_links::{CanvasEventTime, SessionSpans, SpannedEpisode, user_of};
+use crate::memory::{Entity, Row, feedback, score};
 use crate::store::Store;
 use crate::store::encode::table_of;
 use crate::store::fetched::FetchedValue;
+use crate::store::hanging::HangingRows;
 use crate::store::stored::TableName;
 use crate::store::walk::{NarrowCondition, RowWalk, WalkedPart, WalkedRow};
 
-const EPISODE: [&str; 6] = ["id", "execution_ids", "started_at", "ended_at", "feedback_ids", "feedback_score"];
-const SAID: [&str; 7] = ["id", "execution_id", "episode_id", "kind", "rating", "counts", "created_at"];
+const EPISODE: [&str; 7] =
+    ["id", "execution_ids", "user_id", "started_at", "ended_at", "feedback_ids", "feedback_score"];
+const SAID: [&str; 8] = ["id", "execution_id", "user_id", "episode_id", "kind", "rating", "counts", "created_at"];
+/// Episodes whose linked rows are read together.
+const TOGETHER: usize = 100;
 const LISTED: [&str; 2] = ["feedback_ids", "feedback_score"];
 
 struct FeedbackLinks;
 
-/// The backfill, where the database has a place for the links.
+/// The backfill, if the database can store the links.
 pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
     episodes(store)?;
     given(store)?;
@@ -43,7 +47,7 @@ fn episodes(store: &Store) -> Result<Vec<&BoundSource>, ChangeError> {
     Ok(sources)
 }
 
-/// Feedback that names its execution. Its back-link is written where it has one.
+/// Sources of feedback with an execution. Their back-link is written if they have one.
 fn given(store: &Store) -> Result<Vec<&BoundSource>, ChangeError> {
     writable(store, Entity::Feedback, &["execution_id"])
 }
@@ -72,7 +76,7 @@ impl Job for FeedbackLinks {
     fn effects(&self) -> Vec<String> {
         vec![
             "feedback goes to the episode of its execution; where several episodes name it, to the one whose time span \
-             holds it, else to the last that started before it"
+             holds it, else to the last that started before it, among those of its user if there are any"
                 .to_owned(),
             "the score of an episode becomes the mean of its feedback that counts".to_owned(),
         ]
@@ -80,15 +84,15 @@ impl Job for FeedbackLinks {
 }
 
 fn candidates<'a>(source: &'a BoundSource, stored: &'a [String]) -> RowWalk<'a> {
-    let narrow = vec![NarrowCondition::Present("execution_ids"), NarrowCondition::Short("feedback_ids")];
+    let narrow = vec![NarrowCondition::Present("execution_ids")];
     RowWalk { source, columns: &EPISODE, stored, narrow }
 }
 
 fn is_open(row: &Row) -> bool {
-    row.is_readable("feedback_ids") && row.list("feedback_ids").is_empty() && executions_of(row).next().is_some()
+    row.is_readable("feedback_ids") && executions_of(row).next().is_some()
 }
 
-/// The executions of an episode: an empty id names none.
+/// The executions of an episode, without empty ids.
 fn executions_of(row: &Row) -> impl Iterator<Item = &str> {
     row.list("execution_ids").into_iter().filter(|id| !id.trim().is_empty())
 }
@@ -141,16 +145,18 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
         }
         backs.push(&mut draft);
     }
-    for (id, mut rows) in linked {
-        let Some(episode) = open.get(id) else { continue };
-        rows.sort_by(|a, b| (&a.at, &a.id).cmp(&(&b.at, &b.id)));
-        rows.dedup_by(|a, b| a.id == b.id);
-        let score = feedback::aggregate(rows.iter().filter_map(|row| row.score));
-        let ids: Vec<Value> = rows.into_iter().map(|row| Value::from(String::from(row.id))).collect();
-        let values = vec![("feedback_ids", Value::from(ids)), ("feedback_score", json!(score))];
-        let shown = if draft.wants_more() { values.clone() } else { Vec::new() };
-        if lists.row(&episode.key, &episode.stored, values).map_err(ChangeError::Refused)? {
-            note(&mut draft, &episode.row, &shown);
+    let changed: Vec<&WalkedRow> = linked.keys().filter_map(|id| open.get(id).copied()).collect();
+    for some in changed.chunks(TOGETHER) {
+        let rows: Vec<&Row> = some.iter().map(|found| &found.row).collect();
+        let contexts = store.contexts();
+        let listed = contexts.linked(&rows, &source.links, Entity::Feedback, Some(feedback::SCORED)).await?;
+        for (episode, listed) in some.iter().zip(&listed) {
+            let new = linked.remove(episode.row.id()).unwrap_or_default();
+            let values = with_feedback(&episode.row, listed, new);
+            let shown = if draft.wants_more() { values.clone() } else { Vec::new() };
+            if lists.row(&episode.key, &episode.stored, values).map_err(ChangeError::Refused)? {
+                note(&mut draft, &episode.row, &shown);
+            }
         }
     }
     lists.push(&mut draft);
@@ -158,22 +164,40 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
 }
 
+/// The list and the score of an episode that has some feedback already, with more of it. A score that is not the mean of what
+/// it has stays: something is in it that nobody can read.
+fn with_feedback(episode: &Row, listed: &HangingRows, mut new: Vec<LinkedFeedback>) -> Vec<(&'static str, Value)> {
+    new.sort_by(|a, b| (&a.at, &a.id).cmp(&(&b.at, &b.id)));
+    new.dedup_by(|a, b| a.id == b.id);
+    let is_new: HashSet<&str> = new.iter().map(|row| &*row.id).collect();
+    let old = listed.scores().filter(|(id, ..)| !is_new.contains(&**id)).filter_map(|(.., score)| score);
+    let mean = feedback::aggregate(old.chain(new.iter().filter_map(|row| row.score)));
+    let mut ids = episode.get("feedback_ids").as_array().cloned().unwrap_or_default();
+    let is_told = ids.is_empty() || score::is_same_or_unknown(episode.number("feedback_score"), listed.score());
+    ids.extend(new.into_iter().map(|row| Value::from(String::from(row.id))));
+    let mut values = vec![("feedback_ids", Value::from(ids))];
+    values.extend(is_told.then(|| ("feedback_score", json!(mean))));
+    values
+}
+
 /// Feedback on an execution, without its texts: one execution may have very much of it.
 struct Said {
-    /// Place of the execution among those that were asked for.
+    /// Index of the execution among the requested ones.
     execution: usize,
     id: Box<str>,
     at: Option<Box<str>>,
     names: Option<Box<str>>,
+    /// Stands for its user.
+    user: u64,
     /// The score, if it counts.
     score: Option<f64>,
     /// True when it is about an erased person.
     is_erased: bool,
-    /// Stored key, and stored link to the episode, where these are not the id and nothing.
+    /// Stored key and back-link, unless they are the id and empty.
     stored: Option<Box<(FetchedValue, Vec<FetchedValue>)>>,
 }
 
-/// Feedback as the list and the score of an episode are made of it.
+/// Feedback, reduced to what an episode's list and score need.
 struct LinkedFeedback {
     id: Box<str>,
     at: Option<Box<str>>,
@@ -185,7 +209,8 @@ impl Said {
         let text = |column: &str| found.row.text(column).map(Box::from);
         let (id, at, names) = (found.row.id().into(), text("created_at"), text("episode_id"));
         let score = found.row.number("score").filter(|_| found.row.get("counts") == &Value::Bool(true));
-        Said { execution, id, at, names, score, is_erased, stored: unusual(found) }
+        let user = user_of(&found.row);
+        Said { execution, id, at, names, user, score, is_erased, stored: unusual(found) }
     }
 }
 
@@ -216,7 +241,7 @@ async fn said(
     Ok(all)
 }
 
-/// The open episode that each feedback goes to, if any.
+/// The open episode for each feedback row, if any.
 async fn owners<'f>(
     store: &Store,
     source: &BoundSource,
@@ -234,11 +259,11 @@ async fn owners<'f>(
     Ok(owners)
 }
 
-/// The episodes that name some executions, linked or not, and which of them list the feedback that is to be linked. An
-/// episode may name very many executions and list very much: it is held once, without its lists.
+/// The episodes that name some executions, linked or not, and which of them list the feedback. An episode may name very
+/// many executions and list very much: it is held once, without its lists.
 struct Runs<'s> {
     episodes: Vec<SpannedEpisode>,
-    /// Places of the episodes of each execution.
+    /// Indexes of the episodes of each execution.
     of: HashMap<&'s str, Vec<usize>>,
     /// Places of the episodes that list a feedback.
     listing: HashMap<&'s str, Vec<usize>>,
@@ -285,7 +310,7 @@ impl<'s> Runs<'s> {
     }
 }
 
-/// The episodes of one execution, ready to be asked whose feedback is.
+/// The episodes of one execution, prepared for look-ups of a feedback row's owner.
 struct ExecutionRun<'r> {
     runs: &'r Runs<'r>,
     places: &'r [usize],
@@ -293,15 +318,15 @@ struct ExecutionRun<'r> {
 }
 
 impl<'r> ExecutionRun<'r> {
-    /// The episode that feedback belongs to; none when one of its execution lists it already. What episodes of other
-    /// executions list is no matter: who reads them would not find it here, and another batch would not see them.
+    /// The episode of a feedback row; `None` if one of its execution lists it already. Lists of other executions'
+    /// episodes do not count: their readers would not find it here, and another batch would not see them.
     fn owner(&self, said: &Said) -> Option<&'r str> {
         let listing = self.runs.listing.get(&*said.id);
         // Places are in order.
         if listing.into_iter().flatten().any(|place| self.places.binary_search(place).is_ok()) {
             return None;
         }
-        let moment = CanvasEventTime { at: said.at.as_deref(), names: said.names.as_deref() };
-        self.spans.owner(moment).map(|at| &*self.runs.episodes[self.places[at]].id)
+        let moment = CanvasEventTime { at: said.at.as_deref(), names: said.names.as_deref(), user: said.user };
+        self.spans.feedback_owner(moment).map(|at| &*self.runs.episodes[self.places[at]].id)
     }
 }

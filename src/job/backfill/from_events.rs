@@ -1,5 +1,5 @@
-//! Creates episodes from workflow runs that have none: as rows where episodes are stored, as an `episode_created` event
-//! at the end of the run's log where episodes are derived from it.
+//! Creates episodes from workflow runs without one: as rows if episodes are stored, as an `episode_created` event at
+//! the end of the run's log if episodes are derived from it.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -24,7 +24,7 @@ use crate::store::encode::{GivenValue, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::{Mutation, TableName};
 
-/// Columns of an episode that a run gives.
+/// Columns of an episode that come from a run.
 const EPISODE: [&str; 18] = [
     "id",
     "agent_id",
@@ -49,7 +49,7 @@ const EPISODE: [&str; 18] = [
 /// Columns of an event that stores an episode back.
 const EVENT: [&str; 6] = ["id", "run_id", "sequence", "kind", "data", "created_at"];
 
-/// Columns of a derived episode that are stored back, and who owns it.
+/// Columns of a derived episode that are stored back, and its owner.
 const STORED_BACK: [&str; 13] = [
     "id",
     "user_id",
@@ -68,7 +68,7 @@ const STORED_BACK: [&str; 13] = [
 
 struct FromEvents;
 
-/// The backfill, where there are workflow events and a place for episodes.
+/// The backfill, if there are workflow events and a place for episodes.
 pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
     events(store)?;
     target(store)?;
@@ -173,14 +173,14 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
 #[derive(Default)]
 struct MadeRows {
     insertion: Option<Mutation>,
-    /// Bytes of the events that they were made of.
+    /// Size of their events in bytes.
     size: usize,
-    /// Rows that were left out because of whom they are about.
+    /// Rows left out because of the person they are about.
     spared: usize,
 }
 
 impl MadeRows {
-    /// Adds a row and notes it: its values are kept as they will be stored.
+    /// Adds a row and records it, with its values as stored.
     async fn add(
         &mut self,
         draft: &mut Draft<'_>,
@@ -217,7 +217,7 @@ fn episode_columns(source: &BoundSource) -> Vec<&'static str> {
     EPISODE.into_iter().filter(|column| plain_column(source, column).is_some()).collect()
 }
 
-/// Makes an `episode_created` event for each run that has ended and has none.
+/// Creates an `episode_created` event for each ended run without one.
 async fn to_log(
     draft: &mut Draft<'_>,
     source: &BoundSource,
@@ -253,8 +253,8 @@ async fn to_log(
 /// Usual bytes of a member of an event.
 const MEMBER: usize = 64;
 
-/// The data of an `episode_created` event, as pyworkflow's plan of episodic memory has it: an episode is its run, of the
-/// time when that began. A value, or the text of a long JSON document.
+/// The data of an `episode_created` event, by pyworkflow's design of episodic memory: an episode is its run, dated by
+/// its start. A value, or the text of a long JSON document.
 fn stored_back(episode: &Row, log: RunLog) -> (Value, bool) {
     let (actions, are_text) = log.actions_to_store().into_json();
     let actions = match &actions {
@@ -275,7 +275,7 @@ fn stored_back(episode: &Row, log: RunLog) -> (Value, bool) {
         ("timestamp", JsonPart::Value(&began)),
         ("duration_seconds", episode.json("duration_seconds")),
     ];
-    // Written at once: each part may be long.
+    // Written directly, since each part may be long.
     let text_of = |part: &JsonPart<'_>| if let JsonPart::Document(text) = part { text.len() } else { MEMBER };
     let bytes = members.iter().map(|(_, part)| text_of(part)).sum();
     let mut text = Vec::with_capacity(bytes);
@@ -286,12 +286,12 @@ fn stored_back(episode: &Row, log: RunLog) -> (Value, bool) {
     (Value::Object(members.iter().map(|(name, part)| ((*name).to_owned(), part.to_value())).collect()), false)
 }
 
-/// The same run always gives the same id: an episode cannot be stored twice.
+/// The same run always gives the same id, so an episode cannot be stored twice.
 fn digest(run: &str) -> String {
     hex::encode(Sha256::digest(format!("mnemoscope episode of {run}").as_bytes()))[..16].to_owned()
 }
 
-/// Makes an episode for each run that has ended.
+/// Creates an episode for each ended run.
 async fn to_rows(
     draft: &mut Draft<'_>,
     source: &BoundSource,
@@ -335,7 +335,7 @@ fn id_of(run: &str) -> String {
     format!("ep-{}", digest(run))
 }
 
-/// The episode of a run's log; none while it has not come to its end.
+/// The episode of a run's log; `None` if the run has not ended.
 fn episode_of(run: &str, log: RunLog) -> Option<Row> {
     let end = log.end()?;
     let begun = log.begun().map(str::to_owned);

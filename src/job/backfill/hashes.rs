@@ -1,4 +1,4 @@
-//! Gives cases without a message hash the SHA-256 of their message, which finds duplicates.
+//! Sets missing message hashes of cases to the SHA-256 of their message, which is used to find duplicates.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::change::import::message_hash;
 use crate::memory::prune::copies::{message_hash_of, message_of};
 use crate::memory::{Entity, Row};
 
-/// The backfill, where cases are kept.
+/// The backfill, if cases are stored.
 pub const SPEC: RowBackfill = RowBackfill {
     name: "hashes",
     operation: "backfill.hashes",

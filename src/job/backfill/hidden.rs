@@ -1,10 +1,10 @@
 //! Removes invisible characters and terminal controls from stored text.
 
 use super::rows::{RowBackfill, RowBench, RowVerdict};
-use super::texts;
+use super::texts::{self, Cleaning};
 use crate::memory::text_check;
 
-/// The backfill, where any text can be written.
+/// The backfill, if any text can be written.
 pub const SPEC: RowBackfill = RowBackfill {
     name: "hidden-characters",
     operation: "backfill.hidden-characters",
@@ -12,7 +12,8 @@ pub const SPEC: RowBackfill = RowBackfill {
     judge: |bench| Box::pin(async move { Ok(judge(bench)) }),
     rules: &[
         "control characters (but for line ends and tabs), direction marks, zero-width characters and tags are removed; \
-         joiners within emoji and words stay",
+         what an emoji or the script around it is written with stays",
+        "ends of pages and other controls between lines become line ends",
         "text after an escape character stays, and becomes visible",
     ],
     disclosures: &[
@@ -24,8 +25,13 @@ pub const SPEC: RowBackfill = RowBackfill {
 };
 
 fn judge(bench: RowBench<'_>) -> Vec<RowVerdict> {
-    texts::judge(bench, "hidden characters", |value| {
-        let clean = text_check::with_texts(value, &mut |text| text_check::visible(text));
-        (clean != *value).then_some(clean)
-    })
+    let cleaning = Cleaning {
+        what: "hidden characters",
+        stays: |text| !text_check::hides(text.text()),
+        clean: |value| {
+            let clean = text_check::with_texts(value, &mut |text| text_check::visible(text));
+            (clean != *value).then_some(clean)
+        },
+    };
+    texts::judge(bench, &cleaning)
 }

@@ -24,12 +24,12 @@ const EVENT: [&str; 3] = ["id", "episode_id", "created_at"];
 const REFERENCES: &str = "reference_case_ids";
 const CASE: [&str; 2] = ["id", REFERENCES];
 
-/// Ids that are asked for at a time.
+/// Ids per query.
 const ASKED: usize = 20_000;
 
 struct LinkBackfill;
 
-/// The backfill, where lists of links can be written.
+/// The backfill, if lists of links can be written.
 pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
     if sources(store).is_empty() {
         let none = "the layout has no list of canvas events, of feedback or of cases that could be written here";
@@ -123,12 +123,12 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
 /// Corrected lists of some rows, row by row; only the lists that differ from the stored ones.
 type Right = Vec<Vec<(&'static str, Value)>>;
 
-/// Returns the corrected list with its name; `None` when it equals the stored one, or that cannot be read.
+/// Returns the corrected list with its name; `None` if it equals the stored one, or that is unreadable.
 fn changed(row: &Row, list: &'static str, right: &[&str]) -> Option<(&'static str, Value)> {
     (row.is_readable(list) && row.list(list) != right).then(|| (list, json!(right)))
 }
 
-/// Takes the cases that are not there, and repetitions, out of the references of cases.
+/// Removes missing cases, and repeats, from the references of cases.
 async fn references(store: &Store, rows: &[&Row], right: &mut Right) -> Result<(), ChangeError> {
     let named = distinct(rows.iter().flat_map(|row| row.list(REFERENCES)));
     let mut there: HashSet<String> = HashSet::new();
@@ -143,7 +143,7 @@ async fn references(store: &Store, rows: &[&Row], right: &mut Right) -> Result<(
     Ok(())
 }
 
-/// Hands on the rows whose column holds one of some texts. A list may have a million: they are asked for in parts.
+/// Passes on the rows whose column is one of some texts. A list may have a million, so they are queried in parts.
 async fn walk_named(
     store: &Store,
     (source, columns): (&BoundSource, &[&str]),
@@ -171,14 +171,14 @@ fn once<'i>(ids: impl Iterator<Item = &'i str>) -> Vec<&'i str> {
     ids.filter(|id| seen.insert(*id)).collect()
 }
 
-/// A row that is linked: there may be very many.
+/// A linked row: there may be very many.
 struct LinkedRow {
     /// Episode that it points back to.
     back: Option<Box<str>>,
     at: Option<Box<str>>,
 }
 
-/// Rows of one entity that some episodes name, or that point back to them.
+/// Rows of one entity that some episodes name, or that have back-links to them.
 struct Linked<'r> {
     entity: Entity,
     /// The rows by their ids.
@@ -195,7 +195,7 @@ impl LinkedRow {
 }
 
 impl<'r> Linked<'r> {
-    /// Reads them; none when the database does not hold the entity, so that nothing can be said of what is not there.
+    /// Reads them; `None` if the database does not have the entity, so that missing rows mean nothing.
     async fn read(
         store: &Store,
         source: &BoundSource,
@@ -221,8 +221,7 @@ impl<'r> Linked<'r> {
         Ok(Some(Linked { entity: to, rows, named }))
     }
 
-    /// Corrects a list of the episodes: it should hold the rows that it names and that exist, and the canvas events
-    /// that point back.
+    /// Corrects a list of the episodes: it should contain its existing rows, and the canvas events with a back-link.
     fn lists(&self, episodes: &[&Row], list: &'static str, right: &mut Right) {
         let mut pointing: HashMap<&str, Vec<(&str, &str)>> = HashMap::new();
         for (id, row) in self.rows.iter().filter(|_| self.entity == Entity::CanvasEvent) {
@@ -244,8 +243,8 @@ impl<'r> Linked<'r> {
     }
 }
 
-/// Lets canvas events that exactly one episode names, and that point back to none, point back to it. Gives how many were
-/// left because of whom they are about.
+/// Sets the back-link of canvas events that exactly one episode names and that have none. Returns how many were left
+/// out because of the person they are about.
 async fn point_back(
     store: &Store,
     source: &BoundSource,

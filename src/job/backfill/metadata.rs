@@ -1,5 +1,4 @@
-//! Fills the empty metadata of episodes from what their own columns and tool segments say. Nothing is guessed from free
-//! text.
+//! Fills the empty metadata of episodes from their own columns and tool segments. Guesses nothing from free text.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -12,12 +11,12 @@ use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::walk::WalkedRow;
 
-/// Columns whose values the metadata repeats, where they are not empty.
+/// Columns that the metadata repeats if they are not empty.
 const TAKEN: [&str; 5] = ["participants", "tools_used", "entities", "key_decisions", "tags"];
-/// Outcomes that say how an episode ended.
+/// Outcomes that mean that an episode ended.
 const ENDED: [&str; 4] = ["success", "partial", "failure", "aborted"];
 
-/// The backfill, where episodes have metadata of their own.
+/// The backfill, if episodes have metadata of their own.
 pub const SPEC: RowBackfill = RowBackfill {
     name: "metadata",
     operation: "backfill.metadata",
@@ -64,8 +63,8 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
 /// Place of a segment in its episode: by number, then by time, those without one last, then by id.
 type SegmentPlace = (bool, Option<i64>, bool, String, String);
 
-/// The sources of the segments of kind tool of some episodes, in order and each once, by episode. An episode may have very
-/// many segments: only the first of each tool is kept.
+/// The distinct sources of the tool segments of some episodes, in order, by episode. An episode may have very many
+/// segments: only the first of each tool is kept.
 async fn tools(store: &Store, episodes: &[String]) -> Result<HashMap<String, Vec<String>>, ChangeError> {
     let mut first: HashMap<String, HashMap<String, SegmentPlace>> = HashMap::new();
     let take = |segment: Row, _| {
@@ -117,7 +116,7 @@ fn values(bench: RowBench<'_>, found: &WalkedRow, tools: &[String]) -> Vec<(&'st
         }
     }
     if let Some(outcome) = row.text("outcome").filter(|outcome| ENDED.contains(outcome)) {
-        // The word that is in the row: next to it, another one for the same would look like a contradiction.
+        // The row's own stored word: another word for the same would look like a contradiction.
         let stored = row.get("metadata").get("raw_outcome").and_then(Value::as_str).unwrap_or(outcome);
         metadata.insert("outcome".to_owned(), Value::from(stored));
         if bench.revising.writes("outcome") && bench.revising.is_absent(&found.stored, "outcome") {

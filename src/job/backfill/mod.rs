@@ -1,4 +1,4 @@
-//! The backfills: what each does, and how it is set up for a database. Each has its own file.
+//! The backfills, each in its own file, and their setup for a database.
 
 mod aggregates;
 mod canvas_links;
@@ -29,9 +29,9 @@ use crate::store::{Store, StoreError};
 /// Arguments of a backfill, besides its speed.
 #[derive(Debug, Clone)]
 pub struct BackfillArguments {
-    /// Endpoint that makes vectors of texts, or the reason why there is none.
+    /// Endpoint that computes vectors of texts, or the reason why there is none.
     pub endpoint: Result<Endpoint, String>,
-    /// Signals are derived from feedback for episodes that have none.
+    /// Whether signals are derived from feedback for episodes without any.
     pub from_feedback: bool,
 }
 
@@ -51,7 +51,7 @@ impl BackfillArguments {
         BackfillArguments { endpoint: endpoint.unwrap_or(usual.endpoint), ..usual }
     }
 
-    /// The same as an unfinished run was told when it was started.
+    /// Uses the arguments with which an unfinished run was started.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -72,14 +72,14 @@ pub struct BackfillKind {
     pub name: &'static str,
     /// Description of the backfill, in a sentence.
     pub help: &'static str,
-    /// Entities of which it concludes something from what is not there: every row of them must be seen.
+    /// Entities whose missing rows matter: every row of them must be visible.
     rests_on: &'static [Entity],
     make: fn(&Store, &BackfillArguments) -> Made,
 }
 
 macro_rules! backfills {
     ($($name:literal by $module:ident $([$way:ident])?, rests on ($($entity:ident)*): $help:literal;)*) => {
-        /// Every backfill, in the order in which they are best run.
+        /// Every backfill, in the recommended order.
         pub const ALL: &[BackfillKind] = &[$(BackfillKind {
             name: $name,
             help: $help,
@@ -122,21 +122,21 @@ backfills! {
 }
 
 impl BackfillKind {
-    /// The backfill of that name.
+    /// The backfill with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static BackfillKind> {
         ALL.iter().find(|kind| kind.name == name)
     }
 
-    /// The backfill for a database, told nothing.
+    /// The backfill for a database, with default arguments.
     ///
     /// # Errors
-    /// [`ChangeError::Refused`] where the database has no place for its result, with the reason.
+    /// [`ChangeError::Refused`] if the database cannot store its result, with the reason.
     pub fn job(&self, store: &Store) -> Result<Box<dyn Job>, ChangeError> {
         self.job_as(store, &BackfillArguments::default())
     }
 
-    /// The backfill for a database, as it is told.
+    /// The backfill for a database, with arguments.
     ///
     /// # Errors
     /// As [`BackfillKind::job`].
@@ -151,13 +151,14 @@ impl BackfillKind {
 }
 
 /// Facts of batches that count the rows that were left unchanged.
-pub const LEFT_OUT: &[&str] = &[sources::ERASED, sources::UNREAD];
+pub const LEFT_OUT: &[&str] = &[sources::ERASED, sources::HELD, sources::UNREAD];
 
 /// Explains why rows were left unchanged, one line for each reason.
 #[must_use]
 pub fn left_out(sums: &Map<String, Value>) -> Vec<String> {
     let reasons = [
         (sources::ERASED, "{it is|they are} of people who were erased here, or would name them"),
+        (sources::HELD, "{it belongs|they belong} to people under a legal hold; `unhold` ends that"),
         (sources::UNREAD, "the deciding value cannot be read"),
     ];
     let rows = |why: &str| sums.get(why).and_then(Value::as_u64).filter(|rows| *rows > 0);
@@ -168,7 +169,7 @@ pub fn left_out(sums: &Map<String, Value>) -> Vec<String> {
     reasons.into_iter().filter_map(line).collect()
 }
 
-/// Every backfill as it is here: what it would look at, or why it cannot be done, and its latest run.
+/// Every backfill available here: its work, or the reason why it cannot run, and its latest run.
 ///
 /// # Errors
 /// The engine's refusal.

@@ -1,4 +1,4 @@
-//! Finds the episode that each one without a parent continues: by agent, time and likeness of their vectors.
+//! Finds the episode that each one without a parent continues: by agent, time and similarity of their vectors.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -35,7 +35,7 @@ const SPEC: RowBackfill = RowBackfill {
     takes_away: None,
 };
 
-/// The backfill, where episodes have vectors and parents.
+/// The backfill, if episodes have vectors and parents.
 pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
     let job = rows::make(store, &SPEC)?;
     if store.embeddings().has_vectors(Entity::Episode) {
@@ -75,13 +75,13 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
     Ok(bench.found.iter().map(verdict).collect())
 }
 
-/// Ancestors that are known at a time.
+/// Ancestors cached at a time.
 const KNOWN: usize = 50_000;
 
-/// Generations that are followed: a longer line is not taken, and neither is a circle.
+/// Most generations followed: a longer line is refused, as is a cycle.
 const GENERATIONS: usize = 10_000;
 
-/// An episode of which others descend.
+/// An ancestor of episodes.
 struct Ancestor {
     started_at: Option<String>,
     parent_id: Option<String>,
@@ -94,22 +94,22 @@ impl Ancestor {
     }
 }
 
-/// The line of a suggested parent, as far as it was followed.
+/// The ancestors of a suggested parent, as far as followed.
 struct ParentLine {
     parent: String,
-    /// The episode that is looked at next; none where the line ends.
+    /// The next episode to read; `None` at the end of the line.
     next: Option<String>,
     generations: usize,
 }
 
-/// Search for the best parent whose stored ancestors all come before the episode. Links made here lead back in time, so a
-/// circle would need a stored link that leads forward past the episode; this looks at stored links only, and the answer is
-/// the same whatever this job links before or after, in batches of any size.
+/// Searches for the best parent whose stored ancestors all come before the episode. Links made here lead back in time,
+/// so a cycle would need a stored link that leads past the episode. Only stored links are considered, so the result
+/// does not depend on the order or size of batches.
 struct ParentSearch<'e> {
     episode: &'e Row,
     /// The suggestions after the current one, best first.
     others: std::vec::IntoIter<Suggestion>,
-    /// The line that may do; none where no suggestion does.
+    /// The current candidate line; `None` if no suggestion is left.
     current: Option<ParentLine>,
 }
 
@@ -139,20 +139,20 @@ impl<'e> ParentSearch<'e> {
                     line.generations += 1;
                     line.next.clone_from(&ancestor.parent_id);
                 }
-                // Its last ancestor names one that is not there.
+                // Its last ancestor names a missing one.
                 None if line.generations > 0 => line.next = None,
                 _ => self.try_next(),
             }
         }
     }
 
-    /// The episode to look up next; none at the end of the search.
+    /// The next episode to look up; `None` at the end of the search.
     fn wanted(&self) -> Option<&String> {
         self.current.as_ref()?.next.as_ref()
     }
 }
 
-/// Ends searches together: a generation of all of them is read at once, and each ancestor once.
+/// Runs searches together: a generation of all of them is read at once, and each ancestor once.
 async fn climb(store: &Store, searches: &mut [ParentSearch<'_>]) -> Result<(), ChangeError> {
     let mut known: HashMap<String, Option<Ancestor>> = HashMap::new();
     loop {
@@ -169,7 +169,7 @@ async fn climb(store: &Store, searches: &mut [ParentSearch<'_>]) -> Result<(), C
             known.entry(row.id().to_owned()).or_insert_with(|| Some(Ancestor::of(&row)));
         }
         for id in ids.into_iter().filter(|id| !known.contains_key(id)).collect::<Vec<_>>() {
-            // What compares ids may find one that is spelled otherwise.
+            // Id comparison may find one with another spelling.
             let row = linking(store, std::slice::from_ref(&id)).await?.into_iter().next();
             known.insert(id, row.as_ref().map(Ancestor::of));
         }

@@ -1,4 +1,5 @@
-//! Gives cases without a reward one by the rule: from the outcome, else from how its tool calls went, moved by feedback.
+//! Sets missing rewards of cases by the rule: from the outcome, otherwise from the results of tool calls, moved by
+//! feedback.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use crate::memory::{Entity, Row, reward, vocabulary};
 use crate::store::Store;
 use crate::store::walk::NarrowCondition;
 
-/// The backfill, where cases are kept.
+/// The backfill, if cases are stored.
 pub const SPEC: RowBackfill = RowBackfill {
     name: "rewards",
     operation: "backfill.rewards",
@@ -72,13 +73,13 @@ async fn feedback_of(store: &Store, cases: &[String]) -> Result<HashMap<String, 
     Ok(scores.into_iter().map(|(case, all)| (case, all.iter().sum::<f64>() / all.len() as f64)).collect())
 }
 
-/// Whether a stored outcome is one: `unknown` and blanks say nothing.
+/// Whether a stored outcome means anything: `unknown` and blanks do not.
 fn says_something(outcome: &str) -> bool {
     !outcome.trim().is_empty() && vocabulary::outcome(outcome) != Some("unknown")
 }
 
-/// Share of the tool calls in traces that say how they went and went well; none when none says so. The calls are in a list,
-/// or by their ids.
+/// Share of successful tool calls among those in traces with a known result; `None` if there are none. The calls are in
+/// a list, or by their ids.
 fn tool_success(traces: &Value) -> Option<f64> {
     let listed =
         traces.as_array().or_else(|| traces.get("calls")?.as_array()).or_else(|| traces.get("tools")?.as_array());
@@ -91,8 +92,8 @@ fn tool_success(traces: &Value) -> Option<f64> {
     (!went.is_empty()).then(|| went.iter().filter(|ok| **ok).count() as f64 / went.len() as f64)
 }
 
-/// Whether a call succeeded: nothing in it says that it failed, and something says that it did not. The absence of an error
-/// decides only where there is no status and no exit code, which might say otherwise in a way that is not known.
+/// Whether a call succeeded: nothing in it indicates failure, and something indicates success. The absence of an error
+/// only counts if there is no status and no exit code, which might mean failure in an unknown way.
 fn went_well(call: &Value) -> Option<bool> {
     let flags = ["success", "ok", "succeeded"].iter().filter_map(|key| call.get(key)).map(truth);
     let status = call.get("status").filter(|status| !status.is_null()).map(status_went_well);
@@ -119,7 +120,7 @@ fn truth(flag: &Value) -> Option<bool> {
     }
 }
 
-/// Meaning of a status, which is a word or a status of HTTP.
+/// Meaning of a status: a word or an HTTP status.
 fn status_went_well(status: &Value) -> Option<bool> {
     match status.as_i64() {
         Some(code) if (200..300).contains(&code) => Some(true),

@@ -1,12 +1,13 @@
-//! Backfills that visit the rows of some entities and give each row new values in its own columns.
+//! Backfills that visit the rows of some entities and set columns of each row.
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
 
-use super::sources::{ERASED, RevisedRows, SourcePlace, UNREAD, note, noted, spare, with_owner, writable};
+use super::sources::{ERASED, HELD, RevisedRows, SourcePlace, UNREAD, note, noted, spare, with_owner, writable};
 use super::{left_out, texts};
 use crate::change::edit::{self, TextRemains};
+use crate::change::held::HeldRows;
 use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft};
 use crate::job::plan::{BadRow, JobCheck};
@@ -22,49 +23,49 @@ use crate::store::{Store, StoreError};
 /// Verdict on a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RowVerdict {
-    /// The row stays as it is.
+    /// The row stays unchanged.
     Keep,
-    /// The row stays as it is, since the deciding value cannot be read.
+    /// The row stays unchanged, because the deciding value is unreadable.
     Unread,
-    /// These canonical columns get these values.
+    /// These canonical columns are set to these values.
     Set(Vec<(&'static str, Value)>),
     /// The row cannot be handled, for this reason.
     Bad(String),
 }
 
-/// Rows of a source to be judged, in one go.
+/// Rows of a source to judge together.
 #[derive(Debug, Clone, Copy)]
 pub struct RowBench<'a> {
     /// The database.
     pub store: &'a Store,
     /// Source of the rows.
     pub source: &'a BoundSource,
-    /// The rows with the columns that were asked for.
+    /// The rows with the requested columns.
     pub found: &'a [WalkedRow],
-    /// Columns that are written, and which of them are empty.
+    /// Columns to write, and which of them are empty.
     pub revising: &'a RevisedRows<'a>,
-    /// Earliest starts of possible parents, read by the first batch that asks.
+    /// Earliest starts of possible parents, read by the first batch that needs them.
     pub starts: &'a OnceCell<EarliestStarts>,
 }
 
 /// Judges rows, one verdict each, in order.
 pub type Judge = for<'a> fn(RowBench<'a>) -> BoxFuture<'a, Result<Vec<RowVerdict>, ChangeError>>;
 
-/// Looks at the result.
+/// Checks the result.
 pub type Verify = for<'a> fn(&'a Store) -> BoxFuture<'a, Result<Vec<JobCheck>, ChangeError>>;
 
-/// The rows of one entity that a backfill goes over.
+/// The rows of one entity that a backfill visits.
 #[derive(Debug)]
 pub struct RowPart {
     /// Entity of the rows.
     pub entity: Entity,
-    /// Canonical columns that are read next to the id.
+    /// Canonical columns to read in addition to the id.
     pub reads: &'static [&'static str],
-    /// Canonical columns that may be written; those that a source has no column for are left out.
+    /// Canonical columns that may be written; those without a column in a source are left out.
     pub writes: &'static [&'static str],
-    /// Columns without which a source is of no use, among those that are written.
+    /// Columns to write without which a source is skipped.
     pub needs: &'static [&'static str],
-    /// Conditions by which the database can narrow down the rows that still need it.
+    /// Conditions by which the database can narrow the rows that still need it.
     pub narrow: &'static [NarrowCondition<'static>],
 }
 
@@ -78,24 +79,24 @@ pub struct RowBackfill {
     pub parts: &'static [RowPart],
     /// The rule.
     pub judge: Judge,
-    /// The rule in words, for people.
+    /// The rule as text, for people.
     pub rules: &'static [&'static str],
     /// Facts that users should know before the backfill is done.
     pub disclosures: &'static [&'static str],
-    /// Reason why it cannot be undone; then its entries hold no values either.
+    /// Reason why it cannot be undone; its entries then contain no values either.
     pub undo_reason: Option<&'static str>,
     /// Look at the result when everything is done, at what stays although it was to be removed: of one that only
-    /// removes things from texts. So it is done to the rows of erased people too, and within stored values, and what
-    /// was computed of a text follows as with an edit.
+    /// removes things from texts. So it is done to the rows of erased people too, and not to those of people under a legal
+    /// hold, and within stored values, and what was computed of a text follows as with an edit.
     pub takes_away: Option<Verify>,
 }
 
-/// The backfill, where a source has a place for its result.
+/// The backfill, if a source can store its result.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] with why there is none.
+/// [`ChangeError::Refused`] with the reason why there is none.
 pub fn make(store: &Store, spec: &'static RowBackfill) -> Result<Box<dyn Job>, ChangeError> {
-    // What is there and cannot be written says more than what is not there.
+    // An existing but read-only source is a better reason than a missing one.
     let (there, missing): (Vec<&RowPart>, Vec<&RowPart>) =
         spec.parts.iter().partition(|part| store.sources_of(part.entity).is_ok());
     let mut why = None;
@@ -116,7 +117,7 @@ pub fn make(store: &Store, spec: &'static RowBackfill) -> Result<Box<dyn Job>, C
     })
 }
 
-/// Whether an edit writes rows of an entity that cannot be gone over, since several columns make their ids.
+/// Whether an edit can write rows of an entity that cannot be walked because of composite ids.
 fn is_edited(store: &Store, entity: Entity) -> bool {
     let is_edited = |source: &&BoundSource| source.is_writable() && keyed(source).is_err() && leads_back(source);
     store.sources_of(entity).is_ok_and(|sources| sources.iter().any(is_edited))
@@ -203,22 +204,30 @@ async fn batch(job: &OverRows, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeErro
         return Ok(JobBatch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
     };
     let mut revising = RevisedRows::new(store, source, part.writes).await?;
-    // What can be taken back leaves the times of last changes alone, so that nothing remains of it.
+    // A change that can be undone does not set the time of the last change, so that undoing leaves no trace.
     if spec.undo_reason.is_some() {
         revising.touch();
     }
-    let erased = if spec.takes_away.is_some() { None } else { Erased::of(store).await? };
-    let columns = with_owner(&[&["id"], part.reads].concat(), erased.as_ref());
+    let (erased, held) = match spec.takes_away {
+        Some(_) => (None, HeldRows::of(store).await?),
+        None => (Erased::of(store).await?, HeldRows::default()),
+    };
+    let mut columns = with_owner(&[&["id"], part.reads].concat(), erased.as_ref());
+    columns.extend(held.columns(part.entity).filter(|column| !part.reads.contains(column)));
     let walk = RowWalk { source, columns: &columns, stored: &revising.stored, narrow: part.narrow.to_vec() };
     let WalkedPart { rows: found, is_full } = store.walks().walk(&walk, place.after.as_ref(), ask.size).await?;
     let next = place.behind(found.last().map(|f| &f.key), is_full, sources.len());
     let verdicts =
         (spec.judge)(RowBench { store, source, found: &found, revising: &revising, starts: &job.starts }).await?;
     let mut bad = Vec::new();
-    let (mut spared, mut unread, mut remains) = (0, 0, Vec::new());
+    let (mut spared, mut kept, mut unread, mut remains) = (0, 0, 0, Vec::new());
     for (found, verdict) in found.iter().zip(verdicts) {
         let problem = match verdict {
             RowVerdict::Keep => continue,
+            _ if held.keeps(&found.row) => {
+                kept += 1;
+                continue;
+            }
             RowVerdict::Unread => {
                 unread += 1;
                 continue;
@@ -260,14 +269,15 @@ async fn batch(job: &OverRows, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeErro
     }
     revising.push(&mut draft);
     spare(&mut draft, ERASED, spared);
+    spare(&mut draft, HELD, kept);
     spare(&mut draft, UNREAD, unread);
     texts::note_remains(&mut draft, &remains);
     Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad })
 }
 
-/// Sets texts of a row as an edit does: also within stored values, and what was computed of them follows. Whether any is set;
-/// none where that is refused, as where others refer to a hash: then those that have columns of their own are left to be set
-/// alone.
+/// Sets texts of a row as an edit does: also within stored values, with derived values updated. Returns whether any is
+/// set; `None` if that is refused, for example because others refer to a hash: then texts in columns of their own are
+/// left to be set alone.
 async fn rewritten<'s>(
     draft: &mut Draft<'s>,
     source: &'s BoundSource,
@@ -279,7 +289,7 @@ async fn rewritten<'s>(
         Err(ChangeError::Store(StoreError::CannotHold(_) | StoreError::Ambiguous(..))) => None,
         located => located?,
     };
-    // A text that someone has changed since it was judged is judged again at the end.
+    // A text changed since it was judged is judged again at the end.
     let is_same = |row: &Row| values.iter().all(|(column, _)| row.get(column) == found.row.get(column));
     let Some(located) = located.filter(|located| is_same(&located.row)) else { return Ok(Some(false)) };
     loop {
@@ -308,7 +318,7 @@ fn would_return(erased: &Erased<'_>, row: &Row, values: &[(&'static str, Value)]
     erased.owns(row) || values.iter().any(|(_, value)| erased.is_within(value.into()))
 }
 
-/// Notes a change without the secrets that were there before, which must not be kept.
+/// Records a change without the removed secrets, which must not be stored.
 fn nameless(draft: &mut Draft<'_>, row: &Row, values: &[(&'static str, Value)]) {
     noted(draft, row.entity, &text_check::check(row.id()).0, values, |column| text_check::withheld(row.get(column)));
 }

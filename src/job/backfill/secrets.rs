@@ -1,10 +1,10 @@
 //! Removes tokens, keys and passwords from stored text.
 
 use super::rows::{RowBackfill, RowBench, RowVerdict};
-use super::texts;
+use super::texts::{self, Cleaning};
 use crate::memory::text_check::{self, TextOddities as Secrets};
 
-/// The backfill, where any text can be written.
+/// The backfill, if any text can be written.
 pub const SPEC: RowBackfill = RowBackfill {
     name: "secrets",
     operation: "backfill.secrets",
@@ -22,9 +22,14 @@ pub const SPEC: RowBackfill = RowBackfill {
 };
 
 fn judge(bench: RowBench<'_>) -> Vec<RowVerdict> {
-    texts::judge(bench, "a secret", |value| {
-        let mut secrets = Secrets::default();
-        let clean = text_check::check_value(value, &mut secrets);
-        (!secrets.secrets.is_empty()).then_some(clean)
-    })
+    let cleaning = Cleaning {
+        what: "a secret",
+        stays: text_check::holds_no_secret,
+        clean: |value| {
+            let mut secrets = Secrets::default();
+            let clean = text_check::check_value(value, &mut secrets);
+            (!secrets.secrets.is_empty()).then_some(clean)
+        },
+    };
+    texts::judge(bench, &cleaning)
 }

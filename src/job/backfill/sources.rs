@@ -14,25 +14,25 @@ use crate::store::stored::{Cell, Mutation, Revision, RowRevisions};
 use crate::store::walk::{WalkedRow, keyed};
 use crate::store::{Store, StoreError};
 
-/// A place in the sources of an entity: which one, and the stored id after which to continue.
+/// A position in the sources of an entity: the source, and the stored id after which to continue.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SourcePlace {
     /// Position of the source.
     pub source: usize,
-    /// Id of the last row that was looked at there.
+    /// Id of the last row processed there.
     pub after: Option<FetchedValue>,
 }
 
 impl SourcePlace {
-    /// Reads a place; what cannot be read is the beginning.
+    /// Parses a position; an invalid one is the beginning.
     #[must_use]
     pub fn read(value: &Value) -> Self {
         let after = serde_json::from_value(value["after"].clone()).ok().filter(|raw| *raw != FetchedValue::Null);
         SourcePlace { source: value["source"].as_u64().unwrap_or_default() as usize, after }
     }
 
-    /// The place behind the rows of a batch: further on in the source when the batch was full, else the next source. None
-    /// behind the last one.
+    /// The position after the rows of a batch: further in the source if the batch was full, otherwise the next source.
+    /// `None` at the end.
     #[must_use]
     pub fn behind(&self, last: Option<&FetchedValue>, full: bool, sources: usize) -> Option<Value> {
         match last {
@@ -43,10 +43,10 @@ impl SourcePlace {
     }
 }
 
-/// The sources of an entity that can be written and hold some canonical columns in stored columns of their own table.
+/// The writable sources of an entity with some canonical columns in stored columns of their own table.
 ///
 /// # Errors
-/// [`ChangeError::Refused`] with why there is none.
+/// [`ChangeError::Refused`] with the reason why there is none.
 pub fn writable<'s>(store: &'s Store, entity: Entity, columns: &[&str]) -> Result<Vec<&'s BoundSource>, ChangeError> {
     let mut why = None;
     let mut sources = Vec::new();
@@ -83,8 +83,8 @@ fn lacks(store: &Store, source: &BoundSource, columns: &[&str]) -> Option<String
     })
 }
 
-/// The stored columns that are written for canonical ones: of several ways to read one, the first that is in the
-/// source's own table. The others are what is read where that one is empty.
+/// The stored columns to write for canonical ones: of several readings, the first in the source's own table. The others
+/// are fallbacks for reading.
 fn stored_columns(source: &BoundSource, shape: &TableShape, columns: &[&str]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in columns.iter().filter_map(|c| plain_column(source, c)) {
@@ -95,13 +95,13 @@ fn stored_columns(source: &BoundSource, shape: &TableShape, columns: &[&str]) ->
     names
 }
 
-/// Rows of one source that change in the same canonical columns.
+/// Rows of one source with changes in the same canonical columns.
 #[derive(Debug)]
 pub struct RevisedRows<'s> {
     source: &'s BoundSource,
     shape: std::sync::Arc<TableShape>,
     columns: Vec<&'static str>,
-    /// The stored columns, to be read with the rows, in the order in which [`RevisedRows::row`] wants them.
+    /// The stored columns, to be read with the rows, in the order that [`RevisedRows::row`] expects.
     pub stored: Vec<String>,
     revise: RowRevisions,
 }
@@ -121,15 +121,15 @@ impl<'s> RevisedRows<'s> {
         let columns: Vec<&'static str> =
             columns.iter().copied().filter(|c| plain_column(source, c).is_some()).collect();
         let stored = stored_columns(source, &shape, &columns);
-        // The time of the last change stays as it is: what a backfill fills in is nothing that an agent has changed, and
-        // taken back, the rows are again what they were.
+        // The time of the last change stays: a backfilled value is not a change by an agent, and undoing must restore
+        // the rows exactly.
         let revise =
             RowRevisions { table, key: vec![key], columns: stored.clone(), rows: Vec::new(), touch: Vec::new() };
         Ok(RevisedRows { source, shape, columns, stored, revise })
     }
 
-    /// Sets the time of this change on the rows, where the layout keeps one: their text is no longer what it was, and
-    /// whoever copied it should take it again.
+    /// Sets the time of this change on the rows, if the layout stores one: their text has changed, and copies should be
+    /// refreshed.
     pub fn touch(&mut self) {
         self.revise.touch = touched(self.source, &self.shape);
     }
@@ -140,8 +140,8 @@ impl<'s> RevisedRows<'s> {
         self.columns.contains(&column)
     }
 
-    /// Whether new texts of a row reach further than columns of their own: they are within stored values, or a copy, a
-    /// hash, a vector or search words are made of them.
+    /// Whether new texts of a row affect more than their own columns: they are within stored values, or copies, hashes,
+    /// vectors or search words are derived from them.
     #[must_use]
     pub fn reaches_further(&self, values: &[(&'static str, Value)]) -> bool {
         let source = self.source;
@@ -155,13 +155,13 @@ impl<'s> RevisedRows<'s> {
             || copied.any(|of| values.iter().any(|(column, _)| of == column))
     }
 
-    /// Whether nothing is stored for a canonical column in a row that was read with the stored columns.
+    /// Whether nothing is stored for a canonical column in a row read with the stored columns.
     #[must_use]
     pub fn is_absent(&self, stored: &[FetchedValue], column: &str) -> bool {
         self.stored_of(stored, column) == Some(&FetchedValue::Null)
     }
 
-    /// The text that is stored for a canonical column in such a row.
+    /// The stored text of a canonical column in such a row.
     #[must_use]
     pub fn stored_text<'r>(&self, stored: &'r [FetchedValue], column: &str) -> Option<&'r str> {
         match self.stored_of(stored, column) {
@@ -175,11 +175,11 @@ impl<'s> RevisedRows<'s> {
         stored.get(self.stored.iter().position(|s| s == name)?)
     }
 
-    /// Adds a row that was read with the stored columns, with its new canonical values in the order of the columns. A row
-    /// that is what it should be already is left out.
+    /// Adds a row read with the stored columns, with its new canonical values in column order. An unchanged row is left
+    /// out.
     ///
     /// # Errors
-    /// Why a value cannot be stored.
+    /// A message about a value that cannot be stored.
     pub fn row(
         &mut self,
         key: &FetchedValue,
@@ -211,32 +211,32 @@ impl<'s> RevisedRows<'s> {
     }
 }
 
-/// The key of a row and what is stored in its one column, where these are not its id and nothing: of very many rows, the usual
-/// ones need not be kept.
+/// The key of a row and the value of its one column, unless they are the id and empty: of very many rows, the usual
+/// ones need no memory.
 #[must_use]
 pub fn unusual(found: WalkedRow) -> Option<Box<(FetchedValue, Vec<FetchedValue>)>> {
     let is_id = matches!(&found.key, FetchedValue::Text(key) if key == found.row.id());
     (!is_id || found.stored != [FetchedValue::Null]).then(|| Box::new((found.key, found.stored)))
 }
 
-/// The key of a row and what is stored in it, as [`unusual`] kept them.
+/// The key and the value of a row, from the result of [`unusual`].
 #[must_use]
 pub fn usual_or(id: &str, kept: Option<&(FetchedValue, Vec<FetchedValue>)>) -> (FetchedValue, Vec<FetchedValue>) {
     kept.map_or_else(|| (FetchedValue::Text(id.to_owned()), vec![FetchedValue::Null]), Clone::clone)
 }
 
-/// Notes the change of a row: in full while there is room, else by its number.
+/// Records the change of a row: in full while there is room, otherwise only its number.
 pub fn note(draft: &mut Draft<'_>, before: &Row, values: &[(&'static str, Value)]) {
     noted(draft, before.entity, before.id(), values, |column| before.get(column).clone());
 }
 
-/// As [`note`], of a row that is no longer used: its values are taken, since a list may have a million ids.
+/// As [`note`], moving the values out of a row that is no longer needed: a list may have a million ids.
 pub fn note_taken(draft: &mut Draft<'_>, before: &mut Row, values: &[(&'static str, Value)]) {
     let (entity, id) = (before.entity, before.id().to_owned());
     noted(draft, entity, &id, values, |column| before.take(column));
 }
 
-/// Notes the change of a row, with what `before` says of each column before.
+/// Records the change of a row, with the previous values of columns from `before`.
 pub fn noted(
     draft: &mut Draft<'_>,
     entity: Entity,
@@ -253,15 +253,17 @@ pub fn noted(
     draft.note(entity, id, Value::Object(was), Value::Object(is));
 }
 
-/// The columns to be read, with who owns the rows where that matters.
+/// The columns to read, with the owner if needed.
 #[must_use]
 pub fn with_owner<'c>(columns: &[&'c str], erased: Option<&Erased<'_>>) -> Vec<&'c str> {
     let owner = (erased.is_some() && !columns.contains(&"user_id")).then_some("user_id");
     columns.iter().copied().chain(owner).collect()
 }
 
-/// Rows that are left unchanged because of whom they are about, among the facts of a batch.
+/// Rows left unchanged because of the person they are about, as a fact of a batch.
 pub const ERASED: &str = "erased";
+/// Rows that are left unchanged because a legal hold keeps them.
+pub const HELD: &str = "held";
 /// Rows that are left unchanged because the deciding value cannot be read.
 pub const UNREAD: &str = "unread";
 

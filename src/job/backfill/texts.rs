@@ -7,10 +7,12 @@ use serde_json::{Map, Value};
 use super::rows::{RowBench, RowPart, RowVerdict};
 use super::sources::spare;
 use crate::change::edit::TextRemains;
+use crate::change::held::HeldRows;
 use crate::change::{ChangeError, Draft};
 use crate::job::plan::JobCheck;
 use crate::memory::agreeing;
 use crate::memory::findings::{CLEANED, HeldText, TextScanner};
+use crate::memory::json::{JsonPart, JsonText, each_text};
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, ValueKind, text_check};
 use crate::store::Store;
@@ -18,10 +20,10 @@ use crate::store::encode::can_set;
 use crate::store::fetched::FetchedValue;
 use crate::store::walk::WalkedRow;
 
-/// Rows named of those that are left unchanged.
+/// Most rows named that are left unchanged.
 const NAMED: usize = 3;
 
-/// Remains of earlier texts: a fact of batches that counts the rows, with words for people.
+/// Values left from earlier texts: a fact of batches with the number of rows, and the text for people.
 const REMAINS: [(&str, &str); 4] = [
     ("lost_vectors", "{#} {vector|vectors} of earlier texts {goes|go}; `backfill embeddings` makes new ones"),
     (
@@ -41,7 +43,7 @@ const REMAINS: [(&str, &str); 4] = [
     ),
 ];
 
-/// Notes what remains of earlier texts among the facts of a batch, and tells each of it once.
+/// Records the values left from earlier texts as facts of a batch, each reported once.
 pub fn note_remains(draft: &mut Draft<'_>, remains: &[TextRemains]) {
     let count = |is: fn(&&TextRemains) -> bool| remains.iter().filter(is).count();
     let counts =
@@ -53,7 +55,7 @@ pub fn note_remains(draft: &mut Draft<'_>, remains: &[TextRemains]) {
     }
 }
 
-/// Tells what remains of earlier texts, by the facts of all batches.
+/// Reports the values left from earlier texts, by the facts of all batches.
 pub fn remains(sums: &Map<String, Value>) -> Vec<String> {
     let rows = |fact: &str| sums.get(fact).and_then(Value::as_u64).filter(|rows| *rows > 0);
     REMAINS.iter().filter_map(|(fact, words)| Some(agreeing(rows(fact)?, words))).collect()
@@ -76,7 +78,8 @@ const fn part(at: usize) -> RowPart {
 }
 
 /// Counts the rows that still hold what is removed, wherever it stands: where nothing is written, it stays, and that is
-/// said by number. Where that is `grave`, what could not be written fails the check; a log, which never is, does not.
+/// said by number. Where that is `grave`, what could not be written fails the check; a log, which never is, and what a legal hold
+/// keeps do not.
 ///
 /// # Errors
 /// The engine's refusal.
@@ -86,12 +89,19 @@ pub async fn kept(
     grave: bool,
     holds: fn(&HeldText) -> bool,
 ) -> Result<Vec<JobCheck>, ChangeError> {
-    let (mut logged, mut others) = (0, Vec::new());
+    let held = HeldRows::of(store).await?;
+    let (mut logged, mut kept, mut others) = (0, 0, Vec::new());
     let mut scanner = TextScanner::default();
     for entity in Entity::ALL.iter().copied().filter(|entity| store.sources_of(*entity).is_ok()) {
+        let is_log = matches!(entity, Entity::WorkflowEvent | Entity::AuditEntry);
         let (mut rows, mut named) = (0, Vec::new());
         let each = |row: Row| {
-            if holds(&scanner.whole(&row)) {
+            if !holds(&scanner.whole(&row)) {
+                return ControlFlow::Continue(());
+            }
+            if !is_log && held.keeps(&row) {
+                kept += 1;
+            } else {
                 rows += 1;
                 if named.len() < NAMED && !row.id().is_empty() {
                     named.push(text_check::visible(&text_check::check(row.id()).0));
@@ -100,17 +110,21 @@ pub async fn kept(
             ControlFlow::Continue(())
         };
         store.walks().each_row(&Query { unparsed: false, ..Query::new(entity) }, each).await?;
-        match entity {
-            Entity::WorkflowEvent | Entity::AuditEntry => logged += rows,
-            _ if rows > 0 && named.is_empty() => others.push(format!("{rows} of {entity}")),
-            _ if rows > 0 => others.push(format!("{rows} of {entity} ({})", named.join(", "))),
-            _ => {}
+        match rows {
+            0 => {}
+            _ if is_log => logged += rows,
+            _ if named.is_empty() => others.push(format!("{rows} of {entity}")),
+            _ => others.push(format!("{rows} of {entity} ({})", named.join(", "))),
         }
     }
     let mut checks = Vec::new();
     if logged > 0 {
         let found = agreeing(logged, &format!("{{#}} {{row holds|rows hold}} {what}: a log is never rewritten"));
         checks.push(JobCheck { what: "event logs and audit trails".to_owned(), ok: true, found });
+    }
+    if kept > 0 {
+        let found = agreeing(kept, &format!("{{#}} {{row holds|rows hold}} {what}; `unhold` ends a hold"));
+        checks.push(JobCheck { what: "rows of people under a legal hold".to_owned(), ok: true, found });
     }
     if !others.is_empty() {
         let found = format!(
@@ -122,17 +136,27 @@ pub async fn kept(
     Ok(checks)
 }
 
-/// Judges rows by what each of their texts should be: `clean` gives none when it may stay as it is. `what` names what
-/// is removed.
-pub fn judge(bench: RowBench<'_>, what: &str, clean: impl Fn(&Value) -> Option<Value>) -> Vec<RowVerdict> {
-    bench.found.iter().map(|found| verdict(bench, found, what, &clean)).collect()
+/// Removal of something from texts.
+pub struct Cleaning {
+    /// Name of it.
+    pub what: &'static str,
+    /// Whether a text within a JSON document may stay as it is.
+    pub stays: fn(JsonText<'_>) -> bool,
+    /// Makes a value without it; none when it may stay as it is.
+    pub clean: fn(&Value) -> Option<Value>,
 }
 
-fn verdict(bench: RowBench<'_>, found: &WalkedRow, what: &str, clean: &impl Fn(&Value) -> Option<Value>) -> RowVerdict {
-    let row = &found.row;
+/// Judges rows by what each of their texts should be.
+pub fn judge(bench: RowBench<'_>, cleaning: &Cleaning) -> Vec<RowVerdict> {
+    bench.found.iter().map(|found| verdict(bench, found, cleaning)).collect()
+}
+
+fn verdict(bench: RowBench<'_>, found: &WalkedRow, cleaning: &Cleaning) -> RowVerdict {
+    let (row, Cleaning { what, clean, .. }) = (&found.row, cleaning);
     let mut values = Vec::new();
     for column in row.entity.columns().iter().filter(|c| c.holds_words() && can_set(bench.source, c.name)) {
-        let (name, taken) = (column.name, clean(row.get(column.name)));
+        let name = column.name;
+        let taken = if document_stays(row, name, cleaning) { None } else { clean(row.get(name)) };
         if let Some(problem) = row.problems.iter().find(|p| p.column == name) {
             if taken.is_some() || clean(&Value::from(problem.raw.as_str())).is_some() {
                 return RowVerdict::Bad(format!("{name} holds {what} and cannot be read properly"));
@@ -144,6 +168,14 @@ fn verdict(bench: RowBench<'_>, found: &WalkedRow, what: &str, clean: &impl Fn(&
         }
     }
     if values.is_empty() { RowVerdict::Keep } else { RowVerdict::Set(values) }
+}
+
+/// Whether a column holds a long JSON document in which all texts may stay: no value is made of it, which would take twenty
+/// times the memory.
+fn document_stays(row: &Row, column: &str, cleaning: &Cleaning) -> bool {
+    let JsonPart::Document(text) = row.json(column) else { return false };
+    let mut all_stay = true;
+    each_text(text, &mut |text| all_stay = all_stay && (cleaning.stays)(text)).is_ok() && all_stay
 }
 
 /// Whether a row holds bytes: compressed JSON is not written back.

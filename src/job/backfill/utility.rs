@@ -1,5 +1,5 @@
-//! Recomputes utilities by replaying the signals of each episode in order; on request, signals are first derived from
-//! feedback for episodes that have none.
+//! Recomputes utilities by replaying the signals of each episode in order; on request, first derives signals from
+//! feedback for episodes without any.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -47,7 +47,7 @@ const SPEC: RowBackfill = RowBackfill {
     takes_away: None,
 };
 
-/// The backfill, where utilities and signals are kept.
+/// The backfill, if utilities and signals are stored.
 pub fn make(store: &Store, told: &Told) -> Result<Box<dyn Job>, ChangeError> {
     store.sources_of(Entity::UtilityEvent)?;
     let replay = rows::make(store, &SPEC)?;
@@ -81,11 +81,11 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
 /// Episodes whose signals are read together.
 const REPLAYED_TOGETHER: usize = 100;
 
-/// Episodes whose feedback is read together: its corrections may be long.
+/// Episodes whose feedback is read together: corrections may be long.
 const JUDGED_TOGETHER: usize = 20;
 
-/// The utilities that stored signals come to, by episode: `None` where one of them has an unknown word. An episode without
-/// signals is not listed.
+/// The utilities resulting from stored signals, by episode: `None` if one of them has an unknown word. An episode
+/// without signals is not listed.
 async fn replayed(store: &Store, found: &[WalkedRow]) -> Result<HashMap<String, Option<f64>>, ChangeError> {
     let columns = ["id", "episode_id", "signal", "before", "created_at"];
     let mut utilities = HashMap::new();
@@ -109,12 +109,12 @@ async fn replayed(store: &Store, found: &[WalkedRow]) -> Result<HashMap<String, 
     Ok(utilities)
 }
 
-/// The new utility of an episode; none when it has that already.
+/// The new utility of an episode; `None` if it has that already.
 fn moved(row: &Row, new: f64) -> Option<f64> {
     row.number("utility").is_none_or(|stored| !score::is_same(stored, new)).then_some(new)
 }
 
-/// Replays as the other does, and derives signals before for episodes that have none.
+/// As the other, but first derives signals for episodes without any.
 struct FromFeedback(Box<dyn Job>);
 
 impl Job for FromFeedback {
@@ -150,10 +150,10 @@ impl Job for FromFeedback {
     }
 }
 
-/// Returns the signal that a feedback row gives; `None` when it gives none.
+/// Returns the signal of a feedback row; `None` if it gives none.
 fn signal_of(said: &Row) -> Option<Signal> {
     let score = said.number("score");
-    // Scores of a table that is only shown; what has no score never counts as one.
+    // Scores of a table that is only shown; a row without a score never counts as one.
     if score.is_some() && said.get("counts") == &Value::Bool(false) {
         return None;
     }
@@ -182,7 +182,7 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let next = place.behind(found.last().map(|f| &f.key), is_full, sources.len());
     let before = replayed(store, &found).await?;
     let silent: Vec<&WalkedRow> = found.iter().filter(|f| !before.contains_key(f.row.id())).collect();
-    // Whoever adds a signal from here on has the batch planned again.
+    // If someone adds a signal from here on, the batch is planned again.
     let spoken = watch(&mut draft, &silent).await?;
     let rows: Vec<&Row> = silent.iter().map(|f| &f.row).filter(|row| !spoken.contains(row.id())).collect();
     let derived = derived(store, source, &rows).await?;
@@ -210,7 +210,7 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
 }
 
-/// Watches that episodes have no signals, and gives those that have some by now.
+/// Requires that episodes have no signals, and returns those that have some by now.
 async fn watch(draft: &mut Draft<'_>, silent: &[&WalkedRow]) -> Result<HashSet<String>, ChangeError> {
     let source = signals(draft.store)?;
     let Some((column, _)) = plain_column(source, "episode_id").filter(|_| !silent.is_empty()) else {
@@ -225,7 +225,7 @@ async fn watch(draft: &mut Draft<'_>, silent: &[&WalkedRow]) -> Result<HashSet<S
     Ok(named.collect())
 }
 
-/// The signals that the feedback on episodes comes to, by episode.
+/// The signals derived from the feedback on episodes, by episode.
 async fn derived<'r>(
     store: &Store,
     source: &BoundSource,
@@ -240,7 +240,7 @@ async fn derived<'r>(
     Ok(derived)
 }
 
-/// The signals that an episode's feedback comes to, oldest first.
+/// The signals derived from an episode's feedback, oldest first.
 fn events(episode: &Row, said: &[Row]) -> Vec<Row> {
     let mut said: Vec<(&Row, Signal)> = said.iter().filter_map(|row| Some((row, signal_of(row)?))).collect();
     said.sort_by(|(a, _), (b, _)| (a.text("created_at"), a.id()).cmp(&(b.text("created_at"), b.id())));
@@ -262,8 +262,8 @@ fn events(episode: &Row, said: &[Row]) -> Vec<Row> {
     said.iter().zip(&replay.steps).map(event).collect()
 }
 
-/// The same feedback on the same episode always gives the same id: a signal cannot be derived twice. In the form of a
-/// UUID, which every column takes.
+/// The same feedback on the same episode always gives the same id, so a signal cannot be derived twice. It is a UUID,
+/// which every column accepts.
 fn id_of(episode: &str, feedback: &str) -> String {
     let digest: [u8; 32] = Sha256::digest(format!("mnemoscope signal of {episode}\n{feedback}").as_bytes()).into();
     Uuid::from_slice(&digest[..16]).unwrap_or_default().to_string()

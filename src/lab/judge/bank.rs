@@ -1,4 +1,4 @@
-//! The rows that an evaluation ranks, read once: light rows with their words, vectors and outcomes.
+//! The rows that an evaluation ranks, read once: reduced rows with their words, vectors and outcomes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
@@ -7,13 +7,16 @@ use serde_json::Value;
 
 use super::super::banked::{named, policies_in_use};
 use super::super::memory_uses::{EpisodeWorth, MemoryUses};
-use super::super::{LabError, Told, each, kind_of};
+use super::super::situation::ResolvedQuestion;
+use super::super::{LabError, RecallRequest, Told, each, kind_of};
 use super::EvaluationRequest;
 use crate::memory::query::Query;
+use crate::memory::vector::has_direction;
 use crate::memory::{Entity, Row, reward, time};
 use crate::recall::among;
 use crate::recall::answer::{PolicyChoice, choice};
 use crate::recall::features::{case_text, tags, words};
+use crate::recall::inquiry::Inquiry;
 use crate::recall::judge::file::{JudgedQuery, JudgedQuestion};
 use crate::recall::keyword::ComparedText;
 use crate::recall::policy::Policy;
@@ -21,21 +24,21 @@ use crate::recall::rank::Ranking;
 use crate::recall::understand::quality::completion;
 use crate::store::Store;
 
-/// Newest rows of an owner that are searched at most.
+/// Most of an owner's newest rows that are searched.
 pub const POOL: usize = 2_000;
-/// Newest rows of all owners that are held at most; an item takes about 8 KB.
+/// Most rows held across all owners; an item takes about 8 KB.
 pub const HELD: usize = 10_000;
-/// Rows that are read beyond [`HELD`] before the oldest are let go.
+/// Rows read beyond [`HELD`] before the oldest are dropped.
 const SLACK: usize = 2_000;
 
-/// Columns that are read for their words and then let go.
+/// Columns that are read for their words and then dropped.
 const TEXTS: [&str; 7] = ["prompt", "title", "summary", "detail", "observation", "result", "text"];
 
 /// A row that can be recalled.
 pub struct BankItem {
     /// Columns of the row that rankings use; its texts are dropped.
     pub row: Row,
-    /// Owner of the item: an agent or a bank; `None` for a memory, which belongs to everybody.
+    /// Owner of the item: an agent or a bank; `None` for a memory that belongs to everybody.
     pub owner: Option<String>,
     /// The words by which it is found.
     pub words: BTreeSet<String>,
@@ -43,13 +46,13 @@ pub struct BankItem {
     pub told: BTreeSet<String>,
     /// Tags and topic in lower case.
     pub topics: BTreeSet<String>,
-    /// Outcome of the item, in 0..1; `None` when unknown.
+    /// Outcome of the item, in 0..1; `None` if unknown.
     pub went: Option<f64>,
-    /// Whether what is known of it is bad.
+    /// Whether its outcome is bad; `None` if unknown.
     pub bad: Option<bool>,
     /// Microseconds of its time.
     pub at: Option<i64>,
-    /// Vector of the item; empty when it has none.
+    /// Vector of the item; empty if it has none.
     pub vector: Vec<f32>,
 }
 
@@ -87,13 +90,13 @@ impl BankItem {
         self.row.id()
     }
 
-    /// Returns what no other item has: its kind and its id.
+    /// Returns the unique key of the item: its entity and its id.
     pub fn key(&self) -> (Entity, &str) {
         (self.row.entity, self.row.id())
     }
 }
 
-/// Rows by owner, the newest first, with what their ranking needs.
+/// Rows by owner, newest first, with the data for ranking them.
 pub struct OwnerBank {
     /// Ranking of the items.
     pub ranking: Ranking,
@@ -105,15 +108,17 @@ pub struct OwnerBank {
     pub items: Vec<BankItem>,
     /// Number of rows that were read, by kind.
     pub read: BTreeMap<Entity, usize>,
-    /// Number of rows among these, of all kinds, that the ranking may give: see [`among::eligible`].
+    /// Number of rows among these, of all kinds, that the ranking may return: see [`among::eligible`].
     pub candidates: usize,
-    /// Kinds of rows that the ranking ranks, first the one that it is over.
+    /// Entities that are ranked, the main one first.
     pub kinds: Vec<Entity>,
-    /// Columns of an owner that memories do not keep.
+    /// Owner columns that memories lack.
     ownerless: Vec<&'static str>,
-    /// Place of each row by its id: of an episode and a memory with one id that of the kind which the ranking is over.
+    /// Position of each row by its id; if an episode and a memory have the same id, that of the ranking's main entity.
     pub by_id: HashMap<String, usize>,
     of_owner: BTreeMap<Option<String>, Vec<usize>>,
+    /// Rows of other kinds that judged queries are asked with, by their ids.
+    asked_with: HashMap<String, BankItem>,
     uses: MemoryUses,
 }
 
@@ -165,21 +170,36 @@ impl OwnerBank {
                 by_id.entry(item.id().to_owned()).or_insert(i);
             }
         }
-        let in_use = bank_policies;
-        Ok(OwnerBank { ranking, named, in_use, items, read, candidates, kinds, ownerless, by_id, of_owner, uses })
+        let (in_use, asked_with) = (bank_policies, HashMap::new());
+        let bank = OwnerBank {
+            ranking,
+            named,
+            in_use,
+            items,
+            read,
+            candidates,
+            kinds,
+            ownerless,
+            by_id,
+            of_owner,
+            asked_with,
+            uses,
+        };
+        Ok(bank)
     }
 
-    /// Returns the kind that the ranking is over.
+    /// Returns the main entity of the ranking.
     pub fn kind(&self) -> Entity {
         self.kinds.first().copied().unwrap_or(Entity::Episode)
     }
 
-    /// Whether a row that names no owner is recalled for each: a memory next to episodes, or where no memory names one.
+    /// Whether a row without an owner is recalled for everybody: a memory beside episodes, or if no memory has an
+    /// owner.
     pub fn is_everybodys(&self, item: &BankItem, column: &'static str) -> bool {
         item.row.entity == Entity::Memory && (self.kinds.len() > 1 || self.ownerless.contains(&column))
     }
 
-    /// Reads the vectors of the rows that are searched: of each owner's newest.
+    /// Reads the vectors of the searched rows: the newest of each owner.
     pub async fn take_vectors(&mut self, store: &Store, kind: Entity) -> Result<(), LabError> {
         let searched = self.searched();
         let of_kind = searched.iter().filter_map(|i| self.item(*i)).filter(|item| item.row.entity == kind);
@@ -194,12 +214,41 @@ impl OwnerBank {
         Ok(())
     }
 
+    /// Reads the rows of other kinds that judged queries are asked with, as recall does. Vectors have to be read before.
+    pub async fn take_asked(&mut self, store: &Store, queries: &[JudgedQuery]) -> Result<(), LabError> {
+        for query in queries {
+            let JudgedQuestion::Like(id) = &query.asked else { continue };
+            if self.asked_with(id).is_some() {
+                continue;
+            }
+            let inquiry = Inquiry { like: Some(id.clone()), ..Inquiry::new(self.ranking) };
+            let request = RecallRequest { inquiry, ..RecallRequest::default() };
+            let asked = match ResolvedQuestion::of(store, &request, self.kind()).await {
+                Err(LabError::NotFound(_)) => continue,
+                asked => asked?,
+            };
+            let Some(row) = asked.row else { continue };
+            // Words are compared where a vector cannot be.
+            let fits = |vector: &Vec<f32>| {
+                has_direction(vector) && self.items.iter().any(|item| item.vector.len() == vector.len())
+            };
+            let vector = asked.vector.filter(fits).unwrap_or_default();
+            self.asked_with.insert(id.clone(), BankItem { vector, ..BankItem::of(row, self.ranking) });
+        }
+        Ok(())
+    }
+
+    /// A row that a judged query is asked with.
+    pub fn asked_with(&self, id: &str) -> Option<&BankItem> {
+        self.named(id).or_else(|| self.asked_with.get(id))
+    }
+
     /// Number of rows that were read, of all kinds.
     pub fn len(&self) -> usize {
         self.read.values().sum()
     }
 
-    /// Whether the ranking may give a row: recall holds some back.
+    /// Whether the ranking may return a row: recall holds some back.
     pub fn gives(&self, item: &BankItem) -> bool {
         among::eligible(&item.row, self.ranking, false)
     }
@@ -214,20 +263,20 @@ impl OwnerBank {
         self.by_id.get(id).and_then(|i| self.item(*i))
     }
 
-    /// The kind and the id of the row that a bare id means, also of one that is not there.
+    /// The entity and the id that a bare id refers to, even if there is no such row.
     pub fn meant<'i>(&self, id: &'i str) -> (Entity, &'i str) {
         let kind = self.named(id).map_or_else(|| self.kind(), |item| item.row.entity);
         (kind, id)
     }
 
-    /// The owners. Memories may have none, which is an owner without a name where the ranking is over memories.
+    /// The owners. If memories are ranked, those without an owner count as an owner without a name.
     pub fn owners(&self) -> Vec<&str> {
         let nameless = self.kind() == Entity::Memory;
         let owners = self.of_owner.keys().filter(|owner| nameless || owner.is_some());
         owners.map(|owner| owner.as_deref().unwrap_or_default()).collect()
     }
 
-    /// The rows that an owner's recall ranks: the owner's newest, and what is everybody's; the newest first.
+    /// The rows ranked for an owner: the owner's newest, and those of everybody, newest first.
     pub fn pool(&self, owner: &str) -> Vec<usize> {
         let newest = |owner: Option<&str>| {
             let all = self.of_owner.get(&owner.map(str::to_owned)).map(Vec::as_slice).unwrap_or_default();
@@ -239,7 +288,7 @@ impl OwnerBank {
         pool
     }
 
-    /// The rows that are searched at all, the newest first: those with an owner, and memories that the ranking is over.
+    /// All searched rows, newest first: those with an owner, and ranked memories.
     pub fn searched(&self) -> Vec<usize> {
         let mut all: Vec<usize> = self.owners().into_iter().flat_map(|owner| self.pool(owner)).collect();
         all.sort_unstable();
@@ -258,7 +307,7 @@ impl OwnerBank {
         self.named.as_ref().map(|(policy, _)| policy).or_else(|| self.in_use.get(owner))
     }
 
-    /// Whether the utility of every row could be read.
+    /// Fails if the utility of a row could not be read.
     ///
     /// # Errors
     /// A file could not be read.
@@ -266,27 +315,27 @@ impl OwnerBank {
         self.uses.check()
     }
 
-    /// Utility of a row, as proven relevance takes it.
+    /// Utility of a row, for proven relevance.
     pub fn utility(&self, row: &Row) -> Option<f64> {
         self.uses.utility(row)
     }
 }
 
-/// Collects the newest items while rows come in any order.
+/// Collects the newest items from rows in any order.
 struct NewestItems {
-    /// Ids that judged queries name: these are kept, however old.
+    /// Ids in judged queries: these items are kept, however old.
     named: HashSet<String>,
-    /// Items of an owner at most.
+    /// Most items of an owner.
     of_owner: usize,
     items: Vec<BankItem>,
-    /// Time before which no more items are taken.
+    /// Time before which no more items are accepted.
     floor: Option<i64>,
     read: BTreeMap<Entity, usize>,
     candidates: usize,
 }
 
 impl NewestItems {
-    /// Judged queries search all that is held, stored outcomes each owner's newest.
+    /// Judged queries search all items held; stored outcomes use each owner's newest.
     fn of(judged: Option<&[JudgedQuery]>) -> Self {
         let named = judged.unwrap_or_default().iter().flat_map(|query| {
             let like = match &query.asked {
@@ -318,7 +367,7 @@ impl NewestItems {
         }
     }
 
-    /// Sorts the items, the newest first, and lets the oldest go.
+    /// Sorts the items, newest first, and drops the oldest.
     fn let_go(&mut self) {
         self.items.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| a.id().cmp(b.id())));
         let mut held = 0;
@@ -338,7 +387,7 @@ impl NewestItems {
     }
 }
 
-/// Returns the kinds of rows that a ranking ranks, first the one that it is over.
+/// Returns the entities that a ranking ranks, the main one first.
 fn kinds(store: &Store, ranking: Ranking) -> Vec<Entity> {
     match (ranking, kind_of(store, ranking)) {
         (Ranking::Proven, Entity::Memory) => vec![Entity::Memory, Entity::Episode],

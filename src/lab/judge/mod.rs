@@ -1,5 +1,5 @@
-//! Judges recall on a memory: by the judged queries of a file or by stored outcomes, and its effect on the memory. Rows
-//! are ranked by the code that recall itself goes through.
+//! Evaluation of recall on a memory, by the judged queries of a file or by stored outcomes, and of its effect on the
+//! memory. Rows are ranked by the same code as in recall.
 
 mod bank;
 mod trials;
@@ -30,40 +30,40 @@ use crate::store::scratch::scratch;
 use bank::{BankItem, HELD, OwnerBank, POOL};
 use trials::{QUERIES, QueryOwners, owners_of, pairs, recalled};
 
-/// Recorded recalls that are judged at most: the latest.
+/// Most recorded recalls judged: the latest.
 const RECALLS: usize = 10_000;
 
-/// Recalls whose text is made to count its tokens.
+/// Recalls whose text is built to count its tokens.
 const TEXTS: usize = 50;
 
-/// Rows that are read together for that.
+/// Rows read together for that.
 const TOGETHER: usize = 8;
 
 /// Parameters of an evaluation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EvaluationRequest {
-    /// Cases, or the episodes or memories that recall gives here; found out when none is said.
+    /// Cases, or the episodes or memories that recall returns here; determined from the data if `None`.
     pub kind: Option<Entity>,
-    /// The ranking that is judged; `cases` for cases and `boosted` for others when none is said.
+    /// The ranking to judge; if `None`, `cases` for cases and `boosted` for others.
     pub ranking: Option<Ranking>,
-    /// Policy by its id, to rank cases by, or `none`; those in use when nothing is said.
+    /// Policy that ranks cases, by its id, or `none`; if unset, those in use.
     pub policy: Option<String>,
     /// Rows that count.
     pub k: usize,
     /// Seed of samples, controls and intervals.
     pub seed: u64,
-    /// Judged queries; stored outcomes when none are given.
+    /// Judged queries; stored outcomes are used if there are none.
     pub judged: Option<Vec<file::JudgedQuery>>,
 }
 
 impl EvaluationRequest {
-    /// Stored outcomes, judged by the ranking that agents get.
+    /// An evaluation by stored outcomes with the ranking that agents get.
     #[must_use]
     pub fn stored(k: usize, seed: u64) -> Self {
         EvaluationRequest { kind: None, ranking: None, policy: None, k, seed, judged: None }
     }
 
-    /// The kind that the ranking and the policy ask for.
+    /// The entity implied by the ranking and the policy.
     fn named_kind(&self, store: &Store) -> Result<Option<Entity>, LabError> {
         let by_ranking = match (self.ranking, self.kind) {
             (Some(ranking), _) => Some(kind_of(store, ranking)),
@@ -85,7 +85,7 @@ impl EvaluationRequest {
     }
 }
 
-/// The kind that judgements speak of: that of the first relevant id that is there; else cases where there are any.
+/// The entity of the judgements: that of the first existing relevant id; else cases if there are any.
 async fn find_kind(store: &Store, ask: &EvaluationRequest) -> Result<Entity, LabError> {
     if let Some(kind) = ask.named_kind(store)? {
         store.sources_of(kind)?;
@@ -111,8 +111,8 @@ async fn find_kind(store: &Store, ask: &EvaluationRequest) -> Result<Entity, Lab
     Err(LabError::Refused("there are neither cases, episodes nor memories to judge recall by".to_owned()))
 }
 
-/// A recall that agents made: when, its id, and the places of the first rows that it gave. Of those of one time the one with
-/// the least id is the latest.
+/// A recorded recall of an agent: its time, its id, and the positions of its first rows. Of those at the same time, the
+/// one with the least id counts as the latest.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct MadeRecall {
     at: Option<i64>,
@@ -182,12 +182,12 @@ async fn read_trail(
         trail,
         hit_rate: estimate(&hits, seed),
         precision_at_k: estimate(&precisions, seed),
-        // Rows that are held back by now may have been recalled.
+        // Rows that are held back now may have been recalled then.
         spread: spread(&recalls, bank.len()),
     }))
 }
 
-/// The text of a row as far as a budget has room for it, and the characters of all lines about its canvas and feedback.
+/// The text of a row within a budget, and the characters of all lines about its canvas and feedback.
 async fn text_of(store: &Store, row: &Row, lessons: bool, room: usize) -> Result<(ContextText, usize), LabError> {
     let (mut told, mut lengths) = (Vec::new(), [LineLength::default(), LineLength::default()]);
     if row.entity == Entity::Episode {
@@ -243,7 +243,7 @@ async fn count_tokens(
     Ok(TokenCounts { n: made.len(), budget: context::TOKENS, mean: mean(cut), whole: mean(whole), over_budget: over })
 }
 
-/// Finds the cases and the policy that recall takes for judged queries over cases.
+/// Finds the cases and the policy that recall uses for judged queries over cases.
 async fn banked<'a>(
     store: &Store,
     ask: &EvaluationRequest,
@@ -272,8 +272,8 @@ async fn banked<'a>(
 /// Judges recall.
 ///
 /// # Errors
-/// [`LabError::Refused`] where there is nothing to judge by, [`LabError::Usage`] for a ranking that does not fit,
-/// [`LabError::NotFound`] for a policy that is not there, or the engine's refusal.
+/// [`LabError::Refused`] if there is nothing to judge by, [`LabError::Usage`] for a ranking that does not fit,
+/// [`LabError::NotFound`] for a missing policy, or an error of the engine.
 pub async fn evaluate(store: &Store, ask: &EvaluationRequest, told: Told<'_>) -> Result<Evaluation, LabError> {
     let kind = find_kind(store, ask).await?;
     let ranking = ask.ranking.unwrap_or(if kind == Entity::Case { Ranking::Cases } else { Ranking::Boosted });
@@ -286,6 +286,7 @@ pub async fn evaluate(store: &Store, ask: &EvaluationRequest, told: Told<'_>) ->
     }
     let mut notes = Vec::new();
     bank.take_vectors(store, kind).await?;
+    bank.take_asked(store, ask.judged.as_deref().unwrap_or_default()).await?;
     let with_vector = bank.items.iter().filter(|i| !i.vector.is_empty()).count();
     let (judged_by, trials) = match &ask.judged {
         Some(queries) => (

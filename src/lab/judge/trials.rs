@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::super::banked::BankedCases;
 use super::bank::{BankItem, OwnerBank};
-use crate::memory::agreeing;
 use crate::memory::vector::cosine_of;
 use crate::memory::{Entity, Row, time};
+use crate::memory::{agreeing, counted};
 use crate::recall::among::{self, RankingInput, likeness_name};
 use crate::recall::features::{Situation, features_told, overlap, tags, words};
 use crate::recall::judge::file::{JudgedQuery, JudgedQuestion};
@@ -19,16 +19,16 @@ use crate::recall::learn::split::Random;
 use crate::recall::policy::Policy;
 use crate::recall::rank::{self, ProvenQuery, Ranking};
 
-/// Stored rows that are asked as queries at most.
+/// Most stored rows used as queries.
 pub const QUERIES: usize = 200;
 /// Nonsense queries.
 const CONTROLS: usize = 50;
-/// Cosine above which an answer to nonsense is a failure, as for topics.
+/// Cosine above which a match for nonsense is a failure, as for topics.
 const THRESHOLD: f64 = 0.5;
 /// Words of a nonsense query.
 const NONSENSE_WORDS: usize = 6;
 
-/// A row of the bank, as rankings take it.
+/// A row of the bank, as input of rankings.
 #[derive(Clone, Copy)]
 pub struct PickedRow<'b>(&'b BankItem);
 
@@ -38,13 +38,13 @@ impl Borrow<Row> for PickedRow<'_> {
     }
 }
 
-/// A query: words, and a vector where there is one.
+/// A query: words, and a vector if there is one.
 struct TrialQuery<'a> {
     words: &'a BTreeSet<String>,
     vector: &'a [f32],
-    /// The row that is asked with.
+    /// The row used as the query.
     like: Option<&'a BankItem>,
-    /// Time at which the query is asked.
+    /// Time of the query.
     at: String,
 }
 
@@ -58,9 +58,11 @@ impl<'a> TrialQuery<'a> {
     }
 
     fn situation(&self) -> Situation {
-        match self.like.filter(|item| item.row.entity == Entity::Case) {
-            Some(case) => Situation { words: case.told.clone(), tags: tags(&case.row), at: self.at.clone() },
-            None => Situation { words: self.words.clone(), tags: BTreeSet::new(), at: self.at.clone() },
+        let case = self.like.filter(|item| item.row.entity == Entity::Case);
+        Situation {
+            words: case.map_or(self.words, |case| &case.told).clone(),
+            tags: self.like.map(|item| tags(&item.row)).unwrap_or_default(),
+            at: self.at.clone(),
         }
     }
 }
@@ -69,7 +71,7 @@ fn spell(at: Option<i64>) -> String {
     at.and_then(|at| time::from_epoch(at, time::EpochUnit::Microseconds)).unwrap_or_default()
 }
 
-/// Ranks rows as recall does: the first `most`, near-duplicates aside where the ranking puts them aside.
+/// Ranks rows as recall does: the first `most`, without near-duplicates if the ranking omits them.
 fn ranked<'b>(
     bank: &'b OwnerBank,
     probe: &TrialQuery<'_>,
@@ -117,7 +119,7 @@ fn likeness(probe: &TrialQuery<'_>, rows: &[PickedRow<'_>]) -> Vec<Option<f64>> 
     keyword::shares_told(probe.words, &told).into_iter().map(Some).collect()
 }
 
-/// Cosine of two rows; word overlap where one of them has no vector.
+/// Cosine of two rows; word overlap if one of them has no vector.
 fn alike(a: &BankItem, b: &BankItem) -> Option<f64> {
     if a.vector.is_empty() || b.vector.is_empty() {
         return Some(overlap(&a.words, &b.words));
@@ -125,7 +127,7 @@ fn alike(a: &BankItem, b: &BankItem) -> Option<f64> {
     cosine_of(&a.vector, &b.vector)
 }
 
-/// A ranking with what it was judged by.
+/// Result of a ranking with its judgements.
 pub struct Trial {
     /// Grades of the recalled rows.
     pub judged: GradedRanking,
@@ -142,18 +144,18 @@ impl Trial {
     }
 }
 
-/// A recalled row as it was at some moment.
+/// A recalled row in its state at a moment.
 pub fn recalled(item: &BankItem, at: Option<i64>) -> RecalledRow {
     let age_days = at.zip(item.at).map(|(now, then)| (now - then) as f64 / 86_400e6);
     RecalledRow { key: (item.row.entity, item.id().to_owned()), age_days, bad: item.bad }
 }
 
-/// Likeness of each pair of rows, where both can be compared.
+/// Similarity of each pair of rows, if both can be compared.
 pub fn pairs(items: &[&BankItem]) -> Vec<f64> {
     items.iter().enumerate().flat_map(|(i, a)| items.iter().skip(i + 1).filter_map(move |b| alike(a, b))).collect()
 }
 
-/// Rows to ask with, among those that are searched: up to [`QUERIES`], the same for the same seed.
+/// Sample of the searched rows to use as queries: up to [`QUERIES`], determined by the seed.
 fn sample(bank: &OwnerBank, seed: u64) -> Vec<&BankItem> {
     let kind = bank.kind();
     let mut all: Vec<usize> = bank.searched();
@@ -171,7 +173,7 @@ fn sample(bank: &OwnerBank, seed: u64) -> Vec<&BankItem> {
     all.into_iter().filter_map(|i| bank.item(i)).collect()
 }
 
-/// Stored rows as queries: of each owner's rows those that were there before and that the ranking may give.
+/// Stored rows as queries, over the owner's earlier rows that the ranking may return.
 pub fn stored(bank: &OwnerBank, k: usize, seed: u64) -> Vec<Trial> {
     sample(bank, seed)
         .into_iter()
@@ -194,7 +196,7 @@ pub fn stored(bank: &OwnerBank, k: usize, seed: u64) -> Vec<Trial> {
 /// The agent and the person that a judged query names, and the bank of the case that it points at.
 pub type QueryOwners<'a> = (Option<&'a str>, Option<&'a str>, Option<&'a str>);
 
-/// Owner of the rows that a judged query asks for.
+/// Owners of the rows that a judged query searches.
 pub fn owners_of<'a>(bank: &'a OwnerBank, query: &'a JudgedQuery) -> QueryOwners<'a> {
     let case = match &query.asked {
         JudgedQuestion::Like(id) => bank.named(id).filter(|item| item.row.entity == Entity::Case),
@@ -203,7 +205,7 @@ pub fn owners_of<'a>(bank: &'a OwnerBank, query: &'a JudgedQuery) -> QueryOwners
     (query.agent.as_deref(), query.user.as_deref(), case.and_then(|case| case.row.text("profile_id")))
 }
 
-/// Judged queries of a file. `banked` holds the cases and the policy that recall takes for each query over cases.
+/// Judged queries of a file. `banked` holds the cases and the policy for each query over cases.
 pub fn judged(
     bank: &OwnerBank,
     queries: &[JudgedQuery],
@@ -223,7 +225,7 @@ pub fn judged(
                 TrialQuery::words(&text_words, now)
             }
             JudgedQuestion::Like(id) => {
-                let Some(item) = bank.named(id) else {
+                let Some(item) = bank.asked_with(id) else {
                     unknown += 1;
                     continue;
                 };
@@ -259,16 +261,12 @@ pub fn judged(
         }
         trials.push(Trial::of(&found, &relevant, k, now));
     }
-    if unknown > 0 {
-        notes.push(agreeing(unknown, "{#} {query names|queries name} a missing row: {it is left|they are left} out"));
-    }
-    if itself > 0 {
-        notes.push(agreeing(
-            itself,
-            "{#} {row is|rows are} named as relevant to {itself|themselves}: recall leaves out the row of the query, \
+    notes.extend(counted(unknown, "{#} {query names|queries name} a missing row: {it is left|they are left} out"));
+    notes.extend(counted(
+        itself,
+        "{#} {row is|rows are} named as relevant to {itself|themselves}: recall leaves out the row of the query, \
              so {it does|they do} not count",
-        ));
-    }
+    ));
     if !gone.is_empty() {
         notes.push(agreeing(gone.len(), "{#} relevant {row is|rows are} missing: {it counts|they count} as missed"));
     }
@@ -281,7 +279,7 @@ pub fn judged(
     trials
 }
 
-/// Whether rows that are asked with their own words, or their own vector, come back among the first k.
+/// Tests whether rows used as queries, by their own words or their own vector, return among the first k.
 pub fn self_retrieval(bank: &OwnerBank, k: usize, seed: u64) -> Vec<SelfReturn> {
     if bank.ranking == Ranking::Proven {
         return Vec::new();
@@ -294,7 +292,7 @@ pub fn self_retrieval(bank: &OwnerBank, k: usize, seed: u64) -> Vec<SelfReturn> 
                 TrialQuery { vector: if vector { &item.vector } else { &[] }, ..TrialQuery::like(item, bank.newest()) };
             let owner = item.owner.as_deref().unwrap_or_default();
             let pool = bank.pool(owner);
-            // A row that says the very same is as good an answer: near-duplicates give way to each other.
+            // An identical row is as good an answer: near-duplicates replace each other.
             let same = |found: &&BankItem| {
                 found.key() == item.key()
                     || if vector { found.vector == item.vector } else { found.words == item.words }
@@ -308,8 +306,8 @@ pub fn self_retrieval(bank: &OwnerBank, k: usize, seed: u64) -> Vec<SelfReturn> 
     vec![by("text", &|i| !i.words.is_empty(), false), by("vector", &|i| i.vector.iter().any(|x| *x != 0.0), true)]
 }
 
-/// Measures nonsense probes: the greatest likeness to each of any row that the ranking may give. Empty for a ranking
-/// without likeness.
+/// Measures nonsense probes: for each, the greatest similarity of any row that the ranking may return. Empty for a
+/// ranking without similarity.
 pub fn negative_controls(bank: &OwnerBank, seed: u64) -> Vec<NonsenseControl> {
     if bank.ranking == Ranking::Proven {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The shapes of JSON values in a column: which paths lead to texts, numbers and lists, and how often.
+//! Shapes of the JSON values in a column: the paths to texts, numbers and lists, with their frequency.
 
 use std::collections::BTreeMap;
 
@@ -6,30 +6,30 @@ use serde_json::Value;
 
 use crate::memory::time;
 
-/// Paths of one column that are kept.
+/// Most paths kept for a column.
 const PATHS: usize = 200;
-/// Levels that are looked into.
+/// Most levels examined.
 const LEVELS: usize = 6;
-/// Elements of a list that are looked into.
+/// Most elements of a list examined.
 const ELEMENTS: usize = 4;
-/// Letters of a longer text that are counted.
+/// Greatest length of a text, in characters, for statistics.
 const LETTERS: usize = 400;
 
-/// Statistics of one path in a column's documents. Steps are separated by dots; `[]` is any element of a list, `*`
-/// any key of an object whose keys are ids.
+/// Statistics of one path in a column's documents. Steps are separated by dots; `[]` is any element of a list, `*` any
+/// key of an object whose keys are ids.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Leaf {
-    /// Documents that have a text there.
+    /// Documents with a text there.
     pub texts: usize,
-    /// Documents that have anything there.
+    /// Documents with any value there.
     pub rows: usize,
     /// Letters of the texts, long ones cut off.
     pub letters: usize,
-    /// Texts that hold a blank.
+    /// Texts that contain a blank.
     pub blanks: usize,
     /// Texts that are times.
     pub times: usize,
-    /// The last document that had something there, counted from 1.
+    /// Number of the last document with a value there, from 1.
     last_row: usize,
 }
 
@@ -38,7 +38,7 @@ pub struct Leaf {
 pub struct SampledDocument {
     /// Leaves by path.
     pub leaves: BTreeMap<String, Leaf>,
-    /// Documents that are lists of texts and nothing else.
+    /// Documents that are lists of texts only.
     pub text_lists: usize,
     /// Documents that are objects.
     pub objects: usize,
@@ -46,7 +46,7 @@ pub struct SampledDocument {
 }
 
 impl SampledDocument {
-    /// Takes a document in.
+    /// Adds a document to the statistics.
     pub fn add(&mut self, value: &Value) {
         self.rows += 1;
         self.objects += usize::from(value.is_object());
@@ -82,7 +82,7 @@ impl SampledDocument {
         let fresh = leaf.last_row != self.rows;
         leaf.rows += usize::from(fresh);
         leaf.last_row = self.rows;
-        // Numbers and versions that are spelled as texts say nothing.
+        // Numbers and versions written as texts do not count.
         let words = value.as_str().filter(|text| text.chars().any(char::is_alphabetic) || is_time(text));
         if let (Some(text), true) = (words, fresh) {
             leaf.texts += 1;
@@ -93,7 +93,7 @@ impl SampledDocument {
     }
 }
 
-/// A path as a layout says it, with the first element for any; none when a step is an id.
+/// A path in the syntax of layouts, with the first element for any; `None` if a step is an id.
 pub fn usable(path: &str) -> Option<String> {
     let plain = path.replace("[]", ".0");
     let plain = plain.strip_prefix('.').unwrap_or(&plain);
@@ -105,7 +105,7 @@ pub fn every(path: &str) -> Option<String> {
     usable(path).map(|_| path.replace("[]", ".*").trim_start_matches('.').to_owned())
 }
 
-/// Whether a text is a time: at least a whole date, year first.
+/// Whether a text is a time: at least a full date, year first.
 pub fn is_time(text: &str) -> bool {
     text.len() >= 10
         && text.is_ascii()
@@ -113,7 +113,7 @@ pub fn is_time(text: &str) -> bool {
         && time::canonical(text).is_some()
 }
 
-/// Whether a key looks like an id and not like a name.
+/// Whether a key looks like an id rather than a name.
 fn is_id(key: &str) -> bool {
     let digits = key.chars().filter(char::is_ascii_digit).count();
     (key.len() >= 12 && digits >= 3) || (!key.is_empty() && digits == key.len())

@@ -13,7 +13,7 @@ use crate::memory::vector::read_floats;
 /// Seconds from 2000 to 2100.
 const SECONDS: std::ops::Range<f64> = 946_684_800.0..4_102_444_800.0;
 
-/// Format in which a column keeps times.
+/// Format of the times in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
     /// In a type of times.
@@ -29,7 +29,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// In words.
+    /// Description in words.
     pub fn words(self) -> &'static str {
         match self {
             Clock::Typed => "a type of times",
@@ -40,7 +40,7 @@ impl Clock {
         }
     }
 
-    /// The layout's word for it, where it needs one.
+    /// The layout's word for it, if it needs one.
     pub fn stored(self) -> Option<&'static str> {
         match self {
             Clock::Seconds => Some("epoch"),
@@ -50,10 +50,10 @@ impl Clock {
     }
 }
 
-/// Kind of values that a column holds.
+/// Kind of values in a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ValueShape {
-    /// Nothing was sampled.
+    /// No values were sampled.
     Empty,
     /// Whole numbers.
     Whole,
@@ -88,20 +88,20 @@ pub struct Evidence {
     pub letters: usize,
     /// Texts with a blank.
     pub blanks: usize,
-    /// Texts that are an e-mail address, or hold one.
+    /// Texts that are or contain an e-mail address.
     pub mails: usize,
-    /// Version of the time-ordered UUIDs that it holds: 6 or 7.
+    /// Version of the time-ordered UUIDs in it: 6 or 7.
     pub uuid: Option<u8>,
-    /// Texts of parts, one of which several texts share: what is between the parts, and the place of that one from 0.
+    /// For texts made of parts, one of which several texts share: the separator, and the position of that part from 0.
     pub parted: Option<(char, usize)>,
-    /// The same where a word such as `users` in every text says that a person's name follows it.
+    /// The same if every text has a word such as `users` before a person's name.
     pub led: Option<(char, usize)>,
     /// All texts are roles in a conversation.
     pub roles: bool,
 }
 
 impl Evidence {
-    /// Looks at the samples of a column.
+    /// Examines the samples of a column.
     pub fn of(column: &SampledColumn, engine: Engine) -> Evidence {
         let values: Vec<&Sample> = column.values.iter().filter(|v| **v != Sample::Null).collect();
         let texts: Vec<&str> = values.iter().filter_map(|v| text(v)).collect();
@@ -121,7 +121,7 @@ impl Evidence {
         }
     }
 
-    /// Whether most texts are more than a word.
+    /// Whether most texts have several words.
     pub fn is_prose(&self) -> bool {
         matches!(self.shape, ValueShape::Text | ValueShape::Quoted)
             && self.letters >= 12
@@ -133,7 +133,7 @@ impl Evidence {
         matches!(self.shape, ValueShape::Text) && self.letters <= 64 && self.blanks * 2 <= self.filled
     }
 
-    /// In words, for a comment.
+    /// Description in words, for a comment.
     pub fn words(&self) -> String {
         let what = match &self.shape {
             ValueShape::Empty => return "no value was sampled".to_owned(),
@@ -156,8 +156,8 @@ impl Evidence {
 /// Separators between the parts of a text.
 const APART: [char; 4] = [':', '/', '|', '#'];
 
-/// Finds the separator of texts such as `users/ann/facts`, in all of which a word leads to a person's name, and the
-/// place of the name.
+/// Finds the separator of texts such as `users/ann/facts`, if in all of them a word leads to a person's name, and the
+/// position of the name.
 fn led(texts: &[&str]) -> Option<(char, usize)> {
     let leads = |apart: char, place: usize| {
         texts.iter().all(|text| {
@@ -169,8 +169,8 @@ fn led(texts: &[&str]) -> Option<(char, usize)> {
     APART.into_iter().chain(['.']).filter(|_| !texts.is_empty()).find_map(found)
 }
 
-/// Finds the separator of texts such as `ann:3`, and the place of the part that several of them share, as they would
-/// a person's.
+/// Finds the separator of texts such as `ann:3`, and the position of the part that several of them share, which may be
+/// a person.
 fn parted(texts: &[&str]) -> Option<(char, usize)> {
     let whole: HashSet<&str> = texts.iter().copied().collect();
     let shares = |apart: char, place: usize| {
@@ -243,7 +243,7 @@ fn of_texts(texts: &[&str]) -> ValueShape {
                 widths.insert(list.len());
             }
             Ok(value @ (Value::Object(_) | Value::Array(_))) => document.add(&value),
-            // An empty value that is spelled as JSON.
+            // A null written as JSON.
             Ok(Value::Null) => cut += 1,
             Err(_) if text.starts_with(['{', '[']) && text.len() >= super::CUT => cut += 1,
             _ => {}
@@ -279,7 +279,7 @@ fn numbers(values: &[&Sample]) -> Option<Vec<f64>> {
     values.iter().map(number).collect()
 }
 
-/// Returns the number of 32-bit floats in each value, if all values hold the same number of them and nothing else.
+/// Returns the number of 32-bit floats in each value, if all values consist of the same number of them.
 fn float_width(values: &[&Sample]) -> Option<usize> {
     let mut width = None;
     for value in values {
@@ -305,7 +305,7 @@ fn holds_mail(text: &str) -> bool {
     })
 }
 
-/// The version of the UUIDs, where all texts are UUIDs of one version that orders them by time.
+/// The version of the UUIDs if all texts are UUIDs of one time-ordered version.
 fn uuid_version(texts: &[&str]) -> Option<u8> {
     let version = |text: &&str| {
         let dashes = [8, 13, 18, 23].iter().all(|at| text.as_bytes().get(*at) == Some(&b'-'));

@@ -1,6 +1,7 @@
-//! Drafts a layout for a database that nobody described: guesses from names, declared types, keys and sampled values.
+//! Drafts a layout for an unknown database by guessing from names, declared types, keys and sampled values.
 //!
-//! Rules go by general evidence, never by the name of a product. Nothing here reads a database: it is given [`SampledTable`]s.
+//! The rules use general evidence, never the name of a product. Nothing here reads a database: the input is
+//! [`SampledTable`]s.
 
 mod document;
 mod evidence;
@@ -13,10 +14,10 @@ use super::Engine;
 
 pub use text::draft;
 
-/// Bytes of a value that are sampled.
+/// Most bytes sampled of a value.
 pub const CUT: usize = 65_536;
 
-/// A sampled value as it is stored.
+/// A sampled value as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sample {
     /// SQL NULL.
@@ -27,7 +28,7 @@ pub enum Sample {
     Real(f64),
     /// Text, perhaps cut off at its end.
     Text(String),
-    /// Bytes that are not text, perhaps cut off at their end.
+    /// Bytes that are not text, perhaps truncated.
     Bytes(Vec<u8>),
 }
 
@@ -56,13 +57,13 @@ pub struct SampledReference {
 /// A table with some of its rows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SampledTable {
-    /// Name as a layout names it: with its schema where the table is not found without that.
+    /// Name as in a layout: with its schema if the table is not found without.
     pub name: String,
     /// Columns in order.
     pub columns: Vec<SampledColumn>,
     /// Columns of the primary key, in order.
     pub key: Vec<String>,
-    /// SQL for the hidden row number, where rows have one.
+    /// SQL for the hidden row number, if rows have one.
     pub row_number: Option<String>,
     /// Declared foreign keys.
     pub references: Vec<SampledReference>,
@@ -70,7 +71,7 @@ pub struct SampledTable {
     pub rows: usize,
 }
 
-/// The SQL that a draft may need, in the words of one engine.
+/// SQL fragments for a draft, in one engine's dialect.
 pub trait DraftSql {
     /// The engine.
     fn engine(&self) -> Engine;
@@ -82,9 +83,9 @@ pub trait DraftSql {
     fn tagged(&self, table: &str, column: &str) -> String;
     /// Texts of several columns of the alias `t`, with a blank between them.
     fn joined(&self, columns: &[String]) -> String;
-    /// Seconds since 1970 out of a column that holds time-ordered UUIDs of version 6 or 7.
+    /// Seconds since 1970 from a column with time-ordered UUIDs of version 6 or 7.
     fn uuid_time(&self, column: &str, version: u8) -> String;
-    /// The key of the row of another table that a column of the alias `t` names by something else.
+    /// The key of a row of another table that a column of the alias `t` refers to by another column.
     fn key_of(&self, reference: &SampledReference, key: &str) -> String;
     /// Text after FROM: the distinct values of a column under the name `id`.
     fn distinct(&self, table: &str, column: &str) -> String;
@@ -108,7 +109,7 @@ impl Sure {
     }
 }
 
-/// A layout's name out of where the database is: the last part of it, in small letters.
+/// A name for a layout: the last part of the database's location, in lower case.
 #[must_use]
 pub fn name_of(location: &str) -> String {
     let last =

@@ -2,7 +2,7 @@
 
 use crate::memory::name_words::name_words;
 
-/// Words that stand for a person.
+/// Words for a person.
 const PERSON: &[&str] = &[
     "user",
     "person",
@@ -40,7 +40,7 @@ const PERSON: &[&str] = &[
     "utente",
 ];
 
-/// Short spellings of words, and the word that each stands for.
+/// Abbreviations of words, with the full word.
 const SHORT: &[(&str, &str)] = &[
     ("usr", "user"),
     ("cust", "customer"),
@@ -70,16 +70,16 @@ const SHORT: &[(&str, &str)] = &[
     ("tm", "time"),
 ];
 
-/// Words of who said something: a person, or only a role.
+/// Words for whoever said something: a person, or only a role.
 const SPEAKER: &[&str] = &["author", "sender", "speaker", "from", "who", "by"];
 
 /// Roles in a conversation.
 const ROLES: &[&str] = &["user", "assistant", "system", "human", "ai", "bot", "agent", "model", "tool", "function"];
 
-/// Words that follow a person's word when a column names the person instead of describing them.
+/// Words that follow a word for a person if the column names the person rather than describing them.
 const NAMING: &[&str] = &["id", "uid", "uuid", "key", "sub", "ref", "handle", "identifier", "email", "mail", "name"];
 
-/// Words of what is remembered, and how surely.
+/// Words for memories, with their weight.
 const MEMORY: &[(&str, i32)] = &[
     ("memory", 6),
     ("fact", 6),
@@ -105,7 +105,7 @@ const MEMORY: &[(&str, i32)] = &[
     ("profile", 2),
 ];
 
-/// Words of what was said or happened, one after the other.
+/// Words for messages and events, with their weight.
 const MESSAGE: &[(&str, i32)] = &[
     ("message", 6),
     ("event", 6),
@@ -122,11 +122,11 @@ const MESSAGE: &[(&str, i32)] = &[
     ("log", 3),
 ];
 
-/// Words of what messages belong to.
+/// Words for the sessions of messages.
 const SESSION: &[(&str, i32)] =
     &[("session", 6), ("conversation", 6), ("thread", 6), ("episode", 6), ("chat", 6), ("run", 5), ("task", 4)];
 
-/// Words of tables that keep the application's own books.
+/// Words for tables of internal bookkeeping.
 const BOOKS: &[&str] = &[
     "migration",
     "schema",
@@ -160,7 +160,7 @@ const BOOKS: &[&str] = &[
     "migrations",
 ];
 
-/// Words of text, and how surely.
+/// Words for texts, with their weight.
 const TEXT: &[(&str, i32)] = &[
     ("content", 5),
     ("text", 5),
@@ -192,7 +192,7 @@ const TEXT: &[(&str, i32)] = &[
     ("question", 3),
 ];
 
-/// Words that speak against a text: it is a copy, a measure of it, or something about it.
+/// Words that are evidence against a text: for copies, measures or metadata of texts.
 const NO_TEXT: &[&str] = &[
     "hash",
     "embedding",
@@ -223,7 +223,7 @@ const NO_TEXT: &[&str] = &[
     "signals",
 ];
 
-/// Words of times.
+/// Words for times.
 const TIME: &[&str] = &[
     "at",
     "time",
@@ -248,12 +248,12 @@ const TIME: &[&str] = &[
     "deleted",
 ];
 
-/// The words of a name in small letters, short spellings written out: `usr_id` and `userId` are both `user`, `id`.
+/// The words of a name in lower case, abbreviations expanded: `usr_id` and `userId` are both `user`, `id`.
 pub fn words(name: &str) -> Vec<String> {
     name_words(name).into_iter().flat_map(|word| written_out(&word)).collect()
 }
 
-/// A word in full; `userid` and `custname` are two.
+/// A word in full; compounds such as `userid` and `custname` are split.
 fn written_out(word: &str) -> Vec<String> {
     let full = |word: &str| {
         let plural = word.strip_suffix('s').filter(|one| one.len() >= 3).unwrap_or(word);
@@ -280,7 +280,7 @@ pub fn singulars(name: &str) -> Vec<String> {
     words(name).iter().map(|word| singular(word)).collect()
 }
 
-/// Contents of a table, as far as its name tells.
+/// Contents of a table, as suggested by its name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TableWords {
     /// Points for memories.
@@ -289,15 +289,15 @@ pub struct TableWords {
     pub message: i32,
     /// Points for sessions.
     pub session: i32,
-    /// True when the table keeps the application's own books.
+    /// Whether the table is internal bookkeeping.
     pub books: bool,
     /// True when the table lists people.
     pub people: bool,
-    /// True when it lists tenants, who may be people, or each a group of them.
+    /// Whether it lists tenants, which may be people or groups of them.
     pub tenants: bool,
 }
 
-/// Reads a table's name. The last word says what a row is; those before it only hint.
+/// Interprets a table's name. The last word describes a row; those before it are only hints.
 pub fn of_table(name: &str) -> TableWords {
     let name = name.rsplit('.').next().unwrap_or(name);
     let mut words = singulars(name);
@@ -331,7 +331,7 @@ pub fn of_text(name: &str) -> i32 {
     points - if against { 4 } else { 0 }
 }
 
-/// Whether a column's name says that it names a person.
+/// Whether a column's name suggests that it names a person.
 pub fn is_person(name: &str) -> bool {
     let words = words(name);
     let is_one = |word: &String| PERSON.contains(&word.as_str());
@@ -345,8 +345,7 @@ pub fn is_person(name: &str) -> bool {
     }
 }
 
-/// Whether a column that names someone says rather who did something with the row, or for whom a whole team works, than
-/// who owns the row.
+/// Whether a column names someone who acted on the row, or for whom a whole team works, rather than its owner.
 pub fn is_beside(name: &str) -> bool {
     let words = words(name);
     let is_group =
@@ -354,7 +353,7 @@ pub fn is_beside(name: &str) -> bool {
     words.last().is_some_and(|last| last == "by") || words.iter().any(is_group)
 }
 
-/// Whether a word says that what follows it is a person's name, as in `users/ann`.
+/// Whether a word precedes a person's name, as in `users/ann`.
 pub fn leads_to_person(part: &str) -> bool {
     matches!(&singulars(part)[..], [one] if PERSON.contains(&one.as_str()))
 }
@@ -366,8 +365,8 @@ pub fn is_person_at(path: &str) -> bool {
     is_person(last) || steps.next().is_some_and(|before| is_person(&format!("{before}_{last}")))
 }
 
-/// Whether a column's name is that of whoever said or did something: `author`, `sender_name`, `closed_by`, and neither
-/// `from_level` nor `made_by_agent`.
+/// Whether a column names whoever said or did something: `author`, `sender_name`, `closed_by`, but not `from_level` or
+/// `made_by_agent`.
 pub fn is_speaker(name: &str) -> bool {
     let words = words(name);
     let is_one = |word: &String| SPEAKER.contains(&word.as_str());
@@ -383,19 +382,19 @@ pub fn is_tenant(name: &str) -> bool {
     words(name).iter().any(|word| word == "tenant")
 }
 
-/// Whether a value is no more than a role in a conversation.
+/// Whether a value is only a role in a conversation.
 pub fn is_role(value: &str) -> bool {
     ROLES.contains(&value.trim().to_lowercase().as_str())
 }
 
-/// Whether a column's name is that of a scope, whose parts may name people.
+/// Whether a column is a scope, whose parts may name people.
 pub fn is_scope(name: &str) -> bool {
     const SCOPES: &[&str] =
         &["session", "thread", "conversation", "chat", "scope", "namespace", "prefix", "space", "key", "channel"];
     words(name).iter().any(|word| SCOPES.contains(&word.as_str()))
 }
 
-/// Whether a column's name is one under which another program knows someone.
+/// Whether a column holds someone's name in another program.
 pub fn is_external(name: &str) -> bool {
     let words = words(name);
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
@@ -407,7 +406,7 @@ pub fn is_time(name: &str) -> bool {
     words(name).iter().any(|word| TIME.contains(&word.as_str()))
 }
 
-/// Whether the words of a name hold all of some others.
+/// Whether a name contains all of some words.
 pub fn has_all(name: &str, wanted: &[&str]) -> bool {
     let words = words(name);
     wanted.iter().all(|word| words.iter().any(|known| known == word))

@@ -9,7 +9,7 @@ use super::source::KnownTable;
 use super::{SampledReference, Sure};
 use crate::memory::agreeing;
 
-/// A way in which rows belong to a person.
+/// A guess at how rows belong to a person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnerGuess {
     /// Table.
@@ -24,11 +24,11 @@ pub struct OwnerGuess {
     pub why: String,
     /// Certainty of the guess.
     pub sure: Sure,
-    /// Sampled rows that it names someone in.
+    /// Sampled rows in which it names someone.
     pub rows: usize,
 }
 
-/// A table that lists people: its key, and columns by which they are known, each with its kind.
+/// A table that lists people: its key, and columns with handles, each with its kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PeopleTable {
     /// Table.
@@ -40,22 +40,22 @@ pub struct PeopleTable {
 }
 
 impl OwnerGuess {
-    /// Place among the guesses of a table: the first tells the owner.
+    /// Rank among the guesses of a table: the first one determines the owner.
     pub fn rank(&self) -> impl Ord + use<> {
         let is_within = self.path.is_some() || self.part.is_some();
         (self.sure == Sure::Low, is_within, names::is_beside(&self.column), Reverse(self.sure))
     }
 }
 
-/// Levels of JSON at which a person is looked for.
+/// Most levels of JSON searched for a person.
 const LEVELS: usize = 4;
 
-/// Every way in which rows may belong to a person, table by table.
+/// All guesses at how rows belong to a person, table by table.
 pub fn owners(known: &[KnownTable<'_>]) -> Vec<OwnerGuess> {
     known.iter().filter(|k| !k.words.people && !k.words.tenants).flat_map(of_table).collect()
 }
 
-/// Every way in which rows of a table may belong to a person.
+/// All guesses for the rows of a table.
 pub fn of_table(known: &KnownTable<'_>) -> Vec<OwnerGuess> {
     let mut owners = Vec::new();
     let mut parted = Vec::new();

@@ -10,14 +10,14 @@ use super::{SampledColumn, SampledReference, SampledTable, Sure};
 use crate::layout::Engine;
 use crate::memory::Entity;
 
-/// Tables of one draft.
+/// Most tables in a draft.
 const TABLES: usize = 16;
-/// Points from which a table is taken for one of memories or messages.
+/// Points from which a table counts as one of memories or messages.
 const ENOUGH: i32 = 10;
-/// Points from which a column is taken for a text.
+/// Points from which a column counts as a text.
 const IS_TEXT: i32 = 4;
 
-/// A table with what is known of it.
+/// A table with its evidence.
 pub struct KnownTable<'t> {
     pub table: &'t SampledTable,
     pub words: TableWords,
@@ -34,7 +34,7 @@ pub enum ReadPlace {
     RowNumber(String),
     Uuid(String, u8),
     KeyOf(SampledReference, String),
-    /// A key, together with the name of the table whose key it is.
+    /// A key, with the name of its table.
     Tagged(String, String),
     /// Texts with a blank between them.
     Joined(Vec<String>),
@@ -42,7 +42,7 @@ pub enum ReadPlace {
     Fields(Vec<(&'static str, String)>),
 }
 
-/// One way to get a canonical column.
+/// One way to read a canonical column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnReading {
     pub place: ReadPlace,
@@ -75,13 +75,13 @@ pub struct DraftedSource<'t> {
     pub sure: Sure,
     pub columns: Vec<ColumnGuess>,
     pub vectors: Option<VectorGuess>,
-    /// Stored columns that no guess uses, with what they hold.
+    /// Stored columns that no guess uses, with their contents.
     pub unused: Vec<String>,
-    /// Name of the stored column that is the text.
+    /// Name of the stored column with the text.
     pub text: Option<String>,
 }
 
-/// Kind of values that a canonical column takes.
+/// Kind of values of a canonical column.
 #[derive(Clone, Copy, PartialEq)]
 enum Fit {
     Word,
@@ -93,7 +93,7 @@ enum Fit {
     Any,
 }
 
-/// Canonical columns that go by names: words of which a stored name holds all, the best first.
+/// Canonical columns that are matched by name: words that a stored name must contain, best first.
 const RULES: &[(&str, &[&str], Fit)] = &[
     (
         "agent_id",
@@ -119,7 +119,7 @@ const RULES: &[(&str, &[&str], Fit)] = &[
     ("sequence", &["sequence", "seq", "idx", "index", "position", "ordinal", "number"], Fit::Whole),
 ];
 
-/// Points for how well the words of a name fit the time at which a row was made.
+/// Words for the time of creation, with their points.
 const MADE: &[(&str, i32)] = &[
     ("created", 9),
     ("create", 9),
@@ -146,7 +146,7 @@ impl<'t> KnownTable<'t> {
         KnownTable { table, words: names::of_table(&table.name), evidence, has_people: false }
     }
 
-    /// Whether the table lists people: tenants are groups of them where another table does.
+    /// Whether the table lists people. Tenants are groups if another table lists people.
     pub fn lists_people(&self) -> bool {
         self.words.people && !self.words.books && !(self.has_people && self.words.tenants)
     }
@@ -160,7 +160,7 @@ impl<'t> KnownTable<'t> {
         self.columns().find(|(c, _)| c.name == column).map(|(_, e)| e)
     }
 
-    /// The key column, where the key is one.
+    /// The key column, if the key is a single one.
     pub fn single_key(&self) -> Option<&str> {
         match &self.table.key[..] {
             [one] => Some(one),
@@ -168,7 +168,7 @@ impl<'t> KnownTable<'t> {
         }
     }
 
-    /// Points of each column for being the text of its row, the best first.
+    /// Points of each column for being the text of its row, best first.
     fn texts(&self) -> Vec<(i32, &'t SampledColumn, &Evidence)> {
         let is_bound = |name: &str| {
             self.table.key.iter().any(|k| k == name) || self.table.references.iter().any(|r| r.column == name)
@@ -185,7 +185,7 @@ impl<'t> KnownTable<'t> {
                     ValueShape::Quoted => 3,
                     ValueShape::Document(_) if best_path(evidence).is_some() => 3,
                     ValueShape::Packed if name > 0 => 1,
-                    // Short texts under a text's name, as in a small table; nothing sampled under a sure one.
+                    // Short texts under a text's name, as in a small table, or an empty column with a certain name.
                     ValueShape::Text if name >= 4 => 2,
                     ValueShape::Empty if name >= 5 && self.table.rows == 0 => 1,
                     _ => return None,
@@ -199,7 +199,7 @@ impl<'t> KnownTable<'t> {
         texts
     }
 
-    /// The columns of subject, predicate, and object of a fact, where the table holds facts.
+    /// The columns of subject, predicate, and object, if the table holds facts.
     fn triple(&self) -> Option<[&'t str; 3]> {
         let text = |wanted: &[&str]| {
             let is_it = |(column, evidence): &(&SampledColumn, &Evidence)| {
@@ -211,7 +211,7 @@ impl<'t> KnownTable<'t> {
         Some([text(&["subject"])?, text(&["predicate", "relation", "property"])?, text(&["object", "value"])?])
     }
 
-    /// Points of each time column for being the time at which a row was made, the best first.
+    /// Points of each time column for being the time of creation, best first.
     fn made(&self) -> Vec<(i32, &'t SampledColumn, Clock)> {
         let mut times: Vec<_> = self
             .columns()
@@ -235,7 +235,7 @@ impl<'t> KnownTable<'t> {
     }
 }
 
-/// The path of a column's documents that leads to the text, in the layout's words; the best first.
+/// The paths in a column's documents that lead to the text, in the syntax of layouts, best first.
 fn paths(evidence: &Evidence) -> Vec<String> {
     let ValueShape::Document(document) = &evidence.shape else { return Vec::new() };
     let mut found: Vec<(i32, usize, String)> = document
@@ -258,7 +258,7 @@ fn paths(evidence: &Evidence) -> Vec<String> {
     found.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)).then(a.2.cmp(&b.2)));
     let mut ordered: Vec<String> = Vec::new();
     for (.., path) in found.into_iter().take(4) {
-        // Where one path leads on from another, the longer one is asked first: the shorter gives the whole list.
+        // If one path continues another, the longer one comes first: the shorter one gives the whole list.
         let shorter =
             ordered.iter().position(|known| path.strip_prefix(known).is_some_and(|rest| rest.starts_with('.')));
         ordered.insert(shorter.unwrap_or(ordered.len()), path);
@@ -270,14 +270,14 @@ fn best_path(evidence: &Evidence) -> Option<String> {
     paths(evidence).into_iter().next()
 }
 
-/// Decides which tables are drafted as what: the surest first.
+/// Chooses the tables to draft and their entities, most certain first.
 pub fn choose<'t>(known: &'t [KnownTable<'t>]) -> Vec<DraftedSource<'t>> {
     let mut chosen: Vec<(i32, Entity, &KnownTable<'t>, String)> =
         known.iter().filter_map(|k| role(k).map(|(points, entity, why)| (points, entity, k, why))).collect();
     if chosen.iter().any(|(points, entity, ..)| *points >= ENOUGH && *entity != Entity::Episode) {
         chosen.retain(|(points, ..)| *points >= ENOUGH);
     } else {
-        // The best of what there is, said to be unsure.
+        // The best candidate, marked as uncertain.
         let best = chosen.iter().filter(|(_, entity, ..)| *entity != Entity::Episode).map(|(p, ..)| *p).max();
         chosen.retain(|(points, entity, ..)| *points >= ENOUGH || Some(*points) == best && *entity != Entity::Episode);
     }
@@ -285,7 +285,7 @@ pub fn choose<'t>(known: &'t [KnownTable<'t>]) -> Vec<DraftedSource<'t>> {
     chosen.truncate(TABLES);
     let episodes: Vec<&KnownTable<'t>> =
         chosen.iter().filter(|(_, e, ..)| *e == Entity::Episode).map(|(_, _, k, _)| *k).collect();
-    // Of an entity's tables with numbers for keys, all but the first one: the same numbers are in that.
+    // For an entity with several tables with numeric keys, all but the first one: they have the same numbers.
     let mut numbered = BTreeSet::new();
     let is_numbered = |k: &KnownTable<'_>| {
         let evidence = k.single_key().and_then(|key| k.evidence_of(key));
@@ -306,13 +306,13 @@ pub fn choose<'t>(known: &'t [KnownTable<'t>]) -> Vec<DraftedSource<'t>> {
         .collect()
 }
 
-/// Points for rows that hold a question and its answer.
+/// Points for rows with a question and its answer.
 const EXCHANGE: i32 = 12;
-/// Points for rows that hold subject, predicate, and object.
+/// Points for rows with subject, predicate, and object.
 const TRIPLE: i32 = 8;
 
-/// Guesses the entity of a table's rows, with points and reasons; `None` when the table holds neither texts nor
-/// sessions, keeps the application's own books, or lists people.
+/// Guesses the entity of a table's rows, with points and reasons; `None` if the table holds neither texts nor sessions,
+/// is internal bookkeeping, or lists people.
 fn role(known: &KnownTable<'_>) -> Option<(i32, Entity, String)> {
     let TableWords { memory, message, session, books, people, tenants } = known.words;
     if books || people || tenants {
@@ -323,12 +323,12 @@ fn role(known: &KnownTable<'_>) -> Option<(i32, Entity, String)> {
     let text = known.texts().first().map_or(0, |(points, ..)| *points).max(triple.min(IS_TEXT));
     let time = 2 * i32::from(!known.made().is_empty() || json_time(known).is_some() || uuid_key(known).is_some());
     let key = i32::from(!known.table.key.is_empty());
-    // An empty table is drafted only where its names leave no doubt.
+    // An empty table is drafted only if its names leave no doubt.
     let base = text + time + key - if known.table.rows > 0 { 0 } else { 4 };
     let vector = 3 * i32::from(known.evidence.iter().any(|e| matches!(e.shape, ValueShape::Vector(_))));
     let said = 4 * i32::from(has_name(&["role"]) || has_name(&["author"]) || has_name(&["sender"]));
     let order = 2 * i32::from(has_name(&["sequence"]) || has_name(&["seq"]) || has_name(&["idx"]));
-    // What was asked next to what was answered is a piece of a talk, whatever the table is called.
+    // A question beside its answer is a part of a conversation, whatever the table's name.
     let one_of = |words: &[&str]| words.iter().any(|word| has_name(&[word]));
     let asked = one_of(&["prompt", "question", "query", "input", "request"]);
     let answered = one_of(&["response", "answer", "reply", "output", "completion"]);
@@ -340,7 +340,7 @@ fn role(known: &KnownTable<'_>) -> Option<(i32, Entity, String)> {
         let others = others.iter().filter(|(points, _)| *points > 0).map(|(_, words)| (*words).to_owned());
         std::iter::once(first).filter(|w| !w.is_empty()).chain(others).collect::<Vec<_>>().join(", ")
     };
-    // A session is what messages belong to: named so, and without a text that its rows are about.
+    // A session is a container of messages: named so, and without a text as its main content.
     if session > memories.max(messages) && key > 0 {
         let owned = 2 * i32::from(!owner::of_table(known).is_empty());
         return Some((
@@ -364,7 +364,7 @@ fn role(known: &KnownTable<'_>) -> Option<(i32, Entity, String)> {
     if messages > memories {
         Some((base + messages, Entity::Segment, reasons(words(message, "messages"), &others)))
     } else {
-        // Without a word for memories a table of texts is no more than that.
+        // Without a word for memories, it is merely a table of texts.
         Some((
             base + memories - if memories == 0 { 5 } else { 0 },
             Entity::Memory,
@@ -386,21 +386,21 @@ fn json_time(known: &KnownTable<'_>) -> Option<(String, String)> {
     })
 }
 
-/// A column of the key whose ids tell the time.
+/// A key column with time-ordered UUIDs.
 fn uuid_key(known: &KnownTable<'_>) -> Option<(String, u8)> {
     known.table.key.iter().find_map(|key| Some((key.clone(), known.evidence_of(key)?.uuid?)))
 }
 
-/// The tables that a source is drafted next to.
+/// The context of a source: the other tables.
 struct Others<'a, 't> {
     episodes: &'a [&'a KnownTable<'t>],
-    /// Names of tables whose keys are given together with the name.
+    /// Names of tables whose keys are given together with the table's name.
     tagged: &'a BTreeSet<&'t str>,
     all: &'a [KnownTable<'t>],
 }
 
 impl Others<'_, '_> {
-    /// The id of a table's row by a column that holds its key.
+    /// The id of a table's row, from a column with its key.
     fn id_by(&self, table: &str, column: String) -> ReadPlace {
         if self.tagged.contains(table) {
             ReadPlace::Tagged(table.to_owned(), column)
@@ -504,7 +504,7 @@ impl Mapping<'_> {
         self.add("id", vec![whole(place)], why, sure);
     }
 
-    /// A column that is filled and different in every sampled row, and is called an id.
+    /// A column named as an id that is filled and distinct in all sampled rows.
     fn unique(&self) -> Option<String> {
         let found = self.known.columns().find(|(column, evidence)| {
             let words = names::words(&column.name);
@@ -565,7 +565,7 @@ impl Mapping<'_> {
         if whole_too {
             ways.push(whole(ReadPlace::Column(column.name.clone())));
         }
-        // Where rows lack it, the next best text of the row.
+        // For rows without it, the next best text of the row.
         if evidence.filled < evidence.of
             && let Some((_, next, _)) = texts.get(1).filter(|(_, _, e)| e.is_prose())
         {
@@ -581,7 +581,7 @@ impl Mapping<'_> {
         Some(column.name.clone())
     }
 
-    /// The text of a fact, and its parts; the stored column that tells facts from other rows.
+    /// The text of a fact, and its parts; returns the stored column that distinguishes facts from other rows.
     fn fact(&mut self) -> Option<String> {
         let triple = self.known.triple().filter(|_| self.entity == Entity::Memory)?;
         let [_, predicate, _] = triple;
@@ -601,7 +601,7 @@ impl Mapping<'_> {
         Some(predicate.to_owned())
     }
 
-    /// The session that a row belongs to, as the id under which the session is listed.
+    /// The session that a row belongs to, by the id under which it is listed.
     fn episode(&mut self, others: &Others<'_, '_>) {
         if !self.has("episode_id") {
             return;
@@ -628,7 +628,7 @@ impl Mapping<'_> {
                 _ => {}
             }
         }
-        // A column that is named like the sessions' key is.
+        // A column with the name of the sessions' key is one.
         let alike = |key: &&str| *key != "id" && self.known.columns().any(|(column, _)| column.name == *key);
         let by_key = episodes.iter().filter_map(|episode| Some((&episode.table.name, episode.single_key()?)));
         if let Some((table, key)) = by_key.into_iter().find(|(_, key)| alike(key)) {
@@ -736,7 +736,7 @@ fn vectors(known: &KnownTable<'_>, all: &[KnownTable<'_>]) -> Option<VectorGuess
     }
     let key = known.single_key()?;
     all.iter().find_map(|other| {
-        // A table with texts of its own keeps its vectors for those.
+        // A table with its own texts keeps its vectors for those.
         let column = of(other).filter(|_| other.texts().is_empty())?;
         let reference = other.table.references.iter().find(|r| r.table == known.table.name && r.to == key)?;
         Some(VectorGuess::Beside { table: other.table.name.clone(), key: reference.column.clone(), column })

@@ -11,10 +11,10 @@ use crate::memory::text_check::is_hidden;
 /// Letters of a comment.
 const COMMENT: usize = 200;
 
-/// Drafts a layout of that name for a database of which those tables were sampled; `title` is one line for people.
+/// Drafts a layout of this name for a database with these sampled tables; `title` is one line for people.
 ///
 /// # Errors
-/// No table holds anything that could be memories, messages or sessions: in words, with what was looked at.
+/// A message with the tables examined if none could hold memories, messages or sessions.
 pub fn draft(name: &str, title: &str, tables: &[SampledTable], sql: &dyn DraftSql) -> Result<String, String> {
     let mut known: Vec<KnownTable<'_>> = tables.iter().map(|table| KnownTable::of(table, sql.engine())).collect();
     let has_people = known.iter().any(|table| table.lists_people() && !table.words.tenants);
@@ -38,7 +38,7 @@ pub fn draft(name: &str, title: &str, tables: &[SampledTable], sql: &dyn DraftSq
     Ok(out)
 }
 
-/// A text in TOML's quotes; characters that nobody sees are spelled.
+/// A TOML string; invisible characters are escaped.
 fn quoted(text: &str) -> String {
     if !text.chars().any(is_hidden) {
         return toml::Value::String(text.to_owned()).to_string();
@@ -51,7 +51,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.chars().map(spelled).collect::<String>())
 }
 
-/// One line of a comment, whatever the text holds.
+/// One comment line, whatever characters the text contains.
 fn comment(text: &str) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() || is_hidden(c) { ' ' } else { c }).collect();
     match plain.char_indices().nth(COMMENT) {

@@ -1,4 +1,4 @@
-//! Reads what a layout file says about erasing a person: `[[handle]]`, `[[erase]]`, `[account]`.
+//! Parses the parts of a layout file about erasing a person: `[[handle]]`, `[[erase]]`, `[account]`.
 
 use toml::de::DeTable;
 

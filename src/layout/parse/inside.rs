@@ -1,4 +1,4 @@
-//! Reads what a layout file says about nested values, tables with variable names, and soft deletes.
+//! Parses the parts of a layout file about nested values, tables with variable names, and soft deletes.
 
 use toml::de::{DeTable, DeValue};
 
@@ -8,7 +8,7 @@ use crate::layout::{Codec, Inside, TablePattern, TextPart};
 use crate::memory::Entity;
 
 impl LayoutReader<'_> {
-    /// `decode`, `path`, `by`, `part`, `except` and `after`, which each say where a value is within the one around it.
+    /// `decode`, `path`, `by`, `part`, `except` and `after`, each of which locates a value within an outer one.
     pub(super) fn inside(&mut self, table: &DeTable<'_>, prefix: &str) -> Inside {
         let mut decode = Vec::new();
         for (at, word) in self.texts(table, prefix, "decode") {
@@ -52,7 +52,7 @@ impl LayoutReader<'_> {
         None
     }
 
-    /// Reads the places where values of canonical columns are stored once more.
+    /// Parses the additional places where values of canonical columns are stored.
     pub(super) fn copies(&mut self, entity: Entity, table: &DeTable<'_>, prefix: &str) -> Vec<StoredCopy> {
         let mut copies = Vec::new();
         for (i, (_, table)) in self.tables(table, prefix, "copies").into_iter().enumerate() {
@@ -92,7 +92,7 @@ impl LayoutReader<'_> {
         copies
     }
 
-    /// The canonical columns whose values a copy repeats: one, or a list.
+    /// The canonical columns of a copy: one, or a list.
     fn canonical_of(&mut self, entity: Entity, table: &DeTable<'_>, prefix: &str) -> Vec<String> {
         let (key, what) = (join(prefix, "of"), format!("column of {}", entity.title()));
         if table.get("of").is_none() {
@@ -110,7 +110,7 @@ impl LayoutReader<'_> {
         known
     }
 
-    /// Reads the effect of removing a row: a word, or a table of stored columns with their new values.
+    /// Parses the effect of removing a row: a word, or a table of stored columns with their new values.
     pub(super) fn removal(&mut self, table: &DeTable<'_>, prefix: &str) -> Removal {
         let key = join(prefix, "remove");
         let Some(node) = table.get("remove") else { return Removal::Delete };

@@ -1,4 +1,4 @@
-//! Findings about case banks: windows, repeats, bursts, references, overused cases. However many cases there are, their
+//! Findings about case banks: windows, repeats, bursts, references, overused cases. For any number of cases, their
 //! facts are sorted and read in order.
 
 use std::collections::BTreeSet;
@@ -18,88 +18,88 @@ use crate::memory::packed::space::MakeSpace;
 use crate::memory::prune::copies::{CaseCopies, CaseCopy, CaseMessage};
 use crate::memory::{Row, score, time};
 
-/// A reward or utility up to this is little.
+/// Highest reward or utility that counts as low.
 const LITTLE: f64 = 0.3;
 
-/// Recalls from which something is recalled often.
+/// Recalls from which something counts as recalled often.
 const OFTEN: u32 = 10;
 
-/// Share of its bank's recalls from which a case swamps them.
+/// Share of its bank's recalls from which a case dominates them.
 const SWAMP: f64 = 0.6;
 
-/// Cases that a bank has at least, for one of them to swamp it.
+/// Fewest cases of a bank that one of them can dominate.
 const SOME: u64 = 10;
 
-/// Cases up to which the vectors of a bank are compared without being asked for: the work grows with their square.
+/// Most cases of a bank whose vectors are compared by default: the work grows with their square.
 pub const COMPARED: usize = 2_000;
 
-/// Different questions, at least, for which a case that swamps its bank came up.
+/// Fewest different questions for which a dominating case was recalled.
 const QUESTIONS: usize = 8;
 
-/// Bytes of ids that are held in memory.
+/// Bytes of ids in memory.
 const IDS: usize = 2 << 20;
 
-/// Stands for the message of a case that is held back from recall: it is compared with none.
+/// Replaces the message of a case held back from recall, which is compared with none.
 const HELD_BACK: Digest = 0;
 
 /// Standing of a case in recall.
 #[derive(Debug, Clone, Copy)]
 struct CaseStanding {
-    /// It has little reward.
+    /// It has a low reward.
     little: bool,
     /// It is held back from recall.
     held_back: bool,
 }
 
 impl CaseStanding {
-    /// The number that stands for it in a record.
+    /// Encodes the standing in a record.
     fn number(self) -> u64 {
         u64::from(self.little) | u64::from(self.held_back) << 1
     }
 
-    /// Returns what a number of a record stands for.
+    /// Decodes the standing from a record.
     fn of(number: u64) -> Self {
         CaseStanding { little: number & 1 != 0, held_back: number & 2 != 0 }
     }
 }
 
-/// Profiles, cases, policies and accesses, as far as findings need them: first profiles, then cases, which
-/// [`CaseBank::written`] ends, then policies and accesses.
+/// Profiles, cases, policies and accesses, as far as findings need them. Add profiles first, then cases, call
+/// [`CaseBank::written`], then add policies and accesses.
 #[derive(Debug)]
 pub struct CaseBank {
     pages: PageStore,
     profile_ids: IdList,
-    /// Profiles by id, with place, owner and window, which is 0 where none is stored.
+    /// Profiles by id, with index, owner and window, which is 0 if none is stored.
     profiles: RecordSorter<4>,
     known_profiles: IdTable<4>,
     case_ids: IdList,
-    /// Cases by id, with place, profile, and standing.
+    /// Cases by id, with index, profile and standing.
     cases: RecordSorter<4>,
     known_cases: IdTable<4>,
-    /// Cases by profile, time, and what stands for their ids, with place, and what stands for the message, or for the case
-    /// where that has no hash, or for a case that is held back.
+    /// Cases by profile, time and id digest, with index and message digest, or a digest of the case if it has no hash,
+    /// or that of a held-back case.
     messages: RecordSorter<5>,
     banks: Option<SortedRecords<5>>,
     /// Numbers of cases by profile.
     sizes: IdTable<2>,
-    /// Cases by profile and message, the newest first and of one time the greatest id, with their places.
+    /// Cases by profile and message, newest first and at the same time by greatest id, with their indexes.
     copies: CaseCopies,
     /// Cases by profile and time.
     begun: RecordSorter<4>,
-    /// Ids that cases refer to, with twice the places of those that do, and one more where their list cannot be read as a
-    /// whole.
+    /// Ids that cases refer to, with twice the index of the referring case, plus one if its list cannot be read
+    /// completely.
     references: RecordSorter<2>,
     /// Recalls by owner.
     recalls: RecordSorter<2>,
-    /// Recalled cases, with the owner of the recall and what stands for the question; 0 for none.
+    /// Recalled cases, with the owner of the recall and a digest of the question; 0 for none.
     recalled: RecordSorter<3>,
-    nought: FirstOf<String>,
+    zero: FirstOf<String>,
     idle: FirstOf<String>,
     space: MakeSpace,
     most: usize,
 }
 
-/// Whether a case looks like poison: it has little reward and is recalled often.
+/// Whether a case may be poisoning recall: it has a low reward and is recalled often.
 #[must_use]
 pub fn is_poison(reward: Option<f64>, recalls: u32) -> bool {
     recalls >= OFTEN && is_little(reward)
@@ -114,14 +114,14 @@ fn owner(row: &Row) -> Digest {
 }
 
 impl CaseBank {
-    /// An empty bank whose findings name at most `most` examples. It continues in such a space where it does not fit in
-    /// memory.
+    /// Creates an empty bank whose findings name at most `most` examples. Data that does not fit in memory goes to
+    /// `space`.
     #[must_use]
     pub fn new(most: usize, space: MakeSpace) -> Self {
         CaseBank::within(LINKED, most, space)
     }
 
-    /// The same, with so many bytes of each kind of record in memory.
+    /// As [`CaseBank::new`], with a memory limit for each kind of record.
     fn within(bytes: usize, most: usize, space: MakeSpace) -> Self {
         let pages = PageStore::new(IDS.min(bytes), space);
         CaseBank {
@@ -139,7 +139,7 @@ impl CaseBank {
             references: RecordSorter::new(space).within(bytes),
             recalls: RecordSorter::new(space).within(bytes),
             recalled: RecordSorter::new(space).within(bytes),
-            nought: FirstOf::new(most),
+            zero: FirstOf::new(most),
             idle: FirstOf::new(most),
             space,
             most,
@@ -147,18 +147,18 @@ impl CaseBank {
         }
     }
 
-    /// Takes a profile.
+    /// Adds a profile.
     pub fn profile(&mut self, row: &Row) {
         let window = row.get("window_size").as_i64();
         if window.is_some_and(|window| window <= 0) {
-            self.nought.add(row.id().to_owned());
+            self.zero.add(row.id().to_owned());
         }
         let place = self.profile_ids.len() as u64;
         self.profiles.add([digest(row.id()), place, owner(row), ordered(window.unwrap_or_default())]);
         self.profile_ids.push(row.id());
     }
 
-    /// Takes a case.
+    /// Adds a case.
     pub fn case(&mut self, row: &Row) {
         let (key, profile) = (digest(row.id()), row.text("profile_id").map_or(0, digest));
         let place = self.case_ids.len() as u64;
@@ -183,19 +183,19 @@ impl CaseBank {
         self.case_ids.push(row.id());
     }
 
-    /// Findings that profiles and cases tell; all of them have been taken.
+    /// Findings from profiles and cases, all of which have been added.
     ///
     /// # Errors
-    /// What did not fit in memory could not be kept in a file.
+    /// Data that did not fit in memory could not be written to a file.
     pub fn written(&mut self) -> io::Result<Faults> {
         self.known_profiles = IdTable::of(self.profiles.take(), |first, next| *first = *next)?;
         self.known_cases = IdTable::of(self.cases.take(), |first, next| *first = *next)?;
         let (over_window, too_large) = self.banks()?;
         let [repeats, unclear] = self.copies()?;
-        let bursts = bursts(self.begun.take(), self.most, |place| self.case_id(place))?;
+        let bursts = bursts([self.begun.take()], self.space, self.most, |place| self.case_id(place))?;
         let found = vec![
             ("over_window", FindingTally::of_first(over_window, Some)),
-            ("window_of_nought", FindingTally::of_first(self.nought.take(), Some)),
+            ("window_is_zero", FindingTally::of_first(self.zero.take(), Some)),
             ("duplicate_case", repeats),
             ("unclear_hash", unclear),
             ("vector_duplicates_left", FindingTally::of_first(too_large, Some)),
@@ -206,24 +206,24 @@ impl CaseBank {
         Ok(found)
     }
 
-    /// Takes a policy.
+    /// Adds a policy.
     pub fn policy(&mut self, row: &Row) {
         if self.sizes.find(row.text("profile_id").map_or(0, digest)).is_none() {
             self.idle.add(row.id().to_owned());
         }
     }
 
-    /// Takes a recall.
+    /// Adds a recall.
     pub fn access(&mut self, row: &Row) {
         let owner = owner(row);
         self.recalls.add([owner, 1]);
         let question = row.text("query").map_or(0, digest);
-        // One recall, however often it names a case.
+        // Counts as one recall, however often it names a case.
         let ids: BTreeSet<&str> = row.list("ids").into_iter().collect();
         ids.into_iter().for_each(|id| self.recalled.add([digest(id), owner, question]));
     }
 
-    /// Policies whose bank has no case; all policies have been taken.
+    /// Policies whose bank has no case; all policies have been added.
     ///
     /// # Errors
     /// As [`CaseBank::written`].
@@ -232,8 +232,8 @@ impl CaseBank {
         Ok(FindingTally::of_first(self.idle.take(), Some))
     }
 
-    /// Cases of little reward that are recalled often, and cases that come up in most recalls of a bank of some size, for
-    /// many different questions. All accesses have been taken.
+    /// Cases with a low reward that are recalled often, and cases in most recalls of a bank of some size, for many
+    /// different questions. All accesses have been added.
     ///
     /// # Errors
     /// As [`CaseBank::written`].
@@ -244,7 +244,7 @@ impl CaseBank {
         let (mut low, mut swamping) = (FirstOf::new(self.most), FirstOf::new(self.most));
         while let Some(case) = stream.group() {
             let known = self.known_cases.find(case);
-            // Those who read its bank are the owners of that.
+            // The readers of its bank are the bank's owners.
             let reader =
                 known.and_then(|[_, _, profile, _]| self.known_profiles.find(profile)).map(|[_, _, owner, _]| owner);
             let (mut recalls, mut own, mut questions, mut last) = (0_u32, 0_u32, 0, 0);
@@ -258,7 +258,7 @@ impl CaseBank {
             }
             let Some([_, place, profile, standing]) = known else { continue };
             let standing = CaseStanding::of(standing);
-            // What is recalled no more needs no remedy.
+            // A case no longer recalled needs no remedy.
             if standing.held_back {
                 continue;
             }
@@ -278,7 +278,7 @@ impl CaseBank {
         Ok(found)
     }
 
-    /// Whether so many recalls by its owner are most of those of a bank.
+    /// Whether this many recalls by its owner are most of the bank's.
     fn swamps(&self, recalls: u32, profile: Digest, by_owner: &IdTable<2>) -> bool {
         let cases = self.sizes.find(profile).map_or(0, |[_, cases]| cases);
         let owner = self.known_profiles.find(profile).map(|[_, _, owner, _]| owner);
@@ -289,13 +289,13 @@ impl CaseBank {
     /// The cases of each bank.
     ///
     /// # Errors
-    /// As [`CaseBank::written`], which must have been asked for.
+    /// As [`CaseBank::written`], which must have been called.
     pub fn into_banks(mut self) -> io::Result<CaseBanks> {
         let sorted = self.banks.take().map_or_else(|| RecordSorter::new(self.space).sorted(), Ok)?;
         Ok(CaseBanks { sorted, ids: self.case_ids, pages: self.pages })
     }
 
-    /// Sizes of banks: those with more cases than their window, and those that are too large to compare vectors at once.
+    /// Banks with more cases than their window, and banks too large to compare vectors at once.
     fn banks(&mut self) -> io::Result<(FirstOf<String>, FirstOf<String>)> {
         let sorted = self.messages.take().sorted()?;
         let mut sizes = RecordSorter::new(self.space).within(LINKED);
@@ -311,7 +311,7 @@ impl CaseBank {
             let known = self.known_profiles.find(profile);
             let window = known.map_or(0, |[.., window]| unordered(window));
             let id = || known.and_then(|[_, place, ..]| Some(self.profile_ids.get(place as usize)?.into_owned()));
-            // A window counts neither those without a time nor those that are held back.
+            // A window counts neither cases without a time nor held-back ones.
             if window > 0 && dated > window as u64 {
                 over.add(id().unwrap_or_default());
             }
@@ -325,7 +325,7 @@ impl CaseBank {
         Ok((over, large))
     }
 
-    /// Cases that repeat a newer one of their bank, and those of which their hash does not tell whether they do.
+    /// Cases that repeat a newer one of their bank, and those for which the hash does not tell.
     fn copies(&mut self) -> io::Result<[FindingTally; 2]> {
         let (mut repeats, mut unclear) = (FirstOf::new(self.most), FirstOf::new(self.most));
         self.copies.take().each(|copy, [at, ..], place| match copy {
@@ -336,7 +336,7 @@ impl CaseBank {
         Ok([repeats, unclear].map(|found| FindingTally::of_first(found, |place| self.case_id(place))))
     }
 
-    /// Cases that refer to cases which are not there.
+    /// Cases that refer to missing cases.
     fn dangling(&mut self) -> io::Result<FindingTally> {
         let sorted = self.references.take().sorted()?;
         let mut stream = sorted.stream()?;
@@ -352,7 +352,7 @@ impl CaseBank {
         while let Some(place) = stream.group() {
             while stream.next_of(place)?.is_some() {}
             found.add(place >> 1);
-            // No backfill writes a list that it cannot read.
+            // No backfill writes a list that cannot be read.
             by_hand &= place & 1 == 1;
         }
         Ok(FindingTally { by_hand, ..FindingTally::of_first(found, |place| self.case_id(place)) })
@@ -383,12 +383,12 @@ pub struct BankCase {
     place: u32,
     /// Number of its bank.
     bank: u32,
-    /// Stands for its message, or for itself where that has no hash.
+    /// Digest of its message, or of the case if it has no hash.
     message: Digest,
 }
 
 impl BankCase {
-    /// Whether both are of one bank and have other messages: those of one message are told as copies already.
+    /// Whether both are in one bank with different messages: equal messages are already reported as copies.
     #[must_use]
     pub fn differs(&self, other: &BankCase) -> bool {
         self.bank == other.bank && self.message != other.message
@@ -399,7 +399,7 @@ impl CaseBanks {
     /// Reads one bank after the other.
     ///
     /// # Errors
-    /// What did not fit in memory cannot be read.
+    /// Data that did not fit in memory cannot be read.
     pub fn stream(&self) -> io::Result<BankStream<'_>> {
         Ok(BankStream { records: self.sorted.stream()?, banks: 0 })
     }
@@ -424,10 +424,9 @@ pub struct BankStream<'b> {
 }
 
 impl BankStream<'_> {
-    /// The cases of the next banks that are recalled, of each the oldest first, whatever the order in which they came; those
-    /// without a time come before the others, and those of one time in the order of what stands for their ids. Of one bank, and
-    /// of further ones until there are `together`. Of a bank that has more than `most` there are none; none at all where no bank
-    /// is left.
+    /// The recallable cases of the next banks, each bank oldest first; cases without a time come first, and those with
+    /// the same time are ordered by id digest. Returns at least one bank, and further ones up to `together` cases.
+    /// Empty for a bank with more than `most`, and at the end.
     ///
     /// # Errors
     /// As [`CaseBanks::stream`].
@@ -461,19 +460,19 @@ mod tests {
     use crate::memory::Entity;
     use crate::memory::packed::space::tests::space;
 
-    /// Bytes that may be held in memory: none, so that everything is in files, or enough.
+    /// Memory limits: none, so that everything is in files, or enough.
     const ROOM: [usize; 2] = [0, 1 << 20];
 
     fn bank(room: usize, most: usize) -> CaseBank {
         let mut bank = CaseBank::within(room, most, space);
-        for (id, window) in [("wide", json!(100)), ("narrow", json!(2)), ("nought", json!(0)), ("open", Value::Null)] {
+        for (id, window) in [("wide", json!(100)), ("narrow", json!(2)), ("zero", json!(0)), ("open", Value::Null)] {
             let values = [("id", json!(id)), ("user_id", json!(id)), ("window_size", window)];
             bank.profile(&row(Entity::Profile, &values));
         }
         bank
     }
 
-    /// A case written in a minute of its own.
+    /// A case written in a separate minute.
     fn case(bank: &mut CaseBank, id: &str, profile: &str, minute: usize, message: &str, reward: f64, refers: &[&str]) {
         let at = format!("2026-01-{:02}T{:02}:{:02}:00.000000Z", 1 + minute / 1440, minute / 60 % 24, minute % 60);
         let values = [
@@ -513,7 +512,7 @@ mod tests {
                 told(&found),
                 [
                     "over_window 1: narrow",
-                    "window_of_nought 1: nought",
+                    "window_is_zero 1: zero",
                     "duplicate_case 3: n2 n1",
                     "dangling_reference 4: n1 n3"
                 ]
@@ -535,14 +534,14 @@ mod tests {
             case(&mut bank, "alone", "open", 0, "", 0.9, &[]);
             bank.written().unwrap();
             for n in 0..10 {
-                // Of ten questions: all, all of the same words, and too few.
+                // Of ten questions: all, all with the same words, and too few.
                 let question = format!("question {n}");
                 access(&mut bank, "wide", &question, &["w0", "gone"]);
                 access(&mut bank, "wide", "the same", if n < 5 { &["w1", "w2", "w0"] } else { &["w1", "w2"] });
                 access(&mut bank, "open", &question, &["alone"]);
             }
             for n in 0..30 {
-                // Another reader's recalls are not those of the bank.
+                // Another reader's recalls do not count for the bank.
                 access(&mut bank, "open", &format!("question {n}"), &["w3"]);
             }
             assert_eq!(told(&bank.recalls().unwrap()), ["low_reward_often_recalled 1: w1", "swamping_case 1: w0"]);
@@ -553,7 +552,7 @@ mod tests {
     fn banks_are_read_one_after_the_other_and_large_ones_left_out() {
         for room in ROOM {
             let mut bank = bank(room, 5);
-            // In no order of time.
+            // Not in time order.
             for n in [4, 1, 5, 0, 3, 2] {
                 let profile = if n % 3 == 0 { "narrow" } else { "wide" };
                 case(&mut bank, &format!("c{n}"), profile, n, "m", 1.0, &[]);

@@ -13,7 +13,7 @@ use crate::memory::first_of::FirstOf;
 use crate::memory::packed::id_table::IdTable;
 use crate::memory::packed::records::{Record, RecordSorter, RecordStream, SortedRecords, ordered, unordered};
 use crate::memory::packed::space::MakeSpace;
-use crate::memory::session_links::{CanvasEventTime, EpisodeSpan, SessionSpans};
+use crate::memory::session_links::{CanvasEventTime, EpisodeSpan, SessionSpans, user_of};
 use crate::memory::{Row, score, time};
 
 /// Rows that an episode names, in its lists and elsewhere.
@@ -23,30 +23,30 @@ pub struct NamedLinks<'e> {
     pub canvas: Vec<Cow<'e, str>>,
     /// Feedback.
     pub feedback: Vec<Cow<'e, str>>,
-    /// Rows of canvas events point back to their episode.
+    /// Whether canvas events have a back-link to their episode.
     pub canvas_back: bool,
-    /// The number of its canvas events is stored.
+    /// Whether the number of its canvas events is stored.
     pub counted: bool,
-    /// The score of its feedback is stored.
+    /// Whether the score of its feedback is stored.
     pub scored: bool,
-    /// True for the list of canvas events and that of feedback when it can be filled: what nobody may write is
-    /// nothing to fix.
+    /// For the list of canvas events and that of feedback: whether it can be filled. A list that nobody may write needs
+    /// no fix.
     pub fillable: [bool; 2],
 }
 
-/// The episode that something names as its own.
+/// The episode that a row names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NamedEpisode {
     /// No episode is named.
     None,
-    /// The one at this place.
+    /// The episode with this index.
     At(u32),
-    /// One that is not there.
+    /// A missing episode.
     Unknown,
 }
 
 impl NamedEpisode {
-    /// The number that stands for it in a record.
+    /// Encodes it in a record.
     fn number(self) -> u64 {
         match self {
             NamedEpisode::None => 0,
@@ -55,7 +55,7 @@ impl NamedEpisode {
         }
     }
 
-    /// Returns what a number of a record stands for.
+    /// Decodes it from a record.
     fn of(number: u64) -> Self {
         match number {
             0 => NamedEpisode::None,
@@ -65,26 +65,26 @@ impl NamedEpisode {
     }
 }
 
-/// Episodes with what depends on them, as far as findings need it. Episodes come first; [`LinkedEpisodes::chains`] ends
-/// them. What an episode names, and names it too, leaves no more than a bit.
+/// Episodes with the rows that depend on them, as far as findings need them. Add episodes first, then call
+/// [`LinkedEpisodes::chains`]. A link stated on both sides needs only a bit.
 #[derive(Debug)]
 pub struct LinkedEpisodes {
     marks: EpisodeMarks,
-    /// Episodes by user, session and start, with what stands for their id.
-    begun: RecordSorter<4>,
+    /// Episodes by user and agent, and by user and session, each by start, with what stands for their id.
+    begun: [RecordSorter<4>; 2],
     /// Sessions with an episode whose list of canvas events can be filled; known once all episodes are.
     open: RecordSorter<1>,
     open_sessions: IdTable<1>,
-    /// Other canvas events with the episode that each points back to, 0 for none.
+    /// Other canvas events with the episode of their back-link, 0 for none.
     events: RecordSorter<2>,
-    /// The same, by what is kept of their ids where episodes name them.
+    /// The same, by shortened id digest, if episodes name them.
     events_by_name: IdTable<3>,
-    /// Events that may still be linked, by session: what is kept of the id, time, and the episode that each names, whose
-    /// list is there to be filled.
-    loose: RecordSorter<4>,
-    /// Feedback that its episode does not name, or that others may name too: id, execution, named episode, time, and
-    /// score, which is not a number where it has none that counts.
-    said: RecordSorter<5>,
+    /// Events that may still be linked, by session: what is kept of the id, time, the episode that each names, whose list is
+    /// there to be filled, and user.
+    loose: RecordSorter<5>,
+    /// Feedback that its episode does not name, or that others may name too: id, execution, named episode, time, score, which
+    /// is not a number where it has none that counts, and user.
+    said: RecordSorter<6>,
     /// Scores of the same, by what is kept of its ids where episodes name it.
     said_by_name: IdTable<2>,
     orphans: FindingTally,
@@ -93,7 +93,7 @@ pub struct LinkedEpisodes {
     space: MakeSpace,
 }
 
-/// Kinds that links and stored numbers tell of.
+/// Kinds of findings about links and stored numbers.
 const KINDS: &[&str] = &[
     "dangling_id",
     "repeated_id",
@@ -105,20 +105,20 @@ const KINDS: &[&str] = &[
     "feedback_not_linked",
 ];
 
-/// Kinds that are corrected in lists.
+/// Kinds that are fixed in lists.
 const IN_LISTS: [&str; 2] = ["dangling_id", "repeated_id"];
 
 /// Faults of links, of counts and of chains, by kind.
 pub type Faults = Vec<(&'static str, FindingTally)>;
 
 impl LinkedEpisodes {
-    /// An empty story whose findings name at most `most` examples. It continues in such a space where it does not fit
-    /// in memory.
+    /// Creates an empty collection whose findings name at most `most` examples. Data that does not fit in memory goes
+    /// to `space`.
     #[must_use]
     pub fn new(most: usize, space: MakeSpace) -> Self {
         LinkedEpisodes {
             marks: EpisodeMarks::new(space),
-            begun: RecordSorter::new(space).within(LINKED),
+            begun: [(); 2].map(|()| RecordSorter::new(space).within(LINKED)),
             open: RecordSorter::new(space).within(LINKED),
             open_sessions: IdTable::default(),
             events: RecordSorter::new(space).within(LINKED),
@@ -133,15 +133,16 @@ impl LinkedEpisodes {
         }
     }
 
-    /// The same, with so many bytes in memory.
+    /// Sets the memory limit.
     #[cfg(test)]
     fn within(self, bytes: usize) -> Self {
-        let (begun, open, events) = (self.begun.within(bytes), self.open.within(bytes), self.events.within(bytes));
+        let begun = self.begun.map(|begun| begun.within(bytes));
+        let (open, events) = (self.open.within(bytes), self.events.within(bytes));
         let (loose, said) = (self.loose.within(bytes), self.said.within(bytes));
         LinkedEpisodes { marks: EpisodeMarks::within(bytes, self.space), begun, open, events, loose, said, ..self }
     }
 
-    /// Takes an episode with what it names.
+    /// Adds an episode with the rows it names.
     pub fn episode(&mut self, row: &Row, named: &NamedLinks<'_>) {
         let session = row.text("session_id").filter(|s| !s.is_empty()).map_or(0, digest);
         let readable = row.is_readable("canvas_ids");
@@ -155,7 +156,7 @@ impl LinkedEpisodes {
             (MarkFlag::HasList, readable && !row.get("canvas_ids").is_null()),
             (MarkFlag::Repeats, repeats(&listed) || repeats(&feedback_listed)),
             (MarkFlag::Open, open),
-            (MarkFlag::OpenFeedback, named.fillable[1] && feedback_readable && feedback_listed.is_empty()),
+            (MarkFlag::OpenFeedback, named.fillable[1] && feedback_readable),
             (
                 MarkFlag::Counted,
                 named.counted && readable && (row.is_readable("metadata") || !row.get("metadata").is_null()),
@@ -166,10 +167,14 @@ impl LinkedEpisodes {
         ];
         let mut mark = EpisodeMark::new(row, session, &flags);
         mark.agent = row.text("agent_id").map_or(0, |name| self.marks.number(name));
-        let user = row.text("user_id").filter(|user| !user.is_empty()).map_or(0, digest);
+        let user = user_of(row);
         let started = moment(row, "started_at");
-        if (user, session) != (0, 0) && started != NEVER {
-            self.begun.add([user, session, ordered(started), digest(row.id())]);
+        let agent = row.text("agent_id").filter(|agent| !agent.is_empty()).map_or(0, digest);
+        let owners = [(user != 0 && agent != 0, agent), ((user, session) != (0, 0), session)];
+        for (begun, (is_known, other)) in self.begun.iter_mut().zip(owners) {
+            if is_known && started != NEVER {
+                begun.add([user, other, ordered(started), digest(row.id())]);
+            }
         }
         let executions = row.list("execution_ids").into_iter().map(|id| (NamedKind::Executions, digest(id)));
         let canvas = named.canvas.iter().map(|id| (NamedKind::Canvas, digest(id)));
@@ -177,13 +182,13 @@ impl LinkedEpisodes {
         self.marks.add(row.id(), &mark, executions.chain(canvas).chain(feedback));
     }
 
-    /// The place of an episode by its id; none when there is no such episode.
+    /// The index of an episode by its id; `None` if there is no such episode.
     #[must_use]
     pub fn place(&self, id: &str) -> Option<usize> {
         self.marks.place(digest(id))
     }
 
-    /// The id of an episode by its place among those that were taken.
+    /// The id of an episode by its index.
     #[must_use]
     pub fn id(&self, place: usize) -> Option<Cow<'_, str>> {
         self.marks.id(place)
@@ -196,12 +201,13 @@ impl LinkedEpisodes {
         }
     }
 
-    /// Takes a canvas event.
+    /// Adds a canvas event.
     pub fn canvas(&mut self, row: &Row) {
         let (key, names) = (digest(row.id()), self.named_by(row));
         let session = row.text("session_id").map_or(0, digest);
         if self.open_sessions.find(session).is_some() && self.may_be_linked(session, names) {
-            self.loose.add([session, cut(key), ordered(moment(row, "created_at")), names.number()]);
+            let at = ordered(moment(row, "created_at"));
+            self.loose.add([session, cut(key), at, names.number(), user_of(row)]);
         }
         if let NamedEpisode::At(place) = names
             && let Some(hash) = self.marks.only_named(place as usize, NamedKind::Canvas, key)
@@ -223,7 +229,7 @@ impl LinkedEpisodes {
         }
     }
 
-    /// Takes feedback.
+    /// Adds feedback.
     pub fn feedback(&mut self, row: &Row) {
         let (key, names) = (digest(row.id()), self.named_by(row));
         let execution = row.text("execution_id").filter(|e| !e.is_empty()).map_or(0, digest);
@@ -240,35 +246,33 @@ impl LinkedEpisodes {
             return;
         }
         let at = ordered(moment(row, "created_at"));
-        self.said.add([key, execution, names.number(), at, score.to_bits()]);
+        self.said.add([key, execution, names.number(), at, score.to_bits(), user_of(row)]);
     }
 
-    /// Takes a segment.
+    /// Adds a segment.
     pub fn segment(&mut self, row: &Row) {
         if row.text("episode_id").is_some_and(|id| self.place(id).is_none()) {
             self.orphans.add(row.id(), self.most);
         }
     }
 
-    /// Takes a link to a missing memory.
+    /// Adds a link to a missing memory.
     pub fn memory_is_missing(&mut self, episode: &str) {
         self.missing_memories.add(episode, self.most);
     }
 
-    /// Chains and bursts: what episodes alone tell. All of them have been taken.
+    /// Findings from episodes alone, chains and bursts. All episodes have been added.
     ///
     /// # Errors
-    /// What did not fit in memory could not be kept in a file.
+    /// Data that did not fit in memory could not be written to a file.
     pub fn chains(&mut self) -> io::Result<Faults> {
         self.marks.index()?;
         self.open_sessions = IdTable::of(self.open.take(), |_, _| {})?;
         let mut found = self.chain_faults();
         self.marks.forget_agents();
-        let begun = self.begun.take();
-        found.push((
-            "write_burst",
-            bursts(begun, self.most, |key| Some(self.id(self.marks.place(key)?)?.into_owned()))?,
-        ));
+        let begun = self.begun.each_mut().map(RecordSorter::take);
+        let id = |key| Some(self.id(self.marks.place(key)?)?.into_owned());
+        found.push(("write_burst", bursts(begun, self.space, self.most, id)?));
         self.marks.check()?;
         Ok(found)
     }
@@ -276,7 +280,7 @@ impl LinkedEpisodes {
     fn chain_faults(&self) -> Faults {
         let parent_of = |place: usize| self.marks.place(self.marks.parent(place)?);
         let circles = chain::circles(self.marks.len(), parent_of);
-        // In a circle some parent is always younger: that is not a finding of its own.
+        // In a cycle some parent is always younger, so that is not reported separately.
         let circling: HashSet<usize> = circles.iter().flatten().copied().collect();
         let none = || FirstOf::new(self.most);
         let (mut cycles, mut missing, mut foreign, mut younger) = (none(), none(), none(), none());
@@ -309,10 +313,10 @@ impl LinkedEpisodes {
         Some((self.id(place)?, agent, spelled(self.marks.started(place))))
     }
 
-    /// Links and stored numbers; asked when everything has been taken.
+    /// Findings about links and stored numbers, after everything has been added.
     ///
     /// # Errors
-    /// What did not fit in memory could not be kept in a file.
+    /// Data that did not fit in memory could not be written to a file.
     pub fn links(&mut self) -> io::Result<Faults> {
         self.marks.sum_up()?;
         let back_canvas = self.back_canvas()?;
@@ -321,7 +325,7 @@ impl LinkedEpisodes {
         let mut back_said = PlaceStream::of(back_said.stream()?)?;
         let (open, unsaid) = (self.linkable()?, self.sayable(&by_execution)?);
         let (mut open, mut unsaid) = (PlaceStream::of(open.stream()?)?, PlaceStream::of(unsaid.stream()?)?);
-        // In an order that is the same each time.
+        // In a deterministic order.
         let mut found: BTreeMap<&'static str, FindingTally> =
             KINDS.iter().map(|kind| (*kind, FindingTally::default())).collect();
         let mut corrected = false;
@@ -349,13 +353,13 @@ impl LinkedEpisodes {
         Ok(found)
     }
 
-    /// The events that no episode's link met, by the place of the episode that they point back to. From here on they are
-    /// found by their ids.
+    /// The events that no episode's link matched, by the index of the episode of their back-link. Afterwards they are
+    /// found by id.
     fn back_canvas(&mut self) -> io::Result<SortedRecords<2>> {
         let sorted = self.events.take().sorted()?;
         let (mut back, mut by_name) = (RecordSorter::new(self.space), RecordSorter::new(self.space));
         let mut stream = sorted.stream()?;
-        // Of an id that comes twice any row holds.
+        // If an id is repeated, any of its rows counts.
         let mut last = None;
         while let Some([key, episode]) = stream.next()? {
             if last.replace(key) != Some(key) {
@@ -369,39 +373,39 @@ impl LinkedEpisodes {
         back.sorted()
     }
 
-    /// The episode that a canvas event points back to, 0 for none; none when there is no such event.
+    /// The episode of a canvas event's back-link, 0 for none; `None` if there is no such event.
     fn event(&self, named: u64) -> Option<u64> {
         self.events_by_name.find(named).map(|[_, _, episode]| episode)
     }
 
     /// The feedback that no episode's link met: by the place of the episode that it points back to, with its score, and by
     /// its execution, with id, named episode and time. From here on it is found by its ids.
-    fn back_feedback(&mut self) -> io::Result<(SortedRecords<3>, SortedRecords<4>)> {
+    fn back_feedback(&mut self) -> io::Result<(SortedRecords<3>, SortedRecords<5>)> {
         let sorted = self.said.take().sorted()?;
         let mut back = RecordSorter::new(self.space).within(LINKED);
         let mut by_execution = RecordSorter::new(self.space).within(LINKED);
         let mut by_name = RecordSorter::new(self.space).within(LINKED);
         let mut stream = sorted.stream()?;
         while let Some(key) = stream.group() {
-            // Of an id that comes twice the row that says most holds.
+            // If an id is repeated, its most complete row counts.
             let mut last = None;
             while let Some(record) = stream.next_of(key)? {
                 last = Some(record);
             }
-            let Some([_, execution, names, at, score]) = last else { continue };
+            let Some([_, execution, names, at, score, user]) = last else { continue };
             by_name.add([cut(key), score]);
             if let NamedEpisode::At(place) = NamedEpisode::of(names) {
                 back.add([u64::from(place), cut(key), score]);
             }
             if execution != 0 {
-                by_execution.add([cut(execution), cut(key), at, names]);
+                by_execution.add([cut(execution), cut(key), at, names, user]);
             }
         }
         self.said_by_name = IdTable::of(by_name, |_, _| {})?;
         Ok((back.sorted()?, by_execution.sorted()?))
     }
 
-    /// The score of feedback that no episode's link met; none when there is no such feedback.
+    /// The score of feedback that no episode's link matched; `None` if there is no such feedback.
     fn said(&self, named: u64) -> Option<f64> {
         self.said_by_name.find(named).map(|[_, score]| f64::from_bits(score))
     }
@@ -413,7 +417,7 @@ impl LinkedEpisodes {
             let episode = if met { None } else { self.event(named) };
             linked += i32::from(met || episode.is_some());
             dangling |= !met && episode.is_none();
-            // Whose it is is not known where several name it.
+            // If several episodes name it, its owner is unknown.
             let belongs = !self.marks.is_shared(NamedKind::Canvas, named);
             no_back |= episode == Some(0) && belongs;
             wrong |=
@@ -424,7 +428,7 @@ impl LinkedEpisodes {
         let not_named = is(MarkFlag::HasList) && further > 0;
         let count = is(MarkFlag::Counted) && self.marks.count(place) != linked + further as i32;
         let unmet = self.marks.named(place, NamedKind::Feedback).filter(|(_, met)| !met).map(|(named, _)| named);
-        // What points back is there.
+        // Rows with a back-link exist.
         let points_back = |named: &u64| back_said.binary_search_by_key(named, |[_, key, _]| *key).is_ok();
         let mut scores: Vec<f64> = back_said.iter().map(|[.., score]| f64::from_bits(*score)).collect();
         for named in unmet.filter(|named| !points_back(named)) {
@@ -451,7 +455,7 @@ impl LinkedEpisodes {
         faults.into_iter().filter_map(|(holds, kind)| holds.then_some(kind)).collect()
     }
 
-    /// Episodes to which a canvas event of their session belongs that is not linked to any, by place.
+    /// Episodes with an unlinked canvas event of their session, by index.
     fn linkable(&mut self) -> io::Result<SortedRecords<1>> {
         let loose = self.loose.take().sorted()?;
         let mut by_session = RecordSorter::new(self.space).within(LINKED);
@@ -471,7 +475,7 @@ impl LinkedEpisodes {
     }
 
     /// Episodes to which feedback on their execution belongs that none of that execution lists, by place.
-    fn sayable(&self, by_execution: &SortedRecords<4>) -> io::Result<SortedRecords<1>> {
+    fn sayable(&self, by_execution: &SortedRecords<5>) -> io::Result<SortedRecords<1>> {
         let mut executions = RecordSorter::new(self.space).within(LINKED);
         let places = if by_execution.is_empty() { 0..0 } else { 0..self.marks.len() };
         for place in places {
@@ -488,44 +492,50 @@ impl LinkedEpisodes {
     }
 
     /// The episodes among some to which rows belong that some of them do not list: rows are given by what is kept of
-    /// their id, time, and named episode.
+    /// their id, time, named episode, and user.
     fn unlisted_owners(
         &self,
         kind: NamedKind,
         listing: impl Iterator<Item = usize>,
-        rows: &[Record<4>],
+        rows: &[Record<5>],
         places: &[usize],
     ) -> Vec<usize> {
         let lists: HashSet<u64> =
             listing.flat_map(|place| self.marks.named(place, kind).map(|(named, _)| named)).collect();
         let unlisted = rows.iter().filter(|[_, named, ..]| !lists.contains(named));
-        self.owners(places, unlisted.map(|[.., at, names]| (unordered(*at), NamedEpisode::of(*names))))
+        self.owners(kind, places, unlisted)
     }
 
-    /// The episodes among some, in order, to which what happened at these moments, naming these episodes, belongs.
-    fn owners(&self, places: &[usize], moments: impl Iterator<Item = (i64, NamedEpisode)>) -> Vec<usize> {
+    /// The episodes among some, in order, to which some rows belong.
+    fn owners<'r>(&self, kind: NamedKind, places: &[usize], rows: impl Iterator<Item = &'r Record<5>>) -> Vec<usize> {
         let times = |place: usize| [self.marks.started(place), self.marks.ended(place)].map(spelled);
-        let marks: Vec<(Cow<'_, str>, [Option<String>; 2])> =
-            places.iter().filter_map(|place| Some((self.id(*place)?, times(*place)))).collect();
+        let marks: Vec<(Cow<'_, str>, u64, [Option<String>; 2])> = places
+            .iter()
+            .filter_map(|place| Some((self.id(*place)?, self.marks.user(*place), times(*place))))
+            .collect();
         let spans: Vec<EpisodeSpan<'_>> = marks
             .iter()
-            .map(|(id, [started, ended])| EpisodeSpan { id, started: started.as_deref(), ended: ended.as_deref() })
+            .map(|(id, user, [started, ended])| {
+                let (started, ended) = (started.as_deref(), ended.as_deref());
+                EpisodeSpan { id, user: *user, started, ended }
+            })
             .collect();
         let spans = SessionSpans::new(&spans);
-        let owner = |(at, names): (i64, NamedEpisode)| match names {
+        let owner = |[.., at, names, user]: &Record<5>| match NamedEpisode::of(*names) {
             NamedEpisode::At(place) => Some(place as usize).filter(|place| places.binary_search(place).is_ok()),
             NamedEpisode::Unknown => None,
             NamedEpisode::None => {
-                let at = spelled(at);
-                let event = CanvasEventTime { at: at.as_deref(), names: None };
-                spans.owner(event).and_then(|i| places.get(i)).copied()
+                let at = spelled(unordered(*at));
+                let event = CanvasEventTime { at: at.as_deref(), names: None, user: *user };
+                let owner = if kind == NamedKind::Feedback { spans.feedback_owner(event) } else { spans.owner(event) };
+                owner.and_then(|i| places.get(i)).copied()
             }
         };
-        moments.filter_map(owner).collect()
+        rows.filter_map(owner).collect()
     }
 }
 
-/// Records by places, for places in order.
+/// Records by index, for indexes in order.
 struct PlaceStream<'r, const N: usize> {
     records: RecordStream<'r, N>,
     next: Option<Record<N>>,
@@ -538,7 +548,7 @@ impl<'r, const N: usize> PlaceStream<'r, N> {
         Ok(PlaceStream { records, next, here: Vec::new() })
     }
 
-    /// Reads the records of a place; each place comes after those before it.
+    /// Reads the records of an index; indexes must ascend.
     fn at(&mut self, place: usize) -> io::Result<&[Record<N>]> {
         self.here.clear();
         while let Some(record) = self.next.filter(|record| record[0] as usize <= place) {
@@ -549,7 +559,7 @@ impl<'r, const N: usize> PlaceStream<'r, N> {
     }
 }
 
-/// Hands on the rows and the places that have the same first number.
+/// Passes on the rows and the indexes with the same first number.
 fn each_match<const N: usize>(
     rows: &SortedRecords<N>,
     places: &SortedRecords<2>,
@@ -577,7 +587,7 @@ fn each_match<const N: usize>(
     Ok(())
 }
 
-/// Whether an episode names rows next to its lists.
+/// Whether an episode names rows outside its lists.
 fn names_more(named: &NamedLinks<'_>, canvas: &[&str], feedback: &[&str]) -> bool {
     let more = |named: &[Cow<'_, str>], listed: &[&str]| {
         let listed: HashSet<&str> = listed.iter().copied().collect();
@@ -586,12 +596,12 @@ fn names_more(named: &NamedLinks<'_>, canvas: &[&str], feedback: &[&str]) -> boo
     more(&named.canvas, canvas) || more(&named.feedback, feedback)
 }
 
-/// Whether something is in a list more than once.
+/// Whether a list has repeats.
 fn repeats(ids: &[&str]) -> bool {
     ids.len() > 1 && ids.iter().collect::<HashSet<_>>().len() < ids.len()
 }
 
-/// A moment in the canonical spelling; none for [`NEVER`].
+/// A time in the canonical spelling; `None` for [`NEVER`].
 fn spelled(moment: i64) -> Option<String> {
     (moment != NEVER).then(|| time::from_epoch(moment, time::EpochUnit::Microseconds)).flatten()
 }
@@ -615,10 +625,10 @@ mod tests {
         told.map(|(kind, tally)| format!("{kind} {}", tally.examples.join(" "))).collect()
     }
 
-    /// An episode: its id, canvas events and feedback that it names, its count and score.
+    /// An episode: its id, the canvas events and feedback it names, its count and score.
     type Told<'t> = (&'t str, &'t [&'t str], &'t [&'t str], i64, Option<f64>);
 
-    /// Bytes that may be held in memory: none, so that everything is in files, or enough.
+    /// Memory limits: none, so that everything is in files, or enough.
     const ROOM: [usize; 2] = [0, 1 << 20];
 
     fn story(room: usize, episodes: &[Told<'_>]) -> LinkedEpisodes {

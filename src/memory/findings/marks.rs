@@ -1,4 +1,4 @@
-//! Episodes as findings look at them, in as few bytes as will do: there may be millions.
+//! Compact records of episodes for findings: there may be millions.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,21 +12,22 @@ use crate::memory::packed::ids::IdList;
 use crate::memory::packed::pages::PageStore;
 use crate::memory::packed::records::RecordSorter;
 use crate::memory::packed::space::MakeSpace;
+use crate::memory::session_links::user_of;
 use crate::memory::{Row, time};
 
-/// No moment.
+/// Marks a missing time.
 pub(super) const NEVER: i64 = i64::MIN;
 
-/// Bytes of episodes that are held in memory: about 150,000 of them.
+/// Bytes of episodes in memory: about 150,000 of them.
 const HELD: usize = 8 << 20;
 
-/// Bytes of the table that finds episodes by their ids, up to which it is held: a million of them.
+/// Most bytes of the in-memory index of episodes by id: a million of them.
 const INDEXED: usize = 16 << 20;
 
-/// Bytes of links of one kind that are held in memory.
+/// Bytes of links of one kind in memory.
 pub(super) const LINKED: usize = 4 << 20;
 
-/// Kinds of rows that an episode names, in their order.
+/// Kinds of rows that an episode names, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NamedKind {
     Executions,
@@ -35,39 +36,41 @@ pub(super) enum NamedKind {
 }
 
 impl NamedKind {
-    /// Returns what stands for a row of this kind among those that episodes name.
+    /// Key of a row of this kind among the named rows.
     fn of(self, hash: u64) -> u64 {
         (self as u64) << CUT_BITS | hash
     }
 }
 
-/// Bits that are kept of what stands for an id that an episode names: it is looked for in that episode, or among the few
-/// rows that no episode's link met.
+/// Bits kept of a named row's key: it is only compared within an episode, or with the few rows that no episode's link
+/// matched.
 const CUT_BITS: u32 = 46;
 
-/// Cuts what stands for an id to the bits that are kept of named ones.
+/// Shortens a key to these bits.
 pub(super) fn cut(key: u64) -> u64 {
     key >> (u64::BITS - CUT_BITS)
 }
 
-/// An episode as it is taken.
+/// An episode as it is added.
 #[derive(Debug)]
 pub(super) struct EpisodeMark {
-    /// Stands for its session; 0 when it has none.
+    /// Digest of its session; 0 if it has none.
     pub session: u64,
+    /// Stands for its user; 0 when it has none.
+    user: u64,
     /// Microseconds since 1970; [`NEVER`] where none is known.
     started: i64,
-    /// The same.
+    /// End, likewise.
     ended: i64,
-    /// Stored score of its feedback; not a number where none is stored.
+    /// Stored score of its feedback; NaN if none is stored.
     score: f64,
-    /// Stands for the parent that it names; 0 when it names none.
+    /// Digest of its parent's id; 0 if it has none.
     pub parent: u64,
-    /// Number of the name of its agent; 0 when it has none.
+    /// Number of its agent; 0 if it has none.
     pub agent: u32,
     /// Stored number of its canvas events.
     count: i32,
-    /// Flags that apply: bits of [`MarkFlag`].
+    /// Set flags: bits of [`MarkFlag`].
     flags: u8,
 }
 
@@ -80,84 +83,87 @@ pub(super) enum MarkFlag {
     Repeats = 2,
     /// The list of canvas events can be filled.
     Open = 4,
-    /// The list of feedback can be filled.
+    /// The list of feedback can be filled, or what it lacks be added.
     OpenFeedback = 8,
-    /// There is a place for the number of its canvas events, and their list can be read.
+    /// It has a column for the number of its canvas events, and their list is readable.
     Counted = 16,
-    /// The same of the score of its feedback.
+    /// The same for the score of its feedback.
     Scored = 32,
-    /// Canvas events point back to it.
+    /// Canvas events have back-links to it.
     CanvasBack = 64,
-    /// A list of it cannot be read as a whole, or it names rows elsewhere too: no backfill corrects that.
+    /// One of its lists cannot be read completely, or it names rows elsewhere too: no backfill fixes that.
     Beyond = 128,
 }
 
 impl EpisodeMark {
-    /// Builds the mark from an episode's row; of `flags`, those paired with true are set.
+    /// Builds the mark from an episode's row; sets the `flags` paired with true.
     pub fn new(row: &Row, session: u64, flags: &[(MarkFlag, bool)]) -> Self {
         let set = |flags: u8, (flag, holds): &(MarkFlag, bool)| if *holds { flags | *flag as u8 } else { flags };
         EpisodeMark {
             session,
+            user: user_of(row),
             started: moment(row, "started_at"),
             ended: moment(row, "ended_at"),
             score: row.number("feedback_score").unwrap_or(f64::NAN),
             parent: row.text("parent_id").filter(|id| !id.is_empty()).map_or(0, digest),
             agent: 0,
-            // No number of rows is that of one that is out of range.
+            // An out-of-range count equals no number of rows.
             count: i32::try_from(row.get("canvas_action_count").as_i64().unwrap_or_default()).unwrap_or(i32::MIN),
             flags: flags.iter().fold(0, set),
         }
     }
 }
 
-/// Episodes by their place, and what they name. First they are taken; after [`EpisodeMarks::index`] they are found by id.
+/// Episodes by index, with the rows they name. After adding all, [`EpisodeMarks::index`] makes them searchable by id.
 #[derive(Debug)]
 pub(super) struct EpisodeMarks {
     pages: PageStore,
     ids: IdList,
     flags: PagedColumn<u8>,
     sessions: PagedColumn<u64>,
+    users: PagedColumn<u64>,
     parents: PagedColumn<u64>,
     spans: SpanList,
     agents: NumberColumn,
-    /// Stored numbers of canvas events that are not those of the list, by place.
+    /// Stored numbers of canvas events that differ from the list's, by index.
     counts: Vec<(u32, i32)>,
-    /// Stored scores of feedback; not a number where none is stored, or there is no place for one.
+    /// Stored scores of feedback; NaN if none is stored, or there is no column for one.
     scores: PagedColumn<f64>,
-    /// End position of what each episode names among all that is named.
+    /// End position of each episode's rows in `named`.
     ends: PagedColumn<u32>,
-    /// Executions, canvas events and feedback that episodes name: of each episode in order and once.
+    /// Executions, canvas events and feedback that episodes name: sorted and without repeats per episode.
     named: PagedColumn<[u8; 6]>,
     /// Numbers of agents.
     names: HashMap<u64, u32>,
-    /// Hashes of the ids, with the places.
+    /// Digests of the ids, with the indexes.
     keys: RecordSorter<2>,
     index: IdTable<2>,
-    /// All that is named.
+    /// All named rows.
     all_named: RecordSorter<1>,
-    /// Rows that more than one episode names, in order.
+    /// Rows named by several episodes, sorted.
     shared: Vec<u64>,
-    /// A bit for each that is named: it was met, and names the episode too.
+    /// One bit per named row: whether it was found, and names the episode too.
     met: BitList,
-    /// Scores of feedback that was met, by the place of its episode.
+    /// Scores of found feedback, by the index of its episode.
     met_scores: RecordSorter<3>,
-    /// For a place the sum of these, and their number.
+    /// Their sum and number, by index.
     sums: IdTable<3>,
 }
 
 impl EpisodeMarks {
-    /// Marks that continue in such a space where they do not fit in memory.
+    /// Creates an empty collection. Data that does not fit in memory goes to `space`.
     pub fn new(space: MakeSpace) -> Self {
         EpisodeMarks::within(HELD, space)
     }
 
-    /// The same, with so many bytes in memory.
+    /// As [`EpisodeMarks::new`], with a memory limit.
     pub fn within(bytes: usize, space: MakeSpace) -> Self {
         let pages = PageStore::new(bytes, space);
         EpisodeMarks {
             ids: IdList::paged(&pages),
             flags: PagedColumn::new(&pages),
             sessions: PagedColumn::new(&pages),
+            users: PagedColumn::new(&pages),
             parents: PagedColumn::new(&pages),
             spans: SpanList::new(&pages),
             agents: NumberColumn::default(),
@@ -177,7 +183,7 @@ impl EpisodeMarks {
         }
     }
 
-    /// Takes an episode with the rows that it names.
+    /// Adds an episode with the rows it names.
     pub fn add(&mut self, id: &str, mark: &EpisodeMark, named: impl Iterator<Item = (NamedKind, u64)>) {
         let place = self.len() as u32;
         let mut named: Vec<u64> = named.map(|(kind, key)| kind.of(cut(key))).collect();
@@ -199,6 +205,7 @@ impl EpisodeMarks {
         self.keys.add([digest(id), u64::from(place)]);
         self.flags.push(mark.flags);
         self.sessions.push(mark.session);
+        self.users.push(mark.user);
         self.parents.push(mark.parent);
         self.spans.push(mark.started, mark.ended);
         self.agents.push(mark.agent);
@@ -210,10 +217,10 @@ impl EpisodeMarks {
         *self.names.entry(digest(name)).or_insert(next)
     }
 
-    /// All episodes have been taken. Of an id that comes twice the last one is found.
+    /// Finishes adding episodes. If an id is repeated, the last one is found.
     ///
     /// # Errors
-    /// What did not fit in memory could not be written.
+    /// Data that did not fit in memory could not be written.
     pub fn index(&mut self) -> io::Result<()> {
         self.names = HashMap::new();
         self.index = IdTable::of(self.keys.take(), |first, next| *first = *next)?;
@@ -222,7 +229,7 @@ impl EpisodeMarks {
         self.check()
     }
 
-    /// All that depends on episodes has been taken.
+    /// Finishes adding the rows that depend on episodes.
     ///
     /// # Errors
     /// As [`EpisodeMarks::index`].
@@ -234,7 +241,7 @@ impl EpisodeMarks {
         Ok(())
     }
 
-    /// Whether everything could be written and read.
+    /// Checks whether everything could be written and read.
     ///
     /// # Errors
     /// There is no room, or it cannot be read.
@@ -244,7 +251,7 @@ impl EpisodeMarks {
         self.sums.check()
     }
 
-    /// Nobody asks for agents any more.
+    /// Frees the names of agents, which are no longer needed.
     pub fn forget_agents(&mut self) {
         self.agents = NumberColumn::default();
     }
@@ -258,29 +265,34 @@ impl EpisodeMarks {
         self.ids.get(place)
     }
 
-    /// Returns what stands for the id of an episode.
+    /// Digest of an episode's id.
     pub fn key(&self, place: usize) -> u64 {
         self.ids.key(place)
     }
 
-    /// The place of the episode that a hash stands for.
+    /// The index of the episode with a digest.
     pub fn place(&self, key: u64) -> Option<usize> {
         self.index.find(key).map(|[_, place]| place as usize)
     }
 
-    /// Returns what stands for the parent that an episode names; none where it names none.
+    /// Digest of an episode's parent; `None` if it names none.
     pub fn parent(&self, place: usize) -> Option<u64> {
         self.parents.get(place).filter(|parent| *parent != 0)
     }
 
-    /// Whether something is so of an episode.
+    /// Whether an episode has a flag.
     pub fn is(&self, place: usize, flag: MarkFlag) -> bool {
         self.flags.get(place).is_some_and(|flags| flags & flag as u8 != 0)
     }
 
-    /// Returns what stands for an episode's session; 0 when it has none.
+    /// Digest of an episode's session; 0 if it has none.
     pub fn session(&self, place: usize) -> u64 {
         self.sessions.get(place).unwrap_or_default()
+    }
+
+    /// Returns what stands for an episode's user; 0 when it has none.
+    pub fn user(&self, place: usize) -> u64 {
+        self.users.get(place).unwrap_or_default()
     }
 
     /// Start of an episode in microseconds since 1970; [`NEVER`] where none is known.
@@ -293,7 +305,7 @@ impl EpisodeMarks {
         self.spans.ended(place)
     }
 
-    /// Number of an agent's name; 0 when the episode has none.
+    /// Number of an agent's name; 0 if the episode has none.
     pub fn agent(&self, place: usize) -> u32 {
         self.agents.get(place).unwrap_or_default()
     }
@@ -306,22 +318,22 @@ impl EpisodeMarks {
         }
     }
 
-    /// Stored score of an episode's feedback, where there is one.
+    /// Stored score of an episode's feedback, if there is one.
     pub fn stored_score(&self, place: usize) -> Option<f64> {
         self.scores.get(place).filter(|score| !score.is_nan())
     }
 
-    /// The sum of the scores of feedback that was met of an episode, and their number; known after [`EpisodeMarks::sum_up`].
+    /// Sum and number of the scores of an episode's found feedback, after [`EpisodeMarks::sum_up`].
     pub fn met_scores(&self, place: usize) -> (f64, u32) {
         self.sums.find(place as u64).map_or((0.0, 0), |[_, sum, n]| (f64::from_bits(sum), n as u32))
     }
 
-    /// Adds to the scores of an episode that names feedback.
+    /// Adds a score of feedback that an episode names.
     pub fn add_score(&mut self, place: usize, score: f64) {
         self.met_scores.add([place as u64, score.to_bits(), 1]);
     }
 
-    /// Returns the range, among all that is named, of the rows of one kind that an episode names.
+    /// Range in `named` of an episode's rows of one kind.
     fn range(&self, place: usize, kind: NamedKind) -> Range<usize> {
         let end = |place: usize| self.ends.get(place).map_or(0, |end| end as usize);
         let all = place.checked_sub(1).map_or(0, end)..end(place);
@@ -329,7 +341,7 @@ impl EpisodeMarks {
         start..self.first_from(start..all.end, (kind as u64 + 1) << CUT_BITS)
     }
 
-    /// The first place of a range in order from which on nothing is smaller than this.
+    /// First position in a sorted range with a value not less than this.
     fn first_from(&self, range: Range<usize>, named: u64) -> usize {
         let (mut start, mut end) = (range.start, range.end);
         while start < end {
@@ -363,29 +375,29 @@ impl EpisodeMarks {
         self.find_named(place, kind, key).is_some()
     }
 
-    /// Hands out the rows of one kind that an episode names, in order and cut, each with whether it was met.
+    /// The rows of one kind that an episode names, sorted and shortened, each with whether it was found.
     pub fn named(&self, place: usize, kind: NamedKind) -> impl Iterator<Item = (u64, bool)> {
         self.range(place, kind).map(|at| (self.named_at(at) & ((1 << CUT_BITS) - 1), self.met.get(at)))
     }
 
-    /// Finds the place of a row that this episode names and no other one does.
+    /// Position in `named` of a row that only this episode names.
     pub fn only_named(&self, place: usize, kind: NamedKind, key: u64) -> Option<NamedPlace> {
         let at = self.find_named(place, kind, key)?;
         (!self.is_shared(kind, cut(key))).then_some(NamedPlace(at))
     }
 
-    /// Whether several episodes name a row, given by what is kept of its id.
+    /// Whether several episodes name a row, given by its shortened key.
     pub fn is_shared(&self, kind: NamedKind, named: u64) -> bool {
         self.shared.binary_search(&kind.of(named)).is_ok()
     }
 
-    /// Marks a named row as met; whether it was not.
+    /// Marks a named row as found; returns whether it was not before.
     pub fn meet(&mut self, named: NamedPlace) -> bool {
         self.met.set(named.0)
     }
 }
 
-/// The rows that are named more than once, in order.
+/// The rows named more than once, sorted.
 fn shared(all_named: RecordSorter<1>) -> io::Result<Vec<u64>> {
     let (sorted, mut shared, mut last) = (all_named.sorted()?, Vec::new(), None);
     let mut stream = sorted.stream()?;
@@ -397,17 +409,17 @@ fn shared(all_named: RecordSorter<1>) -> io::Result<Vec<u64>> {
     Ok(shared)
 }
 
-/// Place of a row among all that is named.
+/// Position of a row in `named`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NamedPlace(usize);
 
-/// Starts and ends; most ends come within the hour and take four bytes.
+/// Starts and ends; most ends are within about an hour and take four bytes.
 #[derive(Debug)]
 struct SpanList {
     started: PagedColumn<i64>,
     /// Microseconds from start to end, or [`SpanList::FAR`].
     lasted: PagedColumn<u32>,
-    /// Other ends, by place; [`NEVER`] is left out.
+    /// Other ends, by index; [`NEVER`] is left out.
     far: Vec<(u32, i64)>,
 }
 
@@ -441,7 +453,7 @@ impl SpanList {
     }
 }
 
-/// A moment of a row, in microseconds since 1970.
+/// A time of a row, in microseconds since 1970.
 pub(super) fn moment(row: &Row, column: &str) -> i64 {
     row.text(column).and_then(time::epoch_micros).unwrap_or(NEVER)
 }

@@ -1,5 +1,5 @@
-//! Findings: what is wrong or suspicious in a memory, each with how bad it is, how often it occurs, examples, and the
-//! command that fixes it. Pure; rows go in one after the other, in any number, and little of each is kept.
+//! Findings: errors and suspicious facts in a memory, each with its severity, count, examples, and the command that
+//! fixes it. Pure; rows are added one by one, in any number, and little of each is kept.
 
 mod bank;
 mod bursts;
@@ -33,7 +33,7 @@ pub use utility::UtilityHistories;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Memory is wrong, lost or in danger.
+    /// Memory is wrong, lost or at risk.
     High,
     /// Recall is worse than it could be.
     Medium,
@@ -41,30 +41,48 @@ pub enum Severity {
     Low,
 }
 
-/// A kind of finding with the words of the command that fixes it, `$id` standing for the first example.
+impl Severity {
+    /// The severity's word, as in JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::High => "high",
+            Severity::Medium => "medium",
+            Severity::Low => "low",
+        }
+    }
+}
+
+/// A kind of finding, with the command that fixes it; `$id` stands for the first example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindingKind {
     /// Stable name, as in `findings --kind`.
     pub name: &'static str,
     /// Severity of findings of this kind.
     pub severity: Severity,
-    /// Statement that follows the count: `{of one|of several}` where the number decides.
+    /// Text that follows the count: `{singular|plural}` where the number matters.
     message: &'static str,
-    /// Words of the command that fixes it, or shows it where no command can.
+    /// Command that fixes it, or shows it if no command can.
     pub remedy: &'static str,
 }
 
 impl FindingKind {
-    /// Words the statement for a given count, to be placed after that count.
+    /// The text for a given count, to be placed after it.
     #[must_use]
     pub fn what(&self, count: u64) -> String {
         agreeing(count, self.message)
+    }
+
+    /// The text for an unknown number of findings.
+    #[must_use]
+    pub fn meaning(&self) -> String {
+        self.what(2)
     }
 }
 
 macro_rules! kinds {
     ($($severity:ident $name:literal, $remedy:literal: $message:literal;)*) => {
-        /// Every kind, in the order in which they are looked for.
+        /// Every kind, in the order of the search.
         pub const KINDS: &[FindingKind] = &[$(FindingKind {
             name: $name, severity: Severity::$severity, message: $message, remedy: $remedy,
         }),*];
@@ -72,7 +90,8 @@ macro_rules! kinds {
 }
 
 kinds! {
-    High "audit_break", "audit verify": "{fault|faults} of the audit trail: it was changed after it was written";
+    High "audit_break", "audit verify":
+        "{fault|faults} of the audit trail: it was changed after it was written, or restored from an older copy";
     High "migration_drift", "migrate":
         "{migration was|migrations were} applied with other statements than this version has: nothing is applied on \
          top of {it|them}";
@@ -94,9 +113,9 @@ kinds! {
         "{row has no vector: it is|rows have no vector: they are} not found by meaning";
     High "vector_size", "backfill embeddings": "{vector has|vectors have} another size than most";
     Medium "vector_no_direction", "backfill embeddings":
-        "{vector is|vectors are} all zeros or {holds|hold} a number that is none: {its row is|their rows are} not found by meaning";
+        "{vector is|vectors are} all zeros or {holds|hold} NaN or infinity: {its row is|their rows are} not found by meaning";
     Medium "over_window", "prune": "{bank holds more cases than its|banks hold more cases than their} window";
-    Medium "window_of_nought", "profile set $id --window 200":
+    Medium "window_is_zero", "profile set $id --window 200":
         "{bank has|banks have} a window of 0, a mistake that pruning skips";
     Low "policy_without_cases", "policy list": "{policy of a bank|policies of banks} without a case";
     Medium "duplicate_case", "prune --duplicates":
@@ -109,11 +128,12 @@ kinds! {
     Low "vector_duplicates_left", "findings --kind near_duplicate_case":
         "{bank holds over 2,000 cases: its|banks hold over 2,000 cases: their} vectors are compared only on request";
     Medium "contradicting_facts", "compare memory $id":
-        "{fact contradicts|facts contradict} an older one: same subject and predicate, another object, at the same time";
+        "{fact says|facts say} another value than an older one, of the same subject and predicate at the same time: one of \
+         the two may be out of date";
     Low "near_duplicate_memory", "compare memory $id":
         "{group of memories of one person and agent says|groups of memories of one person and agent say} the same (cosine above 0.95, or nine in ten words)";
     High "write_burst", "quarantine $id":
-        "{burst|bursts}: five or more rows of one person and agent or session within a minute";
+        "{burst|bursts}: five or more rows of one person and agent, or of one session, within a minute";
     Low "dangling_reference", "backfill links": "{case refers|cases refer} to missing cases";
     Medium "low_reward_often_recalled", "quarantine $id":
         "{row of low value is|rows of low value are} recalled again and again";
@@ -127,7 +147,7 @@ kinds! {
     Medium "not_linked", "backfill canvas-links":
         "{episode lacks the canvas events of its|episodes lack the canvas events of their} session";
     Medium "feedback_not_linked", "backfill feedback-links":
-        "{episode lacks the feedback on its|episodes lack the feedback on their} execution";
+        "{episode lacks feedback on its|episodes lack feedback on their} execution";
     Medium "dangling_id", "backfill links":
         "{episode names|episodes name} missing canvas events or feedback";
     Low "repeated_id", "backfill links": "{episode names|episodes name} a canvas event or feedback more than once";
@@ -152,8 +172,8 @@ kinds! {
         "{row hides characters or holds|rows hide characters or hold} control characters";
 }
 
-/// Entities with their columns that hold words of people and agents, free or in lists: backfills clean them, where they can
-/// be written. An event log is never rewritten.
+/// Entities with the columns that contain people's and agents' words, as text or in lists: backfills clean them if they
+/// can be written. An event log is never rewritten.
 pub const CLEANED: &[(Entity, &[&str])] = &[
     (
         Entity::Episode,
@@ -188,7 +208,7 @@ pub const CLEANED: &[(Entity, &[&str])] = &[
     (Entity::Access, &["query"]),
 ];
 
-/// Kinds that conclude something from missing rows, and the entities of which every row must be seen for that.
+/// Kinds that draw conclusions from missing rows, with the entities whose rows must all be visible for that.
 const RESTS_ON: &[(&[&str], &[Entity])] = &[
     (&["missing_parent"], &[Entity::Episode]),
     (&["not_linked"], &[Entity::Episode, Entity::CanvasEvent]),
@@ -202,12 +222,12 @@ const RESTS_ON: &[(&[&str], &[Entity])] = &[
     (&["dangling_reference", "policy_without_cases"], &[Entity::Case]),
 ];
 
-/// Entities of which every row must be seen to find something of that kind: it concludes from missing rows.
+/// Entities whose rows must all be visible for a finding of this kind, because it draws conclusions from missing rows.
 pub fn rests_on(kind: &str) -> impl Iterator<Item = Entity> {
     RESTS_ON.iter().filter(move |(kinds, _)| kinds.contains(&kind)).flat_map(|(_, entities)| entities.iter().copied())
 }
 
-/// The kind of that name.
+/// The kind with this name.
 #[must_use]
 pub fn kind_named(name: &str) -> Option<&'static FindingKind> {
     KINDS.iter().find(|k| k.name == name)
@@ -220,46 +240,46 @@ pub struct Finding {
     pub kind: &'static str,
     /// Severity of the finding.
     pub severity: Severity,
-    /// Entity that the examples are of; none when they are names of tables, columns, indexes or faults.
+    /// Entity of the examples; `None` if they are names of tables, columns, indexes or errors.
     pub entity: Option<&'static str>,
     /// Number of occurrences.
     pub count: u64,
-    /// One sentence.
+    /// Message in one sentence.
     pub message: String,
-    /// Ids or names, at most as many as were asked for.
+    /// Ids or names, at most as many as requested.
     pub examples: Vec<String>,
     /// The command that fixes it.
     pub remedy: String,
-    /// Rows of the first group, where rows are found in groups: the oldest first.
+    /// Rows of the first group, if rows are found in groups: the oldest first.
     #[serde(skip)]
     pub together: Vec<String>,
 }
 
-/// Counts from an earlier look, so that a later one can say what is new.
+/// Counts from an earlier run, to report changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlierLook {
-    /// End of that look, in the canonical spelling.
+    /// End of that run, in the canonical spelling.
     pub at: String,
     /// Number of findings of each kind.
     pub counts: BTreeMap<String, u64>,
 }
 
-/// A kind that could not be looked for.
+/// A kind that could not be checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NotApplicable {
     /// The kind.
     pub kind: &'static str,
-    /// Reason why it could not be looked for.
+    /// Reason why it could not be checked.
     pub reason: String,
 }
 
 impl Finding {
-    /// A finding of a kind. `entity` is what the examples are of.
+    /// Builds a finding of a kind. `entity` is that of the examples.
     #[must_use]
     pub fn new(kind: &'static FindingKind, entity: Option<&'static str>, tally: FindingTally) -> Finding {
         let first = tally.examples.first().map_or("", String::as_str);
         let is_case = entity.is_none_or(|e| e == "case");
-        // All that were written together go together; two are laid side by side.
+        // A whole group of bursts is acted on together; two rows are compared.
         let ids = match &tally.together[..] {
             ids @ [_, ..] if is_case => ids.iter().map(String::as_str).collect(),
             [first, .., last] if kind.remedy.starts_with("compare") => vec![first.as_str(), last.as_str()],
@@ -280,7 +300,7 @@ impl Finding {
         if by_hand { finding.only_shown() } else { finding }
     }
 
-    /// The same where copies of a memory can be made one with the newest.
+    /// Uses the command that merges copies of a memory into the newest, where possible.
     #[must_use]
     pub fn merging(mut self) -> Finding {
         if let [older @ .., newest] = &self.together[..] {
@@ -290,7 +310,7 @@ impl Finding {
         self
     }
 
-    /// The same where the older of two can be marked as superseded by the newer one.
+    /// Uses the command that marks the older of two memories as superseded, where possible.
     #[must_use]
     pub fn superseding(mut self) -> Finding {
         if let [older, .., newer] = &self.together[..]
@@ -302,7 +322,7 @@ impl Finding {
         self
     }
 
-    /// The same where nothing can be written: its command shows the first example.
+    /// Uses a command that only shows the first example, because nothing can be written.
     #[must_use]
     pub fn only_shown(mut self) -> Finding {
         let first = self.examples.first().map_or("", String::as_str);

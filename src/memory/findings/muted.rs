@@ -1,4 +1,4 @@
-//! Findings that the operator does not want to see again: whole kinds, or single rows.
+//! Findings muted by the operator: whole kinds, or single rows.
 
 use std::collections::BTreeSet;
 
@@ -19,14 +19,14 @@ pub struct Mute {
     pub at: String,
 }
 
-/// Kinds and rows that are left out.
+/// Muted kinds and rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Muted {
     names: BTreeSet<String>,
 }
 
 impl Muted {
-    /// Those of a list.
+    /// Collects the mutes of a list.
     #[must_use]
     pub fn of(mutes: &[Mute]) -> Self {
         Muted { names: mutes.iter().map(|mute| mute.what.clone()).collect() }
@@ -38,14 +38,14 @@ impl Muted {
         self.names.contains(name)
     }
 
-    /// Examples that must be read so that enough are left without the muted rows.
+    /// Number of examples to read so that enough are left without muted rows.
     #[must_use]
     pub fn examples(&self, asked: usize) -> usize {
         asked + self.names.len()
     }
 
-    /// A tally without the muted rows among its examples, with as many of those as were asked for. Muted rows that are not
-    /// among the examples are counted: there are more findings than examples then.
+    /// Removes muted rows from the examples of a tally, down to the requested number. Muted rows beyond the examples
+    /// are still counted, so there may be more findings than examples.
     #[must_use]
     pub fn without(&self, mut tally: FindingTally, asked: usize) -> FindingTally {
         let before = tally.examples.len();

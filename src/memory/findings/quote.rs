@@ -1,4 +1,4 @@
-//! The text of a row that a finding is about, with the offending words quoted, so that nobody has to search for them.
+//! Quotes the offending words of a row in their context, so that nobody has to search for them.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use crate::memory::entity::ValueKind;
 use crate::memory::{Row, text_check};
 
-/// Characters of the text before the offending words, and after them.
+/// Characters shown before and after the offending words.
 const BEFORE: usize = 80;
 const AFTER: usize = 160;
-/// Characters of the offending words.
+/// Most characters of the offending words.
 const WORDS_SHOWN: usize = 200;
 
 /// A piece of a row's text.
@@ -18,11 +18,11 @@ const WORDS_SHOWN: usize = 200;
 pub struct OffendingQuote {
     /// Canonical column.
     pub column: String,
-    /// Text before the offending part; begins with an ellipsis when there is more.
+    /// Text before the offending part; begins with an ellipsis if it is cut.
     pub before: String,
     /// The offending part.
     pub hit: String,
-    /// Text after the offending part; ends with an ellipsis when there is more.
+    /// Text after the offending part; ends with an ellipsis if it is cut.
     pub after: String,
 }
 
@@ -40,13 +40,13 @@ impl OffendingQuote {
         }
     }
 
-    /// Returns the three parts in order of the text.
+    /// Returns the three parts in text order.
     pub fn parts_mut(&mut self) -> [&mut String; 3] {
         [&mut self.before, &mut self.hit, &mut self.after]
     }
 }
 
-/// Quotes the text of a row that a finding of that kind is about; `None` when the kind is not about a piece of text.
+/// Quotes the text of a row for a finding of that kind; `None` if the kind is not about a piece of text.
 #[must_use]
 pub fn quote(kind: &str, row: &Row) -> Option<OffendingQuote> {
     let place: fn(&str) -> Option<Range<usize>> = match kind {
@@ -66,7 +66,7 @@ pub fn quote(kind: &str, row: &Row) -> Option<OffendingQuote> {
     columns.find_map(|(column, value)| within(column.name, value, kind, place))
 }
 
-/// The first text within a value that offends.
+/// The first offending text within a value.
 fn within(column: &str, value: &Value, kind: &str, place: fn(&str) -> Option<Range<usize>>) -> Option<OffendingQuote> {
     let of = |text: &str| place(text).map(|hit| OffendingQuote::of(column, text, hit));
     match value {

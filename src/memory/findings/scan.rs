@@ -7,32 +7,32 @@ use crate::memory::entity::{Column, ValueKind};
 use crate::memory::json::{self, JsonPart, JsonText};
 use crate::memory::text_check::{self, PHRASE, SECRET, SUSPICIOUS, glance};
 
-/// Kinds of suspicious text that a row holds.
+/// Kinds of suspicious text found in a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HeldText {
     /// A secret or token.
     pub secret: bool,
     /// Words that address a model.
     pub instruction: bool,
-    /// Control characters, or ones that nobody sees.
+    /// Control characters, or invisible ones.
     pub hidden: bool,
 }
 
-/// Searches texts. Nearly all are harmless: those are identified by one pass, the others are looked at closely.
+/// Searches texts. Nearly all are harmless, which a single pass shows; the others are examined closely.
 #[derive(Debug, Default)]
 pub struct TextScanner {
     flat: String,
 }
 
 impl TextScanner {
-    /// Scans the words and the lists of a row, also lists of ids. JSON may have come as its text ([`Query::unparsed`]).
+    /// Scans the texts and lists of a row, including lists of ids. JSON may be unparsed ([`Query::unparsed`]).
     ///
     /// [`Query::unparsed`]: crate::memory::query::Query
     pub fn row(&mut self, row: &Row) -> HeldText {
         self.those(row, |column| column.holds_words() || column.kind == ValueKind::List)
     }
 
-    /// Scans some columns of a row, those that can be read.
+    /// Scans the readable ones of some columns of a row.
     pub fn columns(&mut self, row: &Row, names: &[&str]) -> HeldText {
         self.those(row, |column| names.contains(&column.name) && row.is_readable(column.name))
     }
@@ -49,12 +49,12 @@ impl TextScanner {
         held
     }
 
-    /// Scans every text of a row, free or not: names, lists, ids.
+    /// Scans every text of a row: also names, lists, ids.
     pub fn whole(&mut self, row: &Row) -> HeldText {
         self.those(row, |_| true)
     }
 
-    /// A JSON text: its strings are looked at one by one only where it holds something at all.
+    /// Scans a JSON text: its strings are examined one by one only if it contains anything suspicious.
     fn document(&mut self, text: &str, held: &mut HeldText) {
         let seen = glance(text);
         if !seen.odd && seen.flat && !text.contains('\\') && !SUSPICIOUS.may_match(text) {

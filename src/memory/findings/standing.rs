@@ -1,5 +1,5 @@
-//! Findings about memories that say the same, and about facts. However many memories there are, they are put in order outside
-//! of memory, and those of one person, agent and collection are compared.
+//! Finds memories that say the same, and contradicting facts. For any number of memories, they are sorted outside of
+//! memory, and those of one person, agent and collection are compared.
 
 use std::io;
 
@@ -14,26 +14,26 @@ use crate::memory::packed::records::{Record, RecordSorter, RecordStream, SortedR
 use crate::memory::packed::space::MakeSpace;
 use crate::memory::{Row, time};
 
-/// Memories of one person, agent and collection up to which they are compared with one another: the work grows with their square.
+/// Most memories of one person, agent and collection that are compared: the work grows with their square.
 const COMPARED: usize = 2_000;
-/// Words of a text that are looked at.
+/// Most words of a text that are compared.
 const WORDS: usize = 200;
-/// Words below which a text is too short to be a copy of another one in other words.
+/// Fewest words of a text that can be a reworded copy of another one.
 const FEW: usize = 4;
-/// Share of all words of two texts that both have, from which they say the same.
+/// Share of common words from which two texts say the same.
 const SHARED: f64 = 0.9;
 
-/// Words for the status of a memory that is no longer in use.
+/// Status words of a memory that is no longer in use.
 pub const OUT_OF_USE: [&str; 5] = ["superseded", "deleted", "expired", "merged", "archived"];
 
 /// Numbers of a group.
 pub(super) const GROUP: usize = 5;
-/// Numbers of a text: its group and its place, which put it in order, its time, what stands for it, and where its words begin,
-/// with their number in the last byte.
+/// Numbers of a text: its group and its index as sort key, its time, its digest, and the start of its words, with their
+/// number in the last byte.
 const TEXT: usize = GROUP + 4;
 
-/// The group of a row of a person: persons are in the order of the first 16 bytes of their ids, and groups of one person in the
-/// order of the first 8 of their names. Two groups are never the same.
+/// The group of a row: persons are ordered by the first 16 bytes of their ids, and groups of one person by the first 8
+/// of their names. Two groups are never equal.
 pub(super) fn group(row: &Row, names: &[&str]) -> [u64; GROUP] {
     let person = row.text("user_id").unwrap_or_default();
     let [first, rest, _] = in_order(person);
@@ -42,19 +42,19 @@ pub(super) fn group(row: &Row, names: &[&str]) -> [u64; GROUP] {
     [first, rest, name, one, other]
 }
 
-/// A memory that stands as it is: neither superseded nor deleted.
+/// A memory in use, neither superseded nor deleted.
 #[derive(Debug)]
 pub struct StandingMemory {
     /// Id.
     pub id: String,
-    /// Stands for its words and symbols in order, without case and punctuation.
+    /// Digest of its words and symbols in order, without case and punctuation.
     pub text: Digest,
     created: Option<i64>,
-    /// Each stands for a word; in order.
+    /// Digests of its words, sorted.
     words: Vec<u32>,
 }
 
-/// Memories by who owns them and where, and the facts among them.
+/// Memories by owner and collection, and the facts among them.
 #[derive(Debug)]
 pub struct StandingMemories {
     pages: PageStore,
@@ -65,13 +65,13 @@ pub struct StandingMemories {
 }
 
 impl StandingMemories {
-    /// No memories yet. They continue in such a space where they do not fit in memory.
+    /// Creates an empty collection. Data that does not fit in memory goes to `space`.
     #[must_use]
     pub fn new(space: MakeSpace) -> Self {
         StandingMemories::within(LINKED, space)
     }
 
-    /// The same, with so many bytes of each kind of record in memory.
+    /// As [`StandingMemories::new`], with a memory limit for each kind of record.
     fn within(bytes: usize, space: MakeSpace) -> Self {
         let pages = PageStore::new(bytes, space);
         StandingMemories {
@@ -83,7 +83,7 @@ impl StandingMemories {
         }
     }
 
-    /// Takes a memory; one that another has taken the place of says nothing any more.
+    /// Adds a memory; a superseded one is ignored.
     pub fn add(&mut self, row: &Row) {
         let is_gone = row.text("status").is_some_and(|status| OUT_OF_USE.contains(&status));
         if is_gone || row.within("metadata", "superseded_by").is_some_and(|by| by.is_string()) {
@@ -96,7 +96,7 @@ impl StandingMemories {
         }
     }
 
-    /// Takes what a memory says; whether that is anything.
+    /// Adds the text of a memory; returns whether it has any.
     fn text(&mut self, row: &Row, created: Option<i64>, place: u64) -> bool {
         let text = row.text("text").unwrap_or_default().to_lowercase();
         let words = words(&text);
@@ -124,15 +124,15 @@ impl StandingMemories {
         true
     }
 
-    /// Pairs of facts about the same subject by the same predicate with another object that hold at the same time: the
-    /// older one first. All memories have been taken.
+    /// Pairs of facts with the same subject and predicate but another object that hold at the same time, the older one
+    /// first. All memories have been added.
     ///
     /// # Errors
-    /// What did not fit in memory could not be kept in a file.
+    /// Data that did not fit in memory could not be written to a file.
     pub fn contradictions(&mut self, most: usize) -> io::Result<FindingTally> {
         let mut tally = FindingTally::default();
         let id = |place: u64| self.ids.get(place as usize).unwrap_or_default().into_owned();
-        self.facts.take().contradictions(|pair, undated| tally.group(pair.map(id).to_vec(), undated, most))?;
+        self.facts.take().contradictions(|pair| tally.group(pair.map(id).to_vec(), false, most))?;
         self.pages.check()?;
         Ok(tally)
     }
@@ -146,7 +146,7 @@ impl StandingMemories {
     }
 }
 
-/// Memories of one person, agent and collection after the other.
+/// Memories grouped by person, agent and collection.
 pub struct MemoryGroups {
     sorted: SortedRecords<TEXT>,
     ids: IdList,
@@ -158,7 +158,7 @@ impl MemoryGroups {
     /// Reads one group after the other.
     ///
     /// # Errors
-    /// What did not fit in memory cannot be read.
+    /// Data that did not fit in memory cannot be read.
     pub fn stream(&self) -> io::Result<GroupStream<'_>> {
         Ok(GroupStream { groups: self, records: self.sorted.stream()? })
     }
@@ -179,7 +179,7 @@ pub struct GroupStream<'g> {
 }
 
 impl GroupStream<'_> {
-    /// The next groups, until they have so many memories together; none where there are no more.
+    /// The next groups, up to a total number of memories; empty at the end.
     ///
     /// # Errors
     /// As [`MemoryGroups::stream`].
@@ -194,8 +194,8 @@ impl GroupStream<'_> {
         Ok(some)
     }
 
-    /// The memories of the next person and collection, in the order in which they came. One that is alone, and those
-    /// that are too many to be compared with one another, are skipped.
+    /// The memories of the next person and collection, in order of insertion. Skips single ones, and groups too large
+    /// to compare.
     fn next(&mut self) -> io::Result<Option<Vec<StandingMemory>>> {
         while let Some(first) = self.records.next()? {
             let (mut group, mut count) = (vec![first], 1);
@@ -213,8 +213,8 @@ impl GroupStream<'_> {
     }
 }
 
-/// Groups of memories that say the same, each with its oldest first and its newest last. `near` says of two, by their places,
-/// whether their meanings are near; where it does not know, their words decide.
+/// Groups of memories that say the same, each with its oldest first and its newest last. `near` tells whether the
+/// meanings of two, by index, are near; if it does not know, their words decide.
 pub fn copies(
     memories: &[StandingMemory],
     near: impl Fn(usize, usize) -> Option<bool>,
@@ -246,7 +246,7 @@ pub fn copies(
     }
 }
 
-/// The words of a text, and each symbol alone: a sign, a currency or an emoji may be what tells two texts apart.
+/// The words of a text, and each symbol as a word: a sign, a currency or an emoji may distinguish two texts.
 fn words(text: &str) -> Vec<&str> {
     let is_word = |part: &&str| part.chars().any(|c| !c.is_whitespace() && !is_punctuation(c));
     text.split_inclusive(|c: char| !c.is_alphanumeric())
@@ -259,12 +259,12 @@ fn words(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Whether a character only divides words.
+/// Whether a character only separates words.
 fn is_punctuation(c: char) -> bool {
     ".,;:!?\"'`()[]{}<>_*#|/\\…“”„‘’«»–—¿¡、。".contains(c)
 }
 
-/// The share of the words of two texts that both have; 0 when one is too short to tell.
+/// The share of common words of two texts; 0 if one is too short to tell.
 fn share(a: &[u32], b: &[u32]) -> f64 {
     if a.len().min(b.len()) < FEW {
         return 0.0;
@@ -294,7 +294,7 @@ mod tests {
         row
     }
 
-    /// The ids of the first group of copies, with their number; `near` as [`copies`] asks.
+    /// The ids of the first group of copies, with the number of groups; `near` as in [`copies`].
     fn copied(all: StandingMemories, near: Option<bool>) -> FindingTally {
         let mut tally = FindingTally::default();
         let groups = all.into_groups().unwrap();

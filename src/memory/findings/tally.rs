@@ -2,7 +2,7 @@
 
 use crate::memory::first_of::FirstOf;
 
-/// Ids of groups that are kept at most, and of one group.
+/// Most groups with ids, and most ids of one group.
 pub(super) const GROUPED: usize = 1_000;
 
 /// Count of occurrences, with the first ids.
@@ -10,20 +10,20 @@ pub(super) const GROUPED: usize = 1_000;
 pub struct FindingTally {
     /// Number of occurrences.
     pub count: u64,
-    /// The first ids, at most as many as [`FindingTally::add`] was told.
+    /// The first ids, at most as many as requested in [`FindingTally::add`].
     pub examples: Vec<String>,
-    /// The first of several groups, where rows are found in groups: its ids, of bursts the first 1,000.
+    /// Ids of the first group, if rows are found in groups; for bursts the first 1,000.
     pub together: Vec<String>,
-    /// The rows of that group say the same, word for word.
+    /// Whether the rows of the group have the same words.
     pub is_same: bool,
-    /// No command fixes any of them: they are for people to look at.
+    /// Whether no command fixes any of them, so that people must look at them.
     pub by_hand: bool,
-    /// True when it is unknown which row of the first group is newer.
+    /// Whether it is unknown which row of the first group is newer.
     pub undated: bool,
 }
 
 impl FindingTally {
-    /// One more; its id is kept while fewer than `most` are.
+    /// Counts one; its id is kept while there are fewer than `most`.
     pub fn add(&mut self, id: &str, most: usize) {
         self.count += 1;
         if self.examples.len() < most {
@@ -31,8 +31,8 @@ impl FindingTally {
         }
     }
 
-    /// One more group of ids, and whether the age of one of them is unknown. The ids of the first `most` groups are kept: who
-    /// looks into one needs more than one.
+    /// Counts a group of ids, and whether the age of one of them is unknown. The ids of the first `most` groups are
+    /// kept, since examining a group takes more than one.
     pub fn group(&mut self, ids: Vec<String>, undated: bool, most: usize) {
         self.count += 1;
         if self.together.is_empty() {
@@ -44,7 +44,7 @@ impl FindingTally {
         }
     }
 
-    /// A tally of things of which the first are known, with their ids.
+    /// Converts the first items, with a function for their ids.
     pub fn of_first<T: Ord>(found: FirstOf<T>, id: impl Fn(T) -> Option<String>) -> Self {
         let count = found.count();
         FindingTally {
@@ -54,7 +54,7 @@ impl FindingTally {
         }
     }
 
-    /// A tally of these.
+    /// Counts these ids.
     #[must_use]
     pub fn of(ids: impl IntoIterator<Item = impl AsRef<str>>, most: usize) -> Self {
         let mut tally = FindingTally::default();

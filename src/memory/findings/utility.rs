@@ -1,4 +1,4 @@
-//! Utilities that their history contradicts.
+//! Utilities that contradict their history.
 
 use std::io;
 
@@ -9,33 +9,33 @@ use crate::memory::packed::space::MakeSpace;
 use crate::memory::utility::{self, Signal};
 use crate::memory::{Row, score, time};
 
-/// Bytes of utilities, and of signals, that are held in memory.
+/// Bytes of utilities, and of signals, in memory.
 const HELD: usize = 4 << 20;
 
-/// Stored utilities of episodes next to the signals that moved them.
+/// Stored utilities of episodes, with the signals that moved them.
 #[derive(Debug)]
 pub struct UtilityHistories {
-    /// By the place of the episode; not a number where none is stored.
+    /// By the index of the episode; NaN if none is stored.
     stored: PagedColumn<f64>,
     pages: PageStore,
-    /// The place of the episode, time and id of the signal, the utility before it, and its number; see [`Signal::ALL`].
+    /// Index of the episode, time and id of the signal, the utility before it, and its number; see [`Signal::ALL`].
     signals: RecordSorter<7>,
 }
 
 impl UtilityHistories {
-    /// Histories that continue in such a space where they do not fit in memory.
+    /// Creates an empty collection. Data that does not fit in memory goes to `space`.
     #[must_use]
     pub fn new(space: MakeSpace) -> Self {
         let pages = PageStore::new(HELD, space);
         UtilityHistories { stored: PagedColumn::new(&pages), pages, signals: RecordSorter::new(space).within(HELD) }
     }
 
-    /// Takes an episode.
+    /// Adds an episode.
     pub fn episode(&mut self, row: &Row) {
         self.stored.push(row.number("utility").unwrap_or(f64::NAN));
     }
 
-    /// Takes a signal of the episode at a place. One without a time comes last.
+    /// Adds a signal of the episode with an index. One without a time comes last.
     pub fn signal(&mut self, row: &Row, place: usize) {
         let at = row.text("created_at").and_then(time::epoch_micros).unwrap_or(i64::MAX);
         let [first, rest, end] = in_order(row.id());
@@ -45,11 +45,11 @@ impl UtilityHistories {
         self.signals.add([place as u64, ordered(at), first, rest, end, before, number as u64]);
     }
 
-    /// Places of the episodes whose stored utility lies outside of 0..1, or is not what a replay of their signals comes
-    /// to. Signals of which one has an unknown word come to nothing.
+    /// Indexes of the episodes whose stored utility is outside 0..1, or differs from a replay of their signals. A
+    /// history with an unknown signal word is not judged.
     ///
     /// # Errors
-    /// What does not fit in memory cannot be written or read.
+    /// Data that does not fit in memory cannot be written or read.
     pub fn differing(self) -> io::Result<Vec<usize>> {
         let sorted = self.signals.sorted()?;
         let mut stream = sorted.stream()?;
@@ -100,7 +100,7 @@ mod tests {
         for (id, utility) in episodes.clone() {
             histories.episode(&row(Entity::Episode, &[("id", json!(id)), ("utility", utility)]));
         }
-        // Given newest first: the order of time decides.
+        // Given newest first: the time order decides.
         for (id, episode, signal, at) in [
             ("u2", "right", "rejected", "2026-02-02T00:00:00.000000Z"),
             ("u1", "right", "confirmed", "2026-02-01T00:00:00.000000Z"),
@@ -120,7 +120,7 @@ mod tests {
         let mut histories = UtilityHistories::new(space);
         histories.signals = histories.signals.within(1);
         let (early, late) = (Some("2026-02-01T00:00:00.000000Z"), Some("2026-02-02T00:00:00.000000Z"));
-        // From 0.9 a confirmation leads to 1 and the rejection to 0.7; the other way round it is 0.8.
+        // From 0.9 a confirmation leads to 1 and the rejection to 0.7; in the other order, to 0.8.
         for (place, stored, later) in [(0, 0.7, late), (1, 0.7, early), (2, 0.8, late), (3, 0.7, None)] {
             histories.episode(&row(Entity::Episode, &[("utility", json!(stored))]));
             for (id, signal, at, before) in [("u2", "rejected", later, 0.2), ("u1", "confirmed", early, 0.9)] {
@@ -129,7 +129,7 @@ mod tests {
                 histories.signal(&row(Entity::UtilityEvent, &values), place);
             }
         }
-        // A history with a word that nobody knows is not judged.
+        // A history with an unknown word is not judged.
         histories.episode(&row(Entity::Episode, &[("utility", json!(0.1))]));
         for (id, signal) in [("u1", "confirmed"), ("u2", "Confirmed")] {
             let values = [("id", json!(id)), ("signal", json!(signal)), ("created_at", json!(early))];

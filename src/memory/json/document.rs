@@ -1,4 +1,4 @@
-//! JSON that is kept and written as text: it is not parsed into a value, which would take twenty times the memory.
+//! JSON stored and written as text: parsing it into a value would take twenty times the memory.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,10 +10,10 @@ use serde_json::value::RawValue;
 use super::members::members;
 use super::plain::keeps_digits;
 
-/// Bytes of a JSON text from which on no value is made of it.
+/// Bytes from which a JSON text is not parsed into a value.
 pub const LONG: usize = 64 << 10;
 
-/// A part of a row as JSON has it.
+/// A part of a row as JSON.
 #[derive(Debug, Clone, Copy)]
 pub enum JsonPart<'a> {
     /// A value.
@@ -23,7 +23,7 @@ pub enum JsonPart<'a> {
 }
 
 impl JsonPart<'_> {
-    /// A value of it.
+    /// Converts it to a value.
     #[must_use]
     pub fn to_value(&self) -> Value {
         match self {
@@ -47,7 +47,7 @@ impl JsonPart<'_> {
         matches!(self, JsonPart::Value(Value::Null))
     }
 
-    /// The JSON text of it, blanks as they are.
+    /// The JSON text, with whitespace unchanged.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         match self {
@@ -58,10 +58,10 @@ impl JsonPart<'_> {
 }
 
 impl JsonPart<'_> {
-    /// The part as JSON on one line, in one piece of memory.
+    /// The part as single-line JSON, in one allocation.
     ///
     /// # Errors
-    /// A document that is not JSON.
+    /// The document is not valid JSON.
     pub fn written(self) -> serde_json::Result<String> {
         let JsonPart::Document(document) = self else { return serde_json::to_string(&self) };
         let mut text = Vec::with_capacity(document.len());
@@ -76,7 +76,7 @@ impl<'a> From<&'a Value> for JsonPart<'a> {
     }
 }
 
-/// The part as JSON on one line.
+/// The part as single-line JSON.
 impl fmt::Display for JsonPart<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -97,7 +97,7 @@ impl Serialize for JsonPart<'_> {
     }
 }
 
-/// Whether a text is a long object or list in strict JSON, which is written again without the loss of a digit.
+/// Whether a text is a long object or list in strict JSON, which can be rewritten without losing a digit.
 #[must_use]
 pub fn is_kept_as_text(text: &str) -> bool {
     let is_container = || text.trim_start().starts_with(['{', '[']);
@@ -109,11 +109,11 @@ pub fn is_kept_as_text(text: &str) -> bool {
     written.is_ok() && reader.end().is_ok()
 }
 
-/// Bytes of strict JSON up to which values are made of it to compare them.
+/// Bytes of strict JSON up to which values are parsed for comparison.
 const SHORT: usize = 4 << 10;
 
-/// Whether two texts of strict JSON have the same value: in objects the order of the members is no matter, and of a key
-/// that occurs twice the last one counts.
+/// Whether two texts of strict JSON have the same value: the order of members does not matter, and of repeated keys the
+/// last one counts.
 #[must_use]
 pub fn is_same(first: &str, second: &str) -> bool {
     let texts = [first.trim(), second.trim()];
@@ -137,7 +137,7 @@ pub fn is_same(first: &str, second: &str) -> bool {
     }
 }
 
-/// The members of an object by their keys, the last of each.
+/// The members of an object by their keys, without earlier repeats.
 fn last_members(text: &str) -> Vec<(String, &str)> {
     let all = members(text).unwrap_or_default().into_iter();
     let mut all: Vec<(String, &str)> = all.rev().map(|(key, value)| (key, value.get())).collect();

@@ -1,7 +1,7 @@
-//! Escapes of JSON that stand for letters, resolved in the text of a document.
+//! Resolves JSON escapes for ordinary letters in the text of a document.
 
-/// The text of a JSON document with letters in place of the escapes that stand for them, as PostgreSQL writes `jsonb`; none
-/// where that changes nothing. Quotes, backslashes and control characters stay escaped.
+/// Replaces escapes for ordinary letters in a JSON document, as PostgreSQL writes `jsonb`; `None` if there are none.
+/// Quotes, backslashes and control characters stay escaped.
 #[must_use]
 pub fn spelled_out(text: &str) -> Option<String> {
     if !text.trim_start().starts_with(['{', '[', '"']) {
@@ -27,7 +27,7 @@ pub fn spelled_out(text: &str) -> Option<String> {
     is_new.then_some(out)
 }
 
-/// The letter that the escape at the beginning of a text stands for, and the length of the escape; none where it has to stay.
+/// The letter of the escape at the start of a text, and the escape's length; `None` if it must stay.
 fn letter(escape: &str) -> Option<(char, usize)> {
     if escape.starts_with("\\/") {
         return Some(('/', 2));
@@ -45,7 +45,7 @@ fn letter(escape: &str) -> Option<(char, usize)> {
     Some((letter, length)).filter(|_| letter >= ' ' && !matches!(letter, '"' | '\\'))
 }
 
-/// The letter that two units of UTF-16 stand for together; none for halves that are no pair.
+/// The character of a UTF-16 surrogate pair; `None` if they are not a pair.
 #[must_use]
 pub fn pair(first: u32, second: u32) -> Option<char> {
     let units = [u16::try_from(first).ok()?, u16::try_from(second).ok()?];

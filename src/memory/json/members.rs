@@ -1,4 +1,4 @@
-//! The members of an object as they are in its text: repeated keys too, and values that no number type holds.
+//! The members of an object as written: including repeated keys, and numbers that no type can represent.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use serde_json::value::RawValue;
 
 use crate::memory::id_list::respelled;
 
-/// Keys and values of a JSON object in their order, each value as its text; none when the text is not an object.
+/// Keys and values of a JSON object in order, each value as its text; `None` if the text is not an object.
 #[must_use]
 pub fn members(text: &str) -> Option<Vec<(String, &RawValue)>> {
     serde_json::from_str::<Members<'_>>(text).ok().map(|members| members.0)
 }
 
-/// The text of the first of some names whose member is one; of a name that occurs twice the last member counts.
+/// The text of the first of some names whose member is a string; of repeated names the last member counts.
 #[must_use]
 pub fn member_text(members: &[(String, &RawValue)], names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| {
@@ -23,7 +23,7 @@ pub fn member_text(members: &[(String, &RawValue)], names: &[&str]) -> Option<St
     })
 }
 
-/// A member of an object as it is in the text.
+/// A member of an object, as written.
 struct Placed<'t> {
     key: String,
     /// Key and value.
@@ -42,7 +42,7 @@ fn placed(text: &str) -> Option<Vec<Placed<'_>>> {
     members(text)?.into_iter().map(place).collect()
 }
 
-/// The byte at which a part of a text begins in it.
+/// The byte offset of a part in its text.
 fn place_of(text: &str, part: &str) -> usize {
     part.as_ptr() as usize - text.as_ptr() as usize
 }
@@ -51,8 +51,8 @@ fn member(key: &str, value: &Value) -> String {
     format!("{}:{value}", Value::from(key))
 }
 
-/// The text of an object that became another one, given both as they are read: members that are the same stay as they
-/// are written. None where the text is not a strict JSON object.
+/// Updates the text of an object; `was` and `becomes` are its parsed values. Unchanged members keep their spelling.
+/// `None` if the text is not a strict JSON object.
 #[must_use]
 pub fn remade(text: &str, was: &Value, becomes: &Value) -> Option<String> {
     let (there, becomes) = (placed(text)?, becomes.as_object()?);
@@ -71,11 +71,10 @@ pub fn remade(text: &str, was: &Value, becomes: &Value) -> Option<String> {
     Some(respelled(text, &items, &kept, more))
 }
 
-/// The text of a strict JSON document with another value at a path, of which the last step may be a new member; all else stays
-/// as it is written.
+/// Sets a value at a path of a strict JSON document; the last step may be a new member. The rest stays as written.
 ///
 /// # Errors
-/// The step that leads nowhere, in words.
+/// The step that does not exist, as text.
 pub fn put(text: &str, path: &str, value: &Value) -> Result<String, String> {
     if path.is_empty() {
         return Ok(value.to_string());

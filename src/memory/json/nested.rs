@@ -1,4 +1,4 @@
-//! JSON strings inside JSON, read through one level of an object.
+//! JSON strings inside JSON, parsed in one level of an object.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{LONG, each_text, is_kept_as_text, members, unwrap_json_string};
 
-/// Values that are JSON strings inside JSON, read through one level of the object.
+/// Parses values that are JSON strings, in one level of the object.
 #[must_use]
 pub fn nested(value: Value) -> Value {
     match value {
@@ -15,7 +15,7 @@ pub fn nested(value: Value) -> Value {
     }
 }
 
-/// The text of what [`nested`] gives for a long text that is kept as such; none where it is not kept, or may hold a pickle.
+/// As [`nested`], for a long document kept as text; `None` if it is not kept as text, or may contain a pickle.
 #[must_use]
 pub fn nested_text(text: &str) -> Option<String> {
     if text.len() < LONG || text.contains("pickle") {
@@ -27,7 +27,7 @@ pub fn nested_text(text: &str) -> Option<String> {
         let before = if whole.is_empty() { '{' } else { ',' };
         _ = write!(whole, "{before}{}:", Value::from(key));
         let quoted = value.get();
-        // A string is as long as the whole, perhaps: it is written where it is read.
+        // A string may be as long as the whole document: it is converted while reading.
         let is_read =
             quoted.starts_with('"') && each_text(quoted, &mut |inner| unquote(inner.text(), &mut whole)).is_ok();
         if !is_read {
@@ -38,7 +38,7 @@ pub fn nested_text(text: &str) -> Option<String> {
     is_kept_as_text(&whole).then_some(whole)
 }
 
-/// Writes a string as the JSON that it holds, or as what it is.
+/// Writes a string as the JSON it contains, or as a string.
 fn unquote(inner: &str, whole: &mut String) {
     if is_kept_as_text(inner) {
         whole.push_str(inner);

@@ -1,12 +1,12 @@
-//! Finds the value at a path of a JSON text, and reads no more than needed.
+//! Finds the value at a path of a JSON text, reading no more than needed.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{JsonReading, flat, members, read};
 
-/// The value at a path of a JSON text, as [`super::path`] finds it in the value of the whole text; where the text holds
-/// no value at all, what is wrong with it.
+/// The value at a path of a JSON text, as [`super::path`] finds it in the parsed text; if the text has no value at all,
+/// with its problems.
 #[must_use]
 pub fn path_in(text: &str, path: &str) -> (Option<Value>, Vec<String>) {
     if let Ok(found) = serde_json::from_str(text).and_then(|value| strictly(value, path)) {
@@ -17,7 +17,7 @@ pub fn path_in(text: &str, path: &str) -> (Option<Value>, Vec<String>) {
     (super::path(&value, path), problems)
 }
 
-/// As [`path_in`], in strict JSON.
+/// As [`path_in`], for strict JSON.
 fn strictly(value: &RawValue, path: &str) -> serde_json::Result<Option<Value>> {
     let text = value.get();
     if path.is_empty() {

@@ -1,19 +1,19 @@
-//! Quick check that a JSON text is strict, for readers that need no value of it.
+//! Fast check that a JSON text is strict, for readers that do not need its value.
 
 use serde::de::IgnoredAny;
 
 use super::MAX_DEPTH;
 
-/// Digits that every integer of 64 bits may have.
+/// Digits that every 64-bit integer can have.
 const DIGITS: usize = 18;
-/// Digits that every double keeps.
+/// Digits that every double preserves.
 const DOUBLE_DIGITS: usize = 17;
 
-/// Whether a text is strict JSON for certain, so that [`super::read`] has no problem with it, and holds its strings as
-/// they are, without an escape. May say no of a text that is; keeps nothing.
+/// Whether a text is certainly strict JSON, so that [`super::read`] reports no problem, and its strings have no
+/// escapes. May return false for such a text; allocates nothing.
 #[must_use]
 pub fn is_plain(text: &str) -> bool {
-    // Without an end before that of the text, many bytes are looked at in one step.
+    // Without an early exit, many bytes are processed in one step.
     let (mut before, mut opened, mut odd) = (0_u8, 0, false);
     for byte in text.bytes() {
         // A number with an exponent may be out of range.
@@ -26,21 +26,21 @@ pub fn is_plain(text: &str) -> bool {
         && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// Whether more than so many digits are in a row: that many cover one of the places that are looked at.
+/// Whether more than that many digits are consecutive: they then cover one of the sampled positions.
 fn has_digits_in_row(text: &[u8], most: usize) -> bool {
     let digits = |bytes: &mut dyn Iterator<Item = &u8>| bytes.take_while(|byte| byte.is_ascii_digit()).count();
     let mut places = (most..text.len()).step_by(most + 1).filter(|at| text[*at].is_ascii_digit());
     places.any(|at| digits(&mut text[..at].iter().rev()) + digits(&mut text[at..].iter()) > most)
 }
 
-/// Whether a text is a list of strings, in strict JSON and without an escape, so that [`super::read_texts`] has no problem
-/// with it.
+/// Whether a text is a list of strings in strict JSON without escapes, so that [`super::read_texts`] reports no
+/// problem.
 #[must_use]
 pub fn is_plain_list(text: &str) -> bool {
     serde_json::from_str::<Vec<&str>>(text).is_ok()
 }
 
-/// Whether every number of a JSON text is read as it is written: a double keeps 17 digits, an integer of 64 bits all.
+/// Whether every number of a JSON text keeps its digits when parsed: a double keeps 17, a 64-bit integer all.
 #[must_use]
 pub fn keeps_digits(text: &str) -> bool {
     let mut rest = text;
@@ -53,9 +53,9 @@ pub fn keeps_digits(text: &str) -> bool {
     keeps_digits_outside(rest)
 }
 
-/// Whether every number of a piece of JSON without strings is read as it is written.
+/// Whether every number in JSON without strings keeps its digits when parsed.
 fn keeps_digits_outside(text: &str) -> bool {
-    // Of the digits that a double does not keep, half stand on one side of the point.
+    // Of more digits than a double keeps, half are on one side of the point.
     if !has_digits_in_row(text.as_bytes(), DOUBLE_DIGITS / 2) {
         return true;
     }
@@ -67,7 +67,7 @@ fn keeps_digits_outside(text: &str) -> bool {
     })
 }
 
-/// Returns what follows a string of which the opening quotation mark is read; nothing where it has no end.
+/// Returns the text after a string whose opening quotation mark has been read; empty if it is not closed.
 fn after_string(text: &str) -> &str {
     let closes = |at: usize| text.as_bytes()[..at].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 0;
     let mut quotes = text.match_indices('"').map(|(at, _)| at);

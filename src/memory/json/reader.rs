@@ -1,13 +1,13 @@
-//! The parser behind the lenient reading of JSON: recursive to a bounded depth, linear in the text.
+//! The parser for lenient JSON: recursive to a bounded depth, linear in the text.
 
 use serde_json::{Map, Number, Value};
 
 use super::{JsonReading, MAX_DEPTH};
 
-/// Bytes from which a list is worth a look ahead.
+/// Bytes from which the length of a list is estimated first.
 const LONG: usize = 1 << 20;
 
-/// Treatment of a number that neither 64 bits nor a double can hold.
+/// Treatment of a number beyond 64 bits and the range of a double.
 #[derive(Clone, Copy)]
 pub(super) enum WideNumber {
     /// A string of its digits.
@@ -30,7 +30,7 @@ pub(super) fn read_with(text: &str, wide: WideNumber) -> JsonReading {
     }
 }
 
-/// A deviation from strict JSON, with its first place and its count: a text may hold a million of them.
+/// A deviation from strict JSON, with its first position and its count: a text may have a million of them.
 struct Oddity {
     what: &'static str,
     first: usize,
@@ -71,7 +71,7 @@ struct JsonReader<'a> {
     depth: usize,
     wide: WideNumber,
     oddities: Vec<Oddity>,
-    /// Keys that stand in their object already: strict JSON may have them.
+    /// Repeated keys, which strict JSON allows.
     repeated: Option<Oddity>,
 }
 
@@ -131,7 +131,7 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// About how many texts a long list has, so that it does not grow by doubling; nothing where that is not worth a look.
+    /// Approximate number of texts in a long list, so that it need not grow by doubling; 0 for a short list.
     fn expected(&self) -> usize {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         if self.depth > 1 || rest.len() < LONG {
@@ -169,7 +169,7 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// The raw text of the container that starts here, found by counting brackets: no stack is used.
+    /// The raw text of the container that starts here, found by counting brackets, without recursion.
     fn raw_container(&mut self) -> Step<Value> {
         let start = self.at;
         let mut open = 0_usize;
@@ -264,7 +264,7 @@ impl<'a> JsonReader<'a> {
         Ok(char::REPLACEMENT_CHARACTER)
     }
 
-    /// The four hexadecimal digits after a `u`, which is where the reader stands.
+    /// Reads the four hexadecimal digits after a `u`.
     fn code_unit(&mut self) -> Step<u32> {
         self.at += 1;
         let digits = self.bytes.get(self.at..self.at + 4).filter(|d| d.iter().all(u8::is_ascii_hexdigit));

@@ -1,4 +1,4 @@
-//! The strings of a JSON text in turn, without parsing the whole into a value.
+//! Iterates over the strings of a JSON text without parsing the whole.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 pub enum JsonText<'t> {
     /// The key of a member.
     Key(&'t str),
-    /// The value of a member, after its key.
+    /// The value of a member, with its key.
     Member(&'t str, &'t str),
-    /// An item of a list, or the whole.
+    /// An item of a list, or the whole text.
     Item(&'t str),
 }
 
@@ -24,13 +24,13 @@ impl<'t> JsonText<'t> {
     }
 }
 
-/// Function that looks at a string.
+/// Callback for a string.
 type Look<'f> = &'f mut dyn FnMut(JsonText<'_>);
 
-/// Looks at every key and string of a JSON text, in order, up to where the text is not a strict JSON.
+/// Passes on every key and string of a JSON text, in order, up to the first syntax error.
 ///
 /// # Errors
-/// The reader's, where the text is not strict JSON.
+/// The parser's error, if the text is not strict JSON.
 pub fn each_text(text: &str, look: Look<'_>) -> serde_json::Result<()> {
     let mut reader = serde_json::Deserializer::from_str(text);
     Strings { key: None, look }.deserialize(&mut reader)?;

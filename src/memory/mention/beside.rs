@@ -1,4 +1,4 @@
-//! Characters directly next to a place in a text: whether it is the end of a word, or part of a longer one.
+//! Characters directly next to a place in a text: whether the place ends a word, or is part of a longer one.
 
 use unicode_normalization::char::is_combining_mark;
 use unicode_script::{Script, UnicodeScript as _};
@@ -7,8 +7,8 @@ use unicode_segmentation::UnicodeSegmentation as _;
 /// Kind of character next to a place in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BesidePlace {
-    /// Nothing that would make a longer word: a blank, a mark, a letter of another script, a letter of a script that
-    /// puts no blanks between words.
+    /// Nothing that would make a longer word: a blank, punctuation, a letter of another script, a letter of a script
+    /// without spaces.
     Free,
     /// `_`, which joins words.
     Joined,
@@ -18,8 +18,8 @@ pub enum BesidePlace {
     Letter,
 }
 
-/// Classifies the character next to a place. `inner` is the letter of the place next to it; `outer` is outside, and
-/// comes first when `before`.
+/// Classifies the character next to a place. `inner` is the adjacent letter of the place; `outer` is outside, and
+/// precedes it if `before`.
 #[must_use]
 pub fn beside(outer: Option<char>, inner: char, before: bool) -> BesidePlace {
     let Some(outer) = outer else { return BesidePlace::Free };
@@ -34,7 +34,7 @@ pub fn beside(outer: Option<char>, inner: char, before: bool) -> BesidePlace {
         return BesidePlace::Letter;
     }
     let pair: String = if before { [outer, inner].iter().collect() } else { [inner, outer].iter().collect() };
-    // UAX 29: Chinese, Japanese, Thai, Lao, Khmer and Burmese letters are words of their own there.
+    // UAX 29: Chinese, Japanese, Thai, Lao, Khmer and Burmese letters are separate words.
     if inner.is_alphanumeric() && pair.split_word_bounds().count() > 1 {
         return BesidePlace::Free;
     }
@@ -48,8 +48,8 @@ pub fn beside(outer: Option<char>, inner: char, before: bool) -> BesidePlace {
     if apart { BesidePlace::Free } else { BesidePlace::Letter }
 }
 
-/// Whether a word can begin at a place of a text: nothing before it makes a longer one. An escape before it (`\n`,
-/// `\u00e9`, `%20`) does not. Bytes that are not UTF-8 make no words.
+/// Whether a word can begin at a place of a text: nothing before it makes a longer one. An escape before it (`
+/// `, `\u00e9`, `%20`) does not count. Invalid UTF-8 forms no words.
 #[must_use]
 pub fn begins(text: &[u8], start: usize) -> bool {
     let Some((_, inner)) = around(text, start) else { return true };
@@ -63,7 +63,7 @@ pub fn begins(text: &[u8], start: usize) -> bool {
     letter || coded || before(3) == Some(b'%') && digit(2) && digit(1)
 }
 
-/// Whether a word can end at a place of a text: nothing behind it makes a longer one.
+/// Whether a word can end at a place of a text: nothing after it makes a longer one.
 #[must_use]
 pub fn ends(text: &[u8], end: usize) -> bool {
     let inner = last_char(&text[..end.min(text.len())]);
@@ -71,12 +71,12 @@ pub fn ends(text: &[u8], end: usize) -> bool {
     inner.is_none_or(|inner| beside(outer, inner, false) == BesidePlace::Free)
 }
 
-/// The characters before and after a place; none when nothing readable is behind it.
+/// The characters before and after a place; `None` if nothing readable follows it.
 fn around(text: &[u8], at: usize) -> Option<(Option<char>, char)> {
     Some((last_char(text.get(..at)?), first_char(text.get(at..)?)?))
 }
 
-/// Bytes of a character at most.
+/// Most bytes of a character.
 const CHAR: usize = 4;
 
 fn first_char(text: &[u8]) -> Option<char> {

@@ -1,29 +1,29 @@
-//! A text reduced to what identifies a name: without case, width and composition of letters, kinds of apostrophes and
-//! blanks, and invisible marks. Every place in it leads back to the original.
+//! Reduces a text to what identifies a name: without case, width and composition of letters, kinds of apostrophes and
+//! blanks, and invisible marks. Every position maps back to the original.
 
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
-/// A text that was changed, and where its bytes come from.
+/// A changed text, and the origin of its bytes.
 #[derive(Debug, Default)]
 pub struct TracedText {
     /// The text.
     pub text: String,
-    /// Places of the text and of the original that belong together, in order; between two of them both continue alike,
-    /// or what is there came as one piece.
+    /// Corresponding positions of the text and the original, in order; between two of them both advance alike, or the
+    /// piece was replaced as a whole.
     marks: Vec<(usize, usize)>,
-    /// Bytes of the original.
+    /// Length of the original in bytes.
     source: usize,
 }
 
 impl TracedText {
-    /// An empty text with room for as much as the original has.
+    /// Creates an empty text with the capacity of the original.
     #[must_use]
     pub fn with_room(bytes: usize) -> Self {
         TracedText { text: String::with_capacity(bytes), marks: Vec::new(), source: 0 }
     }
 
-    /// Adds letters of ASCII, each in its place: small, and with one apostrophe.
+    /// Adds ASCII letters one to one, in lower case and with one kind of apostrophe.
     pub fn keep(&mut self, piece: &str) {
         let here = self.text.len();
         if piece.contains('`') {
@@ -35,13 +35,13 @@ impl TracedText {
         self.source += piece.len();
     }
 
-    /// Adds a letter as it is.
+    /// Adds a letter unchanged.
     fn pass(&mut self, letter: &str) {
         self.text.push_str(letter);
         self.source += letter.len();
     }
 
-    /// Adds what stands for some bytes of the original.
+    /// Adds the replacement of some bytes of the original.
     pub fn put(&mut self, piece: &str, source: usize) {
         self.mark();
         self.text.push_str(piece);
@@ -56,14 +56,14 @@ impl TracedText {
         }
     }
 
-    /// Maps the start of a span to the original: behind anything that was left out there.
+    /// Maps the start of a span to the original: after anything left out there.
     #[must_use]
     pub fn start(&self, at: usize) -> usize {
         let next = self.marks.partition_point(|(here, _)| *here <= at);
         self.along(next, at).unwrap_or(at)
     }
 
-    /// Maps the end of a span to the original: before anything that was left out there.
+    /// Maps the end of a span to the original: before anything left out there.
     #[must_use]
     pub fn end(&self, at: usize) -> usize {
         let next = self.marks.partition_point(|(here, _)| *here < at);
@@ -72,7 +72,7 @@ impl TracedText {
         {
             return *source;
         }
-        // Within a piece that came as one: to its end.
+        // Within a replaced piece: its end.
         match (next.checked_sub(1).and_then(|i| self.marks.get(i)), self.marks.get(next)) {
             (Some(before), Some(after)) if after.0 - before.0 != after.1 - before.1 => after.1,
             _ => self.along(next, at).unwrap_or(at),
@@ -88,13 +88,13 @@ impl TracedText {
     }
 }
 
-/// A text as it is compared.
+/// The folded text, for comparison.
 #[must_use]
 pub fn folded(text: &str) -> String {
     fold(text).text
 }
 
-/// A text as it is compared, with the way back.
+/// The folded text, with positions in the original.
 #[must_use]
 pub fn fold(text: &str) -> TracedText {
     let mut out = TracedText::with_room(text.len());
@@ -117,17 +117,17 @@ pub fn fold(text: &str) -> TracedText {
             rest = &rest[run..];
             continue;
         }
-        // A letter with the marks that belong to it.
+        // A letter with its combining marks.
         let piece = cluster(rest);
         buffer.clear();
         let seen = piece.chars().filter(|c| !is_unseen(*c)).map(plain_mark);
         let small = seen.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
         buffer.extend(small.nfkc().filter(|c| !is_unseen(*c)));
-        // The capital of a Turkish `i`.
+        // The lower case of the Turkish capital dotted I.
         if buffer == "i\u{307}" {
             buffer.pop();
         }
-        // Most letters of most scripts: nothing has to lead back from them.
+        // Unchanged, as most letters of most scripts, so no position is recorded.
         if buffer == piece && piece.chars().nth(1).is_none() {
             out.pass(piece);
         } else {
@@ -138,10 +138,10 @@ pub fn fold(text: &str) -> TracedText {
     out
 }
 
-/// Counts the letters of ASCII at the start that stand alone, with single spaces between them: nothing behind may be joined
-/// to the last one, or to its space.
+/// Counts the leading ASCII letters that are not combined with anything, with single spaces between them: nothing after
+/// them may combine with the last one, or with its space.
 fn plain_words(text: &[u8]) -> usize {
-    // As `char::is_whitespace`, which takes the vertical tab for a blank too.
+    // As `char::is_whitespace`, which includes the vertical tab.
     let blank = |byte: &u8| matches!(byte, b'\t'..=b'\r' | b' ');
     let mut is_behind_blank = false;
     let joined = text.iter().enumerate().position(|(at, byte)| {
@@ -159,7 +159,7 @@ fn is_blank(c: char) -> bool {
     c.is_whitespace() || c == '\u{2800}' || c == '\u{3164}'
 }
 
-/// Bytes of the blanks at the start, and of what nobody sees between them.
+/// Bytes of the leading blanks, and of invisible characters between them.
 fn blanks(text: &str) -> usize {
     let mut until = 0;
     for (at, c) in text.char_indices() {
@@ -172,7 +172,7 @@ fn blanks(text: &str) -> usize {
     until
 }
 
-/// The first letter and what is joined to it: marks, and what nobody sees.
+/// The first letter with its combining marks and invisible characters.
 fn cluster(text: &str) -> &str {
     let mut letters = text.char_indices();
     let Some((_, first)) = letters.next() else { return text };
@@ -183,21 +183,21 @@ fn cluster(text: &str) -> &str {
     &text[..end]
 }
 
-/// Checks if a character is invisible in a text: soft hyphens, joiners, direction marks, variation selectors.
+/// Whether a character is invisible in a text: soft hyphens, joiners, direction marks, variation selectors.
 fn is_unseen(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{fff9}'..='\u{fffb}')
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
         || matches!(c, '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Checks if a character is invisible and yet separates words: a zero-width space, the mark at the start of a file,
-/// direction marks; not a soft hyphen or a joiner, which occur within words.
+/// Whether a character is invisible and yet separates words: a zero-width space, a byte order mark, direction marks;
+/// not a soft hyphen or a joiner, which occur within words.
 #[must_use]
 pub fn is_gap(c: char) -> bool {
     is_unseen(c) && !matches!(c, '\u{ad}' | '\u{34f}' | '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
-/// One apostrophe and one hyphen for all that people write, and European digits.
+/// Unifies apostrophes, hyphens and digits.
 fn plain_mark(c: char) -> char {
     const ZEROS: &[char] = &['\u{660}', '\u{6f0}', '\u{966}', '\u{9e6}', '\u{e50}', '\u{ed0}', '\u{1040}', '\u{17e0}'];
     match c {

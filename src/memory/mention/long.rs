@@ -1,10 +1,10 @@
-//! Very many long words, such as the ids of a person's conversations: they are found in a folded text at a cost that does not
-//! grow with their number, and take few bytes each.
+//! Very many long words, such as the ids of a person's conversations, found in a folded text at a cost that does not
+//! grow with their number, in few bytes each.
 
 use crate::memory::sieve::WordSieve;
 use crate::memory::word_index::{WordIndex, WordList};
 
-/// Bytes from which a word is long: its longest part has so many.
+/// Bytes of a word's longest part from which it is long.
 const LONG: usize = 8;
 
 /// Words of ASCII, each with a number.
@@ -18,30 +18,30 @@ pub struct LongWords {
 #[derive(Debug)]
 struct SoughtWords {
     index: WordIndex,
-    /// Tells which text as it is written may hold the longest part of one of them.
+    /// Finds texts that may contain the longest part of one of them.
     parts: WordSieve,
 }
 
-/// The longest part of a word between marks for which others may be in a text.
+/// The longest part of a word between punctuation with variants.
 #[must_use]
 pub fn longest_part(word: &str) -> Option<&str> {
     word.split([' ', '\'', '-', '+']).max_by_key(|part| part.len())
 }
 
-/// Whether a word can be among them.
+/// Whether a word can be added.
 #[must_use]
 pub fn is_long(word: &str) -> bool {
     word.is_ascii() && !word.contains('\'') && longest_part(word).is_some_and(|part| part.len() >= LONG)
 }
 
 impl LongWords {
-    /// Takes a word for which [`is_long`] holds.
+    /// Adds a word for which [`is_long`] holds.
     pub fn push(&mut self, word: &str, number: usize) {
         self.words.push(word.as_bytes());
         self.numbers.push(number as u32);
     }
 
-    /// Prepares to look for them; no more come.
+    /// Prepares the search after all words are added.
     #[must_use]
     pub fn ready(mut self) -> Self {
         self.words.shrink_to_fit();
@@ -54,13 +54,13 @@ impl LongWords {
         self
     }
 
-    /// Whether a text of ASCII may hold one of them. False is certain.
+    /// Whether an ASCII text may contain one of them. False is certain.
     #[must_use]
     pub fn may_be_in(&self, text: &str) -> bool {
         self.sought.as_ref().is_some_and(|sought| sought.parts.may_be_in(text))
     }
 
-    /// Hands on the start, the end, and the number of each word in a folded text.
+    /// Passes on the start, the end, and the number of each word in a folded text.
     pub fn find(&self, text: &str, mut found: impl FnMut(usize, usize, usize)) {
         let Some(sought) = &self.sought else { return };
         for (word, place) in sought.index.places(&self.words, text.as_bytes()) {

@@ -1,12 +1,12 @@
-//! Mentions of a person in plain text: one set of rules for the plan of an erasure, for what it removes and for the
-//! search afterwards.
+//! Mentions of a person in plain text: one set of rules for planning an erasure, for the removal, and for the search
+//! afterwards.
 //!
-//! The text is plain: escapes of JSON, URLs and HTML, compression and other containers have been taken off.
-//! It is compared without case, width, composition and what nobody sees (soft hyphens, zero-width characters); any
-//! apostrophe, hyphen and blank, line breaks among them, stands for any other. Diacritics tell names apart.
+//! The text must be plain: escapes of JSON, URLs and HTML, compression and other containers are already decoded. It is
+//! compared without case, width, composition and invisible characters (soft hyphens, zero-width characters); all kinds
+//! of apostrophes, of hyphens and of blanks (including line breaks) are equal. Diacritics distinguish names.
 //!
-//! What is directly next to decides. Words end where UAX 29 ends them, at every punctuation mark but `_`, and between
-//! two scripts (`mail@x에게`); Chinese, Japanese, Thai, Lao, Khmer and Burmese have no ends of words.
+//! The adjacent characters decide. Words end by UAX 29, at every punctuation mark except `_`, and between two scripts
+//! (`mail@x에게`); Chinese, Japanese, Thai, Lao, Khmer and Burmese have no word ends.
 //!
 //! | next to it | id | e-mail | name of several words | name of one word | phone |
 //! |---|---|---|---|---|---|
@@ -52,13 +52,13 @@ pub use phone::Phone;
 
 use super::sieve::WordSieve;
 
-/// Letters below which a name is possible only.
+/// Letters below which a name is never certain.
 const NAME_LETTERS: usize = 5;
-/// Characters from which a mixed id is distinguished from the words around it even with letters next to it.
+/// Characters from which a mixed id is distinctive even with letters next to it.
 const STURDY: usize = 8;
-/// Letters that a word between the first and the last name has at most.
+/// Most letters of a word between the first and the last name.
 const MIDDLE: usize = 24;
-/// Bytes of marks and markup between the parts of a name at most.
+/// Most bytes of punctuation and markup between the parts of a name.
 const BETWEEN: usize = 64;
 
 /// Certainty that a place means the person.
@@ -67,12 +67,12 @@ const BETWEEN: usize = 64;
 pub enum Certainty {
     /// The place means the person.
     Certain,
-    /// The place may mean the person: the reason for the doubt, in a few words.
+    /// The place may mean the person, with the reason for doubt in a few words.
     Possible(&'static str),
 }
 
 impl Certainty {
-    /// The word of plans.
+    /// The word used in plans.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -111,7 +111,7 @@ pub enum HandleShape {
 }
 
 impl HandleShape {
-    /// Whether rows of the person have it, and not the person.
+    /// Whether it identifies rows of the person, rather than the person.
     fn is_of_rows(self) -> bool {
         matches!(self, HandleShape::Session | HandleShape::Profile)
     }
@@ -140,7 +140,7 @@ pub struct SoughtHandle {
     pub value: String,
     /// Kind of the handle.
     pub shape: HandleShape,
-    /// True when the handle is a common word or number in this database, or too short to tell: see [`is_plain`].
+    /// Whether the handle is a common word or number in this database, or too short: see [`is_plain`].
     pub common: bool,
 }
 
@@ -155,17 +155,17 @@ pub struct MentionText {
     pub sessions: bool,
     /// True when the place holds ids of profiles.
     pub profiles: bool,
-    /// True when such ids are all that is there, by the whole name of the place or by the layout: an id that is a usual word
-    /// here means the person only there.
+    /// Whether such ids are the only content, by the whole name of the place or by the layout: an id that is a common
+    /// word here means the person only there.
     pub exact: bool,
-    /// True when the keys of an object that is here are ids or names of people.
+    /// Whether the keys of an object here are ids or names of people.
     pub keys: bool,
     /// True when the value is a number, not a text.
     pub number: bool,
 }
 
 impl MentionText {
-    /// Context in which every kind of handle is looked for.
+    /// Context in which every kind of handle is searched for.
     pub const ANY: MentionText = MentionText {
         people: true,
         names: true,
@@ -176,7 +176,7 @@ impl MentionText {
         number: false,
     };
 
-    /// Whether handles of a shape are what is here.
+    /// Whether handles of a shape are expected here.
     #[must_use]
     pub fn holds(self, shape: HandleShape) -> bool {
         match shape {
@@ -203,20 +203,22 @@ pub struct MentionSpan {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum HandleMeans {
-    /// A handle, written in some way.
+    /// A handle in one of its written forms.
     Handle { handle: usize, certainty: Certainty, capital: bool, looks: WordLooks },
-    /// One end of a name, behind which the other may stand; after a first name also after a further word.
+    /// The first part of a name, which the other part may follow; after a first name, also with a further word between
+    /// them.
     Parted { handle: usize, other: String, is_first: bool, looks: WordLooks },
-    /// Another person's handle; `exactly` tells it where the person's own differs only in case or in blanks at its ends.
+    /// Another person's handle; `exactly` distinguishes it if the person's own differs only in case or surrounding
+    /// blanks.
     Other { exactly: Option<ExactSpelling> },
 }
 
-/// Spelling of another person's id that the person's own is nearly the same as.
+/// Spelling of another person's id that nearly equals the person's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ExactSpelling {
     /// The id, as a whole text.
     whole: String,
-    /// The id within a text; none where the person's own looks the same there.
+    /// The id within a text; `None` if the person's own looks the same there.
     part: Option<String>,
 }
 
@@ -224,26 +226,26 @@ struct ExactSpelling {
 #[derive(Debug, Clone, Copy)]
 struct KnownHandle {
     shape: HandleShape,
-    /// Certainty of the handle in a text.
+    /// Certainty of the handle within a text.
     told: Certainty,
-    /// True when someone else is known by it too.
+    /// Whether someone else has it too.
     is_shared: bool,
 }
 
-/// Properties of a word's letters, determined once.
+/// Properties of a word's letters, computed once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct WordLooks {
-    /// Letters and nothing else.
+    /// Only letters.
     letters_only: bool,
-    /// Digits and nothing else.
+    /// Only digits.
     digits_only: bool,
-    /// Korean letters and nothing else.
+    /// Only Korean letters.
     korean: bool,
-    /// One word, as names are made of.
+    /// A single word, as in names.
     one: bool,
-    /// As many letters as a name needs to be told.
+    /// Enough letters for a name to be certain.
     enough: bool,
-    /// As many characters as a mixed id needs to be distinguished from those around it.
+    /// Enough characters for a mixed id to be distinctive.
     sturdy: bool,
 }
 
@@ -260,12 +262,12 @@ impl WordLooks {
     }
 }
 
-/// Digits from which on an id may be meant wherever a number is the same: what is counted or measured hardly has so many.
+/// Digits from which an equal number may be an id anywhere: counts and measurements hardly have so many.
 pub const MANY_DIGITS: usize = 9;
-/// Digits beyond which a number that is the same as an id or a telephone number is that one: a time in seconds has as many.
+/// Digits beyond which an equal number is the id or telephone number: times in seconds have as many.
 const TELLING_DIGITS: usize = 10;
 
-/// A number without decimals that are zero.
+/// A number without zero decimals.
 fn whole_number(text: &str) -> &str {
     match text.split_once('.') {
         Some((whole, decimals)) if decimals.bytes().all(|digit| digit == b'0') => whole,
@@ -273,33 +275,33 @@ fn whole_number(text: &str) -> &str {
     }
 }
 
-/// Handles that are ready to be looked for.
+/// Handles prepared for a search.
 #[derive(Debug)]
 pub struct MentionFinder {
     handles: Vec<KnownHandle>,
     phones: Vec<(usize, Phone)>,
-    /// Handles that are whole numbers.
+    /// Handles that are integers.
     numbers: HashMap<String, usize>,
-    /// Words, and for each what it means.
+    /// Words, with the meaning of each.
     words: AhoCorasick,
     means: Vec<HandleMeans>,
-    /// Ids of conversations and banks, of which there may be very many, with the numbers of their handles.
+    /// Ids of conversations and banks, which may be very many, with the numbers of their handles.
     long: LongWords,
-    /// A text of ASCII holds one of these, or no other word.
+    /// Every ASCII text with one of the words contains one of these.
     first: AhoCorasick,
-    /// Tells most texts that hold none of these at the least cost; none where one of them is very short.
+    /// Cheap filter for texts with none of these; `None` if one of them is very short.
     sieve: Option<WordSieve>,
-    /// Tells which digits of a text may be those of a telephone number.
+    /// Finds digits of a text that may belong to a telephone number.
     digits: Option<WordSieve>,
 }
 
-/// Bytes that are looked at together for digits.
+/// Bytes checked at once for digits.
 const PART: usize = 32;
 impl MentionFinder {
-    /// Looks for handles, which are numbered as given. What `others` are known by is theirs.
+    /// Searches for handles, numbered as given. Matches within handles of `others` belong to them.
     ///
     /// # Errors
-    /// More than can be looked for at once.
+    /// More handles than can be searched for at once.
     pub fn new(handles: impl IntoIterator<Item = SoughtHandle>, others: &[String]) -> Result<Self, String> {
         let (mut words, mut means): (Vec<String>, Vec<HandleMeans>) = (Vec::new(), Vec::new());
         let mut add = |text: String, meaning: HandleMeans| {
@@ -397,7 +399,7 @@ impl MentionFinder {
         })
     }
 
-    /// Every place where the person is named, or may be, in order; no two of them overlap.
+    /// Every place where the person is or may be named, in order and without overlaps.
     #[must_use]
     pub fn find(&self, text: &str, place: MentionText) -> Vec<MentionSpan> {
         if place.number {
@@ -411,7 +413,7 @@ impl MentionFinder {
         found.told()
     }
 
-    /// Whether a text, or a part of it, may name the person. False is certain, and costs little.
+    /// Whether a text, or a part of it, may name the person. False is certain; cheap.
     #[must_use]
     pub fn may_be_in(&self, text: &str) -> bool {
         if text.is_ascii() {
@@ -422,7 +424,7 @@ impl MentionFinder {
         self.words.is_match(&plain) || self.long.may_be_in(&plain) || self.may_call(&plain)
     }
 
-    /// Whether a text of ASCII, or a folded one, may hold one of the telephone numbers.
+    /// Whether an ASCII or folded text may contain one of the telephone numbers.
     fn may_call(&self, text: &str) -> bool {
         if self.phones.is_empty() {
             return false;
@@ -433,7 +435,7 @@ impl MentionFinder {
         }
         let mut digits = Vec::with_capacity(count);
         for part in text.as_bytes().chunks(PART) {
-            // Without a branch for each byte: most parts hold no digit.
+            // Branch-free, because most parts contain no digit.
             if part.iter().fold(false, |any, byte| any | byte.is_ascii_digit()) {
                 digits.extend(part.iter().filter(|byte| byte.is_ascii_digit()));
             }
@@ -441,14 +443,14 @@ impl MentionFinder {
         self.digits.as_ref().is_none_or(|sieve| sieve.next(&digits, 0).is_some())
     }
 
-    /// Whether a whole number may be a handle. False is certain.
+    /// Whether an integer may be a handle. False is certain.
     #[must_use]
     pub fn may_be_number(&self, number: i64) -> bool {
         let is_long = || number.unsigned_abs().checked_ilog10().is_some_and(|log| log as usize + 1 >= Phone::SHORTEST);
         !self.numbers.is_empty() || !self.phones.is_empty() && is_long()
     }
 
-    /// A number is the person's where it is about people; an id or a telephone number of many digits everywhere.
+    /// A number means the person in columns about people; an id or a telephone number of many digits, everywhere.
     fn number(&self, text: &str, place: MentionText) -> Vec<MentionSpan> {
         let span = |handle, certainty| MentionSpan { handle, start: 0, end: text.len(), certainty };
         let text = whole_number(text);
@@ -469,7 +471,7 @@ impl MentionFinder {
         called.map(|(handle, _)| span(*handle, certainty.and(of_others(*handle)))).into_iter().collect()
     }
 
-    /// Finds mentions in a text as written, and adds them to `found`.
+    /// Finds mentions in an unescaped text, and adds them to `found`.
     fn plain(&self, text: &str, place: MentionText, found: &mut FoundMention) {
         let trace = fold(text);
         let near = FoldedText { text, trace: &trace };
@@ -528,7 +530,7 @@ impl MentionFinder {
         }
     }
 
-    /// Judges how certain it is that a handle at a place of a folded text means the person; `None` when it does not.
+    /// Rates how certain it is that a handle at a place of a folded text means the person; `None` if it does not.
     fn judge(
         &self,
         handle: usize,
@@ -540,7 +542,7 @@ impl MentionFinder {
         let KnownHandle { shape, told: in_text, is_shared } = *self.handles.get(handle)?;
         let name = shape == HandleShape::Name;
         let whole = near.is_whole(start, end);
-        // Whoever has that id owns the row: it is not a conversation or bank there.
+        // In an owner column, that id is a person, not a conversation or bank.
         if whole && place.people && place.exact && !place.holds(shape) && shape.is_of_rows() {
             return None;
         }
@@ -568,14 +570,14 @@ const LONGER_NAME: Certainty = Certainty::Possible("part of a longer name");
 const MIDDLE_NAME: Certainty = Certainty::Possible("with a middle name");
 const MARKS_BETWEEN: Certainty = Certainty::Possible("with marks between its parts");
 
-/// A folded text, and how to look around in it.
+/// A folded text, with its surroundings.
 struct FoldedText<'a> {
     text: &'a str,
     trace: &'a TracedText,
 }
 
 impl FoldedText<'_> {
-    /// The place in the text as it is written.
+    /// The position in the original text.
     fn span(&self, start: usize, end: usize) -> (usize, usize) {
         let (mut start, mut end) = (self.trace.start(start), self.trace.end(end).min(self.text.len()));
         while !self.text.is_char_boundary(start) {
@@ -587,7 +589,7 @@ impl FoldedText<'_> {
         (start.min(end), end)
     }
 
-    /// Whether nothing but blanks is around a place.
+    /// Whether only blanks are around a place.
     fn is_whole(&self, start: usize, end: usize) -> bool {
         let text = &self.trace.text;
         let blank = |at: &str| at.is_empty() || at == " ";
@@ -616,7 +618,7 @@ impl FoldedText<'_> {
         if gap { BesidePlace::Free } else { beside(self.letters_behind(end).next(), inner, false) }
     }
 
-    /// Whether one of some marks is before a place, and a letter or digit before it: a word continues there.
+    /// Whether one of some marks is before a place, preceded by a letter or digit, so that a word continues there.
     fn continues_before(&self, start: usize, marks: &str) -> bool {
         let mut letters = self.letters_before(start);
         letters.next().is_some_and(|c| marks.contains(c)) && letters.next().is_some_and(char::is_alphanumeric)
@@ -627,7 +629,7 @@ impl FoldedText<'_> {
         letters.next().is_some_and(|c| marks.contains(c)) && letters.next().is_some_and(by)
     }
 
-    /// The mark at a place is a dash, which is between words, and not a hyphen, which joins them.
+    /// Whether the mark at a place is a dash between words, and not a hyphen within one.
     fn is_dash(&self, at: usize) -> bool {
         let at = self.trace.start(at);
         self.text.get(at..).and_then(|rest| rest.chars().next()).is_some_and(|c| ('\u{2012}'..='\u{2015}').contains(&c))
@@ -692,20 +694,20 @@ impl FoldedText<'_> {
         }
         let marks = if one { "-'.@" } else { "-'" };
         let before = self.continues_before(start, marks) && !self.is_dash(start.saturating_sub(1));
-        // `Ann's` is Ann's.
+        // The `'s` of `Ann's` does not belong to the name.
         let marks = if one { "-.@" } else { "-" };
         let behind = self.continues_behind(end, marks, char::is_alphanumeric) && !self.is_dash(end);
         let sentence = one && self.starts_sentence(end);
         Some(if before || behind && !sentence { LONGER_NAME } else { Certainty::Certain })
     }
 
-    /// A dot behind a place, and a capital letter: a blank was forgotten.
+    /// Whether a dot and a capital letter follow a place: a missing space.
     fn starts_sentence(&self, end: usize) -> bool {
         let mut behind = self.text.get(self.trace.end(end)..).unwrap_or_default().chars();
         behind.next() == Some('.') && behind.next().is_some_and(char::is_uppercase)
     }
 
-    /// A mark and a further digit: a time, a date, a version, a fraction.
+    /// Whether a mark and a further digit are adjacent: a time, a date, a version, a fraction.
     fn within_number(&self, start: usize, end: usize) -> bool {
         let digit = |c: char| c.is_numeric();
         let mut before = self.letters_before(start);
@@ -714,7 +716,8 @@ impl FoldedText<'_> {
             || self.continues_behind(end, ":.-/,+", digit)
     }
 
-    /// The letter before a place may be the end of an escape that was not resolved: `\n`, `\u00e9`, `%20`.
+    /// Whether the letter before a place may be the end of an unresolved escape: `
+    /// `, `\u00e9`, `%20`.
     fn escape_before(&self, start: usize) -> bool {
         let before = &self.trace.text.as_bytes()[..start];
         let hex = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
@@ -727,7 +730,7 @@ impl FoldedText<'_> {
     }
 }
 
-/// Counts the bytes from the end of a first name to the end of the last one, with one further word between them.
+/// Bytes from the end of a first name to the end of the last one, with one further word between them.
 fn middle(behind: &str, last: &str) -> Option<usize> {
     let (word, rest) = behind.strip_prefix(' ')?.split_once(' ')?;
     let name = word.strip_suffix('.').unwrap_or(word).trim_matches(['"', '\'', '(', ')', '\u{201c}', '\u{201d}']);
@@ -737,8 +740,8 @@ fn middle(behind: &str, last: &str) -> Option<usize> {
     (fits && name != "and" && rest.starts_with(last)).then(|| 2 + word.len() + last.len())
 }
 
-/// Counts the bytes from the end of one part of a name to the end of the other, with nothing but marks, markup and
-/// escapes of blanks between them.
+/// Bytes from the end of one part of a name to the end of the other, with only punctuation, markup and escaped blanks
+/// between them.
 fn across(behind: &str, other: &str) -> Option<usize> {
     let mut at = 0;
     while at <= BETWEEN {
@@ -757,7 +760,7 @@ fn across(behind: &str, other: &str) -> Option<usize> {
     None
 }
 
-/// Whether a handle cannot be distinguished from words and numbers by its looks: a word, a number, or short.
+/// Whether a handle looks like an ordinary word or number, or is short.
 #[must_use]
 pub fn is_plain(value: &str) -> bool {
     let plain = folded(value);
@@ -765,7 +768,7 @@ pub fn is_plain(value: &str) -> bool {
     short || plain.chars().all(char::is_alphabetic) || plain.chars().all(|c| !c.is_alphabetic())
 }
 
-/// Spans found, before the person's are distinguished from other people's.
+/// Matches before other people's are removed.
 #[derive(Debug, Default)]
 struct FoundMention {
     spans: Vec<MentionSpan>,
@@ -773,12 +776,12 @@ struct FoundMention {
 }
 
 impl FoundMention {
-    /// Without what is someone else's, and without what overlaps: the certain before the possible, the earlier before
-    /// the later, the longer before the shorter.
+    /// Removes matches within other people's handles, and overlaps: certain before possible, earlier before later,
+    /// longer before shorter.
     fn told(self) -> Vec<MentionSpan> {
         let FoundMention { mut spans, mut others } = self;
         others.sort_unstable();
-        // The furthest end of any that begin up to a place.
+        // The furthest end of all that begin up to a place.
         let mut furthest = 0;
         for other in &mut others {
             furthest = furthest.max(other.1);

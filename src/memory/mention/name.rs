@@ -1,22 +1,22 @@
-//! Ways to write a name: both orders, with initials, shortened, run together.
+//! Forms of a name: both orders, with initials, shortened, joined.
 
 use super::Certainty;
 
-/// Letters that a name run together has at least: fewer are found within other words.
+/// Fewest letters of a joined name: shorter ones occur within other words.
 const RUN_TOGETHER: usize = 8;
 
-/// A way to write a name, folded.
+/// A folded form of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenName {
     /// The words.
     pub text: String,
     /// Certainty that the words mean the person.
     pub certainty: Certainty,
-    /// True when the first letter stands for a word, without a dot: only a capital counts.
+    /// Whether the first letter is an initial without a dot: only a capital counts.
     pub capital: bool,
 }
 
-/// Every way to write a name that is folded already; the name itself first.
+/// Every form of a folded name; the name itself first.
 #[must_use]
 pub fn written(name: &str) -> Vec<WrittenName> {
     let mut all: Vec<WrittenName> = Vec::new();
@@ -87,13 +87,13 @@ pub fn written(name: &str) -> Vec<WrittenName> {
     all
 }
 
-/// A text with its apostrophes as they are, and as SQL and shells write them within a quoted text.
+/// A text with its apostrophes unchanged, and quoted as in SQL and shells.
 pub fn quoted(text: String) -> impl Iterator<Item = String> {
     let marks: &[&str] = if text.contains('\'') { &["'", "''", r"'\''", r#"'"'"'"#] } else { &[""] };
     marks.iter().map(move |mark| if mark.is_empty() { text.clone() } else { text.replace('\'', mark) })
 }
 
-/// `last, first` the other way round.
+/// Converts `last, first` to the usual order.
 fn in_order(name: &str) -> String {
     match name.split_once(',') {
         Some((last, first)) if !first.trim().is_empty() => format!("{} {}", first.trim(), last.trim()),
@@ -101,14 +101,14 @@ fn in_order(name: &str) -> String {
     }
 }
 
-/// Whether a folded text is a name of several words: letters, with marks that names have.
+/// Whether a folded text is a name of several words: letters, with punctuation of names.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_alphabetic() || unicode_normalization::char::is_combining_mark(c) || " '-.,".contains(c);
     text.contains(' ') && text.chars().all(fits) && text.split(' ').count() <= 6
 }
 
-/// The first name of two or more, with the last, between which a further word may stand.
+/// The first and the last part of a name, between which a further word may occur.
 #[must_use]
 pub fn ends_of(name: &str) -> Option<(String, String)> {
     let ordered = in_order(name);

@@ -1,25 +1,25 @@
-//! A telephone number in whatever way people write it: with and without the code of the country, with blanks, dashes,
-//! dots, slashes and brackets between its digits.
+//! Finds a telephone number in any notation: with and without the country code, with blanks, dashes, dots, slashes and
+//! brackets between its digits.
 
-/// Digits that a number has at least and at most.
+/// Fewest and most digits of a number.
 const DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
-/// Digits that a number without the code of its country has at least.
+/// Fewest digits of a number without country code.
 const NATIONAL: usize = 9;
-/// Marks between two digits at most.
+/// Most marks between two digits.
 const MARKS: usize = 3;
 
-/// A number that is ready to be looked for.
+/// A telephone number prepared for a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phone {
-    /// The rows of digits that are the number, longest first.
+    /// The digit sequences of the number, longest first.
     rows: Vec<Vec<u8>>,
 }
 
 impl Phone {
-    /// Digits of the shortest row that is a number.
+    /// Digits of the shortest sequence that counts.
     pub const SHORTEST: usize = *DIGITS.start();
 
-    /// The number that a text is; none when it is none.
+    /// Parses a number; `None` if the text is not one.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let written = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | ' ' | '(' | ')' | '.' | '/');
@@ -35,7 +35,7 @@ impl Phone {
         }
         if abroad {
             rows.push(format!("00{digits}"));
-            // How long the code of the country is cannot be told: one to three digits.
+            // The length of the country code is unknown: one to three digits.
             for code in 1..=3 {
                 let (code, rest) = digits.split_at(code.min(digits.len()));
                 if rest.len() >= NATIONAL {
@@ -55,13 +55,12 @@ impl Phone {
         Some(Phone { rows: rows.into_iter().map(String::into_bytes).collect() })
     }
 
-    /// The rows of digits that it is written with; marks may be between the digits.
+    /// The digit sequences; marks may be between the digits.
     pub fn rows(&self) -> impl Iterator<Item = &[u8]> {
         self.rows.iter().map(Vec::as_slice)
     }
 
-    /// Finds the number in a folded text: first byte, byte after the last one, and true when a letter or `_` is
-    /// joined to it.
+    /// Finds the number in a folded text: start, end (exclusive), and whether a letter or `_` is adjacent.
     #[must_use]
     pub fn find(&self, text: &str) -> Vec<(usize, usize, bool)> {
         let text = text.as_bytes();
@@ -69,7 +68,7 @@ impl Phone {
         let mut at = 0;
         while let Some(next) = text.get(at..).and_then(|rest| rest.iter().position(u8::is_ascii_digit)) {
             at += next;
-            // Digits on both sides make another number; so does what continues behind a dot.
+            // Digits on either side make another number, as does a continuation after a dot.
             match self.rows.iter().find_map(|row| ends(text, at, row)) {
                 Some(end) => {
                     let marks = text[..at].iter().rev().take(2).take_while(|b| matches!(b, b'+' | b'(')).count();
@@ -87,7 +86,7 @@ impl Phone {
     }
 }
 
-/// Finds the end of a row of digits that begins at a place; `None` when something else is there.
+/// Finds the end of a digit sequence that begins at a place; `None` if there is another text.
 fn ends(text: &[u8], start: usize, row: &[u8]) -> Option<usize> {
     let mut at = start;
     for (i, digit) in row.iter().enumerate() {
@@ -103,7 +102,7 @@ fn ends(text: &[u8], start: usize, row: &[u8]) -> Option<usize> {
     (!next.is_some_and(|b| b.is_ascii_digit()) && !fraction).then_some(at)
 }
 
-/// Whether digits in a row are those behind a decimal point.
+/// Whether digits are those after a decimal point.
 fn is_fraction(before: &[u8], digits: &[u8]) -> bool {
     matches!(before, [.., b'0'..=b'9', b'.']) && digits.iter().all(u8::is_ascii_digit)
 }

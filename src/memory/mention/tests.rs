@@ -8,7 +8,7 @@ fn finder(kind: &str, value: &str, common: bool, others: &[&str]) -> MentionFind
     MentionFinder::new([sought], &others).unwrap()
 }
 
-/// Lists the mentions found, as written; `?` marks those that are only possible.
+/// Lists the mentions found, as written; `?` marks uncertain ones.
 fn found(finder: &MentionFinder, text: &str, place: MentionText) -> Vec<String> {
     let told = finder.find(text, place).into_iter();
     told.map(|span| {
@@ -28,7 +28,7 @@ fn check(kind: &str, value: &str, rows: &[(&str, &[&str])]) {
 proptest::proptest! {
     #![proptest_config(proptest::test_runner::Config::with_cases(85))]
 
-    /// The first look at a text takes nothing away.
+    /// The quick check never rejects a text with a mention.
     #[test]
     fn a_text_that_names_somebody_passes_the_first_look(
         before in "[ a-z0-9_]{0,12}",
@@ -47,7 +47,7 @@ proptest::proptest! {
 }
 
 proptest::proptest! {
-    /// Whatever someone is called, and whatever is searched.
+    /// For any name and any text.
     #[test]
     fn any_name_is_looked_for_in_any_text(name in "(\\PC|[ \u{200b}\u{2800}\u{3164},']){0,12}", text in "\\PC{0,24}") {
         let finder = finder("name", &name, false, &[&text]);

@@ -5,7 +5,7 @@ use super::pages::PageStore;
 /// Values of a part.
 const PART: usize = 1 << 16;
 
-/// Values by their place. It grows by parts, so that nothing is copied and in memory twice.
+/// Values by index. Grows in parts, so that nothing is copied and in memory twice.
 #[derive(Debug)]
 pub(crate) struct Column<T>(Vec<Vec<T>>);
 
@@ -82,7 +82,7 @@ impl FixedBytes for [u8; 6] {
     }
 }
 
-/// Values by their place, of which whole parts may be in a scratch space.
+/// Values by index, of which whole parts may be in scratch space.
 #[derive(Debug)]
 pub(crate) struct PagedColumn<T> {
     pages: PageStore,
@@ -92,12 +92,12 @@ pub(crate) struct PagedColumn<T> {
 #[derive(Debug)]
 enum PagedPart<T> {
     Held(Vec<T>),
-    /// Place of the part in the scratch space.
+    /// Offset of the part in the scratch space.
     Written(usize),
 }
 
 impl<T: FixedBytes> PagedColumn<T> {
-    /// A column of which as many parts are held as there is room for.
+    /// Creates a column that keeps parts in memory while there is room.
     pub fn new(pages: &PageStore) -> Self {
         PagedColumn { pages: pages.clone(), parts: Vec::new() }
     }
@@ -139,7 +139,7 @@ impl<T: FixedBytes> PagedColumn<T> {
     }
 }
 
-/// Numbers by their place: each part is as wide as its largest number needs.
+/// Numbers by index: each part is as wide as its largest number needs.
 #[derive(Debug, Default)]
 pub(crate) struct NumberColumn(Vec<NumberPart>);
 
@@ -228,7 +228,7 @@ impl BitList {
         self.0.get(at / 64).is_some_and(|bits| bits >> (at % 64) & 1 == 1)
     }
 
-    /// Sets a bit; whether it was not set.
+    /// Sets a bit; returns whether it was not set.
     pub fn set(&mut self, at: usize) -> bool {
         let was = self.get(at);
         if let Some(bits) = self.0.get_mut(at / 64) {

@@ -1,4 +1,4 @@
-//! Sets of hashes, in twelve bytes each and a few for those that came last; those that do not fit in memory are in a scratch
+//! Sets of hashes, in twelve bytes each and a few more for the latest; those that do not fit in memory are in scratch
 //! space.
 
 use std::collections::HashSet;
@@ -6,36 +6,36 @@ use std::collections::HashSet;
 use super::pages::PageStore;
 use crate::memory::digest::Digest;
 
-/// The bytes of two hashes that are kept: no two values of a database share them.
+/// The stored bytes of two hashes: no two values of a database share them.
 type KeptDigest = [u8; 12];
 
-/// Hashes that are held in a table of their own while more come: as many as one of 16,384 places takes.
+/// Latest hashes, kept in a separate table: as many as one of 16,384 entries holds.
 const RECENT: usize = 7 << 11;
 /// Hashes of a part.
 const PART: usize = 1 << 12;
-/// Hashes between two places that are known, about.
+/// Approximate number of hashes between two known positions.
 const STRIDE: usize = 32;
-/// Factor by which a run is longer than all that are merged behind it, at least.
+/// Least factor by which a run is longer than all later ones together.
 const LONGER: usize = 4;
 
-/// Hashes, each once. Sets that share pages share their room in memory.
+/// Set of hashes. Sets with the same page store share its memory limit.
 #[derive(Debug)]
 pub(crate) struct DigestSet {
     pages: PageStore,
-    /// Those that came last.
+    /// The latest hashes.
     recent: HashSet<KeptDigest>,
-    /// The others, the longest run first.
+    /// The others, longest run first.
     runs: Vec<DigestRun>,
-    /// The sums of all hashes: they tell sets apart, whatever the order.
+    /// The sums of all hashes, which identify the set regardless of order.
     sums: [u64; 2],
 }
 
-/// Hashes in order.
+/// Sorted hashes.
 #[derive(Debug)]
 struct DigestRun {
     parts: Vec<DigestPart>,
     len: usize,
-    /// For each value of as many first bits as tell hashes about [`STRIDE`] apart the position of the first one, and the end.
+    /// Start of each group of hashes with the same leading bits, and the end; groups have about [`STRIDE`] hashes.
     begins: Vec<u32>,
 }
 
@@ -48,7 +48,7 @@ struct DigestPart {
 #[derive(Debug)]
 enum PartBytes {
     Held(Box<[KeptDigest]>),
-    /// Their place in the scratch space, and their number.
+    /// Their offset in the scratch space, and their number.
     Written(usize, usize),
 }
 
@@ -58,7 +58,7 @@ impl DigestSet {
         DigestSet { pages: pages.clone(), recent: HashSet::new(), runs: Vec::new(), sums: [0; 2] }
     }
 
-    /// Adds a pair of hashes. Whether it was not there.
+    /// Adds a pair of hashes. Returns whether it was new.
     pub fn insert(&mut self, hashes: [Digest; 2]) -> bool {
         if self.contains(hashes) {
             return false;
@@ -71,7 +71,7 @@ impl DigestSet {
         true
     }
 
-    /// Whether a pair of hashes is one of them. One that cannot be read is not, which the pages tell.
+    /// Whether the set contains a pair of hashes. False if it cannot be read, which the pages report.
     pub fn contains(&self, hashes: [Digest; 2]) -> bool {
         let digest = kept(hashes);
         self.recent.contains(&digest) || self.runs.iter().any(|run| run.contains(&digest))
@@ -82,7 +82,7 @@ impl DigestSet {
         self.sums
     }
 
-    /// Puts those that came last in order, together with runs that are not much longer.
+    /// Sorts the latest hashes into a run, merged with runs that are not much longer.
     fn close(&mut self) {
         let mut last: Vec<KeptDigest> = self.recent.drain().collect();
         last.sort_unstable();
@@ -100,7 +100,7 @@ impl DigestSet {
     }
 }
 
-/// The first bytes of both hashes.
+/// The leading bytes of both hashes.
 fn kept(hashes: [Digest; 2]) -> KeptDigest {
     let mut kept = [0; size_of::<KeptDigest>()];
     let bytes = hashes.map(Digest::to_be_bytes);
@@ -108,14 +108,14 @@ fn kept(hashes: [Digest; 2]) -> KeptDigest {
     kept
 }
 
-/// The value of a hash's first bits among as many as a power of two.
+/// The leading bits of a hash, for a power of two of groups.
 fn begin(digest: &KeptDigest, count: usize) -> usize {
     let first = digest.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
     first.checked_shr(u64::BITS - count.ilog2()).unwrap_or(0) as usize
 }
 
 impl DigestRun {
-    /// A run of `count` hashes that come in order.
+    /// Builds a run of `count` sorted hashes.
     fn of(digests: impl Iterator<Item = KeptDigest>, count: usize, pages: &PageStore) -> Self {
         let values = (count / STRIDE).next_power_of_two();
         let mut run = DigestRun { parts: Vec::new(), len: 0, begins: Vec::with_capacity(values + 1) };
@@ -158,7 +158,7 @@ impl DigestPart {
         DigestPart { pages: pages.clone(), bytes }
     }
 
-    /// Whether a hash is one of `count` from a position on, of which there are [`STRIDE`] at most.
+    /// Whether a hash is among `count` from a position on, at most [`STRIDE`].
     fn contains(&self, digest: &KeptDigest, from: usize, count: usize) -> bool {
         match &self.bytes {
             PartBytes::Held(held) => {
@@ -193,7 +193,7 @@ impl Drop for DigestPart {
     }
 }
 
-/// Reads a run part by part; each is gone when it was read.
+/// Reads a run part by part, freeing each part after use.
 struct RunReader {
     parts: std::vec::IntoIter<DigestPart>,
     digests: std::vec::IntoIter<KeptDigest>,

@@ -1,5 +1,5 @@
-//! Values by the id of their row, for any number of rows: the id takes 8 bytes, however long it is, and what does not fit in
-//! memory is in a scratch space.
+//! Values by row id, for any number of rows: an id takes 8 bytes, whatever its length, and data that does not fit in
+//! memory is in scratch space.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use super::records::{FoldedRecords, Record, RecordRuns, RecordSorter};
 use crate::memory::digest::{Digest, digest};
 
-/// Bytes of a space that are read to find an id.
+/// Bytes of scratch space read to find an id.
 const PAGE: usize = 1_024;
 
 /// Records by id, their first number.
@@ -18,8 +18,8 @@ pub(crate) struct IdTable<const N: usize>(PlacedRecords<N>);
 enum PlacedRecords<const N: usize> {
     Held {
         records: Vec<Record<N>>,
-        /// For each run of ids with the same first bits the position of its first one, and the end of the last: about one
-        /// record in two runs, so that one is found without a search through all.
+        /// Start of each run of ids with the same leading bits, and the end of the last: about one record per two runs,
+        /// so that a look-up needs no search.
         runs: Vec<u32>,
     },
     Written {
@@ -30,7 +30,7 @@ enum PlacedRecords<const N: usize> {
     },
 }
 
-/// The page that was read last: ids that are asked for in order are on it.
+/// The page read last: look-ups in order hit it.
 #[derive(Debug, Default)]
 struct LastPage<const N: usize> {
     number: Option<usize>,
@@ -47,10 +47,10 @@ impl<const N: usize> Default for IdTable<N> {
 impl<const N: usize> IdTable<N> {
     const PAGE: usize = PAGE / size_of::<Record<N>>();
 
-    /// A table of records. Of several of an id `fold` makes one.
+    /// Builds a table of records. `fold` merges records with the same id.
     ///
     /// # Errors
-    /// What did not fit in memory could not be written.
+    /// Data that did not fit in memory could not be written.
     pub fn of(records: RecordSorter<N>, fold: impl Fn(&mut Record<N>, &Record<N>)) -> io::Result<Self> {
         Ok(IdTable(match records.sorted()?.folded(fold)? {
             FoldedRecords::Held(records) => PlacedRecords::Held { runs: runs(&records), records },
@@ -67,7 +67,7 @@ impl<const N: usize> IdTable<N> {
         self.find(digest(id))
     }
 
-    /// The same by the hash of the id. What cannot be read is identified by [`IdTable::check`].
+    /// The same by the hash of the id. Read errors are reported by [`IdTable::check`].
     pub fn find(&self, id: Digest) -> Option<Record<N>> {
         match &self.0 {
             PlacedRecords::Held { records, runs } => {
@@ -93,8 +93,8 @@ impl<const N: usize> IdTable<N> {
         }
     }
 
-    /// Hands on each record whose first number is in this table, with the record found there. They are asked for in order,
-    /// which is quick also where the table is in a space.
+    /// Passes on each record whose first number is in this table, with the record found there. They are looked up in
+    /// order, which is fast in scratch space too.
     ///
     /// # Errors
     /// A space cannot be written or read.
@@ -111,7 +111,7 @@ impl<const N: usize> IdTable<N> {
         self.check()
     }
 
-    /// Whether all that was asked for could be read.
+    /// Checks whether all look-ups could be read.
     ///
     /// # Errors
     /// The space could not be read.
@@ -145,7 +145,7 @@ fn runs<const N: usize>(records: &[Record<N>]) -> Vec<u32> {
     runs
 }
 
-/// The run of a digest among as many as a power of two.
+/// The run of a digest, for a power of two of runs.
 fn run(id: Digest, count: usize) -> usize {
     id.checked_shr(u64::BITS - count.ilog2()).unwrap_or(0) as usize
 }

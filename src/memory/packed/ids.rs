@@ -1,4 +1,4 @@
-//! Ids of very many rows, in as few bytes as possible.
+//! Ids of very many rows, stored compactly.
 
 use std::borrow::Cow;
 
@@ -7,18 +7,18 @@ use uuid::Uuid;
 use super::pages::PageStore;
 use crate::memory::digest::digest;
 
-/// Ids of a part: few, because a part is held until it is full, however long they are.
+/// Ids per part: few, because a part is in memory until it is full, whatever their length.
 const PART: usize = 1 << 10;
 
 /// Bytes of a UUID, and letters of one.
 const UUID: usize = 16;
 const UUID_LETTERS: usize = 36;
 
-/// Length up to which ids are taken to have one length.
+/// Longest id for which equal lengths are assumed.
 const WIDE: usize = 256;
 
-/// Ids by their place. UUIDs take sixteen bytes; where all of a part have one length, nothing says where they end, and
-/// what they begin with is kept once. Whole parts may be in a scratch space.
+/// Ids by index. UUIDs take sixteen bytes; if all ids of a part have one length, their ends are not stored, and a
+/// common prefix is stored once. Whole parts may be in scratch space.
 #[derive(Debug, Default)]
 pub(crate) struct IdList {
     parts: Vec<IdPart>,
@@ -27,35 +27,35 @@ pub(crate) struct IdList {
 
 #[derive(Debug)]
 struct IdPart {
-    /// Bytes that all ids begin with, once the part is full.
+    /// Common prefix of all ids, once the part is full.
     begin: Vec<u8>,
     bytes: PartBytes,
     len: usize,
     shape: IdShape,
 }
 
-/// Bytes that are kept of the ids of a part, one after the other.
+/// Stored bytes of a part's ids.
 #[derive(Debug)]
 enum PartBytes {
     Held(Vec<u8>),
-    /// Their place in the scratch space.
+    /// Their offset in the scratch space.
     Written(PageStore, usize),
 }
 
 #[derive(Debug)]
 enum IdShape {
-    /// UUIDs in small letters.
+    /// UUIDs in lower case.
     Uuids,
     /// Texts of this many bytes.
     Wide(usize),
-    /// Texts, each up to where it ends.
+    /// Texts with their ends.
     Ends(Vec<u32>),
     /// The same, with the ends in the scratch space.
     WrittenEnds(PageStore, usize),
 }
 
 impl IdList {
-    /// A list of which as many parts are held as there is room for.
+    /// Creates a list that keeps parts in memory while there is room.
     pub fn paged(pages: &PageStore) -> Self {
         IdList { parts: Vec::new(), pages: Some(pages.clone()) }
     }
@@ -82,7 +82,7 @@ impl IdList {
         self.parts.iter().map(IdPart::size).sum()
     }
 
-    /// The places of an id.
+    /// The indexes of an id.
     pub fn places(&self, id: &str) -> Vec<usize> {
         let of_part = |(number, part): (usize, &IdPart)| {
             part.places(id).into_iter().map(|at| number * PART + at).collect::<Vec<_>>()
@@ -100,20 +100,20 @@ impl IdList {
         }
     }
 
-    /// Returns what stands for an id: [`digest`] of it.
+    /// The [`digest`] of an id.
     pub fn key(&self, place: usize) -> u64 {
         let key = |(part, rest): (&IdPart, Cow<'_, [u8]>)| part.spelled(&rest, &mut IdBuffer::default()).map(digest);
         self.stored(place).and_then(key).unwrap_or_default()
     }
 
-    /// The part of an id, and what is kept of it alone.
+    /// The part of an id, and its own stored bytes.
     fn stored(&self, place: usize) -> Option<(&IdPart, Cow<'_, [u8]>)> {
         let part = self.parts.get(place / PART)?;
         Some((part, part.kept(place % PART)?))
     }
 }
 
-/// Room for an id while it is put together.
+/// Buffer for an assembled id.
 struct IdBuffer {
     bytes: [u8; WIDE],
     letters: [u8; UUID_LETTERS],
@@ -167,7 +167,7 @@ impl IdPart {
         }
     }
 
-    /// Returns the bytes that are kept of an id alone.
+    /// The own stored bytes of an id.
     fn kept(&self, at: usize) -> Option<Cow<'_, [u8]>> {
         let range = self.range(at)?;
         match &self.bytes {
@@ -192,7 +192,7 @@ impl IdPart {
         (0..self.len).filter(is_same).collect()
     }
 
-    /// Takes off what all ids begin with.
+    /// Removes the common prefix.
     fn take_begin(&mut self) {
         let width = self.width();
         let PartBytes::Held(bytes) = &mut self.bytes else { return };
@@ -203,7 +203,7 @@ impl IdPart {
         *bytes = bytes.chunks(width).flat_map(|id| id.get(shared..).unwrap_or_default()).copied().collect();
     }
 
-    /// Bytes of each id; 0 where they differ.
+    /// Length of each id; 0 if they differ.
     fn width(&self) -> usize {
         match self.shape {
             IdShape::Uuids => UUID,
@@ -212,7 +212,7 @@ impl IdPart {
         }
     }
 
-    /// An id from what is kept of it.
+    /// Assembles an id from its stored bytes.
     fn spelled<'b>(&self, rest: &'b [u8], buffer: &'b mut IdBuffer) -> Option<&'b str> {
         if matches!(self.shape, IdShape::Ends(_) | IdShape::WrittenEnds(..)) {
             return std::str::from_utf8(rest).ok();
@@ -248,7 +248,7 @@ impl IdPart {
     }
 }
 
-/// Takes an id that is not of the shape of those before, of which there are `len`.
+/// Adds an id that does not fit the shape of the `len` ids before.
 fn push_any(shape: &mut IdShape, bytes: &mut Vec<u8>, len: usize, id: &str) {
     if matches!(shape, IdShape::Uuids) {
         let texts = bytes.chunks(UUID).filter_map(|bytes| Uuid::from_slice(bytes).ok());
@@ -259,7 +259,7 @@ fn push_any(shape: &mut IdShape, bytes: &mut Vec<u8>, len: usize, id: &str) {
         *shape = IdShape::Ends((1..=len).map(|n| (n * *width) as u32).collect());
     }
     if let IdShape::Ends(ends) = shape {
-        // Ids of 4 GB are not told, only counted.
+        // Beyond 4 GB ids are only counted, not stored.
         if u32::try_from(bytes.len() + id.len()).is_ok() {
             bytes.extend_from_slice(id.as_bytes());
         }
@@ -267,7 +267,7 @@ fn push_any(shape: &mut IdShape, bytes: &mut Vec<u8>, len: usize, id: &str) {
     }
 }
 
-/// The UUID that an id is, written as they usually are.
+/// Parses an id that is a UUID in the usual form.
 fn uuid(id: &str) -> Option<Uuid> {
     let uuid = Uuid::try_parse(id).ok().filter(|_| id.len() == UUID_LETTERS)?;
     (uuid.hyphenated().encode_lower(&mut [0; UUID_LETTERS]) == id).then_some(uuid)

@@ -1,4 +1,4 @@
-//! Very many rows, ids, numbers and vectors, in as few bytes as possible.
+//! Compact storage for very many rows, ids, numbers and vectors.
 
 pub(crate) mod column;
 pub(crate) mod digest_set;

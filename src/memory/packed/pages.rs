@@ -1,4 +1,4 @@
-//! Parts of long lists: those that do not fit in memory are in a scratch space, of which some pages are held.
+//! Parts of long lists: those that do not fit in memory are in scratch space, with a cache of some pages.
 
 use std::collections::HashMap;
 use std::io;
@@ -6,33 +6,34 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::space::{MakeSpace, ScratchSpace};
 
-/// Bytes of a page, and the number of pages that are held: 8 MB.
+/// Bytes of a page, and the number of cached pages: 8 MB.
 const PAGE: usize = 4_096;
 const PAGES: usize = 2_048;
 
-/// Parts of lists, by their places. Lists that share it share its room in memory, and its space.
+/// Parts of lists, by offset. Lists that share a store share its memory limit and its space.
 #[derive(Debug, Clone)]
 pub(crate) struct PageStore(Arc<Mutex<Pages>>);
 
 #[derive(Debug)]
 struct Pages {
-    /// Bytes of parts that may yet stay in memory, and of hashes.
+    /// Bytes of parts, and of hashes, that may still be kept in memory.
     room: usize,
     hash_room: usize,
     make: MakeSpace,
     space: Option<Box<dyn ScratchSpace>>,
-    /// Bytes of the space.
+    /// Length of the space in bytes.
     end: usize,
-    /// Pages that are held, by their number, with their places.
+    /// Cached pages by number, with their slots.
     places: HashMap<usize, usize>,
     held: Vec<(usize, Vec<u8>)>,
-    /// Place of the page that goes next.
+    /// Slot of the page to be replaced next.
     next: usize,
     fault: Option<io::Error>,
 }
 
 impl PageStore {
-    /// A store that leaves parts of so many bytes in memory, and twice as many bytes of hashes, which are read in no order.
+    /// Creates a store that keeps parts of that many bytes in memory, and twice as many bytes of hashes, which are read
+    /// in random order.
     pub fn new(room: usize, make: MakeSpace) -> Self {
         let (places, held) = (HashMap::new(), Vec::new());
         let (space, hash_room) = (None, 2 * room);
@@ -44,7 +45,7 @@ impl PageStore {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a part of so many bytes may stay in memory; its room is taken then.
+    /// Reserves memory for a part; returns whether there is room.
     pub fn takes(&self, bytes: usize) -> bool {
         let mut pages = self.pages();
         let rest = pages.room.checked_sub(bytes);
@@ -52,7 +53,7 @@ impl PageStore {
         rest.is_some()
     }
 
-    /// Whether so many bytes of hashes may stay in memory; their room is taken then.
+    /// Reserves memory for hashes; returns whether there is room.
     pub fn takes_hashes(&self, bytes: usize) -> bool {
         let mut pages = self.pages();
         let rest = pages.hash_room.checked_sub(bytes);
@@ -60,12 +61,12 @@ impl PageStore {
         rest.is_some()
     }
 
-    /// Gives back the room of so many bytes of hashes.
+    /// Releases memory reserved for hashes.
     pub fn gives_hashes(&self, bytes: usize) {
         self.pages().hash_room += bytes;
     }
 
-    /// Writes a part; gives where it is.
+    /// Writes a part; returns its offset.
     pub fn write(&self, part: &[u8]) -> usize {
         let mut pages = self.pages();
         let at = pages.end;
@@ -75,7 +76,7 @@ impl PageStore {
         at
     }
 
-    /// Reads what is at a place of the space; zeros where it cannot be read, which [`PageStore::check`] tells.
+    /// Reads at an offset of the space; zeros if that fails, which [`PageStore::check`] reports.
     pub fn read(&self, mut at: usize, mut into: &mut [u8]) {
         let mut pages = self.pages();
         while !into.is_empty() {
@@ -95,7 +96,7 @@ impl PageStore {
         }
     }
 
-    /// Whether everything could be written and read; once it could not, it stays so.
+    /// Checks whether everything could be written and read so far.
     ///
     /// # Errors
     /// There is no room, or it cannot be read.
@@ -111,7 +112,7 @@ impl Pages {
             Some(space) => space,
             None => (self.make)()?,
         };
-        // The last page may be held, and now has more on it.
+        // The last page may be cached, and has grown.
         let last = self.end / PAGE;
         space.write(part, self.end as u64)?;
         (self.space, self.end) = (Some(space), self.end + part.len());

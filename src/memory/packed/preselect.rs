@@ -1,38 +1,39 @@
-//! The rows of very many that may be among the first, by bounds of what ranks each: few enough that it can be computed.
+//! Selects, among very many rows, those that may rank first, by bounds of their scores: few enough to compute the
+//! scores.
 
-/// Rows that are kept at least before those are dropped that cannot be among the first.
+/// Rows collected at least before hopeless ones are dropped.
 const KEPT: usize = 4_096;
 
-/// A range that holds a number.
+/// A range that contains a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bounds {
-    /// The number is not less.
+    /// The number is at least this.
     pub low: f64,
-    /// The number is not greater.
+    /// The number is at most this.
     pub high: f64,
 }
 
 impl Bounds {
-    /// Whether they hold a number.
+    /// Whether they contain a number.
     pub fn hold(self, number: f64) -> bool {
         (self.low..=self.high).contains(&number)
     }
 
-    /// Whether they leave no doubt.
+    /// Whether they determine the number.
     pub fn are_exact(self) -> bool {
         self.low >= self.high
     }
 }
 
-/// The rows that may be among the first `room` by a score, the greatest first.
+/// The rows that may be among the first `room` by a score, greatest first.
 ///
-/// The score of each row is in its bounds. Where `room` rows have a lower bound of `floor` or more, a row with an upper bound
-/// below that has a lower score than each of them, and is not among the first `room` in any order of equal scores. All
-/// others stay.
+/// The score of each row is within its bounds. If `room` rows have a lower bound of at least `floor`, a row with an
+/// upper bound below it scores less than all of them, and is not among the first `room` whatever the order of equal
+/// scores. All others stay.
 #[derive(Debug)]
 pub(crate) struct Preselection {
     room: usize,
-    /// The greatest low ends, least first, `room` at most.
+    /// The greatest lower bounds, ascending, at most `room`.
     lows: Vec<f64>,
     kept: Vec<(usize, f64)>,
     full: usize,
@@ -52,7 +53,7 @@ impl Preselection {
         }
     }
 
-    /// Takes a row by its place.
+    /// Offers a row by its index.
     pub fn offer(&mut self, at: usize, bounds: Bounds) {
         let floor = self.floor();
         if bounds.high < floor {
@@ -77,7 +78,7 @@ impl Preselection {
         self.kept.retain(|(_, high)| *high >= floor);
     }
 
-    /// The places of the rows that may be among the first.
+    /// The indexes of the rows that may be among the first.
     pub fn close(mut self) -> Vec<usize> {
         self.drop_others();
         self.kept.into_iter().map(|(at, _)| at).collect()
@@ -103,7 +104,7 @@ mod tests {
             }
             let kept = selection.close();
             let mut order: Vec<usize> = (0..rows.len()).collect();
-            // Equal scores in an order that nothing else tells.
+            // Equal scores in an arbitrary order.
             order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(rows[*a].3.cmp(&rows[*b].3)).then(b.cmp(a)));
             for first in order.iter().take(room) {
                 prop_assert!(kept.binary_search(first).is_ok(), "{first}");

@@ -1,4 +1,4 @@
-//! Records of a few numbers put in order, however many: those that do not fit in memory are in a scratch space.
+//! Sorts records of a few numbers, in any quantity: those that do not fit in memory are in scratch space.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,20 +6,20 @@ use std::io;
 
 use super::space::{MakeSpace, ScratchSpace};
 
-/// A record: its numbers, by which it is put in order.
+/// A record: its numbers, compared in order.
 pub(crate) type Record<const N: usize> = [u64; N];
 
-/// A number for a record whose order is that of a signed one.
+/// Maps a signed number to an unsigned one with the same order.
 pub(crate) fn ordered(number: i64) -> u64 {
     number as u64 ^ 1 << 63
 }
 
-/// The signed number that [`ordered`] was given.
+/// The inverse of [`ordered`].
 pub(crate) fn unordered(number: u64) -> i64 {
     (number ^ 1 << 63) as i64
 }
 
-/// Numbers for a record whose order is that of an id: of a long one its first 16 bytes count, and its last 8.
+/// Numbers with the order of an id: of a long one its first 16 bytes count, and its last 8.
 pub(crate) fn in_order(id: &str) -> [u64; 3] {
     let word = |bytes: &[u8]| {
         let mut word = [0; 8];
@@ -31,41 +31,41 @@ pub(crate) fn in_order(id: &str) -> [u64; 3] {
     [word(first), word(first.get(8..).unwrap_or_default()), word(rest)]
 }
 
-/// Bytes of records that are held in memory while more come.
+/// Bytes of records in memory while more are added.
 const HELD: usize = 8 << 20;
 
-/// Bytes that are read or written together.
+/// Bytes per read or write.
 const BLOCK: usize = 64 << 10;
 
-/// Takes records in any order.
+/// Collects records in any order.
 #[derive(Debug)]
 pub(crate) struct RecordSorter<const N: usize> {
     held: Vec<Record<N>>,
-    /// Records up to which they are held.
+    /// Most records in memory.
     most: usize,
     runs: RecordRuns<N>,
     fault: Option<io::Error>,
 }
 
 impl<const N: usize> RecordSorter<N> {
-    /// A sorter that continues in such a space where records do not fit in memory.
+    /// Creates a sorter that spills to `space` if records do not fit in memory.
     pub fn new(space: MakeSpace) -> Self {
         let runs = RecordRuns { make: space, space: None, ends: Vec::new() };
         RecordSorter { held: Vec::new(), most: 0, runs, fault: None }.within(HELD)
     }
 
-    /// The same, with so many bytes in memory.
+    /// Sets the memory limit in bytes.
     pub fn within(self, bytes: usize) -> Self {
         RecordSorter { most: (bytes / size_of::<Record<N>>()).max(1), ..self }
     }
 
-    /// Takes the sorter, and leaves an empty one.
+    /// Takes the sorter, leaving an empty one.
     pub fn take(&mut self) -> Self {
         let empty = RecordSorter { most: self.most, ..RecordSorter::new(self.runs.make) };
         std::mem::replace(self, empty)
     }
 
-    /// Takes a record. What cannot be written is identified by [`RecordSorter::sorted`].
+    /// Adds a record. Write errors are reported by [`RecordSorter::sorted`].
     pub fn add(&mut self, record: Record<N>) {
         if self.held.len() == self.most && self.fault.is_none() {
             self.held.sort_unstable();
@@ -76,10 +76,10 @@ impl<const N: usize> RecordSorter<N> {
         }
     }
 
-    /// The records in order.
+    /// Sorts the records.
     ///
     /// # Errors
-    /// Those that did not fit in memory could not be written.
+    /// Records that did not fit in memory could not be written.
     pub fn sorted(mut self) -> io::Result<SortedRecords<N>> {
         self.fault.map_or(Ok(()), Err)?;
         self.held.sort_unstable();
@@ -87,7 +87,7 @@ impl<const N: usize> RecordSorter<N> {
     }
 }
 
-/// Records in order.
+/// Sorted records.
 #[derive(Debug)]
 pub(crate) struct SortedRecords<const N: usize> {
     held: Vec<Record<N>>,
@@ -114,7 +114,7 @@ impl<const N: usize> SortedRecords<N> {
         Ok(RecordStream { sources, next })
     }
 
-    /// One record for each first number: `fold` takes a further one into that which is there.
+    /// Merges records with the same first number: `fold` adds a further one to the first.
     ///
     /// # Errors
     /// The space cannot be read or written.
@@ -150,7 +150,7 @@ impl<const N: usize> SortedRecords<N> {
     }
 }
 
-/// Records of which no two have the same first number, in order.
+/// Sorted records with distinct first numbers.
 pub(crate) enum FoldedRecords<const N: usize> {
     /// They fit in memory.
     Held(Vec<Record<N>>),
@@ -158,7 +158,7 @@ pub(crate) enum FoldedRecords<const N: usize> {
     Written(RecordRuns<N>),
 }
 
-/// Records in order of several runs.
+/// Merges the records of several runs in order.
 pub(crate) struct RecordStream<'r, const N: usize> {
     sources: Vec<RecordSource<'r, N>>,
     /// The next record of each source.
@@ -166,7 +166,7 @@ pub(crate) struct RecordStream<'r, const N: usize> {
 }
 
 impl<const N: usize> RecordStream<'_, N> {
-    /// The next record, which stays.
+    /// The next record, without advancing.
     pub fn peek(&self) -> Option<&Record<N>> {
         self.next.peek().map(|Reverse((record, _))| record)
     }
@@ -176,7 +176,7 @@ impl<const N: usize> RecordStream<'_, N> {
         self.peek().map(|record| record[0])
     }
 
-    /// The next record, if this is its first number.
+    /// The next record, if it has this first number.
     ///
     /// # Errors
     /// The space cannot be read.
@@ -219,18 +219,18 @@ impl<const N: usize> RecordSource<'_, N> {
     }
 }
 
-/// Runs of records in a scratch space, each in order.
+/// Sorted runs of records in scratch space.
 #[derive(Debug)]
 pub(crate) struct RecordRuns<const N: usize> {
     make: MakeSpace,
     space: Option<Box<dyn ScratchSpace>>,
-    /// For each run the number of records up to its end.
+    /// For each run, the number of records up to its end.
     ends: Vec<usize>,
 }
 
 impl<const N: usize> RecordRuns<N> {
     const BYTES: usize = size_of::<Record<N>>();
-    /// Records that are read or written together.
+    /// Records per read or write.
     const BLOCK: usize = BLOCK / Self::BYTES;
 
     fn is_empty(&self) -> bool {
@@ -242,7 +242,7 @@ impl<const N: usize> RecordRuns<N> {
         self.ends.last().copied().unwrap_or_default()
     }
 
-    /// Writes records that are in order as a further run.
+    /// Writes sorted records as a further run.
     fn write(&mut self, records: impl Iterator<Item = io::Result<Record<N>>>) -> io::Result<()> {
         let mut end = self.len();
         let space = match self.space.take() {
@@ -268,7 +268,7 @@ impl<const N: usize> RecordRuns<N> {
         Ok(())
     }
 
-    /// Reads the records at some places.
+    /// Reads a range of records.
     ///
     /// # Errors
     /// The space cannot be read.

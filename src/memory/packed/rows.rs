@@ -1,5 +1,5 @@
-//! Rows of which little is read, as rankings look at them: of each its id, its time and a number for all that its other
-//! columns hold, which many rows have in common.
+//! Compact rows for rankings: of each its id, its time, and the number of its kind, the values of its other columns,
+//! which many rows share.
 
 use std::collections::HashMap;
 
@@ -11,16 +11,16 @@ use crate::memory::row::Unparsed;
 use crate::memory::time::EpochUnit;
 use crate::memory::{Entity, Problem, Row, time};
 
-/// No time, or one that the row's kind holds.
+/// No time, or one stored in the row's kind.
 const NO_TIME: i64 = i64::MIN;
 
-/// Estimated bytes of a column's value in a kind, with what finds the kind again.
+/// Estimated bytes of a column's value in a kind, with the look-up of the kind.
 const VALUE: usize = 160;
 
 /// Values by the position of their column; nulls are left out.
 type Values = Vec<(usize, Value)>;
 
-/// Rows of one entity, by the order in which they came.
+/// Rows of one entity, in order of insertion.
 #[derive(Debug)]
 pub(crate) struct PackedRows {
     entity: Entity,
@@ -49,7 +49,7 @@ impl PackedRows {
         }
     }
 
-    /// Takes a row, with the number of its vector.
+    /// Adds a row, with the number of its vector.
     pub fn push(&mut self, row: &Row, vector: Option<u32>) {
         let (id, at) = (self.entity.position("id"), self.entity.position(self.entity.time_column()));
         let micros = row.text(self.entity.time_column()).and_then(exact_micros);
@@ -79,7 +79,7 @@ impl PackedRows {
         self.vectors.push(vector.map_or(0, |number| number.saturating_add(1)));
     }
 
-    /// No rows come any more.
+    /// Finishes adding rows.
     pub fn close(&mut self) {
         self.known = HashMap::new();
     }
@@ -94,13 +94,13 @@ impl PackedRows {
         self.kinds.len()
     }
 
-    /// The places of the rows of an id.
+    /// The indexes of the rows with an id.
     pub fn places(&self, id: &str) -> Vec<usize> {
         self.ids.places(id)
     }
 
-    /// A row for each kind: what the rows of that kind hold but their ids and, where [`PackedRows::micros`] gives it, their
-    /// time.
+    /// A row for each kind: the values of that kind's rows without ids and, if [`PackedRows::micros`] has it, without
+    /// the time.
     pub fn kinds(&self) -> impl Iterator<Item = Row> + '_ {
         (0..self.told.len()).map(|kind| self.of_kind(kind))
     }
@@ -115,12 +115,12 @@ impl PackedRows {
         row
     }
 
-    /// The place of a row's kind among [`PackedRows::kinds`].
+    /// The index of a row's kind among [`PackedRows::kinds`].
     pub fn kind(&self, at: usize) -> Option<usize> {
         self.kinds.get(at).map(|kind| kind as usize)
     }
 
-    /// The time of a row in microseconds since 1970; none where its kind holds it, or where it has none.
+    /// The time of a row in microseconds since 1970; `None` if its kind has it, or if it has none.
     pub fn micros(&self, at: usize) -> Option<i64> {
         self.times.get(at).filter(|micros| *micros != NO_TIME)
     }
@@ -130,7 +130,7 @@ impl PackedRows {
         self.vectors.get(at)?.checked_sub(1).map(|number| number as usize)
     }
 
-    /// A row as it came.
+    /// The complete row.
     pub fn row(&self, at: usize) -> Option<Row> {
         let mut row = self.of_kind(self.kind(at)?);
         row.set("id", Value::from(self.ids.get(at)?.into_owned()));
@@ -141,7 +141,7 @@ impl PackedRows {
     }
 }
 
-/// The microseconds of a time whose text they tell.
+/// The microseconds of a time, if they reproduce its text.
 fn exact_micros(text: &str) -> Option<i64> {
     let micros = time::epoch_micros(text).filter(|micros| *micros != NO_TIME)?;
     (time::from_epoch(micros, EpochUnit::Microseconds)? == text).then_some(micros)

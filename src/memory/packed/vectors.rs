@@ -9,19 +9,19 @@ use super::ids::IdList;
 use super::preselect::Bounds;
 use crate::memory::vector::{Likeness, VectorProbe, VectorTally};
 
-/// Numbers of a block.
+/// Numbers per block.
 const BLOCK: usize = 1 << 18;
 
-/// Numbers that are multiplied side by side.
+/// Numbers multiplied in parallel.
 const LANES: usize = 16;
 
-/// Numbers of dimensions that are kept apart, at most.
+/// Most different numbers of dimensions.
 const GROUPS: usize = 64;
 
 /// Greatest rounded number.
 const MOST: f32 = 127.0;
 
-/// Relative error of one 32-bit operation, at most: 2^-24.
+/// Greatest relative error of one 32-bit operation: 2^-24.
 const UNIT: f64 = 1.0 / 16_777_216.0;
 
 /// Dimensions up to which the error of a sum in 32 bits is bounded by the formula of [`slack`].
@@ -30,15 +30,15 @@ const BOUNDED: usize = 1 << 16;
 /// Lengths of vectors whose products and quotients neither overflow nor underflow in 32 bits.
 const LENGTHS: std::ops::RangeInclusive<f64> = 1e-15..=1e15;
 
-/// Vectors with the ids of their rows. Those of one number of dimensions are numbered in the order in which they came;
-/// vectors without a direction are counted only.
+/// Vectors with the ids of their rows. Those of equal dimensions are numbered in order of insertion; vectors without a
+/// direction are only counted.
 #[derive(Debug, Default)]
 pub(crate) struct PackedVectors {
     groups: Vec<VectorGroup>,
     is_rounded: bool,
 }
 
-/// The vectors of one number of dimensions.
+/// The vectors of one dimension.
 #[derive(Debug)]
 struct VectorGroup {
     dimensions: usize,
@@ -53,16 +53,16 @@ enum GroupNumbers {
     Rounded(Blocks<i8>, Column<Rounding>),
 }
 
-/// Factor of a rounded vector, and its loss.
+/// Scale factor and rounding error of a rounded vector.
 #[derive(Debug, Clone, Copy)]
 struct Rounding {
-    /// Length of a step between rounded numbers, divided by the vector's length.
+    /// Rounding step, divided by the vector's length.
     step: f32,
-    /// Length of what was rounded off, divided by the vector's length, and not less than that.
+    /// Length of the rounding error, divided by the vector's length; an upper bound.
     lost: f32,
 }
 
-/// Rows of as many numbers each, in blocks, so that nothing is copied and in memory twice.
+/// Rows of equally many numbers, in blocks, so that nothing is copied and in memory twice.
 #[derive(Debug)]
 struct Blocks<T> {
     width: usize,
@@ -82,7 +82,7 @@ impl<T: Copy> Blocks<T> {
         let full = self.rows() * self.width;
         match self.blocks.last_mut() {
             Some(block) if block.len() < full => block.extend(row),
-            // The first one grows: there may be few rows.
+            // The first block grows on demand: there may be few rows.
             None => self.blocks.push(row.into_iter().collect()),
             Some(_) => {
                 let mut block = Vec::with_capacity(full);
@@ -103,7 +103,7 @@ impl<T: Copy> Blocks<T> {
 }
 
 impl PackedVectors {
-    /// Takes the vector of a row; whether there is a place for one of so many dimensions.
+    /// Adds the vector of a row; returns whether there is room for its dimension.
     pub fn push(&mut self, id: &str, vector: &[f32]) -> bool {
         let at = self.groups.iter().position(|group| group.dimensions == vector.len()).unwrap_or(self.groups.len());
         if at == GROUPS {
@@ -116,7 +116,7 @@ impl PackedVectors {
         true
     }
 
-    /// Rounds all vectors, and those that come from now on.
+    /// Rounds all vectors, and those added later.
     pub fn round(&mut self) {
         self.is_rounded = true;
         self.groups.iter_mut().for_each(VectorGroup::round);
@@ -132,7 +132,7 @@ impl PackedVectors {
         self.groups.iter().map(VectorGroup::bytes).sum()
     }
 
-    /// Whether a row has several vectors. Ids of one hash are taken for one.
+    /// Whether a row has several vectors. Ids with the same hash count as one.
     pub fn has_twins(&self) -> bool {
         let keys = |group: &VectorGroup| (0..group.ids.len()).map(|at| group.ids.key(at)).collect::<Vec<_>>();
         let mut keys: Vec<u64> = self.groups.iter().flat_map(keys).collect();
@@ -142,8 +142,8 @@ impl PackedVectors {
         keys.len() < all
     }
 
-    /// The vectors that a query can be compared with; none for a query of so unusual a length that nothing is known of
-    /// its cosines.
+    /// The vectors comparable with a query; `None` for a query of unusual length, for which the cosines cannot be
+    /// bounded.
     pub fn compared<'v>(&'v self, query: &'v [f32]) -> Option<PackedComparison<'v>> {
         let length = length(query);
         if !LENGTHS.contains(&length) {
@@ -154,8 +154,8 @@ impl PackedVectors {
         Some(PackedComparison { group, probe: VectorProbe::new(query), unit, slack: slack(query.len()) })
     }
 
-    /// Counts of the vectors by what becomes of them when they are compared with a query; the rows without one are not
-    /// among them. For a query that [`PackedVectors::compared`] takes.
+    /// Counts the vectors by outcome of a comparison with a query, without rows that have none. The query must be
+    /// accepted by [`PackedVectors::compared`].
     pub fn tally(&self, query: &[f32]) -> VectorTally {
         let mut tally = VectorTally::default();
         for group in &self.groups {
@@ -182,7 +182,7 @@ impl VectorGroup {
     }
 
     fn push(&mut self, id: &str, vector: &[f32]) {
-        // In 64 bits every other vector has a finite length above 0, and a cosine to every query that has one.
+        // In 64 bits, every other vector has a finite length above 0, and a cosine with every query that has one.
         if vector.iter().all(|number| *number == 0.0) || vector.iter().any(|number| !number.is_finite()) {
             self.undirected += 1;
             return;
@@ -212,7 +212,7 @@ impl VectorGroup {
     }
 }
 
-/// Vectors compared with a query, by their number.
+/// Vectors compared with a query, by number.
 pub(crate) struct PackedComparison<'v> {
     group: Option<&'v VectorGroup>,
     probe: VectorProbe<'v>,
@@ -231,11 +231,11 @@ impl PackedComparison<'_> {
         self.group?.ids.get(at)
     }
 
-    /// A range that holds what [`VectorProbe::compare`] makes of a vector: just that where the vector is not rounded.
+    /// A range that contains the result of [`VectorProbe::compare`] for a vector; exact if the vector is not rounded.
     ///
-    /// Let `x` be the vector, `y` what is kept of it and `q` the query, all of real numbers. The cosines of `q` with `x`
-    /// and of `q` with `y`, the latter by the length of `x`, differ by `q (x - y) / |q| |x|`, which is at most
-    /// `|x - y| / |x|`: that is `lost`. The rest is what both are rounded by while they are computed: see [`slack`].
+    /// Let `x` be the vector, `y` its stored form and `q` the query, all in real numbers. The cosines of `q` with `x`
+    /// and of `q` with `y`, the latter by the length of `x`, differ by `q (x - y) / |q| |x|`, which is at most `|x - y|
+    /// / |x|`, that is `lost`. The rest is the error of computing both: see [`slack`].
     pub fn cosine(&self, at: usize) -> Option<Bounds> {
         match &self.group?.numbers {
             GroupNumbers::Whole(numbers) => match self.probe.compare(numbers.get(at)?) {
@@ -252,11 +252,11 @@ impl PackedComparison<'_> {
     }
 }
 
-/// The most by which two cosines of vectors of ordinary length differ from what they are in real numbers, together, for
-/// they are computed in 32 bits: a sum of `n` products in any order is off by at most `n u / (1 - n u)` of the product of the
-/// lengths, with `u = 2^-24`. The length of a vector is off by half of that, each further operation by `u`. Of the cosine of
-/// [`VectorProbe::compare`] that makes at most `(2 n + 5) u`, of the one with a rounded vector, whose length is at most
-/// twice that of the vector, `2 (n + 5) u`; together less than half of this.
+/// The most by which two cosines of vectors of ordinary length differ from what they are in real numbers, together. The one
+/// with a rounded vector, whose length is at most twice that of the vector, is computed in 32 bits: a sum of `n` products in
+/// any order is off by at most `n u / (1 - n u)` of the product of the lengths, with `u = 2^-24`, and each further operation
+/// by `u`. That makes at most `2 (n + 5) u`; [`VectorProbe::compare`], in 64 bits, adds hardly anything. Together it is less
+/// than half of this.
 fn slack(dimensions: usize) -> f64 {
     8.0 * (dimensions as f64 + 4.0) * UNIT
 }
@@ -266,8 +266,8 @@ fn length(vector: &[f32]) -> f64 {
     vector.iter().map(|number| f64::from(*number) * f64::from(*number)).sum::<f64>().sqrt()
 }
 
-/// Rounds a finite vector that is not 0 to the multiples of a 127th of its greatest number. For one of an unusual length or of
-/// too many dimensions nothing is said of its cosine.
+/// Rounds a finite non-zero vector to multiples of 1/127 of its greatest number. For one of unusual length or with too
+/// many dimensions, the cosine has no bounds.
 fn rounded(vector: &[f32], into: &mut Blocks<i8>) -> Rounding {
     let length = length(vector);
     let most = vector.iter().fold(0.0_f32, |most, number| most.max(number.abs()));
@@ -276,7 +276,7 @@ fn rounded(vector: &[f32], into: &mut Blocks<i8>) -> Rounding {
         into.push(vector.iter().map(|_| 0));
         return Rounding { step: 0.0, lost: 2.0 };
     }
-    // As `round`, which is a call for each number.
+    // As `round`, which would be a function call per number.
     let numbers = || vector.iter().map(|x| f32::from((x / step + 0.5_f32.copysign(*x)) as i8));
     let lost = vector.iter().zip(numbers()).map(|(x, y)| (f64::from(*x) - f64::from(step) * f64::from(y)).powi(2));
     let lost = (lost.sum::<f64>().sqrt() / length) as f32;
@@ -301,7 +301,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers as vectors hold them, and some that they should not.
+    /// Numbers as found in vectors, and some that should not be.
     fn numbers() -> impl Strategy<Value = f32> {
         prop_oneof![
             20 => -1.0f32..1.0,
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn rounded_vectors_take_a_quarter_and_tell_near_from_far() {
-        // The mixing of Steele, Lea and Flood's SplitMix64.
+        // The mixing function of SplitMix64 (Steele, Lea and Flood).
         let number = |seed: u64| {
             let mixed = (seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
             let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

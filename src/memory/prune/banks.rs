@@ -1,4 +1,4 @@
-//! Banks and their cases in the order in which the rules look at them, however many there are.
+//! Banks and their cases in the order that the rules need, in any number.
 
 use std::io;
 
@@ -12,19 +12,19 @@ use crate::memory::packed::records::{Record, RecordSorter, RecordStream, SortedR
 use crate::memory::packed::space::MakeSpace;
 use crate::memory::time;
 
-/// Bytes of ids that are held in memory.
+/// Bytes of ids in memory.
 const IDS: usize = 2 << 20;
 
-/// Bytes of profiles that are held in memory: each case asks for its own.
+/// Bytes of profiles in memory: each case looks up its own.
 const PROFILES: usize = 16 << 20;
 
-/// Numbers of a case: its bank, its place in the order of that, and what the rules look at.
+/// Numbers of a case: its bank, its position in it, and the inputs of the rules.
 const CASE: usize = 11;
 
-/// A time that is not stored.
+/// Marks a missing time.
 const NONE: i64 = i64::MIN;
 
-/// Stands for a bank: two numbers, for a mistake would take cases away.
+/// Key of a bank: two numbers, because a mix-up would delete cases.
 type BankKey = [Digest; 2];
 
 /// The bank of a profile.
@@ -37,20 +37,21 @@ fn named_profile(case: &Row) -> Option<&str> {
     case.text("profile_id").filter(|id| !id.is_empty())
 }
 
-/// The bank of a case: that of the profile that it names, whether that has a row or not, else one by user and agent.
+/// The bank of a case: that of the profile it names, whether that has a row or not, otherwise one by user and agent.
 fn of_case(case: &Row) -> BankKey {
     let owner = || wide_digest(&format!("\u{0}{}\u{0}{}", case.get("user_id"), case.get("agent_id")));
     named_profile(case).map_or_else(owner, of_profile)
 }
 
-/// A case as the rules look at it.
+/// A case as input of the rules.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JudgedCase {
-    /// Creation time in microseconds since 1970; of `None` the age is unknown, so that no rule about age or order takes it.
+    /// Creation time in microseconds since 1970; if `None`, the age is unknown, and no rule about age or order deletes
+    /// it.
     pub at: Option<i64>,
     /// Reward of the case, in 0..1.
     pub reward: Option<f64>,
-    /// Message of the case, where it has a hash.
+    /// Message of the case, if it has a hash.
     pub message: Option<CaseMessage>,
     /// The case is hidden from recall.
     pub quarantined: bool,
@@ -70,13 +71,13 @@ impl JudgedCase {
         }
     }
 
-    /// Whether the rules see the same in another reading of this case.
+    /// Whether another reading of this case gives the rules the same input.
     #[must_use]
     pub fn is_as(&self, other: &JudgedCase) -> bool {
         JudgedCase { place: 0, ..*self } == JudgedCase { place: 0, ..*other }
     }
 
-    /// As numbers: bank by bank, the newest first, and of one time the greatest id.
+    /// Sort key and data: by bank, newest first, at the same time by greatest id.
     fn record(&self, [bank, rest]: BankKey, id: &str) -> Record<CASE> {
         let [a, b, c] = in_order(id);
         let [message, more, prompt] = self.message.as_ref().map(CaseMessage::numbers).unwrap_or_default();
@@ -96,12 +97,12 @@ impl JudgedCase {
     }
 }
 
-/// Takes profiles, and then cases.
+/// Collects profiles, and then cases.
 #[derive(Debug)]
 pub struct PruneBanks {
     pages: PageStore,
     profile_ids: IdList,
-    /// Profiles by what stands for them, with twice the place and one more where a window is stored, and the window.
+    /// Profiles by key, with twice the index, plus one if a window is stored, and the window.
     profiles: RecordSorter<4>,
     known: IdTable<4>,
     case_ids: IdList,
@@ -109,7 +110,7 @@ pub struct PruneBanks {
 }
 
 impl PruneBanks {
-    /// No bank yet. What does not fit in memory goes to such a space.
+    /// Creates an empty collection. Data that does not fit in memory goes to `space`.
     #[must_use]
     pub fn new(space: MakeSpace) -> Self {
         let pages = PageStore::new(IDS, space);
@@ -123,13 +124,13 @@ impl PruneBanks {
         }
     }
 
-    /// The same, with so many bytes of cases in memory.
+    /// Sets the memory limit for cases in bytes.
     #[cfg(test)]
     pub(super) fn within(self, bytes: usize) -> Self {
         PruneBanks { cases: self.cases.within(bytes), profiles: self.profiles.within(bytes), ..self }
     }
 
-    /// Takes a profile.
+    /// Adds a profile.
     pub fn profile(&mut self, row: &Row) {
         let [bank, rest] = of_profile(row.id());
         let window = row.get("window_size").as_i64();
@@ -138,10 +139,10 @@ impl PruneBanks {
         self.profile_ids.push(row.id());
     }
 
-    /// All profiles have been taken.
+    /// Finishes adding profiles.
     ///
     /// # Errors
-    /// What did not fit in memory could not be kept in a file.
+    /// Data that did not fit in memory could not be written to a file.
     pub fn profiles_end(&mut self) -> io::Result<()> {
         self.known = IdTable::of(self.profiles.take(), |_, _| {})?;
         Ok(())
@@ -153,13 +154,13 @@ impl PruneBanks {
         self.profile_ids.len() == 0 && self.case_ids.len() == 0
     }
 
-    /// Whether a case is of a profile that was taken.
+    /// Whether the profile of a case was added.
     #[must_use]
     pub fn knows(&self, case: &Row) -> bool {
         named_profile(case).is_some_and(|profile| self.find(of_profile(profile)).is_some())
     }
 
-    /// Takes a case.
+    /// Adds a case.
     pub fn case(&mut self, row: &Row) {
         let bank = of_case(row);
         let case = JudgedCase { place: self.case_ids.len() as u64, ..JudgedCase::of(row) };
@@ -171,17 +172,17 @@ impl PruneBanks {
         self.known.find(bank).filter(|found| found[1] == rest)
     }
 
-    /// The banks in order. All cases have been taken.
+    /// Sorts the banks, after all cases have been added.
     ///
     /// # Errors
-    /// What did not fit in memory could not be kept in a file.
+    /// Data that did not fit in memory could not be written to a file.
     pub fn sorted(mut self) -> io::Result<SortedBanks> {
         self.known.check()?;
         Ok(SortedBanks { sorted: self.cases.take().sorted()?, banks: self })
     }
 }
 
-/// Banks one after the other, the newest case first.
+/// Sorted banks, each with the newest case first.
 #[derive(Debug)]
 pub struct SortedBanks {
     sorted: SortedRecords<CASE>,
@@ -192,7 +193,7 @@ pub struct SortedBanks {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SortedBank {
     key: BankKey,
-    /// Place of its profile, where it has one.
+    /// Index of its profile, if it has one.
     profile: Option<u64>,
     /// Window of the bank itself, as stored.
     pub window: Option<i64>,
@@ -210,7 +211,7 @@ impl SortedBanks {
     /// Reads them from the beginning.
     ///
     /// # Errors
-    /// What did not fit in memory cannot be read.
+    /// Data that did not fit in memory cannot be read.
     pub fn stream(&self) -> io::Result<BankStream<'_>> {
         Ok(BankStream { records: self.sorted.stream()?, banks: &self.banks })
     }
@@ -236,7 +237,7 @@ impl SortedBanks {
     }
 }
 
-/// Banks and cases as they come.
+/// Iterates over banks and cases.
 pub struct BankStream<'b> {
     records: RecordStream<'b, CASE>,
     banks: &'b PruneBanks,

@@ -1,5 +1,5 @@
-//! Cases that say what a newer one of their bank says, by the hash of their message. A hash is believed where it is a digest.
-//! Any other word, such as one that stands for "unknown", says the same of cases only as long as their prompts do not differ.
+//! Finds cases that repeat a newer one of their bank, by the hash of their message. A digest is trusted; any other
+//! word, such as one for "unknown", only counts if the prompts are the same.
 
 use std::io;
 use std::sync::LazyLock;
@@ -16,24 +16,24 @@ use crate::memory::packed::space::MakeSpace;
 /// Hexadecimal digits from which a hash is a digest.
 const DIGEST: usize = 16;
 
-/// Digests of messages that hold nothing: SHA-256 of what programs write for none, MD5 and SHA-1 of no text.
+/// Digests of empty messages: SHA-256 of usual placeholders, MD5 and SHA-1 of no text.
 static OF_NOTHING: LazyLock<Vec<String>> = LazyLock::new(|| {
     let sha256 = ["", r#""""#, "null", "{}", "[]"].map(|nothing| hex::encode(Sha256::digest(nothing)));
     let others = ["d41d8cd98f00b204e9800998ecf8427e", "da39a3ee5e6b4b0d3255bfef95601890afd80709"];
     sha256.into_iter().chain(others.map(str::to_owned)).collect()
 });
 
-/// Place of a case without a prompt among those of one hash: after the others.
+/// Sort key of a case without a prompt among those of one hash: last.
 const NO_PROMPT: Digest = Digest::MAX;
 
-/// The hash of a case's message; none where nothing is stored, blanks alone, or the digest of a message that holds nothing.
+/// The hash of a case's message; `None` if it is missing, blank, or the digest of an empty message.
 #[must_use]
 pub fn message_hash_of(case: &Row) -> Option<&str> {
     let is_one = |hash: &&str| !hash.trim().is_empty() && !OF_NOTHING.iter().any(|of| of.eq_ignore_ascii_case(hash));
     case.text("message_hash").filter(is_one)
 }
 
-/// The message of a prompt: the prompt itself, or its message, query or text. None where it holds none.
+/// The message of a prompt: the prompt itself, or its message, query or text. `None` if there is none.
 #[must_use]
 pub fn message_of(prompt: &Value) -> Option<&str> {
     let is_said = |message: &&str| !message.is_empty();
@@ -41,15 +41,15 @@ pub fn message_of(prompt: &Value) -> Option<&str> {
     prompt.as_str().filter(is_said).or_else(named)
 }
 
-/// Whether a hash is made of its message for all that can be seen: hexadecimal digits, and not one of them alone.
+/// Whether a hash looks like a real digest: hexadecimal digits that are not all the same.
 fn is_digest(hash: &str) -> bool {
     let digits = hash.rsplit_once(':').map_or(hash, |(_, digits)| digits).replace('-', "");
     let is_one_digit = digits.bytes().all(|digit| digits.starts_with(char::from(digit)));
     digits.len() >= DIGEST && digits.bytes().all(|digit| digit.is_ascii_hexdigit()) && !is_one_digit
 }
 
-/// The part of a prompt that is compared next to its hash: its message in small letters without blanks, or else all of it. None where
-/// it holds nothing.
+/// The part of a prompt that is compared in addition to its hash: its message in lower case without blanks, or
+/// otherwise all of it. `None` if it is empty.
 fn said(prompt: JsonPart<'_>) -> Option<Digest> {
     let mut whole = prompt.to_value();
     let is_nothing = match &whole {
@@ -65,16 +65,16 @@ fn said(prompt: JsonPart<'_>) -> Option<Digest> {
     (!is_nothing).then(|| digest(&words.join(" ")).min(NO_PROMPT - 2))
 }
 
-/// The message of a case, as far as copies are told by it.
+/// The message of a case, as far as needed to find copies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CaseMessage {
-    /// Stands for the hash.
+    /// Digests of the hash.
     pub hash: [Digest; 2],
     prompt: Digest,
 }
 
 impl CaseMessage {
-    /// The message of a case; none where it has no hash.
+    /// The message of a case; `None` if it has no hash.
     #[must_use]
     pub fn of(case: &Row) -> Option<Self> {
         let hash = message_hash_of(case)?;
@@ -82,25 +82,25 @@ impl CaseMessage {
         Some(CaseMessage { hash: wide_digest(hash), prompt: prompt.unwrap_or(NO_PROMPT) })
     }
 
-    /// Stands for the whole of it.
+    /// Digest of both.
     #[must_use]
     pub fn digest(&self) -> Digest {
         digest(&format!("{:?}", self.numbers()))
     }
 
-    /// Whether a case with this message repeats one with the other, as far as the two of them say.
+    /// Whether a case with this message repeats one with the other, as far as known.
     #[must_use]
     pub fn repeats(&self, other: &CaseMessage) -> bool {
         self.hash == other.hash && (self.prompt == other.prompt || [self.prompt, other.prompt].contains(&NO_PROMPT))
     }
 
-    /// The same as numbers.
+    /// Encodes it as numbers.
     #[must_use]
     pub fn numbers(&self) -> [u64; 3] {
         [self.hash[0], self.hash[1], self.prompt]
     }
 
-    /// Reads it back; zeros stand for none.
+    /// Decodes it; zeros mean none.
     #[must_use]
     pub fn read([a, b, prompt]: [u64; 3]) -> Option<Self> {
         (a != 0).then_some(CaseMessage { hash: [a, b], prompt })
@@ -110,48 +110,49 @@ impl CaseMessage {
 /// Place of a case in the order of its bank, the newest first.
 pub type CaseOrder = [u64; 4];
 
-/// Standing of a case among those of its hash.
+/// Whether a case is a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaseCopy {
     /// A newer case says the same.
     Repeats,
-    /// Cases of that hash say different things, and none of those that say the same is newer.
+    /// Cases with that hash differ, and no newer case is known to say the same.
     Unclear,
 }
 
-/// Cases by bank and message, however many there are.
+/// Cases by bank and message, in any number.
 #[derive(Debug)]
 pub struct CaseCopies(RecordSorter<9>);
 
 impl CaseCopies {
-    /// No case yet. What does not fit in memory goes to such a space.
+    /// Creates an empty collection. Data that does not fit in memory goes to `space`.
     #[must_use]
     pub fn new(space: MakeSpace) -> Self {
         CaseCopies(RecordSorter::new(space))
     }
 
-    /// The same, with so many bytes in memory.
+    /// Sets the memory limit in bytes.
     #[must_use]
     pub fn within(self, bytes: usize) -> Self {
         CaseCopies(self.0.within(bytes))
     }
 
-    /// Takes the cases, and leaves none.
+    /// Takes the cases, leaving none.
     #[must_use]
     pub fn take(&mut self) -> Self {
         CaseCopies(self.0.take())
     }
 
-    /// Takes a case of a bank, with the number by which it is told.
+    /// Adds a case of a bank, with the number by which it is reported.
     pub fn add(&mut self, bank: Digest, message: CaseMessage, [a, b, c, d]: CaseOrder, number: u64) {
         let [hash, rest, prompt] = message.numbers();
         self.0.add([bank, hash, rest, prompt, a, b, c, d, number]);
     }
 
-    /// Tells each case that is no first one of its message, or of which it is unclear whether it is, with its place and number.
+    /// Reports each case that is not the first with its message, or for which that is unclear, with its position and
+    /// number.
     ///
     /// # Errors
-    /// What did not fit in memory could not be kept in a file.
+    /// Data that did not fit in memory could not be written to a file.
     pub fn each(self, mut told: impl FnMut(CaseCopy, CaseOrder, u64)) -> io::Result<()> {
         let sorted = self.0.sorted()?;
         let mut stream = sorted.stream()?;
@@ -164,12 +165,12 @@ impl CaseCopies {
     }
 }
 
-/// The cases of one bank and hash, prompt after prompt, of each the newest first.
+/// The cases of one bank and hash, by prompt, newest first.
 #[derive(Default)]
 struct CasesOfHash {
     /// The newest case of the only prompt, or of the last one.
     newest: Option<Record<9>>,
-    /// Number of prompts, without those that are not stored.
+    /// Number of different prompts, without missing ones.
     prompts: usize,
 }
 
@@ -188,7 +189,7 @@ impl CasesOfHash {
         } else if self.prompts > 1 {
             tell(CaseCopy::Unclear, record, told);
         } else {
-            // Where all that is said is the same, the newest of all stays.
+            // If all known parts are the same, the newest case stays.
             let (mut first, copy) = if record[4..8] < newest[4..8] { (*record, newest) } else { (newest, *record) };
             tell(CaseCopy::Repeats, &copy, told);
             first[3] = NO_PROMPT;

@@ -1,4 +1,4 @@
-//! Verdicts of the rules on the cases of one bank, which arrive one by one.
+//! Verdicts of the rules on the cases of one bank, given one by one.
 
 use std::io;
 
@@ -9,40 +9,40 @@ use crate::memory::packed::space::MakeSpace;
 use crate::memory::vector::cosine_of;
 use crate::memory::{score, time};
 
-/// Bytes of the vectors that others are compared with.
+/// Bytes of vectors held for comparison.
 const VECTORS: usize = 32 << 20;
 
-/// Judges a bank. A verdict takes two bytes; what a vector is compared with is held.
+/// Judges a bank. A verdict takes two bytes; vectors for comparison are held.
 #[derive(Debug)]
 pub struct BankVerdicts<'r> {
     rules: &'r Rules,
     older_than: Option<i64>,
-    /// Window that does not keep all; none else.
+    /// Window, if it does not keep all.
     window: Option<usize>,
     by_window: Vec<Option<PruneReason>>,
     by_rule: Vec<Option<PruneReason>>,
     /// Vectors of the cases that a diverse window keeps.
     kept: Vec<Vec<f32>>,
-    /// Bytes that further vectors may take.
+    /// Remaining bytes for vectors.
     room: usize,
-    /// Places that a diverse window has left.
+    /// Remaining places of a diverse window.
     free: usize,
-    /// Cases that copies are looked for among.
+    /// Cases to be checked for copies.
     copies: CaseCopies,
-    /// Number of cases that say when they were made: they come before the others.
+    /// Number of cases with a creation time: they come first.
     dated: usize,
     /// Number of those that may take a place in a window.
     placed: usize,
-    /// Number of cases that stay because they are hidden from recall: no window and no copy counts them.
+    /// Number of cases that stay because they are hidden from recall: they do not count for a window or as copies.
     quarantined: usize,
-    /// Cases whose likeness was asked for and cannot be told.
+    /// Cases that should be compared but have no usable vector.
     pub without_vector: usize,
-    /// Cases that stay and that no other was compared with: their vectors would not fit in memory.
+    /// Cases that stay and that no other was compared with, because their vectors would not fit in memory.
     pub uncompared: usize,
 }
 
 impl<'r> BankVerdicts<'r> {
-    /// Begins with a bank of so many cases. A window of `None` keeps all.
+    /// Begins a bank with that many cases. A window of `None` keeps all.
     #[must_use]
     pub fn new(cases: usize, window: Option<usize>, rules: &'r Rules, space: MakeSpace) -> Self {
         let window = window.filter(|window| *window < cases);
@@ -64,13 +64,13 @@ impl<'r> BankVerdicts<'r> {
         }
     }
 
-    /// Whether the vector of the next case matters.
+    /// Whether the vector of the next case is needed.
     #[must_use]
     pub fn asks_vectors(&self) -> bool {
         self.rules.keep_diverse && self.window.is_some() && self.free > 0
     }
 
-    /// Takes the next case, newest first.
+    /// Adds the next case, newest first.
     pub fn take(&mut self, case: &JudgedCase, vector: Option<Vec<f32>>) {
         let number = self.by_rule.len();
         let old = self.older_than.is_some_and(|limit| case.at.is_some_and(|at| at < limit));
@@ -121,7 +121,7 @@ impl<'r> BankVerdicts<'r> {
     /// The verdicts on all cases.
     ///
     /// # Errors
-    /// Messages that did not fit in memory could not be kept in a file.
+    /// Data that did not fit in memory could not be written to a file.
     pub fn end(mut self) -> io::Result<JudgedBank> {
         let is_aged = self.window.is_some() || self.older_than.is_some();
         let (mut undated, mut unclear) = (vec![is_aged; self.by_rule.len() - self.dated], 0);
@@ -135,7 +135,7 @@ impl<'r> BankVerdicts<'r> {
                 (CaseCopy::Repeats, Some(at)) => undated[at] = true,
             }
         })?;
-        // Places that nothing different is there for go to the newest of the others.
+        // Remaining places go to the newest of the similar cases.
         let alike = self.by_window.iter_mut().filter(|verdict| **verdict == Some(PruneReason::Alike));
         alike.take(self.free).for_each(|verdict| *verdict = None);
         let verdicts: Vec<Option<PruneReason>> =
@@ -149,17 +149,17 @@ impl<'r> BankVerdicts<'r> {
 /// The verdicts on a bank.
 #[derive(Debug)]
 pub struct JudgedBank {
-    /// Verdict on each case, in order: the first rule that takes it; `None` when it stays.
+    /// Verdict on each case, in order: the first rule that selects it; `None` if it stays.
     pub verdicts: Vec<Option<PruneReason>>,
-    /// Cases that stay because nothing tells how old they are.
+    /// Cases that stay because their age is unknown.
     pub undated: usize,
-    /// Cases that stay because others of their message hash have another prompt.
+    /// Cases that stay because others with their message hash have another prompt.
     pub unclear: usize,
-    /// Cases that stay because they are hidden from recall: no window and no copy counts them.
+    /// Cases that stay because they are hidden from recall: they do not count for a window or as copies.
     pub quarantined: usize,
 }
 
-/// Whether two vectors are alike, whatever their lengths; not where they cannot be compared.
+/// Whether two vectors are alike, whatever their lengths; false if they cannot be compared.
 fn are_alike(a: &[f32], b: &[f32]) -> bool {
     cosine_of(a, b).is_some_and(|cosine| cosine > f64::from(NEAR))
 }
@@ -202,7 +202,7 @@ mod tests {
         row
     }
 
-    /// Each case that goes with the reason, bank by bank, the newest first.
+    /// Each deleted case with the reason, bank by bank, newest first.
     fn judged(cases: &[Case], room: usize, window: Option<usize>, rules: &Rules) -> Vec<(String, PruneReason)> {
         let mut banks = PruneBanks::new(space).within(room);
         let profile = Row::with(Entity::Profile, [("id", json!("p"))]);
@@ -301,7 +301,7 @@ mod tests {
         let goes = |id: &str, why| (id.to_owned(), why);
         assert_eq!(gone(&bank, Some(3), &diverse), [goes("c01", PruneReason::Alike), goes("c04", PruneReason::Window)]);
         assert_eq!(gone(&bank[..3], Some(2), &diverse), [goes("c01", PruneReason::Alike)]);
-        // The length of a vector says nothing.
+        // The length of a vector does not matter.
         for length in [1e-20, 1e-13, 1e10, 1e15] {
             let mut bank = bank.clone();
             let longer = |vector: &mut Vec<f32>| vector.iter_mut().for_each(|number| *number *= length);

@@ -1,5 +1,5 @@
-//! Retention: rules that say which rows have been kept long enough. Pure; a row is deleted when all conditions of one
-//! rule hold.
+//! Retention: rules for rows that have been kept long enough. Pure; a row is deleted when all conditions of one rule
+//! hold.
 
 pub mod overdue;
 
@@ -11,27 +11,27 @@ use super::filter::Filter;
 use super::row::Row;
 use super::{score, time};
 
-/// Share of an entity's rows above which nothing is done, unless the rules say another one.
+/// Share of an entity's rows above which nothing is deleted, unless the rules set another one.
 pub const SHARE: f64 = 0.25;
 
-/// A time before all others, in the order of the canonical spelling.
+/// Sorts before all canonical times.
 const LONG_AGO: &str = "0";
 
-/// Columns that name whose a row is.
+/// Columns that name the owner of a row.
 const OWNERS: [&str; 3] = ["profile_id", "user_id", "agent_id"];
 
 /// A file of rules.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetentionRules {
-    /// Share of an entity's rows that may go at once, 0 to 1.
+    /// Share of an entity's rows that may be deleted at once, 0 to 1.
     pub share: Option<f64>,
     /// The rules.
     #[serde(default)]
     pub rule: Vec<RetentionRule>,
 }
 
-/// Conditions that must all hold for a row to go.
+/// Conditions that must all hold for a row to be deleted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetentionRule {
@@ -46,17 +46,17 @@ pub struct RetentionRule {
     /// Outcomes, one of which the row must have.
     #[serde(default)]
     pub outcome: Vec<String>,
-    /// True when only expired rows go.
+    /// Whether only expired rows are deleted.
     #[serde(default)]
     pub expired: bool,
-    /// Number of newest rows kept for each owner (user and agent); only older ones go.
+    /// Number of newest rows kept for each owner (user and agent); only older ones are deleted.
     pub keep: Option<usize>,
     /// Further conditions, as in `--where`.
     #[serde(default)]
     pub r#where: Vec<String>,
 }
 
-/// A rule that was read, at a moment.
+/// A parsed rule, at a given time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadRule {
     /// Kind of row.
@@ -74,7 +74,7 @@ impl RetentionRules {
     /// Reads a file of rules.
     ///
     /// # Errors
-    /// What is wrong, with its line.
+    /// The error, with its line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let rules: RetentionRules = toml::from_str(text).map_err(|e| {
             let line = e.span().map_or(1, |s| text[..s.start.min(text.len())].matches('\n').count() + 1);
@@ -86,23 +86,24 @@ impl RetentionRules {
         Ok(rules)
     }
 
-    /// Share of an entity's rows that may go at once.
+    /// Share of an entity's rows that may be deleted at once.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.share.unwrap_or(SHARE)
     }
 
-    /// Whether that many of an entity's rows may go at once. A part of a row counts as one: of few rows, one may go.
+    /// Whether that many of an entity's rows may be deleted at once. Fractions are rounded up: of few rows, one may be
+    /// deleted.
     #[must_use]
     pub fn allows(&self, going: usize, of: usize) -> bool {
-        // Of a share in decimals the product may be off by less.
+        // The product with a decimal share may be off by less.
         going as f64 <= (self.share() * of as f64 - 1e-6).ceil()
     }
 
-    /// The rules as they are at a moment.
+    /// Evaluates the rules at a given time.
     ///
     /// # Errors
-    /// Which rule makes no sense, from 1.
+    /// The first invalid rule, numbered from 1.
     pub fn read(&self, now: chrono::DateTime<chrono::Utc>) -> Result<Vec<ReadRule>, String> {
         let numbered = self.rule.iter().enumerate();
         numbered.map(|(i, rule)| rule.read(now).map_err(|why| format!("rule {}: {why}", i + 1))).collect()
@@ -175,7 +176,7 @@ impl RetentionRule {
 }
 
 impl ReadRule {
-    /// Columns that it looks at.
+    /// Columns that it uses.
     #[must_use]
     pub fn columns(&self) -> Vec<&'static str> {
         let mut names = vec!["user_id", "agent_id", "profile_id", "outcome", "utility", "expires_at"];
@@ -184,20 +185,20 @@ impl ReadRule {
         names.into_iter().filter_map(|name| self.entity.column(name)).map(|column| column.name).collect()
     }
 
-    /// The moment from which rows must not have been used; none where their use is not asked for.
+    /// The time since when rows must not have been used; `None` if the rule does not depend on use.
     #[must_use]
     pub fn unused_since(&self) -> Option<&str> {
         self.unused_since.as_deref()
     }
 
-    /// Whether what a row says of itself still takes it away, whatever its last use and the number of newer rows.
+    /// Whether the row's own values still select it, apart from its last use and the number of newer rows.
     #[must_use]
     pub fn takes(&self, row: &Row) -> bool {
         self.fits(row, Some(LONG_AGO)) == RuleFit::Fits
     }
 
-    /// Whether all conditions hold for a row but the count. A row is unused since the later of its own time and its last
-    /// use, which is `used` where there is one.
+    /// Tests all conditions of a row except the count. A row is unused since the later of its own time and its
+    /// last use `used`, if any.
     fn fits(&self, row: &Row, used: Option<&str>) -> RuleFit {
         let own = row.text(self.entity.time_column()).and_then(time::known);
         let is_before = |limit: &Option<String>, time: Option<&str>| match limit {
@@ -229,8 +230,8 @@ impl ReadRule {
     }
 }
 
-/// Stands for whoever rows are counted for: the bank of a case, else user and agent. None for a row that names neither: such
-/// rows need not have one owner.
+/// Key of the owner for whom rows are counted: the bank of a case, otherwise user and agent. `None` for a row that
+/// names neither, since such rows need not have one owner.
 fn owner(row: &Row) -> Option<[Digest; 2]> {
     let [bank, user, agent] = OWNERS.map(|column| row.text(column).filter(|id| !id.trim().is_empty()));
     match (bank, user.or(agent)) {
@@ -240,16 +241,16 @@ fn owner(row: &Row) -> Option<[Digest; 2]> {
     }
 }
 
-/// Standing of a row under a rule.
+/// Result of a rule for a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RuleFit {
     /// All conditions hold.
     Fits,
-    /// They hold, but for a time that is unknown: the row stays.
+    /// They hold, except that a needed time is unknown: the row stays.
     Undated,
-    /// They hold, but the row names nobody whose newest rows are kept: it stays.
+    /// They hold, but the row has no owner whose newest rows are kept: it stays.
     Unowned,
-    /// One of them does not hold.
+    /// A condition does not hold.
     Stays,
 }
 
@@ -284,7 +285,7 @@ mod tests {
             let mut tally = OverdueTally::within(room, &rules, uses.end().unwrap(), 10, space);
             rows.iter().for_each(|row| tally.row(row, OverdueFate::Goes));
             let found = tally.end().unwrap();
-            assert_eq!((found.held, found.of), (0, rows.len()));
+            assert_eq!((found.stay.held, found.of), (0, rows.len()));
             found.going.in_order()
         });
         assert_eq!(found[0], found[1], "wherever the rows are");
@@ -320,7 +321,7 @@ mod tests {
         }
         tally.row(&episode("new", "eve", "2026-02-03T00:00:00.000000Z", 0.5), OverdueFate::Goes);
         let found = tally.end().unwrap();
-        assert_eq!((found.going.count(), found.held, found.of), (4, 4, 9));
+        assert_eq!((found.going.count(), found.stay.held, found.of), (4, 4, 9));
         assert_eq!(found.going.in_order(), ["e0", "e2"]);
         assert_eq!(found.all.count(), 8);
         assert_eq!(found.all.in_order(), ["e0", "e1"]);

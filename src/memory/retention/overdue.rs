@@ -1,4 +1,4 @@
-//! Rows that the rules no longer keep, however many there are.
+//! Rows that the rules no longer keep, in any number.
 
 use std::io;
 
@@ -13,25 +13,25 @@ use crate::memory::packed::records::{RecordSorter, in_order, ordered, unordered}
 use crate::memory::packed::space::MakeSpace;
 use crate::memory::time::{self, EpochUnit};
 
-/// Bytes of each kind of record that are held in memory.
+/// Bytes of each kind of record in memory.
 const HELD: usize = 8 << 20;
 
-/// Stands for the time of a use that cannot be read: it may be the last one.
+/// Replaces the time of a use that cannot be read: it may be the last one.
 pub(super) const SOME_TIME: &str = "";
 
 /// The same as a number.
 const UNREAD: i64 = i64::MAX;
 
-/// Times at which rows were used last.
+/// Times when rows were last used.
 #[derive(Debug)]
 pub struct LastUses(RecordSorter<2>);
 
-/// The same, to be asked for.
+/// The same, for look-ups.
 #[derive(Debug)]
 pub struct KnownUses(IdTable<2>);
 
 impl LastUses {
-    /// No use yet. What does not fit in memory goes to such a space.
+    /// Creates an empty collection. Data that does not fit in memory goes to `space`.
     #[must_use]
     pub fn new(space: MakeSpace) -> Self {
         LastUses::within(HELD, space)
@@ -41,28 +41,28 @@ impl LastUses {
         LastUses(RecordSorter::new(space).within(bytes))
     }
 
-    /// A row was used at a time in the canonical spelling; an empty one, or one that stands for none, is unknown.
+    /// Adds a use of a row at a canonical time; an empty one, or a placeholder, is unknown.
     pub fn add(&mut self, id: &str, at: &str) {
         self.0.add([digest(id), ordered(time::known(at).and_then(time::epoch_micros).unwrap_or(UNREAD))]);
     }
 
-    /// All uses have been added.
+    /// Finishes adding uses.
     ///
     /// # Errors
-    /// What did not fit in memory could not be kept in a file.
+    /// Data that did not fit in memory could not be written to a file.
     pub fn end(self) -> io::Result<KnownUses> {
         Ok(KnownUses(IdTable::of(self.0, |last, next| last[1] = last[1].max(next[1]))?))
     }
 }
 
 impl KnownUses {
-    /// Canonical time at which a row was used last, empty where one of them cannot be read; none when it was not used.
+    /// Canonical time of a row's last use, empty if one of its uses cannot be read; `None` if it was not used.
     #[must_use]
     pub fn last(&self, id: &str) -> Option<String> {
         self.0.get(id).map(|[_, at]| time::from_epoch(unordered(at), EpochUnit::Microseconds).unwrap_or_default())
     }
 
-    /// Says whether all of them could be read.
+    /// Checks whether all look-ups could be read.
     ///
     /// # Errors
     /// A file could not be read.
@@ -71,56 +71,64 @@ impl KnownUses {
     }
 }
 
-/// Fate of a row that is overdue.
+/// Outcome for an overdue row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverdueFate {
-    /// It goes.
+    /// It is deleted.
     Goes,
-    /// It stays: someone holds it.
+    /// It stays: it is under a hold.
     Held,
-    /// It stays: no id leads to it.
+    /// It stays: no id identifies it.
     Unnamed,
-    /// It stays: it is in the log of a run that has not ended.
+    /// It stays: it is in the log of an unfinished run.
     Running,
+}
+
+/// Numbers of rows that stay although a rule names them, by the reason.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RowsThatStay {
+    /// Rows of people under a legal hold.
+    pub held: usize,
+    /// Rows to which no id leads.
+    pub unnamed: usize,
+    /// Rows in logs of runs that have not ended.
+    pub running: usize,
+    /// Rows whose time that a rule asks for is unknown.
+    pub undated: usize,
+    /// Rows that name nobody whose newest rows are kept.
+    pub unowned: usize,
+    /// Rows of a source that the layout can only read.
+    pub read_only: usize,
 }
 
 /// Rows of an entity that are overdue.
 #[derive(Debug)]
 pub struct OverdueRows {
-    /// The first ids of all of them, and their number.
+    /// Number of all, with the first ids.
     pub all: FirstOf<String>,
-    /// The same of those that go.
+    /// Number of those to delete, with the first ids.
     pub going: FirstOf<String>,
-    /// Number of those that are held.
-    pub held: usize,
-    /// Number of those to which no id leads.
-    pub unnamed: usize,
-    /// Number of those in logs of runs that have not ended.
-    pub running: usize,
-    /// Number of rows that stay because the time that a rule asks for is unknown.
-    pub undated: usize,
-    /// Number of rows that stay because they name nobody whose newest rows are kept.
-    pub unowned: usize,
+    /// Those that stay, by the reason.
+    pub stay: RowsThatStay,
     /// Rows of that entity in all.
     pub of: usize,
 }
 
-/// Takes all rows of an entity, and says which of them some rules no longer keep.
+/// Collects all rows of an entity, and determines those that the rules no longer keep.
 #[derive(Debug)]
 pub struct OverdueTally<'r> {
     rules: &'r [&'r ReadRule],
     uses: KnownUses,
     pages: PageStore,
-    /// Ids of rows that may go.
+    /// Ids of rows that may be deleted.
     ids: IdList,
-    /// For each rule that counts rows: rows by owner, the newest first, with their place among those that may go.
+    /// For each rule with a count: rows by owner, newest first, with their index among those that may be deleted.
     counted: Vec<RecordSorter<7>>,
-    /// Rows that are overdue: place among those that may be, and their fate.
+    /// Overdue rows: index among the candidates, and their fate.
     gone: RecordSorter<2>,
     most: usize,
     of: usize,
-    undated: usize,
-    unowned: usize,
+    stay: RowsThatStay,
 }
 
 /// Number of fates.
@@ -129,11 +137,11 @@ const HELD_ROW: u64 = OverdueFate::Held as u64;
 const UNNAMED: u64 = OverdueFate::Unnamed as u64;
 const RUNNING: u64 = OverdueFate::Running as u64;
 
-/// Place of a row that stays whatever its number.
+/// Index of a row that stays in any case.
 const STAYS: u64 = u64::MAX;
 
 impl<'r> OverdueTally<'r> {
-    /// Begins with rules for one entity; the first `most` ids are told.
+    /// Begins with rules for one entity; the first `most` ids are reported.
     #[must_use]
     pub fn new(rules: &'r [&'r ReadRule], uses: KnownUses, most: usize, space: MakeSpace) -> Self {
         OverdueTally::within(HELD, rules, uses, most, space)
@@ -156,20 +164,19 @@ impl<'r> OverdueTally<'r> {
             gone: RecordSorter::new(space).within(bytes),
             most,
             of: 0,
-            undated: 0,
-            unowned: 0,
+            stay: RowsThatStay::default(),
         }
     }
 
-    /// Takes a row, with its fate should it be overdue.
+    /// Adds a row, with its fate if it is overdue.
     pub fn row(&mut self, row: &Row, fate: OverdueFate) {
         self.of += 1;
         let used = self.uses.last(row.id());
         let fits: Vec<RuleFit> = self.rules.iter().map(|rule| rule.fits(row, used.as_deref())).collect();
         let mut place = STAYS;
         let stays_as = |fit| !fits.contains(&RuleFit::Fits) && fits.contains(&fit);
-        self.undated += usize::from(stays_as(RuleFit::Undated));
-        self.unowned += usize::from(stays_as(RuleFit::Unowned) && !stays_as(RuleFit::Undated));
+        self.stay.undated += usize::from(stays_as(RuleFit::Undated));
+        self.stay.unowned += usize::from(stays_as(RuleFit::Unowned) && !stays_as(RuleFit::Undated));
         if fits.contains(&RuleFit::Fits) {
             place = self.ids.len() as u64 * FATES + fate as u64;
             self.ids.push(row.id());
@@ -177,7 +184,7 @@ impl<'r> OverdueTally<'r> {
         for ((rule, fits), counted) in self.rules.iter().zip(fits).zip(&mut self.counted) {
             let place = if fits == RuleFit::Fits { place } else { STAYS };
             if rule.keep.is_some() {
-                // A row that does not say when it came, or whose it is, takes no place among the newest.
+                // A row without a time or an owner does not count among the newest.
                 let at = row.text(rule.entity.time_column()).and_then(time::known).and_then(time::epoch_micros);
                 if let (Some(at), Some([owner, rest])) = (at, owner(row)) {
                     let [a, b, c] = in_order(row.id());
@@ -192,7 +199,7 @@ impl<'r> OverdueTally<'r> {
     /// Returns the rows that are overdue.
     ///
     /// # Errors
-    /// What did not fit in memory could not be kept in a file.
+    /// Data that did not fit in memory could not be written to a file.
     pub fn end(mut self) -> io::Result<OverdueRows> {
         self.uses.0.check()?;
         for (rule, counted) in self.rules.iter().zip(std::mem::take(&mut self.counted)) {
@@ -209,16 +216,8 @@ impl<'r> OverdueTally<'r> {
                 }
             }
         }
-        let mut found = OverdueRows {
-            all: FirstOf::new(self.most),
-            going: FirstOf::new(self.most),
-            held: 0,
-            unnamed: 0,
-            running: 0,
-            undated: self.undated,
-            unowned: self.unowned,
-            of: self.of,
-        };
+        let mut found =
+            OverdueRows { all: FirstOf::new(self.most), going: FirstOf::new(self.most), stay: self.stay, of: self.of };
         let sorted = self.gone.take().sorted()?;
         let mut stream = sorted.stream()?;
         let mut last = None;
@@ -228,10 +227,10 @@ impl<'r> OverdueTally<'r> {
             }
             let id = self.ids.get(place as usize).unwrap_or_default().into_owned();
             match fate {
-                HELD_ROW => found.held += 1,
-                UNNAMED => found.unnamed += 1,
+                HELD_ROW => found.stay.held += 1,
+                UNNAMED => found.stay.unnamed += 1,
                 RUNNING => {
-                    found.running += 1;
+                    found.stay.running += 1;
                     continue;
                 }
                 _ => found.going.add(id.clone()),

@@ -1,4 +1,4 @@
-//! Judged queries from a file: what was asked, and what should have been recalled.
+//! Judged queries from a file: the question, and the rows that should be recalled.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +20,9 @@ pub struct JudgedQuery {
     pub asked: JudgedQuestion,
     /// Relevant rows with their grades, above 0.
     pub relevant: BTreeMap<String, f64>,
-    /// Agent whose memories are asked, where one is named.
+    /// Agent to recall for, if given.
     pub agent: Option<String>,
-    /// User whose memories are asked, where one is named.
+    /// User to recall for, if given.
     pub user: Option<String>,
 }
 
@@ -38,10 +38,10 @@ const RELEVANT: [&str; 5] = ["relevant", "relevant_ids", "expected", "positives"
 const JUDGED: [&str; 3] = ["id", "memory_id", "row_id"];
 const VERDICT: [&str; 4] = ["relevant", "label", "truth_label", "grade"];
 
-/// Reads judged queries; lines of the same query are put together.
+/// Parses judged queries; lines of the same query are combined.
 ///
 /// # Errors
-/// The first line that is none, with what is wrong.
+/// The first invalid line, with the error.
 pub fn parse(text: &str) -> Result<Vec<JudgedQuery>, String> {
     let mut queries: Vec<JudgedQuery> = Vec::new();
     let mut take = |place: String, value: &Value| -> Result<(), String> {

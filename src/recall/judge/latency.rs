@@ -13,7 +13,7 @@ use crate::recall::understand::quality::MeanSum;
 /// The four stages, in their order.
 pub const STAGES: [&str; 4] = ["retrieve", "reuse", "evaluate", "retain"];
 
-/// An access as far as these numbers look at it.
+/// An access, reduced to what these statistics need.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TimedAccess<'a> {
     /// Kind as stored.
@@ -22,7 +22,7 @@ pub struct TimedAccess<'a> {
     pub latency_ms: Option<f64>,
     /// Tokens that were added to the context.
     pub tokens: Option<i64>,
-    /// Number of rows that it gave; none where these are not recorded.
+    /// Number of rows returned; `None` if not recorded.
     pub rows: Option<usize>,
     /// Version of the policy that ranked them.
     pub policy_version: Option<i64>,
@@ -37,7 +37,7 @@ pub struct LatencyTimes {
     pub n: usize,
     /// Accesses among these with a recorded time.
     pub timed: usize,
-    /// Mean, in milliseconds; none when no time is recorded.
+    /// Mean in milliseconds; `None` if no time is recorded.
     pub mean_ms: Option<f64>,
     /// Half are faster.
     pub p50_ms: Option<f64>,
@@ -50,25 +50,24 @@ pub struct LatencyTimes {
 pub struct AccessTrail {
     /// Accesses.
     pub n: usize,
-    /// The four stages; one of which nothing is recorded has n 0.
+    /// The four stages; n is 0 for one without records.
     pub stages: Vec<LatencyTimes>,
-    /// By kind as stored; those that came up after the first 1,000, and very long ones, together as [`OTHERS`].
+    /// By stored kind; kinds after the first 1,000, and very long ones, are combined as [`OTHERS`].
     pub kinds: Vec<LatencyTimes>,
-    /// Mean tokens of a recall; none when none are recorded.
+    /// Mean tokens of a recall; `None` if not recorded.
     pub tokens: Option<f64>,
-    /// Recalls behind the mean.
+    /// Number of recalls in the mean.
     pub tokens_n: usize,
-    /// Mean number of rows of the recalls that list them; none where no recall names a row: then the trail does not record
-    /// them.
+    /// Mean number of rows of the recalls that list them; `None` if no recall lists a row, so that the trail does not
+    /// record them.
     pub rows: Option<f64>,
-    /// Share of these recalls that gave nothing; none as above.
+    /// Share of these recalls without rows; `None` as above.
     pub empty_share: Option<f64>,
-    /// Recalls by policy version; those without one under `none`.
+    /// Recalls by policy version; those without one are under `none`.
     pub policy_versions: BTreeMap<String, usize>,
 }
 
-/// The stage that an access belongs to, by its kind: `reuse`, `evaluate` and `retain` where the word says so, else it
-/// retrieved something.
+/// The stage of an access by its kind: `reuse`, `evaluate` or `retain` if the word says so, otherwise retrieval.
 #[must_use]
 pub fn stage(kind: &str) -> &'static str {
     let kind = kind.to_ascii_lowercase();
@@ -84,9 +83,9 @@ pub fn stage(kind: &str) -> &'static str {
     }
 }
 
-/// Kinds that are distinguished.
+/// Most distinct kinds.
 const KINDS: usize = 1_000;
-/// Bytes of the name of one.
+/// Most bytes of a kind's name.
 const KIND_BYTES: usize = 1 << 10;
 
 /// Accesses of a stage or a kind.
@@ -96,13 +95,13 @@ struct AccessCount {
     timed: usize,
 }
 
-/// Sums up accesses, however many: the times that do not fit in memory go to a scratch space.
+/// Summarizes accesses, in any number: times that do not fit in memory go to scratch space.
 #[derive(Debug)]
 pub struct AccessTally {
     stages: [AccessCount; STAGES.len()],
     /// The number of each kind, and its accesses.
     kinds: BTreeMap<String, (u64, AccessCount)>,
-    /// Times by the number of their stage, or of their kind, which follow the stages.
+    /// Times by the number of their stage or kind; stages come first.
     times: RecordSorter<2>,
     tokens: MeanSum,
     rows: MeanSum,
@@ -111,7 +110,7 @@ pub struct AccessTally {
 }
 
 impl AccessTally {
-    /// No access yet. It continues in such a space where it does not fit in memory.
+    /// Creates an empty tally. Data that does not fit in memory goes to `space`.
     #[must_use]
     pub fn new(space: MakeSpace) -> Self {
         AccessTally {
@@ -125,7 +124,7 @@ impl AccessTally {
         }
     }
 
-    /// Takes an access. Rows and tokens are those of accesses that retrieved.
+    /// Adds an access. Rows and tokens only count for retrievals.
     pub fn add(&mut self, access: &TimedAccess<'_>) {
         let stage = stage(access.kind);
         let is_told =
@@ -156,7 +155,7 @@ impl AccessTally {
     /// The sums.
     ///
     /// # Errors
-    /// What did not fit in memory could not be written or read.
+    /// Data that did not fit in memory could not be written or read.
     pub fn close(self) -> io::Result<AccessTrail> {
         let sorted = self.times.sorted()?;
         let mut stream = sorted.stream()?;
@@ -164,7 +163,7 @@ impl AccessTally {
         for ((number, name), count) in (0..).zip(STAGES).zip(&self.stages) {
             stages.push(times(name, count, number, &mut stream)?);
         }
-        // Times come by number, kinds are identified by name.
+        // Times are ordered by number, kinds by name.
         let mut kinds: Vec<(&String, &(u64, AccessCount))> = self.kinds.iter().collect();
         kinds.sort_unstable_by_key(|(_, (number, _))| *number);
         let mut kinds = kinds
@@ -187,7 +186,7 @@ impl AccessTally {
     }
 }
 
-/// A number whose order among others is that of a finite time.
+/// Maps a finite time to a number with the same order.
 fn in_order(ms: f64) -> u64 {
     let bits = ms.to_bits();
     if ms.is_sign_negative() { !bits } else { bits | 1 << 63 }
@@ -198,7 +197,7 @@ fn out_of_order(number: u64) -> f64 {
     f64::from_bits(if number >> 63 == 0 { !number } else { number & !(1 << 63) })
 }
 
-/// Times of one number, which are next.
+/// Takes the next times with a number.
 fn times(name: &str, count: &AccessCount, number: u64, stream: &mut RecordStream<'_, 2>) -> io::Result<LatencyTimes> {
     let place = |share: f64| (share * count.timed.saturating_sub(1) as f64).round() as usize;
     let (half, most) = (place(0.5), place(0.95));
@@ -247,7 +246,7 @@ mod tests {
         let access = |rows| TimedAccess { kind: "retrieve_cases", rows, ..TimedAccess::default() };
         let found = trail(&[access(Some(0)), access(Some(0))]);
         assert_eq!((found.n, found.rows, found.empty_share), (2, None, None));
-        // One that lists no rows says nothing of how many it gave.
+        // An access without listed rows says nothing about their number.
         let found = trail(&[access(Some(0)), access(Some(3)), access(None)]);
         assert_eq!((found.n, found.rows, found.empty_share), (3, Some(1.5), Some(0.5)));
     }

@@ -1,4 +1,4 @@
-//! Judging recall: how good rankings are on judged queries, and what recall does to a memory as a whole.
+//! Judges recall: the quality of rankings on judged queries, and the effect of recall on a memory as a whole.
 
 pub mod file;
 pub mod latency;

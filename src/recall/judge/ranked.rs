@@ -1,4 +1,4 @@
-//! Hit rate, precision, nDCG and reciprocal rank of ranked rows against what is relevant, with intervals.
+//! Hit rate, precision, nDCG and reciprocal rank of ranked rows against relevant ones, with intervals.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use serde::Serialize;
 use crate::recall::learn::metrics::{DRAWS, percentiles};
 use crate::recall::learn::split::Random;
 
-/// Rows that are recalled unless told otherwise.
+/// Default number of recalled rows.
 pub const K: usize = 4;
-/// The K that are tried next to each other.
+/// Values of K to compare.
 pub const SWEEP: [usize; 7] = [1, 2, 3, 4, 5, 8, 10];
-/// Rows that a ranking is looked at for, at most.
+/// Most ranks considered.
 pub const DEPTH: usize = 10;
 
-/// One judged query: the grades of what was ranked, best rank first, and the grades of all that is relevant.
+/// One judged query: the grades of the ranked rows, best rank first, and of all relevant rows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GradedRanking {
-    /// Grade of each ranked row, 0 for one that is not relevant.
+    /// Grade of each ranked row, 0 if it is not relevant.
     pub ranked: Vec<f64>,
     /// Grades of all relevant rows, in any order; all above 0.
     pub relevant: Vec<f64>,
@@ -35,7 +35,7 @@ impl GradedRanking {
         self.ranked.get(..k.min(self.ranked.len())).unwrap_or_default()
     }
 
-    /// 1 when one of the first k is relevant, else 0.
+    /// 1 if one of the first k is relevant, otherwise 0.
     #[must_use]
     pub fn hit(&self, k: usize) -> f64 {
         if self.first(k).iter().any(|g| *g > 0.0) { 1.0 } else { 0.0 }
@@ -47,7 +47,7 @@ impl GradedRanking {
         self.first(k).iter().filter(|g| **g > 0.0).count() as f64 / k.max(1) as f64
     }
 
-    /// Discounted gain of the first k (grade / log2(rank + 1)) as a share of the best that any order gives.
+    /// Discounted gain of the first k (grade / log2(rank + 1)) relative to the best possible order.
     #[must_use]
     pub fn ndcg(&self, k: usize) -> f64 {
         let gain = |grades: &[f64]| -> f64 {
@@ -56,21 +56,21 @@ impl GradedRanking {
         let mut best = self.relevant.clone();
         best.sort_by(|a, b| b.total_cmp(a));
         let (found, most) = (gain(self.first(k)), gain(&best));
-        // The sum of nothing is less than nothing in print.
+        // Avoids -0 in output.
         if found > 0.0 && most > 0.0 { found / most } else { 0.0 }
     }
 
-    /// 1 / rank of the first relevant one; 0 when there is none within the first [`DEPTH`].
+    /// 1 / rank of the first relevant one; 0 if there is none within the first [`DEPTH`].
     #[must_use]
     pub fn reciprocal_rank(&self) -> f64 {
         self.first(DEPTH).iter().position(|g| *g > 0.0).map_or(0.0, |i| 1.0 / (i + 1) as f64)
     }
 }
 
-/// A mean over queries with its 95 % interval by drawing queries again.
+/// A mean over queries with its 95 % interval, by resampling queries.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MeanEstimate {
-    /// The mean; none without queries.
+    /// The mean; `None` without queries.
     pub value: Option<f64>,
     /// Queries.
     pub n: usize,
@@ -78,7 +78,7 @@ pub struct MeanEstimate {
     pub interval: Option<[f64; 2]>,
 }
 
-/// Mean and interval of one number a query.
+/// Mean and interval of one number per query.
 #[must_use]
 pub fn estimate(values: &[f64], seed: u64) -> MeanEstimate {
     let n = values.len();
@@ -99,7 +99,7 @@ pub fn estimate(values: &[f64], seed: u64) -> MeanEstimate {
 pub struct RankingQuality {
     /// Judged queries with at least one relevant row.
     pub n: usize,
-    /// Queries left out because nothing is relevant to them.
+    /// Queries left out because no row is relevant.
     pub without_relevant: usize,
     /// Rows that count.
     pub k: usize,
@@ -142,7 +142,7 @@ pub struct RankSweep {
     pub ndcg: f64,
 }
 
-/// Judges rankings at k; queries to which nothing is relevant are counted and left out.
+/// Judges rankings at k; queries without relevant rows are counted and left out.
 #[must_use]
 pub fn quality(queries: &[GradedRanking], k: usize, seed: u64) -> RankingQuality {
     let judged: Vec<&GradedRanking> = queries.iter().filter(|q| !q.relevant.is_empty()).collect();

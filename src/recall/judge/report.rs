@@ -13,9 +13,9 @@ pub struct Evaluation {
     pub kind: &'static str,
     /// Rows of the kind.
     pub rows: usize,
-    /// Rows that can be recalled and have a vector.
+    /// Recallable rows with a vector.
     pub with_vector: usize,
-    /// The ranking that is judged: the one that `recall` gives.
+    /// The judged ranking: the one of `recall`.
     pub ranking: &'static str,
     /// Policy that cases were ranked by.
     pub policy: Option<String>,
@@ -25,15 +25,15 @@ pub struct Evaluation {
     pub judged_by: String,
     /// Hit rate, precision, nDCG and reciprocal rank.
     pub quality: RankingQuality,
-    /// Whether a row that is queried with itself comes back.
+    /// Whether a row is found when it is the query itself.
     pub self_retrieval: Vec<SelfReturn>,
-    /// Whether nonsense comes back with something.
+    /// Whether nonsense queries find anything.
     pub negative_controls: Vec<NonsenseControl>,
     /// Coverage, swamping, redundancy, staleness and bad feedback of the rankings here.
     pub spread: RecallSpread,
     /// Tokens that these recalls cost.
     pub tokens: TokenCounts,
-    /// Statistics from the trail of accesses; `None` when no trail is kept.
+    /// Statistics from the trail of accesses; `None` if there is no trail.
     pub stored: Option<StoredRecalls>,
     /// Notes for users about the evaluation.
     pub notes: Vec<String>,
@@ -42,11 +42,11 @@ pub struct Evaluation {
 /// Tokens of recalled texts, by the rough count of four characters each.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TokenCounts {
-    /// Recalls whose text was made.
+    /// Number of recalls for which a text was made.
     pub n: usize,
-    /// Tokens that a text may have.
+    /// Token budget of a text.
     pub budget: usize,
-    /// Mean tokens of the text as agents get it, cut to the budget.
+    /// Mean tokens of the text for agents, cut to the budget.
     pub mean: Option<f64>,
     /// Mean tokens of the whole text.
     pub whole: Option<f64>,
@@ -54,14 +54,14 @@ pub struct TokenCounts {
     pub over_budget: usize,
 }
 
-/// Share of rows that come back among the first k when queried with themselves.
+/// Share of rows found among the first k when they are the query.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SelfReturn {
     /// `text` or `vector`.
     pub by: &'static str,
-    /// Rows asked.
+    /// Rows queried.
     pub n: usize,
-    /// Rows among these that came back.
+    /// Number of these rows that were found.
     pub found: usize,
     /// Their share.
     pub share: Option<f64>,
@@ -88,10 +88,10 @@ pub struct StoredRecalls {
     /// Times, tokens, policy versions.
     #[serde(flatten)]
     pub trail: AccessTrail,
-    /// Share of recalls with a row that is known to have gone well.
+    /// Share of recalls with a row known as successful.
     pub hit_rate: MeanEstimate,
-    /// Share of the first k rows that are known to have gone well.
+    /// Share of the first k rows known as successful.
     pub precision_at_k: MeanEstimate,
-    /// Coverage, swamping, redundancy, staleness and bad feedback of what agents recalled.
+    /// Coverage, swamping, redundancy, staleness and bad feedback of the recalled rows.
     pub spread: RecallSpread,
 }

@@ -1,5 +1,5 @@
-//! Spread of recall over a memory: rows that are never recalled, rows that are recalled all the time, and how alike,
-//! how old and how good the recalled ones are.
+//! Spread of recall over a memory: rows never recalled, rows recalled all the time, and the similarity, age and quality
+//! of recalled ones.
 
 use std::collections::HashMap;
 
@@ -10,26 +10,26 @@ use crate::recall::understand::mean;
 
 /// Similarity above which two recalled rows say the same.
 pub const ALIKE: f64 = 0.95;
-/// Age from which a recalled row is stale, in days.
+/// Age in days from which a recalled row is stale.
 pub const STALE_DAYS: f64 = 90.0;
 
 /// One recalled row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecalledRow {
-    /// Kind and id of the row: rows of two kinds may have one id.
+    /// Kind and id of the row: rows of two kinds may share an id.
     pub key: (Entity, String),
-    /// Age of the row when it was recalled, in days; `None` when unknown.
+    /// Age of the row at the recall, in days; `None` if unknown.
     pub age_days: Option<f64>,
-    /// Whether what is known of it is bad: negative feedback, a reward below 0.5; none when nothing is known.
+    /// Whether it is known as bad: negative feedback, a reward below 0.5; `None` if unknown.
     pub bad: Option<bool>,
 }
 
-/// Rows that were recalled for one query, with the similarities of all their pairs that are known.
+/// Rows recalled for one query, with the known similarities of their pairs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct QueryRecall {
     /// The rows, best first.
     pub rows: Vec<RecalledRow>,
-    /// Similarity of each pair among them, where both can be compared.
+    /// Similarity of each comparable pair.
     pub alike: Vec<f64>,
 }
 
@@ -40,33 +40,33 @@ pub struct RecallSpread {
     pub queries: usize,
     /// Places filled, over all queries.
     pub places: usize,
-    /// Rows that could have been recalled.
+    /// Number of recallable rows.
     pub candidates: usize,
     /// Distinct rows that were recalled.
     pub recalled: usize,
     /// Recalled / candidates.
     pub coverage: Option<f64>,
-    /// Share of all places that the most recalled 1 % of the candidates (at least one) take: swamping.
+    /// Share of all places taken by the most recalled 1 % of the candidates (at least one): swamping.
     pub top_1_percent_share: Option<f64>,
     /// Value of that share if all candidates were recalled equally often.
     pub top_1_percent_even: Option<f64>,
-    /// The row that is recalled most, and for how many queries.
+    /// The most recalled row, and its number of queries.
     pub most_recalled: Option<(String, usize)>,
     /// Share of pairs within one recall that say the same (similarity above 0.95).
     pub redundancy: Option<f64>,
     /// Pairs compared.
     pub pairs: usize,
-    /// Mean age of what is recalled, in days.
+    /// Mean age of recalled rows, in days.
     pub age_days: Option<f64>,
-    /// Share of it that is older than 90 days.
+    /// Share of recalled rows older than 90 days.
     pub stale_share: Option<f64>,
-    /// Share of what is recalled and known that is bad.
+    /// Share of recalled rows of known quality that are bad.
     pub bad_share: Option<f64>,
-    /// Places behind that share.
+    /// Number of places in that share.
     pub bad_n: usize,
 }
 
-/// Looks at recalls over a number of candidates.
+/// Computes the spread of recalls over a number of candidates.
 #[must_use]
 pub fn spread(recalls: &[QueryRecall], candidates: usize) -> RecallSpread {
     let rows = || recalls.iter().flat_map(|r| &r.rows);

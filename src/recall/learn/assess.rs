@@ -11,23 +11,23 @@ use super::{LearnError, TrainingExample, check};
 use crate::memory::agreeing;
 use crate::recall::policy::{FEATURES, Policy, WeightSpelling};
 
-/// Queries from which an interval says something: a few drawn again are the same few again.
+/// Fewest queries for a meaningful interval: resampling few gives the same few again.
 const ENOUGH: usize = 10;
 
-/// Quality of predictions, with everything that is shown about them.
+/// Quality of predictions, with all displayed facts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Assessment {
     /// The four numbers.
     pub metrics: Metrics,
-    /// Predictions behind them.
+    /// Number of predictions.
     pub n: usize,
-    /// Predictions among these whose label is positive.
+    /// Number of positive labels.
     pub positives: usize,
-    /// Queries, which are what is drawn again for the intervals.
+    /// Number of queries, which are resampled for the intervals.
     pub queries: usize,
-    /// Queries whose pairs do not all carry one label: only these tell a query's good cases from its bad ones.
+    /// Queries with pairs of both labels: only these separate a query's good cases from its bad ones.
     pub mixed_queries: usize,
-    /// 95 % intervals by drawing queries again.
+    /// 95 % intervals by resampling queries.
     pub interval: Interval,
     /// Share of predictions that came true, by bins of predicted probability.
     pub calibration: Vec<CalibrationBin>,
@@ -44,23 +44,23 @@ pub struct Assessment {
 pub struct SingleFeature {
     /// Name of the feature.
     pub name: &'static str,
-    /// AUC of the feature; `None` when it is the same in all pairs.
+    /// AUC of the feature; `None` if it is the same in all pairs.
     pub auc: Option<f64>,
     /// 95 % interval.
     pub interval: Option<[f64; 2]>,
-    /// Weight of the feature in the policy; `None` when several policies were used.
+    /// Weight of the feature in the policy; `None` with several policies.
     pub weight: Option<f64>,
 }
 
-/// Assesses predictions made for examples, one for each. `policy` is the one they come from, where it is one.
+/// Assesses predictions for examples, one each. `policy` is the one that made them, if there is only one.
 #[must_use]
 pub fn assess(examples: &[TrainingExample], scores: &[f64], policy: Option<&Policy>, seed: u64) -> Assessment {
     let parts: Vec<(u64, f64)> = scores.iter().map(|score| (0, *score)).collect();
     assess_parts(examples, &parts, policy, seed)
 }
 
-/// The same where several policies made the predictions: the number of each one's, and its score. Scores of different
-/// policies are not compared.
+/// The same for predictions of several policies, each with its policy's number and score. Scores of different policies
+/// are not compared.
 #[must_use]
 pub fn assess_parts(
     examples: &[TrainingExample],
@@ -151,7 +151,7 @@ fn verdict(auc: Option<[f64; 2]>, queries: usize) -> (&'static str, String) {
     }
 }
 
-/// A trained policy with what it is worth on the pairs that were held out.
+/// A trained policy with its quality on the held-out pairs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainedPolicy {
     /// The policy.
@@ -162,7 +162,7 @@ pub struct TrainedPolicy {
     pub trained_on: Metrics,
     /// Pairs that it was trained on.
     pub n: usize,
-    /// Share of held-out pairs on the right side of an even chance; none without any.
+    /// Share of held-out pairs classified correctly at 0.5; `None` without any.
     pub accuracy: Option<f64>,
 }
 
@@ -176,7 +176,7 @@ fn labels(examples: &[TrainingExample]) -> Vec<[bool; 2]> {
     labels
 }
 
-/// Explains why no AUC can be given: both sides of a split need pairs of both kinds. `None` when one can be given.
+/// Reason why there is no AUC: both sides of a split need pairs of both labels. `None` if there is one.
 fn why_no_auc(examples: &[TrainingExample]) -> Option<String> {
     let labels = labels(examples);
     let [negative, positive] = [0, 1].map(|kind| labels.iter().filter(|has| has[kind]).count());
@@ -192,7 +192,7 @@ fn why_no_auc(examples: &[TrainingExample]) -> Option<String> {
     })
 }
 
-/// The pairs of an even share of the queries, and the others: (trained on, held out).
+/// The pairs of a share of the queries, and the others: (trained on, held out).
 #[must_use]
 pub fn hold_out(examples: &[TrainingExample], part: u64, seed: u64) -> (Vec<TrainingExample>, Vec<TrainingExample>) {
     let parts = parts(&labels(examples), seed);
@@ -202,7 +202,7 @@ pub fn hold_out(examples: &[TrainingExample], part: u64, seed: u64) -> (Vec<Trai
 /// Trains on four fifths of the queries and measures on the fifth that was held out.
 ///
 /// # Errors
-/// [`LearnError`] where there is nothing to learn from.
+/// [`LearnError`] if there is nothing to learn from.
 pub fn train_and_hold_out(
     examples: &[TrainingExample],
     spelling: WeightSpelling,
@@ -232,8 +232,7 @@ pub fn train_and_hold_out(
     Ok(TrainedPolicy { held_out, accuracy, trained_on: metrics::metrics(&predicted), n: seen.len(), policy })
 }
 
-/// Assesses what training on such pairs is worth: every pair is predicted by a policy that was trained without its
-/// query.
+/// Assesses training on such pairs: every pair is predicted by a policy trained without its query.
 ///
 /// # Errors
 /// As [`train_and_hold_out`].
@@ -246,8 +245,8 @@ pub fn cross_validate(examples: &[TrainingExample], seed: u64) -> Result<Assessm
             continue;
         }
         let policy = train(&seen, WeightSpelling::Snake)?;
-        // Each part has a bias of its own, the lower the more of its own queries went well: compared with each other,
-        // the parts' scores would make any policy look worse than it is.
+        // Each part has its own bias, which is lower the more of its own queries went well: comparing scores between
+        // parts would make any policy look worse than it is.
         scores.extend(held.iter().map(|e| (part, policy.score(&e.features))));
         all.extend(held);
     }

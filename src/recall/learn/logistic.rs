@@ -1,5 +1,5 @@
-//! Logistic regression on few features by Newton's method: binary cross-entropy with a light ridge, the same weights
-//! for the same pairs to the last bit.
+//! Logistic regression on few features by Newton's method: binary cross-entropy with a light ridge, deterministic to
+//! the last bit.
 
 use super::{LearnError, TrainingExample, check};
 use crate::recall::policy::{FEATURES, Policy, WeightSpelling, probability};
@@ -7,16 +7,16 @@ use crate::recall::policy::{FEATURES, Policy, WeightSpelling, probability};
 const N: usize = FEATURES.len();
 /// Weights and bias.
 const M: usize = N + 1;
-/// Ridge on standardised weights, in pairs: as if one pair spoke for every weight being 0. It keeps weights finite where
-/// a feature parts the pairs wholly, and decides between features that say the same.
+/// Ridge on standardised weights, in pairs: as if one pair were evidence for every weight being 0. It keeps weights
+/// finite if a feature separates the pairs completely, and splits weight between equal features.
 const RIDGE: f64 = 1.0;
-/// Steps at most; Newton's method needs fewer than ten.
+/// Most steps; Newton's method needs fewer than ten.
 const STEPS: usize = 50;
 
-/// Trains on pairs. A feature that is the same in all of them gets the weight 0.
+/// Trains on pairs. A feature that is constant gets the weight 0.
 ///
 /// # Errors
-/// [`LearnError`] for pairs that nothing can be learned from.
+/// [`LearnError`] for pairs without information.
 pub fn train(examples: &[TrainingExample], spelling: WeightSpelling) -> Result<Policy, LearnError> {
     check(examples)?;
     let n = examples.len() as f64;
@@ -36,7 +36,7 @@ pub fn train(examples: &[TrainingExample], spelling: WeightSpelling) -> Result<P
     let mut loss = objective(&rows, &weights);
     for _ in 0..STEPS {
         let step = newton(&rows, &weights);
-        // A full step nearly always helps; where it does not, a shorter one does.
+        // A full step nearly always improves; otherwise a shorter one does.
         let mut share = 1.0;
         let better = loop {
             let tried: [f64; M] = std::array::from_fn(|i| weights[i] - share * step[i]);
@@ -78,7 +78,7 @@ fn objective(rows: &[([f64; M], f64)], weights: &[f64; M]) -> f64 {
 
 type Matrix = [[f64; M]; M];
 
-/// Newton's step: the Hessian's inverse times the gradient. Only the lower half of the Hessian is looked at.
+/// Newton's step: the Hessian's inverse times the gradient. Uses only the lower half of the Hessian.
 fn newton(rows: &[([f64; M], f64)], weights: &[f64; M]) -> [f64; M] {
     let mut gradient = [0.0; M];
     let mut hessian = [[0.0; M]; M];
@@ -93,7 +93,7 @@ fn newton(rows: &[([f64; M], f64)], weights: &[f64; M]) -> [f64; M] {
         }
     }
     for i in 0..M {
-        // The bias has no ridge; a hair keeps the system solvable where all is sure.
+        // The bias has no ridge; a tiny value keeps the system solvable if all predictions are certain.
         hessian[i][i] += if i == N { 1e-9 } else { RIDGE };
         gradient[i] += if i == N { 0.0 } else { RIDGE * weights[i] };
     }
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn one_feature_by_hand() {
         // x = 1: 3 of 4 positive, x = 0: 1 of 4. Without a ridge the weight is 2 ln 3; the ridge of one pair over eight
-        // draws it in: with standardised +-1 and weight w the gradient 8 (p(w) - 3/4) + w is 0.
+        // shrinks it: with standardised +-1 and weight w the gradient 8 (p(w) - 3/4) + w is 0.
         let example = |i: usize| TrainingExample {
             query: i,
             features: [if i < 4 { 1.0 } else { 0.0 }, 0.7, 0.0, 0.0, 0.0, 0.0],
@@ -171,7 +171,7 @@ mod tests {
             (0..10).map(|i| TrainingExample { query: i, features: [i as f64 / 10.0; N], label: i >= 5 }).collect();
         let policy = train(&pairs, WeightSpelling::Camel).unwrap();
         assert!(policy.weights.iter().all(|w| w.is_finite() && w.abs() < 100.0));
-        // Features that say the same share the weight.
+        // Equal features share the weight.
         assert!(policy.weights.windows(2).all(|w| (w[0] - w[1]).abs() < 1e-9));
     }
 

@@ -6,10 +6,10 @@ use super::assess::Assessment;
 use super::metrics::Metrics;
 use super::version::PurgedCases;
 
-/// An assessment with what was assessed, on what.
+/// An assessment with its policy and data.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeasuredAssessment {
-    /// The policy; none for several, or for none.
+    /// The policy; `None` for several, or for none.
     pub policy: Option<String>,
     /// Version of the policy.
     pub version: Option<i64>,
@@ -22,9 +22,9 @@ pub struct MeasuredAssessment {
     /// The numbers.
     #[serde(flatten)]
     pub assessment: Assessment,
-    /// On all pairs, where the numbers are of the held-out ones only.
+    /// Metrics on all pairs, if the others are on held-out ones only.
     pub all_pairs: Option<Metrics>,
-    /// Count of the policy's training cases that are gone.
+    /// Number of the policy's training cases that are deleted.
     pub purged: Option<PurgedCases>,
     /// Notes for users about the assessment.
     pub notes: Vec<String>,

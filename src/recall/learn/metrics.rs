@@ -7,15 +7,15 @@ use crate::recall::policy::probability;
 
 /// Bins of the calibration, of equal width over 0..1.
 pub const BINS: usize = 10;
-/// Times that queries are drawn again for an interval.
+/// Number of resamplings for an interval.
 pub const DRAWS: usize = 1_000;
 
-/// A prediction with what came of it.
+/// A prediction with its actual label.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LabelledPrediction {
-    /// Number of the query: drawn again as a whole.
+    /// Number of the query, which is resampled as a whole.
     pub query: usize,
-    /// Number of the policy that predicted it, when there are several: scores of different policies are not compared.
+    /// Number of the policy that predicted it, if there are several: scores of different policies are not compared.
     pub part: u64,
     /// Score on the logit scale.
     pub score: f64,
@@ -23,14 +23,14 @@ pub struct LabelledPrediction {
     pub label: bool,
 }
 
-/// The four numbers. AUC is none when there are not both kinds of label, all are none without predictions.
+/// The four metrics. AUC is `None` without both labels, all are `None` without predictions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Metrics {
     /// Chance that a positive is scored above a negative, ties counting half: 0..1, 0.5 is chance.
     pub auc: Option<f64>,
     /// Mean squared difference of probability and outcome, in 0..1.
     pub brier: Option<f64>,
-    /// Expected calibration error: mean distance of predicted and observed share over the bins, by their size.
+    /// Expected calibration error: mean distance of predicted and observed share over the bins, weighted by size.
     pub ece: Option<f64>,
     /// Mean binary cross-entropy, in nats.
     pub loss: Option<f64>,
@@ -45,13 +45,13 @@ pub struct CalibrationBin {
     pub to: f64,
     /// Predictions in it.
     pub n: usize,
-    /// Their mean probability; none of none.
+    /// Mean predicted probability; `None` for an empty bin.
     pub predicted: Option<f64>,
-    /// The share that came true; none of none.
+    /// The share that came true; `None` for an empty bin.
     pub observed: Option<f64>,
 }
 
-/// The 2.5th and 97.5th percentile of each number over the draws; none when it could not be computed.
+/// The 2.5th and 97.5th percentile of each metric over the samples; `None` if it could not be computed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
     /// Interval of the AUC.
@@ -64,7 +64,7 @@ pub struct Interval {
     pub loss: Option<[f64; 2]>,
 }
 
-/// AUC of scores with labels; none when there are not both kinds.
+/// AUC of scores with labels; `None` without both labels.
 #[must_use]
 pub fn auc(scored: impl IntoIterator<Item = (f64, bool)>) -> Option<f64> {
     let mut scored: Vec<(f64, bool, f64)> = scored.into_iter().map(|(score, label)| (score, label, 1.0)).collect();
@@ -73,8 +73,8 @@ pub fn auc(scored: impl IntoIterator<Item = (f64, bool)>) -> Option<f64> {
     (pairs > 0.0).then(|| wins / pairs)
 }
 
-/// Pairs of a positive and a negative in sorted scores, each counted as often as its weight says: how many the positive
-/// wins, ties counting half, and how many there are.
+/// Weighted pairs of a positive and a negative in sorted scores: how many the positive wins, with ties counting half,
+/// and their number.
 fn won(sorted: &[(f64, bool, f64)]) -> (f64, f64) {
     let (mut below, mut wins, mut positives) = (0.0, 0.0, 0.0);
     for tied in sorted.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq()) {
@@ -96,7 +96,7 @@ fn bin_of(probability: f64) -> usize {
     ((probability * BINS as f64) as usize).min(BINS - 1)
 }
 
-/// Calibration: how often what was predicted came true.
+/// Calibration: how often predictions came true.
 #[must_use]
 pub fn calibration(predicted: &[LabelledPrediction]) -> Vec<CalibrationBin> {
     let mut sums = [(0_usize, 0.0, 0_usize); BINS];
@@ -116,7 +116,7 @@ pub fn calibration(predicted: &[LabelledPrediction]) -> Vec<CalibrationBin> {
     sums.into_iter().enumerate().map(bin).collect()
 }
 
-/// A prediction made ready to be counted many times.
+/// A prediction prepared for repeated counting.
 struct Ready {
     query: usize,
     part: u64,
@@ -148,7 +148,7 @@ fn ready(predicted: &[LabelledPrediction]) -> Vec<Ready> {
     ready
 }
 
-/// The metrics of sorted predictions, each counted as often as `times` of its query says.
+/// The metrics of sorted predictions, each weighted by `times` of its query.
 fn counted(ready: &[Ready], times: impl Fn(usize) -> f64) -> Metrics {
     let (mut n, mut brier, mut loss) = (0.0, 0.0, 0.0);
     let mut gaps = [0.0; BINS];
@@ -185,7 +185,7 @@ pub fn metrics(predicted: &[LabelledPrediction]) -> Metrics {
     counted(&ready(predicted), |_| 1.0)
 }
 
-/// Intervals of the metrics: queries are drawn again, with all their predictions, [`DRAWS`] times.
+/// Intervals of the metrics: resamples queries, with all their predictions, [`DRAWS`] times.
 #[must_use]
 pub fn intervals(predicted: &[LabelledPrediction], seed: u64) -> Interval {
     let queries = predicted.iter().map(|p| p.query + 1).max().unwrap_or_default();
@@ -214,7 +214,7 @@ pub fn intervals(predicted: &[LabelledPrediction], seed: u64) -> Interval {
     Interval { auc: of(|m| m.auc), brier: of(|m| m.brier), ece: of(|m| m.ece), loss: of(|m| m.loss) }
 }
 
-/// The 2.5th and 97.5th percentile; none of none.
+/// The 2.5th and 97.5th percentile; `None` for no values.
 #[must_use]
 pub fn percentiles(mut values: Vec<f64>) -> Option<[f64; 2]> {
     values.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Learning which cases to recall: pairs of a query and a case with a label, named features, a logistic policy, and its
+//! Learns which cases to recall: pairs of a query and a case with a label, named features, a logistic policy, and its
 //! quality on held-out pairs.
 
 pub mod assess;
@@ -25,7 +25,7 @@ pub enum LearnError {
         /// `positive` or `negative`.
         label: &'static str,
     },
-    /// One query: nothing can be held out.
+    /// Only one query: nothing can be held out.
     #[error("all {0} pairs are from one query: none can be held out for measuring, so nothing is trained")]
     OneQuery(usize),
 }
@@ -33,15 +33,15 @@ pub enum LearnError {
 /// A pair of a query and a case, as numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrainingExample {
-    /// Number of the query: pairs of one query are never parted.
+    /// Number of the query: pairs of one query stay together.
     pub query: usize,
-    /// Features in 0..1, in the order of [`FEATURES`]; 0 where a feature is not known.
+    /// Features in 0..1, in the order of [`FEATURES`]; 0 for an unknown one.
     pub features: [f64; FEATURES.len()],
     /// Whether recalling the case went well.
     pub label: bool,
 }
 
-/// Checks that there are pairs of both kinds.
+/// Checks that there are pairs of both labels.
 ///
 /// # Errors
 /// [`LearnError::Empty`], [`LearnError::OneClass`].

@@ -4,35 +4,35 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// A pair as it is in a file.
+/// A pair in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelledPair {
     /// Number of the query among the file's queries.
     pub query: usize,
     /// Text of the query.
     pub text: String,
-    /// Text of the question that the case was asked.
+    /// Text of the case's question.
     pub case: String,
     /// Plan of the case; empty when not given.
     pub plan: String,
-    /// Whether the case itself had gone well; none when not given.
+    /// Whether the case itself had succeeded; `None` if not given.
     pub case_went_well: Option<bool>,
-    /// Reward of the case, in 0..1; none when not given.
+    /// Reward of the case, in 0..1; `None` if not given.
     pub reward: Option<f64>,
     /// Whether recalling the case for the query went well.
     pub label: bool,
 }
 
-/// Names under which a label may stand.
+/// Possible names of the label.
 const LABELS: [&str; 3] = ["truth_label", "label", "relevant"];
-/// Names under which the word for the case may stand.
+/// Possible names of the case's label.
 const CASE_LABELS: [&str; 3] = ["case_label", "outcome", "case_outcome"];
 
-/// Reads pairs: JSON lines with `query`, `case`, `truth_label` (or `label`), and `case_label`, `plan`, `reward` where
-/// they are known. Blank lines are skipped; a JSON list of such objects is taken too.
+/// Parses pairs: JSON lines with `query`, `case`, `truth_label` (or `label`), and optional `case_label`, `plan`,
+/// `reward`. Blank lines are skipped; a JSON list of such objects is accepted too.
 ///
 /// # Errors
-/// The lines that are not pairs: how many, and of the first few what is wrong.
+/// The number of invalid lines, and the errors of the first few.
 pub fn parse(text: &str) -> Result<Vec<LabelledPair>, String> {
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut pairs = Vec::new();
@@ -63,7 +63,7 @@ pub fn parse(text: &str) -> Result<Vec<LabelledPair>, String> {
     }
 }
 
-/// Lines that are not pairs of which is told what is wrong.
+/// Most invalid lines whose errors are reported.
 const SHOWN: usize = 3;
 
 fn pair(value: &Value) -> Result<(String, LabelledPair), String> {

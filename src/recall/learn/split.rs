@@ -1,11 +1,11 @@
-//! Holds out pairs by query, and resamples queries: from a seed only, so that the same call returns the same answer.
+//! Holds out pairs by query, and resamples queries, deterministically from a seed.
 
 use std::collections::BTreeMap;
 
-/// Parts that queries fall into; one of them is held out.
+/// Number of parts that queries are divided into; one of them is held out.
 pub const PARTS: u64 = 5;
 
-/// A small generator of random numbers (`SplitMix64`): the same seed gives the same numbers everywhere.
+/// A small random number generator (`SplitMix64`): the same seed gives the same numbers everywhere.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -39,8 +39,8 @@ fn mixed(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The part, below [`PARTS`], that each query falls into: an even share of the queries of each kind, in an order by the
-/// seed. `labels` says of each query whether it has negative and positive pairs. Where two queries have each, the first
+/// The part, below [`PARTS`], of each query: an even share of the queries of each kind, in an order from the seed.
+/// `labels` says for each query whether it has negative and positive pairs. If two queries have each, both the first
 /// part and the others have both.
 #[must_use]
 pub fn parts(labels: &[[bool; 2]], seed: u64) -> Vec<u64> {

@@ -6,28 +6,28 @@ use serde::Serialize;
 use crate::memory::Row;
 use crate::recall::policy::Policy;
 
-/// A policy version as it is stored, with what it is to readers.
+/// A stored policy version, with its role for readers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Version {
     /// The stored row.
     pub row: Row,
     /// Weights of the version, or the reason why they cannot be used.
     pub policy: Result<Policy, String>,
-    /// Readers take it: the highest active version of its bank.
+    /// Whether readers use it: the highest active version of its bank.
     pub in_use: bool,
-    /// Count of the version's training cases that are gone.
+    /// Number of the version's training cases that are deleted.
     pub purged: PurgedCases,
 }
 
-/// Count of the cases that a policy was trained on and that are gone since.
+/// Number of a policy's training cases that have been deleted since.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PurgedCases {
-    /// Cases that it was trained on; none when that was not recorded.
+    /// Cases that it was trained on; `None` if not recorded.
     pub cases: Option<usize>,
-    /// Cases among these that are gone.
+    /// Number of these that are deleted.
     pub gone: Option<usize>,
-    /// Their share; none when not recorded.
+    /// Their share; `None` if not recorded.
     pub share: Option<f64>,
-    /// Reason why nothing is known.
+    /// Reason why it is unknown.
     pub reason: Option<&'static str>,
 }

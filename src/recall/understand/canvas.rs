@@ -10,7 +10,7 @@ use crate::memory::digest::{Digest, digest};
 use crate::memory::packed::records::{Record, RecordSorter, in_order, ordered, unordered};
 use crate::memory::packed::space::MakeSpace;
 
-/// A canvas that is closed sooner, in seconds, was closed quickly.
+/// Seconds below which a canvas counts as closed quickly.
 pub const QUICK: f64 = 5.0;
 
 /// Reward of an observation: closed under 5 s -0.2, closed at 5 s or later +0.1, form submitted +0.5, thumbs up +0.3,
@@ -25,13 +25,13 @@ pub const REWARDS: [(&str, Option<f64>); 7] = [
     ("thumbs_down_feedback", Some(-0.3)),
 ];
 
-/// Name under which kinds of canvas and actions are counted together for which there is no more room.
+/// Combined name for kinds of canvas and actions beyond the memory limit.
 pub const OTHERS: &str = "(others)";
 
-/// Bytes that kinds of canvas and other actions, with their counts, may take: about 4,000 kinds.
+/// Bytes for kinds of canvas and other actions, with their counts: about 4,000 kinds.
 const ROOM: usize = 2 << 20;
 
-/// The rules by which a canvas type gets its words, for people.
+/// The rules for the words of a canvas type, for people.
 pub const RULES: [(&str, &str); 4] = [
     ("closes_quickly", "more than half of the closes whose time is known came under 5 s"),
     (
@@ -43,22 +43,22 @@ pub const RULES: [(&str, &str); 4] = [
     ("dwell", "the recorded `open_seconds` of a close, else the time since the canvas was last presented"),
 ];
 
-/// A canvas event as far as these rules look at it.
+/// A canvas event, reduced to what these rules need.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CanvasUse<'r> {
-    /// Id of the event, which orders events of the same time: its first 16 bytes, then its last 8.
+    /// Id of the event, which orders events with the same time: its first 16 bytes, then its last 8.
     pub id: &'r str,
-    /// The canvas; an event without one stands alone.
+    /// The canvas; an event without one is a canvas of its own.
     pub canvas: Option<&'r str>,
-    /// Canvas type as stored; empty when none is.
+    /// Stored canvas type; empty if none.
     pub canvas_type: &'r str,
-    /// Component type as stored; empty when none is.
+    /// Stored component type; empty if none.
     pub component: &'r str,
     /// Action of the event, as stored.
     pub action: &'r str,
     /// Time of the event, in microseconds since 1970.
     pub at: Option<i64>,
-    /// Time for which the canvas was open, as recorded with a close, in seconds.
+    /// Seconds for which the canvas was open, as recorded on closing.
     pub open_seconds: Option<f64>,
     /// Recorded as done by the agent or the system itself.
     pub by_agent: bool,
@@ -69,11 +69,11 @@ pub struct CanvasUse<'r> {
 /// Counts of one canvas type, or of one of its component types.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
 pub struct Engagement {
-    /// Canvas type; empty where none is stored.
+    /// Canvas type; empty if none is stored.
     pub canvas_type: String,
-    /// Component type; none for the type as a whole.
+    /// Component type; `None` for the type as a whole.
     pub component_type: Option<String>,
-    /// `closes_quickly`, `engages`, `submits`: those whose rule holds.
+    /// Words whose rule applies: `closes_quickly`, `engages`, `submits`.
     pub verdicts: Vec<&'static str>,
     /// Times presented.
     pub presented: usize,
@@ -83,7 +83,7 @@ pub struct Engagement {
     pub closed_quickly: usize,
     /// Closed at 5 s or later.
     pub closed_slowly: usize,
-    /// Closed with no time to tell by.
+    /// Closed with an unknown duration.
     pub closed_untimed: usize,
     /// Times submitted.
     pub submitted: usize,
@@ -97,17 +97,17 @@ pub struct Engagement {
     pub errors: usize,
     /// Other actions, as stored.
     pub other: BTreeMap<String, usize>,
-    /// Mean time open, in seconds; none when no time is known.
+    /// Mean open time in seconds; `None` if unknown.
     pub dwell_seconds: Option<f64>,
-    /// Closes behind the mean.
+    /// Number of closes in the mean.
     pub dwell_n: usize,
-    /// Closes among these with a recorded time; the others are timed by their events.
+    /// Number of these with a recorded time; the others are timed by their events.
     pub dwell_recorded: usize,
     /// Episodes that it was shown in.
     pub episodes: usize,
-    /// Mean feedback aggregate of those episodes, in -1..1; none when unknown for all.
+    /// Mean feedback aggregate of those episodes, in -1..1; `None` if unknown for all.
     pub feedback: Option<f64>,
-    /// Episodes behind the mean.
+    /// Number of episodes in the mean.
     pub feedback_n: usize,
     /// Sum of the rewards of its observations.
     pub reward: f64,
@@ -115,12 +115,12 @@ pub struct Engagement {
     pub reward_n: usize,
 }
 
-/// An observation with its reward and how often it was made.
+/// An observation with its reward and its number.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Observation {
     /// Name of the observation.
     pub observation: &'static str,
-    /// Reward of the observation; `None` when none is stated.
+    /// Reward of the observation; `None` if none is defined.
     pub reward: Option<f64>,
     /// Number of times it was made.
     pub n: usize,
@@ -137,7 +137,7 @@ pub struct CanvasSummary {
     pub success: CanvasSuccess,
     /// Events in all.
     pub events: usize,
-    /// Some kinds or actions are counted together as [`OTHERS`].
+    /// Whether some kinds or actions are combined as [`OTHERS`].
     pub has_others: bool,
 }
 
@@ -148,9 +148,9 @@ struct CanvasTally {
     feedback: MeanSum,
 }
 
-/// Looks at canvas events in any order, however many: what does not fit in memory goes to a scratch space.
+/// Processes canvas events in any order and number: data that does not fit in memory goes to scratch space.
 pub struct CanvasStudy {
-    /// The place of a type, and of each of its components.
+    /// The index of a type, and of each of its components.
     places: BTreeMap<String, (usize, BTreeMap<String, usize>)>,
     types: Vec<CanvasTally>,
     /// The components, each with the place of its type.
@@ -161,13 +161,13 @@ pub struct CanvasStudy {
     /// Time of the newest event.
     newest: Option<i64>,
     events: usize,
-    /// Bytes left for kinds and actions that did not come up yet.
+    /// Bytes left for new kinds and actions.
     room: usize,
     has_others: bool,
 }
 
 impl CanvasStudy {
-    /// A study that continues in such a space where it does not fit in memory.
+    /// Creates an empty study. Data that does not fit in memory goes to `space`.
     #[must_use]
     pub fn new(space: MakeSpace) -> Self {
         CanvasStudy {
@@ -183,7 +183,7 @@ impl CanvasStudy {
         }
     }
 
-    /// Takes an event.
+    /// Adds an event.
     pub fn add(&mut self, event: &CanvasUse<'_>) {
         let part = self.part(event.canvas_type, event.component);
         let action = CanvasAction::of(event.action);
@@ -207,7 +207,7 @@ impl CanvasStudy {
     /// Sums up the events. `feedback` returns the known feedback aggregate of an episode.
     ///
     /// # Errors
-    /// What does not fit in memory cannot be written or read.
+    /// Data that does not fit in memory cannot be written or read.
     pub fn close(mut self, feedback: impl Fn(Digest) -> Option<f64>) -> io::Result<CanvasSummary> {
         let success = self.follow_canvases()?;
         self.show_in_episodes(feedback)?;
@@ -239,7 +239,7 @@ impl CanvasStudy {
                     course.shown = Some(place);
                 }
                 if canvas == 0 {
-                    // Without a canvas it stands alone.
+                    // Without a canvas it is one of its own.
                     break;
                 }
             }
@@ -248,7 +248,7 @@ impl CanvasStudy {
         Ok(success)
     }
 
-    /// Takes each episode once, with all the components that were shown in it.
+    /// Counts each episode once, with all the components shown in it.
     fn show_in_episodes(&mut self, feedback: impl Fn(Digest) -> Option<f64>) -> io::Result<()> {
         let sorted = self.shown.take().sorted()?;
         let mut stream = sorted.stream()?;
@@ -313,7 +313,7 @@ impl CanvasStudy {
         self.parts.len() - 1
     }
 
-    /// Takes room for a name that did not come up yet, if there is enough.
+    /// Reserves memory for a new name, if there is enough.
     fn takes_room(&mut self, bytes: usize) -> bool {
         let left = self.room.checked_sub(bytes);
         self.has_others |= left.is_none();
@@ -331,7 +331,7 @@ fn ranked(mut groups: Vec<Engagement>) -> Vec<Engagement> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum CanvasMoment {
     Presented,
-    /// Closed: seconds open where known, and whether they were recorded.
+    /// Closed: seconds open if known, and whether they were recorded.
     Closed(Option<(f64, bool)>),
     Submitted,
     Executed,
@@ -355,7 +355,7 @@ enum CanvasAction {
 }
 
 impl CanvasAction {
-    /// Those that are known, by the number that stands for each; any other number is another action.
+    /// The known ones by number; any other number is another action.
     const KNOWN: [(&str, CanvasAction); 6] = [
         ("present", CanvasAction::Present),
         ("close", CanvasAction::Close),
@@ -370,7 +370,7 @@ impl CanvasAction {
     }
 }
 
-/// An event in numbers, without the text of what it is about.
+/// An event as numbers, without its texts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct CanvasStep {
     /// The canvas; 0 for none.
@@ -385,7 +385,7 @@ struct CanvasStep {
 }
 
 impl CanvasStep {
-    /// A record that is in order by canvas, time and id.
+    /// A record sorted by canvas, time and id.
     fn record(&self, id: &str) -> Record<8> {
         let [first, rest, end] = in_order(id);
         let action = CanvasAction::KNOWN.iter().position(|(_, known)| *known == self.action).unwrap_or(usize::MAX);
@@ -419,11 +419,11 @@ impl CanvasStep {
 struct CanvasCourse {
     presented: bool,
     presented_at: Option<i64>,
-    /// 1 if submitted or executed, 0 if closed under 5 s or in error, else 0.5.
+    /// 1 if submitted or executed, 0 if closed within 5 s or with an error, otherwise 0.5.
     value: f64,
     /// Time of its last event.
     at: Option<i64>,
-    /// The episode and the component that were told last.
+    /// The episode and the component reported last.
     shown: Option<Record<2>>,
 }
 
@@ -432,7 +432,7 @@ impl CanvasCourse {
         CanvasCourse { presented: false, presented_at: None, value: 0.5, at: None, shown: None }
     }
 
-    /// Takes the next event, and says what it means here.
+    /// Adds the next event, and returns its meaning here.
     fn take(&mut self, step: &CanvasStep) -> CanvasMoment {
         let moment = self.moment(step);
         if moment == CanvasMoment::Presented {
@@ -530,7 +530,7 @@ impl CanvasTally {
     }
 }
 
-/// The words whose rule in [`RULES`] holds.
+/// The words whose rule in [`RULES`] applies.
 fn verdicts(counts: &Engagement) -> Vec<&'static str> {
     let timed = counts.closed_quickly + counts.closed_slowly;
     let acts = counts.submitted + counts.executed + counts.corrected;
@@ -554,7 +554,7 @@ impl CanvasSummary {
         types
     }
 
-    /// Every observation of [`REWARDS`] with how often it was made; the thumbs are counted elsewhere.
+    /// Every observation of [`REWARDS`] with its number; thumbs are counted elsewhere.
     #[must_use]
     pub fn observations(&self, thumbs_up: usize, thumbs_down: usize) -> Vec<Observation> {
         let sum = |count: fn(&Engagement) -> usize| self.types.iter().map(count).sum();
@@ -596,7 +596,7 @@ mod tests {
         }
     }
 
-    /// Summarizes events: the same whether there is room for them in memory or for none.
+    /// Summarizes events; the result must be the same with and without memory.
     fn understand(events: &[CanvasUse<'_>], feedback: impl Fn(Digest) -> Option<f64>) -> CanvasSummary {
         let understood = |bytes| {
             let mut study = CanvasStudy::new(space);

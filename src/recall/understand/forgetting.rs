@@ -1,4 +1,4 @@
-//! The forgetting curve: what is left of memories as they age, by the rule and as stored.
+//! The forgetting curve: how much of a memory is left as it ages, by the rule and as stored.
 
 use serde::Serialize;
 
@@ -8,16 +8,16 @@ pub const STALE_DAYS: f64 = 90.0;
 pub const ARCHIVE_DAYS: f64 = 180.0;
 /// Days of one point of the curve.
 const STEP: f64 = 30.0;
-/// Points of the curve; the last one holds all that is older.
+/// Number of points; the last one covers everything older.
 const POINTS: usize = 13;
 
-/// Computes the share of a memory that is left at an age in days: 1 until 90 days, then max(0, 1 - days / 180).
+/// Computes the share of a memory left at an age in days: 1 until 90 days, then max(0, 1 - days / 180).
 #[must_use]
 pub fn left(days: f64) -> f64 {
     if days < STALE_DAYS { 1.0 } else { (1.0 - days / ARCHIVE_DAYS).max(0.0) }
 }
 
-/// An episode as far as forgetting looks at it.
+/// An episode, reduced to what forgetting needs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct AgedEpisode {
     /// Age in days.
@@ -26,7 +26,7 @@ pub struct AgedEpisode {
     pub decay: Option<f64>,
     /// Number of times the episode was recalled, as stored.
     pub accesses: Option<i64>,
-    /// Whether it is archived, or taken into a digest.
+    /// Whether it is archived, or merged into a digest.
     pub put_away: bool,
 }
 
@@ -35,34 +35,34 @@ pub struct AgedEpisode {
 pub struct CurvePoint {
     /// Age of the youngest, in days.
     pub from_days: f64,
-    /// Age below which they are; none for the last point.
+    /// Upper limit of the age; `None` for the last point.
     pub to_days: Option<f64>,
     /// Episodes.
     pub episodes: usize,
-    /// Episodes among these that are archived or taken into a digest.
+    /// Number of these episodes that are archived or merged into a digest.
     pub put_away: usize,
-    /// Share of them that is left by the rule, mean in 0..1.
+    /// Mean share left by the rule, in 0..1.
     pub by_rule: Option<f64>,
-    /// Mean stored decay score; none when none is stored.
+    /// Mean stored decay score; `None` if none is stored.
     pub stored: Option<f64>,
     /// Mean number of recalls, as stored.
     pub accesses: Option<f64>,
 }
 
-/// The curve, and what lies on its far side.
+/// The curve, and the episodes beyond its limits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Curve {
     /// The rule, for people.
     pub rule: &'static str,
-    /// Episodes of 90 days and more that are still in place.
+    /// Episodes of 90 days and more that are not archived.
     pub stale: usize,
-    /// Episodes of 180 days and more that the rule would have archived and that are still in place.
+    /// Episodes of 180 days and more that the rule would have archived but that are not.
     pub overdue: usize,
     /// From young to old.
     pub points: Vec<CurvePoint>,
 }
 
-/// Sums up episodes as they come.
+/// Summarizes episodes one by one.
 #[derive(Debug, Clone, Default)]
 pub struct AgeTally {
     points: [AgeSums; POINTS],
@@ -81,7 +81,7 @@ struct AgeSums {
 }
 
 impl AgeTally {
-    /// Takes an episode; one of the future counts as new.
+    /// Adds an episode; one from the future counts as new.
     pub fn add(&mut self, episode: &AgedEpisode) {
         let point = ((episode.days.max(0.0) / STEP) as usize).min(POINTS - 1);
         if let Some(sums) = self.points.get_mut(point) {
@@ -99,7 +99,7 @@ impl AgeTally {
         self.overdue += usize::from(!episode.put_away && episode.days >= ARCHIVE_DAYS);
     }
 
-    /// The curve; none without episodes.
+    /// The curve; `None` without episodes.
     #[must_use]
     pub fn curve(&self) -> Option<Curve> {
         let last = self.points.iter().rposition(|point| point.episodes > 0)?;

@@ -5,23 +5,23 @@ use serde::Serialize;
 use super::quality::{Interventions, Periods, ProposalDecision, WorkTally, WorkedEpisode};
 use super::{WeightedMean, WeightedTerm, mean};
 
-/// By how much canvas success must rise over the period before, as documented.
+/// Documented rise of canvas success over the previous period that is required.
 pub const IMPROVEMENT: f64 = 0.2;
 
-/// A level and what the code asks for before the next one.
+/// A level and the code's requirements for the next one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GraduationGate {
-    /// Level from which the step leads.
+    /// Level before the step.
     pub from: &'static str,
-    /// Level to which it leads.
+    /// Level after the step.
     pub to: &'static str,
-    /// Readiness, at least, in 0..1.
+    /// Least readiness, in 0..1.
     pub readiness: f64,
-    /// Episodes, at least.
+    /// Fewest episodes.
     pub episodes: usize,
-    /// Interventions an episode, at most.
+    /// Most interventions per episode.
     pub intervention_rate: f64,
-    /// Mean constitutional score, at least, in 0..1.
+    /// Least mean constitutional score, in 0..1.
     pub constitutional: f64,
 }
 
@@ -53,10 +53,10 @@ pub const GATES: [GraduationGate; 3] = [
     },
 ];
 
-/// Latest episodes that the code looks at, at least.
+/// Fewest latest episodes that the code considers.
 pub const WINDOW: usize = 30;
 
-/// Distinct skills that the code gives the full term for.
+/// Distinct skills for the full value of the term.
 const SKILLS: f64 = 10.0;
 
 /// Readiness as documented: quality-weighted episode scores, canvas success against the period before, and an
@@ -65,7 +65,7 @@ const SKILLS: f64 = 10.0;
 pub struct DocumentedReadiness {
     /// Quality, in 0..1; it is the readiness.
     pub readiness: Option<f64>,
-    /// Whether canvas success rose by [`IMPROVEMENT`]; none when there is no period to compare with.
+    /// Whether canvas success rose by [`IMPROVEMENT`]; `None` without an earlier period.
     pub canvas_improved: Option<bool>,
     /// Points that the document leaves open, for users.
     pub note: &'static str,
@@ -76,30 +76,30 @@ pub struct DocumentedReadiness {
 pub struct CodedReadiness {
     /// The formula.
     pub formula: &'static str,
-    /// The weighted sum; a term of which nothing is recorded is 0, as the code has it.
+    /// The weighted sum; a term without records is 0, as in the code.
     pub readiness: WeightedMean,
-    /// Latest episodes that it looks at.
+    /// Number of latest episodes considered.
     pub window: usize,
     /// Sources of the terms, for users.
     pub note: &'static str,
-    /// Current level of the agent; `None` when its status is not a level.
+    /// Current level of the agent; `None` if its status is not a level.
     pub level: Option<&'static str>,
-    /// Next step up; `None` at the top, or when the status is not a level.
+    /// Next step up; `None` at the top, or if the status is not a level.
     pub next: Option<GraduationStep>,
 }
 
-/// A step up, and what it asks for.
+/// A step up, with its requirements.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GraduationStep {
     /// The next level.
     pub level: &'static str,
-    /// Readiness that it asks for.
+    /// Required readiness.
     pub readiness: f64,
-    /// Episodes that it asks for.
+    /// Required episodes.
     pub episodes: usize,
     /// Interventions an episode that it allows.
     pub intervention_rate: f64,
-    /// Mean constitutional score that it asks for.
+    /// Required mean constitutional score.
     pub constitutional: f64,
     /// Whether every gate is passed.
     pub ready: bool,
@@ -125,16 +125,16 @@ fn gate_of(status: Option<&str>) -> Option<&'static GraduationGate> {
     GATES.iter().find(|gate| status.is_some_and(|status| status.eq_ignore_ascii_case(gate.from)))
 }
 
-/// Latest episodes that the code looks at for an agent of a status.
+/// Number of latest episodes that the code considers for an agent with a status.
 #[must_use]
 pub fn window(status: Option<&str>) -> usize {
     gate_of(status).map_or(WINDOW, |gate| gate.episodes.max(WINDOW))
 }
 
-/// The coded side: 0.30 zero-intervention + 0.25 constitutional + 0.15 confidence + 0.10 success + 0.10 supervision +
-/// 0.07 skills + 0.03 proposals, over the latest [`WINDOW`] episodes, or as many as the next of [`GATES`] asks for.
-/// Supervision = 0.6 x approved / proposed + 0.4 x followed / approved; skills = distinct skills / 10, at most 1; proposals
-/// = 1.2 x mean quality of teaching, at most 1; both of all episodes. What is not recorded counts as 0.
+/// Readiness as coded: 0.30 zero-intervention, 0.25 constitutional, 0.15 confidence, 0.10 success, 0.10 supervision, 0.07
+/// skills and 0.03 proposals, over the latest [`WINDOW`] episodes, or as many as the next of [`GATES`] requires.
+/// Supervision = 0.6 x approved / proposed + 0.4 x followed / approved; skills = distinct skills / 10, at most 1;
+/// proposals = 1.2 x mean quality of teaching, at most 1; both over all episodes. Missing records count as 0.
 #[must_use]
 pub fn coded(worked: &WorkTally, status: Option<&str>) -> CodedReadiness {
     let (gate, window) = (gate_of(status), window(status));
@@ -178,7 +178,7 @@ pub fn coded(worked: &WorkTally, status: Option<&str>) -> CodedReadiness {
     CodedReadiness { formula, readiness, window, note, level: gate.map(|gate| gate.from).or(at_top), next }
 }
 
-/// The gates that an agent does not pass, in the words of Atom's own report.
+/// The gates that an agent does not pass, as worded in Atom's own report.
 fn failing(gate: &GraduationGate, readiness: &WeightedMean, latest: &[&WorkedEpisode], episodes: usize) -> Vec<String> {
     let mut failing = Vec::new();
     match readiness.score {

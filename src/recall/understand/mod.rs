@@ -10,18 +10,18 @@ pub mod usefulness;
 
 use serde::Serialize;
 
-/// One term of a weighted mean, with what it was computed from.
+/// One term of a weighted mean, with its basis.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WeightedTerm {
     /// Name of the term.
     pub name: &'static str,
-    /// Value in 0..1; none when there is nothing to compute it from.
+    /// Value in 0..1; `None` without data.
     pub value: Option<f64>,
-    /// Rows behind the value.
+    /// Number of rows behind the value.
     pub n: usize,
     /// Weight by the formula.
     pub weight: f64,
-    /// Weight after missing terms have left theirs to the others, in proportion; 0 for a missing one.
+    /// Weight after those of missing terms are distributed in proportion; 0 for a missing term.
     pub weight_used: f64,
     /// Weight used x value; the contributions sum to the score.
     pub contribution: f64,
@@ -41,10 +41,10 @@ impl WeightedTerm {
     }
 }
 
-/// A weighted mean, in 0..1, taken apart.
+/// A weighted mean, in 0..1, with its terms.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WeightedMean {
-    /// Sum of the contributions; none when every term is missing.
+    /// Sum of the contributions; `None` if every term is missing.
     pub score: Option<f64>,
     /// Terms of the mean, in the order of the formula.
     pub terms: Vec<WeightedTerm>,
@@ -53,7 +53,7 @@ pub struct WeightedMean {
 }
 
 impl WeightedMean {
-    /// Puts terms together; a missing one leaves its weight to the others.
+    /// Combines terms; the weight of a missing one is distributed to the others.
     #[must_use]
     pub fn of(mut terms: Vec<WeightedTerm>) -> Self {
         let there: f64 = terms.iter().filter(|t| t.value.is_some()).map(|t| t.weight).sum();
@@ -74,7 +74,7 @@ impl WeightedMean {
     }
 }
 
-/// Mean of some numbers; none of none.
+/// Mean of some numbers; `None` for no numbers.
 #[must_use]
 pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (sum, n) = values.into_iter().fold((0.0, 0_usize), |(sum, n), value| (sum + value, n + 1));

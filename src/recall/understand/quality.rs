@@ -7,24 +7,24 @@ use serde::Serialize;
 
 use super::{WeightedMean, WeightedTerm, mean};
 
-/// Episodes that consistency looks at: the latest ones.
+/// Number of latest episodes that determine consistency.
 pub const LATEST: usize = 20;
 
-/// Days of a period, of which canvas success is shown next to that of the one before.
+/// Days of a period; canvas success is compared with the previous one.
 pub const PERIOD_DAYS: i64 = 30;
 
-/// An episode as far as quality looks at it.
+/// An episode, reduced to what quality needs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct WorkedEpisode {
-    /// Id of the episode; orders those of one start.
+    /// Id of the episode; orders those with the same start.
     pub id: String,
-    /// Outcome word; none when none is recorded.
+    /// Outcome word; `None` if none is recorded.
     pub outcome: Option<String>,
     /// Start of the episode, in the canonical spelling; orders the episodes.
     pub started_at: Option<String>,
-    /// Feedback aggregate, in -1..1; none when unknown.
+    /// Feedback aggregate, in -1..1; `None` if unknown.
     pub feedback: Option<f64>,
-    /// Human interventions recorded with it; none when the memory keeps no such number.
+    /// Recorded human interventions; `None` if the memory does not record them.
     pub interventions: Option<i64>,
     /// Constitutional score, in 0..1.
     pub constitutional: Option<f64>,
@@ -32,7 +32,7 @@ pub struct WorkedEpisode {
     pub confidence: Option<f64>,
     /// Whether it succeeded, as recorded.
     pub success: Option<bool>,
-    /// Decision of a supervisor on the episode's proposal; `None` when it was not proposed.
+    /// Decision of a supervisor on the episode's proposal; `None` if it was not proposed.
     pub supervised: Option<ProposalDecision>,
     /// Skill that it was an execution of.
     pub skill: Option<String>,
@@ -49,7 +49,7 @@ pub struct ProposalDecision {
     pub followed: bool,
 }
 
-/// Completion of an outcome: success 1, partial 0.5, else 0.
+/// Completion of an outcome: success 1, partial 0.5, otherwise 0.
 #[must_use]
 pub fn completion(outcome: &str) -> f64 {
     match outcome {
@@ -59,12 +59,12 @@ pub fn completion(outcome: &str) -> f64 {
     }
 }
 
-/// Sums up episodes as they come; only the latest are kept whole.
+/// Summarizes episodes one by one; only the latest are kept in full.
 #[derive(Debug, Clone, Default)]
 pub struct WorkTally {
     /// Number of episodes.
     pub episodes: usize,
-    /// Number of episodes by outcome; empty when none is recorded.
+    /// Number of episodes by outcome; empty if none is recorded.
     pub outcomes: BTreeMap<String, usize>,
     /// The skills that they were executions of.
     pub skills: BTreeSet<String>,
@@ -72,7 +72,7 @@ pub struct WorkTally {
     pub teaching: MeanSum,
     completion: MeanSum,
     feedback: MeanSum,
-    /// Human interventions; none when none of them has such a number.
+    /// Human interventions; `None` if no episode records them.
     interventions: Option<usize>,
     /// Completions of the latest episodes with an outcome.
     decided: LatestOf<f64>,
@@ -80,14 +80,14 @@ pub struct WorkTally {
 }
 
 impl WorkTally {
-    /// A tally that keeps the latest `whole` episodes whole.
+    /// Creates a tally that keeps the latest `whole` episodes in full.
     #[must_use]
     pub fn new(whole: usize) -> Self {
         let (decided, whole) = (LatestOf::new(LATEST), LatestOf::new(whole));
         WorkTally { decided, whole, ..WorkTally::default() }
     }
 
-    /// Takes an episode.
+    /// Adds an episode.
     pub fn add(&mut self, episode: WorkedEpisode) {
         self.episodes += 1;
         match self.outcomes.get_mut(episode.outcome.as_deref().unwrap_or_default()) {
@@ -115,14 +115,14 @@ impl WorkTally {
         self.whole.add(started.as_deref(), &id, || episode);
     }
 
-    /// The latest episodes, the latest first, those of one start by their ids; at most `most`.
+    /// The latest episodes, latest first, those with the same start by id; at most `most`.
     #[must_use]
     pub fn latest(&self, most: usize) -> Vec<&WorkedEpisode> {
         self.whole.rows(most)
     }
 }
 
-/// Numbers of which the mean is asked for.
+/// Running sum for a mean.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MeanSum {
     sum: f64,
@@ -131,29 +131,29 @@ pub struct MeanSum {
 }
 
 impl MeanSum {
-    /// Takes a value.
+    /// Adds a value.
     pub fn add(&mut self, value: f64) {
         self.sum += value;
         self.n += 1;
     }
 
-    /// Their mean; none of none.
+    /// The mean; `None` without values.
     #[must_use]
     pub fn mean(self) -> Option<f64> {
         (self.n > 0).then(|| self.sum / self.n as f64)
     }
 }
 
-/// The latest of very many, whatever the order in which they come: newer first, those of one time by their ids.
+/// The latest of very many items in any order: newer first, those with the same time by id.
 #[derive(Debug, Clone, Default)]
 struct LatestOf<T> {
     most: usize,
     rows: Vec<(Recency, T)>,
-    /// They were cut: what is at the end of those that stayed is the oldest.
+    /// Whether items were dropped: the last remaining one is then the oldest.
     is_cut: bool,
 }
 
-/// Time and id of a row; the least is the latest. A row without a time is older than all others.
+/// Time and id of a row; the least is the latest. A row without a time is the oldest.
 type Recency = (Reverse<Option<String>>, String);
 
 impl<T> LatestOf<T> {
@@ -183,11 +183,11 @@ impl<T> LatestOf<T> {
     }
 }
 
-/// Quality = 0.4 task completion + 0.3 canvas success + 0.2 feedback quality + 0.1 consistency, each in 0..1; a missing
-/// term leaves its weight to the others. Completion is the mean over the episodes whose outcome is recorded; canvas
-/// success the mean over canvases; feedback quality the mean of (aggregate + 1) / 2 over the episodes with a known
-/// aggregate; consistency 1 - 2 x standard deviation of completion over the [`LATEST`] episodes, those of one start in the
-/// order of their ids.
+/// Quality = 0.4 task completion + 0.3 canvas success + 0.2 feedback quality + 0.1 consistency, each in 0..1; the
+/// weight of a missing term is distributed to the others. Completion is the mean over the episodes with a recorded
+/// outcome; canvas success the mean over canvases; feedback quality the mean of (aggregate + 1) / 2 over the episodes
+/// with a known aggregate; consistency 1 - 2 x standard deviation of completion over the [`LATEST`] episodes, those
+/// with the same start ordered by id.
 #[must_use]
 pub fn quality(worked: &WorkTally, canvases: MeanSum) -> WeightedMean {
     let latest: Vec<f64> = worked.decided.rows(LATEST).into_iter().copied().collect();
@@ -207,7 +207,7 @@ pub fn quality(worked: &WorkTally, canvases: MeanSum) -> WeightedMean {
     ])
 }
 
-/// Standard deviation of the whole population; at most 0.5 for values in 0..1.
+/// Population standard deviation; at most 0.5 for values in 0..1.
 fn deviation(values: &[f64]) -> f64 {
     let center = mean(values.iter().copied()).unwrap_or_default();
     mean(values.iter().map(|v| (v - center).powi(2))).unwrap_or_default().sqrt()
@@ -218,7 +218,7 @@ fn deviation(values: &[f64]) -> f64 {
 pub struct Periods {
     /// Days of a period; the last one ends with the newest canvas event.
     pub days: i64,
-    /// Success of the last period; none without canvases.
+    /// Success of the last period; `None` without canvases.
     pub last: Option<f64>,
     /// Canvases in it.
     pub last_n: usize,
@@ -226,7 +226,7 @@ pub struct Periods {
     pub previous: Option<f64>,
     /// Canvases in it.
     pub previous_n: usize,
-    /// By how much success rose, as a share of the previous one; none when that is 0 or unknown.
+    /// Relative rise of success over the previous period; `None` if that is 0 or unknown.
     pub improvement: Option<f64>,
 }
 
@@ -242,14 +242,14 @@ pub struct CanvasSuccess {
 }
 
 impl CanvasSuccess {
-    /// No canvas yet; the last period ends with the newest event, in microseconds since 1970.
+    /// Creates an empty comparison; the last period ends with the newest event, in microseconds since 1970.
     #[must_use]
     pub fn until(newest: Option<i64>) -> Self {
         CanvasSuccess { newest, ..CanvasSuccess::default() }
     }
 
-    /// Takes a canvas: 1 if submitted or executed, 0 if closed under 5 s or in error, else 0.5, with the time of its last
-    /// event.
+    /// Adds a canvas: 1 if submitted or executed, 0 if closed within 5 s or with an error, otherwise 0.5, with the time
+    /// of its last event.
     pub fn add(&mut self, value: f64, at: Option<i64>) {
         const PERIOD: i64 = PERIOD_DAYS * 86_400_000_000;
         self.all.add(value);
@@ -275,24 +275,24 @@ impl CanvasSuccess {
     }
 }
 
-/// Rate at which people stepped in, and the corrections by source.
+/// Rate of human interventions, and the corrections by source.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Interventions {
-    /// Corrections / episodes; none without episodes.
+    /// Corrections / episodes; `None` without episodes.
     pub rate: Option<f64>,
     /// All corrections.
     pub corrections: usize,
     /// Episodes.
     pub episodes: usize,
-    /// Corrections in feedback; none when the memory keeps no feedback.
+    /// Corrections in feedback; `None` if the memory stores no feedback.
     pub chat: Option<usize>,
-    /// Updates by the user after a canvas was presented; none when the memory keeps no canvas events.
+    /// User updates after a canvas was presented; `None` if the memory stores no canvas events.
     pub canvas: Option<usize>,
-    /// Human interventions recorded with episodes; none when the memory keeps no such number.
+    /// Recorded human interventions; `None` if the memory does not record them.
     pub workflow: Option<usize>,
 }
 
-/// Intervention rate = corrections / episodes, of the sources that the memory keeps.
+/// Intervention rate = corrections / episodes, over the sources that the memory stores.
 #[must_use]
 pub fn interventions(worked: &WorkTally, chat: Option<usize>, canvas: Option<usize>) -> Interventions {
     let workflow = worked.interventions;

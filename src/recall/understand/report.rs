@@ -15,7 +15,7 @@ use super::usefulness::JudgedMemories;
 /// Insights from the memory into canvases, into its age and into its uses.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Insights {
-    /// The agent; all of them when none was named.
+    /// The agent; `None` for all of them.
     pub agent: Option<String>,
     /// The rules behind the words.
     pub rules: Vec<InsightRule>,
@@ -27,15 +27,15 @@ pub struct Insights {
     pub components: Vec<Engagement>,
     /// Observations with their rewards.
     pub observations: Vec<Observation>,
-    /// Canvas events looked at.
+    /// Number of canvas events read.
     pub canvas_events: usize,
-    /// Feedback rows looked at.
+    /// Number of feedback rows read.
     pub feedback_rows: usize,
-    /// The forgetting curve; none when there are no episodes.
+    /// The forgetting curve; `None` without episodes.
     pub forgetting: Option<Curve>,
-    /// Memories that mislead and that help; none when nothing says which memory was used.
+    /// Memories that mislead and that help; `None` if the uses of memories are not recorded.
     pub memories: Option<JudgedMemories>,
-    /// Parts that are missing, and why.
+    /// Missing parts, and the reasons.
     pub notes: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ pub struct InsightRule {
     pub rule: String,
 }
 
-/// Canvas types that share a word.
+/// Canvas types with the same word.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CanvasPattern {
     /// The word.
@@ -72,15 +72,15 @@ pub struct Graduation {
     pub outcomes: BTreeMap<String, usize>,
     /// Quality = 0.4 task completion + 0.3 canvas success + 0.2 feedback quality + 0.1 consistency.
     pub quality: WeightedMean,
-    /// Canvas success of the last 30 days next to the 30 before.
+    /// Canvas success of the last 30 days and of the 30 before.
     pub canvas_periods: Periods,
     /// Corrections per episode, by source.
     pub interventions: Interventions,
     /// Readiness by the documented formula.
     pub documented: DocumentedReadiness,
-    /// Readiness by the formula that the system's own code has; none for systems without one.
+    /// Readiness by the formula in the system's own code; `None` for systems without one.
     pub coded: Option<CodedReadiness>,
-    /// Reason why there is no readiness as coded; `None` when there is one.
+    /// Reason why there is no coded readiness; `None` if there is one.
     pub coded_reason: Option<&'static str>,
 }
 

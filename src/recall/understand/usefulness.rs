@@ -8,9 +8,9 @@ use serde::Serialize;
 use crate::memory::score;
 use crate::memory::utility::of_memory;
 
-/// Episodes from which a memory is judged; fewer say little.
+/// Fewest uses from which a memory is judged.
 pub const LEAST: usize = 3;
-/// Memories of either kind that are held at least until all were judged.
+/// Fewest memories of either kind held until all are judged.
 const HELD: usize = 1_000;
 /// Mean utility at or below which a memory misleads; at or above 1 - this it helps.
 const LOW: f64 = 0.4;
@@ -19,7 +19,7 @@ const LOW: f64 = 0.4;
 pub const RULE: &str = "of at least 3 uses, the latest 20: mean utility 0.4 or less and two thirds of them below 0.5 \
                         misleads; 0.6 or more and two thirds of them above 0.5 helps";
 
-/// A memory with what became of its uses.
+/// A memory with the results of its uses.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Usefulness {
     /// The memory.
@@ -28,7 +28,7 @@ pub struct Usefulness {
     pub title: Option<String>,
     /// Mean utility of its latest uses.
     pub utility: f64,
-    /// Uses behind the mean.
+    /// Number of uses in the mean.
     pub n: usize,
     /// Uses among these with a utility below 0.5.
     pub low: usize,
@@ -55,7 +55,7 @@ pub struct JudgedMemories {
     pub help: Vec<Usefulness>,
 }
 
-/// Judges memories one after the other; however many there are, few are held.
+/// Judges memories one by one; few are held, whatever their number.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryJudge {
     used: usize,
@@ -66,7 +66,7 @@ pub struct MemoryJudge {
     help: Vec<JudgedUses>,
 }
 
-/// The latest uses of a memory, which is known by a hash of its id.
+/// The latest uses of a memory, identified by a hash of its id.
 #[derive(Debug, Clone, Copy)]
 struct JudgedUses {
     memory: u64,
@@ -77,8 +77,8 @@ struct JudgedUses {
 }
 
 impl MemoryJudge {
-    /// Takes a memory, by a hash of its id, with the utility of what used it: the latest
-    /// [`LATEST`](crate::memory::utility::LATEST) uses, the latest first.
+    /// Adds a memory, by a hash of its id, with the utility of what used it: the latest
+    /// [`LATEST`](crate::memory::utility::LATEST) uses, latest first.
     pub fn add(&mut self, memory: u64, latest: &[f64]) {
         self.used += 1;
         let n = latest.len();
@@ -102,13 +102,13 @@ impl MemoryJudge {
         self.used == 0
     }
 
-    /// The memories whose ids are needed, by their hashes.
+    /// The hashes of the memories whose ids are needed.
     pub fn wanted(&self) -> impl Iterator<Item = u64> {
         self.mislead.iter().chain(&self.help).map(|uses| uses.memory)
     }
 
-    /// The first `shown` of either kind, of those whose ids are known. Of those of the same utility and as many uses the ids
-    /// decide; beyond 1,000 of these, their hashes.
+    /// The first `shown` of either kind, with known ids. Memories with equal utility and uses are ordered by id; beyond
+    /// 1,000 of these, by hash.
     #[must_use]
     pub fn close(self, ids: &HashMap<u64, String>, shown: usize) -> JudgedMemories {
         let named = |uses: Vec<JudgedUses>, order: fn(&Usefulness, &Usefulness) -> Ordering| {
@@ -136,13 +136,12 @@ impl JudgedUses {
     }
 }
 
-/// The order of memories by their utility, given the way round in which the lower one comes first; among equals that of more
-/// uses does.
+/// Orders memories by utility, in the given direction; among equals, more uses come first.
 fn firmer(utility: f64, other: f64, (n, of_other): (usize, usize)) -> Ordering {
     utility.total_cmp(&other).then(of_other.cmp(&n))
 }
 
-/// Holds a memory; of twice as many as are needed the last go.
+/// Holds a memory; at twice the needed number, the last ones are dropped.
 fn hold(held: &mut Vec<JudgedUses>, uses: JudgedUses, order: impl Fn(&JudgedUses, &JudgedUses) -> Ordering) {
     held.push(uses);
     if held.len() >= 2 * HELD {

@@ -1,4 +1,4 @@
-//! ZIP archives: names and contents of their files, to a limit.
+//! ZIP archives: names and contents of their files, up to a limit.
 
 use std::borrow::Cow;
 use std::io::{Cursor, Read as _};
@@ -7,7 +7,7 @@ use zip::ZipArchive;
 
 use super::packed::TOO_LARGE;
 
-/// An archive that can be read.
+/// A readable archive.
 pub(super) struct Archive<'a>(ZipArchive<Cursor<&'a [u8]>>);
 
 /// One file of it.
@@ -16,16 +16,16 @@ pub(super) struct ArchivedFile {
     pub name: String,
     /// Comment on the file in the archive.
     pub comment: String,
-    /// Content of the file, as far as it could be read.
+    /// Content of the file, as far as it was readable.
     pub inner: Vec<u8>,
-    /// Bytes that it holds by its own account.
+    /// Declared size in bytes.
     pub size: usize,
     /// Reason why the file was not read to the end.
     pub unread: Option<&'static str>,
 }
 
 impl<'a> Archive<'a> {
-    /// None when the list of its files cannot be read.
+    /// Opens an archive; `None` if its directory cannot be read.
     pub fn open(bytes: &'a [u8]) -> Option<Self> {
         ZipArchive::new(Cursor::new(bytes)).ok().map(Archive)
     }
@@ -38,7 +38,7 @@ impl<'a> Archive<'a> {
         String::from_utf8_lossy(self.0.comment()).into_owned()
     }
 
-    /// A file by its number, up to that many bytes of it.
+    /// Reads a file by number, up to a limit in bytes.
     pub fn file(&mut self, number: usize, limit: usize) -> ArchivedFile {
         let name = self.0.name_for_index(number).and_then(Result::ok).map(Cow::into_owned);
         let mut out = ArchivedFile { name: name.unwrap_or_default(), ..ArchivedFile::default() };

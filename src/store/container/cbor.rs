@@ -1,4 +1,4 @@
-//! CBOR, read part by part. A reader of our own, since crates decode into trees and hostile bytes have to cost little.
+//! CBOR, read part by part. An own reader, because crates decode into trees, and malicious input must be cheap.
 
 use super::piece::{BrokenDocument, ByteCursor, DocumentPiece, OpenNesting, PieceBody, PieceReader, longest_text};
 use super::place::DocumentStep;
@@ -10,7 +10,7 @@ pub(super) struct CborReader<'a> {
     values: usize,
 }
 
-/// The length of the longest text, where bytes are one array, map or tagged value of CBOR.
+/// The length of the longest text, if the bytes are one CBOR array, map or tagged value.
 pub(super) fn longest(bytes: &[u8]) -> Option<usize> {
     let mut reader = CborReader::new(bytes);
     let compound = matches!(bytes.first()?, 0x80..=0xDB);
@@ -18,7 +18,7 @@ pub(super) fn longest(bytes: &[u8]) -> Option<usize> {
     (reader.values == 1).then_some(longest)
 }
 
-/// Whether bytes hold more than so many values and tags; what is broken counts up to there.
+/// Whether bytes contain more than that many values and tags, counted up to a syntax error.
 pub(super) fn holds_more(bytes: &[u8], most: usize) -> bool {
     let mut reader = CborReader::new(bytes);
     let mut next = || -> Result<(), BrokenDocument> {
@@ -36,7 +36,7 @@ impl<'a> CborReader<'a> {
         CborReader { cursor: ByteCursor::new(bytes), nesting: OpenNesting::default(), values: 0 }
     }
 
-    /// The number in a head; none when the length is not said.
+    /// The number in a head byte; `None` for an indefinite length.
     fn argument(&mut self, head: u8) -> Result<Option<u64>, BrokenDocument> {
         match head & 31 {
             small @ 0..24 => Ok(Some(small.into())),
@@ -46,7 +46,7 @@ impl<'a> CborReader<'a> {
         }
     }
 
-    /// The pieces of one text, or of bytes, up to a mark.
+    /// Joins the chunks of a text or byte string of indefinite length.
     fn joined(&mut self, major: u8) -> Result<Vec<u8>, BrokenDocument> {
         let mut all = Vec::new();
         loop {
@@ -76,7 +76,7 @@ impl PieceReader for CborReader<'_> {
             }
             let (major, argument) = (head >> 5, self.argument(head)?);
             if major == 6 {
-                // A tag: the value it belongs to follows.
+                // A tag; its value follows.
                 argument.ok_or(BrokenDocument)?;
                 continue;
             }

@@ -1,34 +1,34 @@
-//! Text and bytes, distinguished: UTF-8, UTF-16, a byte a letter, and letters between other bytes.
+//! Distinguishes text from bytes: UTF-8, UTF-16, single-byte letters, and letters between other bytes.
 
 use std::ops::Range;
 
 use uuid::Uuid;
 
-/// Letters in a row that are taken for a text between other bytes.
+/// Fewest consecutive letters that count as text between other bytes.
 const RUN: usize = 4;
 
-/// Control characters that texts hold; all others tell of bytes.
+/// Control characters not found in text.
 fn is_control(byte: u8) -> bool {
     byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0C | 0x1B)
 }
 
-/// Whether text holds no control characters but those of lines.
+/// Whether a text has no control characters except line breaks and the like.
 pub(super) fn is_clean(text: &str) -> bool {
     !text.bytes().any(is_control)
 }
 
-/// The order of bytes in UTF-16.
+/// Byte order of UTF-16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnitOrder {
     Little,
     Big,
 }
 
-/// Blocks of 256 letters that a text in UTF-16 without a mark may use.
+/// Most blocks of 256 characters in a UTF-16 text without a byte order mark.
 const BLOCKS: usize = 4;
 
-/// The text of bytes that are UTF-16: they begin with its mark, or most are letters of ASCII with a zero each, or letters of
-/// few blocks with signs of ASCII between them.
+/// Decodes bytes that are UTF-16: with a byte order mark, or mostly ASCII letters with a zero byte each, or letters of
+/// few blocks with ASCII characters between them.
 pub(super) fn utf16(bytes: &[u8]) -> Option<(UnitOrder, String)> {
     if bytes.len() < 4 || bytes.len() % 2 == 1 {
         return None;
@@ -53,7 +53,7 @@ pub(super) fn utf16(bytes: &[u8]) -> Option<(UnitOrder, String)> {
     read.find(|(_, text)| is_clean(text) && is_prose(text))
 }
 
-/// Counts different bytes.
+/// Counts the distinct bytes.
 fn different(bytes: impl Iterator<Item = u8>) -> usize {
     let mut seen = [false; 256];
     bytes.filter(|byte| !std::mem::replace(&mut seen[usize::from(*byte)], true)).count()
@@ -68,7 +68,7 @@ fn from_utf16(bytes: &[u8], order: UnitOrder) -> Option<String> {
     char::decode_utf16(bytes.chunks_exact(2).map(unit)).collect::<Result<_, _>>().ok()
 }
 
-/// Whether a text is letters, digits and blanks for the most part.
+/// Whether a text is mostly letters, digits and blanks.
 fn is_prose(text: &str) -> bool {
     let plain = |c: &char| c.is_alphanumeric() || c.is_whitespace() || c.is_ascii_punctuation();
     text.chars().filter(plain).count() * 4 >= text.chars().count() * 3
@@ -83,30 +83,30 @@ pub(super) fn to_utf16(text: &str, order: UnitOrder) -> Vec<u8> {
     text.encode_utf16().flat_map(bytes).collect()
 }
 
-/// The text of bytes that are a letter each.
+/// Decodes bytes as one letter each.
 pub(super) fn latin1(bytes: &[u8]) -> String {
     bytes.iter().map(|b| char::from(*b)).collect()
 }
 
-/// Bytes of a text with a letter each; other letters become question marks.
+/// Encodes a text with one byte per letter; other letters become question marks.
 pub(super) fn to_latin1(text: &str) -> Vec<u8> {
     text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect()
 }
 
-/// The bytes of a UUID; of any other text the UUID of zeros.
+/// The bytes of a UUID; for other texts, of the nil UUID.
 pub(super) fn to_uuid(text: &str) -> Vec<u8> {
     Uuid::try_parse(text).unwrap_or_default().into_bytes().to_vec()
 }
 
-/// Whether bytes that are not UTF-8 read as letters of one byte each: no control characters, nothing that is UTF-8
-/// beyond ASCII, and letters of ASCII for the most part.
+/// Whether bytes that are not UTF-8 are single-byte letters: no control characters, no UTF-8 beyond ASCII, and mostly
+/// ASCII letters.
 pub(super) fn is_latin1(bytes: &[u8]) -> bool {
     let plain = bytes.iter().filter(|b| b.is_ascii_alphanumeric() || **b == b' ').count();
     let control = |b: &u8| is_control(*b) || (0x7F..0xA0).contains(b) && !(0x91..0x98).contains(b);
     plain * 2 > bytes.len() && !bytes.iter().any(control) && bytes.utf8_chunks().all(|chunk| chunk.valid().is_ascii())
 }
 
-/// Whether bytes are UTF-8 but for a few, and nothing in them tells of another format.
+/// Whether bytes are UTF-8 except for a few, without signs of another format.
 pub(super) fn is_damaged_text(bytes: &[u8]) -> bool {
     let bad = || bytes.utf8_chunks().map(|chunk| chunk.invalid().len()).sum::<usize>();
     !bytes.iter().any(|b| is_control(*b)) && bad() * 10 <= bytes.len().max(10)
@@ -114,8 +114,8 @@ pub(super) fn is_damaged_text(bytes: &[u8]) -> bool {
 
 /// Finds the runs of valid UTF-8 without control characters in bytes that are long enough to be a text.
 pub(super) fn runs(bytes: &[u8], shortest: usize) -> impl Iterator<Item = (Range<usize>, &str)> {
-    // No letter of several bytes continues behind a control character of one byte: most bytes that hold no text are
-    // parted by these before anything is decoded.
+    // No multi-byte letter continues after an ASCII control character, so most binary data is split by these before any
+    // decoding.
     let parts = bytes.split(|b| is_parting(char::from(*b)) && b.is_ascii()).filter(move |part| part.len() >= shortest);
     let texts = parts.flat_map(|part| part.utf8_chunks().map(|chunk| chunk.valid()));
     let pieces = texts.flat_map(|text| text.split(is_parting)).filter(move |run| run.len() >= shortest);
@@ -125,16 +125,16 @@ pub(super) fn runs(bytes: &[u8], shortest: usize) -> impl Iterator<Item = (Range
     })
 }
 
-/// Whether a control character is between two texts.
+/// Whether a control character separates texts.
 fn is_parting(c: char) -> bool {
     c.is_control() && !matches!(c, '\t' | '\n' | '\r')
 }
 
-/// Number of times that [`wide`] reads its bytes.
+/// Number of passes that [`wide`] makes over its bytes.
 pub(super) const WIDE_READINGS: usize = 12;
 
-/// Whether letters of two or four bytes each may be in bytes: four in a row of one block of the first ones, or two of
-/// four bytes.
+/// Whether bytes may contain letters of two or four bytes each: four consecutive ones from one of the first blocks, or
+/// two of four bytes.
 pub(super) fn may_be_wide(bytes: &[u8]) -> bool {
     bytes.contains(&0)
         && bytes.windows(8).any(|w| {
@@ -145,7 +145,7 @@ pub(super) fn may_be_wide(bytes: &[u8]) -> bool {
         })
 }
 
-/// Texts in UTF-16 and UTF-32 of either order that begin at any byte: runs of letters, digits, blanks and ASCII.
+/// Finds texts in UTF-16 and UTF-32 of either byte order at any offset: runs of letters, digits, blanks and ASCII.
 pub(super) fn wide(bytes: &[u8], each: &mut dyn FnMut(&str)) {
     for (width, offset) in [(2, 0), (2, 1), (4, 0), (4, 1), (4, 2), (4, 3)] {
         for order in [UnitOrder::Little, UnitOrder::Big] {
@@ -172,7 +172,7 @@ pub(super) fn wide(bytes: &[u8], each: &mut dyn FnMut(&str)) {
     }
 }
 
-/// As [`runs`], of four bytes and more.
+/// As [`runs`], for runs of at least four bytes.
 pub(super) fn letters(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, &str)> {
     runs(bytes, RUN)
 }

@@ -1,4 +1,4 @@
-//! Escapes within texts resolved, with the way back: which bytes of the resolved text stand for which stored ones.
+//! Resolves escapes within texts, and maps ranges of the resolved text back to stored bytes.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,8 +16,8 @@ pub(super) struct EscapedReading {
     marks: Vec<EscapeMark>,
 }
 
-/// One escape. A text of megabytes may hold one at every other letter, so places are kept small: no engine stores a
-/// value of 4 GiB.
+/// One escape. A text of megabytes may have one at every other letter, so offsets are 32-bit: no engine stores a value
+/// of 4 GiB.
 #[derive(Debug)]
 struct EscapeMark {
     text_start: u32,
@@ -28,7 +28,7 @@ struct EscapeMark {
 }
 
 impl EscapeMark {
-    /// None beyond 4 GiB.
+    /// `None` beyond 4 GiB.
     fn new(text: Range<usize>, stored: Range<usize>, notation: EscapeNotation) -> Option<Self> {
         Some(EscapeMark {
             text_start: u32::try_from(text.start).ok()?,
@@ -62,9 +62,9 @@ pub(super) enum EscapeNotation {
 }
 
 impl EscapedReading {
-    /// Resolves the escapes of any text: of URLs, of HTML, and those of programs that mean one character wherever they
-    /// stand (`\u0040`, `\"`). In the quoted strings of a document that is in the text, `\n` and the like too; elsewhere
-    /// that may be a part of a path. None when there are no escapes.
+    /// Resolves the escapes of a text: of URLs, of HTML, and those of programming languages with one meaning everywhere
+    /// (`\u0040`, `\"`). Within quoted strings of a document in the text also `
+    /// ` and the like, which may be part of a path elsewhere. `None` if there are no escapes.
     pub fn of(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
         if !bytes.iter().any(|b| matches!(b, b'%' | b'&' | b'\\' | b'+')) {
@@ -95,7 +95,7 @@ impl EscapedReading {
         .map(|text| EscapedReading { text, marks })
     }
 
-    /// Resolves the escapes of a string literal, given without its quotes. None when there are none.
+    /// Resolves the escapes of a string literal, given without its quotes. `None` if there are none.
     pub fn of_literal(inner: &str) -> Option<Self> {
         if !inner.contains('\\') {
             return None;
@@ -109,7 +109,7 @@ impl EscapedReading {
         Self::build(inner, escape, &mut marks).map(|text| EscapedReading { text, marks })
     }
 
-    /// Copies the text; where `escape` finds one, it gives the character and where the escape ends.
+    /// Copies the text; `escape` returns the character of an escape and its end.
     fn build(
         text: &str,
         mut escape: impl FnMut(usize) -> Option<(char, usize, EscapeNotation)>,
@@ -138,20 +138,20 @@ impl EscapedReading {
         Some(out)
     }
 
-    /// Whether a range of the text holds or touches a resolved escape.
+    /// Whether a range of the text contains or touches a resolved escape.
     pub fn is_new(&self, range: &Range<usize>) -> bool {
         let first = self.marks.partition_point(|mark| mark.text().end < range.start);
         self.marks.get(first).is_some_and(|mark| mark.text().start <= range.end)
     }
 
-    /// Whether a range of the text holds or touches something percent-encoded.
+    /// Whether a range of the text contains or touches a percent escape.
     pub fn is_percent(&self, range: &Range<usize>) -> bool {
         let first = self.marks.partition_point(|mark| mark.text().end < range.start);
         let mut touching = self.marks[first..].iter().take_while(|mark| mark.text().start <= range.end);
         touching.any(|mark| mark.notation == EscapeNotation::Percent)
     }
 
-    /// Whether an escape stands right before or after a range of the stored text, and none within.
+    /// Whether an escape is directly before or after a range of the stored text, and none within.
     pub fn is_beside(&self, range: &Range<usize>) -> bool {
         let first = self.marks.partition_point(|mark| mark.stored().end < range.start);
         let mut beside = false;
@@ -164,7 +164,7 @@ impl EscapedReading {
         beside
     }
 
-    /// The stored bytes that a range of the text stands for.
+    /// The stored bytes of a range of the text.
     fn stored(&self, range: &Range<usize>) -> Range<usize> {
         let after = self.marks.partition_point(|mark| mark.text().end <= range.start);
         let start = match (self.marks.get(after), after.checked_sub(1).map(|i| &self.marks[i])) {
@@ -184,7 +184,7 @@ impl EscapedReading {
         start..end
     }
 
-    /// An edit of the text as an edit of the stored bytes, escaped as the escapes there are.
+    /// Converts an edit of the text to one of the stored bytes, with the same kind of escapes.
     pub fn carried_back(&self, edit: &Edit) -> Edit {
         let near = self.marks.partition_point(|mark| mark.text().end < edit.range.start);
         let notation =
@@ -193,7 +193,7 @@ impl EscapedReading {
     }
 }
 
-/// Bytes of a text with every character escaped that the notation gives a meaning.
+/// The bytes of a text, with all special characters of the notation escaped.
 pub(super) fn escaped(bytes: &[u8], notation: EscapeNotation) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     for byte in bytes {
@@ -219,7 +219,7 @@ pub(super) fn escaped(bytes: &[u8], notation: EscapeNotation) -> Vec<u8> {
     out
 }
 
-/// The character that escaped bytes of UTF-8 give, each written with the prefix and two hexadecimal digits.
+/// Decodes a character from escaped UTF-8 bytes, each written as the prefix and two hexadecimal digits.
 fn escaped_byte_char(bytes: &[u8], at: usize, prefix: &[u8]) -> Option<(char, usize)> {
     let width = prefix.len() + 2;
     let byte = |n: usize| {
@@ -242,8 +242,8 @@ fn escaped_byte_char(bytes: &[u8], at: usize, prefix: &[u8]) -> Option<(char, us
     Some((c, at + length * width))
 }
 
-/// Finds the quoted strings of JSON in a text that is not JSON as a whole: from a bracket that a quotation mark
-/// follows to the one that closes it, or to the end where it was cut off.
+/// Finds the quoted strings of JSON within other text: from a bracket followed by a quotation mark to the closing
+/// bracket, or to the end if it was cut off.
 fn quoted_strings(bytes: &[u8]) -> Vec<Range<usize>> {
     let begins = |rest: &[u8]| {
         let mut first = rest.iter().take(DOCUMENT).skip_while(|b| b.is_ascii_whitespace() || matches!(b, b'[' | b'{'));
@@ -270,17 +270,17 @@ fn quoted_strings(bytes: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
-/// Bytes in which a document shows its first quotation mark.
+/// Bytes within which a document has its first quotation mark.
 const DOCUMENT: usize = 32;
-/// Letters of the longest name of a character in HTML.
+/// Letters of the longest HTML entity name.
 const ENTITY: usize = 31;
 
-/// The character that an escape of a URL at a place gives, and where the escape ends.
+/// Decodes a URL escape at an offset; returns the character and the end of the escape.
 pub(super) fn percent(text: &str, at: usize) -> Option<(char, usize)> {
     escaped_byte_char(text.as_bytes(), at, b"%")
 }
 
-/// The character that an escape of HTML at a place gives, and where the escape ends.
+/// Decodes an HTML escape at an offset; returns the character and the end of the escape.
 pub(super) fn entity(text: &str, at: usize) -> Option<(char, usize)> {
     let rest = text.as_bytes().get(at + 1..)?;
     let length = rest.iter().take(ENTITY + 1).position(|b| *b == b';')?;
@@ -289,7 +289,7 @@ pub(super) fn entity(text: &str, at: usize) -> Option<(char, usize)> {
     Some((c, at + 1 + length + 1))
 }
 
-/// The character that HTML calls by a name.
+/// The character of an HTML entity name.
 fn named_entity(name: &str) -> Option<char> {
     let at = NAMED_ENTITIES.binary_search_by(|(known, _)| (*known).cmp(name.as_bytes())).ok()?;
     let mut letters = NAMED_ENTITIES[at].1.chars();
@@ -332,7 +332,7 @@ fn backslash(bytes: &[u8], at: usize, is_quoted: bool) -> Option<(char, usize)> 
     Some((c, at + 2))
 }
 
-/// A character in `\uXXXX`, in two of them beyond the first plane; a lone half becomes U+FFFD.
+/// Decodes `\uXXXX`, or a surrogate pair; a lone surrogate becomes U+FFFD.
 fn unicode(bytes: &[u8], at: usize) -> Option<(char, usize)> {
     let unit = |at: usize| hexadecimal(bytes.get(at..at + 6)?.strip_prefix(b"\\u")?);
     let first = unit(at)?;

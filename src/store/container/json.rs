@@ -1,18 +1,18 @@
-//! JSON as a row of tokens with their places, read leniently: `NaN`, lone surrogates, repeated keys, numbers of any size,
-//! any depth, several documents after each other, trailing commas, and the single quotes and words of Python.
+//! JSON as a sequence of tokens with their positions, parsed leniently: `NaN`, lone surrogates, repeated keys, numbers
+//! of any size, any depth, several documents in a row, trailing commas, and Python's single quotes and words.
 
 use std::ops::Range;
 
 use super::LeafKind;
 use super::place::DocumentStep;
 
-/// Levels of which the path is kept.
+/// Levels whose path is kept.
 const PATH: usize = 64;
 
 /// Words that stand for values.
 const WORDS: [&str; 9] = ["true", "false", "null", "NaN", "Infinity", "undefined", "None", "True", "False"];
 
-/// A key, a text or a number; `range` has its quotes.
+/// A key, a text or a number; `range` includes its quotes.
 #[derive(Debug)]
 pub(super) struct JsonToken {
     pub kind: LeafKind,
@@ -43,7 +43,7 @@ pub(super) struct JsonTokens<'a> {
     steps: Vec<DocumentStep>,
 }
 
-/// Whether a text is JSON that holds something: an object, an array, several of them, or one string in quotes.
+/// Whether a text is JSON with contents: an object, an array, several of them, or one quoted string.
 pub(super) fn is_document(text: &str) -> bool {
     let begins = text.bytes().find(|b| !b.is_ascii_whitespace());
     if !matches!(begins, Some(b'{' | b'[' | b'"')) {
@@ -70,7 +70,7 @@ impl<'a> JsonTokens<'a> {
         &self.steps
     }
 
-    /// The next token; none at the end.
+    /// The next token; `None` at the end.
     pub fn next(&mut self) -> Result<Option<JsonToken>, NotJson> {
         loop {
             while self.peek().is_some_and(|b| b.is_ascii_whitespace()) {
@@ -83,7 +83,7 @@ impl<'a> JsonTokens<'a> {
             match (self.expect, byte) {
                 (Expect::Value, b'{' | b'[') => self.enter(byte == b'{'),
                 (Expect::Nothing, b'{' | b'[') => {
-                    // Objects and arrays on lines of their own. A string is a document on its own only.
+                    // Several objects and arrays, as in JSON Lines. A string is only a document on its own.
                     if self.bytes.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'"') {
                         return Err(NotJson);
                     }
@@ -196,7 +196,7 @@ impl<'a> JsonTokens<'a> {
     }
 }
 
-/// Whether a text can be in JSON as a number.
+/// Whether a text is a valid JSON number.
 pub(super) fn is_number(text: &str) -> bool {
     serde_json::from_str::<serde_json::Number>(text).is_ok()
 }

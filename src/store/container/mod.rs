@@ -1,9 +1,9 @@
-//! Takes stored values apart: every text, key and number in a value, through each encoding around it; and writes the
-//! value again with some texts changed, in the same encodings.
+//! Decomposes stored values: every text, key and number in a value, through each encoding around it. Can also rewrite
+//! the value with some texts changed, in the same encodings.
 //!
-//! One walk serves both. It goes from the outside in, keeps nothing of what it has left behind, and hands each text to
-//! a [`Visitor`]; what the visitor changes is carried back out as edits of byte ranges, so that every byte which no
-//! edit covers stays what it was. What cannot be taken apart is reported as [`Opaque`], never skipped.
+//! One walk serves both. It goes from the outside in, keeps nothing of the parts it has passed, and gives each text to
+//! a [`Visitor`]. Changes are carried back outwards as edits of byte ranges, so every byte outside an edit is
+//! unchanged. Parts that cannot be decoded are reported as [`Opaque`], never skipped.
 
 mod archive;
 mod cbor;
@@ -39,9 +39,9 @@ use walk::Walk;
 /// Limits on the work for one value.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes that all its compressed parts together may unpack to.
+    /// Most bytes to which all its compressed parts together may expand.
     pub unpacked: usize,
-    /// Layers of encodings around one text.
+    /// Most layers of encodings around one text.
     pub depth: usize,
 }
 
@@ -54,7 +54,7 @@ impl Default for Limits {
 /// An encoding around a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Layer {
-    /// A value of JSON, also of JSON that is not strict.
+    /// JSON, strict or not.
     Json,
     /// A zlib stream.
     Zlib,
@@ -62,7 +62,7 @@ pub enum Layer {
     Gzip,
     /// A frame of Zstandard.
     Zstd,
-    /// A word of base64, of either alphabet.
+    /// A base64 word, in either alphabet.
     Base64,
     /// A word of hexadecimal digits.
     Hex,
@@ -70,23 +70,23 @@ pub enum Layer {
     Escapes,
     /// UTF-16.
     Utf16,
-    /// A byte a letter: ISO 8859-1, or bytes that were stored as such a text.
+    /// One byte per letter: ISO 8859-1, or bytes stored as such a text.
     Latin1,
-    /// Sixteen bytes that no other format explains, as a UUID in small letters.
+    /// Sixteen bytes of no other format, as a lower-case UUID.
     Uuid,
     /// `MessagePack`.
     Msgpack,
-    /// CBOR. Searched only.
+    /// CBOR. Read only.
     Cbor,
-    /// A Protocol Buffers message of an unknown schema. Searched only.
+    /// A Protocol Buffers message of an unknown schema. Read only.
     Protobuf,
-    /// A Python pickle of protocol 2 and later: its opcodes are read and never run.
+    /// A Python pickle of protocol 2 or later: its opcodes are parsed, never executed.
     Pickle,
-    /// A Python pickle of the first protocols, which are lines of text. Searched only.
+    /// A Python pickle of protocol 0 or 1, which is text lines. Read only.
     OldPickle,
-    /// A ZIP archive. Searched only.
+    /// A ZIP archive. Read only.
     Zip,
-    /// Letters between bytes that nothing above explains. Searched only.
+    /// Letters between bytes of no format above. Read only.
     Binary,
 }
 
@@ -114,7 +114,7 @@ impl Layer {
         }
     }
 
-    /// Whether a text inside can be changed so that readers of the encoding still can read it.
+    /// Whether a text inside can be changed so that the encoding stays readable.
     #[must_use]
     pub fn rewrites(self) -> bool {
         !matches!(self, Layer::Cbor | Layer::Protobuf | Layer::OldPickle | Layer::Zip | Layer::Binary)
@@ -128,16 +128,16 @@ pub enum LeafKind {
     Key,
     /// A text.
     Text,
-    /// The name of a class, its module, or its method, by which a reader of the value makes an object: never changed.
+    /// The name of a class, its module, or its method, by which a reader of the value creates an object: never changed.
     Class,
-    /// A number. In a changed one that is not a number any more, null takes its place.
+    /// A number. If it is changed to something else, null replaces it.
     Number,
 }
 
 /// A decoded text.
 #[derive(Debug)]
 pub struct Leaf<'a> {
-    /// The text, without any escapes and encodings.
+    /// The text, decoded and unescaped.
     pub text: &'a str,
     /// Role of the text in the value.
     pub kind: LeafKind,
@@ -149,32 +149,33 @@ pub struct Leaf<'a> {
 }
 
 impl Leaf<'_> {
-    /// Returns the place of the text in the value: keys and positions (from 0) with dots between, such as
-    /// `users.0.mail`; empty for a text that is the whole value.
+    /// Returns the path of the text in the value: keys and indexes (from 0) joined by dots, such as `users.0.mail`;
+    /// empty for a text that is the whole value.
     #[must_use]
     pub fn path(&self) -> String {
         self.place.path()
     }
 
-    /// Returns the place of the object that a key is in, as [`Leaf::path`].
+    /// Returns the path of the object that a key is in, as [`Leaf::path`].
     #[must_use]
     pub fn parent_path(&self) -> String {
         self.place.parent().path()
     }
 
-    /// Whether a match at this range of bytes is to be counted and changed here.
+    /// Whether a match at this range of bytes counts, and may be changed, in this reading.
     ///
-    /// A text that holds escapes is visited as it is stored and then once more per level with its escapes resolved
-    /// ([`Layer::Escapes`] is the last layer then). A match counts where it is read best: as it is stored, unless an
-    /// escape stands right next to it (the `n` of `\nann` is not a letter); of a later reading, where it holds or
-    /// touches what was resolved. Changes elsewhere are dropped.
+    /// A text with escapes is visited as stored, and then once per level of resolved escapes, with [`Layer::Escapes`]
+    /// as its last layer. A match counts in the reading where it is read best: as stored, unless an escape is directly
+    /// next to it (the `n` of `
+    /// ann` is not a letter); in a later reading, if it contains or touches a resolved escape. Changes elsewhere are
+    /// dropped.
     #[must_use]
     pub fn is_new(&self, range: Range<usize>) -> bool {
         self.reading.is_none_or(|reading| reading.is_new(&range))
             && !self.next.is_some_and(|next| next.is_beside(&range))
     }
 
-    /// Whether a match at this range of bytes holds or touches something that is percent-encoded, as in a URL.
+    /// Whether a match at this range of bytes contains or touches a percent escape, as in a URL.
     #[must_use]
     pub fn is_percent(&self, range: Range<usize>) -> bool {
         self.reading.is_some_and(|reading| reading.is_percent(&range))
@@ -186,25 +187,24 @@ impl Leaf<'_> {
 pub struct Change {
     /// Bytes of the leaf's text, at character boundaries.
     pub range: Range<usize>,
-    /// The plain text that comes there; it is escaped and encoded as its surroundings are.
+    /// The plain replacement; it is escaped and encoded as its surroundings are.
     pub text: String,
 }
 
 impl Change {
-    /// A change of the whole text.
+    /// Replaces the whole text.
     #[must_use]
     pub fn whole(leaf: &Leaf<'_>, text: impl Into<String>) -> Self {
         Change { range: 0..leaf.text.len(), text: text.into() }
     }
 }
 
-/// Whoever wants to see the texts of a value, and may change them.
+/// Receives the texts of a value, and may change them.
 pub trait Visitor {
-    /// A text of the value, and what changes in it. Of changes that overlap the first counts.
+    /// Visits a text of the value; returns its changes. If changes overlap, the first counts.
     fn leaf(&mut self, leaf: &Leaf<'_>) -> Vec<Change>;
 
-    /// A whole JSON document, before its texts are visited. A new document takes its place, and its texts are visited
-    /// then.
+    /// Visits a whole JSON document before its texts. May return a new document, whose texts are then visited instead.
     fn document(&mut self, _text: &str) -> Option<String> {
         None
     }
@@ -216,10 +216,10 @@ impl<F: FnMut(&Leaf<'_>) -> Vec<Change>> Visitor for F {
     }
 }
 
-/// A part of a value that nobody looked into.
+/// A part of a value that was not decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opaque {
-    /// Reason why nobody looked into it.
+    /// Reason why it was not decoded.
     pub why: &'static str,
     /// Place of the part, as [`Leaf::path`].
     pub path: String,
@@ -229,10 +229,10 @@ pub struct Opaque {
     pub bytes: usize,
 }
 
-/// Findings about what a value is made of.
+/// Composition of a value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// Parts that could not be looked into, the first sixteen of them.
+    /// The first sixteen parts that could not be decoded.
     pub opaque: Vec<Opaque>,
     /// Some of it was compressed.
     pub compressed: bool,
@@ -241,15 +241,15 @@ pub struct Contents {
 /// A value after a rewrite.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rewritten<T> {
-    /// No text of it was changed.
+    /// No text was changed.
     Unchanged,
-    /// The new value, encoded as it was.
+    /// The new value, in the same encodings.
     New(T),
-    /// A change is in an encoding that is searched only: nothing was rewritten.
+    /// A change is within a read-only encoding: nothing was rewritten.
     Cannot(Layer),
 }
 
-/// Visits every text of a stored value. SQL NULL holds none, nor does a real with decimals; an integer is one number.
+/// Visits every text of a stored value. SQL NULL and a fractional real have none; an integer is one number.
 pub fn read(raw: &FetchedValue, limits: Limits, visitor: &mut (impl FnMut(&Leaf<'_>) + ?Sized)) -> Contents {
     let mut look = |leaf: &Leaf<'_>| {
         visitor(leaf);
@@ -258,7 +258,7 @@ pub fn read(raw: &FetchedValue, limits: Limits, visitor: &mut (impl FnMut(&Leaf<
     rewrite(raw, limits, &mut look).1
 }
 
-/// Visits every text of a stored value and writes it again with what the visitor changed.
+/// Visits every text of a stored value, and rewrites it with the visitor's changes.
 pub fn rewrite(raw: &FetchedValue, limits: Limits, visitor: &mut dyn Visitor) -> (Rewritten<FetchedValue>, Contents) {
     let mut walk = Walk::new(limits, visitor);
     let (old, edits): (&[u8], _) = match raw {
@@ -290,7 +290,7 @@ pub fn rewrite(raw: &FetchedValue, limits: Limits, visitor: &mut dyn Visitor) ->
 }
 
 impl<T> Rewritten<T> {
-    /// The same answer about another form of the value.
+    /// Converts the value, if there is a new one.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Rewritten<U> {
         match self {
             Rewritten::Unchanged => Rewritten::Unchanged,
@@ -307,8 +307,7 @@ struct Edit {
     bytes: Vec<u8>,
 }
 
-/// The bytes with the edits made; of edits that overlap the first in order of place counts, of those at one place the
-/// longest.
+/// Applies edits to bytes. Of overlapping edits the first counts; of those at one offset, the longest.
 fn edited(old: &[u8], mut edits: Vec<Edit>) -> Vec<u8> {
     edits.sort_by_key(|edit| (edit.range.start, std::cmp::Reverse(edit.range.end)));
     let mut new = Vec::with_capacity(old.len());

@@ -1,6 +1,6 @@
-//! `MessagePack`, with the extension types of `LangGraph`: read part by part, lengths written again for parts that change.
+//! `MessagePack`, with the extension types of `LangGraph`: read part by part, with lengths rewritten for changed parts.
 //!
-//! A reader of our own: crates decode into trees, and lose the bytes that have to stay.
+//! An own reader, because crates decode into trees and lose the original bytes.
 
 use std::ops::Range;
 
@@ -12,9 +12,9 @@ use super::place::DocumentStep;
 
 /// The extension type of times.
 const TIME: u8 = 0xFF;
-/// The extension types, up to this one, with which `LangGraph` names a class and what an object of it is made of.
+/// Extension types, up to this one, with which `LangGraph` names a class and the arguments of an object.
 const OBJECT: u8 = 5;
-/// Places of such a list that hold the module, the class and the method.
+/// Indexes of the module, the class and the method in such a list.
 const CLASS: [usize; 3] = [0, 1, 3];
 
 #[derive(Debug)]
@@ -22,12 +22,12 @@ pub(super) struct MsgpackReader<'a> {
     cursor: ByteCursor<'a>,
     nesting: OpenNesting,
     values: usize,
-    /// The list is what an object is made of.
+    /// Whether the list describes an object.
     is_object: bool,
 }
 
-/// The length of the longest text, where bytes are `MessagePack` that holds something: one array, map, text, binary or
-/// extension, or several arrays and maps after each other.
+/// The length of the longest text, if the bytes are `MessagePack` with contents: one array, map, text, binary or
+/// extension, or several arrays and maps in a row.
 pub(super) fn longest(bytes: &[u8]) -> Option<usize> {
     let first = *bytes.first()?;
     let compound = matches!(first, 0x80..=0x9F | 0xDC..=0xDF);
@@ -39,7 +39,7 @@ pub(super) fn longest(bytes: &[u8]) -> Option<usize> {
     (compound || reader.values == 1).then_some(longest)
 }
 
-/// Whether a part is an extension that makes an object of a class that it names.
+/// Whether a part is an extension that creates an object of a named class.
 pub(super) fn makes_object(part: &[u8]) -> bool {
     let at = match part.first() {
         Some(0xD4..=0xD8) => 1,
@@ -49,7 +49,7 @@ pub(super) fn makes_object(part: &[u8]) -> bool {
     part.get(at).is_some_and(|kind| *kind <= OBJECT)
 }
 
-/// Whether bytes hold more than so many values; what is broken counts up to there.
+/// Whether bytes contain more than that many values, counted up to a syntax error.
 pub(super) fn holds_more(bytes: &[u8], most: usize) -> bool {
     let mut reader = MsgpackReader::new(bytes);
     let mut next = || -> Result<(), BrokenDocument> {
@@ -67,7 +67,7 @@ impl<'a> MsgpackReader<'a> {
         MsgpackReader { cursor: ByteCursor::new(bytes), nesting: OpenNesting::default(), values: 0, is_object: false }
     }
 
-    /// A reader of what an object is made of.
+    /// A reader for the description of an object.
     pub fn of_object(bytes: &'a [u8]) -> Self {
         MsgpackReader { is_object: true, ..Self::new(bytes) }
     }
@@ -83,7 +83,7 @@ impl<'a> MsgpackReader<'a> {
         Ok((kind != TIME).then_some(PieceBody::Bytes(range)))
     }
 
-    /// Reads what a value holds; `None` when it is neither text nor bytes nor a whole number.
+    /// Reads a value; `None` if it is neither text, bytes nor an integer.
     fn value(&mut self, head: u8) -> Result<Option<PieceBody>, BrokenDocument> {
         let number = |number: i128| Ok(Some(PieceBody::Number(number)));
         match head {
@@ -109,7 +109,7 @@ impl<'a> MsgpackReader<'a> {
         }
     }
 
-    /// Whether an array or a map begins, and of how many elements or pairs.
+    /// Whether an array or a map begins, and its number of elements or pairs.
     fn compound(&mut self, head: u8) -> Result<Option<(u64, bool)>, BrokenDocument> {
         Ok(Some(match head {
             0x80..=0x8F => (u64::from(head & 15), true),
@@ -155,8 +155,8 @@ impl PieceReader for MsgpackReader<'_> {
     }
 }
 
-/// A part with other contents; `old` are its bytes. The length is written as widely as it was, or wider where it must.
-/// What should be a number and is none becomes nil.
+/// Encodes a part with new contents; `old` are its bytes. The length field keeps its width, or grows if needed. A
+/// number that became something else is written as nil.
 pub(super) fn encoded(old: &[u8], new: &[u8]) -> Vec<u8> {
     let length = new.len() as u64;
     let head = old.first().copied().unwrap_or_default();

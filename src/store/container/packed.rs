@@ -1,4 +1,4 @@
-//! Compressed bytes: zlib, gzip and Zstandard, unpacked to a limit and packed again.
+//! Compressed bytes: zlib, gzip and Zstandard, decompressed up to a limit and compressed again.
 
 use std::borrow::Cow;
 use std::io::{Read, Write as _};
@@ -12,30 +12,30 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use super::{Layer, Limits};
 use crate::store::fetched::FetchedValue;
 
-/// Output that has to come without a fault before a stream is believed to be one.
+/// Bytes of error-free output that confirm a stream.
 const PROBE: usize = 256;
-/// Memory that a frame of Zstandard may ask for to look back in.
+/// Largest window of a Zstandard frame.
 const WINDOW: u64 = 64 << 20;
 
-/// Reason why compressed bytes were not read to the end.
+/// Reason why compressed bytes were not read completely.
 pub const TOO_LARGE: &str = "unpacks to more than 64 MB and was not read";
 pub(super) const BROKEN: &str = "a compressed stream that ends early or is damaged";
 
-/// Result of unpacking compressed bytes.
+/// Result of decompression.
 #[derive(Debug)]
 pub(super) struct UnpackedBytes {
     pub layer: Layer,
-    /// Unpacked content; of a broken stream, the part before the fault.
+    /// Decompressed content; for a broken stream, the part before the error.
     pub inner: Vec<u8>,
-    /// Bytes of the stream; what follows is none of it.
+    /// Length of the stream; later bytes do not belong to it.
     pub used: usize,
-    /// True when the stream ends as it should.
+    /// Whether the stream ends correctly.
     pub whole: bool,
-    /// True when the stream holds more than was asked for.
+    /// Whether the stream contains more than requested.
     pub too_large: bool,
 }
 
-/// The format that bytes begin with.
+/// The format whose header the bytes begin with.
 pub(super) fn header(bytes: &[u8]) -> Option<Layer> {
     match bytes {
         [0x1F, 0x8B, 8, ..] => Some(Layer::Gzip),
@@ -51,7 +51,7 @@ pub(super) fn header(bytes: &[u8]) -> Option<Layer> {
     }
 }
 
-/// Unpacks the stream that bytes begin with, to a limit. None when they begin with none.
+/// Decompresses the stream at the start of the bytes, up to a limit. `None` if there is none.
 pub(super) fn unpack(bytes: &[u8], limit: usize) -> Option<UnpackedBytes> {
     let layer = header(bytes)?;
     let mut rest = bytes;
@@ -76,12 +76,12 @@ fn frame(rest: &mut &[u8], take: u64, inner: &mut Vec<u8>) -> Option<()> {
     (sum.is_none() || inner.len() as u64 == take || sum == frames.get_calculated_checksum()).then_some(())
 }
 
-/// Whether bytes begin with a stream that can be unpacked, at least at its beginning.
+/// Whether bytes begin with a stream that can be decompressed, at least at its beginning.
 pub(super) fn begins(bytes: &[u8]) -> bool {
     unpack(bytes, PROBE).is_some_and(|out| (out.whole || out.too_large) && !out.inner.is_empty())
 }
 
-/// Returns the words in the header of a gzip member: the name of its file, a comment, what a program added.
+/// Returns the texts in the header of a gzip member: file name, comment, extra field.
 pub(super) fn header_words(stream: &[u8]) -> Option<String> {
     let decoder = GzDecoder::new(stream);
     let header = decoder.header()?;
@@ -90,10 +90,10 @@ pub(super) fn header_words(stream: &[u8]) -> Option<String> {
     (!words.is_empty()).then(|| words.join("\n"))
 }
 
-/// Packs bytes as a stream was that they come from; a gzip member keeps its name and time, where it has an old one.
+/// Compresses bytes in the format of the original stream; a gzip member keeps its name and time from `old`.
 ///
 /// # Errors
-/// What the encoder refuses.
+/// The encoder's error.
 pub fn pack(layer: Layer, inner: &[u8], old: &[u8]) -> std::io::Result<Vec<u8>> {
     match layer {
         Layer::Zlib => {
@@ -124,11 +124,11 @@ fn like(old: &[u8]) -> GzBuilder {
     }
 }
 
-/// The bytes behind a compressed value, every stream of it to the usual limit, and the format of the first. None when it
-/// is not compressed.
+/// Decompresses a value with all its streams, up to the usual limit; returns the format of the first. `None` if it is
+/// not compressed.
 ///
 /// # Errors
-/// Bytes that begin as a compressed stream and are none, or hold more than is read.
+/// The bytes only look like a compressed stream, or contain more than the limit.
 #[must_use]
 pub fn unpacked(bytes: &[u8]) -> Option<Result<(Layer, Vec<u8>), &'static str>> {
     let layer = header(bytes)?;
@@ -138,7 +138,7 @@ pub fn unpacked(bytes: &[u8]) -> Option<Result<(Layer, Vec<u8>), &'static str>> 
         match (out.whole, out.too_large) {
             (true, _) => all.append(&mut out.inner),
             (_, true) => return Some(Err(TOO_LARGE)),
-            // What follows the first stream need not be one.
+            // Data after the first stream need not be one.
             _ if at > 0 => break,
             _ => return Some(Err(BROKEN)),
         }
@@ -150,16 +150,16 @@ pub fn unpacked(bytes: &[u8]) -> Option<Result<(Layer, Vec<u8>), &'static str>> 
 /// Content of a stored value.
 #[derive(Debug)]
 pub struct OpenedValue<'a> {
-    /// Bytes of the value, unpacked.
+    /// Bytes of the value, decompressed.
     pub bytes: Cow<'a, [u8]>,
-    /// Encoding that the bytes were packed in.
+    /// Compression format of the value.
     pub wrapping: Option<Layer>,
 }
 
-/// The bytes of a stored value: as they are, or unpacked; none for numbers and NULL.
+/// The bytes of a stored value, decompressed if needed; `None` for numbers and NULL.
 ///
 /// # Errors
-/// A packed value that holds more than is read.
+/// A compressed value with more than the limit.
 pub fn opened(raw: &FetchedValue) -> Result<Option<OpenedValue<'_>>, &'static str> {
     let plain = |bytes| Ok(Some(OpenedValue { bytes: Cow::Borrowed(bytes), wrapping: None }));
     match raw {
@@ -174,7 +174,7 @@ pub fn opened(raw: &FetchedValue) -> Result<Option<OpenedValue<'_>>, &'static st
     }
 }
 
-/// The text of a stored value, with a mark in place of what is not UTF-8; none for numbers and for what cannot be read.
+/// The text of a stored value, with replacement characters for invalid UTF-8; `None` for numbers and unreadable values.
 #[must_use]
 pub fn readable(raw: &FetchedValue) -> Option<String> {
     let opened = opened(raw).ok()??;

@@ -1,22 +1,22 @@
-//! Python pickles, never loaded: a pickle is a program. Its opcodes are skipped; the texts, bytes and numbers that they
-//! carry are read and, from protocol 2 on, rewritten.
+//! Python pickles, never loaded, since a pickle is a program. Its opcodes are skipped; the texts, bytes and numbers in
+//! them are read and, from protocol 2 on, rewritten.
 
 use super::piece::{BrokenDocument, ByteCursor, DocumentPiece, PieceBody, PieceReader, longest_text, signed};
 use super::place::DocumentStep;
 use super::{Edit, LeafKind};
 
-/// The opcode that says how many bytes come in one piece.
+/// The FRAME opcode, followed by the frame's length.
 const FRAME: u8 = 0x95;
 
 #[derive(Debug)]
 pub(super) struct PickleReader<'a> {
     cursor: ByteCursor<'a>,
     stopped: bool,
-    /// Starts of frames, at their opcode.
+    /// Offsets of the FRAME opcodes.
     frames: Vec<usize>,
 }
 
-/// The length of the longest text, where bytes are opcodes to the last, which is the one that ends a pickle.
+/// The length of the longest text, if the bytes are opcodes that end with STOP.
 pub(super) fn longest(bytes: &[u8]) -> Option<usize> {
     let begins = matches!(bytes, [0x80, 1..=5, ..] | [b'(' | b']' | b'}' | b'c' | b'U' | b'X' | b'S' | b'V', ..]);
     if !begins || bytes.last() != Some(&b'.') {
@@ -40,7 +40,7 @@ impl<'a> PickleReader<'a> {
         Ok(Some(PieceBody::Number(if has_sign { signed(number, width) } else { number.into() })))
     }
 
-    /// A whole number of any length; those beyond sixteen bytes are nobody's id.
+    /// An integer of any length; those beyond sixteen bytes are not ids.
     fn long(&mut self, width: usize) -> Result<Option<PieceBody>, BrokenDocument> {
         let range = self.sized(width)?;
         let digits = &self.cursor.bytes[range];
@@ -55,12 +55,12 @@ impl<'a> PickleReader<'a> {
 
     fn opcode(&mut self, opcode: u8) -> Result<Option<PieceBody>, BrokenDocument> {
         Ok(match opcode {
-            // Texts, and numbers that are written as such.
+            // Texts, and numbers written as text.
             0x8C => Some(PieceBody::Text(self.sized(1)?)),
             b'X' => Some(PieceBody::Text(self.sized(4)?)),
             0x8D => Some(PieceBody::Text(self.sized(8)?)),
             b'V' | b'S' | b'P' | b'I' | b'L' | b'F' => Some(PieceBody::Line(self.cursor.line()?)),
-            // Names of modules and classes, of instances too.
+            // Names of modules and classes, also of instances.
             b'c' | b'i' => {
                 let module = self.cursor.line()?;
                 let class = self.cursor.line()?;
@@ -77,7 +77,7 @@ impl<'a> PickleReader<'a> {
             0x8A => self.long(1)?,
             0x8B => self.long(4)?,
             b'G' | FRAME => self.skip(8)?,
-            // Places in the memo and registered extensions.
+            // Memo indexes and registered extensions.
             b'g' | b'p' => {
                 self.cursor.line()?;
                 None
@@ -85,7 +85,7 @@ impl<'a> PickleReader<'a> {
             b'h' | b'q' | 0x80 | 0x82 => self.skip(1)?,
             0x83 => self.skip(2)?,
             b'j' | b'r' | 0x84 => self.skip(4)?,
-            // What carries nothing.
+            // Opcodes without data.
             b'('
             | b'0'
             | b'1'
@@ -144,7 +144,7 @@ impl PieceReader for PickleReader<'_> {
     }
 }
 
-/// Whether the text that ends here is the name of a class or of its module, by which Python finds it.
+/// Whether the text that ends here is the name of a class or of its module, which Python resolves.
 pub(super) fn names_class(bytes: &[u8], end: usize) -> bool {
     let after = |at: usize| match bytes.get(at) {
         Some(0x94) => at + 1,
@@ -163,7 +163,7 @@ pub(super) fn names_class(bytes: &[u8], end: usize) -> bool {
     }
 }
 
-/// A part with other contents; `old` are its bytes. What should be a number and is none becomes None.
+/// Encodes a part with new contents; `old` are its bytes. A number that became something else is written as None.
 pub(super) fn encoded(old: &[u8], new: &[u8]) -> Vec<u8> {
     let opcode = old.first().copied().unwrap_or_default();
     let sized = |opcode: u8, width: usize| {
@@ -187,7 +187,7 @@ pub(super) fn encoded(old: &[u8], new: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The frames around what was edited, with the lengths that they have then.
+/// Edits for the lengths of the frames around other edits.
 pub(super) fn reframed(bytes: &[u8], edits: &[Edit]) -> Vec<Edit> {
     let mut reader = PickleReader::new(bytes);
     while let Ok(Some(_)) = reader.next() {}

@@ -1,16 +1,16 @@
-//! Pieces of binary documents: keys, texts, numbers and bytes with their places, as each reader returns them.
+//! Pieces of binary documents: keys, texts, numbers and bytes with their positions, as each reader returns them.
 
 use std::ops::Range;
 
 use super::LeafKind;
 use super::place::DocumentStep;
 
-/// Levels within each other that a reader follows; real writers refuse more.
+/// Most nesting levels that a reader follows; real writers refuse more.
 pub(super) const DEPTH: usize = 1_024;
-/// Levels of which the path is kept.
+/// Levels whose path is kept.
 pub(super) const PATH: usize = 64;
 
-/// The bytes are no document of that format, or a damaged one.
+/// The bytes are not a document of that format, or a damaged one.
 #[derive(Debug)]
 pub(super) struct BrokenDocument;
 
@@ -18,7 +18,7 @@ pub(super) struct BrokenDocument;
 #[derive(Debug)]
 pub(super) struct DocumentPiece {
     pub kind: LeafKind,
-    /// Bytes of the part in the document, including those that give its type and length.
+    /// Bytes of the part in the document, including its type and length.
     pub whole: Range<usize>,
     pub body: PieceBody,
 }
@@ -28,17 +28,17 @@ pub(super) struct DocumentPiece {
 pub(super) enum PieceBody {
     /// Bytes that should be UTF-8.
     Text(Range<usize>),
-    /// A text of a byte a letter, with escapes for others.
+    /// A text with one byte per letter, with escapes for others.
     Line(Range<usize>),
     /// Bytes of any kind.
     Bytes(Range<usize>),
-    /// A text, or bytes, that is in pieces, put together.
+    /// A text, or bytes, joined from chunks.
     Joined(Vec<u8>),
     /// A whole number.
     Number(i128),
 }
 
-/// A reader of one format: parts in order, none at the end.
+/// A reader of one format: returns the parts in order, `None` at the end.
 pub(super) trait PieceReader {
     fn next(&mut self) -> Result<Option<DocumentPiece>, BrokenDocument>;
 
@@ -56,7 +56,7 @@ impl<P: PieceReader> PieceReader for &mut P {
     }
 }
 
-/// Whether bytes can be read to the end and every text in them is one, and how long the longest text is.
+/// The length of the longest text, if the bytes can be parsed to the end and every text in them is valid.
 pub(super) fn longest_text(bytes: &[u8], mut pieces: impl PieceReader) -> Option<usize> {
     let mut longest = 0;
     loop {
@@ -74,7 +74,7 @@ pub(super) fn longest_text(bytes: &[u8], mut pieces: impl PieceReader) -> Option
     }
 }
 
-/// Bytes that are read from the front.
+/// Bytes with a read position.
 #[derive(Debug)]
 pub(super) struct ByteCursor<'a> {
     pub bytes: &'a [u8],
@@ -96,7 +96,7 @@ impl<'a> ByteCursor<'a> {
         Ok(byte)
     }
 
-    /// Range of the next bytes, by their number.
+    /// Range of the next `length` bytes.
     pub fn take(&mut self, length: u64) -> Result<Range<usize>, BrokenDocument> {
         let start = self.at;
         let end = usize::try_from(length).ok().and_then(|length| start.checked_add(length)).ok_or(BrokenDocument)?;
@@ -107,19 +107,19 @@ impl<'a> ByteCursor<'a> {
         Ok(start..end)
     }
 
-    /// A number of up to eight bytes, the highest first.
+    /// A big-endian number of up to eight bytes.
     pub fn big(&mut self, width: usize) -> Result<u64, BrokenDocument> {
         let range = self.take(width as u64)?;
         Ok(self.bytes[range].iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    /// A number of up to eight bytes, the lowest first.
+    /// A little-endian number of up to eight bytes.
     pub fn little(&mut self, width: usize) -> Result<u64, BrokenDocument> {
         let range = self.take(width as u64)?;
         Ok(self.bytes[range].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    /// The line that begins here, without its end.
+    /// The line that begins here, without its line break.
     pub fn line(&mut self) -> Result<Range<usize>, BrokenDocument> {
         let length = self.bytes[self.at..].iter().position(|b| *b == b'\n').ok_or(BrokenDocument)?;
         let range = self.take(length as u64)?;
@@ -128,13 +128,13 @@ impl<'a> ByteCursor<'a> {
     }
 }
 
-/// A number of that many bytes with its sign.
+/// A signed number of that many bytes.
 pub(super) fn signed(number: u64, width: usize) -> i128 {
     let bits = 64 - 8 * width as u32;
     i128::from(((number << bits) as i64) >> bits)
 }
 
-/// Arrays and maps that are open within each other.
+/// Open, nested arrays and maps.
 #[derive(Debug, Default)]
 pub(super) struct OpenNesting {
     open: Vec<Level>,
@@ -143,7 +143,7 @@ pub(super) struct OpenNesting {
 
 #[derive(Debug)]
 struct Level {
-    /// Values still to come; none when an end is marked.
+    /// Values still to come; `None` if an end mark follows.
     left: Option<u64>,
     is_map: bool,
     seen: usize,
@@ -165,7 +165,7 @@ impl OpenNesting {
         if is_key { LeafKind::Key } else { LeafKind::Text }
     }
 
-    /// Begins an array or map and opens it; `items` are elements or pairs, none when an end is marked.
+    /// Begins an array or map; `items` are elements or pairs, `None` if an end mark follows.
     pub fn enter(&mut self, items: Option<u64>, is_map: bool) -> Result<(), BrokenDocument> {
         self.begin(DocumentStep::Key(0..0));
         if self.open.len() >= DEPTH {
@@ -180,14 +180,14 @@ impl OpenNesting {
         Ok(())
     }
 
-    /// Closes what is complete, before the next value is read.
+    /// Closes completed levels before the next value is read.
     pub fn close_full(&mut self) {
         while self.open.last().is_some_and(|level| level.left == Some(0)) {
             self.leave();
         }
     }
 
-    /// Closes the innermost level at its mark.
+    /// Closes the innermost level at its end mark.
     pub fn close_marked(&mut self) -> Result<(), BrokenDocument> {
         let level = self.open.last().ok_or(BrokenDocument)?;
         if level.left.is_some() || level.is_map && !level.seen.is_multiple_of(2) {
@@ -204,8 +204,7 @@ impl OpenNesting {
         self.open.pop();
     }
 
-    /// Takes a value that is not an array or map, whose bytes are `whole`. Gives the part that it is, if it has a
-    /// content.
+    /// Adds a value other than an array or map, with its bytes `whole`. Returns its part, if it has contents.
     pub fn piece(&mut self, whole: Range<usize>, body: Option<PieceBody>) -> Option<DocumentPiece> {
         let kind = if matches!(body, Some(PieceBody::Number(_))) { LeafKind::Number } else { self.kind() };
         self.begin(match &body {
@@ -216,7 +215,7 @@ impl OpenNesting {
         body.map(|body| DocumentPiece { kind, whole, body })
     }
 
-    /// Notes that a value begins; `key` leads on if it is a key.
+    /// Records the start of a value; `key` is the path step if it is a key.
     fn begin(&mut self, key: DocumentStep) {
         let kind = self.kind();
         let depth = self.open.len();
@@ -234,7 +233,7 @@ impl OpenNesting {
     }
 }
 
-/// Whether the first bytes can be those of a document that is not text.
+/// Whether the first bytes may begin a binary document.
 pub(super) fn may_begin(start: &[u8]) -> bool {
     matches!(start, [0x80..=0xBF | 0xD9 | 0xDC..=0xDF | 0x08 | 0x0A | 0x12 | 0x1A, ..] | [b'P', b'K', 3 | 5, ..])
 }

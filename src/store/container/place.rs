@@ -1,4 +1,4 @@
-//! Place of a text in a value: the steps through documents within documents that lead there.
+//! Position of a text in a value: the steps through nested documents to it.
 
 use std::ops::Range;
 
@@ -7,9 +7,9 @@ use super::escape::EscapedReading;
 /// A step into a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DocumentStep {
-    /// To the value of a key that is at these bytes, in quotes where the format has some.
+    /// To the value of the key at these bytes, including its quotes.
     Key(Range<usize>),
-    /// To the value of a number as key.
+    /// To the value of a numeric key.
     Number(i128),
     /// To an element, from 0.
     At(usize),
@@ -26,12 +26,12 @@ pub struct TextPlace<'a> {
 impl TextPlace<'_> {
     pub(super) const ROOT: TextPlace<'static> = TextPlace { up: None, source: &[], steps: &[] };
 
-    /// The place one step up.
+    /// The position one step up.
     pub(super) fn parent(&self) -> TextPlace<'_> {
         TextPlace { steps: self.steps.split_last().map_or(&[][..], |(_, before)| before), ..*self }
     }
 
-    /// Keys and positions with dots between.
+    /// Keys and indexes joined by dots.
     pub(super) fn path(&self) -> String {
         let mut path = self.up.map(TextPlace::path).unwrap_or_default();
         for step in self.steps {

@@ -1,11 +1,12 @@
-//! Protocol Buffers without their schema: fields by number, one level; what has a length is a text, bytes or a message.
+//! Protocol Buffers without a schema: fields by number, one level; a length-delimited field is a text, bytes or a
+//! message.
 
 use super::LeafKind;
 use super::charset;
 use super::piece::{BrokenDocument, ByteCursor, DocumentPiece, PieceBody, PieceReader, longest_text};
 use super::place::DocumentStep;
 
-/// The highest number of a field that is believed.
+/// Highest plausible field number.
 const FIELDS: u64 = 1 << 15;
 
 #[derive(Debug)]
@@ -14,8 +15,8 @@ pub(super) struct ProtobufReader<'a> {
     step: [DocumentStep; 1],
 }
 
-/// The length of the longest text of bytes that are a message: fields to the end, at least one of them a text or a
-/// message that holds one.
+/// The length of the longest text, if the bytes are a message: fields to the end, at least one of them a text or a
+/// message with one.
 pub(super) fn longest(bytes: &[u8], depth: usize) -> Option<usize> {
     if bytes.len() < 4 || depth == 0 {
         return None;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Every text of a value that has not been seen before, with its path and encodings.
+/// Every distinct text of a value, with its path and encodings.
 fn leaves(raw: &FetchedValue) -> Vec<(String, String, Vec<Layer>)> {
     let mut all = Vec::new();
     read(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
@@ -29,7 +29,7 @@ fn count(raw: &FetchedValue, word: &str) -> usize {
     found
 }
 
-/// Takes a word out of a value.
+/// Removes a word from a value.
 fn without(raw: &FetchedValue, word: &str, mark: &str) -> Rewritten<FetchedValue> {
     rewrite(raw, Limits::default(), &mut |leaf: &Leaf<'_>| {
         let places = leaf.text.match_indices(word);
@@ -64,7 +64,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 
 const MAIL: &str = "ann@example.org";
 
-/// The person's address in every encoding that is rewritten, alone and in others.
+/// The person's address in every rewritable encoding, single and nested.
 fn disguises() -> Vec<(&'static str, FetchedValue)> {
     let sentence = "write to ann@example.org, please";
     let bytes = sentence.as_bytes();
@@ -146,7 +146,7 @@ fn a_rewritten_value_is_encoded_as_it_was_and_the_word_is_gone() {
         assert_eq!(count(&new, MAIL), 0, "{name}: {new:?}");
         assert!(count(&new, "[erased]") >= 1, "{name}: {:?}", leaves(&new));
         assert_eq!(std::mem::discriminant(&value), std::mem::discriminant(&new), "{name}");
-        // Taking the mark for the word again gives the texts that were.
+        // Replacing the mark by the word again restores the texts.
         let Rewritten::New(back) = without(&new, "[erased]", MAIL) else { panic!("{name} was not restored") };
         let last = |value: &FetchedValue| leaves(value).into_iter().map(|(text, path, _)| (text, path)).next_back();
         assert_eq!((last(&back), count(&back, MAIL)), (last(&value), count(&value, MAIL)), "{name}");
@@ -229,7 +229,7 @@ fn what_cannot_be_read_is_reported() {
     let limits = Limits { unpacked: 70_000, ..Limits::default() };
     let contents = read(&bomb, limits, &mut |leaf: &Leaf<'_>| assert!(leaf.text.len() <= 70_001));
     assert_eq!(contents.opaque[0].why, packed::TOO_LARGE);
-    // What can be read of it is searched all the same, and is not rewritten.
+    // Its readable parts are searched, but not rewritten.
     assert!(count(&FetchedValue::Bytes(cut.clone()), MAIL) > 100);
     assert_eq!(without(&FetchedValue::Bytes(cut), MAIL, "*"), Rewritten::Cannot(Layer::Zlib));
     let around = [&noise[..], b"ann@example.org", &noise[..]].concat();
@@ -297,7 +297,7 @@ fn hostile_values_end_in_time() {
     }
 }
 
-/// Values that writers in Python made, with the libraries that agents use; the name says of which format.
+/// Values written by Python libraries that agents use, with the name of their format.
 fn of_python() -> Vec<(String, FetchedValue)> {
     let all: Value = serde_json::from_str(include_str!("../../../tests/data/containers.json")).unwrap();
     let bytes = |hex: &Value| FetchedValue::Bytes(hex::decode(hex.as_str().unwrap()).unwrap());
@@ -309,7 +309,7 @@ fn what_other_programs_wrote_is_read() {
     for (name, value) in of_python() {
         let found = leaves(&value);
         assert!(count(&value, MAIL) >= 1, "{name}: {found:?}");
-        // Bytes with a zero in front are all that is not understood.
+        // Only the bytes after a zero are not understood.
         let unknown = opaque(&value);
         let expected = usize::from(["msgpack", "cbor", "pickle 3", "pickle 4", "pickle 5"].contains(&name.as_str()));
         assert_eq!(unknown.len(), expected, "{name}: {unknown:?} {found:?}");
@@ -333,7 +333,7 @@ fn what_other_programs_wrote_is_written_again_or_left() {
     for (name, value) in of_python() {
         let done = without(&value, MAIL, "[erased]");
         let only_read = ["cbor", "pickle 0", "pickle 1", "protobuf", "zip"].iter().any(|known| name.starts_with(known));
-        // A part that is not understood is not rewritten, and then nothing is.
+        // If a part is not understood, nothing is rewritten.
         let only_read = only_read || ["msgpack", "pickle 3", "pickle 4", "pickle 5"].contains(&name.as_str());
         match done {
             Rewritten::New(new) if !only_read => {
@@ -377,7 +377,7 @@ fn lengths_follow_the_texts_and_neighbours_stay() {
     assert_eq!(without(&number, "4711", "x"), Rewritten::New(FetchedValue::Bytes(vec![0x92, 0xC0, 1])));
 }
 
-/// A text in `MessagePack`, as short as it can be.
+/// A text in `MessagePack`, in its shortest form.
 fn written(text: &str) -> Vec<u8> {
     let length = text.len();
     let mut out = match length {
@@ -390,7 +390,7 @@ fn written(text: &str) -> Vec<u8> {
     out
 }
 
-/// Leaves a document without the elements that are one word.
+/// Removes the elements that are one word from a document.
 struct Dropped;
 
 impl Visitor for Dropped {
@@ -433,7 +433,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Every text of a JSON value, keys among them.
+/// Every text of a JSON value, including keys.
 fn strings(value: &Value, all: &mut Vec<String>) {
     match value {
         Value::String(text) => all.push(text.clone()),
@@ -461,7 +461,7 @@ fn planted(value: &Value) -> Value {
     json!({ "first": [value, 1.10], "who": { "NEEDLE key": "a \"NEEDLE\" é" }, "last": value })
 }
 
-/// Parts that make bare texts, and parts that make others: words of encodings, escapes, letters beyond ASCII.
+/// Parts of bare texts, and parts that make others: encoded words, escapes, letters beyond ASCII.
 fn bare_part() -> impl Strategy<Value = String> {
     let fixed = [
         " ",
@@ -520,7 +520,7 @@ proptest! {
         for raw in [text(&value.to_string()), text(&format!("{value:#}")), FetchedValue::Bytes(zlib(value.to_string().as_bytes()))] {
             let found: Vec<String> = leaves(&raw).into_iter().map(|(text, ..)| text).collect();
             for text in &expected {
-                // A text that is a document itself is taken apart.
+                // A text that is itself a document is decomposed.
                 prop_assert!(found.contains(text) || json::is_document(text), "{:?} in {:?}", text, found);
             }
         }
@@ -538,7 +538,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..300), packed in 0..9_usize, at in 0..300_usize) {
-        // Random bytes, the same packed, and a document of another program with some bytes of it replaced.
+        // Random bytes, the same compressed, and a document of another program with some bytes replaced.
         let bytes = match of_python().into_iter().nth(packed * 2) {
             Some((_, FetchedValue::Bytes(mut whole))) if packed > 1 => {
                 let at = at % whole.len();
@@ -575,7 +575,7 @@ fn a_pickle_is_written_again_with_its_frames_and_a_class_keeps_its_name() {
     };
     let old = pickle("24", "0f616e6e406578616d706c652e6f7267");
     assert_eq!(without(&old, MAIL, "[erased]"), Rewritten::New(pickle("1d", "085b6572617365645d")));
-    // A class of a module that is named like the person is.
+    // A class of a module with the person's name.
     let class = b"\x80\x04\x8c\x0fann@example.org\x94\x8c\x01C\x94\x93\x94)\x81.".to_vec();
     assert!(matches!(without(&FetchedValue::Bytes(class), MAIL, "x"), Rewritten::Cannot(Layer::Pickle)));
 }

@@ -1,7 +1,8 @@
 //! Binary documents as JSON: the result of a layout's `decode`, for reading, paths, filters and exports.
 //!
-//! Instances of classes are objects: their members, and `$class` with the name. Bytes that are text are a text, others
-//! base64. What is deeper than JSON may be, or grows beyond the limits, is an error and never a crash.
+//! Instances of classes become objects with their members and `$class`, the class name. Bytes become text if they are
+//! UTF-8, otherwise base64. Documents nested deeper than JSON allows, or beyond the limits, are an error, never a
+//! crash.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
@@ -14,27 +15,27 @@ use crate::memory::json::MAX_DEPTH;
 use crate::memory::vector;
 use crate::store::fetched::FetchedValue;
 
-/// Messages within each other that are taken apart.
+/// Most nested messages.
 const MESSAGES: usize = 16;
 
-/// Values of a document that are read: each takes more than a hundred bytes.
+/// Most values of a document; each takes more than a hundred bytes.
 pub(super) const VALUES: usize = 1 << 18;
-/// Reason for which a document is not read.
+/// Reason why a document is not read.
 pub(super) const TOO_MANY: &str = "it has more values than we read";
 
-/// Result of removing encodings.
+/// Result of decoding.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decoded {
-    /// Bytes of no known meaning.
+    /// Bytes of an unknown format.
     Bytes(Vec<u8>),
     /// A document.
     Document(Value),
 }
 
-/// Takes encodings off a stored value, the outermost first. None of SQL NULL and of no bytes.
+/// Decodes a stored value, the outermost encoding first. `None` for SQL NULL and empty values.
 ///
 /// # Errors
-/// Why it is not so encoded, for people.
+/// The reason why it is not in this encoding, for people.
 pub fn decoded(raw: &FetchedValue, codecs: &[Codec]) -> Result<Option<Decoded>, String> {
     let mut bytes = match raw {
         FetchedValue::Null => return Ok(None),
@@ -97,7 +98,7 @@ fn step(codec: Codec, bytes: &[u8]) -> Result<Decoded, String> {
     }
 }
 
-/// `depth` is how deep the document is in others.
+/// `depth` is the nesting depth of the document.
 fn of_msgpack(bytes: &[u8], depth: usize) -> Result<Value, String> {
     if msgpack_parts::holds_more(bytes, VALUES) {
         return Err(TOO_MANY.to_owned());
@@ -133,7 +134,7 @@ fn msgpack(value: rmpv::Value, depth: usize) -> Result<Value, String> {
             }
             Value::Object(object)
         }
-        // An extension often holds a document again: of LangGraph's, a class and what makes one of it.
+        // An extension often contains another document: for LangGraph, a class and its arguments.
         rmpv::Value::Ext(kind, bytes) => match of_msgpack(&bytes, depth + 1) {
             Ok(Value::Array(parts)) => instance(parts),
             Ok(inner @ Value::Object(_)) => inner,
@@ -142,7 +143,7 @@ fn msgpack(value: rmpv::Value, depth: usize) -> Result<Value, String> {
     })
 }
 
-/// Module, class and what makes an instance: an object with the members, or with a list of arguments.
+/// Module, class and arguments of an instance, as an object with the members or a list of arguments.
 fn instance(parts: Vec<Value>) -> Value {
     let [Value::String(module), Value::String(class), rest @ ..] = &parts[..] else { return Value::Array(parts) };
     let mut object = Map::from_iter([("$class".to_owned(), Value::from(format!("{module}.{class}")))]);
@@ -179,7 +180,7 @@ fn cbor(value: ciborium::Value, depth: usize) -> Result<Value, String> {
     })
 }
 
-/// Fields by number; of one that repeats a list. Bytes are a text, a message, or base64, whichever they are first.
+/// Fields by number; a repeated field becomes a list. Bytes become a text, a message, or base64, whichever fits first.
 fn message(bytes: &[u8], depth: usize) -> Option<Value> {
     let mut fields: Map<String, Value> = Map::new();
     let mut at = 0;
@@ -235,22 +236,22 @@ fn take<'b>(bytes: &'b [u8], at: &mut usize, length: usize) -> Option<&'b [u8]> 
     Some(taken)
 }
 
-/// Fails where JSON would nest too deep.
+/// Fails if JSON would be nested too deep.
 fn within(depth: usize) -> Result<(), String> {
     if depth < MAX_DEPTH { Ok(()) } else { Err(format!("it nests deeper than {MAX_DEPTH}")) }
 }
 
-/// A number as JSON; what is none there, as its name.
+/// A number as JSON; its name if JSON cannot represent it.
 pub(super) fn real(number: f64) -> Value {
     Number::from_f64(number).map_or_else(|| Value::from(number.to_string()), Value::Number)
 }
 
-/// Bytes as the text that they are, else as base64.
+/// Bytes as text if they are UTF-8, otherwise as base64.
 pub(super) fn bytes_as_text(bytes: &[u8]) -> Value {
     std::str::from_utf8(bytes).map_or_else(|_| Value::from(STANDARD.encode(bytes)), Value::from)
 }
 
-/// A value as the name of a member.
+/// A value as a member name.
 pub(super) fn key_text(key: &Value) -> String {
     key.as_str().map_or_else(|| key.to_string(), str::to_owned)
 }

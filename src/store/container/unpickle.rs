@@ -1,6 +1,6 @@
-//! Python pickles as JSON. A pickle is a program: its opcodes build values on a stack, and nothing of it is imported or
-//! called. A reader of our own: the crates follow shared parts of a pickle into every copy, and a few bytes may ask for
-//! more copies than any memory holds.
+//! Python pickles as JSON. A pickle is a program: its opcodes build values on a stack, and nothing is imported or
+//! called. An own reader, because the crates expand shared parts of a pickle into every copy, and a few bytes may
+//! request more copies than fit in memory.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,20 +10,20 @@ use serde_json::{Map, Value};
 use super::tree::{TOO_MANY, VALUES, bytes_as_text, key_text, real};
 use crate::memory::json::MAX_DEPTH;
 
-/// Opcodes that are carried out: a few for each value.
+/// Most opcodes to execute: a few per value.
 const OPCODES: usize = 4 * VALUES;
-/// Bytes of its texts together, however often each is there.
+/// Most bytes of all texts, counting repeats.
 const BYTES: usize = 64 << 20;
 
 type Shared<T> = Rc<Contents<T>>;
 
-/// A value under construction; containers are shared with the memo.
+/// A value under construction; the memo shares containers.
 #[derive(Clone)]
 enum Node {
     Leaf(Rc<Value>),
     List(Shared<Vec<Node>>),
     Dict(Shared<Vec<(Node, Node)>>),
-    /// An instance: its class, and its arguments or state.
+    /// An instance: its class, with its arguments or state.
     Object(Shared<(Node, Option<Node>)>),
     Mark,
 }
@@ -31,9 +31,9 @@ enum Node {
 /// Nodes in a container.
 struct Contents<T: Children>(RefCell<T>);
 
-/// Nodes that are directly in others.
+/// A container's direct child nodes.
 trait Children {
-    /// Takes them out.
+    /// Takes the children out.
     fn take_all(&mut self) -> Vec<Node>;
 }
 
@@ -56,7 +56,7 @@ impl Children for (Node, Option<Node>) {
     }
 }
 
-/// Frees what nests in each other one after another: it may nest as deep as a pickle has bytes.
+/// Frees nested nodes iteratively: they may be nested as deep as a pickle has bytes.
 impl<T: Children> Drop for Contents<T> {
     fn drop(&mut self) {
         fn last<T: Children>(shared: Shared<T>) -> Vec<Node> {
@@ -81,7 +81,7 @@ fn shared<T: Children>(children: T) -> Shared<T> {
 /// Reads a pickle.
 ///
 /// # Errors
-/// Why it is none, or what is too much of it.
+/// The reason why it is not a pickle, or which limit it exceeds.
 pub(super) fn read(bytes: &[u8]) -> Result<Value, String> {
     let mut machine = Machine { bytes, at: 0, left: OPCODES, stack: Vec::new(), memo: Vec::new() };
     let value = match machine.run() {
@@ -89,7 +89,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Value, String> {
         None if machine.left == 0 => Err(TOO_MANY.to_owned()),
         None => Err(format!("the pickle is not readable at byte {}", machine.at)),
     };
-    // Containers may hold themselves: without this they would never be freed.
+    // Containers may contain themselves: without this they would never be freed.
     for node in machine.memo.into_iter().flatten() {
         match node {
             Node::List(items) => drop(items.0.take()),
@@ -104,7 +104,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Value, String> {
 struct Machine<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Opcodes that may still come.
+    /// Remaining opcodes.
     left: usize,
     stack: Vec<Node>,
     memo: Vec<Option<Node>>,
@@ -137,7 +137,7 @@ impl<'a> Machine<'a> {
         self.stack.push(Node::Leaf(Rc::new(value.into())));
     }
 
-    /// Takes the nodes above the last mark off the stack, and the mark too; `None` when there is no mark.
+    /// Pops the nodes above the last mark, and the mark; `None` if there is no mark.
     fn marked(&mut self) -> Option<Vec<Node>> {
         let mark = self.stack.iter().rposition(|node| matches!(node, Node::Mark))?;
         let above = self.stack.split_off(mark + 1);
@@ -162,7 +162,7 @@ impl<'a> Machine<'a> {
         self.stack.push(Node::Object(shared((class, args))));
     }
 
-    /// Reads the place in the memo that an opcode names.
+    /// Reads the memo index of an opcode.
     fn place(&mut self, opcode: u8) -> Option<usize> {
         match opcode {
             b'p' | b'g' => self.line()?.parse().ok(),
@@ -171,7 +171,7 @@ impl<'a> Machine<'a> {
     }
 
     fn remember(&mut self, place: usize) -> Option<()> {
-        // A memo has no more places than a pickle has bytes.
+        // A memo has at most as many entries as a pickle has bytes.
         if place > self.bytes.len() {
             return None;
         }
@@ -191,7 +191,7 @@ impl<'a> Machine<'a> {
     fn append(&mut self, items: Vec<Node>) -> Option<()> {
         match self.stack.last()? {
             Node::List(list) => list.0.borrow_mut().extend(items),
-            // Of an instance that is a list, or is built by calls.
+            // For an instance that is a list, or is built by calls.
             Node::Object(_) => {}
             _ => return None,
         }
@@ -372,7 +372,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Bytes of the number that follows an opcode.
+/// Bytes of the number after an opcode.
 fn width(opcode: u8) -> usize {
     match opcode {
         b'K' | b'U' | b'C' | 0x8C | b'h' | b'q' => 1,
@@ -394,7 +394,7 @@ fn paired(flat: Vec<Node>) -> Option<Vec<(Node, Node)>> {
     Some(pairs)
 }
 
-/// The JSON of a node. `budget` is how many values and bytes of text may still come.
+/// The JSON of a node. `budget` is the remaining number of values and of text bytes.
 fn value(node: &Node, depth: usize, budget: &mut (usize, usize)) -> Result<Value, String> {
     budget.0 = budget.0.checked_sub(1).ok_or(TOO_MANY)?;
     if depth >= MAX_DEPTH {
@@ -431,7 +431,7 @@ fn value(node: &Node, depth: usize, budget: &mut (usize, usize)) -> Result<Value
     })
 }
 
-/// An instance as an object: its members where its state names them, else its arguments.
+/// An instance as an object: with the members of its state, or otherwise its arguments.
 fn of_class(class: Value, state: Value) -> Value {
     let mut object = Map::from_iter([("$class".to_owned(), class)]);
     match state {
@@ -464,22 +464,22 @@ mod tests {
 
     #[test]
     fn what_would_grow_without_end_is_refused() {
-        // l0 = []; l1 = [l0, l0]; and so on: two to the sixtieth values.
+        // l0 = []; l1 = [l0, l0]; and so on: 2^60 values.
         let mut pickle = b"\x80\x04]\x94".to_vec();
         for level in 0..60_u8 {
             pickle.extend([b']', 0x94, b'(', b'h', level, b'h', level, b'e']);
         }
         pickle.push(b'.');
         assert!(read(&pickle).is_err());
-        // A list that holds itself.
+        // A list that contains itself.
         assert!(read(b"\x80\x04]\x94h\x00a.").is_err());
         assert!(read(b"\x80\x04(.").is_err() && read(b"").is_err());
-        // Lists in each other: kept to the end, taken off the stack, and broken off.
+        // Nested lists: returned, popped off the stack, and cut off.
         for end in [&b"."[..], b"0N.", b""] {
             let deep = [&b"(".repeat(1 << 18)[..], &b"l".repeat(1 << 18), end].concat();
             assert_eq!(read(&deep).is_ok(), end == b"0N.");
         }
-        // More values than are read.
+        // More values than the limit.
         let long = [&b"("[..], &b"N".repeat(OPCODES), b"l."].concat();
         assert_eq!(read(&long), Err(TOO_MANY.to_owned()));
     }

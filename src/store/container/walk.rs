@@ -1,5 +1,5 @@
-//! Walks through a value from the outside in. Each step knows one encoding: it decodes it, walks on inside, and turns
-//! the resulting edits into edits of its own bytes.
+//! Walks through a value from the outside in. Each step handles one encoding: it decodes it, walks inside, and converts
+//! the resulting edits to edits of its own bytes.
 
 use std::ops::Range;
 
@@ -15,21 +15,21 @@ use super::word::{self, words};
 use super::{Change, Contents, Edit, Layer, Leaf, LeafKind, Limits, Opaque, Rewritten, Visitor};
 use super::{cbor, charset, edited, msgpack, pickle, protobuf};
 
-/// Parts that were not looked into, of which the place is kept.
+/// Undecoded parts whose position is kept.
 const REPORTED: usize = 16;
-/// Places of a value at which a compressed stream is tried to begin.
+/// Offsets of a value at which a compressed stream is tried.
 const TRIES: usize = 4_096;
-/// Bytes that may be worked through for each byte of the value, and for each value however small.
+/// Bytes of work allowed per byte of the value, and per value.
 const WORK: (usize, usize) = (48, 256 << 20);
-/// Levels of escapes that are resolved: `%252540` has three.
+/// Levels of escapes to resolve: `%252540` has three.
 const ESCAPES: usize = 4;
-/// Levels of messages in each other that are tried.
+/// Levels of nested messages to try.
 const MESSAGES: usize = 16;
-/// Letters of a text in a document that tell it from chance.
+/// Letters of a text that make a document unlikely by chance.
 const WORD: usize = 4;
 /// Bytes of a UUID.
 const UUID: usize = 16;
-/// Bytes between other parts that are too few to be worth a report.
+/// Bytes between other parts up to which they are not reported.
 const SCRAP: usize = 16;
 
 /// One walk through one value.
@@ -39,13 +39,13 @@ pub(super) struct Walk<'v> {
     layers: Vec<Layer>,
     contents: Contents,
     cannot: Option<Layer>,
-    /// Bytes that may still come out of compressed parts.
+    /// Remaining bytes of decompression.
     unpackable: usize,
-    /// Bytes that may still be worked through.
+    /// Remaining bytes of work.
     work: usize,
-    /// Places that may still be tried.
+    /// Remaining offsets to try.
     tries: usize,
-    /// Number of parts next to compressed streams that are open, each in the one before.
+    /// Nesting depth of parts next to compressed streams.
     gaps: usize,
 }
 
@@ -65,7 +65,7 @@ impl<'v> Walk<'v> {
         }
     }
 
-    /// Ends the walk and returns its result, from the old bytes of the value and the edits to them.
+    /// Ends the walk; returns the result from the old bytes of the value and the edits.
     pub fn end(self, old: &[u8], edits: Vec<Edit>) -> (Rewritten<Vec<u8>>, Contents) {
         let done = match (self.cannot, edits.is_empty()) {
             (Some(layer), _) => Rewritten::Cannot(layer),
@@ -80,19 +80,19 @@ impl<'v> Walk<'v> {
         self.leaf(text, LeafKind::Number, &TextPlace::ROOT)
     }
 
-    /// A value that is stored as text.
+    /// A value stored as text.
     pub fn stored_text(&mut self, text: &str) -> Vec<Edit> {
         self.work = self.work.saturating_add(text.len().saturating_mul(WORK.0));
         self.text(text, LeafKind::Text, &TextPlace::ROOT)
     }
 
-    /// A value that is stored as bytes.
+    /// A value stored as bytes.
     pub fn stored_bytes(&mut self, bytes: &[u8]) -> Vec<Edit> {
         self.work = self.work.saturating_add(bytes.len().saturating_mul(WORK.0));
         self.bytes(bytes, &TextPlace::ROOT)
     }
 
-    /// A text in no encoding: its words, the text itself, and what it says with its escapes resolved.
+    /// A plain text: its encoded words, the text itself, and its readings with resolved escapes.
     fn text(&mut self, text: &str, kind: LeafKind, place: &TextPlace<'_>) -> Vec<Edit> {
         if is_plain(text) || !self.spend(text.len(), place) {
             return self.leaf(text, kind, place);
@@ -107,7 +107,7 @@ impl<'v> Walk<'v> {
         self.readings(text, kind, None, place)
     }
 
-    /// Bytes that were stored as a text: in hexadecimal digits as PostgreSQL writes them, or each as a letter.
+    /// Bytes stored as text: in PostgreSQL's hexadecimal form, or one letter each.
     fn bytes_as_text(&mut self, text: &str, place: &TextPlace<'_>) -> Option<Vec<Edit>> {
         if let Some(digits) = text.strip_prefix("\\x")
             && !digits.is_empty()
@@ -125,7 +125,7 @@ impl<'v> Walk<'v> {
         Some(whole(text.len(), &inner, edits, |new| charset::latin1(new).into_bytes()))
     }
 
-    /// Words of base64 and hexadecimal digits. Of a later reading, those that an escape touches.
+    /// Base64 and hexadecimal words. In a later reading, only those that an escape touches.
     fn words(&mut self, text: &str, reading: Option<&EscapedReading>, place: &TextPlace<'_>) -> Vec<Edit> {
         let mut edits = Vec::new();
         for word in words(text, means_something) {
@@ -142,7 +142,7 @@ impl<'v> Walk<'v> {
         edits
     }
 
-    /// A text as it stands, then as it reads with its escapes resolved, level by level.
+    /// A text as stored, then with its escapes resolved, level by level.
     fn readings(
         &mut self,
         text: &str,
@@ -167,7 +167,7 @@ impl<'v> Walk<'v> {
             walk.readings(inner, kind, Some(&next), place)
         });
         later = later.into_iter().map(|edit| next.carried_back(&edit)).collect();
-        // What this reading did not change is for the one before it to drop.
+        // An edit that this reading did not make is left to the one before it.
         later.retain(|edit| reading.is_none_or(|reading| reading.is_new(&edit.range)));
         edits.extend(later);
         edits
@@ -214,7 +214,7 @@ impl<'v> Walk<'v> {
         })
     }
 
-    /// Bytes of an encoding that has to be found out.
+    /// Bytes of an unknown encoding.
     fn bytes(&mut self, bytes: &[u8], place: &TextPlace<'_>) -> Vec<Edit> {
         if bytes.is_empty() || !self.spend(bytes.len(), place) {
             return Vec::new();
@@ -309,7 +309,7 @@ impl<'v> Walk<'v> {
         })
     }
 
-    /// Visits that of which an extension of `MessagePack` makes an object.
+    /// Visits the description of an object in a `MessagePack` extension.
     fn object(&mut self, bytes: &[u8], place: &TextPlace<'_>) -> Vec<Edit> {
         if msgpack::longest(bytes).is_none() {
             return self.bytes(bytes, place);
@@ -320,7 +320,7 @@ impl<'v> Walk<'v> {
         self.pieces(Layer::Msgpack, bytes, msgpack::MsgpackReader::of_object(bytes), place)
     }
 
-    /// The files of an archive: searched only.
+    /// The files of an archive; read only.
     fn archive(&mut self, bytes: &[u8], place: &TextPlace<'_>) -> Vec<Edit> {
         let Some(mut archive) = Archive::open(bytes) else {
             self.opaque("a zip archive that is damaged", bytes.len(), place);
@@ -346,7 +346,7 @@ impl<'v> Walk<'v> {
         })
     }
 
-    /// Bytes that are no format as a whole: streams between them, letters of one byte, letters between other bytes.
+    /// Bytes of no known format: with embedded streams, single-byte letters, or letters between other bytes.
     fn unknown(&mut self, bytes: &[u8], place: &TextPlace<'_>) -> Vec<Edit> {
         if let Some(at) = self.next_stream(bytes, 0, place) {
             let mut edits = self.between(&bytes[..at], place);
@@ -375,14 +375,14 @@ impl<'v> Walk<'v> {
             let edits = self.within(Layer::Uuid, UUID, place, |walk| walk.leaf(&text, LeafKind::Text, place));
             return whole(UUID, text.as_bytes(), edits, |new| charset::to_uuid(&String::from_utf8_lossy(new)));
         }
-        // Fewer bytes are times, sums and flags: too few to hide a name in.
+        // Fewer bytes are times, sums and flags: too few to contain a name.
         if bytes.len() > UUID {
             self.opaque(named(bytes), bytes.len(), place);
         }
         Vec::new()
     }
 
-    /// Letters in bytes that are not understood: searched only.
+    /// Letters in bytes of no known format; read only.
     fn letters(&mut self, bytes: &[u8], place: &TextPlace<'_>) {
         self.within(Layer::Binary, 0, place, |walk| {
             for (_, run) in charset::letters(bytes) {
@@ -393,7 +393,7 @@ impl<'v> Walk<'v> {
         self.wide(bytes, place);
     }
 
-    /// Letters of two and four bytes each that begin anywhere in other bytes: searched only.
+    /// Letters of two and four bytes at any offset in other bytes; read only.
     fn wide(&mut self, bytes: &[u8], place: &TextPlace<'_>) {
         if !charset::may_be_wide(bytes) || !self.spend(bytes.len() * charset::WIDE_READINGS, place) {
             return;
@@ -412,7 +412,7 @@ impl<'v> Walk<'v> {
             self.letters(bytes, place);
             return Vec::new();
         }
-        // What is next to a stream may begin with one that is empty, and so on.
+        // Data next to a stream may begin with an empty stream, and so on.
         if self.gaps == self.limits.depth {
             self.letters(bytes, place);
             self.opaque("more nested streams than we read", bytes.len(), place);
@@ -424,7 +424,7 @@ impl<'v> Walk<'v> {
         edits
     }
 
-    /// One compressed stream after another, and what is between and after them.
+    /// Consecutive compressed streams, and the data between and after them.
     fn streams(&mut self, bytes: &[u8], place: &TextPlace<'_>) -> Vec<Edit> {
         let mut edits = Vec::new();
         let mut at = 0;
@@ -448,7 +448,7 @@ impl<'v> Walk<'v> {
                 return edits;
             }
             if !inside.is_empty() || renamed {
-                // A header that names someone goes.
+                // A header with someone's name is dropped.
                 match packed::pack(layer, &edited(&inner, inside), if renamed { &[] } else { stream }) {
                     Ok(new) => edits.push(Edit { range: at..at + used, bytes: new }),
                     Err(_) => self.cannot = self.cannot.or(Some(layer)),
@@ -468,7 +468,7 @@ impl<'v> Walk<'v> {
         edits
     }
 
-    /// Finds the start of the next stream that can be unpacked.
+    /// Finds the start of the next stream that can be decompressed.
     fn next_stream(&mut self, bytes: &[u8], from: usize, place: &TextPlace<'_>) -> Option<usize> {
         let strong = |at: &usize| matches!(bytes[*at], 0x78 | 0x1F | 0x28) && packed::header(&bytes[*at..]).is_some();
         for at in (from..bytes.len()).filter(strong) {
@@ -488,7 +488,7 @@ impl<'v> Walk<'v> {
         self.hand_over(text, kind, (None, None), place)
     }
 
-    /// Hands a text over and takes the changes as edits; with the reading that it is, and the one that comes next.
+    /// Passes a text to the visitor, and converts its changes to edits; with this reading and the next one.
     fn hand_over(
         &mut self,
         text: &str,
@@ -511,7 +511,7 @@ impl<'v> Walk<'v> {
         changes.into_iter().map(|Change { range, text }| Edit { range, bytes: text.into_bytes() }).collect()
     }
 
-    /// Walks on inside a layer, unless there are too many of them.
+    /// Walks inside a layer, unless there are too many.
     fn within(
         &mut self,
         layer: Layer,
@@ -545,7 +545,7 @@ impl<'v> Walk<'v> {
     }
 }
 
-/// Edits within decoded bytes as one edit of all the bytes that they were decoded from.
+/// Combines edits within decoded bytes into one edit of all the encoded bytes.
 fn whole(old: usize, inner: &[u8], edits: Vec<Edit>, encode: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<Edit> {
     if edits.is_empty() {
         return Vec::new();
@@ -557,25 +557,25 @@ fn shifted(edit: Edit, by: usize) -> Edit {
     Edit { range: edit.range.start + by..edit.range.end + by, bytes: edit.bytes }
 }
 
-/// Signs of encodings that a text shows at a glance.
+/// Features of a text that suggest encodings, found in one pass.
 #[derive(Debug, Clone, Copy, Default)]
 struct TextGlance {
-    /// It may hold escapes, or letters of two bytes.
+    /// It may contain escapes, or two-byte letters.
     escaped: bool,
-    /// It holds a word that is long enough for an encoding.
+    /// It has a word long enough for an encoding.
     long: bool,
 }
 
 impl TextGlance {
     fn of(text: &str) -> Self {
         let bytes = text.as_bytes();
-        // Without a branch for each byte: most texts hold none of these.
+        // Branch-free, because most texts contain none of these.
         let shows = bytes.iter().fold(false, |any, byte| any | matches!(byte, b'\\' | 0 | b'%' | b'&' | b'+'));
         TextGlance { escaped: shows && may_hold_escapes(text), long: has_long_word(bytes) }
     }
 }
 
-/// Whether a text may hold an escape, letters of two bytes, or a `+` that may stand for a blank.
+/// Whether a text may contain an escape, two-byte letters, or a `+` that stands for a blank.
 fn may_hold_escapes(text: &str) -> bool {
     let mut assigned = false;
     text.bytes().enumerate().any(|(at, byte)| {
@@ -590,7 +590,7 @@ fn may_hold_escapes(text: &str) -> bool {
     })
 }
 
-/// Whether as many letters as an encoding has are in a row.
+/// Whether there are enough consecutive letters for an encoding.
 fn has_long_word(bytes: &[u8]) -> bool {
     let mut from = 0;
     while let Some(part) = bytes.get(from..from + word::SHORTEST) {
@@ -602,32 +602,32 @@ fn has_long_word(bytes: &[u8]) -> bool {
     false
 }
 
-/// Whether a text holds no encoding for sure, without any memory: most texts.
+/// Whether a text certainly contains no encoding, found without allocation; true for most texts.
 fn is_plain(text: &str) -> bool {
     let glance = TextGlance::of(text);
     let first = text.bytes().find(|b| !b.is_ascii_whitespace());
-    // Bytes of a compressed stream as letters begin with one of the others.
+    // A compressed stream as letters begins with one of the others.
     !glance.escaped
         && !glance.long
         && !matches!(first, Some(b'{' | b'[' | b'"' | 0x1F))
         && (!matches!(first, Some(b'x' | b'(')) || text.is_ascii())
 }
 
-/// Whether each text that a walk would find in a stored text is there as it is, letter for letter: it holds no encoding
-/// but JSON without escapes.
+/// Whether every text that a walk would find in a stored text appears there literally: it contains no encoding except
+/// JSON without escapes.
 pub fn is_bare(text: &str) -> bool {
     let glance = TextGlance::of(text);
     let plain = !glance.escaped && (!glance.long || words(text, means_something).next().is_none());
     plain && (text.is_ascii() || !may_hold_letters_of_bytes(text))
 }
 
-/// Whether a text, or a string in it, may be a compressed stream with a letter for each byte.
+/// Whether a text, or a string in it, may be a compressed stream with one letter per byte.
 fn may_hold_letters_of_bytes(text: &str) -> bool {
     let begins_string = |at: usize| at == 0 || text.as_bytes()[at - 1] == b'"';
     text.char_indices().any(|(at, _)| begins_string(at) && begins_packed_letters(&text[at..]))
 }
 
-/// Whether a text begins as a compressed stream does that has a letter for each byte.
+/// Whether a text begins like a compressed stream with one letter per byte.
 fn begins_packed_letters(text: &str) -> bool {
     text.starts_with(['x', '(', '\u{1F}']) && {
         let head: Vec<u8> = text.chars().take(4).map_while(|c| u8::try_from(u32::from(c)).ok()).collect();
@@ -635,7 +635,7 @@ fn begins_packed_letters(text: &str) -> bool {
     }
 }
 
-/// The document that bytes are, if they are one, and the length of the longest text in it.
+/// The binary document format of the bytes, if any, and the length of its longest text.
 fn structure(bytes: &[u8]) -> Option<(Layer, usize)> {
     if bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06") {
         return Some((Layer::Zip, bytes.len()));
@@ -647,7 +647,7 @@ fn structure(bytes: &[u8]) -> Option<(Layer, usize)> {
     pickle().or_else(msgpack).or_else(cbor).or_else(protobuf)
 }
 
-/// Whether decoded bytes are more than chance: a text, or a format.
+/// Whether decoded bytes are unlikely by chance: a text, or a known format.
 fn means_something(bytes: &[u8]) -> bool {
     let text = std::str::from_utf8(bytes).is_ok_and(charset::is_clean);
     text || charset::utf16(bytes).is_some()
@@ -676,7 +676,7 @@ fn holds_something(layer: Layer, bytes: &[u8]) -> bool {
     false
 }
 
-/// Names the kind of unknown bytes, as far as their beginning tells.
+/// Names the kind of unknown bytes by their beginning.
 fn named(bytes: &[u8]) -> &'static str {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] | [0xFF, 0xD8, 0xFF, ..] | [b'G', b'I', b'F', b'8', ..] => "an image",

@@ -1,4 +1,4 @@
-//! Words of base64 and of hexadecimal digits within texts.
+//! Base64 and hexadecimal words within texts.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,11 +9,11 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::Layer;
 
-/// Letters below which a word is not taken for an encoding.
+/// Shortest word that counts as an encoding, in letters.
 pub(super) const SHORTEST: usize = 16;
-/// Letters from which a word of base64 that holds no text is reported.
+/// Letters from which a base64 word without text is reported.
 const BLOB: usize = 256;
-/// Letters on a line of base64 that continues in the next one.
+/// Letters on a line of multi-line base64.
 const LINE: usize = 60;
 
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
@@ -23,18 +23,18 @@ const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
-/// A part of a text that may be an encoding.
+/// A part of a text that may be encoded.
 #[derive(Debug)]
 pub(super) struct EncodedWord {
     pub layer: Layer,
-    /// Letters of the word in the text, without padding.
+    /// The letters of the word in the text, without padding.
     pub range: Range<usize>,
-    /// Bytes that the word decodes to.
+    /// Decoded bytes.
     pub inner: Vec<u8>,
     form: WordForm,
-    /// Bytes of `=` after it.
+    /// Number of `=` after it.
     padding: usize,
-    /// Whether it is written with padding where it needs some.
+    /// Whether it has padding where needed.
     padded: bool,
 }
 
@@ -44,7 +44,7 @@ enum WordForm {
     Upper,
     Standard,
     UrlSafe,
-    /// Standard, on lines of that many letters, parted by one byte or two.
+    /// Standard, in lines of that many letters, separated by one byte or two.
     Lines(usize, bool),
 }
 
@@ -53,7 +53,7 @@ pub(super) const fn is_letter(byte: u8) -> bool {
 }
 
 impl EncodedWord {
-    /// Whether it is so long that it hardly is a word, whatever it stands for.
+    /// Whether it is too long to be an ordinary word, whatever it encodes.
     pub fn is_blob(&self, text: &str) -> bool {
         let letters = text[self.range.clone()].as_bytes();
         let mixed = [u8::is_ascii_lowercase, u8::is_ascii_uppercase, u8::is_ascii_digit]
@@ -62,7 +62,7 @@ impl EncodedWord {
         self.layer == Layer::Base64 && letters.len() >= BLOB && mixed
     }
 
-    /// Other bytes in the same encoding, and what they replace in the text.
+    /// Encodes other bytes in the same form; returns the range of text that they replace.
     pub fn encoded(&self, inner: &[u8]) -> (Range<usize>, Vec<u8>) {
         let whole = self.range.start..self.range.end + self.padding;
         let padded = |mut text: String| {
@@ -88,8 +88,8 @@ impl EncodedWord {
     }
 }
 
-/// Every word of a text that could be an encoding, its parts where it is none as a whole. `holds` says of decoded bytes
-/// whether they mean something.
+/// Every word of a text that may be encoded; parts of a word if it is not as a whole. `holds` tells whether decoded
+/// bytes mean something.
 pub(super) fn words<'a>(text: &'a str, holds: impl Fn(&[u8]) -> bool + 'a) -> impl Iterator<Item = EncodedWord> + 'a {
     runs(text).flat_map(move |(range, padding)| {
         let whole = decoded(text, range.clone(), padding).filter(|word| holds(&word.inner) || word.is_blob(text));
@@ -100,7 +100,7 @@ pub(super) fn words<'a>(text: &'a str, holds: impl Fn(&[u8]) -> bool + 'a) -> im
     })
 }
 
-/// Letters in a row that are long enough, with the count of `=` after them.
+/// Long enough runs of letters, with the number of `=` after them.
 fn runs(text: &str) -> impl Iterator<Item = (Range<usize>, usize)> {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -138,7 +138,7 @@ fn break_after(rest: &[u8]) -> usize {
     }
 }
 
-/// Parts of a word between the marks that belong to base64 as well.
+/// Parts of a word between punctuation that is also in the base64 alphabet.
 fn parts(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let start = range.start;
     let run = &text[range];
@@ -165,7 +165,7 @@ fn decoded(text: &str, range: Range<usize>, padding: usize) -> Option<EncodedWor
     }
     let engine = if url_safe { &URL_SAFE } else { &STANDARD };
     if letters.len() < BLOB {
-        // Most long words stand for nothing: their beginning tells, without any memory.
+        // Most long words are not encoded, which their beginning shows without allocation.
         let mut start = [0; 12];
         engine.decode_slice(&letters.as_bytes()[..SHORTEST], &mut start).ok()?;
         if !may_mean(&start) {
@@ -178,7 +178,7 @@ fn decoded(text: &str, range: Range<usize>, padding: usize) -> Option<EncodedWor
         None if url_safe => WordForm::UrlSafe,
         None => WordForm::Standard,
     };
-    // A word that needs no padding does not tell; whoever writes the alphabet of URLs mostly leaves it out.
+    // A word that needs no padding does not show the habit; URL-safe writers mostly omit it.
     let padded = padding > 0 || !url_safe && letters.len().is_multiple_of(4);
     Some(EncodedWord { layer: Layer::Base64, inner, form, padding, padded, range })
 }
@@ -205,14 +205,14 @@ fn hexadecimal(run: &str, range: &Range<usize>) -> Option<EncodedWord> {
     })
 }
 
-/// Whether bytes can be the beginning of a text or of a format, at a glance.
+/// Whether bytes may be the beginning of a text or of a known format, by a quick check.
 fn may_mean(start: &[u8]) -> bool {
     let text = || {
         let clean = |b: &u8| *b >= b' ' || matches!(b, b'\t' | b'\n' | b'\r');
         let cut = std::str::from_utf8(start).map_or_else(|e| e.error_len().is_none(), |_| true);
         cut && start.iter().all(clean)
     };
-    // Letters of two bytes: a sign of ASCII among them has a zero.
+    // Two-byte letters: an ASCII character among them has a zero byte.
     let wide = || start.contains(&0) || matches!(start, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]);
     let format = || super::packed::header(start).is_some() || super::piece::may_begin(start);
     text() || format() || wide()

@@ -1,5 +1,4 @@
-//! Keys that put very many rows in order and find them again, in few bytes each; those that do not fit in memory are in a
-//! scratch file.
+//! Compact keys that sort very many rows and find them again; keys that do not fit in memory are in a scratch file.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,33 +12,33 @@ use crate::memory::packed::pages::PageStore;
 use crate::memory::packed::records::{RecordSorter, in_order, ordered};
 use crate::store::scratch::{scratch, sorter};
 
-/// Bytes of records that one list holds while it is put in order.
+/// Bytes of records in memory while one list is sorted.
 const SORTED: usize = 2 << 20;
 
-/// Bytes that the lists of one row hold together, besides their last parts.
+/// Bytes that the lists of one row keep in memory, besides their last parts.
 const ROOM: usize = 8 << 20;
 
-/// Room for the keys of several lists.
+/// Storage for the keys of several lists.
 pub(in crate::store) fn key_room() -> PageStore {
     PageStore::new(ROOM, scratch)
 }
 
-/// Keys of rows by the order in which they came.
+/// Keys of rows in order of insertion.
 #[derive(Debug)]
 pub(super) struct RowKeys {
     pages: PageStore,
     ids: IdList,
-    /// The source and the facts of each row, packed.
+    /// The source and the facts of each row, as bits.
     facts: PagedColumn<u32>,
-    /// Not a number for none.
+    /// NaN for no score.
     scores: PagedColumn<f64>,
-    /// Rows that nothing finds again.
+    /// Rows that cannot be read again by a key.
     loose: HashMap<usize, Row>,
     order: RecordSorter<6>,
 }
 
 impl RowKeys {
-    /// None yet.
+    /// Creates an empty list.
     pub fn new(pages: &PageStore) -> Self {
         RowKeys {
             pages: pages.clone(),
@@ -51,7 +50,7 @@ impl RowKeys {
         }
     }
 
-    /// Takes a row of this id and time, in microseconds since 1970.
+    /// Adds a row with its id and time, in microseconds since 1970.
     pub fn push(&mut self, source: u16, row: Row, id: &str, at: Option<i64>, rank: RowRank, facts: LinkFacts) {
         let place = self.facts.len();
         let (group, number) = rank;
@@ -68,12 +67,12 @@ impl RowKeys {
         }
     }
 
-    /// Puts them in order; with `once`, each once of an id, or of an id and a source.
+    /// Sorts the keys; `once` removes repeats of an id, or of an id and a source.
     pub fn sorted(mut self, once: Option<Once>) -> io::Result<SortedKeys> {
         let sorted = self.order.take().sorted()?;
         let mut keys = SortedKeys { places: PagedColumn::new(&self.pages), keys: self };
         let mut stream = sorted.stream()?;
-        // Of one time, those whose ids begin alike.
+        // Rows with the same time and the same beginning of their ids.
         let mut alike: Vec<usize> = Vec::new();
         let mut before: Option<[u64; 5]> = None;
         while let Some([group, number, at, first, second, place]) = stream.next()? {
@@ -89,23 +88,23 @@ impl RowKeys {
         Ok(keys)
     }
 
-    /// Whether of two rows of one id only one is kept.
+    /// Whether two rows count as one.
     fn is_same(&self, a: usize, b: usize, once: Once) -> bool {
         let source = |at| self.facts.get(at).map(|facts| facts >> 4);
         once == Once::OfId || source(a) == source(b)
     }
 }
 
-/// Rows of which only one is kept.
+/// Rule by which rows count as the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Once {
-    /// Those of one id.
+    /// Rows with the same id.
     OfId,
-    /// Those of one id and source.
+    /// Rows with the same id and source.
     OfSource,
 }
 
-/// Keys of rows in order.
+/// Sorted keys of rows.
 #[derive(Debug)]
 pub(super) struct SortedKeys {
     keys: RowKeys,
@@ -113,7 +112,7 @@ pub(super) struct SortedKeys {
 }
 
 impl SortedKeys {
-    /// Takes rows whose ids begin alike, in order of their whole ids and then as they came.
+    /// Sorts rows whose ids begin alike by their whole ids, and then by order of insertion.
     fn close(&mut self, alike: &mut Vec<usize>, once: Option<Once>) {
         if alike.len() > 1 {
             alike.sort_by(|a, b| self.keys.ids.get(*a).cmp(&self.keys.ids.get(*b)));
@@ -133,7 +132,7 @@ impl SortedKeys {
         }
     }
 
-    /// Whether everything could be written and read.
+    /// Checks whether everything could be written and read.
     ///
     /// # Errors
     /// There is no room, or it cannot be read.
@@ -167,7 +166,7 @@ impl SortedKeys {
         LinkFacts { back: truth(bits >> 2), counts: truth(bits), score: score.filter(|score| !score.is_nan()) }
     }
 
-    /// A row that nothing finds again.
+    /// A row that cannot be read again by a key.
     pub fn loose(&self, at: usize) -> Option<&Row> {
         self.keys.loose.get(&self.place(at)?)
     }

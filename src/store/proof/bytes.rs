@@ -1,5 +1,5 @@
-//! Searches bytes for needles: in overlapping pieces, so that none is cut in two, with memory that does not grow with
-//! the file. A child process does it ([`crate::store::raw_file`]); here is what it looks for and what it answers.
+//! Searches bytes for needles: in overlapping pieces, so that none is cut, with memory independent of the file size. A
+//! child process does it ([`crate::store::raw_file`]); this module defines the search and its result.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Read};
@@ -17,25 +17,25 @@ use crate::store::session::Opener;
 use crate::store::side_by_side::{cores, on_lanes};
 use crate::store::sqlite_reader::{SqliteFile, SqliteReader};
 
-/// Bytes that are read at a time.
+/// Bytes per read.
 const PIECE: usize = 1 << 20;
-/// Bytes below which a second core costs more than it gives.
+/// Bytes below which a second core is not worth its cost.
 const FEW: usize = 64 << 10;
 
-/// Times that the files are looked through where others keep writing.
+/// Most scans of the files if others keep writing.
 const SCANS: u32 = 3;
 
 /// Suffixes of the files of a database, after its own name; the empty one is the database itself.
 const BESIDE: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
-/// Number of times that one handle was found in one encoding.
+/// Number of matches of one handle in one encoding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeedleCount {
     /// Number of the handle.
     pub handle: usize,
     /// Encoding.
     pub form: NeedleForm,
-    /// Places.
+    /// Number of places.
     pub count: u64,
 }
 
@@ -44,16 +44,16 @@ pub struct NeedleCount {
 pub struct FileScan {
     /// Path.
     pub path: String,
-    /// Bytes that were read; none when there is no such file.
+    /// Bytes read; `None` if there is no such file.
     pub bytes: Option<u64>,
-    /// Needles that were found, with their counts.
+    /// Needles found, with their counts.
     pub found: Vec<NeedleCount>,
-    /// Further places, which values that stay account for.
+    /// Further places, explained by values that stay.
     pub known: u64,
 }
 
 impl FileScan {
-    /// Places in all that nothing accounts for.
+    /// Total number of unexplained places.
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.found.iter().map(|f| f.count).sum()
@@ -65,24 +65,24 @@ impl FileScan {
 pub struct ByteScan {
     /// Each file.
     pub files: Vec<FileScan>,
-    /// Milliseconds that it took.
+    /// Duration in milliseconds.
     pub ms: u64,
 }
 
 impl ByteScan {
-    /// Places in all files that nothing accounts for.
+    /// Number of unexplained places in all files.
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.files.iter().map(FileScan::hits).sum()
     }
 
-    /// Further places in all files, which values that stay account for.
+    /// Number of places in all files explained by values that stay.
     #[must_use]
     pub fn known(&self) -> u64 {
         self.files.iter().map(|file| file.known).sum()
     }
 
-    /// Places of each handle in each encoding, over all files.
+    /// Number of places of each handle in each encoding, over all files.
     #[must_use]
     pub fn by_needle(&self) -> BTreeMap<(usize, NeedleForm), u64> {
         let mut all = BTreeMap::new();
@@ -93,7 +93,7 @@ impl ByteScan {
     }
 }
 
-/// The files of an SQLite database: itself, `-wal`, `-shm` and `-journal`, there or not.
+/// The files of an SQLite database: itself, `-wal`, `-shm` and `-journal`, whether they exist or not.
 #[must_use]
 pub fn sqlite_files(main: &Path) -> Vec<PathBuf> {
     let beside = |ending: &str| {
@@ -104,11 +104,11 @@ pub fn sqlite_files(main: &Path) -> Vec<PathBuf> {
     BESIDE.map(beside).to_vec()
 }
 
-/// Bytes on either side of a needle by which a value is known again.
+/// Bytes on either side of a needle by which a value is recognized.
 const AROUND: usize = 8;
-/// Number of those bytes that is enough on one side: a value that continues on another page is cut anywhere.
+/// Number of these bytes that suffice on one side: a value that continues on another page may be cut anywhere.
 const ENOUGH: usize = 4;
-/// Different surroundings of one needle that are distinguished.
+/// Most contexts of one needle that are distinguished.
 const CONTEXTS: usize = 4_096;
 
 /// A search that is ready to run.
@@ -120,12 +120,12 @@ pub struct ByteSearch {
     known: HashMap<usize, Vec<NeedleContext>>,
 }
 
-/// Bytes around needles in values that stay.
+/// Contexts of needles in values that stay.
 #[derive(Debug, Default)]
 pub struct NeedleContexts(HashMap<usize, HashSet<NeedleContext>>);
 
 impl NeedleContexts {
-    /// Adds some, as [`ByteSearch::contexts`] gives them.
+    /// Adds contexts from [`ByteSearch::contexts`].
     pub fn add(&mut self, contexts: impl IntoIterator<Item = NeedleContext>) {
         for context in contexts {
             let known = self.0.entry(context.needle).or_default();
@@ -138,7 +138,7 @@ impl NeedleContexts {
         }
     }
 
-    /// All of them, in order.
+    /// All contexts, sorted.
     #[must_use]
     pub fn all(self) -> Vec<NeedleContext> {
         let mut all: Vec<NeedleContext> = self.0.into_values().flatten().collect();
@@ -148,7 +148,7 @@ impl NeedleContexts {
 }
 
 impl NeedleContext {
-    /// Whether the bytes from `start` to `end` may be a place of the value.
+    /// Whether the bytes from `start` to `end` may be that place of the value.
     fn fits(&self, bytes: &[u8], start: usize, end: usize) -> bool {
         let before = bytes[..start].ends_with(&self.before);
         let after = bytes[end..].starts_with(&self.after);
@@ -157,7 +157,7 @@ impl NeedleContext {
 }
 
 impl ByteSearch {
-    /// Prepares to look for needles; `known` are places that values which stay account for.
+    /// Prepares a search for needles; `known` are places explained by values that stay.
     #[must_use]
     pub fn new(needles: Needles, known: Vec<NeedleContext>) -> Self {
         let known = known.into_iter().fold(HashMap::new(), |mut all, context| {
@@ -174,13 +174,13 @@ impl ByteSearch {
         &self.needles
     }
 
-    /// Whether a text holds a needle, in any case of ASCII letters.
+    /// Whether a text contains a needle, in any case of ASCII letters.
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
         self.index.is_in(&self.needles.words, text.as_bytes())
     }
 
-    /// Returns every place of a needle in a value, with what is around it.
+    /// Returns every place of a needle in a value, with its context.
     #[must_use]
     pub fn contexts(&self, value: &[u8]) -> Vec<NeedleContext> {
         let context = |(needle, place): (usize, Range<usize>)| NeedleContext {
@@ -191,19 +191,19 @@ impl ByteSearch {
         self.places(value).map(context).collect()
     }
 
-    /// Every place of a needle among some bytes, with the needle's number.
+    /// Every place of a needle in some bytes, with the needle's number.
     fn places<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = (usize, Range<usize>)> + 'a {
         let places = self.index.places(&self.needles.words, bytes);
         places.filter(|(number, place)| self.needles.words.word(*number) == &bytes[place.clone()])
     }
 
-    /// Whether a value that stays accounts for a place.
+    /// Whether a value that stays explains a place.
     fn is_known(&self, needle: usize, bytes: &[u8], start: usize, end: usize) -> bool {
         self.known.get(&needle).is_some_and(|all| all.iter().any(|context| context.fits(bytes, start, end)))
     }
 
-    /// The needles whose last byte is in a part of some bytes: their numbers, their places, and whether a value that stays
-    /// accounts for the place.
+    /// The needles whose last byte is in a part of some bytes: their numbers, their places, and whether a value that
+    /// stays explains the place.
     fn ending(&self, bytes: &[u8], part: Range<usize>) -> Vec<(usize, Range<usize>, bool)> {
         let from = part.start.saturating_sub(self.longest);
         let places = self.places(&bytes[from..part.end]).map(|(n, place)| (n, place.start + from..place.end + from));
@@ -212,11 +212,11 @@ impl ByteSearch {
         here.map(|(n, place)| (n, place.clone(), known(n, &place))).collect()
     }
 
-    /// Looks through everything that a reader gives; `each` gets the bytes of every piece read, `is_chance` tells a place
-    /// that is none: the end of one value and the beginning of another.
+    /// Searches everything that a reader returns; `each` gets the number of bytes of every piece, `is_chance`
+    /// recognizes a false match: the end of one value and the beginning of another.
     ///
     /// # Errors
-    /// The reader's.
+    /// The reader's error.
     pub fn run(
         &self,
         mut reader: impl Read,
@@ -231,7 +231,7 @@ impl ByteSearch {
         loop {
             let read = read_full(&mut reader, &mut buffer[kept..])?;
             let filled = kept + read;
-            // What follows the last ones comes with the next piece.
+            // The context of the last places comes with the next piece.
             let until = if read == 0 { filled } else { filled.saturating_sub(AROUND) };
             let bytes = &buffer[..filled];
             let lanes = if filled < FEW { 1 } else { cores() };
@@ -260,12 +260,12 @@ impl ByteSearch {
     }
 }
 
-/// Findings of a scan of what one reader gives.
+/// Findings of a scan of one reader.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ReaderScan {
-    /// Needles that were found where nothing accounts for them, with their counts.
+    /// Needles found at unexplained places, with their counts.
     pub found: Vec<NeedleCount>,
-    /// Places that values which stay account for.
+    /// Number of places explained by values that stay.
     pub known: u64,
     /// Bytes that were read.
     pub bytes: u64,
@@ -287,27 +287,27 @@ fn read_full(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 /// Reason why the bytes of a database were not searched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UncheckedBytes {
-    /// The files are a server's.
+    /// The files belong to a server.
     #[error("a server's files cannot be read from here")]
     Server,
-    /// Others wrote during each scan: what was moved meanwhile may not have been seen.
+    /// Others wrote during each scan, so moved data may have been missed.
     #[error("other processes wrote to the files during each of {0} scans; stop them and verify again")]
     Moving(u32),
-    /// They could not be read.
+    /// The files could not be read.
     #[error("{0}")]
     Unread(#[from] UnreadBytes),
 }
 
-/// State of the files, in which any write to them shows.
+/// State of the files, which changes with any write.
 #[derive(Debug, PartialEq, Eq)]
 struct FilesStanding {
-    /// Each file; none when there is no such file.
+    /// State of each file; `None` if it does not exist.
     files: Vec<Option<Stamp>>,
-    /// Data version that SQLite gives for each database; `None` when it cannot be asked.
+    /// Data version of each database; `None` if SQLite cannot report it.
     versions: Vec<Option<i64>>,
 }
 
-/// Connections that notice what others commit.
+/// Connections that detect commits of others.
 struct CommitWatch {
     files: Vec<PathBuf>,
     links: Vec<Option<SqliteReader>>,
@@ -319,7 +319,7 @@ impl CommitWatch {
         for main in files.iter().step_by(BESIDE.len()) {
             links.push(database.beside(main).reader().await.ok());
         }
-        // The `-shm` file keeps no rows, and changes with every read.
+        // The `-shm` file stores no rows, and changes with every read.
         let files = files.iter().enumerate().filter(|(n, _)| n % BESIDE.len() != 2).map(|(_, f)| f.clone()).collect();
         CommitWatch { files, links }
     }
@@ -336,21 +336,21 @@ impl CommitWatch {
     }
 }
 
-/// Tells whether anybody has written to a database's files since the watch began.
+/// Detects writes to a database's files since the watch began.
 pub struct FilesWatch {
     watch: CommitWatch,
     began: FilesStanding,
 }
 
 impl FilesWatch {
-    /// Whether the files are still as they were.
+    /// Whether the files are unchanged.
     pub async fn is_unchanged(&mut self) -> bool {
         self.watch.look().await == self.began
     }
 }
 
 impl ProofReader<'_> {
-    /// The files of this database; none for a server, whose files are not ours to read.
+    /// The files of this database; `None` for a server, whose files we may not read.
     #[must_use]
     pub fn files(self) -> Option<Vec<PathBuf>> {
         match self.store.sessions.opener().databases() {
@@ -359,11 +359,11 @@ impl ProofReader<'_> {
         }
     }
 
-    /// Looks through the bytes of the database's files, in a child process; again where others wrote meanwhile. `each`
-    /// gets the bytes of every piece read.
+    /// Searches the bytes of the database's files, in a child process; repeats if others wrote meanwhile. `each` gets
+    /// the number of bytes of every piece.
     ///
     /// # Errors
-    /// [`UncheckedBytes`]: nothing can be said of the bytes.
+    /// [`UncheckedBytes`]: nothing is known about the bytes.
     pub async fn scan_bytes(
         self,
         sought: &SoughtBytes,
@@ -375,7 +375,7 @@ impl ProofReader<'_> {
         self.scan_at_rest(&files, sought, &mut watch, &mut each).await
     }
 
-    /// Begins to watch for writes to the database's files; none for a server.
+    /// Begins to watch for writes to the database's files; `None` for a server.
     pub async fn watch_files(self) -> Option<FilesWatch> {
         let Opener::Sqlite(database) = self.store.sessions.opener() else { return None };
         let mut watch = CommitWatch::over(database, &self.files()?).await;
@@ -443,7 +443,7 @@ mod tests {
         assert_eq!(count(stays), 0);
         let known = |bytes: &[u8]| scan(bytes, &sought).known;
         assert_eq!((known(stays), known(b"\x00bob.smith\x00")), (4, 0), "each place of the handle and of its tail");
-        // Records stand side by side: what follows a value is the next one.
+        // Records are adjacent: the next one follows a value directly.
         for gone in [&b"\x00bob.smith\x00"[..], b"bob.smithhello", b"xbob.smith-3"] {
             assert_eq!(count(gone), 1, "{}", String::from_utf8_lossy(gone));
         }

@@ -1,30 +1,29 @@
-//! Processes that keep an SQLite database from releasing old pages, as far as the system shows: Linux lists the locks
-//! on files.
+//! Processes that prevent an SQLite database from releasing old pages, as far as known: Linux lists file locks.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Lock bytes of readers in a `-shm` file, as SQLite lays them out.
+/// Reader lock bytes in a `-shm` file, in SQLite's format.
 const SHM_READERS: std::ops::RangeInclusive<u64> = 123..=127;
 /// First lock byte of a database file.
 const PENDING: u64 = 0x4000_0000;
 
-/// Times that the list is read before it counts as naming nobody.
+/// Times that the list is read before it counts as empty.
 const READS: usize = 3;
 
 /// A process that holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Holder {
-    /// Number of the process.
+    /// Process id.
     pub pid: u32,
-    /// Name of the process; empty when the system does not give it.
+    /// Name of the process; empty if the system does not report it.
     pub name: String,
 }
 
-/// Other processes that read or write the database now. Empty where there are none, or the system does not tell.
+/// Other processes that read or write the database now. Empty if there are none, or the system does not say.
 #[must_use]
 pub fn of(main: &Path) -> Vec<Holder> {
-    // The system hands the list over page by page: a line is missed where others lock and unlock in between.
+    // The system returns the list page by page: a line may be missed while others lock and unlock.
     (0..READS).map(|_| listed(main)).find(|holders| !holders.is_empty()).unwrap_or_default()
 }
 
@@ -45,7 +44,7 @@ fn listed(main: &Path) -> Vec<Holder> {
     pids.into_iter().map(|pid| Holder { pid, name: name(pid) }).collect()
 }
 
-/// The holders in words, for a reason why something was not done.
+/// The holders as text, for the reason of a failure.
 #[must_use]
 pub fn told(main: &Path) -> String {
     let named: Vec<String> =
@@ -67,7 +66,7 @@ struct Lock {
     start: u64,
 }
 
-/// A line such as `1: POSIX  ADVISORY  READ 4711 fe:01:123456 123 123`.
+/// Parses a line such as `1: POSIX  ADVISORY  READ 4711 fe:01:123456 123 123`.
 fn parse(line: &str) -> Option<Lock> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [_, _, _, _, pid, file, start, _] = words[..] else { return None };

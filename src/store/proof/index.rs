@@ -1,5 +1,5 @@
-//! Remains in search indexes: words in full-text indexes of SQLite and entries about rows that are gone, neighbours
-//! of a vector in PostgreSQL.
+//! Remains in search indexes: words in full-text indexes of SQLite and entries for deleted rows, neighbours of a vector
+//! in PostgreSQL.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use crate::store::sqlite_reader::SqliteReader;
 use crate::store::stored::TableName;
 use crate::store::{ProofReader, StoreError};
 
-/// An index is about a table when at most one entry in this many is about no row of it.
+/// An index belongs to a table if at most one in this many entries has no row there.
 const MOST_ORPHANS: u64 = 10;
 
 /// Findings of one search index.
@@ -24,39 +24,39 @@ const MOST_ORPHANS: u64 = 10;
 pub struct IndexHits {
     /// Table of the index.
     pub table: String,
-    /// Rows that each handle finds as a phrase, by its number; where the index keeps no places, rows that hold all of its
-    /// words.
+    /// Number of rows that match each handle as a phrase, by its number; if the index stores no positions, rows with
+    /// all of its words.
     pub rows: Vec<u64>,
-    /// Rows under a term of the vocabulary that is the whole handle, by its number.
+    /// Number of rows under a term that is the whole handle, by its number.
     pub terms: Vec<u64>,
-    /// True when the index keeps nothing of the text that it was made from, and so cannot be rebuilt.
+    /// Whether the index stores nothing of its source text, and so cannot be rebuilt.
     pub contentless: bool,
     /// Reason why the index could not be queried.
     pub unread: Option<String>,
 }
 
 impl IndexHits {
-    /// Hits of all handles.
+    /// Hits for all handles.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.rows.iter().chain(&self.terms).sum()
     }
 }
 
-/// An index that tells its rows by the numbers of another table's rows, or by its key.
+/// An index whose entries use the row numbers or keys of another table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SideIndex {
     /// Table of the index.
     pub index: String,
-    /// The table that its rows are about.
+    /// The table its entries are about.
     pub table: TableName,
-    /// Entries about missing rows.
+    /// Number of entries for missing rows.
     pub orphans: u64,
-    /// SQL that counts the orphans.
+    /// SQL that counts these.
     sql: String,
 }
 
-/// A virtual table that an index is asked by.
+/// A virtual table through which an index is queried.
 struct Virtual {
     schema: String,
     name: String,
@@ -70,7 +70,7 @@ impl Virtual {
         matches!(self.module.as_str(), "fts5" | "fts4" | "fts3")
     }
 
-    /// The shadow table with one row for each entry, and its column with the entry's number or key.
+    /// The shadow table with one row per entry, and its column with the entry's number or key.
     fn entries(&self) -> [(String, &'static str); 3] {
         let shadow = |ending: &str| format!("{}_{ending}", self.name);
         let number = if self.module == "fts5" { "id" } else { "docid" };
@@ -80,7 +80,7 @@ impl Virtual {
 
 const VIRTUAL: &str = "SELECT name, sql FROM $schema.sqlite_schema WHERE type = 'table' \
      AND lower(sql) LIKE 'create virtual table%' ORDER BY name";
-/// Modules that only show what is stored elsewhere, or hold numbers.
+/// Modules that only show other data, or hold numbers.
 const HARMLESS: &[&str] = &["fts5vocab", "fts4aux", "fts3tokenize", "rtree", "rtree_i32", "geopoly", "dbstat"];
 
 async fn virtual_tables(link: &mut SqliteReader) -> Result<Vec<Virtual>, sqlx::Error> {
@@ -99,14 +99,14 @@ async fn virtual_tables(link: &mut SqliteReader) -> Result<Vec<Virtual>, sqlx::E
     Ok(all)
 }
 
-/// Tables in which virtual tables keep parts of their own, which are no rows of anybody's: their numbers are those of
-/// segments and pages. The content of an index has one row for each row of the index.
+/// Shadow tables of virtual tables whose rows are not entries, but segments and pages. The content table of an index
+/// has one row per entry.
 async fn parts_of_indexes(link: &mut SqliteReader, virtuals: &[Virtual]) -> Result<HashSet<TableName>, sqlx::Error> {
     let sql = "SELECT schema, name FROM pragma_table_list WHERE type = 'shadow'";
     let mut parts: HashSet<TableName> =
         link.fetch(sql, &[]).await?.iter().map(|row| TableName::new(text(row, 0), text(row, 1))).collect();
     parts.retain(|table| !table.name.ends_with("_content"));
-    // Of a module that is not here, SQLite cannot tell.
+    // If the module is missing, SQLite cannot tell.
     for index in virtuals {
         parts.extend(index.entries().map(|(shadow, _)| TableName::new(index.schema.clone(), shadow)));
     }
@@ -114,14 +114,15 @@ async fn parts_of_indexes(link: &mut SqliteReader, virtuals: &[Virtual]) -> Resu
 }
 
 impl ProofReader<'_> {
-    /// Asks every search index of SQLite for handles. PostgreSQL's indexes only point at rows, which are searched
-    /// themselves: none there.
+    /// Queries every search index of SQLite for handles. Empty for PostgreSQL, whose indexes only refer to rows, which
+    /// are searched themselves.
     ///
     /// # Errors
-    /// The engine's refusal; an index that cannot be asked is told as such.
+    /// The engine's refusal; an index that cannot be queried is reported in the result.
     pub async fn search_indexes(self, handles: &[String]) -> Result<Vec<IndexHits>, StoreError> {
         let Opener::Sqlite(database) = self.store.sessions.opener() else { return Ok(Vec::new()) };
-        // A link of its own: the vocabulary is read through temporary tables, which reading sessions may not make.
+        // A separate connection: the vocabulary is read through temporary tables, which reading sessions may not
+        // create.
         let mut link = database.reader().await?;
         let mut all = Vec::new();
         for table in virtual_tables(&mut link).await? {
@@ -130,9 +131,8 @@ impl ProofReader<'_> {
         Ok(all)
     }
 
-    /// Indexes that keep entries by the number or the key of another table's rows, as far as these are some tables:
-    /// those of vectors, and those of words that keep no content. Which table an index is about is identified by its
-    /// entries: nearly all of them are rows of it.
+    /// Indexes whose entries use the row numbers or keys of one of some tables: vector indexes, and contentless
+    /// full-text indexes. The table of an index is recognized by its entries, nearly all of which have a row there.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -149,7 +149,7 @@ impl ProofReader<'_> {
             for table in tables.iter().filter(rows) {
                 sides.extend(about(&mut link, index, table).await);
             }
-            // Numbers of rows begin at 1 everywhere: where the name does not tell the table, each that fits may be it.
+            // Row numbers begin at 1 everywhere: if the name does not tell, every table that fits may be the one.
             let named =
                 |side: &SideIndex| index.name.contains(&side.table.name) || side.table.name.contains(&index.name);
             let some_named = sides.iter().any(named);
@@ -158,19 +158,19 @@ impl ProofReader<'_> {
         Ok(all)
     }
 
-    /// Counts the entries of an index about missing rows, as of now.
+    /// Counts the entries of an index for missing rows, now.
     ///
     /// # Errors
     /// The engine's refusal.
     pub async fn orphans_of(self, side: &SideIndex) -> Result<u64, StoreError> {
         let Opener::Sqlite(database) = self.store.sessions.opener() else { return Ok(0) };
         let mut link = database.reader().await?;
-        // An index that was dropped keeps nothing.
+        // A dropped index contains nothing.
         let found = link.fetch(&side.sql, &[]).await.unwrap_or_default();
         Ok(found.first().map_or(0, |row| number(row, 1) as u64))
     }
 
-    /// Keys of the `k` rows whose vectors are nearest to one, by the engine's own index where it has one. None on SQLite,
+    /// Keys of the `k` rows with the vectors nearest to one, by the engine's own index if it has one. Empty on SQLite,
     /// which has no such index.
     ///
     /// # Errors
@@ -199,7 +199,7 @@ impl ProofReader<'_> {
     }
 }
 
-/// An index as one about a table; none when it is not.
+/// The index as one of this table; `None` if it is not.
 async fn about(link: &mut SqliteReader, index: &Virtual, table: &TableName) -> Option<SideIndex> {
     let key = format!(
         "SELECT name FROM pragma_table_info({}, {}) WHERE pk = 1",
@@ -215,7 +215,7 @@ async fn about(link: &mut SqliteReader, index: &Virtual, table: &TableName) -> O
                  WHERE v.{column} IS NOT NULL",
                 qualified(table)
             );
-            // No such shadow, or a table without row numbers.
+            // No such shadow table, or a table without row numbers.
             let Ok(found) = link.fetch(&sql, &[]).await else { continue };
             let (entries, orphans) = found.first().map_or((0, 0), |row| (number(row, 0) as u64, number(row, 1) as u64));
             if entries > 0 && orphans * MOST_ORPHANS <= entries {
@@ -240,11 +240,11 @@ async fn ask(link: &mut SqliteReader, table: &Virtual, handles: &[String]) -> In
     let outcome = async {
         for handle in handles {
             let found = match phrase(link, table, handle).await {
-                // Without places in the text, phrases cannot be asked for.
+                // Without positions, phrases cannot be queried.
                 Err(_) if table.module == "fts5" && is_contentless(&table.options) => {
                     all_words(link, table, handle).await?
                 }
-                // What it was made of is searched itself, and it is made again from that.
+                // Its source text is searched itself, and the index is rebuilt from it.
                 Err(_) if table.options.contains("detail=") => 0,
                 found => found?,
             };
@@ -261,7 +261,7 @@ async fn ask(link: &mut SqliteReader, table: &Virtual, handles: &[String]) -> In
     hits
 }
 
-/// Rows that hold a handle's words one after the other. A handle without any word finds none.
+/// Number of rows with a handle's words in sequence. A handle without words matches none.
 async fn phrase(link: &mut SqliteReader, table: &Virtual, handle: &str) -> Result<u64, sqlx::Error> {
     if !handle.chars().any(char::is_alphanumeric) {
         return Ok(0);
@@ -272,7 +272,7 @@ async fn phrase(link: &mut SqliteReader, table: &Virtual, handle: &str) -> Resul
     count(link, &sql, &[FetchedValue::Text(phrase)]).await
 }
 
-/// Rows that hold all words of a handle, wherever: the words as the index's own tokenizer takes them.
+/// Number of rows with all words of a handle, as split by the index's own tokenizer.
 async fn all_words(link: &mut SqliteReader, table: &Virtual, handle: &str) -> Result<u64, sqlx::Error> {
     let tokenizer = tokenizer(&table.options, link, table).await?;
     let make = format!(
@@ -292,7 +292,7 @@ async fn all_words(link: &mut SqliteReader, table: &Virtual, handle: &str) -> Re
     found
 }
 
-/// The option of an index that says how it takes texts apart, as it is in its definition.
+/// The tokenizer option of an index, as in its definition.
 async fn tokenizer(options: &str, link: &mut SqliteReader, table: &Virtual) -> Result<String, sqlx::Error> {
     if !options.contains("tokenize=") {
         return Ok(String::new());
@@ -302,7 +302,7 @@ async fn tokenizer(options: &str, link: &mut SqliteReader, table: &Virtual) -> R
     let definition = definition.first().map(|row| text(row, 0)).unwrap_or_default();
     let at = definition.to_ascii_lowercase().find("tokenize").unwrap_or_default();
     let option = &definition[at..];
-    // Up to the next option, or the end; what is quoted may hold anything.
+    // Up to the next option, or the end; quoted text may contain anything.
     let mut quoted = None;
     let end = option.find(|c| match (quoted, c) {
         (None, '\'' | '"') => {

@@ -12,25 +12,25 @@ use crate::store::{ProofReader, StoreError};
 /// Generated columns, each with its table.
 const GENERATED: &str = "SELECT m.name, p.name FROM main.sqlite_schema m JOIN pragma_table_xinfo(m.name, 'main') p \
      WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' AND p.hidden IN (2, 3) ORDER BY 1, p.cid";
-/// Indexes of which a part is not a column, each with its table and the places of such parts.
+/// Indexes with parts that are not columns, each with its table and the indexes of such parts.
 const ON_EXPRESSIONS: &str = "SELECT m.tbl_name, m.sql, group_concat(x.seqno) FROM main.sqlite_schema m \
      JOIN pragma_index_xinfo(m.name, 'main') x WHERE m.type = 'index' AND m.sql IS NOT NULL AND x.cid = -2 \
      GROUP BY m.tbl_name, m.name, m.sql ORDER BY 1, m.name";
 
-/// A value that SQLite makes of stored ones.
+/// A value that SQLite computes from stored ones.
 #[derive(Debug, Clone, Copy)]
 pub struct MadeValue<'v> {
     /// Name of the table.
     pub table: &'v str,
-    /// It is that of an expression, and in an index alone.
+    /// Whether it comes from an expression, and is stored only in an index.
     pub is_indexed: bool,
     /// The value.
     pub value: &'v FetchedValue,
 }
 
 impl ProofReader<'_> {
-    /// Hands each value that SQLite makes of stored ones and keeps to `each`. Those that cannot be made now, as by a
-    /// function that is not here, are skipped.
+    /// Passes each stored value that SQLite computed to `each`. Skips those that cannot be computed now, for example
+    /// because a function is missing.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -53,8 +53,8 @@ impl ProofReader<'_> {
         Ok(())
     }
 
-    /// Hands on the values of some expressions over the rows of a table. `indexed` are the places of those that are in an index
-    /// alone. What cannot be made accounts for nothing.
+    /// Passes on the values of some expressions for the rows of a table. `indexed` are the positions of those stored
+    /// only in an index. Values that cannot be computed explain nothing.
     async fn made(
         self,
         (table, expressions, condition): (&str, &[String], &str),
@@ -72,8 +72,8 @@ impl ProofReader<'_> {
     }
 }
 
-/// The parts of an index, out of the statement that made it: what is between its outer parentheses, without the direction. And
-/// what follows, the condition of a partial index.
+/// The parts of an index from its CREATE statement: the text between the outer parentheses, without sort directions.
+/// Also returns the rest, the condition of a partial index.
 fn terms(sql: &str) -> (Vec<String>, String) {
     let (mut terms, mut term, mut depth, mut quoted) = (Vec::new(), String::new(), 0_usize, None);
     let mut condition = "";

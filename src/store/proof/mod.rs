@@ -1,7 +1,7 @@
-//! Proof that values are gone: every encoding to look for, a search of all bytes and of all stored values, the pass
-//! that makes the engine release old pages, and what its search indexes still return.
+//! Proof that values are gone: all encodings to search for, a search of all bytes and of all stored values, the pass
+//! that makes the engine release old pages, and queries of its search indexes.
 //!
-//! Nothing here knows whose values they are or what happens to them: it looks, and says what it found.
+//! This module does not know whose values they are or what happens to them; it only reports findings.
 
 pub mod bytes;
 pub mod holders;
@@ -24,7 +24,7 @@ use super::stored::TableName;
 use super::{ProofReader, StoreError};
 
 impl ProofReader<'_> {
-    /// Tables that belong to a search index: what they hold is made from other tables.
+    /// Tables that belong to a search index, and so contain data from other tables.
     ///
     /// # Errors
     /// The engine's refusal.

@@ -1,4 +1,4 @@
-//! Needles to look for among bytes: each handle and each vector in every encoding in which a file may hold it.
+//! Needles to search for in bytes: each handle and each vector in every encoding that a file may contain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,14 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::spelling::{forms, json_escapes, percent_escapes};
 use crate::memory::word_index::WordList;
 
-/// Bytes of a needle at least: four are found by chance once in 4 GB of noise, and far more often in text.
+/// Shortest needle in bytes: four occur by chance once in 4 GB of noise, and far more often in text.
 pub const SHORTEST: usize = 5;
-/// Bytes at the end of a handle that are looked for by themselves: what an index of words leaves when it shares their
-/// beginnings.
+/// Bytes at the end of a handle that are also searched for: the part that a full-text index stores if it shares
+/// prefixes.
 pub const TAIL: usize = 8;
-/// Bytes of a stored vector in one needle.
+/// Bytes of a stored vector per needle.
 const PIECE: usize = 32;
-/// Needles that are removed from one vector at most.
+/// Most needles taken from one vector.
 const PIECES: usize = 6;
 
 /// An encoding.
@@ -26,36 +26,36 @@ const PIECES: usize = 6;
 pub enum NeedleForm {
     /// UTF-8, as given.
     Utf8,
-    /// UTF-8, composed (NFC), where that differs.
+    /// UTF-8, composed (NFC), if different.
     Nfc,
-    /// UTF-8, decomposed (NFD), where that differs.
+    /// UTF-8, decomposed (NFD), if different.
     Nfd,
-    /// UTF-8 in small letters, where that differs.
+    /// UTF-8 in lower case, if different.
     Lower,
-    /// UTF-8 in capital letters, where that differs.
+    /// UTF-8 in upper case, if different.
     Upper,
-    /// As JSON escapes it, where that differs; also JSON within JSON.
+    /// Escaped as in JSON, if different; also JSON within JSON.
     Json,
-    /// As a URL escapes it, where that differs.
+    /// Escaped as in a URL, if different.
     Percent,
     /// UTF-16, little-endian.
     Utf16Le,
     /// UTF-16, big-endian.
     Utf16Be,
-    /// Base64 at one of the three places at which it may be in what is encoded; both alphabets.
+    /// Base64 at one of three possible offsets; both alphabets.
     Base64,
-    /// Hexadecimal digits in small letters.
+    /// Hexadecimal in lower case.
     HexLower,
-    /// Hexadecimal digits in capitals.
+    /// Hexadecimal in upper case.
     HexUpper,
     /// The last eight bytes.
     Tail,
-    /// A piece of a vector, as it is stored.
+    /// A piece of a stored vector.
     Vector,
 }
 
 impl NeedleForm {
-    /// Whether it is an encoding of which a part may be within a text.
+    /// Whether it is an encoding of which a text may contain a part.
     #[must_use]
     pub fn is_encoded(self) -> bool {
         use NeedleForm::{Base64, HexLower, HexUpper, Utf16Be, Utf16Le};
@@ -63,10 +63,10 @@ impl NeedleForm {
     }
 }
 
-/// One thing to look for.
+/// One byte string to search for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needle<'a> {
-    /// Number of the handle; vectors count on after the handles.
+    /// Number of the handle; vectors are numbered after the handles.
     pub handle: usize,
     /// Encoding.
     pub form: NeedleForm,
@@ -74,32 +74,32 @@ pub struct Needle<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Surroundings of a needle in a value that stays: the same bytes in a file are taken for that value.
+/// Context of a needle in a value that stays: the same bytes in a file are attributed to that value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NeedleContext {
-    /// Place of the needle among all.
+    /// Number of the needle.
     pub needle: usize,
     /// The bytes before it, as far as the value goes.
     pub before: Vec<u8>,
-    /// The bytes behind it.
+    /// The bytes after it.
     pub after: Vec<u8>,
 }
 
-/// Handles and vectors to look for among the bytes of files.
+/// Handles and vectors to search for in the bytes of files.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SoughtBytes {
     /// Handles.
     pub handles: Vec<String>,
-    /// Vectors, as they are stored.
+    /// Vectors in stored form.
     pub vectors: Vec<Vec<u8>>,
-    /// True when the last bytes of handles are looked for by themselves too.
+    /// Whether the ends of handles are searched for too.
     pub tails: bool,
-    /// Places that values which stay account for.
+    /// Places explained by values that stay.
     pub known: Vec<NeedleContext>,
 }
 
 impl SoughtBytes {
-    /// Handles, and what they end in.
+    /// Creates a search for handles and their ends.
     #[must_use]
     pub fn of(handles: &[String]) -> Self {
         SoughtBytes { handles: handles.to_vec(), tails: true, ..SoughtBytes::default() }
@@ -112,17 +112,17 @@ impl SoughtBytes {
     }
 }
 
-/// Every encoding of some handles and vectors. Needles of handles that would prove nothing are left out.
+/// Every encoding of some handles and vectors. Needles that would prove nothing are left out.
 #[derive(Debug, Clone, Default)]
 pub struct Needles {
-    /// The bytes of each needle; no two of one handle are the same.
+    /// The bytes of each needle, without repeats for one handle.
     pub(super) words: WordList,
     /// The handle and the encoding of each.
     meant: Vec<(u32, NeedleForm)>,
 }
 
 impl Needles {
-    /// Takes handles, which are numbered as given, from 0, and vectors as they are stored, numbered after them. The needles
+    /// Builds the needles of handles, numbered as given from 0, and of stored vectors, numbered after them. Needles
     /// have the same numbers with and without tails.
     #[must_use]
     pub fn new(handles: &[String], vectors: &[Vec<u8>], tails: bool) -> Self {
@@ -150,8 +150,8 @@ impl Needles {
         }
     }
 
-    /// Adds what a handle ends in. A tail that several handles have, such as the end of one host's addresses, is looked
-    /// for once: it says no more of one than of another.
+    /// Adds the end of a handle. An end that several handles share, such as a mail domain, is searched for only once,
+    /// since it does not distinguish them.
     fn add_tails(&mut self, handle: usize, text: &str, known: &mut BTreeSet<Vec<u8>>) {
         for bytes in [text.to_owned(), text.to_lowercase()].iter().filter_map(|text| tail(text)) {
             if known.insert(bytes.clone()) {
@@ -160,7 +160,7 @@ impl Needles {
         }
     }
 
-    /// Adds pieces of a vector, spread over its length: it may be longer than a page and then never lies in one piece.
+    /// Adds pieces of a vector, spread over its length: a vector longer than a page is never stored in one piece.
     fn add_vector(&mut self, handle: usize, bytes: &[u8]) {
         let all: Vec<&[u8]> = bytes.chunks_exact(PIECE).collect();
         let step = all.len().div_ceil(PIECES).max(1);
@@ -174,20 +174,20 @@ impl Needles {
         self.meant.push((handle as u32, form));
     }
 
-    /// The needles in order, by which they are numbered.
+    /// The needles, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = Needle<'_>> {
         let meant = self.meant.iter().zip(self.words.iter());
         meant.map(|((handle, form), bytes)| Needle { handle: *handle as usize, form: *form, bytes })
     }
 
-    /// The needle of a number.
+    /// The needle with a number.
     #[must_use]
     pub fn needle(&self, number: usize) -> Option<Needle<'_>> {
         let (handle, form) = *self.meant.get(number)?;
         Some(Needle { handle: handle as usize, form, bytes: self.words.word(number) })
     }
 
-    /// Forms that are looked for, by handle.
+    /// Encodings searched for, by handle.
     #[must_use]
     pub fn forms(&self) -> BTreeMap<usize, BTreeSet<NeedleForm>> {
         let mut forms: BTreeMap<usize, BTreeSet<NeedleForm>> = BTreeMap::new();
@@ -198,20 +198,20 @@ impl Needles {
     }
 }
 
-/// A single word of a few letters, or a short number, is found in every text.
+/// Whether a text is a single short word, or a short number, which every text may contain.
 fn plain_word(text: &str) -> bool {
     let letters = text.len() < 7 && text.chars().all(char::is_alphabetic);
     let digits = text.len() < 7 && text.chars().all(|c| c.is_ascii_digit());
     letters || digits
 }
 
-/// The last bytes of a handle, from the start of a character on; none when the handle is hardly longer.
+/// The last bytes of a handle, from a character boundary on; `None` if the handle is hardly longer.
 fn tail(text: &str) -> Option<Vec<u8>> {
     let from = text.len().checked_sub(TAIL).filter(|from| *from > 0 && text.is_char_boundary(*from))?;
     Some(text.as_bytes()[from..].to_vec())
 }
 
-/// The spellings of a text, then the encodings of each. The same bytes may come up more than once.
+/// The spellings of a text, then the encodings of each. The same bytes may be repeated.
 fn encodings(text: &str) -> Vec<(NeedleForm, Vec<u8>)> {
     let forms = forms(text);
     let told = |form: &str| match form {
@@ -238,14 +238,14 @@ fn encodings(text: &str) -> Vec<(NeedleForm, Vec<u8>)> {
     all
 }
 
-/// Returns the part of a text's base64 form that is the same whatever is before and after it: one for each of the
-/// three places at which it may begin within a group of three bytes, in both alphabets.
+/// Returns the part of a text's base64 form that does not depend on its neighbours: one for each of the three possible
+/// offsets within a group of three bytes, in both alphabets.
 #[must_use]
 pub fn base64(bytes: &[u8]) -> Vec<String> {
     let mut all = BTreeSet::new();
     for before in 0..3_usize {
         let padded: Vec<u8> = std::iter::repeat_n(0, before).chain(bytes.iter().copied()).collect();
-        // Six bits a digit: those that bytes before or behind have a part in are left out.
+        // Six bits per digit: digits that depend on bytes before or after are left out.
         let first = (before * 8).div_ceil(6);
         let last = padded.len() * 8 / 6;
         for encoded in [STANDARD_NO_PAD.encode(&padded), URL_SAFE_NO_PAD.encode(&padded)] {

@@ -1,5 +1,5 @@
-//! Places of values in the pages of an SQLite database file, so that the end of one value and the bytes after it are
-//! not mistaken for a handle.
+//! Positions of values in the pages of an SQLite file, so that the end of one value with the bytes after it is not
+//! mistaken for a handle.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -7,13 +7,13 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::ops::Range;
 
 const MAGIC: &[u8] = b"SQLite format 3\0";
-/// Bytes of the file's header, before the first page's own.
+/// Bytes of the file header, before the first page's own.
 const HEADER: usize = 100;
 /// Bytes of a page's number.
 const NUMBER: usize = 4;
-/// Pages from which on the number of one may begin like a page of a tree.
+/// Number of pages from which a page number may look like the start of a tree page.
 const MOST: u64 = 0x0200_0000;
-/// Pages that one value is followed over at most.
+/// Most pages over which one value is followed.
 const LONGEST: usize = 1_000;
 
 /// The pages of one file.
@@ -24,13 +24,13 @@ pub struct Pages {
     usable: usize,
     free: HashSet<u32>,
     count: u32,
-    /// The page that was looked at last.
+    /// The page decoded last.
     last: Option<(u32, PageUse)>,
-    /// For each page, the page of the tree with the value that continues there; 0 for none. Read when it is needed.
+    /// For each page, the tree page whose value continues there; 0 for none. Read on demand.
     owners: Vec<u32>,
 }
 
-/// Use of a page, as far as it can be decoded.
+/// Use of a page, as far as it could be decoded.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct PageUse {
     /// Bytes of cells, in order.
@@ -52,7 +52,7 @@ struct Cell {
 }
 
 impl PageUse {
-    /// Whether a place is in use and in no value alone.
+    /// Whether a place is in use, but not within a single value.
     fn is_across(&self, place: &Range<usize>) -> bool {
         let mut at = place.start;
         for used in self.used.iter().filter(|used| used.end > place.start) {
@@ -63,7 +63,7 @@ impl PageUse {
         at >= place.end && !self.values.iter().any(|value| value.start <= place.start && place.end <= value.end)
     }
 
-    /// Adds a part of a record: `used` are its bytes here, which begin with byte `offset` of the record.
+    /// Adds a part of a record: `used` are its bytes in this page, beginning at `offset` of the record.
     fn add(&mut self, whole: Range<usize>, used: &Range<usize>, offset: usize, values: &[Range<usize>]) {
         let clip = |at: usize| at.saturating_sub(offset).min(used.len()) + used.start;
         self.values.extend(values.iter().map(|value| clip(value.start)..clip(value.end)));
@@ -72,10 +72,10 @@ impl PageUse {
 }
 
 impl Pages {
-    /// The pages of a file; none when it is not an SQLite database that can be decoded.
+    /// Opens the pages of a file; `None` if it is not an SQLite database that can be decoded.
     ///
     /// # Errors
-    /// The file's.
+    /// The error of reading the file.
     pub fn of(mut file: File) -> io::Result<Option<Self>> {
         let mut head = Vec::new();
         (&mut file).take(HEADER as u64).read_to_end(&mut head)?;
@@ -96,8 +96,7 @@ impl Pages {
         Ok(pages.read_free(number(&head, 32).unwrap_or_default()).map(|()| pages))
     }
 
-    /// Whether a place in the file lies in values that are in use and in none of them alone. What cannot be decoded does
-    /// not.
+    /// Whether a place in the file is in use, but not within a single value; false if the page cannot be decoded.
     pub fn is_across(&mut self, place: &Range<u64>) -> bool {
         let size = self.size as u64;
         let first = place.start / size * size;
@@ -118,7 +117,7 @@ impl Pages {
         Some(read)
     }
 
-    /// Notes the free pages, in which anything may stand.
+    /// Records the free pages, which may contain anything.
     fn read_free(&mut self, mut trunk: u32) -> Option<()> {
         while trunk != 0 {
             let page = self.read(trunk, self.size)?;
@@ -191,7 +190,7 @@ impl Pages {
     }
 }
 
-/// The big-endian number of a page at a place.
+/// A big-endian page number at an offset.
 fn number(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))
 }
@@ -200,7 +199,7 @@ fn short(bytes: &[u8], at: usize) -> Option<usize> {
     bytes.get(at..)?.first_chunk().map(|bytes| usize::from(u16::from_be_bytes(*bytes)))
 }
 
-/// Reads SQLite's number of one to nine bytes, and moves on behind it.
+/// Reads an SQLite varint of one to nine bytes, and moves past it.
 fn varint(bytes: &[u8], at: &mut usize) -> Option<usize> {
     let mut value: u64 = 0;
     for read in 0..9 {
@@ -218,7 +217,7 @@ fn varint(bytes: &[u8], at: &mut usize) -> Option<usize> {
     usize::try_from(value).ok()
 }
 
-/// The cells with records of a page of a tree, of which the usable bytes are given; none for another page.
+/// The cells with records of a tree page, given its usable bytes; `None` for another page.
 fn cells(page: &[u8], number_of_page: u32) -> Option<Vec<Cell>> {
     let head = if number_of_page == 1 { HEADER } else { 0 };
     let (kind, count) = (*page.get(head)?, short(page, head + 3)?);
@@ -229,7 +228,7 @@ fn cells(page: &[u8], number_of_page: u32) -> Option<Vec<Cell>> {
             _ => return None,
         };
     let cells = (0..count).map(|n| short(page, pointers + 2 * n).and_then(|at| cell(page, kind, at)));
-    // An inner page of a table has numbers of rows only.
+    // An interior table page has row numbers only.
     if kind == 5 { Some(Vec::new()) } else { cells.collect() }
 }
 
@@ -250,8 +249,7 @@ fn cell(page: &[u8], kind: u8, start: usize) -> Option<Cell> {
     Some(Cell { whole: start..end + NUMBER, local: at..end, size, next: Some(number(page, end)?) })
 }
 
-/// The bytes of each value in a record of some size, of which the beginning is given; none where that is not enough to
-/// tell.
+/// The bytes of each value in a record of some size, given its beginning; `None` if that is too short to tell.
 fn values(record: &[u8], size: usize) -> Option<Vec<Range<usize>>> {
     let mut at = 0;
     let mut end = varint(record, &mut at)?;

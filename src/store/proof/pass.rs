@@ -1,5 +1,5 @@
-//! The physical pass as plain data: what was done to make the engine release deleted values, how long it took, and what
-//! could not be done.
+//! The physical pass as data: the steps that made the engine release deleted values, their duration, and what could not
+//! be done.
 
 use std::time::{Duration, Instant};
 
@@ -15,11 +15,11 @@ use crate::store::write::WriteError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PassOutcome {
-    /// Step was done.
+    /// The step was done.
     Done,
-    /// We may not do it here: disclosed.
+    /// We may not do the step here; this is disclosed.
     NotAllowed,
-    /// Step was not done: the pass is incomplete.
+    /// The step was not done; the pass is incomplete.
     Failed,
 }
 
@@ -30,45 +30,45 @@ pub struct PassStep {
     pub name: String,
     /// Outcome of the step.
     pub outcome: PassOutcome,
-    /// More, in words.
+    /// Further details.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Milliseconds that it took.
+    /// Duration in milliseconds.
     pub ms: u64,
 }
 
-/// Order for a cleaning pass.
+/// Request for a physical pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassRequest {
-    /// Tables from which rows went, or that named the person; PostgreSQL cleans these, and those with dead rows.
+    /// Tables that lost rows or named the person; on PostgreSQL these are vacuumed, and those with dead rows.
     pub touched: Vec<TableName>,
-    /// Tables of PostgreSQL whose statistics are to be made again.
+    /// PostgreSQL tables whose statistics must be recomputed.
     pub learned: Vec<TableName>,
-    /// PostgreSQL: whole tables may be written again, which locks each for that time.
+    /// PostgreSQL: whether whole tables may be rewritten, which locks each meanwhile.
     pub full: bool,
-    /// The date that disclosures carry.
+    /// Date of the disclosures.
     pub at: String,
-    /// Time to wait for others at each step before it fails.
+    /// Longest wait for locks at each step.
     pub patience: Duration,
 }
 
-/// Report of a cleaning pass.
+/// Report of a physical pass.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PassReport {
     /// The steps in order.
     pub steps: Vec<PassStep>,
-    /// Reasons why the pass is incomplete; empty when it is complete. It may be run again.
+    /// Reasons why the pass is incomplete; empty if it is complete. It may be repeated.
     pub incomplete: Vec<String>,
-    /// Limits of what could be done or reached here, with the date.
+    /// Limits of what could be done here, with the date.
     pub disclosures: Vec<String>,
     /// Measured facts, such as `freelist_count` or `wal_lsn`.
     pub figures: Map<String, Value>,
-    /// Milliseconds that it took.
+    /// Duration in milliseconds.
     pub ms: u64,
 }
 
 impl PassReport {
-    /// Whether every step that was needed and allowed was done.
+    /// Whether every necessary and permitted step was done.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.incomplete.is_empty()
@@ -83,19 +83,19 @@ impl PassReport {
         self.step(name, PassOutcome::Done, None, began);
     }
 
-    /// A step that failed: the pass is incomplete for that reason.
+    /// Records a failed step, which makes the pass incomplete.
     pub(super) fn failed(&mut self, name: impl Into<String>, reason: String, began: Instant) {
         self.step(name, PassOutcome::Failed, Some(reason.clone()), began);
         self.incomplete.push(reason);
     }
 
-    /// A step that we may not do: disclosed.
+    /// Records a step that we may not do, which is disclosed.
     pub(super) fn not_allowed(&mut self, name: impl Into<String>, what: String, began: Instant) {
         self.step(name, PassOutcome::NotAllowed, Some(what.clone()), began);
         self.disclose(what);
     }
 
-    /// Discloses a limit; the whole pass gives all of them its date.
+    /// Discloses a limit; the date is added to all of them at the end.
     pub(super) fn disclose(&mut self, what: impl Into<String>) {
         self.disclosures.push(what.into());
     }
@@ -106,12 +106,12 @@ impl PassReport {
 }
 
 impl ProofReader<'_> {
-    /// Makes the engine let go of what was deleted, as far as it can be made to. Nothing here changes a row. Locks of
-    /// others are waited for only as long as was said.
+    /// Makes the engine release deleted data, as far as possible. Changes no row. Waits for locks only within the
+    /// requested patience.
     ///
     /// # Errors
-    /// The engine's refusal to connect or answer at all, or [`WriteError::ReadOnly`] where nothing can be written. What
-    /// single steps met is told in the [`PassReport`].
+    /// The engine's refusal to connect or answer at all, or [`WriteError::ReadOnly`] if nothing can be written.
+    /// Problems of single steps are in the [`PassReport`].
     pub async fn physical_pass(self, wanted: &PassRequest) -> Result<PassReport, WriteError> {
         if let Some(reason) = &self.store.blocked {
             return Err(WriteError::ReadOnly(reason.clone()));

@@ -1,4 +1,4 @@
-//! The physical pass on PostgreSQL: tables cleaned or rewritten, statistics rebuilt, and a report of what a client
+//! The physical pass on PostgreSQL: tables vacuumed or rewritten, statistics recomputed, and a report of what a client
 //! cannot reach.
 
 use std::time::{Duration, Instant};
@@ -16,13 +16,13 @@ use crate::store::shape::qualified;
 use crate::store::stored::TableName;
 use crate::store::write::WriteError;
 
-/// Pause between two tries for a lock.
+/// Pause between two attempts to lock.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// Time that one try waits for a lock; anyone queued behind it waits as long.
+/// Longest wait of one attempt for a lock; sessions queued behind it wait as long.
 const LOCK_WAIT: Duration = Duration::from_millis(500);
 
-/// Query for the storage of a table, whether we may clean it, and how many of its rows are dead.
+/// Query for a table's storage, whether we may vacuum it, and its number of dead rows.
 const ABOUT: &str = "SELECT c.oid::bigint, pg_relation_filenode(c.oid)::bigint, \
      coalesce((SELECT sum(pg_stat_get_dead_tuples(p.relid)) FROM pg_partition_tree(c.oid) p), \
        pg_stat_get_dead_tuples(c.oid), 0)::bigint, \
@@ -31,7 +31,7 @@ const ABOUT: &str = "SELECT c.oid::bigint, pg_relation_filenode(c.oid)::bigint, 
        WHERE r.rolname = 'pg_maintain' AND pg_has_role(r.oid, 'USAGE')), c.relkind::text \
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2";
 
-/// Tables with rows that are dead, whoever deleted them; partitions are cleaned with the whole.
+/// Tables with dead rows, whoever deleted them; partitions are vacuumed with the partitioned table.
 const DEAD: &str = "SELECT DISTINCT n.nspname::text, r.relname::text FROM pg_class c \
      JOIN pg_class r ON r.oid = CASE WHEN c.relispartition THEN pg_partition_root(c.oid) ELSE c.oid END \
      JOIN pg_namespace n ON n.oid = r.relnamespace WHERE c.relkind IN ('r', 'm') AND n.nspname !~ '^pg_' \
@@ -39,7 +39,7 @@ const DEAD: &str = "SELECT DISTINCT n.nspname::text, r.relname::text FROM pg_cla
 
 const MAINTAIN: &str = "SELECT has_table_privilege(to_regclass($1), 'MAINTAIN')";
 
-/// Sessions, slots and prepared transactions that keep dead rows from going.
+/// Sessions, slots and prepared transactions that keep dead rows from being removed.
 const OLD_READERS: &str = "SELECT 'process ' || pid || coalesce(' (' || nullif(application_name, '') || ')', '') \
        || ' in state ' || coalesce(state, 'unknown') FROM pg_stat_activity \
        WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND backend_type = 'client backend' \
@@ -51,7 +51,7 @@ const OLD_READERS: &str = "SELECT 'process ' || pid || coalesce(' (' || nullif(a
 /// Statistics of a table's columns.
 const LEARNED: &str = "SELECT 1 FROM pg_catalog.pg_stats WHERE schemaname = $1 AND tablename = $2";
 
-/// Takes the statistics of a table and its indexes away; there is no statement for it before PostgreSQL 18.
+/// Deletes the statistics of a table and its indexes; before PostgreSQL 18 there is no statement for that.
 const FORGET: &str = "BEGIN READ WRITE; SET LOCAL lock_timeout = 500; SET LOCAL allow_system_table_mods = on; \
      DELETE FROM pg_catalog.pg_statistic WHERE starelid = $relation \
        OR starelid IN (SELECT indexrelid FROM pg_catalog.pg_index WHERE indrelid = $relation); \
@@ -62,7 +62,8 @@ const LOCKERS: &str = "SELECT string_agg(DISTINCT 'process ' || a.pid || coalesc
      FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid \
      WHERE l.relation = to_regclass($1) AND l.granted AND l.pid <> pg_backend_pid() AND l.locktype = 'relation'";
 
-/// Query for copies beyond the tables: archives, standbys, slots, recorded statements, extended statistics, publications.
+/// Query for copies beyond the tables: archives, standbys, slots, recorded statements, extended statistics,
+/// publications.
 const BEYOND: &str = "SELECT current_setting('archive_mode', true), \
      (SELECT count(*) FROM pg_stat_replication)::bigint, \
      (SELECT string_agg(slot_name || coalesce(' (' || plugin || ')', ''), ', ' ORDER BY slot_name) FROM pg_replication_slots), \
@@ -73,7 +74,7 @@ const BEYOND: &str = "SELECT current_setting('archive_mode', true), \
 struct PostgresPass<'a> {
     link: ServerLink,
     wanted: &'a PassRequest,
-    /// Time spent waiting for those who may still read dead rows, over all tables.
+    /// Time spent waiting for sessions that may still read dead rows, over all tables.
     waited: Duration,
 }
 
@@ -85,7 +86,7 @@ struct PostgresTable {
 
 pub async fn pass(store: &Store, wanted: &PassRequest) -> Result<PassReport, WriteError> {
     let Opener::Postgres(server) = store.sessions.opener() else { return Ok(PassReport::default()) };
-    // A second one may have to stop what waits.
+    // A second connection may be needed to stop a waiting one.
     store.sessions.close_idle();
     let link = store.link(server).await?;
     let mut work = PostgresPass { link, wanted, waited: Duration::ZERO };
@@ -124,7 +125,7 @@ impl PostgresPass<'_> {
         let Some(row) = self.rows(ABOUT, &params).await?.into_iter().next() else { return Ok(None) };
         let mut may = number(&row, 3) == 1;
         if !may {
-            // A right of its own since PostgreSQL 17; unknown before.
+            // A separate privilege since PostgreSQL 17; unknown before.
             let named = [FetchedValue::Text(qualified(table))];
             may = self.rows(MAINTAIN, &named).await.is_ok_and(|rows| rows.first().is_some_and(|r| number(r, 0) == 1));
         }
@@ -132,7 +133,7 @@ impl PostgresPass<'_> {
         Ok(Some(PostgresTable { file, dead: number(&row, 2), may }))
     }
 
-    /// Waits a moment for those who may still read dead rows, unless patience is at its end.
+    /// Waits a moment for sessions that may still read dead rows, unless patience is exhausted.
     async fn waits(&mut self) -> bool {
         if self.waited >= self.wanted.patience {
             return false;
@@ -142,7 +143,7 @@ impl PostgresPass<'_> {
         true
     }
 
-    /// Runs a cleaning statement again while a lock cannot be taken and patience lasts.
+    /// Repeats a cleaning statement while a lock is not available and patience lasts.
     async fn patiently(&mut self, sql: &str) -> Result<bool, sqlx::Error> {
         let began = Instant::now();
         loop {
@@ -154,7 +155,7 @@ impl PostgresPass<'_> {
         }
     }
 
-    /// Cleans a table. One that was not touched holds what others deleted: that it cannot be cleaned is disclosed.
+    /// Vacuums a table. In an untouched table others deleted rows: if it cannot be vacuumed, that is disclosed.
     async fn table(&mut self, pass: &mut PassReport, table: &TableName, touched: bool) -> Result<(), WriteError> {
         let began = Instant::now();
         let title = table.title();
@@ -193,7 +194,7 @@ impl PostgresPass<'_> {
             Err(error) => return Err(error.into()),
         }
         let Some(mut after) = self.settled(table).await? else { return Ok(()) };
-        // A session that ends in a moment, such as the server's own cleaning, is waited for.
+        // Waits for sessions that end in a moment, such as autovacuum.
         while after.dead > 0 && self.waits().await {
             if !self.patiently(&sql).await.unwrap_or_default() {
                 break;
@@ -233,8 +234,8 @@ impl PostgresPass<'_> {
         Ok(())
     }
 
-    /// Makes the statistics of a table again that hold what must be gone: those of a whole table over its partitions are
-    /// not made with theirs, and one that was truncated keeps its own.
+    /// Recomputes statistics of a table with data that must be gone: those of a partitioned table are not recomputed
+    /// with its partitions, and a truncated table keeps its own.
     async fn learn_again(&mut self, pass: &mut PassReport, table: &TableName) -> Result<(), WriteError> {
         let began = Instant::now();
         let step = format!("analyze {}", table.title());
@@ -256,8 +257,8 @@ impl PostgresPass<'_> {
         self.unlearned(pass, table).await
     }
 
-    /// Takes the statistics of an empty table away: `ANALYZE` keeps those of the rows that were there, with the most
-    /// common values of each column.
+    /// Deletes the statistics of an empty table: `ANALYZE` keeps those of the former rows, including the most common
+    /// values of each column.
     async fn unlearned(&mut self, pass: &mut PassReport, table: &TableName) -> Result<(), WriteError> {
         let began = Instant::now();
         let named = qualified(table);
@@ -285,7 +286,7 @@ impl PostgresPass<'_> {
         Ok(())
     }
 
-    /// The state of a table once the server's counters have come in.
+    /// The state of a table once the server's counters are up to date.
     async fn settled(&mut self, table: &TableName) -> Result<Option<PostgresTable>, sqlx::Error> {
         for _ in 0..3 {
             let about = self.about(table).await?;
@@ -315,14 +316,14 @@ impl PostgresPass<'_> {
         Ok(())
     }
 
-    /// Statistics hold the most common values of a column.
+    /// Recomputes statistics, which contain the most common values of each column.
     async fn statistics(&mut self, pass: &mut PassReport) -> Result<(), WriteError> {
         let extended = self.rows(BEYOND, &[]).await.is_ok_and(|rows| rows.first().is_some_and(|r| number(r, 4) == 1));
         let tables = ["pg_catalog.pg_statistic", "pg_catalog.pg_statistic_ext_data"];
         for table in tables.into_iter().take(if extended { 2 } else { 1 }) {
             let began = Instant::now();
             let step = format!("vacuum full {table}");
-            // Without the right the server only warns and skips it.
+            // Without the privilege the server only warns and skips it.
             let may = "SELECT rolsuper FROM pg_roles WHERE rolname = current_user";
             let may = self.rows(may, &[]).await.is_ok_and(|rows| rows.first().is_some_and(|r| number(r, 0) == 1));
             let what = |why: &str| format!("old statistics may still hold common values in the file of {table}: {why}");
@@ -349,8 +350,8 @@ impl PostgresPass<'_> {
         Ok(())
     }
 
-    /// Writes a catalog again, again while others may read its old rows and patience lasts. Gives how many of these there
-    /// are; none when it is locked. Only a plain `VACUUM` counts them.
+    /// Rewrites a catalog, repeatedly while others may read its old rows and patience lasts. Returns the number of
+    /// these rows; `None` if it is locked. Only a plain `VACUUM` counts them.
     async fn written_anew(&mut self, table: &str) -> Result<Option<i64>, sqlx::Error> {
         loop {
             for sql in [format!("VACUUM (FULL) {table}"), format!("VACUUM {table}")] {

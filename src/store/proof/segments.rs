@@ -1,9 +1,9 @@
-//! Rows that an FTS4 index of SQLite holds, out of its segments: an index without sizes of rows has no other list of them.
+//! Rows in an FTS4 index of SQLite, read from its segments: an index without row sizes has no other list of them.
 
 use std::collections::BTreeSet;
 
-/// Adds the numbers of the rows that a node of a segment names. None where it cannot be read; a node that only leads to others
-/// names none. In an index that is in descending order the numbers fall.
+/// Adds the row numbers in a segment node. `None` if it cannot be read; an interior node contains none. In a descending
+/// index the numbers fall.
 pub fn add_rows(node: &[u8], falling: bool, rows: &mut BTreeSet<i64>) -> Option<()> {
     let mut node = Reading(node);
     if node.number()? != 0 {
@@ -17,14 +17,14 @@ pub fn add_rows(node: &[u8], falling: bool, rows: &mut BTreeSet<i64>) -> Option<
         if node.0.is_empty() {
             return Some(());
         }
-        // Of the next term only what differs from the one before is stored.
+        // The next term is stored without the prefix that it shares with the one before.
         node.number()?;
         let length = node.number()?;
         node.take(length)?;
     }
 }
 
-/// Adds the rows in which a term stands. One without a place was removed.
+/// Adds the rows that contain a term. A row without positions was removed.
 fn add_listed(mut list: Reading<'_>, falling: bool, rows: &mut BTreeSet<i64>) -> Option<()> {
     let mut row: Option<i64> = None;
     while !list.0.is_empty() {
@@ -39,7 +39,7 @@ fn add_listed(mut list: Reading<'_>, falling: bool, rows: &mut BTreeSet<i64>) ->
         loop {
             match list.number()? {
                 0 => break,
-                // Another column, whose number follows.
+                // Another column; its number follows.
                 1 => {
                     list.number()?;
                 }
@@ -53,11 +53,11 @@ fn add_listed(mut list: Reading<'_>, falling: bool, rows: &mut BTreeSet<i64>) ->
     Some(())
 }
 
-/// Bytes that are still to be read.
+/// Bytes still to be read.
 struct Reading<'b>(&'b [u8]);
 
 impl<'b> Reading<'b> {
-    /// A number in as many bytes as it takes, seven bits in each, the lowest first.
+    /// A varint: seven bits per byte, lowest first.
     fn number(&mut self) -> Option<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {

@@ -1,14 +1,14 @@
-//! Spellings of a word in stored text: composed and decomposed, in small and capital letters, and as JSON, URLs and
-//! HTML escape it.
+//! Spellings of a word in stored text: composed and decomposed, in lower and upper case, and escaped as in JSON, URLs
+//! and HTML.
 
 use std::collections::BTreeSet;
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Number of levels of JSON within strings of JSON that are searched.
+/// Levels of JSON within JSON strings that are searched.
 const DEPTH: usize = 3;
 
-/// Every spelling of a text, the text itself among them. Letters of ASCII are not spelled in the other case.
+/// Every spelling of a text, including itself. ASCII letters are not changed to the other case.
 #[must_use]
 pub fn spellings(text: &str) -> Vec<String> {
     let forms = forms(text);
@@ -22,7 +22,7 @@ pub fn spellings(text: &str) -> Vec<String> {
     all.into_iter().collect()
 }
 
-/// A text as given, composed, decomposed, and each in small and capital letters.
+/// A text as given, composed, decomposed, and each in lower and upper case.
 #[must_use]
 pub fn forms(text: &str) -> Vec<String> {
     let (composed, decomposed): (String, String) = (text.nfc().collect(), text.nfd().collect());
@@ -33,9 +33,9 @@ pub fn forms(text: &str) -> Vec<String> {
     all.into_iter().collect()
 }
 
-/// A text as it is within JSON: with and without escaped slashes; beyond ASCII as it is or as `\u`; what HTML gives a
-/// meaning as `\u` too, or every mark, or everything. And each of these as it is in JSON that is a string within JSON,
-/// some levels deep.
+/// A text as it may appear in JSON: with and without escaped slashes; beyond ASCII literally or as `\u`; special
+/// characters of HTML, all punctuation, or everything as `\u`. Also each of these within JSON strings, some levels
+/// deep.
 #[must_use]
 pub fn json_escapes(text: &str) -> Vec<String> {
     let mut all = BTreeSet::new();
@@ -81,7 +81,7 @@ fn escape(text: &str, slash: &str, coded: impl Fn(char) -> bool, capitals: bool)
     out
 }
 
-/// A text as it is in a URL: as a part of it, as a form writes it, and with the marks left that a whole URL keeps.
+/// A text as it may appear in a URL: as a component, as a form field, and with the punctuation that a whole URL keeps.
 #[must_use]
 pub fn percent_escapes(text: &str) -> Vec<String> {
     let mut all = BTreeSet::new();
@@ -109,7 +109,7 @@ fn percent(text: &str, kept: impl Fn(u8) -> bool, capitals: bool) -> String {
     out
 }
 
-/// A text as it is in HTML, as far as it has marks that are escaped there.
+/// A text as it may appear in HTML, if it has characters that are escaped there.
 fn html_escapes(text: &str) -> Vec<String> {
     let escaped = |apostrophe: &str, quote: &str| {
         let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");

@@ -21,10 +21,10 @@ use crate::store::sqlite_writer;
 use crate::store::write::WriteError;
 use crate::store::{ProofReader, Store, StoreError};
 
-/// Time that one statement waits for others; the pass tries again as long as its patience lasts.
+/// Longest wait of one statement for locks; the pass retries as long as its patience lasts.
 const WAIT: Duration = Duration::from_millis(250);
 
-/// Problems of foreign keys: rows without parent by table, parent and number of the key.
+/// Problems of foreign keys: rows without a parent by table, parent and number of the key.
 pub type KeyProblems = BTreeMap<(String, String, i64), u64>;
 
 const REFERRING: &str = "SELECT DISTINCT l.name FROM pragma_table_list l JOIN pragma_foreign_key_list(l.name) f \
@@ -40,27 +40,27 @@ const SEARCH_TABLES: &str = "SELECT name, lower(sql) FROM main.sqlite_schema WHE
 const LOOSE: &str = "SELECT l.name FROM pragma_table_list l WHERE l.schema = 'main' AND l.type IN ('table', 'shadow') AND l.wr = 0 \
      AND l.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND NOT EXISTS (SELECT 1 FROM pragma_index_list(l.name, 'main')) \
      AND NOT EXISTS (SELECT 1 FROM pragma_table_info(l.name, 'main') p WHERE p.pk > 0) ORDER BY 1";
-/// Beginning of the names of the indexes that keep such numbers meanwhile.
+/// Prefix of the indexes that preserve such numbers meanwhile.
 const KEEPER: &str = "mnemoscope_keeps_row_numbers_";
 const KEEPERS: &str = "SELECT name FROM main.sqlite_schema WHERE type = 'index' AND name LIKE 'mnemoscope\\_keeps\\_row\\_numbers\\_%' \
      ESCAPE '\\'";
-/// The table of some name, of which blanks and large letters are not known.
+/// The table with some name, ignoring blanks and case.
 const CONTENT: &str =
     "SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view') AND replace(lower(name), ' ', '') = $1";
-/// Rows that are kept out of a search index, those that it holds, and its words, while it is made again.
+/// Temporary tables for a rebuild: rows left out of a search index, rows in it, and its words.
 const KEPT_OUT: &str = "mnemoscope_kept_out";
 const HELD: &str = "mnemoscope_held";
 const WORDS: &str = "mnemoscope_words";
 const STATISTICS: &str = "SELECT count(*) FROM main.sqlite_schema WHERE name IN ('sqlite_stat3', 'sqlite_stat4')";
 
-/// Nodes of a search index that are read at a time.
+/// Nodes of a search index per read.
 const NODES: usize = 256;
 
-/// Outcome of making a search index again.
+/// Outcome of rebuilding a search index.
 enum MadeAgain {
-    /// It holds the rows that it held: so many of its content were not in it.
+    /// Rebuilt with the rows it had; this many rows of its content were not in it.
     Without(i64),
-    /// It does not tell which rows it holds, and was left unchanged.
+    /// The index does not say which rows it has, and was left unchanged.
     Unknown,
 }
 
@@ -68,7 +68,7 @@ struct SqlitePass {
     link: SqliteConnection,
     main: PathBuf,
     patience: Duration,
-    /// Pages without content that the pass itself leaves free.
+    /// Empty pages that the pass itself leaves free.
     freed: i64,
     /// Search indexes that leave rows of their content out.
     partial: Vec<String>,
@@ -111,13 +111,13 @@ impl SqlitePass {
         Ok(self.rows(sql).await?.into_iter().next().unwrap_or_default())
     }
 
-    /// Explains why something could not be done, naming who is in the way as far as the system tells.
+    /// Reason why something could not be done, with the blocking processes as far as known.
     fn in_the_way(&self, what: &str) -> String {
         let holder = holders::told(&self.main);
         format!("{what}: {holder} holds a transaction open and may still read deleted values; end it and resume")
     }
 
-    /// Runs a statement again while others are in the way and patience lasts. None when they still are.
+    /// Repeats a statement while others block it and patience lasts. `None` if they still do.
     async fn patiently(&mut self, sql: &str) -> Result<Option<()>, sqlx::Error> {
         let began = Instant::now();
         loop {
@@ -130,7 +130,7 @@ impl SqlitePass {
         }
     }
 
-    /// Each step that fails ends the pass: what follows would prove nothing.
+    /// Runs the steps. A failed step ends the pass, since the following ones would prove nothing.
     async fn steps(&mut self, pass: &mut PassReport, wal: bool) -> Result<(), WriteError> {
         let search_tables = self.rows(SEARCH_TABLES).await?;
         if !self.rebuild(pass, &search_tables).await? || !self.statistics(pass).await? {
@@ -174,7 +174,7 @@ impl SqlitePass {
                     pass.failed(step, reason, began);
                     return Ok(false);
                 }
-                // An index that keeps no content cannot be made again, only merged.
+                // A contentless index cannot be rebuilt, only merged.
                 Err(_) if self.patiently(&optimize).await.is_ok_and(|done| done.is_some()) => {
                     let note = format!("{name} stores no content itself: its index was merged, not rebuilt");
                     pass.step(step, PassOutcome::Done, Some(note), began);
@@ -189,8 +189,8 @@ impl SqlitePass {
         Ok(true)
     }
 
-    /// Makes a search index again. Rows of its content that the application keeps out of it, such as those that it hides, stay
-    /// out. None when others are in the way.
+    /// Rebuilds a search index. Rows that the application leaves out of it, such as hidden ones, stay out. `None` if
+    /// others block it.
     async fn make_again(&mut self, name: &str, sql: &str) -> Result<Option<MadeAgain>, sqlx::Error> {
         if self.patiently("BEGIN IMMEDIATE").await?.is_none() {
             return Ok(None);
@@ -201,7 +201,7 @@ impl SqlitePass {
             Err(error) => Err(error),
         };
         if !matches!(made, Ok(Some(_))) {
-            // SQLite may have taken the transaction back on its own.
+            // SQLite may have rolled back by itself.
             let _ = self.run("ROLLBACK").await;
         }
         made
@@ -217,8 +217,8 @@ impl SqlitePass {
         Ok(MadeAgain::Without(kept_out))
     }
 
-    /// Notes the rows of another table that are not in a search index about it, and gives their number; none where the index
-    /// does not tell.
+    /// Records the rows of the content table that are not in its search index, and returns their number; `None` if the
+    /// index does not say.
     async fn note_kept_out(&mut self, name: &str, sql: &str) -> Result<Option<i64>, sqlx::Error> {
         let Some(content) = option(sql, "content") else { return Ok(Some(0)) };
         let named = [FetchedValue::Text(content)];
@@ -229,7 +229,7 @@ impl SqlitePass {
         self.run(&format!("DROP TABLE IF EXISTS temp.{KEPT_OUT}; CREATE TABLE temp.{KEPT_OUT} (id)")).await?;
         let sizes = kept_out(&content, &number, &format!("main.{}", quote(&format!("{name}_docsize"))));
         let words = [
-            // Of an index of another kind it is made, and cannot be read.
+            // For an index of another kind this can be created, but not read.
             format!(
                 "DROP TABLE IF EXISTS temp.{WORDS}; CREATE VIRTUAL TABLE temp.{WORDS} USING fts5vocab (main, {}, instance)",
                 quote(name)
@@ -237,7 +237,7 @@ impl SqlitePass {
             format!("SELECT c.{number} FROM {content} c WHERE c.{number} NOT IN (SELECT doc FROM temp.{WORDS})"),
             format!("DROP TABLE temp.{WORDS}"),
         ];
-        // An index that counts no words still knows where they stand; a row without words is in no such list.
+        // An index without word counts still has positions; a row without words is in no such list.
         let ways = [["", &sizes[0], ""], ["", &sizes[1], ""], words.each_ref().map(String::as_str)];
         for [before, missing, after] in ways {
             match self.run(&format!("{before}; INSERT INTO temp.{KEPT_OUT} {missing}; {after}")).await {
@@ -260,7 +260,7 @@ impl SqlitePass {
         Ok(integer(&noted, 0).unwrap_or_default())
     }
 
-    /// Notes the rows that an FTS4 index holds, which merges its segments into one before. False where it cannot be read.
+    /// Records the rows in an FTS4 index, after merging its segments into one. Returns false if it cannot be read.
     async fn note_held(&mut self, name: &str, sql: &str) -> Result<bool, sqlx::Error> {
         if !sql.contains("using fts4") {
             return Ok(false);
@@ -288,7 +288,7 @@ impl SqlitePass {
         Ok(true)
     }
 
-    /// The planner's statistics hold samples of indexed values.
+    /// Recomputes the planner's statistics, which contain samples of indexed values.
     async fn statistics(&mut self, pass: &mut PassReport) -> Result<bool, WriteError> {
         if number(&self.row(STATISTICS).await?, 0) == 0 {
             return Ok(true);
@@ -328,7 +328,7 @@ impl SqlitePass {
         }
     }
 
-    /// The file is written again next to itself: that takes room, there and where temporary files go.
+    /// Checks for disk space: the file is rewritten, which needs room next to it and for temporary files.
     fn room(&mut self, pass: &mut PassReport) -> Result<bool, WriteError> {
         let began = Instant::now();
         let bytes = std::fs::metadata(&self.main).map_err(sqlx::Error::from)?.len();
@@ -350,8 +350,8 @@ impl SqlitePass {
         Ok(true)
     }
 
-    /// Holds row numbers that other rows may go by while the file is written again: SQLite keeps those of a table that has an
-    /// index, if an empty one. None when others are in the way.
+    /// Preserves row numbers that other rows may refer to while the file is rewritten: SQLite keeps the numbers of a
+    /// table that has an index, even an empty one. `None` if others block it.
     async fn hold_numbers(&mut self) -> Result<Option<()>, sqlx::Error> {
         for (at, table) in self.rows(LOOSE).await?.iter().enumerate() {
             let index = format!("CREATE INDEX main.{KEEPER}{at} ON {} (1) WHERE 0", quote(&text(table, 0)));
@@ -362,7 +362,7 @@ impl SqlitePass {
         Ok(Some(()))
     }
 
-    /// Takes those indexes away again, also those of a pass that was killed.
+    /// Drops those indexes again, including those of a killed pass.
     async fn let_numbers_go(&mut self) -> Result<Option<()>, sqlx::Error> {
         self.freed = 0;
         let before = self.free_pages().await?;
@@ -371,12 +371,12 @@ impl SqlitePass {
                 return Ok(None);
             }
         }
-        // Next to their own pages, those of their definitions.
+        // Counts their own pages, and those of their definitions.
         self.freed = self.free_pages().await? - before;
         Ok(Some(()))
     }
 
-    /// Writes the file again, with the numbers that its rows have.
+    /// Rewrites the file with unchanged row numbers.
     async fn write_again(&mut self) -> Result<Option<()>, sqlx::Error> {
         if self.let_numbers_go().await?.is_none() {
             return Ok(None);
@@ -400,7 +400,8 @@ impl SqlitePass {
             Ok(None) => self.in_the_way(WHAT),
             Err(error) => {
                 let reason = format!("{}; run VACUUM with it", lacking(WHAT, error)?);
-                // Deleted values were overwritten in place, and the bytes are searched: only free pages would hold older ones.
+                // Deleted values were overwritten in place, and the bytes are searched: only free pages could contain
+                // older ones.
                 if self.free_pages().await? == 0 {
                     pass.not_allowed("vacuum", reason, began);
                     return Ok(true);
@@ -412,14 +413,14 @@ impl SqlitePass {
         Ok(false)
     }
 
-    /// A journal that is kept between transactions keeps copies of old pages.
+    /// Removes a persistent journal, which contains copies of old pages.
     async fn journal(&mut self, pass: &mut PassReport) -> Result<bool, WriteError> {
         let began = Instant::now();
         let journal = sqlite_files(&self.main).into_iter().nth(3).unwrap_or_default();
         if !journal.exists() {
             return Ok(true);
         }
-        // Only a change of mode takes the file away, and a new connection begins with the mode that we want.
+        // Only a change of mode deletes the file, and a new connection begins with the wanted mode.
         self.run("PRAGMA main.journal_mode = PERSIST").await?;
         let gone = self.patiently("PRAGMA main.journal_mode = DELETE").await?;
         if gone.is_some() && !journal.exists() {
@@ -431,7 +432,7 @@ impl SqlitePass {
         Ok(false)
     }
 
-    /// Number of free pages that may hold something.
+    /// Number of free pages that may contain data.
     async fn free_pages(&mut self) -> Result<i64, sqlx::Error> {
         Ok((number(&self.row("PRAGMA main.freelist_count").await?, 0) - self.freed).max(0))
     }
@@ -467,7 +468,7 @@ impl SqlitePass {
             }
         };
         let (all, is_ok) = (said.len(), said == ["ok"]);
-        // There is nothing that such an index could be compared with, and one that leaves rows out is not as its content.
+        // Such an index has nothing to be compared with, and one that leaves rows out differs from its content.
         said.retain(|line| !contentless.iter().any(|name| is_no_comparison(line, name)) && !self.is_partial(line));
         if is_ok {
             pass.done("integrity", began);
@@ -485,13 +486,13 @@ impl SqlitePass {
     }
 }
 
-/// The statement that tells a search index to do something with itself.
+/// The statement that sends a command to a search index.
 fn tell(name: &str, word: &str) -> String {
     format!("INSERT INTO main.{t} ({t}) VALUES ('{word}')", t = quote(name))
 }
 
-/// Explains why SQLite cannot do something with this schema: what the application adds to it, such as a function, a
-/// collation or a tokenizer, is not here. Other errors are given back.
+/// Explains that SQLite lacks something the application adds to this schema, such as a function, a collation or a
+/// tokenizer. Returns other errors unchanged.
 fn lacking(what: &str, error: sqlx::Error) -> Result<String, sqlx::Error> {
     match primary_code(&error) {
         Some(1) => Ok(format!(
@@ -502,13 +503,13 @@ fn lacking(what: &str, error: sqlx::Error) -> Result<String, sqlx::Error> {
     }
 }
 
-/// Whether a line of the integrity check says only that an index of words could not be compared with its content.
+/// Whether a line of the integrity check only says that a full-text index could not be compared with its content.
 fn is_no_comparison(line: &str, table: &str) -> bool {
     let said = line.strip_prefix("unable to validate the inverted index for ");
     said.is_some_and(|rest| rest.contains(&format!(" table main.{table}: ")))
 }
 
-/// Bytes that we may still write on the disk that holds a path; none when the system does not say.
+/// Free bytes for us on the disk of a path; `None` if the system does not say.
 fn free_bytes(path: &Path) -> Option<u64> {
     let about = rustix::fs::statvfs(path).ok()?;
     about.f_bavail.checked_mul(about.f_frsize)
@@ -519,8 +520,8 @@ fn is_busy(error: &sqlx::Error) -> bool {
 }
 
 impl ProofReader<'_> {
-    /// Rows whose parent is missing, to be compared before and after a deletion. Row numbers play no part in it: they
-    /// may change. Empty on PostgreSQL, which keeps its foreign keys itself.
+    /// Rows whose parent is missing, for comparison before and after a deletion. Row numbers are not included, since
+    /// they may change. Empty on PostgreSQL, which enforces its foreign keys.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -536,7 +537,7 @@ impl ProofReader<'_> {
                     let problem = |row: &RawRow| ((text(row, 0), text(row, 1), number(row, 2)), number(row, 3) as u64);
                     problems.extend(rows.iter().map(problem));
                 }
-                // A key that no parent can have is a key of nothing.
+                // A key that no parent can have refers to nothing.
                 Err(error) if primary_code(&error) == Some(1) => {}
                 Err(error) => return Err(error.into()),
             }

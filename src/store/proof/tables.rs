@@ -1,5 +1,5 @@
-//! Every table of a database with its stored columns and keys, whatever the layout knows about it; and for each column
-//! what it can hold, by its type and not by the type's name.
+//! Every table of a database with its stored columns and keys, whether the layout knows it or not; and for each column
+//! its possible contents, by its actual type rather than the type's name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,16 +9,16 @@ use crate::store::row_number::{free_name, has_key_index};
 use crate::store::stored::TableName;
 use crate::store::{Store, StoreError};
 
-/// Content that a column can hold.
+/// Possible contents of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnContent {
     /// Words.
     Words,
     /// One number.
     Number,
-    /// Numbers within something else, such as a list.
+    /// Numbers within another value, such as a list.
     Numbers,
-    /// Neither: times, truths, vectors, bits.
+    /// Neither: times, booleans, vectors, bits.
     Neither,
 }
 
@@ -26,15 +26,15 @@ pub enum ColumnContent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchedColumn {
     pub name: String,
-    /// Type in small letters.
+    /// Type in lower case.
     pub declared: String,
     /// Content that the column can hold.
     pub holds: ColumnContent,
     /// True when the column's values are bytes.
     pub binary: bool,
-    /// True when the column cannot be empty.
+    /// Whether the column is NOT NULL.
     pub required: bool,
-    /// True when the column's values are seen through the table that this one inherits from.
+    /// Whether the column is also visible through the table that this one inherits from.
     pub inherited: bool,
 }
 
@@ -45,9 +45,9 @@ pub enum SearchedKind {
     Stored,
     /// Table whose rows belong to a search index.
     Index,
-    /// Table or view that keeps copies of other tables' rows.
+    /// Materialized view or table with copies of other tables' rows.
     Copies,
-    /// Table whose rows are those of its partitions.
+    /// Partitioned table, whose rows are those of its partitions.
     Parent,
     /// Table that is not searched, with the reason.
     Unread(UnsearchedReason),
@@ -56,20 +56,20 @@ pub enum SearchedKind {
 /// Reason why a table is not searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnsearchedReason {
-    /// We have no right to read it.
+    /// We have no privilege to read it.
     Denied,
     /// It is unlogged, and the server is a standby.
     Unlogged,
     /// Rows are in another database.
     Foreign,
-    /// Copies of other tables' rows that were never filled in.
+    /// Copies of other tables' rows that were never populated.
     Empty,
     /// Rows are in the table's shadow tables.
     Virtual,
 }
 
 impl UnsearchedReason {
-    /// In words.
+    /// The reason as text.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -90,21 +90,22 @@ pub struct SearchedTable {
     pub columns: Vec<SearchedColumn>,
     /// Columns of the primary key, in order.
     pub key: Vec<String>,
-    /// True when the key may hold NULL, any number of times: SQLite lets it, and rows have a hidden number.
+    /// Whether the key may be NULL, even repeatedly: SQLite allows it, and rows have a hidden number.
     pub has_keys_of_null: bool,
-    /// A name of the hidden row number that no column has taken.
+    /// A free name of the hidden row number.
     pub row_number: Option<&'static str>,
-    /// True when the rows are those of another table that is listed too.
+    /// Whether the rows belong to another listed table.
     pub partition: bool,
-    /// The table that it inherits from, through which its rows are seen too; it may have columns of its own.
+    /// The table it inherits from, through which its rows are also visible; it may have further columns.
     pub inherits: Option<TableName>,
-    /// Other tables inherit from it, and their rows are seen through it: its key does not tell all of these apart.
+    /// Whether others inherit from it and their rows are visible through it, so that its key does not identify all of
+    /// these.
     pub has_heirs: bool,
-    /// Policies may hide rows of it from us.
+    /// Whether policies may hide rows from us.
     pub hidden: bool,
 }
 
-/// The statement over the tables of SQLite.
+/// The query for the tables of SQLite.
 fn sqlite() -> String {
     let has_index = has_key_index("l.name", "l.schema");
     format!(
@@ -118,7 +119,7 @@ fn sqlite() -> String {
 const SQLITE_OTHERS: &str = "SELECT schema, name, type FROM pragma_table_list \
      WHERE type = 'virtual' AND schema <> 'temp' ORDER BY schema, name";
 
-/// Types are followed to what they are made of: a domain to its base, a list to its items, a composite to its fields, a
+/// Types are resolved to their components: a domain to its base, a list to its items, a composite to its fields, a
 /// range to its bounds.
 const POSTGRES: &str = "WITH RECURSIVE stored AS (SELECT c.oid, c.relname, c.relkind, c.relispartition, n.oid AS space, \
        n.nspname, c.relispopulated FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
@@ -162,14 +163,14 @@ const POSTGRES: &str = "WITH RECURSIVE stored AS (SELECT c.oid, c.relname, c.rel
      a.attinhcount > 0 AND NOT s.relispartition \
      FROM stored s JOIN held a ON a.attrelid = s.oid LEFT JOIN kinds k ON k.root = a.atttypid ORDER BY 1, 2, a.attnum";
 
-/// Tables that inherit, without partitions, and from which.
+/// Inheriting tables, without partitions, each with its parent.
 const INHERITING: &str = "SELECT n.nspname::text, c.relname::text, s.nspname::text, p.relname::text FROM pg_inherits i \
      JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
      JOIN pg_class p ON p.oid = i.inhparent JOIN pg_namespace s ON s.oid = p.relnamespace \
      WHERE NOT c.relispartition AND c.relkind IN ('r', 'f') ORDER BY 1, 2, i.inhseqno DESC";
 
-/// Partitioned tables with everything below them: whether that holds rows, its name, and by which columns it is taken
-/// apart; a part by an expression has no name.
+/// Partitioned tables with everything below them: whether that holds rows, its name, and its partition columns; an
+/// expression has no name.
 const PARTITIONS: &str = "SELECT n.nspname::text, r.relname::text, t.isleaf, s.nspname::text, c.relname::text, \
      a.attname::text, k.number IS NOT NULL FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace \
      CROSS JOIN LATERAL pg_partition_tree(r.oid) t JOIN pg_class c ON c.oid = t.relid \
@@ -178,7 +179,7 @@ const PARTITIONS: &str = "SELECT n.nspname::text, r.relname::text, t.isleaf, s.n
      LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number \
      WHERE r.relkind = 'p' AND NOT r.relispartition ORDER BY 1, 2";
 
-/// Every table, in order of schema and name. Views are left out: what they show is stored elsewhere.
+/// Every table, ordered by schema and name. Views are left out, since their data is stored elsewhere.
 pub async fn read(store: &Store) -> Result<Vec<SearchedTable>, StoreError> {
     let mut tables: BTreeMap<TableName, SearchedTable> = BTreeMap::new();
     let mut keys: BTreeMap<TableName, Vec<(i64, String)>> = BTreeMap::new();
@@ -214,7 +215,7 @@ pub async fn read(store: &Store) -> Result<Vec<SearchedTable>, StoreError> {
         if number(&row, 7) > 0 {
             keys.entry(name.clone()).or_default().push((number(&row, 7), column.name.clone()));
         }
-        // What is generated goes with what it is made of.
+        // A generated column follows its source columns.
         if number(&row, 6) == 0 {
             table.columns.push(column);
         } else {
@@ -267,10 +268,10 @@ pub async fn read(store: &Store) -> Result<Vec<SearchedTable>, StoreError> {
     Ok(tables.into_values().collect())
 }
 
-/// Gives partitioned tables without a key that of their partitions, where all have the same: together with the columns
-/// that say which partition a row is in, it tells the rows of the whole apart.
+/// Gives partitioned tables without a key that of their partitions, if all have the same: together with the partition
+/// columns it identifies the rows of the whole.
 fn keys_below(tables: &mut BTreeMap<TableName, SearchedTable>, rows: &[RawRow]) {
-    /// Columns of the key that all partitions share, and columns that say which partition a row is in.
+    /// Key columns shared by all partitions, and partition columns.
     type Shared = (BTreeSet<String>, BTreeSet<String>);
     let mut found: BTreeMap<TableName, Option<Shared>> = BTreeMap::new();
     for row in rows {
@@ -301,7 +302,7 @@ fn keys_below(tables: &mut BTreeMap<TableName, SearchedTable>, rows: &[RawRow]) 
     }
 }
 
-/// Whether SQLite keeps a table for itself: it is not a relation.
+/// Whether a table is internal to SQLite, not a relation.
 #[must_use]
 pub fn is_engines_own(table: &TableName) -> bool {
     table.name.starts_with("sqlite_")

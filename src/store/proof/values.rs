@@ -1,5 +1,5 @@
-//! Searches every stored value of every table for handles, known to the layout or not: row by row, in bounded memory.
-//! Each text, key and number is checked here, because a server cannot look into encodings.
+//! Searches every stored value of every table for handles, whether the layout knows it or not: row by row, in bounded
+//! memory. Each text, key and number is checked here, because a server cannot look into encodings.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -21,31 +21,31 @@ use crate::store::side_by_side::RowBatch;
 use crate::store::stored::TableName;
 use crate::store::{ProofReader, StoreError};
 
-/// Rows that SQLite reads at a time: between two of these, others can write.
+/// Rows per SQLite read; others can write between two reads.
 const ROWS: usize = 5_000;
-/// Rows between two reports.
+/// Rows between two progress reports.
 const REPORT: u64 = 2_000;
 
-/// A handle in a stored value.
+/// A match of a handle in a stored value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StoredSighting {
     /// Table.
     pub table: TableName,
     /// Column.
     pub column: String,
-    /// Column and value of the key; the row's number or place where there is none.
+    /// Columns and values of the key; the row's number or location if there is none.
     pub key: Vec<(String, FetchedValue)>,
     /// Number of the handle.
     pub handle: usize,
-    /// Places in the value.
+    /// Number of places in the value.
     pub count: u64,
     /// True when the handle is the whole value.
     pub entire: bool,
     /// First few paths within JSON.
     pub paths: Vec<String>,
-    /// The value was compressed.
+    /// Whether the value was compressed.
     pub compressed: bool,
-    /// The table belongs to a search index or to the engine's statistics.
+    /// Whether the table belongs to a search index or to the engine's statistics.
     pub index: bool,
 }
 
@@ -58,7 +58,7 @@ pub struct SearchProgress {
     pub at: usize,
     /// Number of tables in all.
     pub of: usize,
-    /// Rows looked at so far, in all tables.
+    /// Rows searched so far, in all tables.
     pub rows: u64,
 }
 
@@ -67,28 +67,28 @@ pub struct SearchProgress {
 pub struct TableSearch {
     /// Table, for people.
     pub table: String,
-    /// Rows that were looked at.
+    /// Number of rows searched.
     pub rows: u64,
-    /// Places.
+    /// Number of places.
     pub hits: u64,
 }
 
 /// Findings of a search through stored values.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ValueSearch {
-    /// Tables that were read.
+    /// Searched tables.
     pub tables: Vec<TableSearch>,
-    /// Tables that were not read, each with the reason.
+    /// Tables not searched, each with the reason.
     pub unread: Vec<(String, String)>,
-    /// Columns with parts that could not be looked into, why, and how many of them.
+    /// Columns with undecoded parts, the reason, and their number.
     pub opaque: Vec<(String, String, u64)>,
-    /// Places of each handle, by its number.
+    /// Number of places of each handle, by its number.
     pub hits: Vec<u64>,
-    /// Places of each handle within longer words: its bytes alone prove nothing while there are any.
+    /// Number of places of each handle within longer words: while there are any, its bytes alone prove nothing.
     pub inside: Vec<u64>,
-    /// Places where the last bytes of each handle stand without the rest: likewise for its tail.
+    /// Number of places with the end of each handle but not the rest: likewise for its end.
     pub tails: Vec<u64>,
-    /// Milliseconds that it took.
+    /// Duration in milliseconds.
     pub ms: u64,
 }
 
@@ -102,7 +102,7 @@ impl ValueSearch {
 
 struct SearchRun<'a> {
     watch: &'a ValueWatch,
-    /// Gets what is around needles in values.
+    /// Receives the contexts of needles in values.
     contexts: &'a mut NeedleContexts,
     found: ValueSearch,
     each: &'a mut (dyn FnMut(StoredSighting) -> ControlFlow<()> + Send),
@@ -111,7 +111,7 @@ struct SearchRun<'a> {
     stopped: bool,
 }
 
-/// A value that holds something.
+/// A value with a match.
 struct SearchedValue {
     /// Number of its column.
     at: usize,
@@ -119,21 +119,21 @@ struct SearchedValue {
     contexts: Vec<NeedleContext>,
 }
 
-/// Handles and needles to look for in values.
+/// Handles and needles to search for in values.
 #[derive(Debug)]
 pub struct ValueWatch {
     words: HandleWords,
     search: ByteSearch,
     handles: usize,
-    /// Tells where something of it may begin; none where a part of it is very short.
+    /// Finds where a match may begin; `None` if a part is very short.
     sieve: Option<WordSieve>,
-    /// Some handle is a whole number.
+    /// Whether some handle is an integer.
     numbers: bool,
-    /// The form in which the files hold texts.
+    /// Text encoding of the files.
     stored: TextForm,
 }
 
-/// Form in which the files of a database hold texts.
+/// Text encoding of a database's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TextForm {
     /// UTF-8.
@@ -146,7 +146,7 @@ pub enum TextForm {
 }
 
 impl TextForm {
-    /// A text as the files hold it; none where that is UTF-8.
+    /// A text in the encoding of the files; `None` if that is UTF-8.
     fn bytes(self, text: &str) -> Option<Vec<u8>> {
         match self {
             TextForm::Utf8 => None,
@@ -156,17 +156,17 @@ impl TextForm {
     }
 }
 
-/// Handles and needles that a watch saw in a value.
+/// Matches of a watch in a value.
 #[derive(Debug)]
 pub struct WatchedValue {
     /// Handles, by their numbers.
     pub seen: BTreeMap<usize, WordCount>,
-    /// Places of needles among the value's bytes.
+    /// Places of needles in the value's bytes.
     pub contexts: Vec<NeedleContext>,
 }
 
 impl ValueWatch {
-    /// Prepares to look for handles in whatever they are encoded, and for them and stored vectors among bytes.
+    /// Prepares a search for handles in all encodings, and for handles and stored vectors in bytes.
     #[must_use]
     pub fn new(handles: &[String], vectors: &[Vec<u8>]) -> Self {
         let needles = Needles::new(handles, vectors, true);
@@ -178,7 +178,7 @@ impl ValueWatch {
         ValueWatch { numbers, handles: handles.len(), words, search, sieve, stored }
     }
 
-    /// The same, for files that hold texts in a form.
+    /// Sets the text encoding of the files.
     #[must_use]
     pub fn stored_as(self, stored: TextForm) -> Self {
         ValueWatch { stored, ..self }
@@ -195,7 +195,7 @@ impl ValueWatch {
         may_be_in && (self.words.is_in(text) || self.search.is_in(text))
     }
 
-    /// Places of needles in a text as the files hold it.
+    /// Places of needles in a text as encoded in the files.
     #[must_use]
     pub fn contexts(&self, text: &str) -> Vec<NeedleContext> {
         let mut contexts = self.search.contexts(text.as_bytes());
@@ -207,7 +207,7 @@ impl ValueWatch {
         self.stored.bytes(text).map(|bytes| self.search.contexts(&bytes)).unwrap_or_default()
     }
 
-    /// Looks at a value: the handles in it, and the places of needles among its bytes.
+    /// Searches a value for handles, and its bytes for needles.
     pub(super) fn look(&self, value: &FetchedValue) -> (WordLook, Vec<NeedleContext>) {
         let mut contexts = value.bytes().map(|bytes| self.search.contexts(bytes)).unwrap_or_default();
         let needles = contexts.iter().filter_map(|context| self.search.needles().needle(context.needle));
@@ -229,8 +229,8 @@ impl ValueWatch {
         values.filter_map(looked).collect()
     }
 
-    /// Looks at a value; none when it holds nothing of what is looked for. `is_bare` when it is known to be a text without
-    /// encodings ([`container::is_bare`]).
+    /// Searches a value; `None` if nothing is found. `is_bare` if it is known to be a text without encodings
+    /// ([`container::is_bare`]).
     #[must_use]
     pub fn seen(&self, value: &FetchedValue, is_bare: bool) -> Option<WatchedValue> {
         let is_nothing = match value {
@@ -249,13 +249,13 @@ impl ValueWatch {
     }
 }
 
-/// Values of a row before those of its columns: its place, its key.
+/// Number of a row's leading values before those of its columns: its location, its key.
 fn first(table: &SearchedTable) -> usize {
     1 + table.key.len()
 }
 
 impl ProofReader<'_> {
-    /// The form in which the files hold texts. A server's files are not read, so that it counts for nothing there.
+    /// The text encoding of the files. Irrelevant for a server, whose files are not read.
     ///
     /// # Errors
     /// The engine's refusal.
@@ -271,11 +271,11 @@ impl ProofReader<'_> {
         })
     }
 
-    /// Searches every table. `contexts` gets what is around needles, `each` every value that holds a handle, and may
-    /// break off; `progress` hears now and then how far it has come.
+    /// Searches every table. `contexts` gets the contexts of needles, `each` every value with a handle, and may break;
+    /// `progress` is called now and then.
     ///
     /// # Errors
-    /// The engine's refusal; a table that may not be read is not an error but among what was not read.
+    /// The engine's refusal; a table that may not be read is not an error, but listed as not searched.
     pub async fn search_values(
         self,
         watch: &ValueWatch,
@@ -286,8 +286,8 @@ impl ProofReader<'_> {
         self.search_tables(watch, contexts, each, progress, |_| true).await
     }
 
-    /// Searches the tables that SQLite keeps for itself, as [`ProofReader::search_values`] does: the structure,
-    /// statistics and counters, which are not relations.
+    /// Searches SQLite's internal tables, as [`ProofReader::search_values`] does: the structure, statistics and
+    /// counters, which are not relations.
     ///
     /// # Errors
     /// As [`ProofReader::search_values`].
@@ -406,7 +406,7 @@ impl ProofReader<'_> {
         self.search_rows((&sql, &params), (&narrowed, place), run).await.map(drop)
     }
 
-    /// Looks at what a statement reads; gives the number of its rows and the first value of the last one.
+    /// Searches the rows of a statement; returns their number and the first value of the last one.
     async fn search_rows(
         self,
         (sql, params): (&str, &[Param]),
@@ -429,7 +429,7 @@ impl ProofReader<'_> {
 }
 
 impl SearchRun<'_> {
-    /// Notes what a row holds.
+    /// Records the matches in a row.
     fn row(
         &mut self,
         table: &SearchedTable,
@@ -516,8 +516,8 @@ impl SearchRun<'_> {
     }
 }
 
-/// Builds the condition that lets a server leave rows out when all columns hold numbers, since only some numbers are
-/// looked for; empty otherwise.
+/// Builds a condition that lets a server skip rows if all columns hold numbers, since only some numbers are searched
+/// for; empty otherwise.
 fn condition(numbers: &[&str], columns: &[SearchedColumn], params: &mut Vec<Param>) -> String {
     if columns.iter().any(|column| column.binary || column.holds != ColumnContent::Number) {
         return String::new();
@@ -527,7 +527,7 @@ fn condition(numbers: &[&str], columns: &[SearchedColumn], params: &mut Vec<Para
     format!(" WHERE {}", columns.iter().map(one).collect::<Vec<_>>().join(" OR "))
 }
 
-/// An array as PostgreSQL writes it.
+/// A PostgreSQL array in text form.
 fn array<'a>(items: impl Iterator<Item = &'a str>) -> String {
     let quoted: Vec<String> =
         items.map(|item| format!("\"{}\"", item.replace('\\', "\\\\").replace('"', "\\\""))).collect();
@@ -555,7 +555,7 @@ mod tests {
             let form = |context: &NeedleContext| watch.needles().needles().needle(context.needle).map(|n| n.form);
             let forms: Vec<NeedleForm> = seen.contexts.iter().filter_map(form).collect();
             assert!(forms.contains(&NeedleForm::Utf8));
-            // Letters of one byte are in either order, a byte apart.
+            // Single-byte letters match in either byte order, one byte apart.
             assert_eq!(forms.iter().any(|form| form.is_encoded()), wide.is_some());
             assert!(wide.is_none_or(|wide| forms.contains(&wide)));
         }

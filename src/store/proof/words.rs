@@ -1,5 +1,5 @@
-//! Finds handles in one stored value, in whatever it is encoded: in any case and either Unicode form, as whole words,
-//! distinguished from longer words around them.
+//! Finds handles in one stored value, in any encoding, case and Unicode form, as whole words, distinguished from longer
+//! words around them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,23 +12,23 @@ use crate::memory::word_index::{WordIndex, WordList};
 use crate::store::container::{self, Contents, Leaf, LeafKind, Limits, Opaque};
 use crate::store::fetched::FetchedValue;
 
-/// Characters below which a handle counts only where it is a whole text.
+/// Characters below which a handle only counts as a whole text.
 const WORD: usize = 4;
-/// Bytes of base64 and the like below which a match may be chance.
+/// Bytes of an encoded match below which it may be chance.
 const ENCODED: usize = 10;
-/// Letters of a text that is compared as a whole, at most.
+/// Longest text compared as a whole, in letters.
 const ENTIRE: usize = 1_024;
-/// Paths within a value that are told at most.
+/// Most paths reported per value.
 const PATHS: usize = 8;
 
-/// Number of times that one handle is in a value.
+/// Number of matches of one handle in a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WordCount {
-    /// As a word of its own, or encoded.
+    /// As a whole word, or encoded.
     pub whole: u64,
     /// Within a longer word.
     pub inside: u64,
-    /// Places with its last bytes but not the rest of it.
+    /// With its end but not the rest.
     pub tails: u64,
     /// True when the handle is the whole value.
     pub entire: bool,
@@ -40,14 +40,14 @@ impl WordCount {
     }
 }
 
-/// Handles that are in a value.
+/// Matches of handles in a value.
 #[derive(Debug, Default)]
 pub struct WordLook {
     /// By the number of the handle.
     pub seen: BTreeMap<usize, WordCount>,
-    /// The value was compressed.
+    /// Whether the value was compressed.
     pub compressed: bool,
-    /// Parts of it that could not be looked into, the first few.
+    /// The first few undecoded parts.
     pub opaque: Vec<Opaque>,
 }
 
@@ -58,21 +58,21 @@ struct HandleWord {
     tail: bool,
 }
 
-/// Handles that are ready to be looked for.
+/// Handles prepared for a search.
 #[derive(Debug)]
 pub struct HandleWords {
     plain: WordList,
     index: WordIndex,
     meant: Vec<HandleWord>,
     entire: HashMap<String, Vec<usize>>,
-    /// Some handle is too short to be looked for as a word.
+    /// Whether some handle is too short to search for as a word.
     short: bool,
-    /// Bytes of the texts that `entire` holds.
+    /// Lengths in bytes of the texts in `entire`.
     lengths: HashSet<usize>,
 }
 
 impl HandleWords {
-    /// Prepares to look for handles, which are numbered as given, in these needles too.
+    /// Prepares a search for handles, numbered as given, which are also among these needles.
     #[must_use]
     pub fn new(handles: &[String], needles: &Needles) -> Self {
         let (mut plain, mut meant) = (WordList::default(), Vec::new());
@@ -95,37 +95,37 @@ impl HandleWords {
         HandleWords { index: WordIndex::new(&plain), plain, meant, entire, short, lengths }
     }
 
-    /// Handles that are whole numbers, for columns of numbers.
+    /// Handles that are integers, for numeric columns.
     #[must_use]
     pub fn numbers(&self) -> Vec<&str> {
         let number = |text: &&String| text.parse::<i64>().is_ok_and(|n| n.to_string() == **text);
         self.entire.keys().filter(number).map(String::as_str).collect()
     }
 
-    /// The bytes that a text holds which holds a handle as a word, but for letters beyond ASCII.
+    /// Bytes that every text with a handle as a word contains, apart from letters beyond ASCII.
     pub fn sought(&self) -> impl Iterator<Item = &[u8]> {
         self.plain.iter()
     }
 
-    /// Whether a text holds a handle as it stands, in any case of ASCII letters.
+    /// Whether a text contains a handle literally, in any case of ASCII letters.
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
         self.index.is_in(&self.plain, text.as_bytes())
     }
 
-    /// Whether a text must be searched whatever it shows: handles are too short to be looked for as words, or are there
-    /// in letters beyond ASCII that are spelled in another way.
+    /// Whether a text must be searched in any case: handles are too short to search for as words, or have letters
+    /// beyond ASCII with several spellings.
     #[must_use]
     pub fn may_be_folded_in(&self, text: &str) -> bool {
         self.short || !text.is_ascii() && self.is_in(&fold(text))
     }
 
-    /// Whether a text may hold a handle, as it stands or in an encoding that can be taken off. False costs little.
+    /// Whether a text may contain a handle, literally or within an encoding. Cheap if false.
     fn may_be_read_in(&self, text: &str) -> bool {
         self.is_in(text) || !container::is_bare(text) || self.may_be_folded_in(text)
     }
 
-    /// Looks at a stored value, among whose bytes these needles were found.
+    /// Searches a stored value, in whose bytes these needles were found.
     #[must_use]
     pub fn look<'a>(&self, value: &FetchedValue, needles: impl Iterator<Item = Needle<'a>>) -> WordLook {
         let mut look = WordLook::default();
@@ -134,7 +134,7 @@ impl HandleWords {
             _ => container::read(value, Limits::default(), &mut |leaf: &Leaf<'_>| self.leaf(leaf, &mut look.seen)),
         };
         if matches!(value, FetchedValue::Text(_)) {
-            // Words of base64 and the like that are too short, or cut, to be decoded.
+            // Encoded words that are too short, or cut, to be decoded.
             for needle in needles.filter(|needle| needle.form.is_encoded() && needle.bytes.len() >= ENCODED) {
                 let seen = look.seen.entry(needle.handle).or_default();
                 seen.whole = seen.whole.max(1);
@@ -144,12 +144,12 @@ impl HandleWords {
         WordLook { compressed: contents.compressed, opaque: contents.opaque, ..look }
     }
 
-    /// Whether a text may be a handle as a whole: of ASCII, it has the length of one.
+    /// Whether a text may be a handle as a whole; an ASCII text must have the length of one.
     fn may_be_entire(&self, text: &str) -> bool {
         text.len() <= ENTIRE && (!text.is_ascii() || self.lengths.contains(&text.len()))
     }
 
-    /// Counts what is in one decoded text.
+    /// Counts the matches in one decoded text.
     fn leaf(&self, leaf: &Leaf<'_>, all: &mut BTreeMap<usize, WordCount>) {
         let entire = |text: &str| self.entire.get(text).into_iter().flatten();
         if leaf.kind == LeafKind::Number {
@@ -163,7 +163,7 @@ impl HandleWords {
         let mut here: BTreeMap<usize, WordCount> = BTreeMap::new();
         self.count(leaf.text, &|range| leaf.is_new(range), &mut here);
         if !leaf.text.is_ascii() {
-            // Letters beyond ASCII in another case or form are found in the folded text; one count or the other holds.
+            // Letters beyond ASCII in another case or form match in the folded text; the higher count is used.
             let mut folded = BTreeMap::new();
             self.count(&fold(leaf.text), &|_| true, &mut folded);
             for (handle, seen) in folded {
@@ -188,7 +188,7 @@ impl HandleWords {
         }
     }
 
-    /// Counts words of their own and parts of longer ones. Spellings of one handle may overlap: a place counts once.
+    /// Counts whole words, and parts of longer ones. Spellings of one handle may overlap: a place counts once.
     fn count(&self, text: &str, is_new: &dyn Fn(std::ops::Range<usize>) -> bool, all: &mut BTreeMap<usize, WordCount>) {
         let bytes = text.as_bytes();
         let mut until: HashMap<usize, usize> = HashMap::new();
@@ -222,8 +222,8 @@ impl HandleWords {
         }
     }
 
-    /// Finds where a handle is in a value: paths such as `payload.users.0`, the first few. A key that holds it is
-    /// given as its own path.
+    /// Finds a handle in a value: returns the first few paths, such as `payload.users.0`. A key that contains it is
+    /// reported by its own path.
     #[must_use]
     pub fn paths(&self, value: &FetchedValue, handle: usize) -> Vec<String> {
         let mut paths = Vec::new();
@@ -240,13 +240,13 @@ impl HandleWords {
     }
 }
 
-/// Whether an address continues behind a place: after a dot or a dash with a letter or digit.
+/// Whether an address continues after a place: with a dot or a dash and a letter or digit.
 fn continues(text: &[u8], end: usize) -> bool {
     let host = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     matches!(text.get(end), Some(b'.' | b'-')) && text.get(end + 1).is_some_and(host)
 }
 
-/// The spellings that are looked for as words; none of a short handle, which must be a whole text.
+/// The spellings to search for as words; empty for a short handle, which must be a whole text.
 fn spellings(text: &str) -> Vec<String> {
     if text.chars().count() < WORD {
         return Vec::new();
@@ -258,7 +258,7 @@ fn spellings(text: &str) -> Vec<String> {
     all
 }
 
-/// A text in small letters, composed: equal for spellings of the same.
+/// A text in lower case, composed: equal for all spellings.
 fn fold(text: &str) -> String {
     if text.is_ascii() { text.to_ascii_lowercase() } else { text.nfc().collect::<String>().to_lowercase() }
 }

@@ -11,8 +11,8 @@ use crate::store::proof::bytes::{ByteScan, ByteSearch, FileScan, ReaderScan};
 use crate::store::proof::needles::SoughtBytes;
 use crate::store::proof::pages::Pages;
 
-/// Answers the one request that comes on standard input. Ends at once when standard input does: then the parent is gone,
-/// or does not wait any more.
+/// Answers the single request on standard input. Exits at once when standard input ends: then the parent is gone, or no
+/// longer waits.
 #[must_use]
 pub fn serve() -> ExitCode {
     let mut line = Vec::new();
@@ -41,7 +41,7 @@ fn answer(request: ChildRequest<'_>) -> io::Result<ChildReply> {
     match request {
         ChildRequest::Search { files, sought } => {
             let mut parent = Ok(());
-            // Without a parent there is nobody to read on for; the end of standard input says so too.
+            // Without a parent nobody needs the result; the end of standard input signals that.
             let scan = search(&files, sought.into_owned(), &mut |bytes| parent = say(&ChildReply::Read(bytes)));
             parent.and(scan).map(ChildReply::Found)
         }
@@ -59,7 +59,7 @@ fn answer(request: ChildRequest<'_>) -> io::Result<ChildReply> {
     }
 }
 
-/// Looks through files; one that is not there holds nothing. `each` gets the bytes of every piece read.
+/// Searches files; a missing one contains nothing. `each` gets the number of bytes of every piece.
 fn search(files: &[PathBuf], sought: SoughtBytes, each: &mut impl FnMut(u64)) -> io::Result<ByteScan> {
     let began = Instant::now();
     let search = ByteSearch::new(sought.needles(), sought.known);
@@ -81,7 +81,7 @@ fn search(files: &[PathBuf], sought: SoughtBytes, each: &mut impl FnMut(u64)) ->
     Ok(scan)
 }
 
-/// Copies a file that is there, for our own eyes only.
+/// Copies a file if it exists, readable by its owner only.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let mut from_file = match File::open(from) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -1,12 +1,11 @@
 //! The only access to the raw bytes of database files: a child process, running this program, that reads them.
 //!
-//! POSIX record locks belong to a process: whichever descriptor of a file it closes, all its locks on that file are
-//! gone, and another program may then delete the log under SQLite or write next to it. So no code in a process that may
-//! hold a connection opens a database file, `-wal`, `-shm` or `-journal`. What SQLite itself can tell is asked of
-//! SQLite.
+//! POSIX record locks belong to a process: closing any descriptor of a file drops all its locks on it, and another
+//! program may then delete the log under SQLite or write next to it. So no code in a process that may hold a connection
+//! opens a database file, `-wal`, `-shm` or `-journal`. Where SQLite itself can answer, it is asked.
 //!
-//! Parent and child speak in lines of JSON. The child gets one request on standard input, which then stays open: when it
-//! ends, nobody waits for the child any more, and it ends too.
+//! Parent and child exchange lines of JSON. The child gets one request on standard input, which then stays open: when
+//! it is closed, nobody waits for the child any more, and it exits.
 
 mod child;
 
@@ -24,29 +23,29 @@ use super::proof::needles::SoughtBytes;
 
 pub use child::serve;
 
-/// The argument that makes the program a child which reads raw bytes. It is not a command: help does not name it.
+/// The argument that starts the program as such a child. It is not a command, and not in the help.
 pub const ARGUMENT: &str = "read-raw-bytes-for-parent";
 
-/// Bytes of a request at most.
+/// Largest request in bytes.
 const REQUEST: u64 = 256 << 20;
-/// Bytes of one line of an answer at most.
+/// Longest line of an answer in bytes.
 const LINE: u64 = 64 << 20;
 
 /// Task for the child process.
 #[derive(Debug, Serialize, Deserialize)]
 enum ChildRequest<'a> {
-    /// Look through files for what is sought; one that is not there holds nothing.
+    /// Search files; a missing one contains nothing.
     Search { files: Vec<PathBuf>, sought: Cow<'a, SoughtBytes> },
-    /// The first bytes of a file.
+    /// Read the first bytes of a file.
     Head { file: PathBuf, bytes: u64 },
-    /// Copy files, each to a path where nothing is yet; one that is not there is left out.
+    /// Copy files, each to a path that must not exist; missing ones are skipped.
     Copy { files: Vec<(PathBuf, PathBuf)> },
 }
 
 /// A line of the child's answer. All but [`ChildReply::Read`] end it.
 #[derive(Debug, Serialize, Deserialize)]
 enum ChildReply {
-    /// So many further bytes were read.
+    /// Number of further bytes read.
     Read(u64),
     /// Findings of a search.
     Found(ByteScan),
@@ -58,7 +57,7 @@ enum ChildReply {
     Failed(String),
 }
 
-/// Reason why raw bytes were not read, in words for users.
+/// Reason why raw bytes were not read, for users.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnreadBytes(String);
@@ -76,16 +75,16 @@ pub struct RawFiles {
 }
 
 impl RawFiles {
-    /// Reads through a program of ours; through the one that is running unless another is named, which tests do.
+    /// Uses a given program of ours for reading, as tests do, or this one.
     #[must_use]
     pub fn through(program: Option<PathBuf>) -> Self {
         RawFiles { program: program.unwrap_or_else(this_program) }
     }
 
-    /// Looks through files; one that is not there holds nothing. `each` gets the bytes of every piece read.
+    /// Searches files; a missing one contains nothing. `each` gets the number of bytes of every piece.
     ///
     /// # Errors
-    /// No child could be started, or it could not read a file that is there.
+    /// The child could not be started, or could not read an existing file.
     pub async fn search(
         &self,
         files: &[PathBuf],
@@ -99,7 +98,7 @@ impl RawFiles {
         }
     }
 
-    /// The first bytes of a file; fewer where it is shorter.
+    /// Reads the first bytes of a file; fewer if it is shorter.
     ///
     /// # Errors
     /// As [`RawFiles::search`].
@@ -110,7 +109,7 @@ impl RawFiles {
         }
     }
 
-    /// Copies files, each to a path where nothing is yet; one that is not there is left out.
+    /// Copies files, each to a path that must not exist; missing ones are skipped.
     ///
     /// # Errors
     /// As [`RawFiles::search`]; or a copy could not be written.
@@ -121,7 +120,7 @@ impl RawFiles {
         }
     }
 
-    /// Sends a request to a child of its own and reads the answer. Dropped before that, it kills the child.
+    /// Sends a request to a new child and reads the answer. If dropped, it kills the child.
     async fn ask(&self, request: &ChildRequest<'_>, each: &mut impl FnMut(u64)) -> Result<ChildReply, UnreadBytes> {
         let mut line = serde_json::to_vec(request).map_err(|e| UnreadBytes::of("the request cannot be sent", e))?;
         line.push(b'\n');
@@ -139,7 +138,7 @@ impl RawFiles {
     fn start(&self) -> std::io::Result<Child> {
         let mut command = Command::new(&self.program);
         command.arg(ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
-        // Ctrl-C at the terminal is for us: we tell the child.
+        // Ctrl-C at the terminal is handled by the parent, which stops the child.
         #[cfg(unix)]
         command.arg0("mnemoscope").process_group(0);
         command.spawn()
@@ -150,7 +149,7 @@ async fn converse(child: &mut Child, request: &[u8], each: &mut impl FnMut(u64))
     let broken = |e| UnreadBytes::of("the process that reads the files does not answer", e);
     let ended = || UnreadBytes("the process that reads the files ended before it answered".to_owned());
     let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else { return Err(ended()) };
-    // A child that is not a child of ours may end without reading: what it says, or does not, is heard below.
+    // A program that is not ours may exit without reading the request; its answer, or lack of one, is handled below.
     let sent = async {
         input.write_all(request).await?;
         input.flush().await
@@ -178,7 +177,7 @@ fn stray() -> UnreadBytes {
     UnreadBytes("the process that reads the files gave an unexpected answer; is it this program?".to_owned())
 }
 
-/// The program that is running. Linux finds it even where its file was replaced meanwhile.
+/// This program. Linux finds it even if its file was replaced meanwhile.
 fn this_program() -> PathBuf {
     let linux = Path::new("/proc/self/exe");
     if linux.exists() {
@@ -187,7 +186,7 @@ fn this_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("mnemoscope"))
 }
 
-/// Whether the program was started to read raw bytes for its parent, by the arguments after its name.
+/// Whether the program was started to read raw bytes for its parent, by its arguments.
 #[must_use]
 pub fn is_asked_for(mut arguments: impl Iterator<Item = impl AsRef<OsStr>>) -> bool {
     arguments.next().is_some_and(|first| first.as_ref() == ARGUMENT) && arguments.next().is_none()

@@ -1,4 +1,4 @@
-//! Raw tables: what a database holds, whether a layout knows it or not, a page at a time. Only reads.
+//! Raw tables of a database, whether a layout knows them or not, a page at a time. Read only.
 
 mod page;
 mod shown;
@@ -16,7 +16,7 @@ use crate::memory::query::CountKind;
 pub use page::{RawPage, RawQuery};
 pub use shown::ShownRaw;
 
-/// Kind of tables that a module keeps.
+/// Kind of a virtual table.
 const VIRTUAL: &str = "virtual table";
 
 /// A table or view as its engine describes it.
@@ -32,13 +32,13 @@ pub struct RawTable {
     pub columns: Vec<CatalogColumn>,
     /// Columns of the primary key, in order.
     pub key: Vec<String>,
-    /// Number of rows; none when they cannot be counted.
+    /// Number of rows; `None` if they cannot be counted.
     pub rows: Option<i64>,
-    /// Method by which the rows were counted.
+    /// Method of counting the rows.
     pub count_kind: CountKind,
-    /// Reason why there is no number of rows.
+    /// Reason for a missing number of rows.
     pub rows_reason: Option<String>,
-    /// Bytes with indexes; none when the engine does not say.
+    /// Size with indexes in bytes; `None` if the engine does not say.
     pub bytes: Option<i64>,
     /// Entities that a layout reads from it.
     pub entities: Vec<&'static str>,
@@ -46,7 +46,7 @@ pub struct RawTable {
     pub unread: Option<String>,
     /// SQLite's name for the hidden row number.
     row_number: Option<&'static str>,
-    /// Rows of other tables are seen through it, which its key does not distinguish.
+    /// Whether rows of other tables are visible through it, which its key does not identify.
     has_heirs: bool,
 }
 
@@ -57,7 +57,7 @@ impl RawTable {
         self.name == TableName::new(&source.table.0, &source.table.1)
     }
 
-    /// The column of that name; SQL's any-case rule applies.
+    /// The column with this name, in any case, as in SQL.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&CatalogColumn> {
         self.columns.iter().find(|c| c.name == name).or_else(|| {
@@ -68,7 +68,7 @@ impl RawTable {
 }
 
 impl RawTables<'_> {
-    /// Every table and view, in order of schema and name, counted as `status` counts.
+    /// Every table and view, ordered by schema and name, with counts as in `status`.
     ///
     /// # Errors
     /// The engine's refusal to describe the database.
@@ -91,7 +91,7 @@ impl RawTables<'_> {
         Ok(tables)
     }
 
-    /// The table that a name means: `table`, or `schema.table`.
+    /// The table with a name: `table`, or `schema.table`.
     ///
     /// # Errors
     /// [`StoreError::NoTable`] with the nearest name, or the engine's refusal.
@@ -123,7 +123,7 @@ impl RawTables<'_> {
             let table = tables.entry(name.clone()).or_insert_with(|| RawTable { kind: "view", ..empty(name) });
             table.title = known.title();
             table.bytes = known.bytes;
-            // What may not be read is not asked for.
+            // Tables that may not be read are not queried.
             table.columns = known.columns.iter().filter(|c| !c.denied).cloned().collect();
             let denied = UnsearchedReason::Denied.words();
             if known.denied {
@@ -147,7 +147,7 @@ impl RawTables<'_> {
         Ok(tables.into_values().filter(|t| !t.name.name.starts_with("sqlite_")).collect())
     }
 
-    /// Columns of a virtual table, where its module is compiled in; other tables stay as they are.
+    /// Reads the columns of a virtual table if its module is compiled in; other tables are unchanged.
     async fn describe_virtual(self, table: &mut RawTable) {
         if table.kind != VIRTUAL {
             return;

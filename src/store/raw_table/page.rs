@@ -1,4 +1,4 @@
-//! A page of raw rows: walked by the table's key where it has one, else by position.
+//! Pages of raw rows: by the table's key if it has one, otherwise by position.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::store::select::SelectStatement;
 use crate::store::shape;
 use crate::store::{RawTables, StoreError};
 
-/// Rows of a page at most.
+/// Most rows of a page.
 const LIMIT: usize = 10_000;
 
 /// Selection of rows of a raw table, and their order.
@@ -24,13 +24,13 @@ pub struct RawQuery {
     pub table: RawTable,
     filters: Vec<RawFilter>,
     order: Option<RawOrder>,
-    /// Rows of a page.
+    /// Most rows of the page.
     pub limit: usize,
-    /// Bytes of values with which a page ends before its limit; none leaves it to the limit.
+    /// Bytes of values after which a page ends early; `None` for no such limit.
     pub bytes: Option<usize>,
-    /// Cursor at the end of the page before.
+    /// Cursor from the previous page.
     pub after: Option<String>,
-    /// Letters of each text that are read; all of them when none is given.
+    /// Letters to read of each text; `None` for all.
     pub preview: Option<usize>,
 }
 
@@ -56,17 +56,17 @@ struct RawOrder {
     descending: bool,
 }
 
-/// The place at which a page ended.
+/// The position at which a page ended.
 #[derive(Serialize, Deserialize)]
 struct PageEnd {
-    /// The list that it is a place of.
+    /// The list it belongs to.
     list: String,
     /// Value of the column that orders the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ordered: Option<FetchedValue>,
-    /// The row's key; empty when rows have none.
+    /// The row's key; empty if rows have none.
     key: Vec<FetchedValue>,
-    /// Rows before it.
+    /// Number of rows before it.
     rows: u64,
 }
 
@@ -77,10 +77,10 @@ impl RawQuery {
         !self.filters.is_empty()
     }
 
-    /// Reads conditions `column OP value` and an order `column[:asc|:desc]` on a table's columns.
+    /// Parses conditions `column OP value` and an order `column[:asc|:desc]` on a table's columns.
     ///
     /// # Errors
-    /// What is wrong with them, in words.
+    /// The error in them, as text.
     pub fn parse(table: RawTable, filters: &[String], order: Option<&str>) -> Result<Self, String> {
         let filters = filters.iter().map(|text| RawFilter::parse(&table, text)).collect::<Result<_, _>>()?;
         let order = order.map(|text| RawOrder::parse(&table, text)).transpose()?;
@@ -95,7 +95,7 @@ impl RawQuery {
         })
     }
 
-    /// Names the list, so that a cursor of another one is noticed.
+    /// Identifies the list, so that a cursor of another one is detected.
     fn list(&self) -> String {
         let order = self.order.as_ref().map(|o| format!("{} {}", o.column.name, o.descending)).unwrap_or_default();
         format!("{} {} {order}", self.table.name.schema, self.table.name.name)
@@ -153,7 +153,7 @@ impl RawFilter {
         let sign = self.op.sign();
         match engine {
             Engine::Sqlite => {
-                // Without an affinity of its own a column compares a number with numbers only.
+                // A column without an affinity compares a number only with numbers.
                 let number =
                     value.parse().map(FetchedValue::Integer).or_else(|_| value.parse().map(FetchedValue::Real));
                 let typeless = self.column.declared.is_empty() || self.column.declared.contains("blob");
@@ -168,14 +168,14 @@ impl RawFilter {
                 } else {
                     format!("{bare} {sign} ${mark}::text::{}", self.column.declared)
                 };
-                // A text that the encoding of the database cannot hold comes as NULL.
+                // A text that the database's encoding cannot represent arrives as NULL.
                 if self.op == Operator::NotEqual { format!("coalesce({holds}, {bare} IS NOT NULL)") } else { holds }
             }
         }
     }
 }
 
-/// Types of PostgreSQL without an order of their own, or with one that nobody expects.
+/// PostgreSQL types without an order, or with an unexpected one.
 fn compares_as_text(declared: &str) -> bool {
     let plain = ["json", "jsonb", "xml", "point", "hstore", "tsvector"];
     plain.contains(&declared) || declared.ends_with("[]") || declared.starts_with("vector")
@@ -193,7 +193,7 @@ impl RawOrder {
         Ok(RawOrder { column: column.clone(), descending })
     }
 
-    /// The expression that orders, where the type has an order.
+    /// The expression to order by, if the type has an order.
     fn sql(&self, engine: Engine) -> String {
         let bare = of(&self.column.name);
         let text = engine == Engine::Postgres && compares_as_text(&self.column.declared);
@@ -201,12 +201,12 @@ impl RawOrder {
     }
 }
 
-/// A column of the table: never one of the answer with the same name.
+/// A column of the table, rather than a result column of the same name.
 fn of(column: &str) -> String {
     format!("t.{}", quote(column))
 }
 
-/// Returns what distinguishes the rows of a table: expressions, and the type that a value of each is cast to.
+/// Returns what identifies the rows of a table: expressions, and the type that each value is cast to.
 fn key(engine: Engine, table: &RawTable) -> Vec<(String, String)> {
     if let Some(name) = table.row_number {
         return vec![(format!("t.{name}"), String::new())];
@@ -246,11 +246,11 @@ fn cell(engine: Engine, column: &CatalogColumn, preview: Option<usize>) -> Strin
     }
 }
 
-/// Arguments that SQLite takes of one call.
+/// Most arguments of an SQLite function call.
 const ARGUMENTS: usize = 100;
 
-/// Returns the expression for the bytes of each blob of a row: one JSON text of them all, in lists, since an engine takes
-/// hardly more columns of an answer than of a table.
+/// Returns the expression for the byte lengths of a row's blobs, as one JSON text of lists, since an engine supports
+/// hardly more result columns than table columns.
 fn sizes(engine: Engine, columns: &[CatalogColumn]) -> String {
     let size = |column: &CatalogColumn| {
         let bare = of(&column.name);
@@ -312,12 +312,12 @@ fn statement(engine: Engine, query: &RawQuery, place: Option<&PageEnd>) -> Selec
     SelectStatement { engine, sql, params }
 }
 
-/// A key as it goes into a cursor: PostgreSQL's as text, which reads back to the same value.
+/// A key in the form of a cursor: PostgreSQL's as text, which converts back to the same value.
 fn as_stored(engine: Engine, sql: &str) -> String {
     if engine == Engine::Postgres { format!("({sql})::text") } else { sql.to_owned() }
 }
 
-/// The rows after a place: in the order's column first, in the key where that is the same.
+/// The rows after a position: by the ordering column first, then by the key.
 fn beyond(
     engine: Engine,
     query: &RawQuery,
@@ -351,7 +351,8 @@ fn beyond(
 }
 
 impl RawTables<'_> {
-    /// A page of raw rows. A table without a key is walked by position: rows that come or go meanwhile move the pages.
+    /// Reads a page of raw rows. A table without a key is read by position: rows added or deleted meanwhile shift the
+    /// pages.
     ///
     /// # Errors
     /// [`StoreError::Cursor`] for a cursor of another list, or the engine's refusal.

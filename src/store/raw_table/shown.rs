@@ -1,4 +1,4 @@
-//! Raw values as users and programs see them: JSON decoded, vectors and blobs summarised by type and first bytes.
+//! Raw values for users and programs: JSON parsed, vectors and blobs summarised by type and first bytes.
 
 use serde_json::{Value, json};
 
@@ -8,21 +8,21 @@ use crate::memory::vector::read_floats;
 use crate::store::container::{self, Layer, Limits};
 use crate::store::fetched::FetchedValue;
 
-/// Bytes of a blob that are read to say what it is.
+/// Bytes of a blob read to describe it.
 pub(super) const BLOB_READ: usize = 64 << 10;
-/// Numbers from which on a list of nothing but numbers is shown by its beginning.
+/// Numbers from which a list of only numbers is shown abbreviated.
 const LONG_VECTOR: usize = 16;
-/// Numbers that are shown of a vector.
+/// Numbers shown of a vector.
 const VECTOR_BEGIN: usize = 8;
-/// Bytes that are shown of a blob.
+/// Bytes shown of a blob.
 const BLOB_BEGIN: usize = 16;
-/// Letters of texts that are shown of a blob.
+/// Letters shown of the texts in a blob.
 const BLOB_TEXT: usize = 400;
 
-/// A raw value as it is shown.
+/// A raw value in displayed form.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ShownRaw {
-    /// A value, JSON decoded.
+    /// A value, with JSON parsed.
     Value(Value),
     /// The text of a long JSON document.
     Document(String),
@@ -38,7 +38,7 @@ impl ShownRaw {
         }
     }
 
-    /// Hides what it holds: nothing is known of its column, which may be personal.
+    /// Hides the contents: an unknown column may be personal.
     pub fn mask(&mut self, mask: &Mask) {
         let mut masked = match std::mem::replace(self, ShownRaw::Value(Value::Null)) {
             ShownRaw::Value(value) => value,
@@ -48,7 +48,7 @@ impl ShownRaw {
         *self = ShownRaw::Value(masked);
     }
 
-    /// The value in a line: texts as they are, everything else as JSON.
+    /// The value on one line: texts unchanged, everything else as JSON.
     #[must_use]
     pub fn line(&self) -> String {
         let value = match self {
@@ -69,7 +69,7 @@ impl ShownRaw {
     }
 }
 
-/// A stored value as it is shown; `bytes` is the size of a blob of which only the beginning was read.
+/// The displayed form of a stored value; `bytes` is the size of a blob of which only the beginning was read.
 pub(super) fn shown(raw: FetchedValue, bytes: Option<usize>, declared: &str) -> ShownRaw {
     ShownRaw::Value(match raw {
         FetchedValue::Text(text) if is_kept_as_text(&text) => match long_vector(&text) {
@@ -92,7 +92,7 @@ pub(super) fn shown(raw: FetchedValue, bytes: Option<usize>, declared: &str) -> 
     })
 }
 
-/// The JSON that a text is, when it is an object or a list. One with a number of more digits than are kept stays a text.
+/// The JSON of a text that is an object or a list. With a number of too many digits it stays a text.
 fn decoded(text: &str) -> Option<Value> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
@@ -104,13 +104,13 @@ fn decoded(text: &str) -> Option<Value> {
     }
 }
 
-/// The numbers of a long list of nothing but numbers.
+/// The numbers of a long list of only numbers.
 fn vector_of(value: &Value) -> Option<Vec<f64>> {
     let items = value.as_array().filter(|items| items.len() > LONG_VECTOR)?;
     items.iter().map(Value::as_f64).collect()
 }
 
-/// As [`vector_of`], of a list of which no value is made.
+/// As [`vector_of`], for the text of a list, without parsing all of it.
 fn long_vector(text: &str) -> Option<Value> {
     serde_json::from_str::<Vec<f64>>(text).ok().map(|numbers| vector(&numbers))
 }
@@ -126,7 +126,7 @@ fn blob(stored: &[u8], bytes: usize) -> Value {
         return value;
     }
     if let Some(numbers) = floats(stored).filter(|_| whole) {
-        // By their shortest text: as 64-bit numbers they would show digits that nobody stored.
+        // By their shortest text: as 64-bit numbers they would show digits that were never stored.
         let begins: Vec<f64> = numbers.iter().take(VECTOR_BEGIN).filter_map(|x| x.to_string().parse().ok()).collect();
         return json!({ "bytes": bytes, "holds": "a vector", "dimensions": numbers.len(), "begins": begins });
     }
@@ -139,8 +139,8 @@ fn blob(stored: &[u8], bytes: usize) -> Value {
     }
 }
 
-/// The numbers of a blob that is a list of 32-bit floats, little end first: at least four, each of a size that
-/// embeddings have, and not all zero.
+/// The numbers of a blob that is a list of little-endian 32-bit floats: at least four, each in the range of embeddings,
+/// and not all zero.
 fn floats(stored: &[u8]) -> Option<Vec<f32>> {
     let mut numbers = Vec::new();
     if stored.len() < 16 || !read_floats(stored, &mut numbers) {

@@ -2,7 +2,7 @@
 
 use rustls::{CertificateError, Error};
 
-/// Describes an error's complaint about a certificate; `None` when it is about something else.
+/// Describes an error about a certificate; `None` for other errors.
 #[must_use]
 pub fn complaint(error: &sqlx::Error) -> Option<String> {
     let inner: &(dyn std::error::Error + 'static) = match error {

@@ -1,6 +1,6 @@
-//! The only way to talk to PostgreSQL. It works through any pooler, including one that gives each transaction another
-//! server: no statement keeps a name, nothing is set for longer than a transaction, and a statement with values runs
-//! inside one.
+//! The only way to talk to PostgreSQL. It works through any pooler, including one that uses another server for each
+//! transaction: no statement is named, nothing is set for longer than a transaction, and a statement with parameters
+//! runs inside one.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -19,59 +19,60 @@ use crate::store::batch::BatchTaker;
 use crate::store::engine_error::{is_crowded, is_untranslatable};
 use crate::store::fetched::{FetchedValue, Param, RawRow, row_size};
 
-/// Time that a read waits for a lock.
+/// Longest wait of a read for a lock.
 const READ_LOCK: Duration = Duration::from_millis(500);
 
-/// Statements that fix the settings that values depend on and that a role or a pooler may have changed.
+/// Sets the formats that values depend on, which a role or a pooler may have changed.
 const FORMATS: &str = "SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, MDY'; SET LOCAL extra_float_digits = 1; \
      SET LOCAL standard_conforming_strings = on; SET LOCAL quote_all_identifiers = off; \
      SELECT set_config(s.name, s.value, true) FROM (VALUES ('IntervalStyle', 'postgres'), ('array_nulls', 'on'), \
        ('bytea_output', 'hex'), ('xmloption', 'content')) s (name, value) WHERE current_setting(s.name, true) <> s.value";
 
-/// A database of the encoding `SQL_ASCII` holds any bytes, and would fail where some are not UTF-8: it gives and takes
-/// them as they are.
+/// A database with the encoding `SQL_ASCII` stores any bytes, and would fail on invalid UTF-8: this makes it send and
+/// accept bytes unchanged.
 const ANY_BYTES: &str = "SELECT set_config('client_encoding', 'SQL_ASCII', true) \
      WHERE current_setting('server_encoding') = 'SQL_ASCII'";
 
-/// Tries to connect to a server that takes no more of us, after the first one.
+/// Further attempts to connect to a server without free connections.
 const TRIES: usize = 10;
-/// Pause before each.
+/// Pause before each attempt.
 const PAUSE: Duration = Duration::from_millis(200);
 
 const SILENT: &str = "the server stopped answering: it sent nothing within $time";
 
-/// Has the server stop a statement soon after nobody waits for it any more: 14 and later, on systems that can.
+/// Makes the server cancel a statement soon after its client is gone: PostgreSQL 14 and later, on systems that support
+/// it.
 const STOP_ALONE: &str = "SELECT set_config('client_connection_check_interval', '500', true) \
      WHERE current_setting('client_connection_check_interval', true) IS NOT NULL \
      AND version() ~* 'linux|darwin|apple|bsd'";
 
-/// A server may be told to say that a change is done before it is on disk: not to us.
+/// A server may be configured to report a commit before it is on disk; this prevents that for us.
 const ON_DISK: &str = "SELECT set_config('synchronous_commit', 'on', true) \
      WHERE current_setting('synchronous_commit', true) = 'off'";
 
 const STATE: &str = "SELECT pg_is_in_recovery()::text, current_setting('default_transaction_read_only')";
 
-/// Query for the sessions that wait for a lock, by the mark of their statement.
+/// Sessions that wait for a lock, by the mark in their statement.
 const WAITING: &str =
     "SELECT pid::text FROM pg_stat_activity WHERE starts_with(query, $1) AND wait_event_type = 'Lock'";
 
 const CANCEL: &str = "SELECT pg_cancel_backend(pid)::text FROM pg_stat_activity WHERE starts_with(query, $1)";
 
-/// Rows taken at a time, where this many wait.
+/// Rows taken at a time, if that many are waiting.
 const TAKEN: usize = 128;
-/// Bytes of their values, from which no further row joins them.
+/// Bytes of their values after which no row is added.
 const BYTES: usize = 1 << 20;
 
-/// Visibility of other transactions within a transaction.
+/// Visibility of other transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isolation {
-    /// Each statement sees what is there when it begins.
+    /// Each statement sees the state at its own beginning.
     Statement,
-    /// All statements see what was there when the first one began.
+    /// All statements see the state at the beginning of the first one.
     Snapshot,
 }
 
-/// A connection of which nothing is known yet.
+/// A connection whose server's state is still unknown.
 pub(super) struct BareConnection(PgConnection);
 
 impl BareConnection {
@@ -80,7 +81,7 @@ impl BareConnection {
         within(patience, connecting, "no answer within $time (connect_timeout)").await.map(BareConnection)
     }
 
-    /// Whether the server is a standby, and whether transactions are read-only unless told otherwise.
+    /// Whether the server is a standby, and whether transactions are read-only by default.
     pub(super) async fn state(&mut self) -> Result<(bool, bool), sqlx::Error> {
         let row = sqlx::raw_sql(STATE).fetch_one(&mut self.0).await?;
         let standby = row.try_get_unchecked::<String, _>(0)? == "true";
@@ -88,7 +89,7 @@ impl BareConnection {
     }
 }
 
-/// Waits for something, and not for ever: `words` say so, with the time in the place of `$time`.
+/// Waits with a time limit: `words` is the error, with the time in place of `$time`.
 async fn within<T>(
     patience: Option<Duration>,
     waited_for: impl Future<Output = Result<T, sqlx::Error>>,
@@ -99,11 +100,11 @@ async fn within<T>(
     tokio::time::timeout(patience, waited_for).await.map_err(late)?
 }
 
-/// A connection. Dropped, it ends, and whatever runs on it.
+/// A connection. When dropped it is closed, which stops the running statement.
 pub struct ServerLink {
     link: PgConnection,
     server: Arc<Server>,
-    /// The runtime that watches its socket: in another one it works only as long as nothing must be waited for.
+    /// The runtime that polls its socket: in another one it only works while it need not wait.
     runtime: tokio::runtime::Id,
 }
 
@@ -114,11 +115,11 @@ impl std::fmt::Debug for ServerLink {
 }
 
 impl ServerLink {
-    /// Connects. A server that takes no more of us is asked again for a moment: it counts a connection a little longer than that
-    /// lasts.
+    /// Connects. Retries for a moment if the server has no free connection: it counts a connection slightly longer than
+    /// it lasts.
     ///
     /// # Errors
-    /// Nobody answers in time, or the server's refusal.
+    /// A timeout, or the server's refusal.
     pub async fn open(server: &Arc<Server>) -> Result<ServerLink, sqlx::Error> {
         let mut tries = 0;
         loop {
@@ -132,28 +133,28 @@ impl ServerLink {
         }
     }
 
-    /// Connects now or not at all.
+    /// Connects without retries.
     ///
     /// # Errors
     /// As [`ServerLink::open`].
     pub async fn open_at_once(server: &Arc<Server>) -> Result<ServerLink, sqlx::Error> {
-        // On the heap: what it takes to connect would make everything that may connect large.
+        // On the heap, because the connecting future is large and would be part of every caller's.
         let link = Box::pin(server.connect()).await.map_err(|error| server.unreached(error))?.0;
         Ok(ServerLink { link, server: Arc::clone(server), runtime: tokio::runtime::Handle::current().id() })
     }
 
-    /// Whether it was made in the runtime that we are in.
+    /// Whether it belongs to the current runtime.
     #[must_use]
     pub fn is_at_home(&self) -> bool {
         self.runtime == tokio::runtime::Handle::current().id()
     }
 
-    /// Begins a transaction that cannot write.
+    /// Begins a read-only transaction.
     ///
     /// # Errors
-    /// The server's refusal, or a pooler that gives nobody in time.
+    /// The server's refusal, or a pooler without a free connection in time.
     pub async fn begin_reading(&mut self, isolation: Isolation) -> Result<(), sqlx::Error> {
-        // What reads everything takes longer than a page.
+        // Reading everything takes longer than reading a page.
         let (level, limit) = match isolation {
             Isolation::Statement => ("READ COMMITTED", self.server.statement_timeout),
             Isolation::Snapshot => ("REPEATABLE READ", None),
@@ -161,7 +162,7 @@ impl ServerLink {
         self.begin(&format!("{level} READ ONLY"), limit, READ_LOCK, STOP_ALONE).await
     }
 
-    /// Begins a transaction that may write and waits for locks as long as told.
+    /// Begins a transaction that may write, with a limit for waiting for locks.
     ///
     /// # Errors
     /// As [`ServerLink::begin_reading`].
@@ -189,7 +190,7 @@ impl ServerLink {
         within(patience, Box::pin(self.script(&begin)), words).await
     }
 
-    /// Makes final what was written.
+    /// Commits the transaction.
     ///
     /// # Errors
     /// The server's refusal.
@@ -197,7 +198,7 @@ impl ServerLink {
         self.script("COMMIT").await
     }
 
-    /// Takes back what was written.
+    /// Rolls the transaction back.
     ///
     /// # Errors
     /// The server's refusal.
@@ -205,7 +206,8 @@ impl ServerLink {
         self.script("ROLLBACK").await
     }
 
-    /// Statements without values, parted by semicolons: several are one transaction, or hold its beginning and end.
+    /// Runs statements without parameters, separated by semicolons: several form one transaction, or contain its
+    /// beginning and end.
     ///
     /// # Errors
     /// The server's refusal.
@@ -213,7 +215,7 @@ impl ServerLink {
         sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut self.link).await.map(drop)
     }
 
-    /// Runs a statement inside the transaction. Gives how many rows it hit.
+    /// Runs a statement inside the transaction. Returns the number of rows hit.
     ///
     /// # Errors
     /// The server's refusal.
@@ -221,7 +223,7 @@ impl ServerLink {
         Ok(bound(sql, params).execute(&mut self.link).await?.rows_affected())
     }
 
-    /// Hands the rows of a statement inside the transaction to `taker`, a batch at a time, until it breaks off.
+    /// Passes the rows of a statement inside the transaction to `taker` in batches, until it breaks.
     ///
     /// # Errors
     /// The server's refusal.
@@ -267,8 +269,8 @@ impl ServerLink {
         }
     }
 
-    /// As [`ServerLink::batches`], in a transaction of its own that cannot write. Broken off, the connection is of no
-    /// more use. A text for which the encoding of the database lacks letters is asked for as NULL: none is stored.
+    /// As [`ServerLink::batches`], in a separate read-only transaction. If it breaks, the connection is no longer
+    /// usable. A text that the database's encoding cannot represent is bound as NULL, since it cannot be stored.
     ///
     /// # Errors
     /// The server's refusal.
@@ -290,7 +292,7 @@ impl ServerLink {
         }
     }
 
-    /// The values, with NULL in place of the texts that the encoding of the database cannot hold.
+    /// The values, with NULL instead of texts that the database's encoding cannot represent.
     async fn translatable(&mut self, params: &[Param]) -> Result<Vec<Param>, sqlx::Error> {
         let mut known = params.to_vec();
         for param in known.iter_mut().filter(|param| matches!(param, FetchedValue::Text(text) if !text.is_ascii())) {
@@ -314,7 +316,7 @@ impl ServerLink {
         taker: &mut BatchTaker<'_>,
     ) -> Result<ControlFlow<()>, sqlx::Error> {
         self.begin_reading(Isolation::Statement).await?;
-        // Past its own limit a server says something, unless it no longer exists.
+        // A server that still exists reports something after its own limit.
         let connecting = self.server.connect_timeout;
         let patience = self.server.statement_timeout.map(|limit| limit + connecting.unwrap_or(limit));
         match self.batches_within(patience, sql, params, taker).await {
@@ -324,7 +326,7 @@ impl ServerLink {
             Ok(broken_off) => Ok(broken_off),
             Err(error) => {
                 if matches!(&error, sqlx::Error::Database(_)) {
-                    // If even that fails, the next statement says so.
+                    // If even this fails, the next statement reports it.
                     let _ = self.rollback().await;
                 }
                 Err(error)
@@ -332,7 +334,7 @@ impl ServerLink {
         }
     }
 
-    /// All rows of a statement, in a transaction of its own that cannot write.
+    /// Returns all rows of a statement, in a separate read-only transaction.
     ///
     /// # Errors
     /// The server's refusal.
@@ -346,13 +348,13 @@ impl ServerLink {
         Ok(rows)
     }
 
-    /// Runs a statement that no transaction may hold, and gives it up when it waits for a lock for longer than told: what
-    /// comes after it waits as long. Whether it was done.
+    /// Runs a statement that no transaction may contain, and cancels it if it waits too long for a lock, since later
+    /// sessions queue behind it. Returns whether it was done.
     ///
     /// # Errors
     /// The server's refusal.
     pub async fn alone(&mut self, sql: &str, patience: Duration) -> Result<bool, sqlx::Error> {
-        // A pooler gives no session to set a limit in: the statement is found by its mark, and stopped.
+        // A pooler has no session in which to set a limit: the statement is found by its mark, and cancelled.
         let mark = format!("/* mnemoscope {:016x} */", rand::random::<u64>());
         let server = Arc::clone(&self.server);
         let marked = format!("{mark} {sql}");
@@ -372,14 +374,14 @@ impl ServerLink {
         }
     }
 
-    /// Ends the connection politely.
+    /// Closes the connection properly.
     pub async fn close(self) {
-        // It ends either way.
+        // It is closed either way.
         let _ = self.link.close().await;
     }
 }
 
-/// Waits for a row, and takes those that wait behind it. Empty at the end.
+/// Waits for a row, and takes those already waiting. Empty at the end.
 async fn waiting(
     rows: &mut (impl Stream<Item = Result<PgRow, sqlx::Error>> + Unpin),
 ) -> Result<Vec<RawRow>, sqlx::Error> {
@@ -395,7 +397,7 @@ async fn waiting(
     Ok(batch)
 }
 
-/// Ends when a statement was stopped because it waited for a lock all the time, which `stopped` says before it is.
+/// Ends when a statement was cancelled because it waited for a lock all the time; `stopped` is set before that.
 async fn stop_waiting(server: &Arc<Server>, mark: &str, patience: Duration, stopped: &AtomicBool) {
     let mark = [FetchedValue::Text(mark.to_owned())];
     let mut watch: Option<ServerLink> = None;
@@ -436,8 +438,8 @@ impl Encode<'_, Postgres> for TextBytes {
     }
 }
 
-/// A statement with its values as texts, which it casts. It gets no name: on a server that a pooler gives to others next,
-/// the name would be taken.
+/// A statement with its values as texts, which it casts. It is unnamed: a pooler may give the server to others, for
+/// whom the name would be taken.
 fn bound(sql: &str, params: &[Param]) -> Query<'static, Postgres, PgArguments> {
     let query = sqlx::query(AssertSqlSafe(sql.to_owned())).persistent(false);
     params.iter().fold(query, |query, param| match param {

@@ -1,4 +1,4 @@
-//! A PostgreSQL server: where it is, which of several is meant, and the only connection code.
+//! A PostgreSQL server: its address, the choice among several, and the only connection code.
 
 mod certificate;
 mod link;
@@ -17,25 +17,24 @@ use crate::ground::password_command::password_again;
 pub use certificate::complaint;
 pub use link::{Isolation, ServerLink};
 
-/// A server, or several of which one is meant. All connections are to the one that was found first to fit.
+/// A server, or several to choose from. All connections go to the first one found to fit.
 #[derive(Debug)]
 pub struct Server {
     hosts: Vec<Host>,
     role: ServerRole,
-    /// Time that a host may take to let us in, and a pooler to give us a connection of its own; `None` means no
-    /// limit.
+    /// Longest time for connecting to a host, or for a pooler to provide a connection; `None` means no limit.
     connect_timeout: Option<Duration>,
-    /// Time after which the server gives a read of a screen up; none means never.
+    /// Time after which the server cancels a read for a screen; `None` means never.
     statement_timeout: Option<Duration>,
     /// Notes for the user about how the server was named.
     pub notes: Vec<String>,
-    /// Note that what goes over the network may be read there.
+    /// Note that network traffic is not encrypted.
     pub plain: Option<String>,
-    /// Command that prints the password again.
+    /// Command that prints the current password.
     pub password_command: Option<String>,
-    /// The password that it printed last.
+    /// The last password that it printed.
     renewed: Mutex<Option<String>>,
-    /// The host that fits, once it is known.
+    /// Index of the host that fits, once known.
     chosen: OnceLock<usize>,
 }
 
@@ -78,7 +77,7 @@ impl ServerRole {
         })
     }
 
-    /// Returns the roles to look for, best first.
+    /// Returns the roles to accept, best first.
     fn rounds(self) -> &'static [ServerRole] {
         match self {
             ServerRole::Any => &[ServerRole::Any],
@@ -90,7 +89,7 @@ impl ServerRole {
         }
     }
 
-    /// Explains why a server does not fit the role; `None` when it fits.
+    /// Returns the reason why a server does not fit the role; `None` if it fits.
     fn misfit(self, standby: bool, read_only: bool) -> Option<&'static str> {
         match self {
             ServerRole::Primary | ServerRole::ReadWrite if standby => Some("is a standby"),
@@ -103,10 +102,10 @@ impl ServerRole {
 }
 
 impl Server {
-    /// The server that a URL or connection words name, with a profile's own time limit for connecting; zero is none.
+    /// Parses a URL or connection keywords, with a profile's own connection time limit; zero means none.
     ///
     /// # Errors
-    /// What is wrong with the words, without repeating any that may be secret.
+    /// The error in them, without repeating text that may be secret.
     pub fn named(
         words: &str,
         connect_timeout: Option<Duration>,
@@ -115,7 +114,7 @@ impl Server {
         Ok(Server { statement_timeout, ..settings::server(words, connect_timeout)? })
     }
 
-    /// Returns the address of the server, spelled the same however it was named.
+    /// Returns an address that is the same for all spellings.
     #[must_use]
     pub fn place(&self) -> String {
         let hosts: Vec<&str> = self.hosts.iter().map(|host| host.name.as_str()).collect();
@@ -123,14 +122,14 @@ impl Server {
         format!("postgres://{}/{name}", hosts.join(","))
     }
 
-    /// Returns the chosen one of several hosts; `None` when there is only one, or none was found yet.
+    /// Returns the chosen one of several hosts; `None` if there is only one, or none was found yet.
     #[must_use]
     pub fn choice(&self) -> Option<&str> {
         let host = self.hosts.get(*self.chosen.get()?)?;
         (self.hosts.len() > 1).then_some(host.name.as_str())
     }
 
-    /// The host to connect to, found on the first call, and the connection that was made to find it.
+    /// Connects to the host, which the first call chooses; that call returns the connection made for the choice.
     async fn connect(&self) -> Result<link::BareConnection, sqlx::Error> {
         if let Some(host) = self.chosen.get().and_then(|at| self.hosts.get(*at)) {
             return self.open_again(host).await;
@@ -154,7 +153,7 @@ impl Server {
         Err(io::Error::other(format!("no host matches: {}", refusals.join("; "))).into())
     }
 
-    /// An error of connecting, with the place where it was tried: the system's words alone do not name it.
+    /// A connection error with its address, which the system's message does not contain.
     fn unreached(&self, error: sqlx::Error) -> sqlx::Error {
         if complaint(&error).is_some() {
             return error;
@@ -165,7 +164,8 @@ impl Server {
         io::Error::new(cause.kind(), NoConnection { place, cause }).into()
     }
 
-    /// Connects to a host that let us in before. A password such as a token may have run out since: it is asked for once more.
+    /// Connects to a host that accepted us before. A password such as a token may have expired since: the command is
+    /// then run again.
     async fn open_again(&self, host: &Host) -> Result<link::BareConnection, sqlx::Error> {
         let renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let opened = link::BareConnection::open(&host.with_password(renewed.as_deref()), self.connect_timeout).await;
@@ -192,23 +192,23 @@ impl Server {
     }
 }
 
-/// A failure to connect to a server, or to find the one that is meant.
+/// A failure to connect to a server, or to find a fitting one.
 #[derive(Debug, thiserror::Error)]
 #[error("no connection to {place} ({cause})")]
 struct NoConnection {
-    /// The host and port, or those that were tried.
+    /// The host and port, or all those tried.
     place: String,
     cause: io::Error,
 }
 
-/// The system's words about a failure to connect, without the place; those of any other error whole.
+/// The system's message for a failure to connect, without the address; other errors in full.
 #[must_use]
 pub fn cause_of(error: &io::Error) -> String {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<NoConnection>());
     inner.map_or(error, |failed| &failed.cause).to_string()
 }
 
-/// Whether the next host is tried after an error of this one: it is not there, or it takes nobody in now.
+/// Whether the next host is tried after this error: the host is unreachable, or accepts nobody now.
 fn is_passed_over(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) => complaint(error).is_none(),
@@ -217,12 +217,12 @@ fn is_passed_over(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether the server did not take the login.
+/// Whether the server rejected the login.
 fn is_refused_login(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(sqlx::error::DatabaseError::code).is_some_and(|code| code.starts_with("28"))
 }
 
-/// An error for a wait that took too long.
+/// A timeout error.
 fn too_late(words: String) -> sqlx::Error {
     io::Error::new(io::ErrorKind::TimedOut, words).into()
 }

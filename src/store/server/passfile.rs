@@ -1,13 +1,13 @@
-//! Passwords in a password file, read as libpq reads it: `host:port:database:user:password`, one a line.
+//! Passwords in a password file in libpq's format: `host:port:database:user:password`, one per line.
 
 use std::path::Path;
 
 use crate::ground::input_file::{self, SETTINGS_BYTES};
 
-/// Login that a password is looked up for.
+/// Login to look up a password for.
 #[derive(Debug, Clone, Copy)]
 pub struct Login<'a> {
-    /// Name of the host, its address, or the folder of its socket.
+    /// Name of the host, its address, or the directory of its socket.
     pub host: &'a str,
     /// Port.
     pub port: u16,
@@ -17,8 +17,7 @@ pub struct Login<'a> {
     pub user: &'a str,
 }
 
-/// Explains why the password file is ignored: what others may do with it, or what keeps it from being read; `None`
-/// when nothing does.
+/// Returns the reason why the password file is ignored: its permissions, or an error reading it; `None` if it is used.
 pub fn why_ignored(path: &Path) -> Option<String> {
     use std::os::unix::fs::PermissionsExt as _;
     let about = std::fs::metadata(path).ok()?;
@@ -35,7 +34,7 @@ pub fn why_ignored(path: &Path) -> Option<String> {
     })
 }
 
-/// The password of a login; none when the file says nothing, or is not there.
+/// The password of a login; `None` if the file has no entry, or does not exist.
 pub fn password(path: &Path, login: Login<'_>) -> Option<String> {
     let text = input_file::read_text(path, SETTINGS_BYTES).ok()?;
     text.lines().filter(|line| !line.starts_with('#')).find_map(|line| of_line(line, login))
@@ -51,11 +50,11 @@ fn of_line(line: &str, login: Login<'_>) -> Option<String> {
             return None;
         }
     }
-    // A password may hold a colon.
+    // A password may contain a colon.
     Some(unescaped(rest))
 }
 
-/// Splits a text at the next colon that no `\` escapes: returns what is before it and what is after it.
+/// Splits a text at the next colon not escaped by `\`.
 fn field(text: &str) -> (&str, Option<&str>) {
     let mut escaped = false;
     for (at, letter) in text.char_indices() {

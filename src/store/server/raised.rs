@@ -1,5 +1,5 @@
-//! Errors as PostgreSQL tells about them, and those that functions, triggers, policies and foreign servers of the database
-//! raise.
+//! Details of PostgreSQL errors, and errors raised by functions, triggers, policies and foreign servers of the
+//! database.
 
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
@@ -7,18 +7,18 @@ fn about(error: &sqlx::Error) -> Option<&PgDatabaseError> {
     error.as_database_error()?.try_downcast_ref()
 }
 
-/// The server's own advice next to an error.
+/// The server's hint for an error.
 pub(in crate::store) fn hint_of(error: &sqlx::Error) -> Option<&str> {
     about(error)?.hint()
 }
 
-/// The place in the database that an error names, such as a function and a line of it.
+/// The context of an error in the database, such as a function and its line.
 pub(in crate::store) fn place_of(error: &sqlx::Error) -> Option<&str> {
     about(error)?.r#where()?.lines().next()
 }
 
-/// Whether something that the server runs ended the statement: a function, trigger or policy that raises, or a foreign server.
-/// They choose the code, which tells nothing of our own connection and rights then. A pooler names no routine.
+/// Whether code run by the server ended the statement: a function, trigger or policy, or a foreign server. It chooses
+/// the error code, which then says nothing about our own connection and privileges. A pooler reports no routine.
 pub(in crate::store) fn is_raised(error: &sqlx::Error) -> bool {
     about(error).filter(|about| matches!(about.severity(), PgSeverity::Error)).is_some_and(|about| {
         let is_of = |classes: &[&str]| classes.iter().any(|class| about.code().starts_with(class));
@@ -28,7 +28,7 @@ pub(in crate::store) fn is_raised(error: &sqlx::Error) -> bool {
     })
 }
 
-/// Whether a function, trigger or policy raises an error on purpose, other than one that says to try again.
+/// Whether a function, trigger or policy raised an error deliberately, other than a request to retry.
 pub(in crate::store) fn is_raised_on_purpose(error: &sqlx::Error) -> bool {
     about(error).is_some_and(|about| {
         let passes = matches!(about.code(), "40001" | "40P01" | "55P03");

@@ -1,5 +1,4 @@
-//! Settings of a connection, taken from the words that name a server, a service, the profile and the environment, in
-//! this order.
+//! Connection settings, taken from the connection string, a service, the profile and the environment, in this order.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -14,10 +13,10 @@ use super::{Host, Server, ServerRole};
 use crate::ground::input_file::{self, InputError, SETTINGS_BYTES};
 use crate::ground::server_words::{self, Words};
 
-/// Time that a server may take to let us in, when no limit is given.
+/// Longest time for connecting, if no limit is given.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Variables of the environment, as libpq knows them. `PGOPTIONS` is read by the driver.
+/// Environment variables of libpq. The driver itself reads `PGOPTIONS`.
 const VARIABLES: [(&str, &str); 18] = [
     ("PGHOST", "host"),
     ("PGHOSTADDR", "hostaddr"),
@@ -39,7 +38,7 @@ const VARIABLES: [(&str, &str); 18] = [
     ("PGREQUIREPEER", "requirepeer"),
 ];
 
-/// Settings that protect someone and that are not done here, with the values that ask for nothing.
+/// Security settings that are not supported here, with the values that require nothing.
 const REFUSED: [(&str, &[&str]); 10] = [
     ("channel_binding", &["disable", "prefer"]),
     ("gssencmode", &["disable", "prefer"]),
@@ -53,7 +52,7 @@ const REFUSED: [(&str, &[&str]); 10] = [
     ("ssl_max_protocol_version", &["TLSv1.3"]),
 ];
 
-/// Settings that are followed, or that change nothing here.
+/// Settings that are supported, or have no effect here.
 const FOLLOWED: [&str; 26] = [
     "application_name",
     "channel_binding",
@@ -83,13 +82,13 @@ const FOLLOWED: [&str; 26] = [
     "user",
 ];
 
-/// Folders of the service file that a whole machine shares.
+/// System-wide folders of the service file.
 const SHARED_FOLDERS: [&str; 2] = ["/etc/postgresql-common", "/etc"];
 
-/// The server that some words name.
+/// Parses a connection string.
 ///
 /// # Errors
-/// What is wrong with them, without repeating any that may be secret.
+/// The error in it, without repeating text that may be secret.
 pub fn server(text: &str, connect_timeout: Option<Duration>) -> Result<Server, String> {
     let mut words = server_words::parse(text)?;
     let file = words.remove("servicefile").or_else(|| variable("PGSERVICEFILE"));
@@ -135,7 +134,7 @@ pub fn server(text: &str, connect_timeout: Option<Duration>) -> Result<Server, S
     })
 }
 
-/// Says that what goes over a network may be read there.
+/// Note that network traffic is not encrypted.
 fn in_plain_text(words: &Words, hosts: &[Host]) -> Option<String> {
     let mode = words.get("sslmode").map_or("prefer", String::as_str);
     let by_system = words.get("sslrootcert").is_some_and(|root| root == "system");
@@ -154,20 +153,20 @@ fn home() -> Option<PathBuf> {
     dirs::home_dir()
 }
 
-/// Adds what is not said yet.
+/// Adds settings that are not set yet.
 fn fill(words: &mut Words, more: Words) {
     for (name, value) in more {
         words.entry(name).or_insert(value);
     }
 }
 
-/// A time that is given in seconds; none stands for no limit.
+/// Parses a time in seconds; `None` for no limit.
 fn seconds(said: &str) -> Result<Option<Duration>, String> {
     let seconds: i64 = said.trim().parse().map_err(|_| "`connect_timeout` is not a number of seconds")?;
     Ok(u64::try_from(seconds).ok().filter(|s| *s > 0).map(Duration::from_secs))
 }
 
-/// Reads the entry of a service from the service files: the user's own first, then the machine's.
+/// Reads the entry of a service from the service files: the user's own first, then the system's.
 fn service(name: &str, file: Option<&str>) -> Result<Words, String> {
     let own = file.map(PathBuf::from).or_else(|| Some(home()?.join(".pg_service.conf")));
     let shared = match variable("PGSYSCONFDIR") {
@@ -188,12 +187,12 @@ fn service(name: &str, file: Option<&str>) -> Result<Words, String> {
         }
     }
     let files: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
-    // What was typed may be anything.
+    // The typed text may be anything.
     let shown = if name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.')) { name } else { "…" };
     Err(format!("there is no service `{shown}` in {}", files.join(", ")))
 }
 
-/// The settings in a section of a service file; none when there is no such section.
+/// The settings in a section of a service file; `None` if there is no such section.
 fn section(text: &str, name: &str) -> Result<Option<Words>, String> {
     let mut found: Option<Words> = None;
     for (number, line) in text.lines().enumerate() {
@@ -220,7 +219,7 @@ fn section(text: &str, name: &str) -> Result<Option<Words>, String> {
     Ok(found)
 }
 
-/// Lists of one setting, such as hosts and their ports.
+/// Splits the list in a setting, such as hosts or their ports.
 fn listed<'w>(words: &'w Words, name: &str) -> Vec<&'w str> {
     words.get(name).map(|all| all.split(',').map(str::trim).collect()).unwrap_or_default()
 }
@@ -275,25 +274,25 @@ fn hosts(words: &Words, notes: &mut Vec<String>) -> Result<Vec<Host>, String> {
         };
         let login = Login { host: looked_up, port, database: &database, user: &user };
         let kept = || passfile.as_deref().and_then(|path| passfile::password(path, login));
-        // None at all would have the driver look for one elsewhere.
+        // Without any, the driver would look for one elsewhere.
         options = options.password(&words.get("password").cloned().or_else(kept).unwrap_or_default());
         hosts.push(Host { name: format!("{reached}:{port}"), options });
     }
     Ok(hosts)
 }
 
-/// Folders where a server on this machine has its socket.
+/// Directories where a local server has its socket.
 const SOCKET_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
-/// Returns the host to try when none is named: the folder of its socket, if there is one, else `localhost`.
+/// Returns the host to try if none is given: the directory of its socket if it exists, otherwise `localhost`.
 fn usual_host(port: u16) -> String {
     let there = |folder: &&&str| Path::new(folder).join(format!(".s.PGSQL.{port}")).exists();
     SOCKET_FOLDERS.iter().find(there).map_or("localhost", |folder| folder).to_owned()
 }
 
-/// Builds the options that all hosts have in common.
+/// Builds the options common to all hosts.
 fn base(words: &Words) -> Result<PgConnectOptions, String> {
-    // Only a URL takes options as they stand; a password in it keeps the driver from looking for one.
+    // Only a URL accepts options unchanged; a password in it prevents the driver from looking for one.
     let mut url = url::Url::parse("postgres://localhost").map_err(|e| e.to_string())?;
     url.query_pairs_mut().append_pair("password", "");
     if let Some(options) = words.get("options") {
@@ -307,7 +306,7 @@ fn base(words: &Words) -> Result<PgConnectOptions, String> {
     Ok(options)
 }
 
-/// The file of passwords, unless a password is given already; why one is ignored goes to `notes`.
+/// The password file, unless a password is given already; the reason for ignoring it is added to `notes`.
 fn passfile(words: &Words, notes: &mut Vec<String>) -> Option<PathBuf> {
     if words.contains_key("password") {
         return None;
@@ -322,7 +321,7 @@ fn passfile(words: &Words, notes: &mut Vec<String>) -> Option<PathBuf> {
     }
 }
 
-/// Encryption of a connection over the network.
+/// TLS settings of a network connection.
 struct Tls {
     mode: PgSslMode,
     root: Option<Root>,
@@ -330,7 +329,7 @@ struct Tls {
 
 enum Root {
     File(PathBuf),
-    /// Certificates that the system trusts, as PEM.
+    /// Certificates trusted by the system, as PEM.
     System(Vec<u8>),
 }
 
@@ -359,7 +358,7 @@ impl Tls {
         if let Some(path) = root.as_ref().filter(|path| encrypts && !path.is_file()) {
             return Err(format!("the root certificate {} does not exist", path.display()));
         }
-        // A root that is there is there to be checked against: libpq has it so too.
+        // If a root certificate exists, the server is verified against it, as in libpq.
         let mode = if matches!(mode, PgSslMode::Require) && root.is_some() { PgSslMode::VerifyCa } else { mode };
         Ok(Tls { mode, root: root.map(Root::File) })
     }
@@ -368,7 +367,7 @@ impl Tls {
         matches!(self.mode, PgSslMode::VerifyFull)
     }
 
-    /// On a socket nothing is encrypted: it does not leave the machine.
+    /// A socket is not encrypted, since the data does not leave the machine.
     fn over(&self, options: PgConnectOptions, is_socket: bool) -> PgConnectOptions {
         let options = options.ssl_mode(if is_socket { PgSslMode::Disable } else { self.mode });
         match &self.root {
@@ -379,7 +378,7 @@ impl Tls {
     }
 }
 
-/// The authorities that this system trusts.
+/// The certificate authorities trusted by this system.
 fn trusted_by_system() -> Result<Vec<u8>, String> {
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {

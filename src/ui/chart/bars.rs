@@ -29,7 +29,7 @@ impl<'a> Histogram<'a> {
         Self { buckets, ends: ("0".into(), "1".into()), role: StyleRole::Series1 }
     }
 
-    /// Draws the histogram: bars with their counts above and the ends below; on one or two rows the bars alone.
+    /// Draws the histogram: bars with their counts above and the ends below; on one or two rows only the bars.
     pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
         let area = area.intersection(buf.area);
         let count = self.buckets.len() as u16;
@@ -86,7 +86,7 @@ impl<'a> Histogram<'a> {
     }
 }
 
-/// A diverging bar below this many columns says nothing.
+/// Least useful width of a diverging bar, in columns.
 const SHORTEST: usize = 5;
 
 /// A value around zero.
@@ -94,7 +94,7 @@ const SHORTEST: usize = 5;
 pub struct DivergingBar {
     /// Before the bar.
     pub label: SafeText,
-    /// From -1 to 1; none draws an empty track.
+    /// From -1 to 1; `None` draws an empty track.
     pub value: Option<f64>,
     /// After the value.
     pub note: SafeText,
@@ -114,7 +114,7 @@ impl DivergingBars<'_> {
         let widest =
             |of: fn(&DivergingBar) -> &SafeText| self.bars.iter().map(|bar| of(bar).width()).max().unwrap_or(0);
         let (label, note) = (widest(|bar| &bar.label), widest(|bar| &bar.note).min(width / 3));
-        // The value stays in any case; bar and note go where there is little room.
+        // The value is always shown; bar and note are dropped if there is little room.
         let label = label.min(if width < 24 { width.saturating_sub(10) } else { width / 3 });
         let words = label + 2 + 8 + if note > 0 { note + 1 } else { 0 };
         let track = width.saturating_sub(words).min(41);

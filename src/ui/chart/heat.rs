@@ -24,9 +24,9 @@ const CELL: u16 = 2;
 pub struct CalendarHeat<'a> {
     /// A count a day, without holes. The first is a Monday; the last is the newest.
     pub days: &'a [u64],
-    /// The first days of which nothing is known: they stay empty.
+    /// Number of first days with unknown values: they stay empty.
     pub unknown: usize,
-    /// Words above the weeks: (number of the week, from 0; what to write), in order. Months, usually.
+    /// Labels above the weeks: (number of the week from 0, text), in order. Usually months.
     pub labels: &'a [(usize, SafeText)],
 }
 
@@ -69,7 +69,7 @@ impl CalendarHeat<'_> {
         let shown: Vec<&(usize, SafeText)> = self.labels.iter().filter(|(week, _)| *week >= first).collect();
         for (at, (week, label)) in shown.iter().enumerate() {
             let end = column(*week) + label.width();
-            // Of two that are too close the later one has more weeks.
+            // Of two labels that are too close, the later one has more weeks.
             let is_free = shown.get(at + 1).is_none_or(|(next, _)| end < column(*next));
             if is_free && end <= usize::from(line.width) {
                 look.text(right_of(line, column(*week) as u16), buf, label, StyleRole::Muted);
@@ -87,7 +87,7 @@ impl CalendarHeat<'_> {
     }
 }
 
-/// From 0 (nothing) to 4 (the most), on a square root scale so that quiet days are distinguished too.
+/// From 0 (nothing) to 4 (most), on a square-root scale so that quiet days are distinguished too.
 fn level(count: u64, max: u64) -> usize {
     if count == 0 {
         return 0;

@@ -14,7 +14,7 @@ use crate::ui::{
 /// Columns for a folded pause: its edges and its name.
 const FOLD: usize = 10;
 
-/// Columns for a stretch that is one moment: room for its time.
+/// Columns of a stretch with a single moment: room for its time.
 const STRETCH: usize = 6;
 
 /// A moment in a lane.
@@ -24,15 +24,15 @@ pub struct LaneMark {
     pub at: f64,
     /// Glyph to draw.
     pub glyph: Glyph,
-    /// Meaning of the mark, which gives its style.
+    /// Meaning of the mark, which determines its style.
     pub role: StyleRole,
-    /// Text after the glyph, drawn where there is room.
+    /// Text after the glyph, drawn if there is room.
     pub label: SafeText,
     /// Index of the moment among all moments.
     pub moment: usize,
 }
 
-/// A value from 0 to 1 that changes at once and then stays.
+/// A value from 0 to 1 that changes in steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaneLevel {
     /// Before the first change.
@@ -66,7 +66,7 @@ pub struct ChartLane {
 pub struct LaneChart<'a> {
     /// From top to bottom.
     pub lanes: &'a [ChartLane],
-    /// Every moment, in order; and the ends of the axis where those are further out.
+    /// Every moment, in order, and the ends of the axis if those are further out.
     pub moments: &'a [f64],
     /// The axis is one of time: pauses are folded, and times are above it.
     pub is_time: bool,
@@ -84,14 +84,14 @@ impl LaneChart<'_> {
         self.lanes.iter().map(|lane| lane.label.width()).max().unwrap_or(0) as u16 + 2
     }
 
-    /// The scale for a picture of that many columns.
+    /// The scale for a chart of this many columns.
     #[must_use]
     pub fn scale(&self, width: u16) -> Scale {
         let room = usize::from(width.saturating_sub(self.names()));
         Scale::folding(self.moments, room, if self.is_time { (FOLD, STRETCH) } else { (0, 2) })
     }
 
-    /// Seconds that a column stands for; none when all is one moment.
+    /// Seconds per column; `None` if there is only one moment.
     #[must_use]
     pub fn seconds_a_column(&self, width: u16) -> Option<f64> {
         let scale = self.scale(width);
@@ -99,7 +99,7 @@ impl LaneChart<'_> {
         (widest.to > widest.from && widest.width > 1).then(|| (widest.to - widest.from) / (widest.width - 1) as f64)
     }
 
-    /// Draws a ruler and the lanes below it; returns where each moment stands.
+    /// Draws a ruler and the lanes below it; returns the column of each moment.
     pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) -> Vec<(usize, Rect)> {
         let area = area.intersection(buf.area);
         let scale = self.scale(area.width);
@@ -131,7 +131,7 @@ impl LaneChart<'_> {
         places
     }
 
-    /// First column and the one after the last, of each folded pause.
+    /// First column, and the column after the last, of each folded pause.
     fn folds(&self, scale: &Scale) -> Vec<(usize, usize)> {
         let pairs = scale.stretches().windows(2).filter(|_| self.is_time);
         pairs.map(|pair| (pair[0].column + pair[0].width, pair[1].column)).collect()
@@ -175,7 +175,7 @@ impl LaneChart<'_> {
         }
     }
 
-    /// A time in at most this many columns: with its day where that is another one, of which the day says more.
+    /// A time in at most this many columns: with its day if that differs from `day`.
     fn label(&self, at: f64, day: &SafeText, room: usize) -> SafeText {
         let (of, clock) = (self.tick)(at);
         let whole = SafeText::join(&[of.clone(), clock.clone()], " ");
@@ -220,7 +220,7 @@ fn render_marks(
         }
         let x = line.x + column as u16;
         let place = Rect { x, width: 1, ..line };
-        // The one that the cursor is on stands for those at the same column, else the last.
+        // The selected mark represents those in the same column, else the last one.
         let shown = here.iter().find(|mark| Some(mark.at) == selected).or(here.last()).copied().unwrap_or(first);
         match here.len() {
             1 => look.glyph(x, line.y, buf, shown.glyph, shown.role),

@@ -16,9 +16,9 @@ const AXIS: u16 = 5;
 /// One event.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinePoint {
-    /// The value after the event; the line has a hole where there is none.
+    /// The value after the event; `None` leaves a gap in the line.
     pub value: Option<f64>,
-    /// Glyph that is drawn on the line here, with its role.
+    /// Glyph drawn on the line here, with its role.
     pub mark: Option<(Glyph, StyleRole)>,
 }
 
@@ -35,7 +35,7 @@ pub struct LineChart<'a> {
     pub selected: Option<usize>,
     /// The line's role.
     pub role: StyleRole,
-    /// A value stays as it is until the next event, and changes at once there; else it goes there in a straight line.
+    /// Whether a value stays until the next event and changes there in a step; else a straight line connects them.
     pub is_stepped: bool,
 }
 
@@ -47,7 +47,7 @@ impl<'a> LineChart<'a> {
         Self { points, range: (0.0, 1.0), ends, selected: None, role: StyleRole::Series1, is_stepped: false }
     }
 
-    /// Draws the chart. Labels go first where there is little room.
+    /// Draws the chart. Labels are dropped first if there is little room.
     pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
         let area = area.intersection(buf.area);
         if area.is_empty() {
@@ -157,7 +157,7 @@ impl<'a> LineChart<'a> {
     }
 }
 
-/// Sets the dots of a straight line, ends included, without holes.
+/// Sets the dots of a straight line, including its ends, without gaps.
 fn segment(from: (u16, u16), to: (u16, u16), set: &mut impl FnMut(u16, u16)) {
     let steps = from.0.abs_diff(to.0).max(from.1.abs_diff(to.1));
     let between = |a: u16, b: u16, step: u16| {

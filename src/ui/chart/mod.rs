@@ -1,4 +1,4 @@
-//! Charts. Values come in as plain numbers; nothing here knows what they count.
+//! Charts. Values are plain numbers of unknown meaning.
 
 mod bars;
 mod heat;

@@ -1,21 +1,21 @@
-//! A time line on few columns: stretches where something happens get the space, and long pauses are compressed.
+//! A timeline on few columns: stretches with events get the space, and long pauses are compressed.
 
 /// Columns for a squeezed pause.
 const GAP: usize = 3;
 
-/// At least this many columns for a stretch.
+/// Least columns of a stretch.
 const LEAST: usize = 2;
 
-/// A pause is long when it takes more than this share of all the time.
+/// A pause is long if it takes more than this share of the total time.
 const LONG: f64 = 0.08;
 
-/// Maps times (seconds since anything) to columns. Later times never come before earlier ones.
+/// Maps times (seconds since any origin) to columns. Later times never come before earlier ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scale {
     stretches: Vec<TimeStretch>,
 }
 
-/// A stretch of time without long pauses, and the columns it stands on.
+/// A stretch of time without long pauses, and its columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeStretch {
     /// Start of the stretch, in seconds.
@@ -29,7 +29,7 @@ pub struct TimeStretch {
 }
 
 impl Scale {
-    /// A scale of `width` columns over spans of (begin, end). Spans with a time that is no number are left out.
+    /// Creates a scale of `width` columns over spans of (begin, end). Spans with a NaN time are left out.
     #[must_use]
     pub fn new(spans: &[(f64, f64)], width: usize) -> Self {
         let mut spans: Vec<(f64, f64)> = spans
@@ -44,8 +44,9 @@ impl Scale {
         Self::between((first.0, end), &squeezed, width, (GAP, LEAST))
     }
 
-    /// A scale of `width` columns over moments (in order) that folds the longest pauses, and of those as few as tell most
-    /// moments apart. A fold takes `gap` columns and a stretch at least `least`, so that both can be named.
+    /// Creates a scale of `width` columns over moments (in order) that folds the longest pauses, but only as many as
+    /// are needed to keep most moments apart. A fold takes `gap` columns and a stretch at least `least`, so that both
+    /// can be labelled.
     #[must_use]
     pub fn folding(moments: &[f64], width: usize, (gap, least): (usize, usize)) -> Self {
         /// Columns that a fold must distinguish to be worth its own.
@@ -88,7 +89,7 @@ impl Scale {
         Self { stretches }
     }
 
-    /// The stretches in order; between two of them time was squeezed.
+    /// The stretches in order; between two of them, time is compressed.
     #[must_use]
     pub fn stretches(&self) -> &[TimeStretch] {
         &self.stretches
@@ -104,7 +105,8 @@ impl Scale {
     }
 }
 
-/// The longest pauses between the spans (sorted by their beginning): at most `most`, each longer than `least`, in order.
+/// The longest pauses between the spans (sorted by their beginning): at most `most`, each longer than `least`, in
+/// order.
 fn long_pauses(spans: &[(f64, f64)], least: f64, most: usize) -> Vec<(f64, f64)> {
     let mut reached = f64::NEG_INFINITY;
     let mut pauses: Vec<(f64, f64)> = Vec::new();
@@ -120,7 +122,7 @@ fn long_pauses(spans: &[(f64, f64)], least: f64, most: usize) -> Vec<(f64, f64)>
     pauses
 }
 
-/// Gives each stretch its minimum and the rest by duration.
+/// Gives each stretch its minimum, and shares the rest by duration.
 fn share_out(stretches: &mut [TimeStretch], width: usize, (gap, least): (usize, usize)) {
     let gaps = gap * stretches.len().saturating_sub(1);
     let least = least.min(width);

@@ -19,11 +19,11 @@ pub struct Dot {
     pub x: f64,
     /// From bottom (0) to top (1).
     pub y: f64,
-    /// Share of all that it stands for, from 0 to 1: the heaviest are filled.
+    /// Share of the total weight, from 0 to 1: the heaviest are filled.
     pub share: f64,
 }
 
-/// Points over the diagonal on which both are the same.
+/// Points over the diagonal of equal values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scatter<'a> {
     /// The points.

@@ -1,9 +1,9 @@
-//! Pictures of one line, for table cells and lists.
+//! Charts on one line, for table cells and lists.
 
 use crate::ui::{line::TextLine, look::Look, text::SafeText, theme::StyleRole};
 
-/// The values as small bars, the newest at the right; `None` leaves a hole. Values run from 0 to `max`; more values
-/// than columns are averaged together.
+/// The values as small bars, the newest at the right; `None` leaves a gap. Values run from 0 to `max`; if there are
+/// more values than columns, neighbours are averaged.
 #[must_use]
 pub fn sparkline(values: &[Option<f64>], max: f64, width: usize, role: StyleRole, look: &Look) -> TextLine {
     let columns = width.min(values.len());
@@ -70,22 +70,22 @@ pub struct Gauge {
     pub label: SafeText,
     /// Progress, from 0 to 1; an unknown one draws an empty track.
     pub ratio: Option<f64>,
-    /// After the percentage: what is left, the rate.
+    /// After the percentage: remaining time, rate.
     pub note: SafeText,
     /// The bar's role.
     pub role: StyleRole,
 }
 
 impl Gauge {
-    /// The gauge in a line of `width` columns; the bar gets what the words leave, at least 8 columns, the note goes
-    /// first where that is not there.
+    /// The gauge in a line of `width` columns. The bar gets the room left by the words, at least 8 columns; the note is
+    /// dropped first.
     #[must_use]
     pub fn line(&self, width: usize, look: &Look) -> TextLine {
         let percent = self.ratio.map_or_else(
             || SafeText::new("  ?%"),
             |ratio| {
                 let share = share(ratio, 1.0) * 100.0;
-                // 100% means done, so nothing is rounded up to it.
+                // 100% means done, so values are never rounded up to it.
                 SafeText::new(&format!("{:>3.0}%", if share < 100.0 { share.floor() } else { share }))
             },
         );
@@ -108,13 +108,13 @@ impl Gauge {
     }
 }
 
-/// `value` as a share of `max`, from 0 to 1; what is no number is 0.
+/// `value` as a share of `max`, from 0 to 1; 0 for NaN.
 pub(super) fn share(value: f64, max: f64) -> f64 {
     let share = value / max;
     if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// A share in eighths; what is there at all shows at least one.
+/// A share in eighths; at least one if the value is not zero.
 pub(super) fn eighth(share: f64, is_some: bool) -> usize {
     ((share * 8.0).round() as usize).clamp(usize::from(is_some), 8)
 }

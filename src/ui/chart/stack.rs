@@ -15,7 +15,7 @@ use crate::ui::{
 pub struct StackedBar {
     /// Before the bar.
     pub label: SafeText,
-    /// The parts, in the order of the legend. Negative ones stand to the left of zero.
+    /// The parts, in the order of the legend. Negative ones are drawn to the left of zero.
     pub parts: Vec<f64>,
     /// The sum in words, after the bar.
     pub total: SafeText,
@@ -89,7 +89,7 @@ impl StackedBars<'_> {
         self.bars.iter().map(draw).collect()
     }
 
-    /// Draws the bars that fit and, where there is room below them, the legend.
+    /// Draws the bars that fit and, if there is room below them, the legend.
     pub fn render(&self, area: Rect, buf: &mut Buffer, look: &Look) {
         let area = area.intersection(buf.area);
         let lines = self.lines(usize::from(area.width), look);
@@ -109,9 +109,9 @@ impl StackedBars<'_> {
     }
 }
 
-/// Parts of a sum in one line of `width` columns, zero where `least`, the sum of the negative parts at most, leaves it.
-/// Each part begins with its letter, so that it is distinguished without colours. `most` and `least` are those of all
-/// sums that are together.
+/// Parts of a sum on one line of `width` columns; `least`, the lowest sum of negative parts, determines the position of
+/// zero. Each part begins with its letter, so that it is distinguished without colours. `most` and `least` are those of
+/// all sums in the group.
 #[must_use]
 pub fn lettered(parts: &[f64], letters: &[char], (least, most): (f64, f64), width: usize, look: &Look) -> TextLine {
     let span = most + least;
@@ -119,7 +119,7 @@ pub fn lettered(parts: &[f64], letters: &[char], (least, most): (f64, f64), widt
     stacked(parts, letters, &StyleRole::series, scale, (least * scale).round() as usize, width, look)
 }
 
-/// The parts, each from where the last one ends, on `room` columns with zero at column `zero`.
+/// The parts, each from the end of the last one, on `room` columns with zero at column `zero`.
 fn stacked(
     parts: &[f64],
     letters: &[char],

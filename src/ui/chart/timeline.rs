@@ -13,22 +13,22 @@ use crate::ui::{
 /// A row of the tree.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimelineRow {
-    /// For each level above this one, from the outside in: whether it has more rows further down. Empty for a root; the
-    /// last entry is the row's own level.
+    /// For each level above this one, from the outermost in: whether it has more rows further down. Empty for a root;
+    /// the last entry is the row's own level.
     pub levels: Vec<bool>,
     /// Text after the guides.
     pub label: TextLine,
     /// Start of the span, in seconds; `None` draws no bar.
     pub from: Option<f64>,
-    /// End of the span, in seconds; `None` while it is still going on.
+    /// End of the span, in seconds; `None` while it is ongoing.
     pub to: Option<f64>,
     /// The bar's role.
     pub role: StyleRole,
 }
 
-/// The tree, as far as it is to be drawn now.
+/// The tree with its current state.
 pub struct Timeline<'a> {
-    /// Every row; the scale spans them all, so that it stays put while scrolling.
+    /// Every row; the scale covers them all, so that it does not change while scrolling.
     pub rows: &'a [TimelineRow],
     /// The first row drawn.
     pub first: usize,
@@ -71,19 +71,19 @@ impl Timeline<'_> {
         }
     }
 
-    /// Columns for guides and labels: what they need, at most somewhat less than half.
+    /// Columns of guides and labels: as many as needed, at most somewhat less than half.
     fn label_width(&self, width: u16, look: &Look) -> u16 {
         let widest = self.rows.iter().map(|row| guides(&row.levels, look).width() + row.label.width()).max();
         widest.unwrap_or(0).min(Self::label_room(usize::from(width))) as u16
     }
 
-    /// Columns that guides and labels have at most, of so many: all of them where there are no bars.
+    /// Most columns of guides and labels for a width: all of them if there are no bars.
     #[must_use]
     pub fn label_room(width: usize) -> usize {
         if width < 48 { width } else { width * 9 / 20 }
     }
 
-    /// The time at the beginning of each stretch, as far as there is room, and a sign where time was squeezed.
+    /// The time at the beginning of each stretch, as far as there is room, and a sign where time is compressed.
     fn render_ruler(&self, scale: &Scale, line: Rect, buf: &mut Buffer, look: &Look) {
         let stretches = scale.stretches();
         let mut free = 0;
@@ -91,7 +91,7 @@ impl Timeline<'_> {
             let next = stretches.get(index + 1).map_or(usize::from(line.width), |next| next.column);
             let label = (self.tick)(stretch.from);
             let fits = |label: &SafeText| stretch.column >= free && stretch.column + label.width() <= next.max(free);
-            // Where there is no room for the time of day, the day says something.
+            // If there is no room for the time of day, the day is shown.
             let day = || SafeText::new(label.as_str().split(' ').next().unwrap_or_default());
             if let Some(label) = Some(label.clone()).filter(fits).or_else(|| Some(day()).filter(fits)) {
                 look.text(right_of(line, stretch.column as u16), buf, &label, StyleRole::Muted);

@@ -1,4 +1,4 @@
-//! Wrapping at words, a row at a time, so that a window of a long text costs no more than what is before its end.
+//! Wrapping at words, row by row, so that a window of a long text costs only the rows up to its end.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{SafeText, shown};
 use crate::ui::clean::{CleanPiece, CleanPieces, PieceKind};
 
-/// The wrapped rows of a text, made one at a time; see [`SafeText::rows`].
+/// The wrapped rows of a text, built one at a time; see [`SafeText::rows`].
 #[derive(Clone, Debug)]
 pub struct WrappedRows<'a> {
     source: WrapSource<'a>,
@@ -23,9 +23,9 @@ pub struct WrappedRows<'a> {
 #[derive(Clone, Debug)]
 enum WrapSource<'a> {
     Raw(CleanPieces<'a>),
-    /// Text in which something is hidden.
+    /// Text after hiding.
     Veiled(VecDeque<CleanPiece<'static>>),
-    /// Text that is clean already, from byte `at` on.
+    /// Clean text, from byte `at` on.
     Clean {
         text: &'a SafeText,
         at: usize,
@@ -80,7 +80,7 @@ impl Iterator for WrappedRows<'_> {
             return None;
         }
         let mut row = std::mem::take(&mut self.carry);
-        // Where the row may be broken: byte and column after the last blank, around an ideograph.
+        // Last possible break of the row: byte and column after a blank or around an ideograph.
         let mut break_at = None;
         loop {
             let Some(piece) = self.source.next_at(row.width) else {
@@ -92,7 +92,7 @@ impl Iterator for WrappedRows<'_> {
             }
             let is_blank = piece.kind == PieceKind::Text && piece.text.starts_with(' ');
             if row.width + piece.width > self.width && is_blank {
-                // A blank that does not fit ends the row and is not missed at its end.
+                // A blank that does not fit ends the row and is dropped there.
                 row.trim_end();
                 return Some(row);
             }
@@ -116,7 +116,7 @@ impl Iterator for WrappedRows<'_> {
             if self.carry.width + piece_text.width <= self.width {
                 self.carry.append(&piece_text);
             } else {
-                // The carried word and a mark wider than the rest of the row: the word stays where it was.
+                // The carried word and a mark wider than the rest of the row: the word keeps its place.
                 let word = std::mem::replace(&mut self.carry, piece_text);
                 row.append(&word);
                 return Some(row);
@@ -129,7 +129,7 @@ impl Iterator for WrappedRows<'_> {
 
 /// Returns the byte and the column after the last slash, where a path longer than a row is broken.
 fn after_slash(text: &str) -> Option<(usize, usize)> {
-    // A slash with a mark on it is one cluster, which is never parted.
+    // A slash with a combining mark is one cluster, which is never split.
     let (at, slash) = text.grapheme_indices(true).rfind(|(_, cluster)| *cluster == "/")?;
     let at = at + slash.len();
     Some((at, text[..at].width()))

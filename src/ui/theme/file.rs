@@ -1,4 +1,4 @@
-//! Reads a theme file and says where it is wrong.
+//! Parses a theme file and reports its errors.
 
 use ratatui::style::Modifier;
 use toml::{Spanned, de::DeTable, de::DeValue};
@@ -34,7 +34,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Vec<Option<RoleInk>>, Theme
 
 type Field<'a, 'i> = (&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>);
 
-/// Reads values of a theme file and says where one is wrong.
+/// Reader of a theme file's values that reports errors with their place.
 struct ThemeReader<'t> {
     file: &'t str,
     text: &'t str,
@@ -97,7 +97,7 @@ impl ThemeReader<'_> {
         })
     }
 
-    /// A role's style, and the one for sixteen colours if it has one.
+    /// A role's style, and the one for sixteen colours, if defined.
     fn role(&self, value: &Spanned<DeValue<'_>>, palette: &[(&str, Tint)]) -> Result<RoleInk, ThemeError> {
         let ansi = match value.get_ref() {
             DeValue::Table(table) => table.get("ansi"),
@@ -132,14 +132,14 @@ impl ThemeReader<'_> {
     }
 }
 
-/// Keys that a role's table may hold: colours, the style for sixteen colours, the [`FLAGS`].
+/// Valid keys of a role's table: colours, the style for sixteen colours, the [`FLAGS`].
 const KEYS: [&str; 8] = ["fg", "bg", "ansi", "bold", "dim", "italic", "underline", "reverse"];
 
 /// The modifiers a theme may set, in the order of their keys.
 const FLAGS: [Modifier; 5] =
     [Modifier::BOLD, Modifier::DIM, Modifier::ITALIC, Modifier::UNDERLINED, Modifier::REVERSED];
 
-/// `; did you mean "x"?` where a known name is close, else the list of all.
+/// `; did you mean "x"?` if a known name is similar, else the list of all.
 fn hint(wrong: &str, known: &[&str]) -> String {
     match nearest(wrong, known.iter().copied()) {
         Some(name) => format!("; did you mean \"{name}\"?"),

@@ -171,6 +171,50 @@ fn a_batch_on_which_somebody_built_is_not_undone() {
     });
 }
 
+/// Two episodes of two people at the same time in one session and of one execution, and one of a third alone.
+const SHARED: &str = "INSERT INTO episodes (id, agent_id, user_id, session_id, execution_ids, started_at, ended_at) VALUES \
+       ('ep-ann', 'a', 'ann', 'both', '[\"run\"]', '2026-01-01T10:00:00Z', '2026-01-01T12:00:00Z'), \
+       ('ep-bob', 'a', 'bob', 'both', '[\"run\"]', '2026-01-01T10:30:00Z', '2026-01-01T11:30:00Z'), \
+       ('ep-cat', 'a', 'cat', 'alone', '[\"other\"]', '2026-01-01T10:00:00Z', '2026-01-01T12:00:00Z'); \
+     INSERT INTO canvas_audit (id, session_id, user_id, canvas_id, canvas_type, action, created_at) VALUES \
+       ('ev-ann', 'both', 'ann', 'c', 'form', 'present', '2026-01-01T11:00:00Z'), \
+       ('ev-bob', 'both', 'bob', 'c', 'form', 'present', '2026-01-01T11:00:00Z'), \
+       ('ev-early', 'both', 'bob', 'c', 'form', 'present', '2026-01-01T10:15:00Z'), \
+       ('ev-zed', 'both', 'zed', 'c', 'form', 'present', '2026-01-01T11:00:00Z'), \
+       ('ev-cat', 'alone', 'cat', 'c', 'form', 'present', '2026-01-01T11:00:00Z'), \
+       ('ev-before', 'alone', 'cat', 'c', 'form', 'present', '2020-01-01T11:00:00Z'), \
+       ('ev-dan', 'alone', 'dan', 'c', 'form', 'present', '2026-01-01T11:00:00Z'); \
+     INSERT INTO agent_feedback (id, execution_id, user_id, kind, created_at) VALUES \
+       ('fb-ann', 'run', 'ann', 'thumbs_up', '2026-01-01T11:00:00Z'), \
+       ('fb-bob', 'run', 'bob', 'thumbs_up', '2026-01-01T13:00:00Z'), \
+       ('fb-early', 'run', 'bob', 'thumbs_up', '2026-01-01T10:15:00Z'), \
+       ('fb-zed', 'run', 'zed', 'thumbs_up', '2026-01-01T11:00:00Z'), \
+       ('fb-dan', 'other', 'dan', 'thumbs_up', '2026-01-01T11:00:00Z')";
+
+#[test]
+fn the_own_user_of_a_row_decides_which_episode_gets_it() {
+    block_on(async {
+        for world in on_both(0).await {
+            world.execute(SHARED).await;
+            for backfill in ["canvas-links", "feedback-links"] {
+                assert!(world.backfill(backfill, 10).await.is_complete());
+            }
+            let events = world
+                .texts(
+                    "SELECT id || ' ' || coalesce(episode_id, '-') FROM canvas_audit WHERE id LIKE 'ev-%' ORDER BY id",
+                )
+                .await;
+            let told = ["ann ep-ann", "before -", "bob ep-bob", "cat ep-cat", "dan -", "early -", "zed -"];
+            assert_eq!(events, told.map(|row| format!("ev-{row}")));
+            let said =
+                world.texts("SELECT id || ' ' || coalesce(episode_id, '-') FROM agent_feedback WHERE id LIKE 'fb-%' ORDER BY id").await;
+            // Others than the users of episodes may rate a run.
+            let told = ["ann ep-ann", "bob ep-bob", "dan ep-cat", "early -", "zed ep-bob"];
+            assert_eq!(said, told.map(|row| format!("fb-{row}")));
+        }
+    });
+}
+
 #[test]
 fn links_are_mended_without_taking_any_row_from_another_episode() {
     block_on(async {

@@ -65,6 +65,18 @@ fn feedback_goes_to_the_episode_of_its_execution_with_its_mean() {
                 .await;
             let scores: Vec<f64> = scores.iter().map(|s| s.parse().unwrap()).collect();
             assert_eq!(scores, [1.0, 0.25]);
+            // More of it is given later.
+            world
+                .execute(
+                    "INSERT INTO agent_feedback (id, execution_id, user_id, kind, created_at) VALUES \
+                     ('fb-0', 'run-1', 'u', 'thumbs_down', '2026-01-01T05:10:00.000000Z')",
+                )
+                .await;
+            assert_eq!(left(&world, "feedback_not_linked").await, 1);
+            run(&world, "feedback-links").await;
+            assert_eq!(left(&world, "feedback_not_linked").await + left(&world, "aggregate_differs").await, 0);
+            let listed = "SELECT replace(CAST(feedback_ids AS TEXT), ' ', '') FROM episodes WHERE id = 'ep-0000008'";
+            assert_eq!(world.texts(listed).await, ["[\"fb-2\",\"fb-3\",\"fb-0\"]"]);
         }
     });
 }

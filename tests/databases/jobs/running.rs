@@ -4,7 +4,9 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
-use mnemoscope::change::{ChangeDanger, ChangeError, Draft};
+use mnemoscope::change::apply::apply;
+use mnemoscope::change::operation::FeedbackFields;
+use mnemoscope::change::{ChangeDanger, ChangeError, Draft, feedback};
 use mnemoscope::job::plan::{JobBeat, JobMove, JobSettings, JobState, JobWish};
 use mnemoscope::job::{self, BatchAsk, Job, JobBatch, JobEntry, record};
 use mnemoscope::store::stored::TableName;
@@ -13,6 +15,7 @@ use sqlx::{Connection, PgConnection};
 use tokio::sync::watch;
 
 use super::world::{World, author, on_both, on_postgres, on_sqlite, open};
+use crate::support::world::address_of;
 use crate::support::{block_on, block_on_aside};
 
 async fn resume(world: &World, batch: usize) -> job::JobOutcome {
@@ -48,6 +51,66 @@ fn paused_between_any_two_batches_and_resumed_it_comes_to_the_same() {
             assert!(done.is_complete());
             assert_eq!(done.progress.id, paused.progress.id);
             assert_eq!(world.links().await, straight.links().await);
+        }
+    });
+}
+
+#[test]
+fn undoing_a_run_by_the_line_of_its_receipt_leaves_what_others_wrote() {
+    block_on(async {
+        for world in on_both(40).await {
+            let before = world.links().await;
+            let (wish, heard) = watch::channel(JobWish::GoOn);
+            let mut each = |beat: JobBeat| {
+                if matches!(&beat, JobBeat::Progress(progress) if progress.batches == 2) {
+                    wish.send(JobWish::Pause).unwrap();
+                }
+            };
+            world.backfill_while("canvas-links", 4, heard, &mut each).await.expect("paused");
+            // Someone else gives feedback between two batches.
+            let fields = FeedbackFields { kind: Some("thumbs_up".to_owned()), ..FeedbackFields::default() };
+            let store = open(&world.target).await;
+            let plan = feedback::add(&store, "ep-0000001", &fields).await.expect("a plan");
+            let receipt = apply(&store, &plan, &author()).await.expect("applied");
+            let other = receipt.audit_seq.expect("an entry");
+            let done = resume(&world, 4).await;
+            let (first, last) = done.entries.expect("entries");
+            assert!(first < other && other < last, "{first} {other} {last}");
+            let line = done.receipt().receipt.undo.expect("a command");
+            let folder = std::path::Path::new(env!("CARGO_BIN_EXE_mnemoscope")).parent().expect("a folder");
+            let path = format!("{}:{}", folder.display(), std::env::var("PATH").expect("a path"));
+            let mut shell = Command::new("/bin/sh");
+            shell.args(["-c", &line]).env("PATH", path).env("MNEMOSCOPE_DATABASE", address_of(&world.target));
+            let output = shell.output().expect("a shell");
+            assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+            assert_eq!(world.links().await, before, "{line}");
+            assert_eq!(world.texts("SELECT kind FROM agent_feedback").await, ["thumbs_up"], "{line}");
+        }
+    });
+}
+
+#[test]
+fn a_masked_timed_run_prints_no_texts_of_rows() {
+    block_on(async {
+        for world in on_both(20).await {
+            world.execute("UPDATE episodes SET title = 'Jonas\u{200b} asks'").await;
+            let (wish, heard) = watch::channel(JobWish::GoOn);
+            let mut each = |beat: JobBeat| {
+                if matches!(&beat, JobBeat::Progress(progress) if progress.batches == 1) {
+                    wish.send(JobWish::Leave).unwrap();
+                }
+            };
+            let left = world.backfill_while("hidden-characters", 4, heard, &mut each).await.expect("left");
+            assert_eq!(left.progress.state, JobState::Queued);
+            let address = address_of(&world.target);
+            let mut timed = Command::new(env!("CARGO_BIN_EXE_mnemoscope"));
+            timed.args(["-d", &address, "--mask", "--format", "json", "jobs", "run"]);
+            let output = timed.stdin(Stdio::null()).output().expect("the binary");
+            let printed = String::from_utf8(output.stdout).expect("text");
+            let told: serde_json::Value = serde_json::from_str(&printed).expect("an answer");
+            assert_eq!(told["jobs"][0]["status"], "applied", "{printed}");
+            assert!(told["jobs"][0]["changes"][0]["before"]["title"].is_string(), "{printed}");
+            assert!(!printed.contains("Jonas"), "{printed}");
         }
     });
 }

@@ -29,6 +29,58 @@ async fn bury(world: &World, what: &str) {
 }
 
 #[test]
+fn what_is_written_after_an_erasure_is_found_wherever_an_erasure_looks() {
+    block_on(async {
+        for world in atoms().await {
+            // By the command, whose key the later look has.
+            let purge = ["purge", "user-ana", "--mentions", "redact", "--account", "erase", "--full", "--apply"];
+            let aliases = ["--alias", "Ana Keller-Ruiz", "--alias", "ana.kr@acme.example"];
+            let receipt = finished(&world, &[&purge[..], &aliases].concat()).stdout;
+            let receipt: Value = serde_json::from_slice(&receipt).expect("a receipt");
+            let id = receipt["receipt_id"].as_str().expect("an id");
+            let both = [
+                ("CREATE TABLE later (said TEXT DEFAULT 'x=ana.kr@acme.example,y')", "DROP TABLE later"),
+                ("CREATE VIEW later AS SELECT 'Keller-Ruiz, Ana' AS said", "DROP VIEW later"),
+                ("CREATE TABLE later AS SELECT 'Keller-Ruiz, Ana' AS said", "DROP TABLE later"),
+            ];
+            let server = [
+                ("COMMENT ON TABLE chat_sessions IS 'for Ana Keller-Ruiz'", "COMMENT ON TABLE chat_sessions IS NULL"),
+                (
+                    "COMMENT ON COLUMN chat_sessions.title IS 'see ana.kr@acme.example'",
+                    "COMMENT ON COLUMN chat_sessions.title IS NULL",
+                ),
+                ("CREATE TYPE later AS ENUM ('no', 'Ana Keller-Ruiz', 'yes')", "DROP TYPE later"),
+                (
+                    "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET application_name = ''Ana Keller-Ruiz''', current_database()); END $$",
+                    "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET application_name', current_database()); END $$",
+                ),
+                (
+                    "CREATE FOREIGN DATA WRAPPER later OPTIONS (owner 'Ana Keller-Ruiz')",
+                    "DROP FOREIGN DATA WRAPPER later",
+                ),
+                (
+                    "CREATE FOREIGN DATA WRAPPER later; CREATE SERVER later FOREIGN DATA WRAPPER later; \
+                     CREATE USER MAPPING FOR CURRENT_USER SERVER later OPTIONS (login 'ana.kr@acme.example')",
+                    "DROP FOREIGN DATA WRAPPER later CASCADE",
+                ),
+                ("SELECT lo_from_bytea(4711, 'Ana Keller-Ruiz called')", "SELECT lo_unlink(4711)"),
+            ];
+            let server = if matches!(world.target, Target::Postgres(_)) { &server[..] } else { &[] };
+            for (write, remove) in both.iter().chain(server) {
+                world.run(write).await;
+                let looked = finished(&world, &["purge", "verify", id]);
+                let answer: Value = serde_json::from_slice(&looked.stdout).expect("an answer");
+                assert_eq!(answer["verification"]["logical"]["hits"], 1, "{write}: {answer:#}");
+                assert_eq!(looked.status.code(), Some(6), "{write}: {answer:#}");
+                world.run(remove).await;
+            }
+            let looked = finished(&world, &["purge", "verify", id]);
+            assert_eq!(looked.status.code(), Some(0), "{}", String::from_utf8_lossy(&looked.stdout));
+        }
+    });
+}
+
+#[test]
 fn texts_that_a_trigger_copies_while_rows_go_are_found_or_told() {
     block_on(async {
         // As they are, in other words, and as a number alone.

@@ -121,12 +121,10 @@ fn of_marked_rows_those_that_are_already_so_are_not_counted() {
     terminal.settle();
     terminal.press("ce");
     terminal.shows("Edit 3 marked cases");
-    for _ in 0..20 {
-        terminal.settle();
-        if terminal.contents().contains("▌outcome") {
-            break;
-        }
+    terminal.shows("▌profile id");
+    for column in ["user id", "agent id", "prompt", "plan", "traces", "outcome"] {
         terminal.press("\t");
+        terminal.shows(&format!("▌{column}"));
     }
     terminal.press("success\x13");
     terminal.shows("these are 2 changes");

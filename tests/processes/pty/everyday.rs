@@ -349,7 +349,7 @@ fn a_situation_is_ranked_kept_and_asked_again() {
     terminal.press("/");
     terminal.shows("Situation");
     terminal.press("visa for a trip\r");
-    terminal.shows("the profile names no embedding endpoint");
+    terminal.shows("no embedding endpoint is set");
     terminal.press("bk");
     terminal.shows("Keep as");
     terminal.press("trips\r");

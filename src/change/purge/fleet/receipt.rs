@@ -21,7 +21,7 @@ pub struct FleetHits {
     pub hits: u64,
 }
 
-/// Handles that were found before, over all databases.
+/// Handles found before the erasure, over all databases.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct FleetControl {
     /// Number of handles that were found.
@@ -30,7 +30,7 @@ pub struct FleetControl {
     pub of: usize,
 }
 
-/// Bytes of files that still hold something.
+/// Hits in the bytes of files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct FleetBytes {
     /// Hits in all files.
@@ -71,7 +71,7 @@ pub struct FleetReceipt {
     pub receipt_id: String,
     /// `purge fleet`.
     pub operation: &'static str,
-    /// The worst word of all.
+    /// The worst status of all databases.
     pub status: PurgeStatus,
     /// The fleet file.
     pub fleet: String,
@@ -79,7 +79,7 @@ pub struct FleetReceipt {
     pub plan_id: String,
     /// Rows by database and table.
     pub counts: Counts,
-    /// Always empty: contents are not kept.
+    /// Always empty: contents are not stored.
     pub changes: Vec<Change>,
     /// Total number of rows that changed or were deleted.
     pub changes_total: usize,
@@ -89,26 +89,26 @@ pub struct FleetReceipt {
     pub disclosures: Vec<String>,
     /// Findings of the verification.
     pub verification: FleetVerification,
-    /// Databases that did not get where they should have.
+    /// Databases that did not reach their intended status.
     pub incomplete: Vec<String>,
-    /// Each database.
+    /// Result of each database.
     pub databases: Vec<FleetEntry>,
     /// Time when the erasure was carried out.
     pub applied_at: String,
-    /// Always null: each database has a trail, with an entry of its own.
+    /// Always null: each database has its own trail with an entry.
     pub audit_seq: Option<i64>,
     /// Person who carried out the erasure.
     pub actor: String,
-    /// The ticket that asked for it.
+    /// Ticket that requested the erasure.
     pub ticket: Option<String>,
     /// Reason why the erasure cannot be undone.
     pub undo_reason: &'static str,
-    /// The file that it is kept in.
+    /// File with the receipt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_in: Option<String>,
 }
 
-/// The word over all databases.
+/// The overall status.
 pub(super) fn overall(entries: &[FleetEntry], missing: &[String]) -> PurgeStatus {
     let disclosed = entries.iter().any(FleetEntry::discloses);
     match (missing.is_empty(), disclosed) {
@@ -124,7 +124,7 @@ pub fn add_counts(counts: &mut Counts, label: &str, of_one: &Counts) {
 }
 
 impl FleetReceipt {
-    /// Makes one receipt over all databases.
+    /// Builds one receipt for all databases.
     #[must_use]
     pub fn new(erasure: &FleetErasure<'_>, databases: Vec<FleetEntry>, author: &Author) -> Self {
         let incomplete: Vec<String> = databases.iter().filter_map(FleetEntry::problem).collect();

@@ -1,4 +1,4 @@
-//! A later check of every database of a fleet: by its receipt, or else by the HMACs of all receipts.
+//! A later check of every database of a fleet: by its receipt, or otherwise by the HMACs of all receipts.
 
 use std::collections::HashSet;
 
@@ -15,24 +15,24 @@ use crate::change::{ChangeError, now};
 use crate::memory::agreeing;
 use crate::store::Store;
 
-/// The answer of a later look in every database that a receipt names.
+/// Result of a later check of every database that a receipt names.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FleetRecheck {
     /// The receipt.
     pub receipt_id: String,
     /// `purge verify`.
     pub operation: &'static str,
-    /// The worst word of all.
+    /// The worst status of all databases.
     pub status: PurgeStatus,
     /// Each database.
     pub databases: Vec<FleetEntry>,
     /// Time of the check.
     pub checked_at: String,
-    /// Databases that are not as they should be, and why.
+    /// Databases that did not pass, and why.
     pub incomplete: Vec<String>,
 }
 
-/// Fields of a receipt over several databases that a later check needs.
+/// Fields of a fleet receipt that a later check needs.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct KeptFleet {
@@ -66,16 +66,16 @@ impl KeptEntry {
         FleetPlace { label: self.label.clone(), location: self.location.clone(), database_id }
     }
 
-    /// Whether texts of the database were known to name a person who is not known there.
+    /// Whether the receipt lists texts with a handle in a database that does not know the person.
     fn has_left_texts(&self) -> bool {
         self.status == NOT_FOUND && self.error.is_some()
     }
 }
 
-/// Looks again in every database that a receipt or the fleet file names; `text` is the receipt's.
+/// Checks every database that a receipt or the fleet file names; `text` is the receipt's.
 ///
 /// # Errors
-/// [`ChangeError::Usage`] for what is not a receipt over several databases.
+/// [`ChangeError::Usage`] for a text that is not a fleet receipt.
 pub async fn recheck_fleet(
     fleet: &Fleet,
     named: &str,
@@ -129,7 +129,7 @@ async fn recheck_one(
     looked.unwrap_or_else(|error| member.refused(&error))
 }
 
-/// Looks for the person by what other databases knew: no receipt says what was done here.
+/// Searches for the person by the handles of other databases, if no receipt covers this one.
 async fn look_without_receipt(
     member: &FleetMember,
     store: &Store,

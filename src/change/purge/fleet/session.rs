@@ -1,5 +1,4 @@
-//! The record of a purge of several databases, kept until all of them are verified: what is needed to finish it in any
-//! of them.
+//! The record of a purge of several databases, stored until all of them are verified: what is needed to finish it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,19 +11,19 @@ use crate::change::purge::decide::NewDecisions;
 use crate::change::purge::plan::PurgeOptions;
 use crate::store::Store;
 
-/// A database by what it is known by.
+/// Identifies a database of a fleet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FleetPlace {
     /// Name of the database, for users.
     pub label: String,
     /// Location of the database, without a password.
     pub location: Option<String>,
-    /// Identity of the database; none where it was not reached yet, or has none.
+    /// Identity of the database; `None` if it was not reached yet, or has none.
     pub database_id: Option<String>,
 }
 
 impl FleetPlace {
-    /// The place of a member of the fleet, which is open or cannot be opened.
+    /// Describes a member of the fleet, whether it is open or could not be opened.
     pub async fn of(member: &FleetMember, store: Option<&Store>) -> Self {
         let own = match store {
             Some(store) => store.records().own().await.ok().flatten(),
@@ -34,7 +33,7 @@ impl FleetPlace {
         FleetPlace { label: member.label.clone(), location: Some(member.location.clone()), database_id }
     }
 
-    /// Whether both are one database: by its identity, or else by its label or location.
+    /// Whether both are the same database: by identity, otherwise by label or location.
     #[must_use]
     pub fn is(&self, other: &FleetPlace) -> bool {
         match (&self.database_id, &other.database_id) {
@@ -44,14 +43,14 @@ impl FleetPlace {
     }
 }
 
-/// Choices and reach of an erasure in several databases.
+/// Options and scope of an erasure in several databases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetSession {
     /// Options of the erasure.
     pub options: PurgeOptions,
-    /// Folder for the person's data of each database, which is written first.
+    /// Folder for the export of the person's data, by database, written before the erasure.
     pub export: Option<PathBuf>,
-    /// Handles by which the person may be found in any of them.
+    /// Handles that may identify the person in any of them.
     pub handles: BTreeSet<String>,
     /// The databases.
     pub databases: Vec<FleetPlace>,
@@ -60,8 +59,8 @@ pub struct FleetSession {
 }
 
 impl FleetSession {
-    /// Joins what is asked for now with what was asked for earlier: resuming keeps the choices that are not made again. The
-    /// databases are those known earlier.
+    /// Combines the current request with an earlier one: choices that are not repeated are kept, and so are the earlier
+    /// databases.
     #[must_use]
     pub fn new(erasure: &FleetErasure<'_>, resume: Option<&NewDecisions>, earlier: Option<&FleetSession>) -> Self {
         let options = match (earlier, resume) {
@@ -79,7 +78,7 @@ impl FleetSession {
     }
 }
 
-/// The databases that are named now, with what was known of them, and after them those that are no longer named.
+/// The databases named now, with what was known of them, followed by those no longer named.
 pub fn known(mut places: Vec<FleetPlace>, earlier: &[FleetPlace], with_missing: bool) -> Vec<FleetPlace> {
     let mut missing = Vec::new();
     for old in earlier {

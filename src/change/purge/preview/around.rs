@@ -1,4 +1,5 @@
-//! Other people's rows that name the person, as the operator reads them: the title of each row, and the words around the name.
+//! Other people's rows that name the person, for the operator to read: the title of each row, and the words around the
+//! name.
 
 use std::collections::HashMap;
 
@@ -17,13 +18,13 @@ use crate::store::fetched::FetchedValue;
 use crate::store::snapshot::WantedRows;
 use crate::store::stored::TableName;
 
-/// Mentions whose rows are read; of further ones only the masked sample is shown.
+/// Most mentions whose rows are read; further ones show only the masked sample.
 const READ: usize = 500;
 /// Characters shown on either side of the name.
 const AROUND: usize = 160;
-/// Characters of a title that are kept.
+/// Most characters of a title.
 const TITLE: usize = 160;
-/// Columns that name a row to people, the best first.
+/// Columns that serve as a title, the best first.
 const TITLES: [&str; 9] = ["title", "name", "subject", "summary", "topic", "question", "prompt", "content", "text"];
 
 /// Columns of a row and their values.
@@ -86,13 +87,13 @@ async fn rows<'m>(
     Ok(rows)
 }
 
-/// Returns the person whom a row belongs to; empty when it does not say so itself.
+/// Returns the owner of a row; empty if the row does not say.
 fn owner(store: &Store, table: &TableName, row: &NamedRow) -> String {
     let of = |rule: &BoundRule| graph::within(row.get(&rule.column)?, rule).into_iter().next();
     owners::of_table(store, table).find_map(of).unwrap_or_default()
 }
 
-/// Title of a row; empty when no column but that of the mention has one.
+/// Title of a row; empty if only the column of the mention has one.
 fn title(row: &NamedRow, mentioned: &str) -> String {
     let text = |column: &&str| match row.get(*column) {
         Some(FetchedValue::Text(text)) if *column != mentioned && !text.trim().is_empty() => Some(text),
@@ -102,7 +103,7 @@ fn title(row: &NamedRow, mentioned: &str) -> String {
     title.chars().take(TITLE).collect()
 }
 
-/// The words around the first place that means the person: of the value as it is stored, else of the first text in it.
+/// The words around the first place that means the person: in the stored value, otherwise in the first text within it.
 fn words(matcher: &Matcher, raw: &FetchedValue) -> Option<MentionWords> {
     if let FetchedValue::Text(text) = raw
         && let Some(words) = words_in(matcher, text)

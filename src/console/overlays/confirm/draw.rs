@@ -1,4 +1,4 @@
-//! A plan that waits for a yes: what it would do, other effects, and how it is confirmed.
+//! A plan that waits for confirmation: its changes, other effects, and the way to confirm it.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -49,8 +49,8 @@ fn danger_words(cx: &Context, danger: ChangeDanger, look: &Look) -> TextLine {
 fn plan_lines(cx: &Context, confirmation: &Confirmation, width: usize, look: &Look) -> Vec<TextLine> {
     let plan: &Plan = &confirmation.plan;
     let mut lines = count_lines(&plan.counts, width, look);
-    // What must be known is where nobody has to scroll for it.
-    lines.extend(told("To be known", &plan.disclosures, StyleRole::Warn, width, look));
+    // Disclosures are placed where nobody has to scroll to see them.
+    lines.extend(told("Note", &plan.disclosures, StyleRole::Warn, width, look));
     lines.push(TextLine::default());
     lines.extend(change_lines(&plan.changes, plan.changes_total, &cx.names, width, look));
     lines.extend(told("Other effects", &cx.in_titles(&plan.effects), StyleRole::Muted, width, look));
@@ -71,7 +71,7 @@ fn plan_lines(cx: &Context, confirmation: &Confirmation, width: usize, look: &Lo
     lines
 }
 
-/// Sentences under a heading; nothing where there are none.
+/// Sentences under a heading; nothing if there are none.
 fn told(title: &str, texts: &[String], role: StyleRole, width: usize, look: &Look) -> Vec<TextLine> {
     if texts.is_empty() {
         return Vec::new();

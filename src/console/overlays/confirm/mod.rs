@@ -1,4 +1,4 @@
-//! A plan that waits for a yes: what it would do, other effects, and how it is confirmed.
+//! A plan that waits for confirmation: its changes, other effects, and the way to confirm it.
 
 pub(in crate::console) mod draw;
 
@@ -20,7 +20,7 @@ use crate::console::view::Canvas;
 use crate::console::view::what_if::LONGER;
 use crate::memory::{Entity, agreeing};
 
-/// Rows of a plan of which it is looked whether they are still there.
+/// Most rows of a plan that are checked for still existing.
 const LOOKED_AT: usize = 500;
 
 /// A plan that waits for a yes.
@@ -28,8 +28,7 @@ const LOOKED_AT: usize = 500;
 pub struct Confirmation {
     /// Proposed change.
     pub proposal: Proposal,
-    /// Plan of the change, with personal values masked when masking is on. The plan that is applied is kept outside,
-    /// under [`Confirmation::ticket`].
+    /// Plan of the change, masked if masking is on. The plan to apply is kept outside, under [`Confirmation::ticket`].
     pub plan: Plan,
     /// Number of the request that made the plan.
     pub ticket: Ticket,
@@ -41,9 +40,9 @@ pub struct Confirmation {
     pub reason: String,
     /// `y` was pressed: `c` copies.
     pub copying: bool,
-    /// Expected changes of recall; `None` when recall cannot change.
+    /// Expected changes of recall; `None` if recall cannot change.
     pub ahead: Option<RecallAhead>,
-    /// Whether the rows that it changes are still there is looked at again when others wrote.
+    /// Check after writes by others whether the changed rows still exist.
     rows: Renewal,
 }
 
@@ -55,7 +54,7 @@ impl Confirmation {
         Confirmation { proposal, plan, ticket, gate, scroll: 0, reason, copying: false, ahead, rows }
     }
 
-    /// The rows that the changes found, by their entity. A backfill takes the rows that it finds when it runs.
+    /// The existing rows that the changes concern, by entity. A backfill finds its rows only when it runs.
     fn rows_found(&self) -> Vec<(String, Relation)> {
         let mut found: BTreeMap<Entity, BTreeSet<String>> = BTreeMap::new();
         let changes = if self.proposal.changes().is_empty() { &[][..] } else { &self.plan.changes };
@@ -68,7 +67,7 @@ impl Confirmation {
         found.into_iter().map(|found| (found.0.title(), ids(found))).collect()
     }
 
-    /// Shuts the gate where rows that would be changed are gone.
+    /// Shuts the gate if rows to be changed are gone.
     fn take_rows(&mut self, found: Result<Vec<Related>, RequestFailure>, cx: &mut Context) {
         let groups = found.unwrap_or_default();
         let gone: Vec<(&str, &String)> =
@@ -94,7 +93,7 @@ impl Confirmation {
         }
     }
 
-    /// Nobody waits for the look at recall, or at the rows, any more.
+    /// Cancels the preview of recall and the check of rows.
     fn stop_looking(&mut self, cx: &mut Context) {
         let ahead = self.ahead.as_mut().and_then(|ahead| ahead.waiting.take());
         cx.cancel(ahead.into_iter().chain(self.rows.release()));
@@ -111,7 +110,7 @@ impl Confirmation {
     fn other_key(&mut self, key: Key, cx: &mut Context) {
         match key.code {
             Code::Char('y') => self.copying = true,
-            // Where a word is typed, with ctrl.
+            // With ctrl if a word is to be typed.
             Code::Char('r') => cx.show(LayerOpening::Prompt(Purpose::Reason, String::new(), self.reason.clone())),
             _ => self.scroll_by(scroll_key(key, cx).unwrap_or_default(), cx),
         }

@@ -1,4 +1,4 @@
-//! Yours, theirs and what was before, column by column.
+//! Yours, theirs and the original, column by column.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
@@ -55,7 +55,7 @@ fn lines(cx: &Context, conflict: &Conflict, width: usize, look: &Look) -> Vec<Te
 const SIDES: [(&str, StyleRole); 3] =
     [("before", StyleRole::Muted), ("yours", StyleRole::Good), ("theirs", StyleRole::Warn)];
 
-/// A table of three sides where there is room, else the sides below each other.
+/// A table of three sides if there is room, else the sides below each other.
 fn sides(moved: &MovedRow, width: usize, look: &Look) -> Vec<TextLine> {
     const NAME: usize = 16;
     let entity = Entity::parse(&moved.entity).map_or_else(|| moved.entity.clone(), Entity::title);
@@ -88,7 +88,7 @@ fn sides(moved: &MovedRow, width: usize, look: &Look) -> Vec<TextLine> {
     lines
 }
 
-/// The sides next to each other, each wrapped: what differs may be at the end.
+/// The sides next to each other, each wrapped: a difference may be at the end.
 fn beside(name: TextLine, texts: &[SafeText; 3], room: usize, look: &Look) -> Vec<TextLine> {
     let sides = texts.each_ref().map(|text| text.wrap(room.saturating_sub(1)).collect::<Vec<_>>());
     let rows = sides.iter().map(Vec::len).max().unwrap_or(0).max(1);

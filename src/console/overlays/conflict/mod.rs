@@ -26,7 +26,7 @@ pub struct MovedColumn {
     pub before: Value,
     /// Value that your change would set.
     pub yours: Value,
-    /// Value now; `None` when the row is gone.
+    /// Current value; `None` if the row is gone.
     pub theirs: Option<Value>,
 }
 
@@ -54,9 +54,9 @@ pub struct MovedRow {
 /// A change that met another one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conflict {
-    /// Change that should have been made.
+    /// Change that was to be made.
     pub proposal: Proposal,
-    /// Description of what changed since the plan was made, for users.
+    /// Description of the changes since the plan was made, for users.
     pub message: String,
     /// The rows, for people.
     pub rows: Vec<String>,
@@ -68,8 +68,8 @@ pub struct Conflict {
     pub copying: bool,
 }
 
-/// The three sides of each change; `now` holds the rows as they are, in the same order. Rows that neither side changed
-/// are left out.
+/// The three sides of each change; `now` holds the current rows in the same order. Rows that neither side changed are
+/// left out.
 #[must_use]
 pub fn three_way(changes: &[Change], now: &[Option<Row>]) -> Vec<MovedRow> {
     let moved = changes.iter().zip(now).map(|(change, row)| {
@@ -77,7 +77,7 @@ pub fn three_way(changes: &[Change], now: &[Option<Row>]) -> Vec<MovedRow> {
             let theirs = row.as_ref().map(|row| row.get(&name).clone());
             MovedColumn { name, before, yours, theirs }
         };
-        // A new row has no before that could have moved.
+        // A new row has no earlier values that could have changed.
         let columns = if change.before.is_null() { Vec::new() } else { columns(change) };
         let columns = columns.into_iter().map(column).collect();
         MovedRow { entity: change.entity.clone(), id: change.id.clone(), gone: row.is_none(), columns }
@@ -86,7 +86,7 @@ pub fn three_way(changes: &[Change], now: &[Option<Row>]) -> Vec<MovedRow> {
 }
 
 impl Conflict {
-    /// The same once more: theirs has been seen here, and yours is wanted all the same.
+    /// The same proposal based on their values, which the user has seen.
     fn again(&self) -> Proposal {
         let mut proposal = self.proposal.clone();
         if let Proposal::Changes(changes) = &mut proposal {
@@ -123,7 +123,7 @@ impl Layer for Conflict {
         LayerStep::Stays
     }
 
-    /// A click next to it does not forget what was planned.
+    /// A click beside it does not drop the plan.
     fn click(&mut self, _target: &ClickTarget, _cx: &mut Context) -> LayerStep {
         LayerStep::Stays
     }

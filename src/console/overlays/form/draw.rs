@@ -24,7 +24,7 @@ pub fn draw(form: &Form, cx: &Context, canvas: &mut Canvas<'_>) {
         FormSubject::Add(id) => format!("Add feedback to {id}"),
     };
     let title = SafeText::limited(&cx.in_title(&title), 80);
-    // What is added is safe: it is done at once, unless everything here needs more care.
+    // Adding is safe: it is done at once, unless every change here needs more care.
     let is_at_once = matches!(form.subject, FormSubject::Add(_)) && cx.care(ChangeDanger::Safe) == ChangeDanger::Safe;
     let adds = format!("ctrl-s adds it at once; {} undoes it", cx.key_for(CommandId::UndoLast));
     let (verb, saves) = if is_at_once { ("add", &*adds) } else { ("plan", PLANS) };
@@ -44,7 +44,7 @@ pub fn draw(form: &Form, cx: &Context, canvas: &mut Canvas<'_>) {
     heading.render(lay::row(inside, 3), buf, look);
     let oddities = form.oddities();
     let mut told = sentences(&oddities, StyleRole::Warn, width, look);
-    // The text that is written keeps a row.
+    // At least one row is left for the text being written.
     let most = (usize::from(inside.height) / 3).min(usize::from(inside.height).saturating_sub(7));
     let is_cut = told.len() > most;
     told.truncate(most);

@@ -1,4 +1,4 @@
-//! The form for feedback: what it says, checked while it is written; what comes of it is planned and shown before.
+//! The form for feedback: its content is checked while it is written; the change is planned and shown first.
 
 pub(in crate::console) mod draw;
 
@@ -16,7 +16,7 @@ use crate::memory::{Entity, Row, text_check};
 
 /// Kinds that can be given.
 const KINDS: [&str; 3] = [THUMBS_UP, THUMBS_DOWN, RATING];
-/// Bytes that a correction may have.
+/// Most bytes of a correction.
 pub const LONGEST: usize = 100_000;
 
 /// Target of the form.
@@ -44,9 +44,9 @@ pub enum FormField {
 pub struct Form {
     /// Target of the form.
     pub subject: FormSubject,
-    /// The row as it was when the form was opened.
+    /// The row when the form was opened.
     row: Option<Row>,
-    /// Kinds to choose from; one that cannot be given comes first, where the row has it.
+    /// Kinds to choose from. If the row has a kind that cannot be given, it comes first.
     pub kinds: Vec<String>,
     /// Position of the chosen one.
     pub kind: usize,
@@ -58,7 +58,7 @@ pub struct Form {
     pub masked: bool,
     /// Field that receives the keys.
     pub field: FormField,
-    /// Closing it would throw away what was written, and was asked for once.
+    /// Whether closing, which would lose the text, was requested once.
     pub closing: bool,
 }
 
@@ -79,7 +79,7 @@ impl Form {
         }
     }
 
-    /// A form that holds what a feedback row says.
+    /// Creates a form with the content of a feedback row.
     #[must_use]
     pub fn edit(row: &Row, masked: bool) -> Self {
         let kind = row.text("kind").unwrap_or_default();
@@ -171,7 +171,7 @@ impl Form {
         match &self.subject {
             FormSubject::Edit(id) => {
                 let set = self.fields().values();
-                // Someone else may have written since the form was opened: their words are not overwritten unseen.
+                // Someone else may have written since the form was opened: their text is not overwritten unseen.
                 let instead_of = set.keys().map(|name| (name.clone(), self.before(name).clone())).collect();
                 Operation::Edit { entity: Entity::Feedback, id: id.clone(), set, instead_of }
             }
@@ -241,7 +241,7 @@ impl Layer for Form {
         LayerStep::Stays
     }
 
-    /// A pasted text goes into the correction, and nowhere else.
+    /// A pasted text goes only into the correction.
     fn paste(&mut self, text: &str, cx: &mut Context) {
         if text.len() > LONGEST {
             cx.say_too_long(text.len());
@@ -250,7 +250,7 @@ impl Layer for Form {
         }
     }
 
-    /// A click next to it does not forget what was written.
+    /// A click beside it does not lose the text.
     fn click(&mut self, _target: &ClickTarget, _cx: &mut Context) -> LayerStep {
         LayerStep::Stays
     }

@@ -1,4 +1,4 @@
-//! Choosing an episode as the parent of another: found by words of its title, by conditions, or by its id.
+//! Choice of an episode as the parent of another: by words of its title, by conditions, or by its id.
 
 pub(in crate::console) mod draw;
 
@@ -15,9 +15,9 @@ use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row};
 
-/// Episodes that are listed.
+/// Most episodes listed.
 const LISTED: usize = 40;
-/// Milliseconds without a key before what was typed is searched for.
+/// Milliseconds without a key before the typed text is searched for.
 const REST: u64 = 150;
 
 /// The picker.
@@ -35,7 +35,7 @@ pub struct Picker {
     pub selected: usize,
     /// Searches under way.
     pub pending: Vec<Ticket>,
-    /// They replace what was found before.
+    /// Whether they replace earlier results.
     replaces: bool,
     /// The rest after the last key.
     pub timer: Option<Ticket>,
@@ -44,7 +44,7 @@ pub struct Picker {
 }
 
 impl Picker {
-    /// The choice of a parent for an episode, nothing searched yet.
+    /// Creates the choice of a parent for an episode.
     #[must_use]
     pub fn new(child: String) -> Self {
         Picker { child, ..Picker::default() }
@@ -55,7 +55,7 @@ impl Picker {
         self.selected = self.selected.saturating_add_signed(by).min(last);
     }
 
-    /// Searches for what was typed: as conditions or words of the title, and as a part of an id.
+    /// Searches for the typed text: as conditions or words of the title, and as a part of an id.
     fn search(&mut self, cx: &mut Context) {
         cx.cancel(self.pending.drain(..));
         let text = self.input.text().trim().to_owned();
@@ -86,9 +86,9 @@ impl Picker {
         self.timer = Some(cx.wait(REST));
     }
 
-    /// Proposes the selected episode as the parent. The picker stays until that is done.
+    /// Proposes the selected episode as the parent. The picker stays open until that is done.
     fn pick(&self, cx: &mut Context) {
-        // What is listed does not belong to what was typed yet.
+        // The listed episodes do not match the typed text yet.
         if self.timer.is_some() || self.replaces {
             return;
         }

@@ -1,4 +1,4 @@
-//! Draws the form for a row: its columns above, the one that is written below with all of its text.
+//! Draws the form for a row: its columns above, the full text of the edited one below.
 
 use ratatui::layout::Rect;
 
@@ -30,7 +30,7 @@ pub fn draw(form: &RowForm, cx: &Context, canvas: &mut Canvas<'_>) {
     let modal = Modal { pane, width: 100.min(canvas.area.width), height: 34.min(canvas.area.height) };
     canvas.drawn.hits.add(modal.area(canvas.area), ClickTarget::Overlay);
     let inside = modal.render(canvas.area, canvas.buf, look);
-    // The text that is written has a good third of the room.
+    // The text gets somewhat more than a third of the room.
     let below = (inside.height * 2 / 5).max(3);
     let list = Rect { height: inside.height.saturating_sub(below), ..inside };
     draw_fields(form, list, canvas);
@@ -69,7 +69,7 @@ fn draw_fields(form: &RowForm, area: Rect, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// A column with the beginning of what is written.
+/// A column with the beginning of its text.
 fn line(field: &RowField, chosen: bool, width: usize, look: &Look) -> TextLine {
     let mut line = TextLine::default();
     if chosen {
@@ -97,7 +97,7 @@ fn line(field: &RowField, chosen: bool, width: usize, look: &Look) -> TextLine {
     line.with(text, role)
 }
 
-/// Builds the line with the values that the column takes, or with what is wrong with the typed text.
+/// Builds the line with the valid values of the column, or with the error in the text.
 fn verdict(form: &RowForm, field: &RowField, cx: &Context, width: usize) -> TextLine {
     if form.closing {
         return TextLine::of(UNSAVED, StyleRole::Warn);
@@ -111,7 +111,7 @@ fn verdict(form: &RowForm, field: &RowField, cx: &Context, width: usize) -> Text
         (false, true) => {
             format!("{}{unit}; values that name people are masked and left out", field.column.kind.title())
         }
-        // What several rows hold is not known.
+        // The values of several rows are unknown.
         (false, false) if field.before.is_none() => {
             format!("{}{unit}; leave empty to keep it, null for none", field.column.kind.title())
         }

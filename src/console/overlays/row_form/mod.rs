@@ -1,5 +1,5 @@
-//! The form for any row: its columns as they are written, what is changed, and what is wrong with it. Several marked rows
-//! get the same values, as one plan.
+//! The form for any row: the texts of its columns, the changed ones, and their errors. Several marked rows get the same
+//! values, in one plan.
 
 mod draw;
 
@@ -18,7 +18,7 @@ use crate::memory::entity::Column;
 use crate::memory::{Entity, Personal, Row};
 use crate::ui::figures;
 
-/// Bytes that one value may have.
+/// Most bytes of a value.
 const LONGEST: usize = 1_000_000;
 
 /// A column in the form.
@@ -26,14 +26,14 @@ const LONGEST: usize = 1_000_000;
 pub struct RowField {
     /// The column.
     pub column: &'static Column,
-    /// The value at the beginning; none when several rows may differ.
+    /// The original value; `None` for several rows, which may differ.
     before: Option<Value>,
-    /// As it is written.
+    /// The edited text.
     pub text: TextField,
 }
 
 impl RowField {
-    /// Whether it says something else than at the beginning.
+    /// Whether it differs from the original.
     #[must_use]
     pub fn is_changed(&self) -> bool {
         match &self.before {
@@ -42,7 +42,7 @@ impl RowField {
         }
     }
 
-    /// The value that is written; what is empty is none, but for texts of marked rows, where it leaves them.
+    /// The edited value. An empty text is null; for texts of marked rows it means no change.
     fn value(&self, cx: &Context) -> Result<Value, String> {
         let text = self.text.text();
         if text.is_empty() {
@@ -56,13 +56,13 @@ impl RowField {
     }
 }
 
-/// A value as it is in the form. What is left as it is there keeps all its digits.
+/// A value as text in the form. An unedited value keeps all its digits.
 fn written(column: &Column, value: &Value) -> String {
     let real = value.as_f64().filter(|_| value.is_f64());
     real.map_or_else(|| write_value(column, value), figures::real)
 }
 
-/// Whether a column of an entity is set by hand here.
+/// Whether a column of an entity can be edited here.
 #[must_use]
 pub fn is_offered(entity: Entity, column: &Column, cx: &Context) -> bool {
     let key = (entity, column.name);
@@ -79,11 +79,11 @@ pub struct RowForm {
     pub ids: Vec<String>,
     /// The columns that can be set.
     pub fields: Vec<RowField>,
-    /// Position of the one that has the keys.
+    /// Position of the focused column.
     pub at: usize,
-    /// Columns of people are left out: what is masked must not be written back.
+    /// Whether masking is on: columns of people are left out, as pseudonyms must not be written back.
     pub masked: bool,
-    /// Closing it would throw away what was written, and was asked for once.
+    /// Whether closing, which would lose the text, was requested once.
     pub closing: bool,
 }
 
@@ -108,7 +108,7 @@ impl RowForm {
     /// Returns the changed columns with their new values.
     ///
     /// # Errors
-    /// What is wrong with it, or that nothing is changed.
+    /// The error, or a note that nothing was changed.
     fn set(&self, cx: &Context) -> Result<Map<String, Value>, String> {
         let changed = self.fields.iter().filter(|field| field.is_changed());
         let set: Map<String, Value> =
@@ -116,7 +116,7 @@ impl RowForm {
         if set.is_empty() { Err("nothing is changed yet".to_owned()) } else { Ok(set) }
     }
 
-    /// The changed columns with the values that they had at the beginning, where those are known.
+    /// The changed columns with their original values, if known.
     fn instead_of(&self) -> Map<String, Value> {
         let changed = self.fields.iter().filter(|field| field.is_changed());
         changed.filter_map(|field| Some((field.column.name.to_owned(), field.before.clone()?))).collect()
@@ -181,7 +181,7 @@ impl Layer for RowForm {
         }
     }
 
-    /// A click on a column goes there; one next to the form does not forget what was written.
+    /// A click on a column goes there; one beside the form does not lose the text.
     fn click(&mut self, target: &ClickTarget, _cx: &mut Context) -> LayerStep {
         if let ClickTarget::MenuItem(at) = target {
             self.at = (*at).min(self.fields.len().saturating_sub(1));

@@ -1,4 +1,4 @@
-//! Making changes possible: what unlocking means, or the tables that must be added before.
+//! Unlocking: its meaning, or the tables that must be added first.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 

@@ -1,5 +1,5 @@
-//! Read-only by default: unlocking is confirmed; a database without our tables is offered them first. Other migrations are
-//! confirmed in the same way.
+//! Read-only by default: unlocking is confirmed. In a database without our tables, adding them is offered first. Other
+//! migrations are confirmed in the same way.
 
 pub(in crate::console) mod draw;
 pub mod messages;
@@ -29,13 +29,13 @@ pub struct Unlock {
 }
 
 impl Unlock {
-    /// The question whether to unlock, or to apply migrations. What others depend on is named.
+    /// Creates the question whether to unlock, or to apply migrations. A production database is named as such.
     pub fn new(asked: UnlockStep, cx: &mut Context) -> Self {
         let is_safe = asked.migrations.is_empty() && !cx.opened.production;
         let danger = if is_safe { ChangeDanger::Safe } else { ChangeDanger::Guarded };
         let name = cx.database_name().to_owned();
         let mut gate = cx.gate(danger, &name);
-        // Unlocking is asked for everywhere.
+        // Unlocking is always confirmed.
         gate.step = gate.step.max(ChangeDanger::Guarded);
         Unlock { gate, asked, scroll: 0, copying: false }
     }

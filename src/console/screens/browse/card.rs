@@ -20,12 +20,12 @@ use crate::memory::{Entity, Row};
 pub struct CardScreen {
     /// Details of the row on the card.
     pub detail: Detail,
-    /// The database is watched as long as the card is looked at.
+    /// Watch of the database while the card is shown.
     live: LiveTail,
 }
 
 impl CardScreen {
-    /// The row of that id, nothing read yet.
+    /// Creates the card of a row by its id.
     #[must_use]
     pub fn of(entity: Entity, id: &str) -> Self {
         CardScreen { detail: Detail { key: Some(RowKey::of_id(id)), ..Detail::new(entity) }, live: LiveTail::default() }
@@ -181,7 +181,7 @@ impl Screen for CardScreen {
         self.detail.forget();
     }
 
-    /// Reads the row again; what is shown stays until then.
+    /// Reads the row again; the old one is shown until then.
     fn refresh(&mut self, cx: &mut Context) {
         self.detail.ask(None, cx);
     }

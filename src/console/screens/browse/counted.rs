@@ -1,5 +1,4 @@
-//! Count of the rows that a filter leaves, made in the background; and the values that complete a filter, read on
-//! demand.
+//! Number of rows that match a filter, counted in the background, and values that complete a filter, read on demand.
 
 use super::ListScreen;
 use crate::console::core::condition::{CANVAS, wanted_values};
@@ -12,7 +11,7 @@ use crate::memory::{Entity, Personal};
 /// Number of rows that a filter leaves.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CountedRows {
-    /// The number, once it is known.
+    /// The number; `None` until known.
     pub count: Option<RowCount>,
     pending: Option<Ticket>,
     /// True when the rows were counted, or that was tried.
@@ -20,7 +19,7 @@ pub struct CountedRows {
 }
 
 impl CountedRows {
-    /// The list is read again: the number may be another one. What is waited for no more.
+    /// Marks the number as out of date, as the list is read again. Returns the request to give up.
     #[must_use]
     pub fn doubt(&mut self) -> Option<Ticket> {
         self.count = None;
@@ -28,22 +27,22 @@ impl CountedRows {
         self.pending.take()
     }
 
-    /// Others wrote: the rows are counted again. The number stays until then.
+    /// Counts the rows again after others wrote. The old number is kept until then.
     pub fn recount(&mut self) {
         self.asked = false;
     }
 
-    /// Takes the number, if it is the one that is waited for.
+    /// Takes the number, if it is the awaited one.
     pub fn take(&mut self, ticket: Ticket, result: Result<RowCount, RequestFailure>) {
         if self.pending.take_if(|pending| *pending == ticket).is_some() {
-            // What cannot be counted is listed all the same.
+            // A list that cannot be counted is shown all the same.
             self.count = result.ok();
         }
     }
 }
 
 impl ListScreen {
-    /// Counts what the filter leaves, where the list does not show its whole and that was not done.
+    /// Counts the matching rows, unless the list shows all rows or they are counted.
     pub(super) fn count(&mut self, cx: &mut Context) {
         let is_shown = self.window.is_filled() && self.pending.is_none() && self.failure.is_none();
         if is_shown
@@ -59,8 +58,7 @@ impl ListScreen {
         }
     }
 
-    /// Reads the values that would complete what is written, unless that was done. Names of people are not values to
-    /// read while they are masked.
+    /// Reads completions for the written text, unless known. Names of people are not read while masked.
     pub(super) fn read_values(&mut self, before_cursor: &str, cx: &mut Context) {
         let Some(wanted) = wanted_values(self.entity, before_cursor) else { return };
         if self.values.contains_key(wanted) || self.pending_values.as_ref().is_some_and(|(_, of)| *of == wanted) {
@@ -78,7 +76,7 @@ impl ListScreen {
         }
     }
 
-    /// Takes the values of a column, the most frequent first.
+    /// Takes the values of a column, most frequent first.
     pub(super) fn take_values(&mut self, ticket: Ticket, result: Result<Vec<String>, RequestFailure>) {
         if let Some((_, column)) = self.pending_values.take_if(|(pending, _)| *pending == ticket) {
             self.values.insert(column, result.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Everything about one row: which tabs it has, what is loaded, where it is scrolled to.
+//! All details of a row: its tabs, the loaded data, and the scroll position.
 
 use super::follow;
 use super::whereabouts::Whereabouts;
@@ -17,9 +17,9 @@ use crate::memory::query::Query;
 use crate::memory::story::{self, MomentSource, Story};
 use crate::memory::{Entity, Row};
 
-/// Related rows that are read for a detail.
+/// Most related rows read for a detail.
 const RELATED_ROWS: usize = 50;
-/// Ids that are looked up for a detail.
+/// Most ids looked up for a detail.
 const RELATED_IDS: usize = 200;
 
 /// A tab of a detail.
@@ -43,11 +43,11 @@ pub enum DetailTab {
     Memories,
     /// The event log.
     Events,
-    /// Recalls of the row, and who made them.
+    /// Accesses to the row by recall.
     Accesses,
     /// Presence of a person in the database.
     Where,
-    /// Rows that are related to it.
+    /// Related rows.
     Related,
     /// The row as JSON.
     Raw,
@@ -74,7 +74,7 @@ impl DetailTab {
         }
     }
 
-    /// Counts the entries of the tab; `None` for a tab that counts nothing.
+    /// Counts the entries of the tab; `None` if the tab has no count.
     #[must_use]
     pub fn count(self, detail: &Detail) -> Option<usize> {
         if self == DetailTab::Related {
@@ -83,7 +83,7 @@ impl DetailTab {
         let Some(Content::Episode(context)) = &detail.content else { return None };
         Some(match self {
             DetailTab::Story => detail.story.moments.len(),
-            // With the episode itself, which the tab shows too.
+            // Includes the episode itself, which the tab shows too.
             DetailTab::Chain => match context.chain_total() {
                 0 => 0,
                 others => others + 1,
@@ -122,12 +122,12 @@ pub fn tabs(entity: Entity) -> &'static [DetailTab] {
     }
 }
 
-/// The details of one row.
+/// The details of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Detail {
     /// Kind of row.
     pub entity: Entity,
-    /// Key of the row that is wanted (its id alone on a card); none when the list has none.
+    /// Key of the wanted row (only its id on a card); `None` if the list is empty.
     pub key: Option<RowKey>,
     /// Key of the row that was read last.
     pub shown: Option<RowKey>,
@@ -135,11 +135,11 @@ pub struct Detail {
     pub tab: usize,
     /// First line shown.
     pub scroll: usize,
-    /// Text sought in the lines of the details; empty for none.
+    /// Text searched for in the details; empty for none.
     pub sought: String,
-    /// Position of the match to go to, among the lines that hold the sought text.
+    /// Position of the current match among the lines that contain the searched text.
     pub sought_at: usize,
-    /// True when the view goes to the match as soon as its line is known.
+    /// Whether the view goes to the match as soon as its line is known.
     pub(in crate::console) seeking: bool,
     /// Content that was read last; it is another row's while the wanted one is being read.
     pub content: Option<Content>,
@@ -147,30 +147,30 @@ pub struct Detail {
     pub story: Story,
     /// The moment of the story that the cursor is on, by position.
     pub moment: usize,
-    /// True when the view goes to the moment as soon as its line is known.
+    /// Whether the view goes to the moment as soon as its line is known.
     pub(in crate::console) to_moment: bool,
     /// Rows related to it.
     pub related: Vec<Related>,
     /// Whereabouts of the person that the row is about.
     pub whereabouts: Whereabouts,
-    /// Counts up with everything that changes what is shown, so that pictures of it can be kept.
+    /// Incremented with every visible change, so that drawings can be cached.
     pub version: u64,
     /// The wanted row is being waited for.
     pub pending: Option<Ticket>,
     /// The related rows are being waited for.
     pub pending_related: Option<Ticket>,
-    /// Nobody asked for the related rows: that they cannot be read is not told.
+    /// Whether the related rows were read unrequested, so that a failure is not reported.
     pub(in crate::console) quiet: bool,
-    /// The row is read again because others wrote.
+    /// Rereading of the row after others wrote.
     pub(in crate::console) renewal: Renewal,
     /// Reason why the row could not be read.
     pub failure: Option<RequestFailure>,
-    /// The wanted row is not there.
+    /// Whether the wanted row does not exist.
     pub gone: bool,
 }
 
 impl Detail {
-    /// Details with nothing in them.
+    /// Creates empty details.
     #[must_use]
     pub fn new(entity: Entity) -> Self {
         Detail {
@@ -198,25 +198,25 @@ impl Detail {
         }
     }
 
-    /// The tab that is shown.
+    /// The current tab.
     #[must_use]
     pub fn current_tab(&self) -> DetailTab {
         tabs(self.entity).get(self.tab).copied().unwrap_or(DetailTab::Overview)
     }
 
-    /// The row that is shown, if it is the wanted one.
+    /// The shown row, if it is the wanted one.
     #[must_use]
     pub fn row(&self) -> Option<&Row> {
         self.content.as_ref().map(Content::row).filter(|_| self.shown == self.key)
     }
 
-    /// Whether what is shown belongs to another row than the wanted one, or is being read again.
+    /// Whether another row than the wanted one is shown, or the row is being read again.
     #[must_use]
     pub fn is_stale(&self) -> bool {
         self.content.is_some() && (self.row().is_none() || self.failure.is_some())
     }
 
-    /// Goes to the tab `by` tabs further, round the ends.
+    /// Turns by `by` tabs, wrapping around at the ends.
     pub fn turn(&mut self, by: isize) {
         let count = tabs(self.entity).len() as isize;
         self.show_tab((self.tab as isize + by).rem_euclid(count) as usize);
@@ -231,20 +231,20 @@ impl Detail {
         }
     }
 
-    /// The id of the row that is wanted; empty when it has none.
+    /// The id of the wanted row; empty if it has none.
     #[must_use]
     pub fn id(&self) -> &str {
         self.key.as_ref().map_or("", RowKey::id)
     }
 
-    /// Shows the tab of that title; whether there is one.
+    /// Shows the tab of this title. False if there is none.
     pub fn show_named_tab(&mut self, title: &str) -> bool {
         let tab = tabs(self.entity).iter().position(|tab| tab.title() == title);
         tab.into_iter().for_each(|tab| self.show_tab(tab));
         tab.is_some()
     }
 
-    /// Takes what was read.
+    /// Takes the details.
     pub fn receive(&mut self, result: Result<Option<Content>, RequestFailure>) {
         self.pending = None;
         self.version += 1;
@@ -269,14 +269,20 @@ impl Detail {
                 self.content = None;
                 self.gone = true;
             }
-            Err(failure) => self.failure = Some(failure),
+            Err(failure) => {
+                // Another row's details would be taken for this one's.
+                if self.shown != self.key {
+                    self.content = None;
+                }
+                self.failure = Some(failure);
+            }
         }
     }
 
-    /// Asks for the wanted row; `listed` is it as a list holds it.
+    /// Requests the wanted row; `listed` is the row as held by a list.
     pub fn ask(&mut self, listed: Option<&Row>, cx: &mut Context) {
         let Some(key) = self.key.clone().filter(|key| !key.id().is_empty()) else {
-            // A row without an id is all that is known of it.
+            // For a row without an id, the list's row is all that can be known.
             if let Some(row) = listed {
                 self.receive(Ok(Some(Content::Row(Box::new(row.clone())))));
                 self.ask_related(false, cx);
@@ -287,7 +293,7 @@ impl Detail {
         self.pending = Some(cx.ask(Request::LoadDetail(self.entity, key)));
     }
 
-    /// Others wrote: the row is read again, and stays as it is until then.
+    /// Reads the row again after others wrote; the old one is kept until then.
     pub fn renew(&mut self, cx: &mut Context) {
         let key = self.key.clone().filter(|key| !key.id().is_empty() && self.pending.is_none());
         if let Some(key) = key
@@ -298,7 +304,7 @@ impl Detail {
         }
     }
 
-    /// Takes the row as it is now. What cannot be read now stays as it was.
+    /// Takes the reread row. After a failure the old one is kept.
     fn take_renewed(&mut self, result: Result<Option<Content>, RequestFailure>, cx: &mut Context) {
         let is_news = match &result {
             Ok(found) => *found != self.content || self.failure.is_some(),
@@ -367,16 +373,16 @@ impl Detail {
         }
     }
 
-    /// Asks for words to seek, or goes to the line before that holds what is sought.
+    /// Asks for words to search, or goes to the next or previous match.
     pub fn seek(&mut self, onward: bool, cx: &mut Context) {
         if onward || self.sought.is_empty() {
-            // Words that are typed at once must not be taken for commands.
+            // Words typed right after must not be taken for commands.
             return cx.prompt(Purpose::Within, "");
         }
         self.seek_beside(false, cx);
     }
 
-    /// Goes to the next line that holds what is sought, or to the one before.
+    /// Goes to the next match, or to the previous one.
     fn seek_beside(&mut self, onward: bool, cx: &mut Context) {
         let count = cx.measures.sought_count;
         if count == 0 {
@@ -390,7 +396,7 @@ impl Detail {
         }
     }
 
-    /// Takes words to seek; none go to the next line that holds those that are sought.
+    /// Takes words to search for; an empty text goes to the next match of the current words.
     pub fn seek_words(&mut self, text: &str, cx: &mut Context) {
         if !text.is_empty() {
             text.clone_into(&mut self.sought);
@@ -400,13 +406,13 @@ impl Detail {
         }
     }
 
-    /// Nothing is sought any more; whether anything was.
+    /// Ends the search. False if there was none.
     pub fn end_seeking(&mut self) -> bool {
         self.seeking = false;
         !std::mem::take(&mut self.sought).is_empty()
     }
 
-    /// Goes to the match or the moment that is wanted: after drawing, its line is known.
+    /// Goes to the wanted match or moment, whose line is known after drawing.
     pub fn drawn(&mut self, cx: &Context) {
         self.show_sought(cx);
         if self.to_moment && cx.measures.moment_line > 0 {
@@ -424,7 +430,7 @@ impl Detail {
         }
     }
 
-    /// Moves the cursor through the moments of a story; else scrolls.
+    /// Moves among the moments of a story; else scrolls.
     pub fn move_by(&mut self, by: isize, cx: &Context) {
         if self.current_tab() == DetailTab::Story {
             self.to(self.moment.saturating_add_signed(by));
@@ -439,7 +445,7 @@ impl Detail {
         self.to_moment = true;
     }
 
-    /// Returns the row behind the moment that the cursor is on.
+    /// Returns the row of the selected moment.
     #[must_use]
     pub fn moment_row(&self) -> Option<Destination> {
         let Some(Content::Episode(context)) = &self.content else { return None };
@@ -447,7 +453,7 @@ impl Detail {
         Some(Destination::Row(entity, id))
     }
 
-    /// Opens what it leads to: from a moment of the story, the tab of its lane at that moment.
+    /// Opens the selection: for a moment of the story, the tab of its lane at that moment.
     pub fn open(&mut self, cx: &mut Context) {
         let moment = self.story.moments.get(self.moment).filter(|_| self.current_tab() == DetailTab::Story);
         let Some(moment) = moment else { return follow::offer(self, cx) };
@@ -455,7 +461,7 @@ impl Detail {
         self.to_moment = true;
     }
 
-    /// Goes along the chain of the episode; the tab that is shown stays.
+    /// Goes along the chain of the episode; the tab is kept.
     pub fn relative(&self, step: ChainStep, cx: &mut Context) {
         let Some(Content::Episode(context)) = &self.content else { return };
         let chain = &context.chain;
@@ -486,12 +492,12 @@ impl Detail {
         }
     }
 
-    /// Scrolls within what was drawn.
+    /// Scrolls within the drawn range.
     pub fn scroll_by(&mut self, by: isize, cx: &Context) {
         self.scroll = self.scroll.saturating_add_signed(by).min(cx.last_line());
     }
 
-    /// Every request that it waits for; it waits for none afterwards.
+    /// Returns all pending requests, and drops them.
     pub fn release(&mut self) -> impl Iterator<Item = Ticket> + use<> {
         let renewal = self.renewal.release();
         [self.pending.take(), self.pending_related.take(), self.whereabouts.found.pending.take(), renewal]
@@ -499,7 +505,7 @@ impl Detail {
             .flatten()
     }
 
-    /// The words of the command that shows it.
+    /// The words of the equivalent command.
     #[must_use]
     pub fn twin(&self) -> Vec<String> {
         match self.current_tab() {
@@ -508,7 +514,7 @@ impl Detail {
         }
     }
 
-    /// Forgets what was read.
+    /// Drops the loaded data.
     pub fn forget(&mut self) {
         self.content = None;
         self.story = Story::default();
@@ -534,7 +540,7 @@ fn lane_tab(source: MomentSource) -> DetailTab {
     }
 }
 
-/// Whether the database holds what a relation leads to, and what it is found by.
+/// Whether the database supports a relation: its target entity and the columns it needs.
 fn can_relate(relation: &Relation, cx: &Context) -> bool {
     let filled = |entity, column| !cx.opened.unfilled.contains(&(entity, column));
     match relation {
@@ -546,7 +552,7 @@ fn can_relate(relation: &Relation, cx: &Context) -> bool {
     }
 }
 
-/// Lists what is related to a row, and how it is found. An episode brings most of it with it as its context.
+/// Lists the relations of a row. Most of an episode's related rows are in its context.
 #[must_use]
 pub fn relations(row: &Row) -> Vec<(String, Relation)> {
     let id = row.id();

@@ -11,7 +11,7 @@ use crate::console::view::words;
 use crate::memory::query::EpisodeContext;
 use crate::memory::{Entity, Row};
 
-/// Offers what a detail leads to.
+/// Offers the links of a detail.
 pub fn offer(detail: &Detail, cx: &mut Context) {
     let item = |mut link: RowLink| {
         if let Destination::Row(entity, id) = &link.to
@@ -40,7 +40,7 @@ pub fn offer(detail: &Detail, cx: &mut Context) {
 /// A link that leads on from a row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowLink {
-    /// Relation of the target to the row, and when it was: several rows may have one name.
+    /// Relation of the target to the row, and its time: several rows may have the same name.
     pub relation: String,
     /// Name of the target.
     pub name: String,
@@ -72,7 +72,7 @@ pub fn links(detail: &Detail) -> Vec<RowLink> {
     }
     let is_whole = |title: &str| detail.related.iter().any(|group| group.title == title && !group.more);
     for (title, relation) in relations(row) {
-        // Where each of them is offered, the list of them leads to nothing else.
+        // If each of them is offered, a link to their list is redundant.
         if let Relation::List(query) = relation
             && !is_whole(&title)
         {
@@ -124,7 +124,7 @@ pub fn linked_entity(link: &Row) -> Entity {
     if link.text("kind") == Some("case") { Entity::Case } else { Entity::Memory }
 }
 
-/// The list of an episode's rows of a kind, where some of them are not in its context.
+/// The list of an episode's rows of an entity, if some of them are not in its context.
 #[must_use]
 pub fn others(context: &EpisodeContext, entity: Entity) -> Option<Destination> {
     context.more.get(&entity)?;
@@ -137,7 +137,7 @@ pub fn others(context: &EpisodeContext, entity: Entity) -> Option<Destination> {
     Some(Destination::List(entity, conditions))
 }
 
-/// The list of an episode's children, where some of them are not in its context.
+/// The list of an episode's children, if some of them are not in its context.
 #[must_use]
 pub fn other_children(context: &EpisodeContext) -> Option<Destination> {
     let is_whole = context.children().count() == context.chain.children.len();

@@ -1,4 +1,4 @@
-//! Rows of a list: which it shows and in which order, which are marked, and their export to a file.
+//! Rows of a list: conditions, order, marks, and export to a file.
 
 use super::{ListScreen, WantedPage};
 use crate::console::core::columns::read_columns;
@@ -17,7 +17,7 @@ pub(super) fn told(cx: &Context, conditions: &Conditions) -> String {
     with_times(cx, conditions, |at| cx.with_moments(at))
 }
 
-/// Conditions as they are written: times by the clock of the zone, as far as they are read the same.
+/// Conditions as text: times by the zone's clock, if they parse back to the same.
 fn written(cx: &Context, conditions: &Conditions) -> String {
     with_times(cx, conditions, |at| cx.settings.zone.written(at))
 }
@@ -33,7 +33,7 @@ fn with_times(cx: &Context, conditions: &Conditions, spelled: impl Fn(&str) -> S
 }
 
 impl ListScreen {
-    /// Lists other rows of the same entity; what was marked stays marked.
+    /// Lists other rows of the same entity; marks are kept.
     pub(super) fn narrow(&mut self, conditions: Conditions, cx: &mut Context) {
         if self.conditions != conditions {
             self.conditions = conditions;
@@ -42,13 +42,13 @@ impl ListScreen {
         }
     }
 
-    /// Reads the list from its beginning; the old rows stay, dimmed, until the new ones are there.
+    /// Reads the list from its beginning; the old rows stay, dimmed, until then.
     fn list_again(&mut self, want: WantedPage, cx: &mut Context) {
         self.ask(want, cx);
         cx.renamed();
     }
 
-    /// Reads the list in another order. Who has not left its first row sees the first of the other order too.
+    /// Reads the list in another order. If the first row is selected, the first row of the new order will be.
     fn sort_again(&mut self, cx: &mut Context) {
         let is_first = self.window.number() == Some(1);
         self.list_again(if is_first { WantedPage::First } else { WantedPage::Sorted }, cx);
@@ -58,14 +58,14 @@ impl ListScreen {
         cx.prompt(Purpose::Filter, &written(cx, &self.conditions));
     }
 
-    /// Takes a filter that was written.
+    /// Takes a written filter.
     pub(super) fn filter(&mut self, text: &str, cx: &mut Context) {
         if let Ok(conditions) = Conditions::parse(self.entity, text, cx.now, &cx.settings.zone) {
             self.narrow(conditions, cx);
         }
     }
 
-    /// States in words how many rows the list has, when known.
+    /// Describes the number of rows in the list, if known.
     fn rows_left(&self) -> Option<String> {
         let whole = self.window.total().map(|total| RowCount { rows: total as u64, more: false });
         let count = whole.or(self.counted.count).filter(|_| !self.is_stale())?;
@@ -78,7 +78,7 @@ impl ListScreen {
         cx.prompt(Purpose::Columns, &shown.join(" "));
     }
 
-    /// Shows the columns that were named, in their order; the usual ones where none is.
+    /// Shows the named columns in their order; the default ones if none are named.
     pub(super) fn choose_columns(&self, text: &str, cx: &mut Context) {
         let Ok(chosen) = named_columns(self.entity, text, cx) else { return };
         if chosen.is_empty() {
@@ -88,7 +88,7 @@ impl ListScreen {
         }
     }
 
-    /// Reads the list again when columns next to the usual ones were chosen, so that they are read too.
+    /// Reads the list again if additional columns were chosen.
     pub(super) fn read_chosen(&mut self, cx: &mut Context) {
         let usual = read_columns(self.entity);
         let shown = cx.list_columns(self.entity).into_iter().map(|spec| spec.column);
@@ -128,7 +128,7 @@ impl ListScreen {
         cx.show(LayerOpening::Menu(menu));
     }
 
-    /// Orders the list by a column: numbers and times begin with the greatest; the same column again turns round.
+    /// Sorts the list by a column, numbers and times in descending order; for the current column, reverses the order.
     pub(super) fn order_by(&mut self, column: &'static str, cx: &mut Context) {
         if !sortable(self.entity, column) {
             return cx.say(ToastTone::Warn, format!("rows cannot be ordered by {column}"));
@@ -171,7 +171,7 @@ impl ListScreen {
         cx.prompt(Purpose::Export, &path);
     }
 
-    /// Writes the marked rows, else all that the list holds, to a file.
+    /// Exports the marked rows, else all rows of the list, to a file.
     pub(super) fn export(&self, path: &str, cx: &mut Context) {
         let query = Query {
             filters: self.conditions.filters.clone(),
@@ -184,7 +184,7 @@ impl ListScreen {
         cx.exporting = Some((cx.ask_for_all(Request::Export(Box::new(export))), 0));
     }
 
-    /// Says of a filter what it means, or of an export what it writes.
+    /// Describes the meaning of a filter, or the effect of an export.
     pub(super) fn judge_line(&self, prompt: &Prompt, cx: &Context) -> Option<Judged> {
         let text = prompt.input.text();
         match prompt.purpose {
@@ -247,7 +247,7 @@ fn named_columns(entity: Entity, text: &str, cx: &Context) -> Result<Vec<&'stati
     Ok(chosen)
 }
 
-/// Lines with one more column, as far as the last word of a line begins its name.
+/// Completions of the last word of a line to the name of another column.
 fn more_columns(entity: Entity, text: &str, cx: &Context) -> Vec<String> {
     let (before, word) = text.rsplit_once(' ').unwrap_or(("", text));
     let is_new = |name: &&str| !before.split_whitespace().any(|known| known == *name) && *name != word;

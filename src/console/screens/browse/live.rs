@@ -1,5 +1,5 @@
-//! A list while it is looked at: rows that others change or delete are shown as they are, new ones are counted, never
-//! shown unasked, or followed.
+//! A list while it is shown: rows changed or deleted by others are updated; new rows are counted, and shown only on
+//! request or when following.
 
 use super::{BrowsePane, ListScreen};
 use crate::console::core::context::{Context, ScreenAction, ToastTone};
@@ -10,11 +10,11 @@ use crate::console::core::window::{PAGE_ROWS, Renewed, RowKey, WantedPage};
 use crate::memory::query::{Page, PageStart};
 use crate::memory::{Row, agreeing};
 
-/// Marked rows of which it is looked whether they are still there.
+/// Most marked rows that are checked for still existing.
 const MARKS: usize = 500;
 
 impl ListScreen {
-    /// The list is watched as long as it is looked at.
+    /// Watches the list while it is shown.
     pub(super) fn watch(&mut self, cx: &mut Context) {
         if self.live.watching.is_none() && self.pending.is_none() {
             let query = LiveTail::query(self.query(&WantedPage::First));
@@ -22,7 +22,7 @@ impl ListScreen {
         }
     }
 
-    /// Others wrote, or the database can be read again; the newest rows are these now.
+    /// Handles that others wrote, or that the database is readable again, with the current newest rows.
     pub(super) fn take_news(&mut self, newest: &[Row], cx: &mut Context) {
         let shows_newest = self.order.is_none() && self.window.number() == Some(self.window.selected() + 1);
         let held: Vec<RowKey> =
@@ -40,7 +40,7 @@ impl ListScreen {
                 cx,
             );
         } else if self.live.follows && self.live.fresh > 0 {
-            // Whoever moves before it comes stays at the row that was moved to.
+            // If the user moves before it arrives, the row moved to stays selected.
             self.ask(WantedPage::Again(PageStart::First, PAGE_ROWS), cx);
         } else if !is_replaced {
             self.renew(cx);
@@ -53,7 +53,7 @@ impl ListScreen {
         }
     }
 
-    /// Reads the rows on screen again; they stay as they are until then.
+    /// Reads the rows on screen again; the old ones are shown until then.
     fn renew(&mut self, cx: &mut Context) {
         if self.window.is_filled() && self.failure.is_none() && self.renewal.0.is_wanted() {
             let want = self.window.renewal(cx.measures.list_rows, self.live.fresh, COUNTED);
@@ -63,8 +63,7 @@ impl ListScreen {
         }
     }
 
-    /// Takes the rows on screen as they are now. Where the list was moved meanwhile, or rows cannot be read now, nothing
-    /// changes.
+    /// Takes the reread rows on screen. Nothing changes after a failure, or if the list was moved meanwhile.
     pub(super) fn take_renewed(&mut self, result: Result<Page, RequestFailure>, cx: &mut Context) {
         let start = self.renewal.1.start().0;
         let is_here = self.pending.is_none() && self.window.starts_at(&start, cx.measures.list_rows);
@@ -81,7 +80,7 @@ impl ListScreen {
         }
     }
 
-    /// The selected row is gone from the list: details that someone reads continue showing it, and say so.
+    /// Handles that the selected row is gone from the list: details being read continue to show it, with a note.
     fn part(&mut self, gone: &RowKey, cx: &mut Context) {
         if self.pane == BrowsePane::Detail {
             self.parted = self.window.current().map(RowKey::of);
@@ -89,7 +88,7 @@ impl ListScreen {
         cx.say(ToastTone::Info, format!("{} {} is no longer in the list", self.entity.title(), gone.id()));
     }
 
-    /// Finds out which of the marked rows are still there.
+    /// Checks which of the marked rows still exist.
     fn renew_marks(&mut self, cx: &mut Context) {
         if !self.marks.is_empty() && self.marks_renewal.is_wanted() {
             let ids: Vec<String> = self.marks.iter().take(MARKS).map(|key| key.id().to_owned()).collect();
@@ -98,13 +97,13 @@ impl ListScreen {
         }
     }
 
-    /// Drops the marks of rows that are gone.
+    /// Drops the marks of deleted rows.
     pub(super) fn take_marked(&mut self, result: Result<Vec<Related>, RequestFailure>, cx: &mut Context) {
         let before = self.marks.len();
         for group in result.into_iter().flatten() {
             self.marks.retain(|key| !group.dangling.iter().any(|id| id == key.id()));
         }
-        // What was done here, and can be undone, stays told.
+        // The message about an own change, which can be undone, is kept.
         let is_told = cx.toast.as_ref().is_some_and(|toast| toast.hint.is_some());
         if self.marks.len() < before && !is_told {
             let gone = before - self.marks.len();
@@ -115,7 +114,7 @@ impl ListScreen {
         }
     }
 
-    /// Follows what comes, from the newest row on, or pauses that.
+    /// Follows new rows from the newest one on, or pauses that.
     pub(super) fn toggle_tail(&mut self, cx: &mut Context) {
         self.live.follows = !self.live.follows;
         if self.live.follows {

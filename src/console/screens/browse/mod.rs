@@ -1,4 +1,4 @@
-//! Lists of rows with the details of one: what is read, how it is ordered and narrowed, and how it is drawn.
+//! Lists of rows with the details of one: reading, sorting, filtering and drawing.
 
 mod card;
 mod counted;
@@ -33,12 +33,12 @@ use crate::memory::{Entity, Row};
 use detail::{Detail, DetailTab, tabs};
 use draw::MeasuredColumns;
 
-/// Milliseconds that the cursor rests on a row before its details are read, while others are being read.
+/// Milliseconds that the cursor rests on a row before its details are read, if others are being read.
 const REST: u64 = 60;
 /// Characters of a text that a list reads.
 pub const PREVIEW: usize = 200;
 
-/// Pane that has the keys.
+/// Focused pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BrowsePane {
     /// The list.
@@ -54,31 +54,31 @@ pub struct ListScreen {
     pub entity: Entity,
     /// Conditions that select the rows.
     pub conditions: Conditions,
-    /// In which order; none is newest first.
+    /// Order; `None` is newest first.
     pub order: Option<Order>,
     /// The rows held.
     pub window: PageWindow,
     /// Keys of the marked rows.
     pub marks: BTreeSet<RowKey>,
-    /// Pane that has the keys.
+    /// Focused pane.
     pub pane: BrowsePane,
-    /// The pane with the keys has the whole screen.
+    /// Whether the focused pane takes the whole screen.
     pub zoomed: bool,
     /// The details.
     pub detail: Detail,
-    /// The page that is being waited for.
+    /// The pending page.
     pub pending: Option<(Ticket, WantedPage)>,
     /// The moment of resting on a row before its details are read.
     pub resting: Option<Ticket>,
     /// Reason why the list could not be read.
     pub failure: Option<RequestFailure>,
-    /// Rows written since the list was read; also says whether the list follows them.
+    /// Rows written since the list was read, and whether the list follows them.
     pub live: LiveTail,
-    /// The rows on screen are read again because others wrote: from where.
+    /// Rereading of the rows on screen after others wrote, and the page read.
     pub(in crate::console) renewal: (Renewal, WantedPage),
-    /// Read again because others wrote: whether the marked rows are still there.
+    /// Check after writes by others whether the marked rows still exist.
     pub(in crate::console) marks_renewal: Renewal,
-    /// The selected row after the one that the details still show, which is gone.
+    /// The newly selected row, while the details still show the deleted one.
     pub(in crate::console) parted: Option<RowKey>,
     /// Count of the rows that the filter leaves.
     pub counted: CountedRows,
@@ -86,16 +86,16 @@ pub struct ListScreen {
     pub(in crate::console) values: KnownValues,
     /// Those of a column are being read.
     pub(in crate::console) pending_values: Option<(Ticket, &'static str)>,
-    /// Columns that are read because someone chose them.
+    /// Additional columns that are read because they were chosen.
     pub(in crate::console) more: Vec<&'static str>,
     /// Measured width of the values in each column.
     pub(in crate::console) widths: MeasuredColumns,
-    /// The most lines that details had in the tab that is shown: the room they get does not jump with every row.
+    /// Most lines that details have had in the current tab, so that their height does not change with every row.
     pub(in crate::console) tallest: usize,
 }
 
 impl ListScreen {
-    /// A list, nothing read yet.
+    /// Creates a list.
     #[must_use]
     pub fn new(entity: Entity, conditions: Conditions) -> Self {
         ListScreen {
@@ -146,19 +146,19 @@ impl ListScreen {
         }
     }
 
-    /// Whether what the list shows is about to be replaced.
+    /// Whether the shown rows are about to be replaced.
     #[must_use]
     pub fn is_stale(&self) -> bool {
         self.pending.as_ref().is_some_and(|(_, want)| want.replaces()) || self.failure.is_some()
     }
 
-    /// Begins another list of the same entity.
+    /// Drops the rows, to read them again.
     pub fn restart(&mut self) {
         self.window.clear();
         self.failure = None;
     }
 
-    /// Asks for a page in the place of the one that is being waited for.
+    /// Requests a page in place of the pending one.
     fn ask(&mut self, want: WantedPage, cx: &mut Context) {
         cx.cancel(self.pending.take().map(|(ticket, _)| ticket));
         cx.cancel(self.renewal.0.release());
@@ -182,7 +182,7 @@ impl ListScreen {
         if self.detail.key == key || self.parted.is_some() {
             return;
         }
-        // While others are being read, the cursor rests a moment before the next.
+        // While others are being read, the cursor rests for a moment first.
         let busy = self.detail.pending.is_some() || self.resting.is_some();
         cx.cancel(self.resting.take());
         cx.cancel(self.detail.release());
@@ -207,7 +207,7 @@ impl ListScreen {
                 let is_there = self.window.receive(&want, page);
                 if self.live.follows && want.replaces() {
                     self.window.select(0);
-                // What was just done says why.
+                // A change just made here explains it.
                 } else if !is_there && cx.toast.as_ref().is_none_or(|toast| toast.tone != ToastTone::Good) {
                     cx.say(ToastTone::Info, gone_words(&want));
                 }
@@ -222,7 +222,7 @@ impl ListScreen {
         }
     }
 
-    /// Stops reading a page that nothing can be shown without; whether that was being read.
+    /// Stops reading a page without which nothing can be shown. False if there was none.
     fn stop(&mut self, cx: &mut Context) -> bool {
         if self.pending.as_ref().is_none_or(|(_, want)| !want.replaces()) {
             return false;
@@ -252,7 +252,7 @@ fn gone_words(want: &WantedPage) -> String {
     }
 }
 
-/// Returns the command for which rows of a kind are looked up most often.
+/// Returns the command for which rows of an entity are looked up most often.
 fn task_of(entity: Entity) -> Option<CommandId> {
     match entity {
         Entity::Episode | Entity::Memory | Entity::Case | Entity::Access => Some(CommandId::Panel(ScreenKind::Recall)),
@@ -309,7 +309,7 @@ impl Screen for ListScreen {
 
     fn selected(&self) -> Option<(Entity, &str)> {
         match &self.parted {
-            // What is shown is meant, not what has taken its place.
+            // The shown row is meant, not the one that replaced it.
             Some(_) => Some((self.entity, self.detail.id())),
             None => self.window.current().map(|row| (self.entity, row.id())),
         }
@@ -334,7 +334,7 @@ impl Screen for ListScreen {
         line
     }
 
-    /// The whole list, left for another, comes back with its marks and its order.
+    /// On return from another list, the whole list gets back its marks and its order.
     fn inherit(&mut self, earlier: &Self, _here: bool) -> bool {
         if self.entity != earlier.entity {
             return false;
@@ -527,7 +527,7 @@ impl Screen for ListScreen {
         self.pane == BrowsePane::Detail
     }
 
-    /// A list without a filter has all marked rows in it; of a filtered one only the rows that are held are known.
+    /// A list without a filter contains all marked rows; of a filtered one, only the loaded rows are known.
     fn unseen_marks(&self) -> usize {
         if self.conditions.is_empty() {
             return 0;
@@ -583,7 +583,7 @@ impl Screen for ListScreen {
             Purpose::Columns => self.choose_columns(text, cx),
             Purpose::Within => {
                 self.detail.seek_words(text, cx);
-                // Where there is no room next to the list, the details come to the front.
+                // If there is no room beside the list, the details are shown instead.
                 if !text.is_empty() && self.window.current().is_some() && draw::is_alone(self, cx) {
                     self.pane = BrowsePane::Detail;
                 }
@@ -603,7 +603,7 @@ impl Screen for ListScreen {
         }
     }
 
-    /// Clears the marks after what was proposed for the marked rows was carried out. Of some of them there may have been
+    /// Clears the marks after a proposal for the marked rows was carried out; for some of them there may have been
     /// nothing to do.
     fn carried_out(&mut self, proposal: &Proposal) {
         let rows = proposal.rows_of(self.entity);
@@ -636,7 +636,7 @@ impl Screen for ListScreen {
         self.detail.forget();
     }
 
-    /// The same row stays selected, and what is shown stays until it was read again.
+    /// Keeps the selection; the old rows are shown until the new ones are read.
     fn refresh(&mut self, cx: &mut Context) {
         self.ask(self.window.again(cx.measures.list_rows), cx);
         self.live.grown = false;

@@ -1,5 +1,5 @@
-//! Whereabouts of a person: rows by table, what else would change with them, who else names them. Every table is read
-//! for it, so it is requested only while it is looked at, and stopped when nobody looks any more.
+//! Whereabouts of a person: rows by table, dependent changes, and mentions by others. This reads every table, so it is
+//! requested only while shown.
 
 use super::detail::{Detail, DetailTab};
 use crate::change::plan::erasure::Preview;
@@ -8,23 +8,23 @@ use crate::console::core::fetched::Fetched;
 use crate::console::core::message::RequestFailure;
 use crate::console::core::request::Request;
 
-/// Known facts about where a person is in the database.
+/// Known facts about where a person occurs in the database.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Whereabouts {
     /// Result of the search.
     pub found: Fetched<Box<Preview>>,
-    /// The table that is read, and how many values were.
+    /// The table being read, and the number of values read.
     pub looking: Option<(String, u64)>,
 }
 
 impl Detail {
-    /// Whether where the person is has to be looked for.
+    /// Whether the search must be started.
     fn wants_whereabouts(&self) -> bool {
         let is_shown = self.current_tab() == DetailTab::Where && self.row().is_some();
         is_shown && self.whereabouts.found.is_wanted() && !self.id().is_empty()
     }
 
-    /// Looks for where the person is when someone wants to see it, and stops when nobody does.
+    /// Starts the search if it is to be shown, and stops it otherwise.
     pub fn settle_whereabouts(&mut self, cx: &mut Context) {
         let leaves = self.current_tab() != DetailTab::Where || self.row().is_none();
         cx.cancel(self.whereabouts.found.pending.take_if(|_| leaves));

@@ -1,4 +1,4 @@
-//! Draws two rows compared: what they are called, each column that differs, what depends on them, their chains.
+//! Draws a comparison of two rows: their names, the differing columns, dependent rows, and their chains.
 
 use ratatui::layout::Rect;
 use serde_json::Value;
@@ -14,15 +14,15 @@ use crate::memory::query::EpisodeContext;
 use crate::memory::{Entity, Row, ValueKind};
 use crate::ui::{Align, Card, CardTone, Look, PaneFrame, SafeText, Section, StyleRole, TextLine, figures};
 
-/// Characters of what two texts have in common that are shown on either side of a difference.
+/// Most characters of common text shown on either side of a difference.
 const COMMON: usize = 60;
-/// Rows of one text that are shown.
+/// Most rows of one text.
 const LINES: usize = 60;
 /// Columns of a label.
 const LABEL: usize = 16;
-/// The same where there is room for all names.
+/// The same if there is room for all names.
 const LABEL_WIDE: usize = 22;
-/// Columns from which there is.
+/// Least columns for that.
 const WIDE: usize = 100;
 
 /// Draws the screen.
@@ -113,7 +113,7 @@ fn heads(rows: &[ComparedRow; 2], width: usize, look: &Look) -> Vec<TextLine> {
     lines
 }
 
-/// `1` or `2`, as the sides are called.
+/// `1` or `2`, the names of the sides.
 fn side_mark(number: usize) -> TextLine {
     let role = if number == 0 { StyleRole::Bad } else { StyleRole::Good };
     TextLine::of(if number == 0 { "1 " } else { "2 " }, role)
@@ -158,7 +158,7 @@ fn blanks(count: usize) -> TextLine {
     line
 }
 
-/// A value of one side: what a key names, a time as people read it, nothing as such.
+/// A value of one side: the name behind a key, a time in readable form, or a mark for null.
 fn value(value: &Value, row: Option<&Row>, column: &str, cx: &Context, look: &Look) -> TextLine {
     const LONGEST: usize = 2_000;
     let kind = row.and_then(|row| row.entity.column(column)).map(|column| column.kind);
@@ -176,8 +176,8 @@ fn value(value: &Value, row: Option<&Row>, column: &str, cx: &Context, look: &Lo
     }
 }
 
-/// A text with what goes and what comes in their colours, without colours as `[-…-]` and `{+…+}`; what both have is
-/// shown around the differences.
+/// A text with removed and added words in colour, or as `[-…-]` and `{+…+}` without colours; common text is shown
+/// around the differences.
 fn word_lines(head: TextLine, pieces: &[TextPiece], width: usize, look: &Look) -> Vec<TextLine> {
     let mut text = TextLine::default();
     let is_marked = look.theme.is_mono() || look.glyphs.is_ascii();
@@ -222,7 +222,7 @@ fn ends_blank(piece: &TextPiece) -> bool {
     piece.text.ends_with(char::is_whitespace)
 }
 
-/// The beginning and the end of what both texts have, on one line.
+/// The beginning and the end of a common text, on one line.
 fn around(text: &str, after_change: bool, before_change: bool) -> String {
     let text: String = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
     let count = text.chars().count();
@@ -271,7 +271,7 @@ fn contexts(sides: [&EpisodeContext; 2], width: usize, look: &Look) -> Vec<TextL
     lines
 }
 
-/// The chains from their roots: one where both are in the same, else one after the other.
+/// The chains from their roots: one chain if both are in it, else one after the other.
 fn chains(sides: [&EpisodeContext; 2], width: usize, look: &Look) -> Vec<TextLine> {
     let [first, second] = sides;
     let (longer, shorter) =

@@ -1,4 +1,4 @@
-//! Two rows of a kind next to each other: what differs, their texts word by word, what depends on each, and their
+//! Two rows of an entity side by side: their differences, their texts word by word, their dependent rows, and their
 //! chains.
 
 pub(in crate::console) mod draw;
@@ -21,11 +21,11 @@ use crate::memory::{Entity, Row};
 pub struct ComparedRow {
     /// Id of the row.
     pub id: String,
-    /// Row with everything attached to it, once it was read.
+    /// Row with everything attached to it; `None` until read.
     pub content: Option<Content>,
     /// Pending request for the row.
     pending: Option<Ticket>,
-    /// True when the row was looked up and does not exist.
+    /// Whether the row does not exist.
     pub gone: bool,
 }
 
@@ -34,7 +34,7 @@ impl ComparedRow {
         ComparedRow { id: id.to_owned(), content: None, pending: None, gone: false }
     }
 
-    /// The row, once it was read.
+    /// The row; `None` until read.
     #[must_use]
     pub fn row(&self) -> Option<&Row> {
         self.content.as_ref().map(Content::row)
@@ -50,7 +50,7 @@ pub struct CompareScreen {
     pub rows: [ComparedRow; 2],
     /// True when the user chose the order.
     exchanged: bool,
-    /// Columns with how both sides differ, once both were read.
+    /// Columns with the difference of both sides; empty until both are read.
     pub fields: Vec<FieldPair>,
     /// Lines that lie above.
     pub scroll: usize,
@@ -59,7 +59,7 @@ pub struct CompareScreen {
 }
 
 impl CompareScreen {
-    /// Two rows, nothing read yet.
+    /// Creates a comparison of two rows.
     #[must_use]
     pub fn of(entity: Entity, ids: &[String; 2]) -> Self {
         CompareScreen {
@@ -72,7 +72,7 @@ impl CompareScreen {
         }
     }
 
-    /// Both rows, once they were read.
+    /// Both rows; `None` until both are read.
     #[must_use]
     pub fn both(&self) -> Option<[&Content; 2]> {
         let [first, second] = &self.rows;

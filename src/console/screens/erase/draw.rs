@@ -21,9 +21,9 @@ use crate::ui::{Card, CardTone, KeyHint, Look, PaneFrame, SafeText, StyleRole, T
 
 pub(super) use choices::{chosen_words, last_words};
 
-/// Columns from which what was chosen is next to the step.
+/// Least columns to show the choices beside the step.
 const BESIDE: u16 = 120;
-/// Columns of what was chosen.
+/// Columns of the choices.
 const SIDE: u16 = 46;
 
 /// Draws the screen.
@@ -88,7 +88,7 @@ fn draw_choices(erasure: &EraseScreen, look: &Look, area: Rect, buf: &mut Buffer
     LineWindow::scrolled(&lines, 0).render(inside, buf, look);
 }
 
-/// Builds the card shown in place of a step: nobody is named, the search is under way, or why it failed.
+/// Builds the card shown in place of a step: no person is named, the search is running, or it failed.
 fn card(cx: &Context, erasure: &EraseScreen) -> Option<Card> {
     if erasure.running.is_some() || erasure.outcome.is_some() {
         return None;
@@ -130,7 +130,7 @@ fn failed(cx: &Context, failure: &RequestFailure) -> Card {
     ))
 }
 
-/// All steps, this one in its place; where there is no room only this one.
+/// All steps with the current one highlighted; only the current one if there is no room.
 fn steps_line(erasure: &EraseScreen, width: usize, look: &Look) -> TextLine {
     let mut line = TextLine::default();
     for (position, name) in STEPS.iter().enumerate() {

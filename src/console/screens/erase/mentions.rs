@@ -1,5 +1,5 @@
-//! Mentions of a person who is being erased: one by one, or all in a column, what is decided about them. Nothing is searched
-//! again before the step is left.
+//! Decisions about mentions of a person to be erased, one by one or for a whole column. The search is repeated only
+//! when the step is left.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ pub const STEP: usize = 2;
 const _: () = assert!(STEP < STEPS.len());
 
 impl EraseScreen {
-    /// Whether mentions are being looked at, to be decided about.
+    /// Whether the current step is about mentions.
     #[must_use]
     pub fn is_at_mentions(&self) -> bool {
         let looked_at = self.running.is_none() && self.outcome.is_none() && self.failure.is_none();
@@ -32,7 +32,7 @@ impl EraseScreen {
         self.mention = self.mention.min(last).saturating_add_signed(by).min(last);
     }
 
-    /// Decides about the selected mention. Why that cannot be done, where it cannot.
+    /// Decides about the selected mention.
     fn decide(&mut self, decision: Mentions) -> Result<(), String> {
         let Some(mention) = self.mention() else { return Err("nobody else names the person".to_owned()) };
         if !mention.options.contains(&decision) {

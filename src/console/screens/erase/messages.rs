@@ -2,7 +2,7 @@
 
 use crate::change::plan::erasure::Mentions;
 
-/// A choice made by a key on the screen that erases a person.
+/// A choice made by a key on the erasure screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EraseChoice {
     /// The next step.
@@ -11,22 +11,22 @@ pub enum EraseChoice {
     Before,
     /// Choose what happens to mentions.
     Mentions,
-    /// Whether the account goes.
+    /// Whether the account is deleted.
     Account,
     /// Whether the person's data is written to a folder first.
     Export,
     /// Whether tables may be rewritten under lock.
     Full,
-    /// Decide what happens to the selected mention, or, when true, to all in its column.
+    /// Decide about the selected mention, or if true about all in its column.
     Decide(Mentions, bool),
-    /// A longer look at how recall would change.
+    /// A longer preview of recall.
     Longer,
     /// Name another person.
     Other,
 }
 
 impl EraseChoice {
-    /// Whether it changes what an erasure does: one that has begun keeps what was chosen then.
+    /// Whether it changes the effect of an erasure: one that has begun keeps its choices.
     #[must_use]
     pub fn changes_the_erasure(self) -> bool {
         use EraseChoice::{Account, Decide, Export, Full, Mentions};

@@ -1,5 +1,5 @@
-//! Erasing a person, step by step: who it is, where they are, who else names them, the effects, the last question, and
-//! the outcome. Nothing is held open in the database while someone reads.
+//! Erasing a person, step by step: the person, where they occur, who names them, the effects, the last question, and
+//! the outcome. No transaction is held open while someone reads.
 
 pub(in crate::console) mod draw;
 pub mod mentions;
@@ -26,14 +26,14 @@ pub const STEPS: [&str; 7] = ["who", "where", "mentions", "effects", "recall", "
 /// Phases of an erasure, one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Phase {
-    /// Finding everything once more: what was looked at may have moved.
+    /// Searching again, as the database may have changed.
     #[default]
     Looking,
-    /// Rows go, batch by batch.
+    /// Rows are deleted in batches.
     Deleting,
-    /// The engine lets go of old pages.
+    /// The engine overwrites old pages.
     Overwriting,
-    /// Looking for what must not be there any more.
+    /// Searching for remains.
     Checking,
 }
 
@@ -44,7 +44,7 @@ pub struct ErasureRun {
     pub ticket: Ticket,
     /// Current phase.
     pub phase: Phase,
-    /// The table that is read; empty when it is none.
+    /// The table being read; empty for none.
     pub table: String,
     /// Values read, or rows done, in this phase.
     pub count: u64,
@@ -55,7 +55,7 @@ impl ErasureRun {
         ErasureRun { ticket, phase: Phase::default(), table: String::new(), count: 0 }
     }
 
-    /// Takes what is told of it: the name of a phase, or of the table that is read.
+    /// Takes a progress report: the name of a phase, or of the table being read.
     fn hear(&mut self, what: String, count: u64) {
         let named = match what.as_str() {
             "bytes" => Some(self.phase),
@@ -70,7 +70,7 @@ impl ErasureRun {
     }
 }
 
-/// An erasure that is looked at, asked about, or under way.
+/// An erasure that is previewed, confirmed or running.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EraseScreen {
     /// The person, as named when it was opened.
@@ -79,17 +79,17 @@ pub struct EraseScreen {
     pub step: usize,
     /// Choices for the erasure.
     pub choice: ErasureChoice,
-    /// Preview of what the erasure would do.
+    /// Preview of the erasure.
     pub preview: Option<Box<Preview>>,
-    /// The plan is being made.
+    /// Pending request for the plan.
     pub pending: Option<Ticket>,
     /// Number of the request that made the plan, under which it is kept outside.
     pub planned: Option<Ticket>,
-    /// Look ahead at how recall would change.
+    /// Preview of recall.
     pub ahead: Option<RecallAhead>,
-    /// Progress of the planning: the table that is read, and the number of values read.
+    /// Progress of the planning: the table being read, and the number of values read.
     pub looking: Option<(String, u64)>,
-    /// Erasure that is under way.
+    /// Running erasure.
     pub running: Option<ErasureRun>,
     /// Outcome of the erasure.
     pub outcome: Option<Box<ErasureOutcome>>,
@@ -99,18 +99,18 @@ pub struct EraseScreen {
     pub scroll: usize,
     /// Position of the selected mention.
     pub mention: usize,
-    /// Decisions about mentions were made since it was planned.
+    /// Whether mentions were decided since it was planned.
     pub stale: bool,
 }
 
 impl EraseScreen {
-    /// The erasure of a person, nothing found out yet.
+    /// Creates the erasure of a person.
     #[must_use]
     pub fn of(given: String) -> Self {
         EraseScreen { given, ..EraseScreen::default() }
     }
 
-    /// The plan that is kept outside is needed no more.
+    /// Drops the plan kept outside.
     fn drop_plan(&mut self) -> impl Iterator<Item = Ticket> + use<> {
         let looking = self.ahead.take().and_then(|ahead| ahead.waiting);
         looking.into_iter().chain(self.planned.take())
@@ -133,7 +133,7 @@ impl EraseScreen {
         self.scroll = 0;
     }
 
-    /// The person: by the id, once that is known.
+    /// The person: by the id, once known.
     #[must_use]
     pub fn id(&self) -> &str {
         self.preview.as_ref().map_or(&self.given, |preview| &preview.id)
@@ -233,7 +233,7 @@ impl EraseScreen {
         }
     }
 
-    /// Discards the plan after a choice that changes it: it is made again, once the step about mentions is left.
+    /// Drops the plan after a choice that affects it; it is made again once the step about mentions is left.
     fn plan_again(&mut self, cx: &mut Context) {
         if self.is_at_mentions() {
             self.stale = true;
@@ -277,8 +277,8 @@ impl Screen for EraseScreen {
         ScreenFace::own("erase a person", ScreenKind::Erase, CommandScope::Erase)
     }
 
-    /// Returns the commands for the footer; choices are left out while a person is being erased, and after an outcome
-    /// or a failure; decisions about a mention are where there are mentions.
+    /// Returns the commands for the footer. Choices are left out while the erasure runs, and after an outcome or a
+    /// failure; decisions about a mention are shown if there are mentions.
     fn hints(&self) -> Vec<CommandId> {
         let looks = self.running.is_none() && self.outcome.is_none() && self.failure.is_none();
         let decides = self.is_at_mentions() && self.mention().is_some();
@@ -302,6 +302,9 @@ impl Screen for EraseScreen {
     fn can(&self, id: CommandId, _cx: &Context) -> Result<(), Lack> {
         let no = |reason: &str| Err((reason.to_owned(), None));
         match id {
+            CommandId::Turn(EraseChoice::Decide(..)) if !self.is_at_mentions() || self.mention().is_none() => {
+                no("no mention is selected")
+            }
             CommandId::Turn(EraseChoice::Before) if self.step == 0 => no("this is the first step"),
             CommandId::Turn(EraseChoice::Next) if self.pending.is_some() && self.preview.is_none() => {
                 no("everything is still being searched")
@@ -318,7 +321,7 @@ impl Screen for EraseScreen {
         match id {
             CommandId::Open => Some("ask"),
             CommandId::CopyText => Some("copy path"),
-            // A key that changes what is erased says to what.
+            // A key that changes the erasure names the new choice.
             CommandId::Turn(EraseChoice::Mentions) => Some(match self.choice.mentions.next() {
                 Mentions::Leave => "leave mentions",
                 Mentions::Redact => "redact mentions",
@@ -350,7 +353,7 @@ impl Screen for EraseScreen {
         line
     }
 
-    /// Keeps what was decided about the same person before, until it is decided otherwise.
+    /// Keeps earlier decisions about the same person until they are changed.
     fn inherit(&mut self, earlier: &Self, _here: bool) -> bool {
         if earlier.outcome.is_none() && [earlier.given.as_str(), earlier.id()].contains(&self.given.as_str()) {
             self.choice.clone_from(&earlier.choice);
@@ -358,7 +361,7 @@ impl Screen for EraseScreen {
         true
     }
 
-    /// Asks for the plan where it is missing.
+    /// Requests the plan if it is missing.
     fn settle(&mut self, cx: &mut Context) {
         if self.stale && self.step != mentions::STEP {
             (self.preview, self.stale) = (None, false);
@@ -395,7 +398,7 @@ impl Screen for EraseScreen {
         self.turn(EraseChoice::Next, cx);
     }
 
-    /// Moves among mentions, else scrolls; what was drawn says how far.
+    /// Moves among mentions, else scrolls within the drawn range.
     fn move_by(&mut self, by: isize, _cx: &mut Context) {
         if self.is_at_mentions() {
             self.select_mention(by);
@@ -440,16 +443,16 @@ impl Screen for EraseScreen {
         }
     }
 
-    /// Only a plan grows old: what is being done, and what was done, is identified on its own.
+    /// Only a plan goes out of date; a running erasure and an outcome do not.
     fn others_wrote(&mut self, _cx: &mut Context) -> bool {
         self.running.is_some() || self.outcome.is_some()
     }
 
-    /// A run that is stopped can be resumed.
+    /// A stopped run can be resumed.
     fn release(&mut self) -> Vec<Ticket> {
         let running = self.running.take().map(|run| run.ticket);
         if running.is_some() {
-            // What was planned is half done: it is planned again, to be resumed.
+            // The plan is half done: it is made again, to be resumed.
             self.preview = None;
             self.go_to(STEPS.len() - 2);
         }
@@ -457,7 +460,7 @@ impl Screen for EraseScreen {
         waited.into_iter().chain(self.drop_plan()).collect()
     }
 
-    /// Discards an out-of-date plan; what was done stays.
+    /// Drops an out-of-date plan; an outcome is kept.
     fn forget(&mut self) {
         if self.outcome.is_none() {
             self.preview = None;

@@ -1,5 +1,4 @@
-//! Drawing of search results: a line for each row with the words highlighted, and the selected row with its whole
-//! context.
+//! Drawing of search results: a line for each row with the words highlighted, and the full context of the selected row.
 
 use std::ops::Range;
 
@@ -92,7 +91,7 @@ fn table_row(screen: &FindScreen, row: &Row, hit: &SearchHit) -> TableRow {
     TableRow { cells, marked: false, stale: false }
 }
 
-/// A text from shortly before the first word that was looked for, so that a narrow column shows the word.
+/// A text from shortly before its first match, so that a narrow column shows it.
 fn near(search: Option<&Search>, text: &str) -> String {
     const BEFORE: usize = 12;
     let safe = SafeText::new(text);
@@ -106,7 +105,7 @@ fn near(search: Option<&Search>, text: &str) -> String {
     if from == 0 { text.to_owned() } else { format!("…{}", &shown[cut..]) }
 }
 
-/// A text with what was looked for lit.
+/// A text with the matches highlighted.
 fn lit(search: Option<&Search>, text: &str) -> TextLine {
     let mut line = TextLine::of(SafeText::new(text), StyleRole::Text);
     for run in &mut line.runs {

@@ -1,13 +1,13 @@
-//! Rows that hold words.
+//! Rows that match a search.
 
 use crate::memory::Row;
 use crate::memory::search::SearchHit;
 
-/// Rows of one kind that hold what is looked for.
+/// Rows of one entity that match a search.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FoundRows {
-    /// The rows, only their texts read, each with where it has the words.
+    /// The rows with only their texts read, each with its matches.
     pub rows: Vec<(Row, SearchHit)>,
-    /// Cursor for the next page; none at the end.
+    /// Cursor for the next page; `None` at the end.
     pub next: Option<String>,
 }

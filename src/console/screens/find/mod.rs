@@ -1,5 +1,5 @@
-//! Full-text search over every kind of row: hits are listed as they are found, kind by kind, with the words highlighted
-//! in context.
+//! Full-text search over all entities: matches are listed as they are found, entity by entity, with the words
+//! highlighted in context.
 
 pub(in crate::console) mod draw;
 pub mod messages;
@@ -18,9 +18,9 @@ use crate::memory::search::{SEARCHED, Search, SearchHit};
 use crate::memory::{Entity, Row};
 use messages::FoundRows;
 
-/// Rows before the end of the list at which more are looked for.
+/// Rows before the end of the list at which more are searched for.
 const NEAR: usize = 20;
-/// Rows that are kept at most.
+/// Most rows kept.
 const MOST: usize = 2_000;
 
 /// Progress of the search in one kind of row.
@@ -41,7 +41,7 @@ impl SearchedKind {
         SearchedKind { entity, begun: false, next: None, failure: None }
     }
 
-    /// Whether it has rows that were not read.
+    /// Whether it has further pages.
     #[must_use]
     pub fn has_more(&self) -> bool {
         self.failure.is_none() && (!self.begun || self.next.is_some())
@@ -53,7 +53,7 @@ impl SearchedKind {
 pub struct FindScreen {
     /// Text of the search, as typed.
     pub text: String,
-    /// The same, read.
+    /// The same, parsed.
     pub search: Option<Search>,
     /// Rows found with their hits, in order of arrival.
     pub found: Vec<(Row, SearchHit)>,
@@ -61,14 +61,14 @@ pub struct FindScreen {
     pub kinds: Vec<SearchedKind>,
     /// The selected row.
     pub cursor: ListCursor,
-    /// The kind that is being searched.
+    /// The entity being searched.
     pub pending: Option<(Ticket, Entity)>,
-    /// The row that was selected before all was looked for again.
+    /// The row that was selected before the search was repeated.
     again: Option<RowKey>,
 }
 
 impl FindScreen {
-    /// Looks for words.
+    /// Creates a search.
     #[must_use]
     pub fn of(text: &str) -> Self {
         FindScreen { text: text.to_owned(), search: Search::parse(text).ok(), ..FindScreen::default() }
@@ -86,13 +86,13 @@ impl FindScreen {
         !self.kinds.is_empty() && !self.kinds.iter().any(SearchedKind::has_more)
     }
 
-    /// Whether there is more than what is listed.
+    /// Whether there are more rows than those listed.
     #[must_use]
     pub fn has_more(&self) -> bool {
         self.kinds.iter().any(SearchedKind::has_more)
     }
 
-    /// The kind to search next: the first page of each, then what is left as far as someone looks.
+    /// The entity to search next: the first page of each, then further pages as far as someone scrolls.
     fn next_kind(&self) -> Option<&SearchedKind> {
         let fresh = self.kinds.iter().find(|kind| !kind.begun && kind.failure.is_none());
         let near_end = self.cursor.selected + NEAR >= self.found.len() && self.found.len() < MOST;
@@ -127,6 +127,11 @@ impl Screen for FindScreen {
 
     fn hints(&self) -> Vec<CommandId> {
         vec![CommandId::Open, CommandId::FindHere, CommandId::Close, CommandId::Palette, CommandId::CopyCommand]
+    }
+
+    /// Texts are cut here.
+    fn whole_row(&self) -> Option<&Row> {
+        None
     }
 
     fn row(&self) -> Option<&Row> {

@@ -1,5 +1,5 @@
-//! The findings by kind, the worst first, and next to them the selected kind: what it means, the rows that show it with
-//! the words that offend, what fixes it.
+//! The findings by kind, worst first, and beside them the selected kind: its meaning, the rows with the offending
+//! words, and the fix.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -36,7 +36,7 @@ pub fn draw(findings: &FindingsScreen, cx: &Context, canvas: &mut Canvas<'_>) {
     draw_detail(findings, cx, canvas.look, detail, canvas.buf, canvas.drawn);
 }
 
-/// Next to each other, else above each other with more room for the one that has the keys.
+/// Side by side, else above each other with more room for the focused one.
 fn panes(body: Rect, in_examples: bool, look: &Look) -> (Rect, Rect) {
     let (list, _) = halves(body, look);
     if list.width < body.width {
@@ -72,7 +72,7 @@ fn draw_list(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect, b
     let inside = pane.render(area, buf, look);
     drawn.hits.add(inside, ClickTarget::List);
     let before = cx.opened.found_before.as_ref();
-    // Where nothing has changed, the room is for words.
+    // If nothing has changed, the room is used for words.
     let has_changes = groups.iter().any(|group| change(health, group, before).is_some());
     let mut columns = vec![
         TableColumn::new("severity", Width::Fixed(8)),
@@ -125,8 +125,8 @@ fn muted_row(mute: &Mute) -> TableRow {
     TableRow { cells, marked: false, stale: true }
 }
 
-/// Returns how many more or fewer there are than at the last look, or `new` for a kind not found then; `None` when
-/// nothing changed, nobody looked, or it is not known that there are fewer.
+/// Returns the difference to the last look, or `new` for a kind not found then; `None` if nothing changed, there was no
+/// earlier look, or a decrease is uncertain.
 fn change(health: &Health, group: &FindingGroup<'_>, before: Option<&EarlierLook>) -> Option<TextLine> {
     let signed = |sign: &str, by: u64| SafeText::join(&[sign.into(), figures::count(by)], "");
     match before?.counts.get(group.kind) {
@@ -163,12 +163,12 @@ fn draw_detail(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect,
         lines.extend(skipped(health, width, look));
     }
     (drawn.measures.detail_rows, drawn.measures.detail_lines) = (usize::from(inside.height), lines.len());
-    // What follows the last example is seen with it, as far as the example itself stays.
+    // The lines after the last example are shown with it, as far as the example stays visible.
     let reach = if is_last { (end + usize::from(inside.height / 2)).min(lines.len()) } else { end };
     LineWindow::scrolled(&lines, reach.saturating_sub(usize::from(inside.height.max(1)))).render(inside, buf, look);
 }
 
-/// Explains what the finding means, how it changed, and what fixes it.
+/// Describes the meaning of the finding, its change, and its fix.
 fn meaning(group: &FindingGroup<'_>, cx: &Context, width: usize, look: &Look) -> Vec<TextLine> {
     let (word, role) = severity(group.severity);
     let sentence = SafeText::join(
@@ -207,7 +207,7 @@ fn meaning(group: &FindingGroup<'_>, cx: &Context, width: usize, look: &Look) ->
         .with(does, StyleRole::Muted)
         .with(SafeText::limited(remedy, 300), StyleRole::Accent);
     let mute = TextLine::of(key_of(cx, CommandId::Mute), StyleRole::Key).with(" mutes", StyleRole::Muted);
-    // The two words of a key are not parted.
+    // A key and its word are not separated.
     if fix.width() + mute.width() + 3 <= width {
         let mut both = fix.with("   ", StyleRole::Text);
         both.append(mute);
@@ -223,7 +223,7 @@ fn group_is_new(group: &FindingGroup<'_>, before: &EarlierLook) -> bool {
     !before.counts.contains_key(group.kind)
 }
 
-/// The rows that show it, with the words of the selected one; and after how many lines those end.
+/// The affected rows, with the words of the selected one; and the number of lines they take.
 fn examples(
     findings: &FindingsScreen,
     group: &FindingGroup<'_>,
@@ -273,12 +273,13 @@ fn example_line(
     line.with("  ", StyleRole::Text).with(id, StyleRole::Muted)
 }
 
-/// A text with the words that offend lit, indented under its row.
+/// A text with the offending words highlighted, indented under its row.
 fn quoted(quote: &OffendingQuote, width: usize, look: &Look) -> Vec<TextLine> {
     const INDENT: usize = 4;
     let mut text = TextLine::of(SafeText::limited(&quote.column.replace('_', " "), 40), StyleRole::Label);
     text.push("  ", StyleRole::Text);
-    let one_line = |text: &str| SafeText::new(&text.replace(['\n', '\r', '\t'], " "));
+    // A line can be wrapped after the sign for a line break.
+    let one_line = |text: &str| SafeText::new(&text.replace('\n', "\n "));
     text.push(one_line(&quote.before), StyleRole::Muted);
     text.push(one_line(&quote.hit), StyleRole::Danger);
     text.push(one_line(&quote.after), StyleRole::Muted);

@@ -9,11 +9,11 @@ use crate::console::core::proposal::Proposal;
 use crate::console::core::screen::{Screen as _, ScreenKind};
 use crate::memory::Entity;
 
-/// Window of a bank whose own was a mistake, as its remedy says.
+/// Window for a bank with a mistaken one, as in its remedy.
 const WINDOW: i64 = 200;
 
 impl FindingsScreen {
-    /// Does what fixes the finding where the console can, else says how.
+    /// Fixes the finding if the console can, else describes the fix.
     pub(super) fn fix(&mut self, cx: &mut Context) {
         let Some(finding) = self.finding(&cx.health).cloned() else { return };
         let example = self.examples(&cx.health).get(self.example).map(|example| example.id.to_owned());

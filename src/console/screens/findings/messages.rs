@@ -7,12 +7,12 @@ use crate::memory::findings::{Finding, NotApplicable};
 pub enum LookNews {
     /// A finding.
     Found(Box<Finding>),
-    /// A kind that cannot be looked for here.
+    /// A kind that does not apply here.
     NotApplicable(NotApplicable),
-    /// Rows read so far, and of which entity the last ones were.
+    /// Rows read so far, and the entity of the last ones.
     Read(u64, &'static str),
     /// Kinds that were left for a longer look.
     Left(Vec<&'static str>),
-    /// The look is over.
+    /// The look is complete.
     Done,
 }

@@ -1,5 +1,5 @@
-//! Findings in the database, wrong or suspicious things by kind and worst first: shown as they are found, with the
-//! rows that show them, the words that offend, and what fixes them. Muted findings come at the end, with the reason.
+//! Findings in the database, errors and suspicious values by kind and worst first: shown as they are found, with the
+//! affected rows, the offending words, and the fix. Muted findings come at the end, with the reason.
 
 pub(in crate::console) mod draw;
 mod fix;
@@ -27,46 +27,48 @@ const REST: u64 = 80;
 pub struct ShownExample<'h> {
     /// The finding.
     pub finding: &'h Finding,
-    /// Kind of row; none when it is the name of a table and the like.
+    /// Entity of the row; `None` for a table and the like.
     pub entity: Option<Entity>,
     /// Id or name of the example.
     pub id: &'h str,
 }
 
-/// The words of a row that a finding is about.
+/// The text of a row that a finding is about.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct QuotedRow {
     /// Kind of finding, kind of row, and its id.
     about: Option<(&'static str, Entity, String)>,
-    /// The cursor has not rested long enough, or the row is being read.
+    /// Pending timer until the cursor has rested, or pending read of the row.
     waiting: Option<Ticket>,
-    /// The words; none when the finding is about no text.
+    /// The text; `None` if the finding is not about a text.
     pub quote: Option<OffendingQuote>,
 }
 
 /// The screen of findings.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FindingsScreen {
-    /// Position of the selected entry: the groups, then what is muted.
+    /// Position of the selected entry: the groups, then the mutes.
     pub selected: usize,
     /// Position of the selected example.
     pub example: usize,
-    /// The examples have the keys.
+    /// Whether the examples have the focus.
     pub in_examples: bool,
-    /// The selected kind: it stays selected, wherever new ones come.
+    /// The selected kind: it stays selected when others are added.
     chosen: Option<&'static str>,
-    /// True when the user has moved the selection.
+    /// Whether the user has moved the selection.
     moved: bool,
-    /// The words of the selected example.
+    /// The text of the selected example.
     pub quoted: QuotedRow,
-    /// Muted kinds and rows, once they were read.
+    /// Muted kinds and rows; empty until read.
     pub mutes: Vec<Mute>,
     /// Pending request that reads or changes the mutes.
     pending_mutes: Option<Ticket>,
     /// True when the mutes were read.
     mutes_read: bool,
-    /// The remedy of the selected group changes something; else it only shows the rows.
+    /// Whether the remedy of the selected group changes something; else it only shows the rows.
     fixes: bool,
+    /// Whether the remedy only explains what was found.
+    looks: bool,
     /// Kind or id of a row to mute once a reason is given.
     muting: Option<String>,
 }
@@ -101,7 +103,7 @@ impl FindingsScreen {
         group.into_iter().flat_map(of).collect()
     }
 
-    /// The finding that the selected example shows, else the first of the group.
+    /// The finding of the selected example, else the first of the group.
     #[must_use]
     pub fn finding<'h>(&self, health: &'h Health) -> Option<&'h Finding> {
         let shown = self.examples(health).into_iter().nth(self.example).map(|example| example.finding);
@@ -113,7 +115,7 @@ impl FindingsScreen {
         self.example = self.example.saturating_add_signed(by).min(last);
     }
 
-    /// Reads what the selected example says, and what the examples are called.
+    /// Reads the text of the selected example, and the names of the examples.
     fn read_example(&mut self, cx: &mut Context) {
         let health = std::mem::take(&mut cx.health);
         let examples = self.examples(&health);
@@ -131,7 +133,7 @@ impl FindingsScreen {
         }
     }
 
-    /// Asks why the selected kind, or the selected example, is muted; what is muted is heard of again.
+    /// Asks for the reason to mute the selected kind or example; unmutes a muted one.
     fn mute(&mut self, cx: &mut Context) {
         if let Some(mute) = self.muted(&cx.health) {
             let what = mute.what.clone();
@@ -157,7 +159,7 @@ impl FindingsScreen {
         match result {
             Ok(mutes) if known => {
                 self.mutes = mutes;
-                // What is muted is left out of a look from its beginning.
+                // A mute applies only from the beginning of a look.
                 let looking = cx.health.forget();
                 cx.cancel(looking);
             }
@@ -178,13 +180,13 @@ impl Screen for FindingsScreen {
     fn hints(&self) -> Vec<CommandId> {
         use CommandId::{Close, Focus, Open, Palette, Refresh, ScrollDetail};
         let shared = [Focus, Close, Palette, ScrollDetail(true), Refresh];
-        // Where nothing can be fixed, `x` does what `enter` does.
+        // If nothing can be fixed, `x` does the same as `enter`.
         let own = hinted(CommandScope::Findings).filter(|id| *id != CommandId::Fix || self.fixes);
         [Open].into_iter().chain(own).chain(shared).collect()
     }
 
     fn hint_word(&self, id: CommandId) -> Option<&'static str> {
-        (id == CommandId::Open).then_some("example")
+        (id == CommandId::Fix && self.looks).then_some("look into it")
     }
 
     /// Returns the command that fixes the finding; its ids are quoted already.
@@ -192,19 +194,21 @@ impl Screen for FindingsScreen {
         vec![self.finding(&cx.health).map_or("findings", |f| f.remedy.as_str()).to_owned()]
     }
 
-    /// Looks for everything, and keeps the selection within what was found.
+    /// Starts a full look, and keeps the selection within the findings.
     fn settle(&mut self, cx: &mut Context) {
         let groups = cx.health.groups();
         let at = self.chosen.and_then(|chosen| groups.iter().position(|group| group.kind == chosen));
         self.selected = at.unwrap_or(self.selected).min((groups.len() + self.mutes.len()).saturating_sub(1));
-        // Until someone moves, the worst is selected.
+        // Until the user moves, the worst kind is selected.
         if self.moved {
             self.chosen = groups.get(self.selected).map(|group| group.kind);
         }
         if !self.mutes_read && self.pending_mutes.is_none() {
             self.pending_mutes = Some(cx.ask(Request::LoadMutes));
         }
-        self.fixes = self.group(&cx.health).is_some_and(|group| group.fixes());
+        let group = self.group(&cx.health);
+        self.fixes = group.as_ref().is_some_and(FindingGroup::fixes);
+        self.looks = group.as_ref().is_some_and(FindingGroup::looks);
         self.read_example(cx);
         cx.look(false);
     }
@@ -213,7 +217,7 @@ impl Screen for FindingsScreen {
         match reply {
             Reply::Quoted(result) if self.quoted.waiting == Some(ticket) => {
                 self.quoted.waiting = None;
-                // What cannot be quoted can still be opened.
+                // A row that cannot be quoted can still be opened.
                 self.quoted.quote = result.unwrap_or_default();
             }
             Reply::Mutes(result) => self.take_mutes(result, cx),
@@ -317,7 +321,7 @@ impl Screen for FindingsScreen {
         self.moved = true;
     }
 
-    /// The look continues next to the first screen, and is stopped elsewhere by the core.
+    /// The look continues on the first screen, and is stopped elsewhere by the core.
     fn release(&mut self) -> Vec<Ticket> {
         let waited = [self.quoted.waiting, self.pending_mutes.take()].into_iter().flatten().collect();
         self.quoted = QuotedRow::default();

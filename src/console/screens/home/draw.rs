@@ -1,4 +1,4 @@
-//! The first screen: what this database is, what it holds, what cannot be shown and why, what happened lately.
+//! The first screen: the database, its contents, missing capabilities with reasons, and recent events.
 
 mod work;
 
@@ -21,7 +21,7 @@ use crate::ui::{
     Align, Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TextLine, figures, key_values, look as lay,
 };
 
-/// A line of the screen, and what is where in it: from which column on, and how many columns wide.
+/// A line of the screen, with its click targets: first column and width.
 struct HomeEntry {
     line: TextLine,
     leads: Vec<(u16, u16, usize)>,
@@ -36,7 +36,7 @@ fn entry(line: TextLine, number: usize) -> HomeEntry {
     HomeEntry { line, leads: vec![(0, u16::MAX, number)], commands: Vec::new() }
 }
 
-/// Lines of an earlier visit, as long as they are read again.
+/// Dims lines of an earlier visit until they have been read again.
 fn dimmed(mut lines: Vec<HomeEntry>, is_aged: bool) -> Vec<HomeEntry> {
     if is_aged {
         lines.iter_mut().flat_map(|entry| &mut entry.line.runs).for_each(|run| run.role = StyleRole::Stale);
@@ -44,7 +44,7 @@ fn dimmed(mut lines: Vec<HomeEntry>, is_aged: bool) -> Vec<HomeEntry> {
     lines
 }
 
-/// Draws the first screen: what happened and what waits above, the newest rows below or next to it.
+/// Draws the first screen: recent events and tasks above, the newest rows below or beside them.
 pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     const TWO_COLUMNS_FROM: u16 = 110;
     let parts = home.parts(cx);
@@ -87,7 +87,7 @@ pub fn draw(cx: &Context, home: &HomeScreen, look: &Look, area: Rect, buf: &mut 
     column(&lines, home.selected, look, rest, buf, drawn);
 }
 
-/// Lists what comes first at every width: what is new, what waits, what stands out, and what is there.
+/// Lists the first entries at every width: news, tasks, notable rows, and contents.
 fn first_lines(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
     let mut lines = dimmed(since(cx, home, width, look), home.aged);
     lines.extend(dimmed(needs(cx, home, width, look), home.work_aged));
@@ -96,7 +96,7 @@ fn first_lines(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Ve
     lines
 }
 
-/// Lists what happened since the user last looked.
+/// Lists the events since the user's last visit.
 fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
     const APART: usize = 3;
     let Some(since) = home.since(cx) else { return Vec::new() };
@@ -115,7 +115,7 @@ fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
     let all = looked_at(cx).and_then(|entity| cx.count(entity)).filter(|_| sign == "the newest ");
     let all = all.map(|(all, kind)| words::count(all, kind));
     match all {
-        // Where nothing follows that was read of the newest ones alone, all of them are meant.
+        // If nothing computed from the newest rows alone follows, all rows are meant.
         Some(all) if !has_outcomes && since.mean.is_none() => line.push(all, StyleRole::Number),
         all => {
             line.push(sign, if since.looked.is_some() { StyleRole::Number } else { StyleRole::Text });
@@ -130,7 +130,7 @@ fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
     let name = looked_at(cx)
         .map_or_else(|| "rows".to_owned(), |entity| if is_one { entity.title() } else { plural(entity).to_owned() });
     line.push(format!(" {name}"), StyleRole::Text);
-    // One that is written when it ends may have started before the look.
+    // A row written at the end of its episode may have started before the last visit.
     if since.looked.is_some() && looked_at(cx) == Some(Entity::Episode) {
         line.push(" started", StyleRole::Text);
     }
@@ -152,7 +152,7 @@ fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
         if let Some((_, Some(then))) = before {
             worth.push(format!(" ({:+.2})", mean - then), StyleRole::Muted);
         }
-        // A bar is not parted from its name and its number.
+        // A bar stays with its name and its number.
         match rows.last_mut().filter(|last| last.width() + APART + worth.width() <= width) {
             Some(last) => {
                 last.push_blanks(APART);
@@ -166,7 +166,7 @@ fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
     lines
 }
 
-/// Lists the work that waits for the user: each line leads to where it is done.
+/// Lists the tasks that wait for the user: each line leads to the place for it.
 fn needs(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
     const COUNT: usize = 6;
     if cx.past.is_some() {
@@ -197,7 +197,7 @@ fn needs(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
         lines.extend(message.wrap(width).map(|part| plain(TextLine::of(part, StyleRole::Muted))));
     }
     let mut told: Vec<SafeText> = Vec::new();
-    if cx.health.aged && !cx.health.found.is_empty() {
+    if cx.health.aged && !cx.health.found.is_empty() && home.work_failure.is_none() {
         told.push("other processes may have written since: r checks again".into());
     }
     if looking || !cx.health.left.is_empty() || cx.health.failure.is_some() {
@@ -214,7 +214,7 @@ fn needs(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
     lines
 }
 
-/// Lists what is notable among the newest rows, in one strip: each entry leads to those rows.
+/// Lists notable values of the newest rows, in one strip: each entry leads to those rows.
 fn notable(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
     let first = home.needs(cx).len();
     let cell = |(index, standout): (usize, &Standout)| {
@@ -233,7 +233,7 @@ fn notable(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Ho
     lines
 }
 
-/// Entries next to each other, in as many lines as they need.
+/// Entries next to each other, in as many lines as needed.
 fn strip(cells: impl Iterator<Item = (usize, TextLine)>, width: usize) -> Vec<HomeEntry> {
     const APART: usize = 3;
     let mut lines = Vec::new();
@@ -256,16 +256,16 @@ fn padded(area: Rect) -> Rect {
     Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area }
 }
 
-/// Draws lines so that the selected entry is among them.
+/// Draws lines so that the selected entry is visible.
 fn column(lines: &[HomeEntry], selected: usize, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    // The blank above a part is for what comes before it.
+    // The blank line above a part separates it from the part before.
     let is_blank = |line: &HomeEntry| line.line.runs.is_empty();
     let lines = &lines[usize::from(lines.first().is_some_and(is_blank))..];
     let height = usize::from(area.height);
     let leads_to = |line: &HomeEntry| line.leads.iter().any(|(_, _, number)| *number == selected);
     let at = lines.iter().position(leads_to);
     let first = at.map_or(0, |at| (at + 2).saturating_sub(height)).min(lines.len().saturating_sub(height));
-    // In the frame, where it touches no text: there is more.
+    // In the frame, where no text is hidden: marks that there is more.
     let above = (first > 0, area.y, look.glyphs.arrow_up);
     let below = (first + height < lines.len(), area.bottom().saturating_sub(1), look.glyphs.arrow_down);
     for (_, y, glyph) in [above, below].into_iter().filter(|(there, ..)| *there && height > 1) {
@@ -286,7 +286,7 @@ fn column(lines: &[HomeEntry], selected: usize, look: &Look, area: Rect, buf: &m
                 }
             }
         }
-        // One click gives a command.
+        // A click gives the command.
         for (x, width, command) in &entry.commands {
             drawn.hits.add(part(*x, *width), ClickTarget::Command(*command));
         }
@@ -304,7 +304,7 @@ fn about(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
         let engine = format!("{} {}", status.database.engine, status.database.version);
         pairs.push(NamedValue::new("engine", SafeText::limited(&engine, 100)));
     }
-    let layouts = if layouts.is_empty() { "none is known that fits".into() } else { SafeText::join(&layouts, ", ") };
+    let layouts = if layouts.is_empty() { "no known layout fits".into() } else { SafeText::join(&layouts, ", ") };
     pairs.push(NamedValue::new("layout", layouts));
     let lock = cx.key_for(CommandId::Lock);
     let session = match (cx.changing.unlocked, cx.opened.production) {
@@ -333,7 +333,7 @@ fn about(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
     lines
 }
 
-/// Lists the counts of what the database holds, in one strip: each count leads to its list.
+/// Lists the counts of the database's contents, in one strip: each count leads to its list.
 fn holdings(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<HomeEntry> {
     let parts = home.parts(cx);
     if parts[2].is_empty() {
@@ -343,7 +343,7 @@ fn holdings(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<H
     let mut lines: Vec<HomeEntry> = section("what it holds", width, look).into();
     let cell = |(number, entity): (usize, Entity)| {
         let cell = TextLine::of(plural(entity), StyleRole::Text);
-        // Nobody counted what a moment of the past held.
+        // The past is not counted.
         if cx.past.is_some() {
             return (first + number, cell);
         }
@@ -362,13 +362,13 @@ fn holdings(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<H
     lines
 }
 
-/// Lists what cannot be shown or done, why, and what would help; entries with the same reason are grouped.
+/// Lists missing capabilities with reason and remedy; entries with the same reason are grouped.
 fn missing(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
     const INDENT: usize = 17;
     let mut groups: Vec<(&Capability, Vec<&str>)> = Vec::new();
     for capability in cx.opened.capabilities.iter().filter(|c| !c.available) {
         let name = Entity::parse(&capability.name).map_or(capability.name.as_str(), |entity| plural(entity));
-        // A table that the reason of its entities names is not named again.
+        // A table that is named in the reason of its entities is not named again.
         let is_told = |reason: &String| Entity::parse(&capability.name).is_none() && reason.contains(name);
         match groups.iter_mut().find(|(c, _)| (&c.reason, &c.remedy) == (&capability.reason, &capability.remedy)) {
             Some(_) if capability.reason.as_ref().is_some_and(is_told) => {}
@@ -405,11 +405,11 @@ fn missing(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
     lines
 }
 
-/// The tables, where no layout says what they mean.
+/// The tables, if no layout describes them.
 fn tables(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
     let unknown = |status: &&StoreStatus| status.layouts.is_empty() && !status.tables.is_empty();
     let Some(status) = cx.status.as_deref().filter(unknown) else { return Vec::new() };
-    let mut lines: Vec<HomeEntry> = section("tables that nothing is known about", width, look).into();
+    let mut lines: Vec<HomeEntry> = section("unknown tables", width, look).into();
     for table in &status.tables {
         let mut line = TextLine::of(SafeText::limited(&table.name, 40).pad(40, Align::Left), StyleRole::Text);
         let rows = table.rows.and_then(|rows| u64::try_from(rows).ok());
@@ -500,7 +500,7 @@ fn recent_line(
         people.pop();
     }
     let people = SafeText::join(&people, "  ");
-    // Many memories have the title of the place that they are filed in.
+    // Many memories are titled by the place where they are filed.
     let told = row.text("text").map_or_else(|| row_name(row), str::to_owned);
     let name = SafeText::limited(&told, room.saturating_sub(people.width() + 2));
     line.push(name, StyleRole::Text);
@@ -589,7 +589,8 @@ fn seen(cx: &Context, home: &HomeScreen, count: usize) -> SafeText {
     format!("{} {} {name}", if all { "all" } else { "the newest" }, count.as_str()).into()
 }
 
-/// Rows a day from a Monday on, the number of days before those of which all rows were read, and the months above the weeks.
+/// Rows per day from a Monday on, the number of days before the first one with all rows read, and the months above the
+/// weeks.
 fn calendar(page: &Page) -> (Vec<u64>, usize, Vec<(usize, SafeText)>) {
     const LONGEST: i64 = 7 * 60;
     let days: Vec<i64> = page
@@ -604,7 +605,7 @@ fn calendar(page: &Page) -> (Vec<u64>, usize, Vec<(usize, SafeText)>) {
     let is_cut = page.next.is_some() && first >= last - LONGEST;
     let first = first.max(last - LONGEST);
     let monday = monday(first);
-    // Of the oldest day some rows were not read; where it is the only one, it is better than nothing.
+    // Some rows of the oldest day were not read; if it is the only day, it is shown all the same.
     let unknown = if is_cut { (first - monday) as usize + usize::from(first < last) } else { 0 };
     let mut counts = vec![0; (last - monday + 1).max(0) as usize];
     for day in days {

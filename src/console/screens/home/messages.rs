@@ -5,13 +5,13 @@ use crate::job::plan::JobProgress;
 /// Work that waits for someone.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct WaitingWork {
-    /// Feedback that needs a look; none when no feedback is kept.
+    /// Feedback that needs a look; `None` if the database has no feedback.
     pub feedback: Option<WaitingFeedback>,
     /// Jobs that began and did not end.
     pub jobs: Vec<JobProgress>,
-    /// Persons that nobody can erase.
+    /// Number of people who cannot be erased because of a legal hold.
     pub holds: usize,
-    /// Number and time of the newest entry of our audit trail; none when it has none.
+    /// Number and time of the newest entry of our audit trail; `None` if it is empty.
     pub trail: Option<(i64, String)>,
 }
 
@@ -20,8 +20,8 @@ pub struct WaitingWork {
 pub struct WaitingFeedback {
     /// Number of feedback rows that need a look.
     pub count: usize,
-    /// There is older feedback that was not looked through.
+    /// Whether there is older feedback that was not checked.
     pub more: bool,
-    /// Time when the oldest of them was given, canonical.
+    /// Time of the oldest of them, canonical.
     pub oldest: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The first screen: what it reads, what it highlights, and where its entries lead.
+//! The first screen: its data, its highlights, and the destinations of its entries.
 
 pub(in crate::console) mod draw;
 pub mod messages;
@@ -29,15 +29,15 @@ use crate::memory::{Entity, Row, agreeing};
 use crate::ui::StyleRole;
 use messages::{WaitingFeedback, WaitingWork};
 
-/// Entities for the first screen: it looks at the first of these that the database holds.
+/// Candidates for the entity of the first screen: the first one that the database holds is shown.
 const LOOKED_AT: [Entity; 4] = [Entity::Episode, Entity::Case, Entity::Memory, Entity::WorkflowEvent];
-/// Rows that it looks at.
+/// Number of rows read.
 pub const RECENT: usize = 400;
 /// Number of the recent rows that the first screen lists.
 pub const RECENT_SHOWN: usize = 100;
-/// Rows of feedback that are looked through for what waits.
+/// Number of feedback rows checked for tasks.
 const FEEDBACK_LOOKED_AT: usize = 500;
-/// A utility or reward below this is low: for a utility, more than one rejection away from where it starts.
+/// A utility or reward below this is low: for a utility, more than one rejection away from the initial value.
 const LOW: f64 = 0.2;
 /// Microseconds of a day.
 const DAY: i64 = 86_400_000_000;
@@ -54,11 +54,11 @@ pub struct Standout {
     pub count: usize,
     /// Description of the rows.
     pub text: String,
-    /// Destination where the rows are listed.
+    /// Destination that lists the rows.
     pub to: Destination,
 }
 
-/// The question for the newest rows of what the first screen looks at.
+/// The query for the newest rows.
 #[must_use]
 pub fn recent_query(entity: Entity) -> Query {
     const PREVIEW: usize = 120;
@@ -75,21 +75,21 @@ pub fn recent_query(entity: Entity) -> Query {
 /// The first screen.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HomeScreen {
-    /// The newest rows of what it looks at.
+    /// The newest rows.
     pub recent: Option<Page>,
     /// They are being waited for.
     pub pending: Option<Ticket>,
     /// Reason why the rows could not be read.
     pub failure: Option<RequestFailure>,
-    /// Work that waits for someone, once it was read.
+    /// Work that waits for someone; `None` until read.
     pub work: Option<Box<WaitingWork>>,
     /// Pending request for the waiting work.
     pub pending_work: Option<Ticket>,
     /// Reason why the waiting work could not be read.
     pub work_failure: Option<RequestFailure>,
-    /// Rows that others write meanwhile.
+    /// Rows added by others meanwhile.
     pub live: LiveTail,
-    /// The newest rows are read again because others wrote.
+    /// Rereading of the newest rows after others wrote.
     renewal: Renewal,
     /// So is the work that waits.
     work_renewal: Renewal,
@@ -99,11 +99,11 @@ pub struct HomeScreen {
     at: Option<Destination>,
     /// Number of entries before the screens.
     listed: usize,
-    /// The rows are those of an earlier visit, until they are read again.
+    /// Whether the rows are those of an earlier visit, until they are read again.
     pub aged: bool,
     /// So is the work that waits.
     pub work_aged: bool,
-    /// Moment of the past that the rows were read of, canonical; none for now.
+    /// Moment of the past that the rows show, canonical; `None` for now.
     moment: Option<String>,
 }
 
@@ -122,7 +122,7 @@ pub struct NeededStep {
     pub note: String,
     /// Style that shows how much the task matters.
     pub role: StyleRole,
-    /// Destination where the task is done.
+    /// Destination for the task.
     pub to: Destination,
 }
 
@@ -133,7 +133,7 @@ pub struct SinceLook {
     pub looked: Option<String>,
     /// Rows since.
     pub count: usize,
-    /// There are more than were read.
+    /// Whether there are more than were read.
     pub more: bool,
     /// Number of failed rows since the last visit.
     pub failed: usize,
@@ -157,13 +157,13 @@ impl HomeScreen {
         ]
     }
 
-    /// Lists the destinations of all entries but the screens, which come after them.
+    /// Lists the destinations of all entries except for the screens, which come after them.
     #[must_use]
     pub fn entries(&self, cx: &Context) -> Vec<Destination> {
         self.parts(cx).concat()
     }
 
-    /// Lists the tasks that wait for the user, the most pressing first; none of the past.
+    /// Lists the tasks that wait for the user, most pressing first; none for the past.
     #[must_use]
     pub fn needs(&self, cx: &Context) -> Vec<NeededStep> {
         if cx.past.is_some() {
@@ -213,7 +213,7 @@ impl HomeScreen {
         needs
     }
 
-    /// Sums up the rows since the last visit, which no moment of the past can tell.
+    /// Sums up the rows since the last visit; `None` for the past.
     #[must_use]
     pub fn since(&self, cx: &Context) -> Option<SinceLook> {
         let page = self.recent.as_ref().filter(|_| cx.past.is_none())?;
@@ -237,7 +237,7 @@ impl HomeScreen {
         };
         let rows = within(moment, i64::MAX);
         let all_since = rows.len() < page.rows.len();
-        // What was not read cannot be compared with.
+        // Unread rows cannot be compared.
         let is_read = !more || page.rows.last().and_then(began).is_some_and(|oldest| oldest < start);
         let (failed, mean) = of(&rows);
         let before = is_read.then(|| of(&within(start, moment)));
@@ -245,7 +245,7 @@ impl HomeScreen {
         Some(SinceLook { looked, count: rows.len(), more: more && !all_since, failed, mean, before })
     }
 
-    /// The selected entry stays selected when others come before it; the first one gives way.
+    /// Keeps the entry selected when others come before it, except for the first one.
     fn keep_selected(&mut self, cx: &Context) {
         let entries = self.entries(cx);
         let before = std::mem::replace(&mut self.listed, entries.len());
@@ -267,7 +267,7 @@ impl HomeScreen {
         self.selected = self.selected.min((entries.len() + screens).saturating_sub(1));
     }
 
-    /// Forgets what an earlier visit read of another moment.
+    /// Drops data read for another moment.
     fn keep_moment(&mut self, cx: &Context) {
         let is_other = self.moment.as_deref() != cx.past.as_ref().map(|past| past.at.as_str());
         if is_other && self.aged {
@@ -278,14 +278,14 @@ impl HomeScreen {
         }
     }
 
-    /// Watches what others write, as long as it is looked at.
+    /// Watches for writes by others while it is shown.
     fn watch(&mut self, cx: &mut Context) {
         if let (None, Some(entity)) = (self.live.watching, looked_at(cx)) {
             self.live.watching = Some(cx.ask(Request::Watch(Box::new(LiveTail::query(recent_query(entity))))));
         }
     }
 
-    /// Reads the newest rows again; they stay as they are until then.
+    /// Reads the newest rows again; the old ones are shown until then.
     fn renew(&mut self, cx: &mut Context) {
         if let (Some(_), Some(entity)) = (&self.recent, looked_at(cx))
             && self.renewal.is_wanted()
@@ -316,8 +316,8 @@ impl HomeScreen {
         self.recent.as_ref().map_or(&[], |page| &page.rows)
     }
 
-    /// The newest rows that a list can show as well: how many they are, and the condition that holds for no others; none
-    /// where all rows were read. Rows of the oldest time are left out where others that were not read may be as old.
+    /// The newest rows that a list can show as well: their number, and the condition that holds only for them; `None`
+    /// if all rows were read. Rows of the oldest time are left out if unread ones may have the same time.
     fn window(&self) -> (usize, Option<Filter>) {
         let rows = self.rows();
         let is_whole = self.recent.as_ref().is_none_or(|page| page.next.is_none());
@@ -340,7 +340,7 @@ impl HomeScreen {
         self.rows().get(..self.window().0).unwrap_or_default()
     }
 
-    /// Outcomes of the newest rows by how often they came, the most frequent first; none when none is known.
+    /// Outcomes of the newest rows, most frequent first; empty if none are known.
     #[must_use]
     pub fn outcomes(&self) -> Vec<(&str, usize)> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -352,8 +352,8 @@ impl HomeScreen {
         if matches!(counts.as_slice(), [("unknown", _)]) { Vec::new() } else { counts }
     }
 
-    /// The newest weeks, each by its Monday (month and day), with how many rows were a success, partial, a failure, anything
-    /// else; none when no outcome is known. A week of which some rows were not read is left out.
+    /// The newest weeks, each by its Monday (month and day), with the numbers of successes, partial successes,
+    /// failures, and other rows; empty if no outcome is known. A week with unread rows is left out.
     #[must_use]
     pub fn weeks(&self) -> Vec<(String, [usize; 4])> {
         if self.outcomes().is_empty() {
@@ -380,7 +380,7 @@ impl HomeScreen {
         weeks.into_iter().rev().filter_map(named).collect()
     }
 
-    /// The newest rows that are worth looking at first.
+    /// The newest rows that are most worth a look.
     #[must_use]
     pub fn standouts(&self) -> Vec<Standout> {
         let rows = self.counted();
@@ -421,17 +421,17 @@ fn step(count: usize, text: &str, note: &str, kind: ScreenKind) -> NeededStep {
     NeededStep { by, count: count as u64, more: false, text, note, role: StyleRole::Warn, to }
 }
 
-/// Says which tables pending migrations touch: those of a layout, which it is named before, the tables of the memory; ours none.
+/// Names the tables that pending migrations touch: those of the layout, the tables of the memory, or none for ours.
 fn touched_by(pending: &[String], is_blank: bool) -> String {
     let of_layouts: Vec<&str> = pending.iter().map(String::as_str).filter(|name| name.contains('/')).collect();
     let (touching, all) = (of_layouts.join(", "), of_layouts.len() == pending.len());
     match of_layouts.len() {
-        _ if is_blank => "creates the memory tables".to_owned(),
-        0 => "adds tables next to the memory".to_owned(),
+        _ if is_blank => format!("{} the memory tables", if pending.len() == 1 { "creates" } else { "create" }),
+        0 => format!("{} tables beside the memory", if pending.len() == 1 { "adds" } else { "add" }),
         1 if all => format!("{touching} touches the memory's tables"),
         _ if all => format!("{touching} touch the memory's tables"),
-        1 => format!("{touching} touches the memory's tables; the others add tables next to it"),
-        _ => format!("{touching} touch the memory's tables; the others add tables next to it"),
+        1 => format!("{touching} touches the memory's tables; the others add tables beside it"),
+        _ => format!("{touching} touch the memory's tables; the others add tables beside it"),
     }
 }
 
@@ -473,7 +473,7 @@ fn of_job(job: &JobProgress) -> NeededStep {
     step(0, &format!("{} {}{part}", job.name, job.state.word()), "a resumes it there", ScreenKind::Jobs)
 }
 
-/// `3d ago`; the day where that is long ago.
+/// `3d ago`, or the day if that is long ago.
 fn ago(at: &str, cx: &Context) -> String {
     match age(at, cx.now).as_str() {
         "now" => "now".to_owned(),
@@ -482,7 +482,7 @@ fn ago(at: &str, cx: &Context) -> String {
     }
 }
 
-/// Finds the entity whose rows the first screen shows; `None` when the database holds none of the candidates.
+/// Finds the entity whose rows the first screen shows; `None` if the database holds none of the candidates.
 #[must_use]
 pub fn looked_at(cx: &Context) -> Option<Entity> {
     LOOKED_AT.into_iter().find(|entity| cx.holds(*entity).is_ok())
@@ -516,7 +516,7 @@ impl Screen for HomeScreen {
         words(["status"])
     }
 
-    /// Shows what the visit before read until it is read again, so that nothing moves under the selection meanwhile.
+    /// Shows the data of the last visit until it is read again, so that nothing moves under the selection meanwhile.
     fn inherit(&mut self, earlier: &Self, _here: bool) -> bool {
         self.recent.clone_from(&earlier.recent);
         self.work.clone_from(&earlier.work);
@@ -577,7 +577,7 @@ impl Screen for HomeScreen {
                         self.moment = cx.past.as_ref().map(|past| past.at.clone());
                     }
                     Err(failure) => {
-                        // What passes leaves what was read before, dimmed.
+                        // After a temporary failure the old data stays, dimmed.
                         self.aged = was_aged && failure.passes;
                         if was_aged && !failure.passes {
                             self.recent = None;

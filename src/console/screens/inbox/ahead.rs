@@ -1,5 +1,5 @@
-//! Preview of a verdict: its plan and how recall would change, computed while the cursor rests on a row. Nothing is
-//! written, and a locked session may look too.
+//! Preview of a verdict: its plan and its effect on recall, computed while the cursor rests on a row. Nothing is
+//! written, so this works in a locked session too.
 
 use super::InboxVerdict;
 use crate::change::operation::Operation;
@@ -10,7 +10,7 @@ use crate::console::core::message::Ticket;
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::what_if::RecallAhead;
 
-/// Milliseconds that the cursor rests before a verdict is looked at: who runs through the list has nothing planned.
+/// Milliseconds that the cursor rests before a verdict is previewed, so that scrolling plans nothing.
 const REST: u64 = 150;
 
 /// Preview of one verdict on one row.
@@ -18,20 +18,20 @@ const REST: u64 = 150;
 pub struct VerdictAhead {
     /// The row and the verdict on it.
     about: Option<(String, InboxVerdict)>,
-    /// Operation of the verdict; `None` when it changes nothing in the database.
+    /// Operation of the verdict; `None` if it changes nothing in the database.
     operation: Option<Operation>,
-    /// The cursor has not rested long enough.
+    /// Pending timer until the cursor has rested.
     resting: Option<Ticket>,
     /// Number of the request for the plan, which is kept outside under it.
     planned: Option<Ticket>,
-    /// Plan of the verdict, or why there is none and what would help.
+    /// Plan of the verdict, or the reason why there is none, with a remedy.
     pub plan: Option<Result<Box<Plan>, Vec<String>>>,
     /// Change that the verdict would make to recall.
     pub recall: Option<RecallAhead>,
 }
 
 impl VerdictAhead {
-    /// Looks at a verdict on a row, unless that was done. `operation` is what it does.
+    /// Previews a verdict on a row, unless done. `operation` is its operation.
     pub(super) fn look_at(
         &mut self,
         row: &str,
@@ -49,7 +49,7 @@ impl VerdictAhead {
         *self = VerdictAhead { about: Some((row.to_owned(), verdict)), operation, resting, ..VerdictAhead::default() };
     }
 
-    /// The cursor has rested: the verdict is planned.
+    /// Handles that the cursor has rested: the verdict is planned.
     pub(super) fn rested(&mut self, ticket: Ticket, cx: &mut Context) {
         if self.resting.take_if(|resting| *resting == ticket).is_some()
             && let Some(operation) = self.operation.clone()
@@ -58,7 +58,7 @@ impl VerdictAhead {
         }
     }
 
-    /// Takes a reply, if it is one that is waited for.
+    /// Takes a reply, if it is an awaited one.
     pub(super) fn take(&mut self, ticket: Ticket, reply: Reply, cx: &mut Context) {
         match reply {
             Reply::Planned(result) if self.planned == Some(ticket) => {
@@ -79,12 +79,12 @@ impl VerdictAhead {
         }
     }
 
-    /// Distrusts the preview after a change, so that it is computed again.
+    /// Marks the preview as out of date, so that it is computed again.
     pub(super) fn doubt(&mut self) {
         self.about = None;
     }
 
-    /// Looks longer at recall, where that could tell more.
+    /// Previews recall for longer, if that could tell more.
     pub(super) fn look_longer(&mut self, cx: &mut Context) {
         if let Some(recall) = &mut self.recall {
             recall.look_longer(cx);
@@ -96,7 +96,7 @@ impl VerdictAhead {
         self.resting.is_some() || (self.planned.is_some() && self.plan.is_none())
     }
 
-    /// Every request that is waited for, and the plan that is kept. What was found is forgotten.
+    /// Returns all pending requests and the plan, and drops the result.
     pub(super) fn release(&mut self) -> Vec<Ticket> {
         let old = std::mem::take(self);
         let recall = old.recall.and_then(|recall| recall.waiting);

@@ -1,4 +1,4 @@
-//! The inbox: feedback that needs a look, the conversation that it is about, and what a verdict would do.
+//! The inbox: feedback that needs a look, its conversation, and the preview of a verdict.
 
 mod talk;
 mod verdict;
@@ -69,7 +69,7 @@ fn panes(inbox: &InboxScreen, body: Rect, look: &Look) -> (Rect, Option<Rect>, O
         let at = |x: u16, width: u16| Rect { x: body.x + x, width, ..body };
         return (at(0, left), Some(at(left, third)), Some(at(left + third, third)));
     }
-    // The list shows all that there is, and never more than a good third.
+    // The list takes the rows it needs, up to somewhat more than a third.
     let rows = u16::try_from(inbox.items.len()).unwrap_or(u16::MAX).saturating_add(3);
     let share = if body.height < LOW { body.height / 3 } else { body.height * 2 / 5 };
     let height = rows.clamp(ROWS, share.max(ROWS));
@@ -147,7 +147,7 @@ fn draw_list(inbox: &InboxScreen, cx: &Context, look: &Look, area: Rect, buf: &m
     let inside = PaneFrame { focused, ..PaneFrame::new("inbox") }.render(area, buf, look);
     let ages = inbox.items.iter().map(|row| age(row, cx).as_str().chars().count());
     let columns = [
-        // A date where something is older than a month.
+        // A date if something is older than a month.
         TableColumn::new("age", Width::Fixed(ages.max().unwrap_or_default().max(6) as u16)).priority(3),
         TableColumn::new("kind", Width::Fixed(13)),
         TableColumn::new("what was said", Width::Grow { min: 16, weight: 3 }),

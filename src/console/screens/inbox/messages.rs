@@ -3,17 +3,17 @@
 /// A verdict on a feedback row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum InboxVerdict {
-    /// The feedback is right: its episode gets a signal that says so.
+    /// The feedback is right: its episode gets a corresponding signal.
     Right,
     /// Thumbs the other way round.
     Flipped,
     /// Another rating.
     Rated(u8),
-    /// The feedback says something else.
+    /// The feedback is edited.
     Edited,
     /// The feedback is removed.
     Removed,
-    /// Not now; only this session knows.
+    /// Postponed; only this session knows.
     Later,
 }
 

@@ -1,7 +1,7 @@
 //! Feedback that needs a look, one row after another, until none is left.
 //!
-//! What complains, corrects or contradicts its episode's outcome is worth a look. It has been looked at once its episode
-//! was signalled after it, or a verdict was given in this session.
+//! Feedback that complains, corrects or contradicts its episode's outcome needs a look. It is done once its episode
+//! gets a later signal, or a verdict is given in this session.
 
 mod ahead;
 pub(in crate::console) mod draw;
@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 
 use ahead::VerdictAhead;
 pub use messages::InboxVerdict;
-use serde_json::Map;
+use serde_json::{Map, Value};
 
-use crate::change::operation::{FeedbackFields, Operation};
+use crate::change::operation::{FeedbackFields, Operation, SeenFeedback};
 use crate::console::core::command::{CommandId, CommandScope};
 use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
 use crate::console::core::menu::{Prompt, Purpose};
@@ -30,9 +30,9 @@ use crate::memory::query::{Page, Query};
 use crate::memory::utility::Signal;
 use crate::memory::{Entity, Row};
 
-/// The newest rows of feedback that are looked through.
+/// Number of newest feedback rows that are checked.
 pub const LOOKED_THROUGH: usize = 500;
-/// The newest signals that tell what has been looked at.
+/// Number of newest signals that show which feedback is done.
 const SIGNALS: usize = 2_000;
 
 /// A verdict that was given.
@@ -55,7 +55,7 @@ pub enum InboxStage {
     Signals,
 }
 
-/// The pane that has the keyboard focus.
+/// The focused pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InboxPane {
     /// The feedback.
@@ -67,7 +67,7 @@ pub enum InboxPane {
     Verdict,
 }
 
-/// Verdicts whose outcome can be looked at before one is given, in the order of their tabs.
+/// Verdicts that can be previewed, in the order of their tabs.
 pub const LOOKED_AT: [InboxVerdict; 3] = [InboxVerdict::Right, InboxVerdict::Flipped, InboxVerdict::Removed];
 
 /// The inbox.
@@ -77,23 +77,23 @@ pub struct InboxScreen {
     pub items: Vec<Row>,
     /// Position of the selected one.
     pub selected: usize,
-    /// The pane that has the keyboard focus.
+    /// The focused pane.
     pub pane: InboxPane,
     /// Lines of the conversation that lie above.
     pub scroll: usize,
-    /// Lines of what a verdict would do that lie above.
+    /// Scroll position of the verdict's preview, in lines.
     pub verdict_scroll: usize,
     /// Verdict in the preview, by its position in [`LOOKED_AT`].
     pub looked_at: usize,
-    /// Preview of the verdict looked at.
+    /// Preview of the selected verdict.
     pub ahead: VerdictAhead,
-    /// Rows that were read and do need a look as far as they themselves say.
+    /// Rows read that need a look by their own content.
     found: Vec<Row>,
-    /// There is older feedback that was not looked through.
+    /// Whether there is older feedback that was not checked.
     pub more: bool,
     /// They were read.
     pub filled: bool,
-    /// Others wrote, or it was left, since the rows were read.
+    /// Whether others wrote, or it was left, since the rows were read.
     aged: bool,
     /// The pending request, and the stage that it reads.
     pub pending: Option<(Ticket, InboxStage)>,
@@ -101,23 +101,23 @@ pub struct InboxScreen {
     pub failure: Option<RequestFailure>,
     /// Verdicts of this session.
     pub judged: Vec<GivenVerdict>,
-    /// The verdict that is being planned or applied.
+    /// The verdict being planned or applied.
     pub waiting: Option<(String, InboxVerdict)>,
     /// Reason to record with the next verdict on the selected row.
     pub note: String,
-    /// The episode of the selected row, with its id, once it was read.
+    /// The episode of the selected row, with its id; its content is `None` if not found.
     pub episode: Option<(String, Option<Content>)>,
     /// Ticket of the episode while it is being read.
     pub pending_episode: Option<Ticket>,
-    /// Episodes of rows that do not name theirs: those whose list of feedback holds the row.
+    /// Episodes of rows that do not name theirs: those whose list of feedback contains the row.
     owners: BTreeMap<String, Option<String>>,
-    /// The one of this row is being looked for.
+    /// Pending search for the episode of a row.
     pending_owner: Option<(Ticket, String)>,
-    /// No signals are kept that a verdict could tell.
+    /// Whether the database has no signals, which would show verdicts.
     pub untold: bool,
 }
 
-/// Whether a feedback row is worth a look on its own, and why.
+/// Reason why a feedback row needs a look; `None` if it does not.
 #[must_use]
 pub fn worth_a_look(row: &Row) -> Option<&'static str> {
     let has_correction = row.text("correction").is_some_and(|text| !text.trim().is_empty());
@@ -136,20 +136,20 @@ pub fn worth_a_look(row: &Row) -> Option<&'static str> {
     }
 }
 
-/// The question for the feedback that is looked through.
+/// The query for the feedback to check.
 #[must_use]
 pub fn feedback_query() -> Query {
     Query { limit: LOOKED_THROUGH, ..Query::new(Entity::Feedback) }
 }
 
-/// The question for the signals that tell what has been looked at.
+/// The query for the signals that show which feedback is done.
 #[must_use]
 pub fn signals_query() -> Query {
     let columns = Some(vec!["id", "episode_id", "signal", "created_at"]);
     Query { limit: SIGNALS, columns, ..Query::new(Entity::UtilityEvent) }
 }
 
-/// Filters feedback that is worth a look, leaving out rows whose episode has a later signal.
+/// Filters feedback that needs a look, leaving out rows whose episode has a later signal.
 pub fn untold<'r>(found: &'r [Row], signals: &[Row]) -> impl Iterator<Item = &'r Row> {
     let mut latest: BTreeMap<String, String> = BTreeMap::new();
     for signal in signals {
@@ -172,7 +172,7 @@ enum FeedbackOwner {
     Episode(String),
     /// No episode has it.
     Nobody,
-    /// Nobody has looked yet.
+    /// The search has not been made yet.
     Unknown,
 }
 
@@ -183,7 +183,7 @@ impl InboxScreen {
         self.items.get(self.selected)
     }
 
-    /// Verdicts of this session, and rows with those that are left.
+    /// Number of verdicts in this session, and that plus the number of remaining rows.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         (self.judged.len(), self.judged.len() + self.items.len())
@@ -202,7 +202,7 @@ impl InboxScreen {
         }
     }
 
-    /// Looks for the episode whose list of feedback holds the selected row.
+    /// Searches for the episode whose list of feedback contains the selected row.
     fn seek_owner(&mut self, cx: &mut Context) {
         let Some(id) = self.current().map(|row| row.id().to_owned()) else { return };
         if self.pending_owner.as_ref().is_some_and(|(_, sought)| *sought == id) {
@@ -242,7 +242,7 @@ impl InboxScreen {
         self.untold = !keeps_signals;
         match (self.pending.take(), result) {
             (None, _) => {}
-            // What cannot be read again now stays as it was.
+            // If rereading fails, the old rows are kept.
             (Some(_), Err(_)) if self.filled => {}
             (Some(_), Err(failure)) => self.failure = Some(failure),
             (Some((_, InboxStage::Signals)), Ok(page)) => self.fill(&page.rows, cx),
@@ -258,13 +258,13 @@ impl InboxScreen {
         }
     }
 
-    /// Reads rows; again, where they were read before: then at a time when it costs little.
+    /// Reads rows; if they were read before, at a time when that costs little.
     fn read(&mut self, query: Query, stage: InboxStage, cx: &mut Context) {
         let request = Request::LoadPage(Box::new(query));
         self.pending = Some((if self.filled { cx.renew(request) } else { cx.ask(request) }, stage));
     }
 
-    /// Whether a verdict can be given on the selected row.
+    /// Checks that a verdict can be given on the selected row.
     pub(in crate::console) fn can_judge(&self, verdict: InboxVerdict, cx: &Context) -> Result<(), &'static str> {
         let row = self.current().ok_or("nothing is left to review")?;
         let kind = row.text("kind").unwrap_or_default();
@@ -296,12 +296,13 @@ impl InboxScreen {
         }
     }
 
-    /// Returns the operation of a verdict on a row; `None` when the verdict on its own changes nothing in the database.
+    /// Returns the operation of a verdict on a row; `None` if the verdict itself changes nothing in the database.
     fn operation(&self, row: &Row, verdict: InboxVerdict, cx: &Context) -> Option<Operation> {
         let id = row.id().to_owned();
         let edit = |kind: &str, rating: Option<i64>| {
             let fields = FeedbackFields { kind: Some(kind.to_owned()), rating, ..FeedbackFields::default() };
-            Operation::Edit { entity: row.entity, id: id.clone(), set: fields.values(), instead_of: Map::new() }
+            let (set, instead_of) = (fields.values(), seen(row));
+            Operation::Edit { entity: row.entity, id: id.clone(), set, instead_of }
         };
         Some(match verdict {
             InboxVerdict::Later | InboxVerdict::Edited => return None,
@@ -309,7 +310,8 @@ impl InboxScreen {
             InboxVerdict::Right => {
                 let episode = row.text("episode_id").unwrap_or_default().to_owned();
                 let reason = Some(self.note.clone()).filter(|note| !note.is_empty());
-                Operation::Signal { episode, signal: meant(row), reason }
+                let feedback = SeenFeedback { id, values: seen(row) };
+                Operation::Signal { episode, signal: meant(row), reason, feedback: Some(feedback) }
             }
             InboxVerdict::Flipped if row.text("kind") == Some(THUMBS_UP) => edit(THUMBS_DOWN, None),
             InboxVerdict::Flipped => edit(THUMBS_UP, None),
@@ -318,13 +320,13 @@ impl InboxScreen {
         })
     }
 
-    /// The verdict that is looked at.
+    /// The previewed verdict.
     #[must_use]
     pub fn verdict_ahead(&self) -> InboxVerdict {
         LOOKED_AT.get(self.looked_at).copied().unwrap_or(InboxVerdict::Right)
     }
 
-    /// Looks at what the verdict would do, where it can be given at all.
+    /// Previews the verdict if it can be given at all.
     fn look_ahead(&mut self, cx: &mut Context) {
         let Some(row) = self.current().cloned() else { return };
         let verdict = self.verdict_ahead();
@@ -332,7 +334,7 @@ impl InboxScreen {
         self.ahead.look_at(row.id(), verdict, || operation, cx);
     }
 
-    /// Takes the rows in that were found, without those that have been looked at.
+    /// Takes the rows found, without those that are done.
     fn fill(&mut self, signals: &[Row], cx: &mut Context) {
         let before = self.current().cloned();
         let judged = |row: &Row| self.judged.iter().any(|judged| judged.id == row.id());
@@ -477,7 +479,7 @@ impl Screen for InboxScreen {
         };
     }
 
-    /// Looks at the next of the verdicts.
+    /// Previews the next verdict.
     fn turn_tab(&mut self, by: isize) {
         let count = LOOKED_AT.len() as isize;
         self.show_tab((self.looked_at as isize + by).rem_euclid(count) as usize);
@@ -521,7 +523,7 @@ impl Screen for InboxScreen {
         self.waiting = Some((id.to_owned(), InboxVerdict::Edited));
     }
 
-    /// The verdict that asked for the change is given, or taken back.
+    /// The verdict that requested the change is given, or taken back.
     fn changed(&mut self, operation: &Operation, entry: Option<i64>) {
         if let Operation::Undo { seq } = operation {
             self.judged.retain(|judged| judged.seq != Some(*seq));
@@ -559,7 +561,12 @@ impl Screen for InboxScreen {
     }
 }
 
-/// The signal that says of an episode what its feedback says.
+/// The values of a row that decide about a verdict.
+fn seen(row: &Row) -> Map<String, Value> {
+    ["kind", "rating"].map(|column| (column.to_owned(), row.get(column).clone())).into_iter().collect()
+}
+
+/// The signal that corresponds to a feedback row.
 #[must_use]
 pub fn meant(row: &Row) -> Signal {
     let has_correction = row.text("correction").is_some_and(|text| !text.trim().is_empty());

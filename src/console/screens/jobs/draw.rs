@@ -1,4 +1,4 @@
-//! Jobs: what can be done here, and how the selected one stands: bar, rate, time left, log, receipt.
+//! Jobs: the available ones, and the state of the selected one: bar, rate, time left, log, receipt.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -19,7 +19,7 @@ use crate::ui::{
     key_values,
 };
 
-/// Lines of the log that are shown.
+/// Lines of the log.
 const LOG: usize = 8;
 
 /// Draws the screen.
@@ -44,7 +44,7 @@ fn draw_list(cx: &Context, jobs: &JobsScreen, look: &Look, area: Rect, buf: &mut
     let columns = [
         TableColumn::new("job", Width::Grow { min: longest, weight: 2 }),
         TableColumn::new("looks at", Width::Fixed(9)).right().priority(2),
-        // How it goes is read whole.
+        // The state is never cut.
         TableColumn::new("state", Width::Grow { min: states.max().unwrap_or(0).clamp(12, 24), weight: 1 }),
     ];
     let card = fetched_card(cx, &jobs.listed, "Reading");

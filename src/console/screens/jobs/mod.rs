@@ -1,4 +1,4 @@
-//! Jobs: what can be done here in batches, how it goes, starting it, asking it to pause or end.
+//! Jobs: available batch work, its progress, and starting, pausing and ending it.
 
 pub(in crate::console) mod draw;
 pub mod messages;
@@ -42,7 +42,7 @@ impl JobsScreen {
         self.offers().get(self.cursor.selected)
     }
 
-    /// Takes what there is; the same one stays selected.
+    /// Takes the list; the same job stays selected.
     fn take(&mut self, result: Result<Vec<JobOffer>, RequestFailure>) {
         let selected = self.current().map(|offer| offer.name.clone());
         self.listed.take(result.map(|mut offers| {
@@ -53,7 +53,7 @@ impl JobsScreen {
         self.cursor.stay(again, self.offers().len());
     }
 
-    /// Does what is asked of the selected job.
+    /// Executes a request on the selected job.
     fn ask(&self, ask: JobAsk, cx: &mut Context) {
         let Some(offer) = self.current() else { return };
         let here = cx.running.of(&offer.name).map(|live| live.ticket);
@@ -83,7 +83,7 @@ impl JobsScreen {
         }
     }
 
-    /// Tells the runner of the selected job to pause or to end, in this process or through the database.
+    /// Asks the runner of the selected job to pause or end, in this process or through the database.
     fn pass_on(&self, ask: JobAsk, cx: &mut Context) {
         let Some(offer) = self.current() else { return };
         let wish = if ask == JobAsk::Pause { JobWish::Pause } else { JobWish::Cancel };
@@ -130,7 +130,7 @@ impl Screen for JobsScreen {
         (self.resumes && id == CommandId::Job(JobAsk::Start)).then_some("resume")
     }
 
-    /// Only what runs can be paused or ended, and only what is possible here can be started.
+    /// Only a running job can be paused or ended, and only an available one can be started.
     fn can(&self, id: CommandId, cx: &Context) -> Result<(), Lack> {
         let CommandId::Job(ask) = id else { return Ok(()) };
         let offer = self.current().ok_or_else(|| ("no job is selected".to_owned(), None))?;
@@ -171,12 +171,12 @@ impl Screen for JobsScreen {
         Some((&mut self.cursor, entries))
     }
 
-    /// A job began, stopped or was asked to: what there is is read again.
+    /// A job began, stopped or was asked to: the list is read again.
     fn job_moved(&mut self) {
         self.forget();
     }
 
-    /// Passed over while a job runs here, which says how far it is on its own.
+    /// Skipped while a job runs here, as that reports its own progress.
     fn others_wrote(&mut self, cx: &mut Context) -> bool {
         !cx.running.live.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Migrations: how each stands, and next to the list the selected one with effect, locks, steps, statements and drift.
+//! Migrations: the state of each, and beside the list the selected one with effect, locks, steps, statements and drift.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 

@@ -1,4 +1,4 @@
-//! State of the migrations, as it is read.
+//! State of the migrations.
 
 use crate::change::plan::migration::PendingMigration;
 
@@ -9,11 +9,11 @@ pub enum MigrationStanding {
     Drifted,
     /// Still to be applied.
     Pending,
-    /// Applied only when its name is said.
+    /// Applied only if named.
     Optional,
     /// Applied.
     Applied,
-    /// Not applied, but what it would create already exists.
+    /// Not applied, but the objects it would create already exist.
     Present,
 }
 
@@ -40,7 +40,7 @@ pub struct MigrationItem {
     pub standing: MigrationStanding,
     /// Further note: when it was applied, where it resumes, or why it drifted.
     pub note: Option<String>,
-    /// From what was applied to what this version has.
+    /// Difference between the applied statements and those of this version.
     pub diff: String,
     /// Word for `--optional`.
     pub option: Option<String>,

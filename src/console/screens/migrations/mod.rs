@@ -1,5 +1,5 @@
-//! Migrations of the database: what is pending with its statements, locks and effect, what was applied otherwise than this
-//! version has it, and what other systems list; applying goes through the same confirmation as unlocking.
+//! Migrations of the database: pending ones with statements, locks and effect, applied ones that differ from this
+//! version, and those of other systems. Applying is confirmed in the same way as unlocking.
 
 pub(in crate::console) mod draw;
 pub mod messages;
@@ -38,7 +38,7 @@ impl MigrationsScreen {
         self.items().get(self.cursor.selected)
     }
 
-    /// Asks whether all that are pending are to be applied, with the selected one where it is applied only by name.
+    /// Asks whether to apply all pending migrations, including the selected one if it is applied only by name.
     fn apply(&self, cx: &mut Context) {
         let optional: Vec<String> = self.chosen().iter().filter_map(|item| item.option.clone()).collect();
         let migrations = self.wanted().map(|item| item.migration.clone()).collect();
@@ -49,12 +49,12 @@ impl MigrationsScreen {
         self.items().iter().any(|item| item.standing == MigrationStanding::Drifted)
     }
 
-    /// The selected one where it is applied only by name.
+    /// The selected migration if it is applied only by name.
     fn chosen(&self) -> Option<&MigrationItem> {
         self.current().filter(|item| item.standing == MigrationStanding::Optional)
     }
 
-    /// All that are pending, and the chosen one with whatever has its name.
+    /// All pending migrations, and those with the name of the chosen one.
     fn wanted(&self) -> impl Iterator<Item = &MigrationItem> {
         let option = self.chosen().and_then(|item| item.option.as_ref());
         let named = move |item: &MigrationItem| {

@@ -1,4 +1,4 @@
-//! Pruning banks: the rules on one side, what they come to on the other.
+//! Pruning banks: the rules on one side, their effect on the other.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -14,9 +14,9 @@ use crate::memory::prune::PruneWindow;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{Align, Look, PaneFrame, SafeText, Section, StyleRole, TextLine, figures};
 
-/// Width of the rules where both stand side by side.
+/// Width of the rules if both are side by side.
 const RULES_WIDE: u16 = 48;
-/// Cases that are shown at most.
+/// Most cases shown.
 const SAMPLES: usize = 30;
 
 /// Characters of a case's prompt.
@@ -45,10 +45,13 @@ fn draw_rules(cx: &Context, prune: &PruneScreen, look: &Look, area: Rect, buf: &
     let height = usize::from(inside.height);
     if height > RULES.len() + 3 {
         lines.push(TextLine::default());
-        let told = [
+        let mut told = vec![
             "A case is removed when any rule says so.".to_owned(),
             "Rows that name it are corrected; its vector is removed with it.".to_owned(),
         ];
+        if prune.rule() == PruneRule::Window {
+            told.push(window_words(prune.rules.window).to_owned());
+        }
         lines.extend(sentences(&told, StyleRole::Muted, usize::from(inside.width), look));
     }
     let first = (prune.selected + 1).saturating_sub(height);
@@ -69,7 +72,7 @@ fn rule_line(cx: &Context, prune: &PruneScreen, rule: PruneRule, width: usize, l
             match rules.window {
                 PruneWindow::Unsaid if rules.names_one() => ("all: a rule is set".to_owned(), false),
                 PruneWindow::Unsaid => ("each bank's own".to_owned(), false),
-                PruneWindow::Own => ("bank's own, always".to_owned(), true),
+                PruneWindow::Own => ("own, with any rule".to_owned(), true),
                 PruneWindow::Newest(window) => (window.to_string(), true),
             },
         ),
@@ -77,14 +80,14 @@ fn rule_line(cx: &Context, prune: &PruneScreen, rule: PruneRule, width: usize, l
         PruneRule::Age => (
             "older than",
             match rules.older_than.as_deref() {
-                None => ("any age stays".to_owned(), false),
+                None => ("off".to_owned(), false),
                 Some("1d") => ("1 day".to_owned(), true),
                 Some(age) => (age.strip_suffix('d').map_or(age.to_owned(), |days| format!("{days} days")), true),
             },
         ),
         PruneRule::Reward => (
             "reward below",
-            rules.below_reward.map_or_else(|| ("any stays".to_owned(), false), |reward| (reward.to_string(), true)),
+            rules.below_reward.map_or_else(|| ("off".to_owned(), false), |reward| (reward.to_string(), true)),
         ),
         PruneRule::Duplicates => ("duplicate messages", on(rules.duplicates)),
         PruneRule::Person => ("only this person", only(rules.user.as_ref(), prune.of.0.as_ref())),
@@ -96,12 +99,21 @@ fn rule_line(cx: &Context, prune: &PruneScreen, rule: PruneRule, width: usize, l
     TextLine::of(label, StyleRole::Label).with(SafeText::limited(&value, width.saturating_sub(NAME).max(8)), role)
 }
 
-/// Describes the person or agent that the rules are narrowed to, else the one they could be narrowed to, else that
-/// none is selected; true when narrowed.
+/// Describes when a window applies.
+fn window_words(window: PruneWindow) -> &'static str {
+    match window {
+        PruneWindow::Unsaid => "Each bank's own window applies only while no other rule is set.",
+        PruneWindow::Own => "Each bank's own window applies together with the other rules.",
+        PruneWindow::Newest(_) => "This window applies to every bank, whatever its own is.",
+    }
+}
+
+/// Describes the person or agent that the rules are limited to, else the possible one, else that none is selected; true
+/// if limited.
 fn only(set: Option<&String>, of: Option<&String>) -> (String, bool) {
     match (set, of) {
         (Some(name), _) => (name.clone(), true),
-        (None, Some(name)) => (format!("no: {name}"), false),
+        (None, Some(name)) => (format!("off ({name})"), false),
         (None, None) => ("none is selected".to_owned(), false),
     }
 }
@@ -149,12 +161,12 @@ fn preview_lines(cx: &Context, plan: &Plan, width: usize, look: &Look) -> Vec<Te
         }
     };
     part("banks", sentences(&cx.in_titles(&plan.effects), StyleRole::Info, width, look));
-    part("to know", sentences(&plan.disclosures, StyleRole::Warn, width, look));
+    part("note", sentences(&plan.disclosures, StyleRole::Warn, width, look));
     part("cases", plan.changes.iter().take(SAMPLES).flat_map(|change| sample(change, width, look)).collect());
     lines
 }
 
-/// A case that goes; its prompt has a line of its own where there is little room next to the rest.
+/// A deleted case; its prompt gets its own line if there is little room beside the rest.
 fn sample(change: &Change, width: usize, look: &Look) -> Vec<TextLine> {
     const ENOUGH: usize = 32;
     let text = |column: &str| change.before[column].as_str().unwrap_or_default();

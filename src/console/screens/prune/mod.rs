@@ -1,4 +1,4 @@
-//! Pruning banks: rules that are set one by one, and what they come to, counted again after each step.
+//! Pruning banks: rules that are set one by one, and their effect, counted again after each step.
 
 pub(in crate::console) mod draw;
 
@@ -15,7 +15,7 @@ use crate::console::view::Canvas;
 use crate::memory::Entity;
 use crate::memory::prune::PruneWindow;
 
-/// Windows that the screen offers, from wide to narrow.
+/// Windows that the screen offers: each bank's own, then fixed ones from wide to narrow.
 const WINDOWS: [PruneWindow; 11] = [
     PruneWindow::Unsaid,
     PruneWindow::Own,
@@ -29,25 +29,25 @@ const WINDOWS: [PruneWindow; 11] = [
     PruneWindow::Newest(3),
     PruneWindow::Newest(1),
 ];
-/// Ages from old to young; none is any age.
+/// Ages in descending order; `None` for any age.
 const AGES: [Option<&str>; 8] =
     [None, Some("365d"), Some("180d"), Some("90d"), Some("60d"), Some("30d"), Some("14d"), Some("7d")];
-/// Rewards below which cases go; none is any reward.
+/// Rewards below which cases are deleted; `None` for any reward.
 const REWARDS: [Option<f64>; 10] =
     [None, Some(0.1), Some(0.2), Some(0.3), Some(0.4), Some(0.5), Some(0.6), Some(0.7), Some(0.8), Some(0.9)];
 
 /// A rule that can be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PruneRule {
-    /// Number of its newest cases that a bank keeps.
+    /// Number of newest cases that a bank keeps.
     Window,
-    /// Fill a window with what differs.
+    /// Fill a window with diverse cases.
     Diverse,
     /// Maximum age of a case.
     Age,
-    /// Least reward that a case may have.
+    /// Least reward of a case that is kept.
     Reward,
-    /// Whether a newer case with the same message takes its place.
+    /// Whether a newer case with the same message replaces it.
     Duplicates,
     /// Whether only the banks of the person who was selected are meant.
     Person,
@@ -88,7 +88,7 @@ impl PruneScreen {
         RULES.get(self.selected).copied().unwrap_or(PruneRule::Window)
     }
 
-    /// Sets the selected rule stricter or looser.
+    /// Steps the selected rule, and counts again.
     fn set(&mut self, on: bool, cx: &mut Context) {
         if self.step(on) {
             self.forget();
@@ -113,7 +113,7 @@ impl PruneScreen {
         cx.propose(Operation::Prune(self.rules.clone()));
     }
 
-    /// Steps the selected rule, on for stricter and back for looser. Whether anything changed.
+    /// Steps the selected rule to its next value, or back. Whether anything changed.
     fn step(&mut self, on: bool) -> bool {
         let before = self.rules.clone();
         match self.rule() {
@@ -131,7 +131,7 @@ impl PruneScreen {
     }
 }
 
-/// The next of some values, or the one before; what is none of them steps to the first.
+/// The next or previous of some values; a value that is none of them steps to the first.
 fn stepped<T: Copy + PartialEq>(values: &[T], now: T, on: bool) -> T {
     let at = values.iter().position(|value| *value == now).unwrap_or_default();
     let to = if on { at + 1 } else { at.saturating_sub(1) };
@@ -143,11 +143,19 @@ impl Screen for PruneScreen {
         ScreenFace::own("prune", ScreenKind::Prune, CommandScope::Prune)
     }
 
+    /// The banks' own windows may be wider or narrower than a fixed one.
+    fn hint_word(&self, id: CommandId) -> Option<&'static str> {
+        match id {
+            CommandId::StepRule(on) if self.rule() == PruneRule::Window => Some(if on { "next" } else { "previous" }),
+            _ => None,
+        }
+    }
+
     fn twin(&self, _cx: &Context) -> Vec<String> {
         self.rules.words().iter().map(|word| quoted(word)).collect()
     }
 
-    /// Offers the person and the agent of the selected row; sets no rule that nobody set.
+    /// Offers the person and the agent of the selected row; sets no rule.
     fn enter(&mut self, origin: &ScreenOrigin, cx: &mut Context) -> bool {
         let of = (origin.person.clone(), origin.id_of(Entity::Agent, "agent_id"));
         if of == (None, None) {

@@ -1,24 +1,30 @@
-//! The commands of the recall screen: whether each can be given, and what it does.
+//! The commands of the recall screen: their availability and their effects.
 
-use super::{RankingWay, RecallCommand, RecallScreen, can_rank};
+use super::{RankingWay, RecallCommand, RecallScreen, can_rank, can_rank_any};
 use crate::console::core::context::{Context, Lack};
 use crate::recall::rank::Ranking;
 
-/// Rows that can be asked for at most.
+/// Most rows that can be requested.
 const MOST: usize = 50;
 
 impl RecallScreen {
-    /// Whether a command of this screen can be given.
+    /// Checks that a command of this screen is available.
     ///
     /// # Errors
-    /// Why not, and what would help.
+    /// The reason why not, with a remedy.
     pub(super) fn can_ask(&self, ask: RecallCommand, cx: &Context) -> Result<(), Lack> {
         let no = |reason: &str| Err((reason.to_owned(), None));
         let ranking = self.side().way.ranking;
         match ask {
             RecallCommand::Rank(ranking) => can_rank(cx, ranking),
-            RecallCommand::Compare | RecallCommand::Ways | RecallCommand::More(_)
-                if !Ranking::ALL.into_iter().any(|ranking| can_rank(cx, ranking).is_ok()) =>
+            RecallCommand::Write
+            | RecallCommand::Agent
+            | RecallCommand::User
+            | RecallCommand::Save
+            | RecallCommand::Compare
+            | RecallCommand::Ways
+            | RecallCommand::More(_)
+                if !can_rank_any(cx) =>
             {
                 no("the database holds nothing that is recalled")
             }
@@ -40,7 +46,7 @@ impl RecallScreen {
         }
     }
 
-    /// Does what a command of this screen says.
+    /// Executes a command of this screen.
     pub(super) fn give(&mut self, ask: RecallCommand, cx: &mut Context) {
         match ask {
             RecallCommand::Write

@@ -1,4 +1,4 @@
-//! Recall: what is asked above, what it recalls in one or two rankings, and why.
+//! Recall: the question above, its results in one or two rankings, and the reasons.
 
 mod against;
 mod head;
@@ -37,7 +37,7 @@ struct Places {
     reasons: Option<Rect>,
 }
 
-/// Rankings and reasons: next to each other on wide screens, above each other on high ones, else what has the keys.
+/// Rankings and reasons: side by side on wide screens, above each other on high ones, else the focused one.
 fn places(recall: &RecallScreen, area: Rect, look: &Look) -> Places {
     const WIDE: u16 = 120;
     const BESIDE: u16 = 96;
@@ -71,7 +71,7 @@ fn places(recall: &RecallScreen, area: Rect, look: &Look) -> Places {
     Places { left: Some(Rect { height, ..lists }), right: Some(lay::below(lists, height)), reasons }
 }
 
-/// Lists above, reasons below, where there is room for both.
+/// Lists above, reasons below, if there is room for both.
 fn above(area: Rect, rows: u16, high: u16) -> (Rect, Option<Rect>) {
     if area.height < high {
         return (area, None);

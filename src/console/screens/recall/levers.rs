@@ -8,7 +8,7 @@ use crate::console::core::menu::{Menu, MenuChoice};
 use crate::recall::lever::{LeverAct, RecallLever, levers};
 use crate::ui::text::SafeText;
 
-/// Columns of a name at most.
+/// Most columns of a name.
 const NAME: usize = 40;
 
 /// Lists the levers that would move the selected row, each with its name and its outcome.
@@ -50,7 +50,7 @@ fn outcome(cx: &Context, side: &RankingSide, lever: &RecallLever) -> String {
 }
 
 impl RecallScreen {
-    /// Offers what would move the selected row; what is chosen is planned.
+    /// Offers changes that would move the selected row; the chosen one is planned.
     pub(super) fn offer_levers(&self, cx: &mut Context) {
         let command = |act| match act {
             LeverAct::Thumb(_) => CommandAsk::AddFeedback,

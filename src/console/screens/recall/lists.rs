@@ -1,4 +1,4 @@
-//! Choices on the recall screen: ways to rank, saved questions, and the agents, users and policies behind them.
+//! Choices on the recall screen: rankings, saved questions, agents, users and policies.
 
 use super::{RankingWay, RecallPick, RecallScreen, can_rank};
 use crate::console::core::context::{Context, LayerOpening, ToastTone};
@@ -11,11 +11,11 @@ use crate::recall::inquiry::SavedQuestion;
 use crate::recall::policy::Policy;
 use crate::recall::rank::Ranking;
 
-/// Rows of a list to choose from at most.
+/// Most rows of a list to choose from.
 const LISTED: usize = 200;
 
 impl RecallScreen {
-    /// Reads what can be chosen from, one list after the other, when nothing more urgent is under way.
+    /// Reads the lists to choose from, one after the other, when nothing more urgent is pending.
     pub(super) fn read_lists(&mut self, cx: &mut Context) {
         let busy = self.left.pending.is_some() || self.right.as_ref().is_some_and(|side| side.pending.is_some());
         if self.pending_list.is_some() || self.pending_saved.is_some() || busy {
@@ -33,7 +33,7 @@ impl RecallScreen {
         }
     }
 
-    /// Takes a list to choose from. Without it its ids can still be written.
+    /// Takes a list to choose from. If it is missing, ids can still be typed.
     pub(super) fn take_list(&mut self, result: Result<Page, RequestFailure>, cx: &mut Context) {
         if let Some((_, entity)) = self.pending_list.take() {
             let rows = result.map(|page| page.rows).unwrap_or_default();
@@ -57,14 +57,14 @@ impl RecallScreen {
         }
     }
 
-    /// Asks for something to be done with the saved questions; what is kept then comes back.
+    /// Requests a change of the saved questions; the new list is returned.
     pub(super) fn keep(&mut self, request: Request, told: String, cx: &mut Context) {
         cx.cancel(self.pending_saved.take());
         self.pending_saved = Some(cx.ask(request));
         self.told = Some(told);
     }
 
-    /// Every way to rank, with the reason where this database cannot.
+    /// Every ranking, with the reason if this database does not support it.
     fn ways(&self, cx: &Context) -> Vec<(RankingWay, String, Option<String>)> {
         let plain = Ranking::ALL.map(|ranking| {
             let missing = can_rank(cx, ranking).err().map(|(reason, _)| reason);
@@ -115,7 +115,7 @@ impl RecallScreen {
         cx.show(LayerOpening::Menu(Menu::new(title, items.collect())));
     }
 
-    /// Does what was chosen.
+    /// Executes the choice.
     pub(super) fn picked(&mut self, pick: RecallPick, cx: &mut Context) {
         match pick {
             RecallPick::Rank(way) => self.rank(way),

@@ -13,7 +13,7 @@ pub enum RecallCommand {
     Rank(Ranking),
     /// Choose among all ways to rank, policies too.
     Ways,
-    /// Choose what to compare with.
+    /// Choose a ranking to compare with.
     Compare,
     /// The other of two rankings.
     Side(bool),
@@ -21,7 +21,7 @@ pub enum RecallCommand {
     Swap,
     /// One row more, or one fewer.
     More(bool),
-    /// Choose among what would move the selected row.
+    /// Choose a change that would move the selected row.
     Levers,
     /// Choose the agent.
     Agent,
@@ -31,11 +31,11 @@ pub enum RecallCommand {
     Narrow,
     /// Successes only, or all.
     Outcomes,
-    /// Keep what is asked under a name.
+    /// Save the question under a name.
     Save,
-    /// Ask what was kept.
+    /// Ask a saved question.
     Saved,
-    /// Forget what was kept.
+    /// Delete a saved question.
     Forget,
 }
 
@@ -44,7 +44,7 @@ pub enum RecallCommand {
 pub struct RankingWay {
     /// The ranking.
     pub ranking: Ranking,
-    /// A learned policy (cases): its id, or that none ranks; the one in use when nothing is said.
+    /// The learned policy (cases): an id, or none; the policy in use if unset.
     pub policy: Option<String>,
     /// Version of the policy, when known.
     pub version: Option<i64>,
@@ -57,7 +57,7 @@ impl RankingWay {
         RankingWay { ranking, policy: None, version: None }
     }
 
-    /// Cases by likeness alone, whatever policy is in use.
+    /// Cases by similarity alone, whatever policy is in use.
     #[must_use]
     pub fn without_policy() -> Self {
         RankingWay { policy: Some(NO_POLICY.to_owned()), ..RankingWay::plain(Ranking::Cases) }
@@ -80,10 +80,10 @@ impl RankingWay {
 pub enum RecallPick {
     /// A way to rank.
     Rank(RankingWay),
-    /// Way to rank that is compared with; `None` ends the comparison.
+    /// Ranking to compare with; `None` ends the comparison.
     Compare(Option<RankingWay>),
-    /// A saved question is asked.
+    /// Ask a saved question.
     Run(Box<SavedQuestion>),
-    /// The saved question of that name is forgotten.
+    /// Delete the saved question with this name.
     Forget(String),
 }

@@ -1,5 +1,5 @@
-//! Recall: a situation, ranked in one way or in two next to each other, with every score taken apart. What is asked is
-//! asked again whenever it changes; the latest question wins.
+//! Recall: a situation with one ranking, or two side by side, with every score broken down. Every change of the
+//! question asks it again; the latest question wins.
 
 mod asks;
 pub(in crate::console) mod draw;
@@ -37,23 +37,23 @@ pub struct RecallScreen {
     pub left: RankingSide,
     /// The second of two.
     pub right: Option<RankingSide>,
-    /// The right one has the keys.
+    /// Whether the right ranking has the focus.
     pub on_right: bool,
-    /// The explanation has the keys.
+    /// Whether the explanation has the focus.
     pub reads: bool,
-    /// The pane that has the keys has the whole screen.
+    /// Whether the focused pane takes the whole screen.
     pub zoomed: bool,
     /// Lines of the explanation that lie above.
     pub scroll: usize,
     /// Rows that were recalled when the situation was recorded.
     pub recorded: RecordedRecall,
-    /// Kept vectors are out of date.
+    /// Whether cached vectors are out of date.
     stale: bool,
     /// Rows to choose from, as far as they were read.
     pub lists: BTreeMap<Entity, Vec<Row>>,
     wanted: BTreeSet<Entity>,
     pending_list: Option<(Ticket, Entity)>,
-    /// Questions that were kept, once they were read.
+    /// Saved questions; `None` until read.
     pub saved: Option<Vec<SavedQuestion>>,
     pending_saved: Option<Ticket>,
     /// Message to show once the saved questions come back.
@@ -61,7 +61,7 @@ pub struct RecallScreen {
 }
 
 impl RecallScreen {
-    /// Nothing asked yet.
+    /// Creates the screen with an empty question.
     #[must_use]
     pub fn new(ranking: Ranking) -> Self {
         RecallScreen {
@@ -83,7 +83,7 @@ impl RecallScreen {
         }
     }
 
-    /// The ranking that has the keys.
+    /// The focused ranking.
     #[must_use]
     pub fn side(&self) -> &RankingSide {
         self.right.as_ref().filter(|_| self.on_right).unwrap_or(&self.left)
@@ -96,20 +96,20 @@ impl RecallScreen {
         }
     }
 
-    /// The other ranking, where two are compared.
+    /// The other ranking, if two are compared.
     #[must_use]
     pub fn other(&self) -> Option<&RankingSide> {
         let right = self.right.as_ref()?;
         Some(if self.on_right { &self.left } else { right })
     }
 
-    /// Returns the inquiry as a side asks it.
+    /// Returns the inquiry for a side.
     #[must_use]
     pub fn asked(&self, side: &RankingSide) -> Inquiry {
         Inquiry { ranking: side.way.ranking, policy: side.way.policy.clone(), ..self.inquiry.clone() }
     }
 
-    /// Selects a row of the ranking that has the keys.
+    /// Selects a row of the focused ranking.
     fn pick(&mut self, position: usize) {
         let before = self.side().selected;
         self.side_mut().select(position);
@@ -122,7 +122,7 @@ impl RecallScreen {
         [Some(&mut self.left), self.right.as_mut()].into_iter().flatten()
     }
 
-    /// Moves the focus to the left or the right ranking; the same row is selected where it is in both.
+    /// Moves the focus to the left or the right ranking; a row that is in both stays selected.
     pub fn turn_to(&mut self, right: bool) {
         if self.right.is_none() || self.on_right == right {
             return;
@@ -135,7 +135,7 @@ impl RecallScreen {
         }
     }
 
-    /// The situation in words, for what names it.
+    /// The situation as a row, to name it.
     #[must_use]
     pub fn situation(&self) -> Option<&Row> {
         let found = self.side().found.as_ref().or(self.left.found.as_ref())?;
@@ -144,18 +144,18 @@ impl RecallScreen {
 }
 
 impl RecallScreen {
-    /// Ranks the side that has the keys in another way.
+    /// Changes the ranking of the focused side.
     fn rank(&mut self, way: RankingWay) {
         let side = self.side_mut();
         if side.way != way {
-            // Another ranking is another answer: what stood there would only mislead.
+            // Another ranking gives another answer: the old one would only mislead.
             let asked = side.pending.take();
             *side = RankingSide { pending: asked, ..RankingSide::new(way) };
         }
         self.scroll = 0;
     }
 
-    /// Stops what is being ranked; whether anything was.
+    /// Stops the running ranking. False if there is none.
     fn stop(&mut self, cx: &mut Context) -> bool {
         let mut stopped = Vec::new();
         for side in self.sides_mut() {
@@ -170,7 +170,7 @@ impl RecallScreen {
         any
     }
 
-    /// Asks what is not answered yet; what nobody wants to know any more is stopped.
+    /// Asks unanswered questions; stops those no longer needed.
     fn ask(&mut self, cx: &mut Context) {
         let at = cx.moment();
         let inquiry = self.inquiry.clone();
@@ -200,17 +200,17 @@ impl RecallScreen {
         self.sides_mut().find(|side| side.pending.is_some_and(|(waiting, _)| waiting == ticket))
     }
 
-    /// Compares with a way, or with none any more.
+    /// Compares with a ranking, or ends the comparison.
     fn compare(&mut self, way: Option<RankingWay>) {
         self.right = way.map(RankingSide::new);
         self.on_right = false;
     }
 }
 
-/// Whether the database can be ranked so.
+/// Checks that the database supports a ranking.
 ///
 /// # Errors
-/// Why not, and what would help.
+/// The reason why not, with a remedy.
 pub fn can_rank(cx: &Context, ranking: Ranking) -> Result<(), Lack> {
     let held = match ranking {
         Ranking::Boosted | Ranking::Similar => cx.holds(Entity::Episode).or_else(|_| cx.holds(Entity::Memory)),
@@ -220,13 +220,19 @@ pub fn can_rank(cx: &Context, ranking: Ranking) -> Result<(), Lack> {
     held.map_err(|missing| (missing.reason.clone().unwrap_or_default(), missing.remedy.clone()))
 }
 
-/// The situation of what was selected, if it has one and can be ranked.
+/// Whether the database holds anything that is ranked.
+#[must_use]
+pub fn can_rank_any(cx: &Context) -> bool {
+    Ranking::ALL.into_iter().any(|ranking| can_rank(cx, ranking).is_ok())
+}
+
+/// The situation of the selected row, if it has one that can be ranked.
 fn situation_from(origin: &ScreenOrigin, cx: &Context) -> Option<Inquiry> {
     let asked = situation_of(origin.row.as_ref()?, cx.masking.is_on())?;
     can_rank(cx, asked.ranking).is_ok().then_some(asked)
 }
 
-/// The situation that a row was in: its own, that of its episode, or what an access asked for.
+/// The situation of a row: its own, that of its episode, or the one of an access.
 fn situation_of(row: &Row, masked: bool) -> Option<Inquiry> {
     if row.entity == Entity::Access {
         return situation_of_access(row, masked);
@@ -248,7 +254,7 @@ fn situation_of(row: &Row, masked: bool) -> Option<Inquiry> {
 pub struct RecordedRecall {
     /// Time of the access.
     pub at: String,
-    /// Ids of the rows that were recalled; none when the situation was not recorded.
+    /// Ids of the recalled rows; empty if the situation was not recorded.
     pub ids: Vec<String>,
 }
 
@@ -268,7 +274,7 @@ impl RecordedRecall {
     }
 }
 
-/// Situation that an access asked for, with the ranking that it names.
+/// Situation of an access, with the ranking that it names.
 fn situation_of_access(row: &Row, masked: bool) -> Option<Inquiry> {
     let ranking = Ranking::ALL.into_iter().find(|ranking| row.text("kind") == Some(ranking.name()));
     let given = |column: &str| row.text(column).filter(|text| !text.trim().is_empty() && !masked).map(str::to_owned);
@@ -294,7 +300,7 @@ impl Screen for RecallScreen {
         ScreenFace::own("recall", ScreenKind::Recall, CommandScope::Recall)
     }
 
-    /// Returns the commands for the footer: first the way to the reasons and back, where there are any.
+    /// Returns the commands for the footer: first the way to the reasons and back, if there are any.
     fn hints(&self) -> Vec<CommandId> {
         let pane = self.row().is_some().then_some(CommandId::Focus);
         let own = pane.into_iter().chain(command::hinted(CommandScope::Recall));
@@ -319,7 +325,7 @@ impl Screen for RecallScreen {
         words(["recall"]).into_iter().chain(asked.words().iter().map(|word| quoted(word))).collect()
     }
 
-    /// Takes over the situation of the selected row, where one is selected that has one.
+    /// Takes over the situation of the selected row, if it has one.
     fn enter(&mut self, origin: &ScreenOrigin, cx: &mut Context) -> bool {
         let first = Ranking::ALL.into_iter().find(|ranking| can_rank(cx, *ranking).is_ok());
         let asked = situation_from(origin, cx);
@@ -396,7 +402,7 @@ impl Screen for RecallScreen {
         }
     }
 
-    /// Stops what is being ranked, else steps out of what is open here.
+    /// Stops the running ranking, else closes what is open here.
     fn close(&mut self, cx: &mut Context) -> bool {
         if self.stop(cx) {
             cx.say(ToastTone::Info, "stopped");
@@ -468,7 +474,7 @@ impl Screen for RecallScreen {
         tickets
     }
 
-    /// Marks what was read as out of date; it stays on screen until it is read again.
+    /// Marks the data as out of date; it stays on screen until it is read again.
     fn forget(&mut self) {
         self.stale = true;
         self.sides_mut().for_each(|side| side.asked = None);
@@ -489,7 +495,7 @@ impl Screen for RecallScreen {
     }
 }
 
-/// An answer with the text that an agent would get of it.
+/// An answer with the text for an agent.
 fn found((answer, stages): (RecallAnswer, StageTimes)) -> FoundAnswer {
     let rows: Vec<ContextRow<'_>> = answer.rows.iter().map(RecalledItem::told).collect();
     let lessons = answer.request.inquiry.ranking == Ranking::Similar;

@@ -1,4 +1,4 @@
-//! Lines that are written on the recall screen: the situation, owners, what narrows a ranking, a name to keep it under.
+//! Line inputs of the recall screen: the situation, owners, filters of a ranking, and a name for saving it.
 
 use super::{RecallCommand, RecallScreen, RecordedRecall};
 use crate::console::core::context::Context;
@@ -9,7 +9,7 @@ use crate::memory::Entity;
 use crate::recall::inquiry::SavedQuestion;
 use crate::recall::rank::Ranking;
 
-/// Ids that are offered at once.
+/// Most ids offered.
 const OFFERED: usize = 8;
 
 impl RecallScreen {
@@ -37,7 +37,7 @@ impl RecallScreen {
         cx.prompt(purpose, &text);
     }
 
-    /// Takes what was written.
+    /// Takes a submitted line.
     pub(super) fn take_line(&mut self, purpose: Purpose, text: &str, cx: &mut Context) {
         let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         match purpose {
@@ -58,7 +58,7 @@ impl RecallScreen {
         }
     }
 
-    /// Judges the written line: its meaning, or what is wrong with it; and the ids that may be meant.
+    /// Judges the line: its meaning or its error, and the ids that may be meant.
     pub(super) fn judge_line(&self, purpose: Purpose, text: &str) -> Option<Judged> {
         use Purpose::{Agent, Keep, Narrow, Situation, User};
         if !matches!(purpose, Situation | Agent | User | Narrow | Keep) {
@@ -95,7 +95,7 @@ impl RecallScreen {
     }
 }
 
-/// Names the agent or user whose memories are taken, and lists the ids that may be meant.
+/// Names the agent or user whose memories are used, and lists the ids that may be meant.
 fn owner(recall: &RecallScreen, text: &str, column: &str, kind: Entity) -> (Result<String, String>, Vec<String>) {
     let listed = recall.lists.get(&kind).into_iter().flatten().map(|row| (row.id(), row.text("name")));
     let banks = recall.lists.get(&Entity::Profile).into_iter().flatten();
@@ -133,7 +133,7 @@ fn place(domain: Option<&str>, topic: Option<&str>) -> String {
     }
 }
 
-/// Domain and topic out of what is written.
+/// Domain and topic of a line.
 fn sought(text: &str) -> (Option<String>, Option<String>) {
     let some = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
     match text.split_once('/') {

@@ -1,4 +1,4 @@
-//! One ranking of a situation: how it ranks, what it asked, what it found.
+//! One ranking of a situation: its method, its question, its answer.
 
 use super::RankingWay;
 use crate::console::core::message::{RequestFailure, Ticket};
@@ -8,25 +8,25 @@ use crate::recall::context::RecallContext;
 use crate::recall::inquiry::Inquiry;
 use crate::recall::rank::LeftOut;
 
-/// An answer, and what an agent would get of it.
+/// An answer, and the text for an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundAnswer {
     /// The rows with their scores.
     pub answer: RecallAnswer,
     /// Time that each stage took.
     pub stages: StageTimes,
-    /// The text that an agent would get.
+    /// The text for an agent.
     pub context: RecallContext,
 }
 
 /// One ranking of the situation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankingSide {
-    /// Way in which the side ranks.
+    /// Ranking of this side.
     pub way: RankingWay,
-    /// Inquiry that was made last; it may be unanswered yet.
+    /// The last inquiry; its answer may be pending.
     pub asked: Option<Inquiry>,
-    /// The request that is waited for, and what is being done for it.
+    /// The pending request, and its current step.
     pub pending: Option<(Ticket, &'static str)>,
     /// The last answer.
     pub found: Option<Box<FoundAnswer>>,
@@ -59,20 +59,20 @@ impl RankingSide {
         self.rows().iter().position(|item| item.ranked.row.entity == entity && item.ranked.row.id() == id)
     }
 
-    /// Finds the reason why a row is not among the rows, when known.
+    /// Finds the reason why a row was left out, if known.
     #[must_use]
     pub fn why_not(&self, id: &str) -> Option<&LeftOut> {
         self.found.as_ref()?.answer.left_out.iter().find(|left| left.id == id)
     }
 
-    /// Ids of what was left out.
+    /// Ids of the rows left out.
     #[must_use]
     pub fn left_out(&self) -> Vec<String> {
         let left = self.found.iter().flat_map(|found| &found.answer.left_out);
         left.map(|left| left.id.clone()).collect()
     }
 
-    /// Whether what is shown is about to be replaced.
+    /// Whether the shown answer is about to be replaced.
     #[must_use]
     pub fn is_stale(&self) -> bool {
         self.pending.is_some() || self.failure.is_some()

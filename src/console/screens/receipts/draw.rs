@@ -1,4 +1,4 @@
-//! The changes that were made here, newest first, with what the selected one did.
+//! The changes made here, newest first, with the effect of the selected one.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -92,7 +92,7 @@ fn row(receipts: &ReceiptsScreen, entry: &ListedEntry, names: &NameBook, look: &
     TableRow { cells, marked: false, stale: receipts.pending.as_ref().is_some_and(|(_, replaces)| *replaces) }
 }
 
-/// The migrations that were applied, else the row that an entry changed: its kind, and what it is called; how many there are where it changed several.
+/// The applied migrations, else the changed row by kind and name, or the number of rows if there are several.
 fn about(entry: &ListedEntry, names: &NameBook) -> Option<SafeText> {
     if !entry.facts.migrations.is_empty() {
         return Some(SafeText::limited(&entry.facts.migrations.join(", "), 100));

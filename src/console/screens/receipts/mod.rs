@@ -1,4 +1,4 @@
-//! The changes that were made here, newest first, from our own audit trail: what each did, and taking it back.
+//! The changes made here, newest first, from our own audit trail: their effects, and undoing them.
 
 pub(in crate::console) mod draw;
 
@@ -15,7 +15,7 @@ use crate::console::core::twin::words;
 use crate::console::view::Canvas;
 use crate::memory::Entity;
 
-/// Entries that are read at a time.
+/// Entries read at a time.
 pub const ENTRIES: usize = 50;
 /// Rows of an entry that name it.
 const NAMED: usize = 3;
@@ -27,13 +27,13 @@ pub struct ReceiptsScreen {
     pub entries: Vec<ListedEntry>,
     /// The selected one.
     pub cursor: ListCursor,
-    /// There are older ones.
+    /// Whether there are older ones.
     pub more: bool,
     /// They were read.
     pub filled: bool,
-    /// Others wrote, or it was left, since the newest were read.
+    /// Whether others wrote, or it was left, since the newest entries were read.
     aged: bool,
-    /// They are being waited for; whether they replace those that are there.
+    /// Pending request; true if its entries replace those held.
     pub pending: Option<(Ticket, bool)>,
     /// Reason why the entries could not be read.
     pub failure: Option<RequestFailure>,
@@ -152,7 +152,7 @@ impl Screen for ReceiptsScreen {
                 cx.read_names_of_changes(entries.iter().flat_map(|entry| entry.rows().iter().take(NAMED)));
                 self.fill(entries, replaces);
             }
-            // What cannot be read again now stays as it was.
+            // If rereading fails, the old entries are kept.
             Err(_) if self.filled && replaces => {}
             Err(failure) => self.failure = Some(failure),
         }
@@ -179,7 +179,7 @@ impl Screen for ReceiptsScreen {
         }
     }
 
-    /// Goes to the row that the selected change touched.
+    /// Goes to the row of the selected change.
     fn open(&mut self, cx: &mut Context) {
         if let Some((entity, id)) = self.current().and_then(touched) {
             cx.follow(Destination::Row(entity, id));

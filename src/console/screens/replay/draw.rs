@@ -1,5 +1,5 @@
-//! A topic as it happened: a time line from above, with gaps, parents and those that are suggested, and the selected
-//! episode next to it.
+//! A topic as a timeline from top to bottom, with gaps, parents and suggested parents, and the selected episode beside
+//! it.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -20,7 +20,7 @@ use crate::ui::{
     Align, Card, CardTone, Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TextLine, figures, key_values,
 };
 
-/// Columns from which times are whole and utilities have a place.
+/// Least columns for full times and for utilities.
 const ROOMY: usize = 64;
 
 /// Draws the screen.
@@ -163,7 +163,7 @@ impl<'a> TimeLine<'a> {
         self.push(line, Some(entry));
     }
 
-    /// The parent of an episode: its number where it is shown here, else its id.
+    /// The parent of an episode: its number if shown here, else its id.
     fn continues(&mut self, step: &ReplayStep) {
         let Some(parent) = step.row.text("parent_id") else { return };
         let shown = self.told.steps.iter().position(|other| other.row.id() == parent);

@@ -17,23 +17,23 @@ pub enum ReplaySubject {
 pub struct ReplayStep {
     /// The episode.
     pub row: Row,
-    /// Relevance to the topic, in 0..1; `None` when only its chain brings the episode in.
+    /// Relevance to the topic, in 0..1; `None` if only its chain adds the episode.
     pub relevance: Option<f64>,
-    /// Parents that it may have, most alike first; empty when it has one.
+    /// Possible parents, most similar first; empty if it has one.
     pub parents: Vec<Suggestion>,
 }
 
-/// A topic as it happened.
+/// A topic in order of time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReplayedTopic {
-    /// The words that were looked for.
+    /// The searched words.
     pub topic: String,
     /// The episodes by start time.
     pub steps: Vec<ReplayStep>,
-    /// Whether `vector` or `keyword` decided what belongs to it.
+    /// Method that selected the episodes: `vector` or `keyword`.
     pub used: String,
-    /// Episodes that were looked at.
+    /// Number of episodes considered.
     pub candidates: usize,
-    /// Episodes of the chain that are not among them: those farthest up, and later children.
+    /// Number of episodes of the chain that are left out: the most distant ancestors, and later children.
     pub more: usize,
 }

@@ -1,5 +1,4 @@
-//! Replay: the episodes of a topic, or around one episode, in the order in which they happened, with the parents that
-//! some of them probably have.
+//! Replay: the episodes of a topic, or around one episode, in order of time, with probable parents.
 
 pub(in crate::console) mod draw;
 pub mod messages;
@@ -29,14 +28,14 @@ const LIMITS: [usize; 4] = [10, 20, 50, 100];
 pub enum TimelineEntry {
     /// An episode by its position.
     Step(usize),
-    /// A parent that it may have, by the position of the episode and its own.
+    /// A possible parent, by the position of the episode and its own.
     Parent(usize, usize),
 }
 
 /// The screen.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReplayScreen {
-    /// Subject of the replay; `None` before a topic was named.
+    /// Subject of the replay; `None` until a topic is named.
     pub about: Option<ReplaySubject>,
     /// Position among [`LIMITS`].
     more: usize,
@@ -59,7 +58,7 @@ impl ReplayScreen {
         self.told.value.as_deref().map(entries).unwrap_or_default()
     }
 
-    /// The episode that is selected, or whose parent is.
+    /// The selected episode, or the one of the selected parent.
     #[must_use]
     pub fn step(&self) -> Option<&ReplayStep> {
         let at = match self.entries().get(self.cursor.selected)? {
@@ -68,7 +67,7 @@ impl ReplayScreen {
         self.told.value.as_ref()?.steps.get(at)
     }
 
-    /// The parent that is selected.
+    /// The selected parent.
     #[must_use]
     pub fn parent(&self) -> Option<&Suggestion> {
         match self.entries().get(self.cursor.selected)? {
@@ -77,7 +76,7 @@ impl ReplayScreen {
         }
     }
 
-    /// Shows something else.
+    /// Shows another subject.
     fn turn_to(&mut self, about: ReplaySubject, cx: &mut Context) {
         cx.cancel(self.release());
         *self = ReplayScreen { about: Some(about), more: self.more, ..ReplayScreen::default() };
@@ -106,7 +105,7 @@ impl ReplayScreen {
         }
     }
 
-    /// Takes what was read; the same episode stays selected.
+    /// Takes the topic; the same episode stays selected.
     fn fill(&mut self, told: Box<ReplayedTopic>) {
         let known = self.step().map(|step| step.row.id().to_owned());
         let known = known.or_else(|| match &self.about {
@@ -137,6 +136,11 @@ impl Screen for ReplayScreen {
         ScreenFace::own("replay", ScreenKind::Replay, CommandScope::Replay)
     }
 
+    /// Texts are cut here.
+    fn whole_row(&self) -> Option<&Row> {
+        None
+    }
+
     fn row(&self) -> Option<&Row> {
         self.step().map(|step| &step.row)
     }
@@ -150,7 +154,7 @@ impl Screen for ReplayScreen {
         }
     }
 
-    /// Begins around the episode that was selected; without one a topic is asked for.
+    /// Begins around the selected episode; without one, a topic is asked for.
     fn enter(&mut self, origin: &ScreenOrigin, cx: &mut Context) -> bool {
         let episode = origin.id_of(Entity::Episode, "episode_id");
         let followed = episode.is_some();
@@ -232,7 +236,7 @@ impl Screen for ReplayScreen {
         self.told.release()
     }
 
-    /// Marks the replay as out of date; it stays on the screen until it has been read again.
+    /// Marks the replay as out of date; it stays on screen until it has been read again.
     fn forget(&mut self) {
         self.told.forget();
     }

@@ -1,4 +1,4 @@
-//! The screens that study the memory: a list of agents or policies, and next to it what was found.
+//! The screens that study the memory: a list of agents or policies, and beside it the result.
 
 mod agents;
 mod policies;
@@ -31,7 +31,7 @@ pub fn draw(cx: &Context, study: &StudyScreen, look: &Look, body: Rect, buf: &mu
     }
 }
 
-/// List and what was found: next to each other, above each other, else the one with the keys.
+/// List and result: side by side, above each other, else the focused one.
 fn panes(study: &StudyScreen, body: Rect, look: &Look) -> (Option<Rect>, Option<Rect>) {
     const BESIDE: u16 = 120;
     const HIGH: u16 = 26;
@@ -156,7 +156,7 @@ fn draw_found(cx: &Context, study: &StudyScreen, look: &Look, area: Rect, buf: &
     sheet.render(inside, buf, above);
     drawn.measures.detail_rows = rows;
     if study.reads {
-        // A screenful is one of what has the keys.
+        // A page is the height of the focused pane.
         drawn.measures.list_rows = rows;
     }
     drawn.measures.detail_lines = height;
@@ -170,7 +170,7 @@ fn name_of(text: Option<&str>) -> SafeText {
     SafeText::limited(text.unwrap_or("agent"), 60)
 }
 
-/// Describes how far reading has come.
+/// Describes the progress.
 fn progress(waiting: &WaitingQuestion) -> SafeText {
     match &waiting.told {
         Some((entity, 0)) => format!("reading {} rows", entity.title()).into(),

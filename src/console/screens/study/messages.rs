@@ -28,7 +28,7 @@ pub enum StudyQuestion {
     Everyone,
     /// The list of policies.
     Policies,
-    /// Quality of a policy, measured on what its bank recalled.
+    /// Quality of a policy, measured on the recalls of its bank.
     Policy(String),
     /// Quality of recall.
     Recall,
@@ -39,8 +39,7 @@ pub enum StudyQuestion {
 pub enum StudyAnswer {
     /// The agents.
     Agents(Vec<Row>),
-    /// Behaviour of one agent, or of all together; for one agent also its readiness, or the reason why that is
-    /// unknown.
+    /// Behaviour of one agent, or of all; for one agent also its readiness, or the reason why that is unknown.
     Agent(Box<Insights>, Option<Box<Result<Graduation, String>>>),
     /// The first versions, and the number of the others.
     Policies(Vec<Version>, u64),

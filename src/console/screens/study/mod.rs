@@ -1,5 +1,5 @@
-//! The screens that study the memory: agents, policies, how good recall is. Each asks one question at a time, shows how
-//! far it is, and keeps its answers until something changes.
+//! The screens that study the memory: agents, policies, quality of recall. Each asks one question at a time, shows its
+//! progress, and keeps its answers until something changes.
 
 pub(in crate::console) mod draw;
 pub mod messages;
@@ -18,13 +18,13 @@ use crate::console::view::Canvas;
 use crate::memory::{Entity, Row};
 use crate::recall::learn::version::Version;
 
-/// Kinds of rows that are recalled.
+/// Entities that are recalled.
 const RECALLED: [Entity; 3] = [Entity::Case, Entity::Episode, Entity::Memory];
 
-/// Answers that are kept at most.
+/// Most answers kept.
 const KEPT: usize = 60;
 
-/// A question that is being waited for.
+/// A pending question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WaitingQuestion {
     /// Ticket of the request.
@@ -50,9 +50,9 @@ pub struct StudyScreen {
     pub filled: bool,
     /// Position of the selected one.
     pub selected: usize,
-    /// True when the result has the keys, not the list.
+    /// Whether the result has the focus, rather than the list.
     pub reads: bool,
-    /// Lines of what was found that lie above.
+    /// Scroll position of the result, in lines.
     pub scroll: usize,
     /// Answers so far, by question.
     pub answers: BTreeMap<StudyQuestion, Result<StudyAnswer, RequestFailure>>,
@@ -61,7 +61,7 @@ pub struct StudyScreen {
 }
 
 impl StudyScreen {
-    /// Nothing read yet.
+    /// Creates an empty screen.
     #[must_use]
     pub fn new(kind: StudyKind) -> Self {
         StudyScreen {
@@ -78,7 +78,7 @@ impl StudyScreen {
         }
     }
 
-    /// Entries of the list; behind the agents stand all of them together.
+    /// Number of entries in the list; after the agents comes one for all of them.
     #[must_use]
     pub fn entries(&self) -> usize {
         match self.kind {
@@ -109,7 +109,7 @@ impl StudyScreen {
         }
     }
 
-    /// The question about what is selected.
+    /// The question about the selected entry.
     #[must_use]
     pub fn question(&self) -> Option<StudyQuestion> {
         match self.kind {
@@ -137,7 +137,7 @@ impl StudyScreen {
         self.answers.get(&self.first()?)?.as_ref().err()
     }
 
-    /// Returns the question to ask next; `None` when there is none.
+    /// Returns the question to ask next; `None` if there is none.
     fn wanted(&self) -> Option<StudyQuestion> {
         match self.first() {
             Some(first) if !self.filled => Some(first),
@@ -146,7 +146,7 @@ impl StudyScreen {
         .filter(|question| !self.answers.contains_key(question))
     }
 
-    /// Selects an entry; what was found is shown from its beginning.
+    /// Selects an entry; its result is shown from the beginning.
     fn pick(&mut self, position: usize) {
         let position = position.min(self.entries().saturating_sub(1));
         if position != self.selected {
@@ -220,7 +220,7 @@ impl Screen for StudyScreen {
         }
     }
 
-    /// Asks what is to be known now; what nobody wants to know any more is stopped.
+    /// Asks the current question; stops those no longer needed.
     fn settle(&mut self, cx: &mut Context) {
         let wanted = self.wanted();
         if self.waiting.as_ref().map(|waiting| &waiting.question) == wanted.as_ref() {
@@ -301,7 +301,7 @@ impl Screen for StudyScreen {
         self.waiting.take().map(|waiting| waiting.ticket).into_iter().collect()
     }
 
-    /// The same entry stays selected.
+    /// Keeps the selection.
     fn forget(&mut self) {
         self.filled = false;
         self.answers.clear();

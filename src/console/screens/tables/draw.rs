@@ -1,4 +1,5 @@
-//! The tables at the left or above, the rows of the selected one next to or below: a column as wide as its values need.
+//! The tables at the left or above, the rows of the selected one beside or below, each column as wide as its values
+//! need.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
@@ -22,9 +23,9 @@ use crate::ui::{
     figures, look as lay,
 };
 
-/// Columns that a value has at most; the selected row shows all of it below.
+/// Most columns of a value; the selected row is shown in full below.
 const WIDEST: usize = 40;
-/// Columns of which something can be read where a column of the table is cut.
+/// Least width of a column that is cut rather than dropped.
 const READABLE: usize = 8;
 /// Columns of the bar of a table.
 const SHARE: usize = 12;
@@ -52,7 +53,7 @@ fn draw_tables(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf
     let columns = [
         TableColumn::new("table", Width::Fixed(longest as u16)),
         TableColumn::new("rows", Width::Fixed(11)).right(),
-        TableColumn::new("of largest", Width::Fixed(SHARE as u16)).priority(3),
+        TableColumn::new("share", Width::Fixed(SHARE as u16)).priority(3),
         TableColumn::new("holds", Width::Grow { min: 10, weight: 1 }).priority(2),
     ];
     let card = fetched_card(cx, &screen.tables, "Reading");
@@ -72,7 +73,7 @@ fn draw_tables(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf
 
 /// Builds the card of a database without tables.
 fn no_tables(cx: &Context) -> Card {
-    let creates = hint_of(cx, CommandId::Panel(ScreenKind::Migrations), "create the memory tables");
+    let creates = hint_of(cx, CommandId::Panel(ScreenKind::Migrations), "creates the memory tables");
     Card::new(CardTone::Plain, "There are no tables here").hint(creates)
 }
 
@@ -108,7 +109,7 @@ fn draw_rows(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf: 
     let inside = pane.render(area, buf, look);
     drawn.hits.add(inside, ClickTarget::Detail);
     if screen.current().is_none() {
-        // The list says why.
+        // The list shows the reason.
         return;
     }
     if let Some(card) = rows_card(cx, screen) {
@@ -116,7 +117,7 @@ fn draw_rows(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf: 
     }
     let growth = growth_rows(screen, inside.height);
     let above = Rect { height: inside.height - growth, ..inside };
-    // The selected row is below with all of it that there is room for.
+    // The selected row is shown below, as far as there is room.
     let wanted = screen.rows.page.columns.len() as u16 + 1;
     let below = (above.height / 2).min(wanted).max(4).min(above.height.saturating_sub(4));
     let grid = Rect { height: above.height - below, ..above };
@@ -125,7 +126,7 @@ fn draw_rows(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf: 
     draw_growth(screen, look, lay::below(inside, above.height), buf);
 }
 
-/// Rows for the picture of the growth, of all that there are; a sentence in its place takes few.
+/// Rows for the growth chart, out of `height`; a message in its place takes fewer.
 fn growth_rows(screen: &TablesScreen, height: u16) -> u16 {
     let is_told = matches!(screen.rows.growth, Some(Err(_)));
     match height {
@@ -137,7 +138,7 @@ fn growth_rows(screen: &TablesScreen, height: u16) -> u16 {
     }
 }
 
-/// The growth of the table: rows a week or a month, with the range of time and the most that a bar stands for.
+/// The growth of the table: rows per week or month, with the time range and the largest bar's value.
 fn draw_growth(screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer) {
     if area.height == 0 {
         return;
@@ -173,7 +174,7 @@ fn draw_growth(screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer)
     }
 }
 
-/// Heading of the picture: what a bar counts, the most, and the first and the last of them.
+/// Heading of the chart: the unit of a bar, the maximum, and the first and last date.
 fn growth_title(growth: &TableGrowth, bars: &GrowthBars) -> String {
     let most = figures::count(bars.counts.iter().copied().max().unwrap_or(0));
     let untimed = match growth.untimed {
@@ -184,7 +185,7 @@ fn growth_title(growth: &TableGrowth, bars: &GrowthBars) -> String {
     format!("{entity} a {}, {} to {}: at most {most}{untimed}", bars.unit.word(), bars.ends.0, bars.ends.1)
 }
 
-/// Describes a table: its key and how many columns it has.
+/// Describes a table: its key and its number of columns.
 fn told(table: &TableEntry) -> String {
     let key = if table.key.is_empty() { "no key".to_owned() } else { format!("key {}", table.key.join(", ")) };
     format!("{}, {key}", agreeing(table.columns.len(), "{#} {column|columns}"))
@@ -208,7 +209,7 @@ fn cell(value: &Value) -> SafeText {
     words::as_stored(value, WIDEST)
 }
 
-/// The columns that there is room for, from the first one shown, and how wide each is.
+/// The columns that fit from the first one shown, and their widths.
 fn fitted(page: &TablePage, first: usize, width: usize) -> Vec<(usize, usize)> {
     let widest = |at: usize| {
         let values = page.rows.iter().take(200).filter_map(|row| row.get(at)).map(|value| cell(value).width());
@@ -220,7 +221,7 @@ fn fitted(page: &TablePage, first: usize, width: usize) -> Vec<(usize, usize)> {
     for at in first..page.columns.len() {
         let wanted = widest(at);
         if !columns.is_empty() && wanted > left {
-            // The last one is cut rather than left out, where some of it can be read.
+            // The last one is cut rather than dropped, if enough of it can be read.
             if left >= READABLE {
                 columns.push((at, left));
             }

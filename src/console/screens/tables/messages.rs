@@ -1,15 +1,15 @@
-//! Tables as they stand, with or without a layout.
+//! Raw tables, with or without a layout.
 
 use serde_json::Value;
 
 /// A table or view.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TableEntry {
-    /// Name of the table, with the schema when it is not found without it.
+    /// Name of the table, with the schema if it is not found without.
     pub name: String,
     /// Table, view, virtual table and the like.
     pub kind: String,
-    /// Number of rows; none when they cannot be counted.
+    /// Number of rows; `None` if they cannot be counted.
     pub rows: Option<u64>,
     /// Reason why they were not counted.
     pub rows_reason: Option<String>,
@@ -32,6 +32,6 @@ pub struct TablePage {
     pub columns: Vec<String>,
     /// Rows, a value for each column.
     pub rows: Vec<Vec<Value>>,
-    /// Cursor of the next page; none on the last one.
+    /// Cursor of the next page; `None` on the last one.
     pub next: Option<String>,
 }

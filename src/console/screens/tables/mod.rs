@@ -1,5 +1,5 @@
-//! The tables of the database as they stand, whether a layout knows them or not: their columns and their rows. A draft of a
-//! layout is made from here.
+//! The raw tables of the database, with or without a layout: their columns and rows. A draft of a layout can be made
+//! from here.
 
 pub(in crate::console) mod draw;
 pub mod messages;
@@ -17,10 +17,10 @@ use messages::{TableEntry, TablePage};
 
 /// Rows before the end of those read at which more are read.
 const NEAR: usize = 20;
-/// Rows that are kept at most.
+/// Most rows kept.
 const MOST: usize = 2_000;
 
-/// The rows of one table, as far as they were read.
+/// The rows of a table, as far as they were read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TableRows {
     /// The table.
@@ -33,7 +33,7 @@ pub struct TableRows {
     pub pending: Option<Ticket>,
     /// Reason why the rows could not be read.
     pub failure: Option<RequestFailure>,
-    /// Growth of the table, once it was counted; else the reason why it is not known.
+    /// Growth of the table, or the reason why it is unknown; `None` until counted.
     pub growth: Option<Result<TableGrowth, String>>,
     /// The growth is being counted.
     pub counting: Option<Ticket>,
@@ -46,11 +46,11 @@ pub struct TablesScreen {
     pub tables: Fetched<Vec<TableEntry>>,
     /// Position of the selected one.
     pub selected: usize,
-    /// The rows have the keys.
+    /// Whether the rows have the focus.
     pub in_rows: bool,
     /// Position of the selected row.
     pub row: usize,
-    /// First column that is shown.
+    /// First column shown.
     pub first_column: usize,
     /// The rows of the selected table.
     pub rows: TableRows,
@@ -65,7 +65,7 @@ impl TablesScreen {
         self.tables.value.as_ref()?.get(self.selected)
     }
 
-    /// Reads the rows of the selected table, and more of them where someone comes near their end.
+    /// Reads the rows of the selected table, and more of them near their end.
     fn read_rows(&mut self, cx: &mut Context) {
         let Some(table) = self.current().filter(|table| table.unread.is_none()).map(|table| table.name.clone()) else {
             return;
@@ -79,7 +79,7 @@ impl TablesScreen {
         if self.rows.pending.is_some() || self.rows.failure.is_some() {
             return;
         }
-        // The growth comes after the rows: to count it may take a while.
+        // The growth comes after the rows: counting may take a while.
         if self.rows.filled && self.rows.growth.is_none() && self.rows.counting.is_none() {
             self.rows.counting = Some(cx.ask(Request::LoadGrowth(self.rows.table.clone())));
         }

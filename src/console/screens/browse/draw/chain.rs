@@ -70,7 +70,7 @@ struct ChainTree<'c> {
 }
 
 impl<'c> ChainTree<'c> {
-    /// Adds episodes that follow the same one, each with those below it.
+    /// Adds episodes with the same parent, each with its descendants.
     fn add_below(&mut self, siblings: Vec<&'c Row>, levels: &[bool], are_more: bool) {
         let last = siblings.len().saturating_sub(1);
         for (index, row) in siblings.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Widths of the columns of a list: what their values need, and which give way when there is no room for all.
+//! Widths of the columns of a list: the width their values need, and the columns dropped first.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use crate::memory::Entity;
 /// Blank columns between two columns, and those at the sides.
 const GAP: u16 = 2;
 const SIDES: u16 = 4;
-/// Columns below which a name says nothing.
+/// Columns below which a name is useless.
 const NAME: u16 = 12;
 /// Columns that a free text gets before others grow.
 const ENOUGH: u16 = 40;
-/// Columns of at most this priority go before a free text has enough.
+/// Columns up to this priority number come before a free text has enough room.
 const IMPORTANT: u8 = 3;
 
-/// Widths of the values that a list holds, by column.
+/// Widths of the values in a list, by column.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MeasuredColumns {
     widest: BTreeMap<&'static str, u16>,
@@ -27,7 +27,7 @@ pub struct MeasuredColumns {
 }
 
 impl MeasuredColumns {
-    /// Measures what is held, unless that was done. Widths only grow: columns do not jump while one scrolls.
+    /// Measures the loaded rows, unless measured. Widths only grow, so that columns do not jump while scrolling.
     pub fn measure(&mut self, entity: Entity, window: &PageWindow, cx: &Context) {
         let of = Some((window.received(), cx.names.version()));
         if self.of == of {
@@ -47,13 +47,13 @@ impl MeasuredColumns {
         }
     }
 
-    /// The widest value of a column; none while no row is held.
+    /// The widest value of a column; `None` if no row is loaded.
     fn of(&self, column: &str) -> Option<u16> {
         self.widest.get(column).copied()
     }
 }
 
-/// A column that there is room for, and its width.
+/// A column that fits, and its width.
 pub struct FittedColumn {
     /// The column.
     pub spec: &'static ListColumn,
@@ -71,7 +71,7 @@ impl FittedColumn {
             ValueStyle::Time => spec.min,
             ValueStyle::Id => spec.min.max(NAME).min(most),
             ValueStyle::Text | ValueStyle::Words | ValueStyle::Json => spec.min.min(most),
-            // Half of a number or of a state is worth nothing.
+            // A cut number or state is useless.
             _ => most,
         };
         FittedColumn { spec, width: least, most: most.max(least) }
@@ -87,21 +87,21 @@ fn used(fitted: &[FittedColumn]) -> u16 {
     fitted.iter().map(|c| c.width).sum::<u16>() + gaps
 }
 
-/// Columns of the terminal that a list needs to show everything it holds.
+/// Terminal columns that a list needs to show all its values.
 pub fn wanted(specs: &[&'static ListColumn], widths: &MeasuredColumns, sorted: &str) -> u16 {
     let columns = candidates(specs, widths, sorted);
     columns.iter().fold(SIDES, |sum, column| sum.saturating_add(column.most).saturating_add(GAP))
 }
 
-/// The columns that hold something, and those that are there always.
+/// The columns that have values, and those that are always shown.
 fn candidates(specs: &[&'static ListColumn], widths: &MeasuredColumns, sorted: &str) -> Vec<FittedColumn> {
     let shows =
         |spec: &&&'static ListColumn| spec.priority == 0 || spec.column == sorted || widths.of(spec.column) != Some(0);
     specs.iter().filter(shows).map(|spec| FittedColumn::new(spec, widths, spec.column == sorted)).collect()
 }
 
-/// The columns that there is room for. The least important give way first; then each gets what its values need, the free
-/// text first, and what is left over stays blank.
+/// The columns that fit. The least important are dropped first; then each gets the width of its values, the free text
+/// first, and the rest stays blank.
 pub fn fitted(specs: &[&'static ListColumn], widths: &MeasuredColumns, sorted: &str, width: u16) -> Vec<FittedColumn> {
     let room = width.saturating_sub(SIDES);
     let enough = ENOUGH.min(width * 2 / 5);
@@ -118,7 +118,7 @@ pub fn fitted(specs: &[&'static ListColumn], widths: &MeasuredColumns, sorted: &
     let mut free: Vec<usize> = (0..fitted.len()).filter(|at| fitted[*at].is_free()).collect();
     free.sort_by_key(|at| std::cmp::Reverse(fitted[*at].most));
     let mut others: Vec<usize> = (0..fitted.len()).filter(|at| !fitted[*at].is_free()).collect();
-    // A short date says what matters: it grows last.
+    // A short date suffices: it grows last.
     others.sort_by_key(|at| (fitted[*at].spec.show == ValueStyle::Time, fitted[*at].spec.priority));
     for at in &free {
         grow(&mut fitted, *at, enough, room);
@@ -133,7 +133,7 @@ pub fn fitted(specs: &[&'static ListColumn], widths: &MeasuredColumns, sorted: &
     fitted
 }
 
-/// Widens a column to what it needs, up to `most`, out of the room that is left.
+/// Widens a column to the width it needs, up to `most`, as far as room is left.
 fn grow(fitted: &mut [FittedColumn], at: usize, most: u16, room: u16) {
     let left = room.saturating_sub(used(fitted));
     let column = &mut fitted[at];
@@ -144,7 +144,7 @@ fn grow(fitted: &mut [FittedColumn], at: usize, most: u16, room: u16) {
     }
 }
 
-/// The column that gives way first, and how important it is.
+/// The column to drop first, and its priority.
 fn least_important(fitted: &[FittedColumn]) -> Option<(usize, u8)> {
     let dispensable = fitted.iter().enumerate().filter(|(_, c)| c.spec.priority > 0);
     dispensable.map(|(at, c)| (at, c.spec.priority)).max_by_key(|(_, priority)| *priority)

@@ -1,4 +1,4 @@
-//! The details of a row: its tabs and what the shown one says.
+//! The details of a row: its tabs, and the content of the current one.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -16,7 +16,7 @@ use crate::ui::{
     Card, CardTone, Look, PaneFrame, SafeText, StyleRole, TabLabel, Tabs, TextLine, look, scroll::LineWindow,
 };
 
-/// Draws the details with their frame; `filled` when the list next to them was read.
+/// Draws the details with their frame; `filled` if the list beside them was read.
 pub fn draw(detail: &Detail, focused: bool, filled: bool, cx: &Context, canvas: &mut Canvas<'_>) {
     let Canvas { look, area, buf, drawn, .. } = canvas;
     let (look, area) = (*look, *area);
@@ -86,7 +86,7 @@ pub fn draw(detail: &Detail, focused: bool, filled: bool, cx: &Context, canvas: 
     scrollbar(first, document.len(), body, buf, look);
 }
 
-/// In the lower edge: what is sought and where one is among the lines that hold it, or that it is being read.
+/// In the lower edge: the search text with the position among its matches, or a note that it is being read.
 fn foot(detail: &Detail, cx: &Context) -> TextLine {
     if detail.pending.is_some() {
         return TextLine::of("reading", StyleRole::Muted);
@@ -102,7 +102,7 @@ fn foot(detail: &Detail, cx: &Context) -> TextLine {
     TextLine::of(SafeText::limited(&words, 60), StyleRole::Muted)
 }
 
-/// A scrollbar next to the text where not all of it fits.
+/// A scrollbar beside the text if not all of it fits.
 fn scrollbar(first: usize, total: usize, body: Rect, buf: &mut Buffer, look: &Look) {
     let blank: Vec<TextLine> = vec![TextLine::default(); usize::from(body.height).min(total.saturating_sub(first))];
     LineWindow { lines: &blank, first, total, selected: None }.render(body, buf, look);
@@ -136,8 +136,8 @@ fn write(detail: &Detail, content: &Content, look: &Look, width: usize, cx: &Con
     writer.finish()
 }
 
-/// Builds the card shown in place of details: nothing is selected, the row does not exist, it is being read, or why
-/// it could not be.
+/// Builds the card shown in place of details: nothing is selected, the row does not exist, it is being read, or it
+/// could not be read.
 fn message(cx: &Context, detail: &Detail, filled: bool) -> Option<Card> {
     if let (Some(failure), None) = (&detail.failure, &detail.content) {
         return Some(failure_card(cx, failure));

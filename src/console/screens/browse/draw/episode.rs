@@ -42,14 +42,14 @@ pub fn raw(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     writer.json(&context.to_json(), true);
 }
 
-/// Writes how many more rows of a kind there are; the line leads to all of them.
+/// Writes the number of further rows of an entity, as a link to all of them.
 pub fn more(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, entity: Entity) {
     let (Some(count), Some(list)) = (context.more.get(&entity), others(context, entity)) else { return };
     writer.blank();
     and_more(writer, *count, list);
 }
 
-/// Writes that there is more in a list.
+/// Writes that a list continues.
 pub fn and_more(writer: &mut DocumentWriter<'_>, count: usize, list: Destination) {
     let words = format!("and {} more: f or a click leads to all of them", figures::count(count as u64).as_str());
     writer.text(words, StyleRole::Link);
@@ -117,7 +117,7 @@ fn overview(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, related: 
     writer.problems(row);
 }
 
-/// Time of day and day of the week as the context says, else as the beginning tells; what was active then.
+/// Time of day and day of the week from the context, else from the start time; then the active elements.
 fn situation(writer: &mut DocumentWriter<'_>, row: &Row) {
     let context = row.get("context");
     let derived = row.text("started_at").and_then(time::day_part);
@@ -182,7 +182,7 @@ fn lifecycle(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     writer.pairs(&pairs);
 }
 
-/// Writes which episode this one was merged into, and which were merged into it.
+/// Writes the episode that this one was merged into, and those merged into it.
 fn consolidation(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, related: &[Related]) {
     let into = context.episode.text("consolidated_into");
     let from: Vec<&Related> = related.iter().filter(|group| !group.rows.is_empty()).collect();
@@ -221,7 +221,7 @@ fn actions(writer: &mut DocumentWriter<'_>, row: &Row) {
     }
 }
 
-/// An action that was taken.
+/// An action of the agent.
 pub fn action(writer: &mut DocumentWriter<'_>, action: &Value) {
     let text = |name: &str| action.get(name).and_then(Value::as_str);
     let mut line = TextLine::default();

@@ -1,4 +1,4 @@
-//! The list: a table of the rows on screen, with where they are in the whole.
+//! The list: a table of the rows on screen, with their position in the whole.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -18,8 +18,8 @@ use crate::console::view::keys::hint_of;
 use crate::console::view::live::news;
 use crate::console::view::panes::failure_card;
 use crate::console::view::words;
-use crate::memory::Row;
 use crate::memory::query::CountKind;
+use crate::memory::{Entity, Row};
 use crate::ui::{
     Align, Card, CardTone, Extent, Look, PaneFrame, SafeText, SortMark, StyleRole, TableBody, TableColumn, TableRow,
     TableView, TextLine, Total, Width, figures,
@@ -119,7 +119,7 @@ fn table_row(row: &Row, cx: &Context, browse: &ListScreen, fitted: &[FittedColum
     TableRow { cells, marked: browse.marks.contains(&RowKey::of(row)), stale: browse.is_stale() }
 }
 
-/// Builds the card shown in place of rows: still reading, nothing found, or why the list could not be read.
+/// Builds the card shown in place of rows: still reading, nothing found, or a failure.
 fn message(cx: &Context, browse: &ListScreen) -> Option<Card> {
     if !browse.window.is_empty() {
         return None;
@@ -131,8 +131,7 @@ fn message(cx: &Context, browse: &ListScreen) -> Option<Card> {
         return Some(Card::new(CardTone::Plain, "Reading"));
     }
     if browse.conditions.is_empty() {
-        let card = Card::new(CardTone::Plain, format!("There are no {} here", plural(browse.entity)));
-        return Some(card.line("Agents write them; on the command line `import`, `copy` and `record` do."));
+        return Some(nothing(browse.entity));
     }
     let card = Card::new(CardTone::Plain, format!("No {} match", plural(browse.entity)))
         .line(SafeText::limited(&told(cx, &browse.conditions), 300));
@@ -143,7 +142,19 @@ fn message(cx: &Context, browse: &ListScreen) -> Option<Card> {
     )))
 }
 
-/// The kind of the rows, and their order where no column on screen has its mark.
+/// Builds the card of a list without rows.
+fn nothing(entity: Entity) -> Card {
+    if entity == Entity::AuditEntry {
+        return Card::new(CardTone::Plain, "There are no audit entries yet")
+            .line("Every change that is made here adds one.");
+    }
+    let is_mass = matches!(entity, Entity::Feedback | Entity::UtilityEvent);
+    let (are, them) = if is_mass { ("is", "it") } else { ("are", "them") };
+    Card::new(CardTone::Plain, format!("There {are} no {} here", plural(entity)))
+        .line(format!("Agents write {them}; on the command line `import`, `copy` and `record` do."))
+}
+
+/// The kind of the rows, and their order if no visible column is marked with it.
 fn title(cx: &Context, browse: &ListScreen, fitted: &[FittedColumn]) -> SafeText {
     let (name, order) = (plural(browse.entity), browse.order_used());
     let says_nothing = browse.window.is_empty() || cx.opened.unfilled.contains(&(browse.entity, order.column));
@@ -154,7 +165,7 @@ fn title(cx: &Context, browse: &ListScreen, fitted: &[FittedColumn]) -> SafeText
     SafeText::new(&format!("{name} by {}, {way}", order.column.replace('_', " ")))
 }
 
-/// After the title: what is new, and the filter.
+/// After the title: new rows, and the filter.
 fn note(cx: &Context, browse: &ListScreen, look: &Look) -> TextLine {
     let mut line = news(&browse.live, cx, look);
     if browse.conditions.is_empty() {
@@ -166,7 +177,7 @@ fn note(cx: &Context, browse: &ListScreen, look: &Look) -> TextLine {
     line.with("where ", StyleRole::Muted).with(SafeText::limited(&told(cx, &browse.conditions), 120), StyleRole::Accent)
 }
 
-/// Number of rows in the list, as far as it is known: without those that others wrote before its first one meanwhile.
+/// Number of rows in the list, if known, without those that others added before its first row meanwhile.
 pub fn total(cx: &Context, browse: &ListScreen) -> Total {
     let counted = browse.counted.count.filter(|count| !count.more);
     let (all, is_exact) = match (browse.window.total(), counted, cx.count(browse.entity)) {
@@ -186,7 +197,7 @@ fn extent(cx: &Context, browse: &ListScreen, top: usize, shown: usize) -> Extent
     let selected = browse.window.selected();
     let first = browse.window.number().map(|number| number.saturating_sub(1 + selected.saturating_sub(top)) as u64);
     let total = total(cx, browse);
-    // From the end of the list one can count backwards where the whole was counted.
+    // From the end of the list, positions can be counted backwards if the total is known.
     let first = first.or_else(|| match (total, browse.window.to_end()) {
         (Total::Exact(all) | Total::About(all), Some(to_end)) => {
             all.checked_sub(1 + to_end as u64 + selected.saturating_sub(top) as u64)
@@ -201,7 +212,7 @@ fn extent(cx: &Context, browse: &ListScreen, top: usize, shown: usize) -> Extent
     }
 }
 
-/// In the lower edge: which row of how many, and how many are marked.
+/// In the lower edge: the number of the selected row, the total, and the number of marked rows.
 fn position(cx: &Context, browse: &ListScreen) -> TextLine {
     let mut line = TextLine::default();
     if !browse.marks.is_empty() {

@@ -36,12 +36,12 @@ pub fn draw_list(screen: &ListScreen, cx: &Context, canvas: &mut Canvas<'_>) {
 /// Columns that a step makes a list wider, and rows that it makes it higher.
 const STEP: (i16, i16) = (6, 2);
 
-/// Columns from which list and details are next to each other.
+/// Least columns for list and details side by side.
 const WIDE: u16 = 120;
-/// Rows from which they are above each other.
+/// Least rows for them above each other.
 const HIGH: u16 = 26;
 
-/// Whether one of the two has the whole screen.
+/// Whether one of the two takes the whole screen.
 pub fn is_alone(browse: &ListScreen, cx: &Context) -> bool {
     /// Rows of the lines around a screen.
     const FRAME: u16 = 3;
@@ -70,23 +70,23 @@ fn panes(browse: &ListScreen, cx: &Context, body: Rect, look: &Look) -> (Option<
     one(browse.pane)
 }
 
-/// A size changed by hand; both panes keep `least`.
+/// A size adjusted by hand; both panes keep `least`.
 fn stepped(size: u16, by: i16, whole: u16, least: u16) -> u16 {
     size.saturating_add_signed(by).clamp(least, whole.saturating_sub(least).max(least))
 }
 
-/// Somewhat more than half, or less where the columns need less.
+/// Somewhat more than half, or less if the columns need less.
 fn list_width(browse: &ListScreen, cx: &Context, whole: u16) -> u16 {
     const FRAME: u16 = 2;
     const LEAST: u16 = 56;
-    /// Details that are so wide show all but long texts without a break.
+    /// Width in which details show everything but long texts without a break.
     const DETAILS: u16 = 76;
     let columns = cx.list_columns(browse.entity);
     let wanted = columns::wanted(&columns, &browse.widths, browse.order_used().column);
     wanted.saturating_add(FRAME).clamp(LEAST, (whole * 11 / 20).max(whole.saturating_sub(DETAILS)))
 }
 
-/// Somewhat less than half, or less where there are few rows, or more where the details need less.
+/// Somewhat less than half; less if there are few rows, more if the details need less.
 fn list_height(browse: &ListScreen, whole: u16) -> u16 {
     const LIST_FRAME: usize = 3;
     const DETAIL_FRAME: usize = 4;

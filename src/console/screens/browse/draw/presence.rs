@@ -6,10 +6,10 @@ use crate::console::view::document::DocumentWriter;
 use crate::console::view::{person, tally};
 use crate::ui::{SafeText, StyleRole, TextLine, figures};
 
-/// Handles of one kind that are shown next to everything else.
+/// Handles of one kind shown beside everything else.
 const HANDLES: usize = 6;
 
-/// Writes where the person is, or how far the look for that is.
+/// Writes where the person occurs, or the progress of the search.
 pub fn lines(writer: &mut DocumentWriter<'_>, detail: &Detail) {
     let known = &detail.whereabouts;
     match (&known.found.value, &known.found.failure) {

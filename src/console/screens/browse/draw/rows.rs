@@ -1,4 +1,4 @@
-//! The details of rows that are no episode: what matters of each kind, then everything else.
+//! The details of rows other than episodes: the important values of each kind, then all others.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::memory::{Entity, Row, ValueKind};
 use crate::ui::chart::{self, DivergingBar, DivergingBars};
 use crate::ui::{Look, NamedValue, SafeText, StyleRole, TextLine};
 
-/// Columns whose texts are long and are below the others.
+/// Columns with long texts, shown below the others.
 fn long_columns(entity: Entity) -> &'static [&'static str] {
     match entity {
         Entity::Segment => &["content"],
@@ -29,7 +29,7 @@ fn long_columns(entity: Entity) -> &'static [&'static str] {
     }
 }
 
-/// Writes what matters of a row.
+/// Writes the important values of a row.
 pub fn overview(writer: &mut DocumentWriter<'_>, row: &Row) {
     writer.hanging(TextLine::default(), &SafeText::limited(&writer.names.of_row(row), 400), StyleRole::Heading);
     writer.blank();
@@ -51,7 +51,7 @@ pub fn label(column: &str) -> String {
     column.replace('_', " ")
 }
 
-/// Small pictures of what a number alone says little of.
+/// Small charts for numbers that say little by themselves.
 fn head(writer: &mut DocumentWriter<'_>, row: &Row) {
     let look = writer.look;
     match row.entity {
@@ -117,7 +117,7 @@ fn weights(writer: &mut DocumentWriter<'_>, weights: &Value) {
     writer.blank();
 }
 
-/// A long value under a heading; what is empty is left out.
+/// A long value under a heading; an empty one is left out.
 pub fn long_value(writer: &mut DocumentWriter<'_>, row: &Row, column: &str) {
     let value = row.get(column);
     let is_json = row.entity.column(column).is_some_and(|c| c.kind == ValueKind::Json);
@@ -144,7 +144,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Writes what a row is related to.
+/// Writes the related rows.
 pub fn related(writer: &mut DocumentWriter<'_>, detail: &Detail) {
     let holds = |group: &&Related| !group.rows.is_empty() || !group.dangling.is_empty();
     let mut groups = detail.related.iter().filter(holds).peekable();
@@ -169,7 +169,7 @@ pub fn related(writer: &mut DocumentWriter<'_>, detail: &Detail) {
     }
 }
 
-/// A row on one line, which leads to it.
+/// A row on one line, as a link to it.
 pub fn row_line(writer: &mut DocumentWriter<'_>, row: &Row) {
     let look = writer.look;
     let mut line = TextLine::default();
@@ -210,7 +210,7 @@ fn brief(row: &Row, look: &Look) -> TextLine {
         return line.with(SafeText::limited(row.text("episode_id").unwrap_or_default(), 80), StyleRole::Link);
     }
     let name = row_name(row);
-    // A row without words is named by its kind, which is already there.
+    // A row without words is named by its kind, which is already shown.
     if state.is_some_and(|word| word == name) {
         return line;
     }

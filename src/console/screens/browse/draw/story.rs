@@ -1,4 +1,5 @@
-//! The story of an episode: its chain, the lanes of what happened on one axis of time, and every moment below in words.
+//! The story of an episode: its chain, its events in lanes on a common time axis, and a description of every moment
+//! below.
 
 use ratatui::layout::Rect;
 use serde_json::Value;
@@ -17,7 +18,7 @@ use crate::ui::chart::{ChartLane, LaneChart, LaneLevel, LaneMark};
 use crate::ui::look::{below, right_of, row};
 use crate::ui::{Glyph, Look, SafeText, StyleRole, TextLine, figures};
 
-/// Rows that the words of a moment keep, whatever the lanes take.
+/// Rows reserved for the description of a moment.
 const WORDS: u16 = 4;
 
 fn seconds(row: &Row, column: &str) -> Option<f64> {
@@ -33,7 +34,7 @@ pub fn draw(detail: &Detail, context: &EpisodeContext, canvas: &mut Canvas<'_>, 
     }
     let lanes = lanes(story, detail.moment, context, look);
     let fits = area.height.saturating_sub(used + 2 + WORDS);
-    // Where there is little room, lanes in which nothing happened go.
+    // If there is little room, empty lanes are dropped.
     let shown: Vec<ChartLane> = if lanes.len() > usize::from(fits) {
         lanes.into_iter().filter(|lane| !lane.marks.is_empty()).take(usize::from(fits).max(1)).collect()
     } else {
@@ -58,7 +59,7 @@ pub fn draw(detail: &Detail, context: &EpisodeContext, canvas: &mut Canvas<'_>, 
     used + 1
 }
 
-/// The moments, with the beginning and the end of the episode where those are further out.
+/// The moments, extended by the start and the end of the episode.
 fn axis(story: &Story, context: &EpisodeContext) -> Vec<f64> {
     let mut axis: Vec<f64> = story.moments.iter().map(|moment| moment.at).collect();
     if story.even.is_none() {
@@ -68,7 +69,7 @@ fn axis(story: &Story, context: &EpisodeContext) -> Vec<f64> {
     axis
 }
 
-/// Day and time of day, with seconds where the story is that short.
+/// Day and time of day, with seconds if the story is short.
 fn tick(at: f64, axis: &[f64]) -> (SafeText, SafeText) {
     const SHORT: f64 = 600.0;
     let text = time::from_epoch_real(at).unwrap_or_default();
@@ -77,7 +78,7 @@ fn tick(at: f64, axis: &[f64]) -> (SafeText, SafeText) {
     (part(5..10), part(11..whole.as_str().len().max(11)))
 }
 
-/// Builds the line with the current position and the time span of one column of the lanes.
+/// Builds the line with the current position and the time span of one lane column.
 fn line_of_scale(detail: &Detail, context: &EpisodeContext, column: Option<f64>) -> TextLine {
     let story = &detail.story;
     let mut line = TextLine::of(format!("{} of {}", detail.moment + 1, story.moments.len()), StyleRole::Label);
@@ -123,7 +124,7 @@ fn chain(context: &EpisodeContext, canvas: &mut Canvas<'_>, line: Rect) -> u16 {
         used += pieces[next].0.width();
         (first, last) = (first.min(next), last.max(next));
     }
-    // Then their titles as long as that leaves room.
+    // Then their titles as far as there is room.
     let titles: Vec<usize> = (LEAST..=MOST).collect();
     let fits = |title: &usize| {
         let pieces = links(context, position, *title, look);
@@ -148,7 +149,7 @@ fn chain(context: &EpisodeContext, canvas: &mut Canvas<'_>, line: Rect) -> u16 {
     1
 }
 
-/// The episodes of the chain with their titles; of several that follow the same one the first stands for them.
+/// The episodes of the chain with their titles; of several with the same parent, only the first one.
 fn links<'c>(context: &'c EpisodeContext, own: usize, title: usize, look: &Look) -> Vec<(TextLine, Option<&'c str>)> {
     let chain = &context.chain;
     let mut pieces: Vec<(TextLine, Option<&str>)> = Vec::new();
@@ -220,7 +221,7 @@ fn lanes(story: &Story, cursor: usize, context: &EpisodeContext, look: &Look) ->
         }
     };
     let mut lanes: Vec<ChartLane> = StoryLane::ALL.into_iter().map(lane).collect();
-    // Most episodes were never recalled, and that is no gap in their story.
+    // Most episodes were never recalled: an empty lane for that is dropped.
     if lanes.last().is_some_and(|recalled| recalled.marks.is_empty()) {
         lanes.pop();
     }
@@ -241,7 +242,7 @@ fn open_canvases(story: &Story, context: &EpisodeContext) -> Vec<(f64, f64)> {
     spans.into_iter().map(|(_, from, to)| (from, to)).collect()
 }
 
-/// The utility between the signals; none when nothing is known of it.
+/// The utility between the signals; `None` if unknown.
 fn level(story: &Story, context: &EpisodeContext, replay: &UtilityReplay) -> Option<LaneLevel> {
     let steps = story.moments.iter().filter_map(|moment| match moment.source {
         MomentSource::Signal(at) => Some((moment.at, replay.steps.get(at)?.after)),
@@ -252,7 +253,7 @@ fn level(story: &Story, context: &EpisodeContext, replay: &UtilityReplay) -> Opt
     Some(LaneLevel { start: start?, steps })
 }
 
-/// The sign of a moment, what it means, and a word or two.
+/// The sign of a moment, its meaning, and a word or two.
 fn sign(
     moment: &Moment,
     context: &EpisodeContext,
@@ -295,13 +296,13 @@ fn sign(
     }
 }
 
-/// The first words of a piece.
+/// The first words of a segment.
 fn said_by(row: Option<&Row>) -> &str {
     let text = row.and_then(|row| row.text("content")).unwrap_or_default();
     text.lines().next().unwrap_or_default()
 }
 
-/// Writes every moment in words, one below the other.
+/// Writes a description of every moment, one below the other.
 pub fn write(writer: &mut DocumentWriter<'_>, story: &Story, context: &EpisodeContext) {
     if story.moments.is_empty() {
         writer.text("Nothing in this episode has a time: it has no segments, events or signals.", StyleRole::Muted);
@@ -316,7 +317,7 @@ pub fn write(writer: &mut DocumentWriter<'_>, story: &Story, context: &EpisodeCo
     }
 }
 
-/// Writes how much later the moment is, when that is long enough to matter; else a blank line.
+/// Writes the time since the previous moment if it is notable; else a blank line.
 fn pause(writer: &mut DocumentWriter<'_>, before: Option<&Moment>, moment: &Moment) {
     const HOUR: f64 = 3_600.0;
     match before.map(|before| moment.at - before.at).filter(|pause| *pause >= HOUR) {

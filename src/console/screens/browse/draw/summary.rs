@@ -1,4 +1,4 @@
-//! Below a high list: a picture of what the rows held say together, where a number alone says little.
+//! Below a high list: a chart of the loaded rows.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +20,7 @@ const LEAST: u16 = 32;
 /// Bars of a histogram.
 const BUCKETS: usize = 11;
 
-/// Returns what the summary counts of an entity's rows: the column, its name for users, and its least and greatest
-/// value.
+/// Returns the measured column of an entity: the column, its name for users, and its least and greatest value.
 fn measured(entity: Entity) -> Option<(&'static str, &'static str, (f64, f64))> {
     match entity {
         Entity::Case => Some(("reward", "rewards", (0.0, 1.0))),
@@ -31,7 +30,7 @@ fn measured(entity: Entity) -> Option<(&'static str, &'static str, (f64, f64))> 
     }
 }
 
-/// Draws the picture at the foot of `area`, if there is one and room for it; what is left of the area.
+/// Draws the chart at the foot of `area`, if there is one and room for it. Returns the remaining area.
 pub fn draw(cx: &Context, browse: &ListScreen, look: &Look, area: Rect, buf: &mut Buffer) -> Rect {
     if area.height < LEAST || browse.window.is_empty() {
         return area;
@@ -89,7 +88,7 @@ fn buckets(values: &[f64], (least, greatest): (f64, f64)) -> [u64; BUCKETS] {
     counts
 }
 
-/// One line: how often each outcome came.
+/// One line with the frequency of each outcome.
 fn outcomes(cx: &Context, browse: &ListScreen, look: &Look, area: Rect, buf: &mut Buffer) -> Rect {
     const ROWS: u16 = 2;
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();

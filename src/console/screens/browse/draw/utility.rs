@@ -14,7 +14,7 @@ use crate::ui::{Look, SafeText, StyleRole, TextLine};
 /// Difference of utilities that floating point makes.
 const SAME: f64 = 1e-9;
 
-/// By how much a signal moved the utility, and where an end of the scale held it: `-0.20`, `-0.10 of -0.30, held at 0`.
+/// Change of the utility by a signal, and the end of the scale that limited it: `-0.20`, `-0.10 of -0.30, held at 0`.
 pub fn moved(step: &UtilityStep) -> String {
     let by = step.after - step.before;
     match step.signal.map(Signal::delta).filter(|delta| (delta - by).abs() > SAME) {
@@ -36,7 +36,7 @@ pub fn mark(step: &UtilityStep, look: &Look) -> (Glyph, StyleRole) {
     }
 }
 
-/// Writes which signal moved it most.
+/// Writes the signal with the greatest effect.
 fn largest(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, steps: &[UtilityStep]) {
     let by = |step: &UtilityStep| (step.after - step.before).abs();
     let most = context.utility.iter().zip(steps).max_by(|(_, a), (_, b)| by(a).total_cmp(&by(b)));

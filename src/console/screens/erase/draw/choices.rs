@@ -7,10 +7,10 @@ use crate::console::screens::erase::{EraseChoice, EraseScreen, STEPS};
 use crate::console::view::changes::sentences;
 use crate::console::view::keys::drawn_key;
 use crate::console::view::person::state;
-use crate::memory::agreeing;
+use crate::memory::{agreeing, counted};
 use crate::ui::{Align, Look, SafeText, Section, StyleRole, TextLine, figures};
 
-/// A choice: what it is about, also in one word, what was chosen, and what that means.
+/// A choice: its subject, also in one word, the chosen value, and its meaning.
 #[derive(Clone, Copy)]
 struct Chosen {
     turn: EraseChoice,
@@ -54,7 +54,7 @@ fn chosen(choice: &ErasureChoice, locks: bool) -> Vec<Chosen> {
     all
 }
 
-/// All choices in a line, so that none changes unseen.
+/// All choices on one line, so that none changes unseen.
 pub(in crate::console) fn line_of_all(erasure: &EraseScreen, look: &Look) -> TextLine {
     let mut line = TextLine::default();
     for (position, chosen) in chosen(&erasure.choice, locks(erasure)).iter().enumerate() {
@@ -69,7 +69,7 @@ pub(in crate::console) fn line_of_all(erasure: &EraseScreen, look: &Look) -> Tex
     line
 }
 
-/// Describes a choice that was just made; none for a key that chooses nothing.
+/// Describes a choice that was just made; `None` for a key that chooses nothing.
 pub(in crate::console) fn chosen_words(choice: &ErasureChoice, turn: EraseChoice) -> Option<String> {
     let chosen = chosen(choice, true).into_iter().find(|chosen| chosen.turn == turn)?;
     Some(format!("{} {}: {}", chosen.about, chosen.word, chosen.means))
@@ -84,7 +84,7 @@ fn mentions(choice: Mentions) -> (&'static str, &'static str) {
     }
 }
 
-/// The choices with what each means, below each other.
+/// The choices with their meanings, below each other.
 pub(in crate::console) fn explained(
     erasure: &EraseScreen,
     preview: &Preview,
@@ -109,7 +109,7 @@ pub(in crate::console) fn explained(
     lines
 }
 
-/// A choice that cannot be changed any more.
+/// A choice that can no longer be changed.
 fn keyless(chosen: Chosen) -> Chosen {
     Chosen { open: false, ..chosen }
 }
@@ -128,28 +128,26 @@ fn locks(erasure: &EraseScreen) -> bool {
     erasure.preview.as_ref().is_some_and(|preview| preview.locks)
 }
 
-/// Rows that go, and rows that change.
+/// Numbers of deleted and of changed rows.
 fn rows(counts: &Counts) -> (usize, usize) {
     let of = |verb: &str| counts.values().filter_map(|verbs| verbs.get(verb)).sum();
     (of("delete"), of("update"))
 }
 
-/// Describes what would go and change, and whose rows go along.
+/// Describes the rows to be deleted and changed, and whose rows are deleted with them.
 pub(in crate::console) fn extent_words(preview: &Preview) -> Vec<String> {
     let (gone, changed) = rows(&preview.counts);
     let rows = |count: usize| agreeing(count as u64, "{#} {row|rows}");
     let mut words = vec![format!("{} removed, {} changed.", rows(gone), rows(changed))];
-    if preview.gone_for_mentions > 0 {
-        words.push(agreeing(
-            preview.gone_for_mentions as u64,
-            "{#} of the removed rows {is another person's: it names|are other people's: they name} this person, or \
+    words.extend(counted(
+        preview.gone_for_mentions as u64,
+        "{#} of the removed rows {is another person's: it names|are other people's: they name} this person, or \
              {belongs|belong} to a row that does.",
-        ));
-    }
+    ));
     words
 }
 
-/// Next to every step: what would go, what keeps it from going, what was chosen.
+/// Beside every step: the rows to be deleted, obstacles, and the choices.
 pub(in crate::console) fn side(erasure: &EraseScreen, width: usize, look: &Look) -> Vec<TextLine> {
     let preview = erasure.preview.as_deref();
     let mut lines = Vec::new();
@@ -210,18 +208,16 @@ pub(in crate::console) fn last_words(erasure: &EraseScreen) -> Vec<String> {
         ));
         let named = preview.mentions.iter().map(|(_, count)| count).sum::<usize>();
         if named > 0 && erasure.choice.mentions == Mentions::Leave {
-            words.push(agreeing(
-                named as u64,
-                "{#} {value|values} of other people {names|name} this person and {stays|stay}, except those decided one \
-                 by one; the receipt counts them.",
-            ));
+            let except = if erasure.choice.each.is_empty() { "" } else { ", except those decided one by one" };
+            let stay = "{#} {value|values} of other people {names|name} this person and {stays|stay}";
+            words.push(agreeing(named as u64, &format!("{stay}{except}; the receipt counts them.")));
         }
     }
     words.push("What is erased cannot be brought back. Backups keep it until they expire.".to_owned());
     words
 }
 
-/// Formats the number of mentions, or columns of them, that were decided one by one.
+/// Formats the number of mentions, or columns of them, that were decided separately.
 fn otherwise(decisions: usize) -> String {
     if decisions == 0 { String::new() } else { format!(", {decisions} decided one by one") }
 }

@@ -1,4 +1,4 @@
-//! The step about mentions: each with the words around it and what is done about it, a key for each choice.
+//! The step about mentions: each with its surrounding words and its decision; there is a key for each choice.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -13,9 +13,9 @@ use crate::memory::Entity;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{Align, Glyph, Look, SafeText, Section, StyleRole, TextLine, look as lay};
 
-/// Columns of the word for what is done.
+/// Columns of the word for the decision.
 const WORD: usize = 7;
-/// Rows of the list below which nothing is told of the selected mention.
+/// Least rows of the list for a description of the selected mention.
 const LEAST: u16 = 6;
 /// Columns before the words of a mention.
 const INDENT: usize = 6 + WORD;
@@ -28,7 +28,7 @@ enum MentionRow<'p> {
     Words(&'p ShownMention),
 }
 
-/// Lines that a mention takes, with the blank one.
+/// Lines of a mention, including the blank one.
 const LINES: usize = 3;
 
 /// Draws the step.
@@ -45,7 +45,7 @@ pub fn draw(
     head.extend(keys(cx, erasure, preview, width, look));
     let total: usize = preview.mentions.iter().map(|(_, count)| count).sum();
     if usize::from(area.height) < head.len() + 1 + LINES {
-        // What is decided about is seen before all else: the last line of the screen names the keys, too.
+        // The mentions take precedence: the last line of the screen names the keys, too.
         head.clear();
     } else {
         let title = Section::new("named in other people's rows");
@@ -162,7 +162,7 @@ fn role(decision: Mentions) -> StyleRole {
     }
 }
 
-/// Shows the decision for all mentions that are certain.
+/// Shows the decision for all certain mentions.
 fn all(cx: &Context, erasure: &EraseScreen, width: usize, look: &Look) -> Vec<TextLine> {
     let mut line = TextLine::of("all certain  ", StyleRole::Label);
     for decision in Mentions::ALL {

@@ -104,13 +104,13 @@ pub fn lines(outcome: &ErasureOutcome, width: usize, look: &Look) -> Vec<TextLin
     lines.extend(count_lines(&outcome.counts, width, look));
     if !outcome.disclosures.is_empty() {
         lines.push(TextLine::default());
-        lines.push(Section::new("to be known").line(width, look));
+        lines.push(Section::new("note").line(width, look));
         lines.extend(sentences(&outcome.disclosures, StyleRole::Muted, width, look));
     }
     lines
 }
 
-/// Describes a check: what was looked for, whether it is as it should be, and what was found.
+/// Describes a check: its subject, its result, and the remains found.
 fn check_lines(check: &ErasureCheck, width: usize, look: &Look) -> Vec<TextLine> {
     const NAME: usize = 16;
     let g = look.glyphs;

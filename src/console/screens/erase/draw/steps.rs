@@ -1,4 +1,4 @@
-//! The steps before anything is erased: who it is, where they are, who names them, the effects, and the choices.
+//! The steps before the erasure: the person, where they occur, who names them, the effects, and the choices.
 
 use super::choices::{explained, extent_words};
 use crate::change::plan::erasure::Preview;
@@ -9,10 +9,10 @@ use crate::console::view::person::{changed, none, state, who};
 use crate::console::view::tally::tree;
 use crate::ui::{Look, SafeText, Section, StyleRole, TextLine};
 
-/// Handles of one kind that are shown: more are counted, and `show subject` tells them.
+/// Most handles shown of a kind: more are counted, and listed by `show subject`.
 const HANDLES: usize = 400;
 
-/// The step that is being looked at, but for that about mentions.
+/// The current step, except for the one about mentions.
 pub fn lines((cx, erasure): (&Context, &EraseScreen), preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = said(erasure.step, width);
     match erasure.step {
@@ -31,7 +31,7 @@ pub fn lines((cx, erasure): (&Context, &EraseScreen), preview: &Preview, width: 
     lines
 }
 
-/// Returns the sentence that says what a step is about.
+/// Returns the sentence that describes a step.
 fn said(step: usize, width: usize) -> Vec<TextLine> {
     let words = match step {
         0 => "Everything that this person is known by here; every table is searched for each handle.",
@@ -62,7 +62,7 @@ fn place(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
 fn effects(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = Vec::new();
     for (title, texts, role) in
-        [("other effects", &preview.effects, StyleRole::Text), ("to be known", &preview.disclosures, StyleRole::Warn)]
+        [("other effects", &preview.effects, StyleRole::Text), ("note", &preview.disclosures, StyleRole::Warn)]
     {
         lines.push(Section::new(title).line(width, look));
         if texts.is_empty() {

@@ -1,4 +1,4 @@
-//! The special screens with their keys: what can be done here besides viewing lists.
+//! The special screens with their keys: everything that can be done here besides viewing lists.
 
 use super::{HomeEntry, plain, section};
 use crate::console::core::command::{CommandId, command};
@@ -6,7 +6,7 @@ use crate::console::core::context::Context;
 use crate::console::core::screen::ScreenKind;
 use crate::ui::{Align, Look, SafeText, StyleRole, TextLine};
 
-/// The screens, and what each is for in a few words.
+/// The screens, each with a short description.
 const SCREENS: [(CommandId, &str); 12] = [
     (CommandId::Panel(ScreenKind::Findings), "what is wrong or suspicious"),
     (CommandId::Panel(ScreenKind::Inbox), "feedback that needs a look"),
@@ -25,10 +25,10 @@ const SCREENS: [(CommandId, &str); 12] = [
 const KEY: usize = 5;
 /// Columns of a title.
 const TITLE: usize = 18;
-/// Columns from which a line says what each is for.
+/// Least columns for a line with the description of each.
 const TOLD: usize = 64;
 
-/// A screen as it is shown.
+/// A screen as listed.
 struct ShownScreen<'k> {
     id: CommandId,
     key: &'k str,
@@ -47,12 +47,12 @@ fn shown(cx: &Context) -> Vec<ShownScreen<'_>> {
     screens.collect()
 }
 
-/// The screens that are shown, in their order.
+/// The listed screens, in order.
 pub(in crate::console) fn screens(cx: &Context) -> Vec<CommandId> {
     shown(cx).into_iter().map(|screen| screen.id).collect()
 }
 
-/// A line for each when it is told what it is for; else several on a line. The first is entry number `first`.
+/// A line for each with its description if `told`; else several on a line. The first is entry number `first`.
 pub(in crate::console) fn lines(cx: &Context, told: bool, first: usize, width: usize, look: &Look) -> Vec<HomeEntry> {
     let shown = shown(cx);
     let mut lines: Vec<HomeEntry> = section("screens", width, look).into();

@@ -1,5 +1,5 @@
-//! The conversation that feedback is about: what the user said about it, then the episode piece by piece, with the moment at
-//! which the user said it.
+//! The conversation of a feedback row: the feedback itself, then the episode segment by segment, with a mark at the
+//! time of the feedback.
 
 use ratatui::layout::Rect;
 
@@ -12,7 +12,7 @@ use crate::console::view::{Canvas, words};
 use crate::memory::{Row, agreeing};
 use crate::ui::{Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TextLine, key_values};
 
-/// Lines of one piece of the conversation.
+/// Most lines of one segment.
 const LINES: usize = 30;
 /// Pieces of the conversation.
 const PIECES: usize = 200;
@@ -69,7 +69,7 @@ fn said(inbox: &InboxScreen, row: &Row, cx: &Context, width: usize, look: &Look)
     lines
 }
 
-/// The episode: what it is called, how it went, and what was said in it.
+/// The episode: its name, its outcome, and its segments.
 fn episode(content: &Content, feedback: &Row, width: usize, look: &Look) -> Vec<TextLine> {
     let episode = content.row();
     let mut lines = vec![Section::new(SafeText::limited(&row_name(episode), 200)).line(width, look)];
@@ -96,7 +96,7 @@ fn episode(content: &Content, feedback: &Row, width: usize, look: &Look) -> Vec<
     lines
 }
 
-/// The pieces in order; between them a line where the feedback was given.
+/// The segments in order, with a line at the time of the feedback.
 fn conversation(segments: &[Row], feedback: &Row, width: usize, look: &Look) -> Vec<TextLine> {
     let given = feedback.text("created_at").unwrap_or_default();
     let mut lines = Vec::new();

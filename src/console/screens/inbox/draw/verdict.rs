@@ -22,7 +22,7 @@ pub fn draw(inbox: &InboxScreen, cx: &Context, area: Rect, canvas: &mut Canvas<'
     let frame = PaneFrame { focused: inbox.pane == InboxPane::Verdict, ..PaneFrame::new("what a verdict would do") };
     let inside = frame.render(area, canvas.buf, look);
     let Some(row) = inbox.current() else { return };
-    // The key of a verdict that cannot be given is not offered.
+    // A verdict that cannot be given is shown without its key.
     let label = |verdict: &InboxVerdict| {
         let off = inbox.can_judge(*verdict, cx).is_err();
         let key = if off { "" } else { cx.key(CommandId::Judge(*verdict)).unwrap_or_default() };
@@ -81,7 +81,7 @@ fn lines(inbox: &InboxScreen, row: &Row, cx: &Context, width: usize, look: &Look
 /// The changes of a plan, and other effects.
 fn planned(plan: &Plan, names: &NameBook, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = sentences(&plan.disclosures, StyleRole::Warn, width, look);
-    // What comes and goes as a whole needs no columns here: the plan shows them before anything is done.
+    // Inserted and deleted rows need no columns here: the plan shows them before anything is done.
     let (altered, whole): (Vec<Change>, Vec<Change>) =
         plan.changes.iter().cloned().partition(|change| !change.before.is_null() && !change.after.is_null());
     for change in &whole {

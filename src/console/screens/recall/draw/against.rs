@@ -1,4 +1,4 @@
-//! One recalled row against another, term by term: what puts the one before the other.
+//! Comparison of two recalled rows, term by term: why one is before the other.
 
 use super::super::RankingSide;
 use crate::console::core::columns::row_name;
@@ -18,7 +18,7 @@ pub fn draw(sheet: &mut Sheet<'_>, side: &RankingSide, item: &RecalledItem) {
     sheet.section(&format!("against {}", place + 1));
     sheet.text(&row_name(&other.ranked.row), StyleRole::Muted);
     let (look, apart) = (sheet.look(), own.total - theirs.total);
-    // What speaks against the difference is no reason for it.
+    // A term with the opposite sign does not explain the difference.
     let mut most = (0.0, "");
     for (index, (term, letter)) in own.terms.iter().zip(letters(own)).enumerate() {
         let Some(same) = theirs.terms.iter().find(|other| other.name == term.name) else { continue };

@@ -1,5 +1,4 @@
-//! Head of the recall screen: the situation, how it is ranked, whose memories, and caveats on how the answer was
-//! found.
+//! Head of the recall screen: the situation, the ranking, the owners, and notes on the answer.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -7,22 +6,22 @@ use crate::console::core::columns::row_name;
 use crate::console::core::command::command;
 use crate::console::core::context::Context;
 use crate::console::core::{ClickTarget, CommandId};
-use crate::console::screens::recall::can_rank;
 use crate::console::screens::recall::{RankingSide, RecallCommand, RecallScreen};
+use crate::console::screens::recall::{can_rank, can_rank_any};
 use crate::console::view::told::told;
 use crate::console::view::{Drawn, words};
 use crate::memory::Entity;
 use crate::recall::rank::Ranking;
 use crate::ui::{Look, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
 
-/// Columns from which on the rankings have a label.
+/// Least columns for a label of the rankings.
 const LABELLED: u16 = 70;
-/// Columns of a ranking next to its name: its key, its mark, and blanks.
+/// Columns of a ranking beside its name: its key, its mark, and blanks.
 const KEYED: usize = 8;
-/// Characters of a situation that are looked at.
+/// Most characters of a situation that are considered.
 const SHOWN: usize = 400;
 
-/// Draws it; the rows that it takes.
+/// Draws it. Returns the number of rows used.
 pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) -> u16 {
     const FRAMED: u16 = 24;
     let framed = body.height >= FRAMED;
@@ -52,7 +51,7 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, body: Rect, buf: &
     area.height
 }
 
-/// The notes in lines of that width, each after a sign.
+/// The notes in lines of this width, each after a sign.
 fn note_lines(cx: &Context, recall: &RecallScreen, width: usize, look: &Look) -> Vec<TextLine> {
     let lines = |note: &str| {
         let mut head = TextLine::default().with_glyph(look.glyphs.warning, StyleRole::Warn).with(" ", StyleRole::Text);
@@ -106,6 +105,7 @@ fn situation(cx: &Context, recall: &RecallScreen, width: usize) -> TextLine {
             TextLine::of(format!("a text of {} characters", text.chars().count()), StyleRole::Masked)
         }
         Some(text) => TextLine::of(SafeText::limited(text, SHOWN), StyleRole::Text),
+        None if !can_rank_any(cx) => TextLine::of("nothing here is recalled", StyleRole::Muted),
         None => TextLine::of("/", StyleRole::Key)
             .with(" writes a situation; ", StyleRole::Muted)
             .with("W", StyleRole::Key)
@@ -130,7 +130,7 @@ fn rankings(cx: &Context, recall: &RecallScreen, look: &Look, place: Rect, buf: 
         let mark = if on { look.glyphs.dot } else { look.glyphs.ring };
         let mut line =
             TextLine::of(format!("n {}", at + 1), key_role).with(" ", StyleRole::Text).with_glyph(mark, role);
-        // Where there is no room for all names, that in use stays.
+        // If there is no room for all names, the current one is kept.
         if on || named <= usize::from(place.width) {
             line = line.with(" ", StyleRole::Text).with(ranking.name(), role);
         }
@@ -160,7 +160,7 @@ fn rankings(cx: &Context, recall: &RecallScreen, look: &Look, place: Rect, buf: 
     more.render(Rect { x, width: room, ..place }, buf, look);
 }
 
-/// The policy that ranked, else the one that is asked for.
+/// The policy that ranked, else the requested one.
 fn policy(side: &RankingSide) -> Option<String> {
     if let Some(used) = side.found.as_ref().and_then(|found| found.answer.policy.as_ref()) {
         let named = used.version.map_or_else(|| used.id.clone(), |version| format!("version {version}"));
@@ -170,7 +170,7 @@ fn policy(side: &RankingSide) -> Option<String> {
     Some(side.way.version.map_or(asked, |version| format!("version {version}")))
 }
 
-/// Names whose memories are ranked, how many, and what narrows them.
+/// Names the owners of the ranked memories, their number, and filters.
 fn owners(cx: &Context, recall: &RecallScreen, look: &Look) -> TextLine {
     let asked = recall.asked(recall.side());
     let mut line = TextLine::default();

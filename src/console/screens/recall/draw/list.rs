@@ -1,4 +1,4 @@
-//! One ranking: its rows with their scores as bars of terms, and what was left out.
+//! One ranking: its rows with their scores as bars of terms, and the rows left out.
 
 use std::collections::BTreeSet;
 
@@ -25,14 +25,14 @@ use crate::ui::{
     TableRow, TableView, TextLine, Total, Width, figures, look as lay,
 };
 
-/// The word for what ranked below the first K rows.
+/// The reason of rows ranked below the first K.
 const BELOW_K: &str = "below_k";
-/// Characters of a title that are looked at.
+/// Most characters of a title that are considered.
 const SHOWN: usize = 200;
-/// Difference of two scores that is shown as a number at least.
+/// Least difference of two scores that is shown as a number.
 const LEAST_SHOWN: f64 = 0.001;
 
-/// Draws the ranking; `right` says which of two it is.
+/// Draws the ranking; `right` if it is the right one.
 pub fn draw(
     cx: &Context,
     recall: &RecallScreen,
@@ -68,7 +68,7 @@ pub fn draw(
     let scale = scale(side.rows());
     let asked = side.found.as_ref().and_then(|found| found.answer.request.inquiry.text.as_deref());
     let mut sought = asked.map(words_of).unwrap_or_default();
-    // Words such as `of` would light up everything.
+    // Words such as `of` would highlight everything.
     sought.retain(|word| word.chars().count() > 2 || !word.is_ascii());
     let rows: Vec<TableRow> = (side.rows().iter().enumerate().skip(top).take(lines))
         .map(|(at, item)| TableRow {
@@ -153,7 +153,7 @@ fn legend(side: &RankingSide, width: usize, look: &Look) -> TextLine {
     line
 }
 
-/// `compared` says which of two it is; `mixed`, that rows are of several kinds.
+/// `compared` is the side, if two are compared; `mixed` is true if rows are of several kinds.
 fn columns(bars: u16, compared: Option<bool>, mixed: bool) -> Vec<TableColumn> {
     let mut columns =
         vec![TableColumn::new("#", Width::Fixed(2)).right(), TableColumn::new("score", Width::Fixed(6)).right()];
@@ -205,8 +205,8 @@ fn row(
     TableRow { cells, marked: false, stale: side.is_stale() }
 }
 
-/// Marks the place of a row in the other ranking: up, down or the same for one that moved from left to right, or that
-/// it is new or left out.
+/// Marks the place of a row in the other ranking: moved up, moved down or the same from left to right, or new or left
+/// out.
 fn moved(at: usize, row: &Row, other: &RankingSide, right: bool, look: &Look) -> TextLine {
     let g = look.glyphs;
     if other.found.is_none() {
@@ -287,7 +287,7 @@ fn card(cx: &Context, recall: &RecallScreen, side: &RankingSide) -> Card {
     }
 }
 
-/// Draws the cut and by how much the next row misses it, then what was left out, as far as there is room.
+/// Draws the cut and the distance of the next row from it, then the rows left out, as far as there is room.
 fn left_out(cx: &Context, answer: &RecallAnswer, ranking: Ranking, look: &Look, area: Rect, buf: &mut Buffer) {
     if answer.left_out.is_empty() || area.height < 2 {
         return;
@@ -295,7 +295,7 @@ fn left_out(cx: &Context, answer: &RecallAnswer, ranking: Ranking, look: &Look, 
     let width = usize::from(area.width.saturating_sub(2));
     Section::new(cut(answer).as_str()).line(width, look).render(lay::row(area, 0), buf, look);
     let shown = usize::from(area.height - 1);
-    // What came next is first.
+    // The row that ranked next comes first.
     let (next, others): (Vec<_>, Vec<_>) = answer.left_out.iter().partition(|left| left.reason == BELOW_K);
     for (at, left) in next.into_iter().chain(others).take(shown).enumerate() {
         let score = left.score.map_or_else(SafeText::default, |score| format!("{score:.3}").into());
@@ -332,7 +332,7 @@ fn cut(answer: &RecallAnswer) -> String {
     }
 }
 
-/// A name, with the words that were asked for lit.
+/// A name, with the question's words highlighted.
 fn lit(name: &str, sought: &BTreeSet<String>) -> TextLine {
     let mut line = TextLine::of(SafeText::limited(name, SHOWN), StyleRole::Text);
     for run in &mut line.runs {

@@ -1,5 +1,5 @@
-//! Reasons why the selected row is recalled: each term in words, what an agent would get of it, what was left out,
-//! and how the answer was found.
+//! Reasons why the selected row is recalled: each term in words, the text for an agent, rows left out, and how the
+//! answer was found.
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
@@ -58,7 +58,7 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, area: Rect, buf: &
     drawn.measures.detail_rows = rows;
     drawn.measures.detail_lines = height;
     if recall.reads {
-        // A screenful is one of what has the keys.
+        // A page is the height of the focused pane.
         drawn.measures.list_rows = rows;
     }
     if height > rows {
@@ -67,7 +67,8 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, area: Rect, buf: &
     }
 }
 
-/// A formula in lines of at most `width` columns where that can be: broken before a sign or after a comma, never within a term.
+/// Breaks a formula into lines of at most `width` columns if possible: before a sign or after a comma, never within a
+/// term.
 fn formula_lines(formula: &str, width: usize) -> Vec<String> {
     let signs = formula.match_indices(" + ").map(|(at, _)| at);
     let commas = formula.match_indices(", ").map(|(at, _)| at + 1);
@@ -160,7 +161,7 @@ fn beside(sheet: &mut Sheet<'_>, recall: &RecallScreen, item: &RecalledItem) {
     sheet.text(&words, StyleRole::Info);
 }
 
-/// Writes what an agent would get of this row.
+/// Writes the text that an agent would get for this row.
 fn context(sheet: &mut Sheet<'_>, found: &FoundAnswer, item: &RecalledItem) {
     let (made, id) = (&found.context, item.ranked.row.id());
     sheet.section("what an agent gets from it");
@@ -181,7 +182,7 @@ fn context(sheet: &mut Sheet<'_>, found: &FoundAnswer, item: &RecalledItem) {
     sheet.text(&all, StyleRole::Muted);
 }
 
-/// Canvas and feedback context of an episode, and what is odd about them.
+/// Canvas and feedback context of an episode, with their peculiarities.
 fn around(sheet: &mut Sheet<'_>, item: &RecalledItem) {
     if item.ranked.row.entity != Entity::Episode {
         return;
@@ -257,7 +258,7 @@ fn notes(sheet: &mut Sheet<'_>, found: &FoundAnswer) {
     if found.answer.notes.is_empty() {
         return;
     }
-    sheet.section("to know");
+    sheet.section("note");
     found.answer.notes.iter().for_each(|note| sheet.text(&told(note), StyleRole::Warn));
 }
 

@@ -1,4 +1,5 @@
-//! An agent: readiness by both formulas side by side, interventions, canvases, what fades, what misleads and helps.
+//! An agent: readiness by both formulas side by side, interventions, canvases, fading memories, misleading and helpful
+//! ones.
 
 use super::{cell, number};
 use crate::console::core::context::Context;
@@ -52,7 +53,7 @@ pub fn row(study: &StudyScreen, cx: &Context, at: usize, look: &Look) -> TableRo
     TableRow { cells, marked: false, stale: false }
 }
 
-/// Counts all episodes, also those of none of the agents; those of the `listed` agents where nobody counted all.
+/// Number of all episodes, also those without an agent; if they were not counted, of those of the `listed` agents.
 fn all_episodes(cx: &Context, listed: u64) -> u64 {
     match cx.count(Entity::Episode) {
         Some((all, CountKind::Exact)) => all.max(listed),
@@ -82,7 +83,7 @@ pub fn sheet(sheet: &mut Sheet<'_>, insights: &Insights, graduation: Option<&Res
     }
 }
 
-/// Both formulas: next to each other where there is room, else one after the other.
+/// Both formulas: side by side if there is room, else one after the other.
 fn graduated(sheet: &mut Sheet<'_>, found: &Graduation) {
     const BESIDE: u16 = 92;
     let look = sheet.look();
@@ -137,7 +138,7 @@ fn wrapped(text: &str, width: usize, role: StyleRole) -> Vec<TextLine> {
     SafeText::limited(text, 400).wrap(width.max(8)).map(|part| TextLine::of(part, role)).collect()
 }
 
-/// A weighted mean, taken apart.
+/// A weighted mean, term by term.
 fn side(title: &str, mean: &WeightedMean, width: usize, look: &Look) -> Vec<TextLine> {
     let mut head = TextLine::of(
         SafeText::limited(title, width.saturating_sub(8)).pad(width.saturating_sub(8), Align::Left),
@@ -236,12 +237,12 @@ fn canvases(sheet: &mut Sheet<'_>, insights: &Insights) {
     }
 }
 
-/// Widths of the columns that differ with the room.
+/// Widths of the columns that depend on the room.
 struct EngagementColumns {
     name: usize,
-    /// None where there is no room for bars.
+    /// 0 if there is no room for bars.
     bar: usize,
-    /// None where there is no room for the number.
+    /// 0 if there is no room for the number.
     feedback: usize,
 }
 
@@ -289,7 +290,7 @@ fn engagement(group: &Engagement, part: bool, columns: &EngagementColumns, look:
 }
 
 fn forgetting(sheet: &mut Sheet<'_>, curve: &Curve) {
-    /// Columns from which there is room for bars.
+    /// Least columns for bars.
     const BESIDE: usize = 80;
     sheet.section("forgetting");
     let mut line = TextLine::of(figures::count(curve.stale as u64), StyleRole::Number);

@@ -25,7 +25,7 @@ pub fn columns() -> Vec<TableColumn> {
     ]
 }
 
-/// Returns the name of a version's bank, or its id when it has no name.
+/// Returns the name of a version's bank, or its id if it has no name.
 fn bank(cx: &Context, version: &Row, width: usize) -> SafeText {
     let named = cx.names.named_by(version, "profile_id").or_else(|| version.text("profile_id"));
     SafeText::limited(named.unwrap_or("none"), width)

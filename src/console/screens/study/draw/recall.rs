@@ -37,7 +37,7 @@ pub fn sheet(cx: &Context, sheet: &mut Sheet<'_>, found: &Evaluation) {
     stored(cx, sheet, found);
 }
 
-/// Columns for a bar next to its numbers.
+/// Columns of a bar beside its numbers.
 fn bar_width(width: usize) -> usize {
     if width >= 72 { 20 } else { 8 }
 }
