@@ -11,7 +11,7 @@ const LISTED: usize = 24;
 /// Least letters of a prefix that identify a name.
 const BEGINNING: usize = 3;
 
-/// The shortest candidate with the prefix `word`, ignoring ASCII case, if that has at least [`BEGINNING`] letters;
+/// The shortest candidate with the prefix `word`, ignoring ASCII case, if that has at least `BEGINNING` letters;
 /// otherwise the candidate with the fewest inserted, removed, replaced or swapped letters. If even that one differs by
 /// more than half of the longer name, the candidate with most letter pairs in common: `sheets` for `spreadsheet`.
 /// `None` if there is neither. The first of several equals.

@@ -226,7 +226,8 @@ fn of_person(user: &str, day: u32, rows: &[Value]) -> String {
         json!({"entity": "profile", "id": "bank1", "user_id": user, "agent_id": user, "created_at": at}),
         json!({"entity": "segment", "id": format!("s-{user}"), "episode_id": "ep_1", "kind": "message", "content": user}),
     ];
-    owned.iter().chain(rows).map(|row| format!("{row}\n")).collect()
+    let lines: Vec<String> = owned.iter().chain(rows).map(ToString::to_string).collect();
+    lines.join("\n") + "\n"
 }
 
 #[test]
