@@ -409,7 +409,6 @@ fn only_a_copy_that_was_asked_for_reaches_the_clipboard_and_it_does_nothing() {
     for keys in copies {
         terminal.press(keys);
         terminal.shows("clipboard");
-        terminal.press("j");
         terminal.settle();
     }
     terminal.press("\x03");
